@@ -169,6 +169,10 @@ testdata: ## rebuild the committed .wasm fixtures from their .wat (needs wat2was
 	@command -v wat2wasm >/dev/null || { echo "wat2wasm not found: install wabt (apt-get install wabt, brew install wabt)" >&2; exit 1; }
 	@for w in $(WAT); do wat2wasm --enable-tail-call --debug-names "$$w" -o "$${w%.wat}.wasm" || exit 1; done
 
+.PHONY: starter
+starter: ## rebuild the committed plugins that init installs (installs Zig into build/_toolchains)
+	tools/starter.sh
+
 .PHONY: check
 check: lint test race ## what a change must pass; ends in a clean tree
 	@test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean" >&2; exit 1; }

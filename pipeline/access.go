@@ -7,28 +7,28 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// access says whose code is given the items of a build when a step runs, and so who may
+// access says whose code receives the items of a build when a step runs. It decides who may
 // read, change or keep them:
 //
-//	          reads them        may change them  may keep them   is given
+//	          reads them        may change them  may keep them   receives
 //	isolated  a plugin's host   no               no              the list of the build
 //	adapted   this package      no               while it runs   the list of the build
 //	foreign   somebody's code   yes              yes             the list, or a deep copy
 //
-// Where the build must be able to go on without a foreign step, the step works on a copy;
-// where it may have to leave a step behind, the step has a goroutine of its own:
+// Where the build must be able to continue without a foreign step, the step works on a copy.
+// Where the build may have to abandon a step, the step runs in its own goroutine:
 //
 //	          alone, on_error raise  alone, on_error skip  alone, with a timeout  beside others
 //	isolated  list                   list                  list                   list
 //	adapted   list                   list                  list, goroutine        list, goroutine
 //	foreign   list                   copy                  copy, goroutine        copy, goroutine
 //
-// An isolated step that is a [listWriter] is lent memory for its answer, see itemList.
+// The build lends an isolated step that is a [listWriter] memory for its answer, see itemList.
 type access uint8
 
 const (
 	isolatedAccess access = iota // the step keeps the promise of [Isolated]
-	adaptedAccess                // an adapter whose parts are not shown the items
+	adaptedAccess                // an adapter whose parts do not receive the items
 	foreignAccess
 )
 
@@ -45,26 +45,26 @@ func accessOf(s Step) access {
 // step is a configured step and what the build needs to know about it.
 type step struct {
 	StepConfig
-	appender Appender   // nil for a step that is none
-	writer   listWriter // nil for a step that is none
+	appender Appender   // nil if the step is not an Appender
+	writer   listWriter // nil if the step is not a listWriter
 	access   access
 	module   explain.ModuleInfo
-	group    int // on the first of a group: how many run at the same time
+	group    int // on the first step of a group: how many steps run at the same time
 }
 
-// leaves reports whether the build may have to go on while the step still runs.
+// leaves reports whether the build may have to continue while the step is still running.
 func (st *step) leaves(grouped bool) bool {
 	return st.access != isolatedAccess && (grouped || st.Timeout > 0)
 }
 
-// copies reports whether the step is given a deep copy of the items.
+// copies reports whether the step receives a deep copy of the items.
 func (st *step) copies(grouped bool) bool {
 	return st.access == foreignAccess && (st.leaves(grouped) || st.OnError == Skip)
 }
 
-// keeps reports whether the step, run alone, is given the list of the build itself and may
-// still read it when it has returned or was left behind. An appender is not given the
-// list: the build adds to it.
+// keeps reports whether the step, when it runs alone, receives the list of the build itself
+// and may go on reading it after it has returned or was abandoned. An adapted appender does
+// neither, because it ignores the list.
 func (st *step) keeps() bool {
 	switch st.access {
 	case foreignAccess:
@@ -75,36 +75,37 @@ func (st *step) keeps() bool {
 	return false
 }
 
-// itemList owns the items of a build: the list that they lie in, and two lists that steps
-// write into in turns. The items lie in one of the two, or elsewhere, and the next step is
-// lent the other. Where builds run by the thousand, making lists is most of what the
-// garbage collector has to do.
+// itemList owns the items of a build. It has the list that holds the items, and two lists
+// that steps write into alternately. The items are in one of the two, or in a list of
+// somebody else; the build lends the other one to the next step. Without this reuse, a
+// program that builds thousands of windows would spend most of its garbage collection on
+// lists.
 //
 //	              lend                    take
 //	spare list ─────────▶ listWriter ─────────▶ the items lie in it, the other is spare
 //	                                  giveUp
 //	a list that a step may keep ──────────────▶ is never lent again
 //
-// Lists are lent to a [listWriter] only, which keeps nothing.
+// Only a [listWriter] borrows lists, because it keeps none.
 type itemList struct {
 	items []Item
-	// frozen: nobody changes the items, or the list that they are in, from here on.
+	// frozen means that nobody changes the items, or their list, from now on.
 	frozen bool
-	// recorded: lists are not lent, because a recorder refers to all of them.
+	// recorded means that the build lends no list, because its recorder refers to all of them.
 	recorded bool
 
-	room [2][]Item // each as long as what may have been written in it
-	in   int       // the one that the items may lie in, plus one; 0 for neither
+	room [2][]Item // each as long as the part that may have been written
+	in   int       // 1 or 2: the list that may hold the items; 0: neither does
 }
 
-// freeze makes sure that nobody changes the items: in a list of the build's own.
+// freeze moves the items into a list of the build's own, unless nobody can change them.
 func (l *itemList) freeze() {
 	if !l.frozen {
 		l.items, l.frozen = slices.Clone(l.items), true
 	}
 }
 
-// show is called before steps run.
+// show notes that a group of steps is about to receive the items. It is called before they run.
 func (l *itemList) show(group []step) {
 	for i := range group {
 		if group[i].access == foreignAccess {
@@ -116,20 +117,21 @@ func (l *itemList) show(group []step) {
 	}
 }
 
-// replace takes the list that a step has returned, or that was made of what it adds.
+// replace makes items the items of the build. The step st has returned them, or they were
+// put together from the items before it and those that it adds.
 func (l *itemList) replace(st *step, items []Item) {
 	switch {
 	case st.appender != nil && !sameList(items, l.items):
-		l.frozen = len(l.items) > 0 // then it was copied
+		l.frozen = len(l.items) > 0 // appending to a list with items copies it
 	case st.access == foreignAccess:
 		l.frozen = false
 	}
 	l.items = items
 }
 
-// appended returns the items and those that a step adds, in a lent list if only writers
-// come to see it; next are the steps that did not run yet. The steps of a group read the
-// items while some are merged already.
+// appended returns the items followed by those that a step adds. They share a lent list if
+// the steps that did not run yet (next) cannot keep it. The steps of a group get a new list,
+// because some of them read the items while others are merged already.
 func (l *itemList) appended(st *step, more []Item, next []step) []Item {
 	keeps := func(st step) bool { return st.keeps() }
 	if st.group != 1 || len(l.items) == 0 || l.recorded || slices.ContainsFunc(next, keeps) {
@@ -140,7 +142,7 @@ func (l *itemList) appended(st *step, more []Item, next []step) []Item {
 	return out
 }
 
-// next is the list that the items of the build do not lie in.
+// next returns the index of the list that does not hold the items of the build.
 func (l *itemList) next() int {
 	if l.in == 1 {
 		return 1
@@ -148,8 +150,8 @@ func (l *itemList) next() int {
 	return 0
 }
 
-// lend returns an empty list with room for n items or more. Lists that are too long to
-// be kept have none.
+// lend returns an empty list with room for n items or more. It returns nil if the list would
+// be too long to keep.
 func (l *itemList) lend(n int) []Item {
 	if n > values.LongestKept {
 		return nil
@@ -161,8 +163,8 @@ func (l *itemList) lend(n int) []Item {
 	return (*room)[:0]
 }
 
-// take is told what became of the spare list: items are those of the build from now
-// on, wherever they lie, or nil after a failure.
+// take ends a loan. items are those of the build from now on, whichever list holds them, or
+// nil after a failure. take notes whether they are in the lent list.
 func (l *itemList) take(items []Item) {
 	i := l.next()
 	whole := l.room[i][:cap(l.room[i])]
@@ -171,24 +173,25 @@ func (l *itemList) take(items []Item) {
 	case len(items) > 0 && &items[0] == &whole[0]:
 		l.room[i] = whole[:max(len(l.room[i]), len(items))]
 		l.in = i + 1
-	case len(items) > 0 && last(items) == last(whole): // without its beginning
+	case len(items) > 0 && last(items) == last(whole): // the step dropped the beginning of the list
 		l.room[i], l.in = whole, i+1
 	case whole[0].ID != "" || whole[0].Content != "":
-		l.room[i] = whole // written for nothing, nobody knows how far
+		l.room[i] = whole // the step wrote items and dropped them: release clears the whole list
 	}
 }
 
-// last is the last place of the memory behind items, which parts of a list share.
+// last returns the last place of the memory behind items. Two parts of one list have the same.
 func last(items []Item) *Item { return &items[:cap(items)][cap(items)-1] }
 
-// giveUp is called before code that may keep the items of the build is given them.
+// giveUp stops reusing the list that holds the items, because the code that receives it next
+// may keep it.
 func (l *itemList) giveUp() {
 	if l.in > 0 {
 		l.room[l.in-1], l.in = nil, 0
 	}
 }
 
-// release makes the lists ready for another build: no item outlives its own.
+// release clears the lists and makes them ready for another build.
 func (l *itemList) release() {
 	for i := range l.room {
 		clear(l.room[i])
@@ -202,8 +205,8 @@ func sameList(a, b []Item) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// appendItems appends without ever writing behind the end of items, which may be
-// the beginning of somebody's longer list.
+// appendItems appends without writing into memory behind the end of items, because items may
+// be the beginning of somebody's longer list.
 func appendItems(items, more []Item) []Item {
 	if len(items) == 0 {
 		return more

@@ -30,7 +30,7 @@ func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
 	return b.finish(ctx), nil
 }
 
-// stages are the stages of a build in order. The context is checked before each.
+// stages lists the stages of a build in order. The build checks its context before each.
 var stages = [...]struct {
 	name string
 	run  func(*build, context.Context) error
@@ -45,7 +45,7 @@ var stages = [...]struct {
 	{"format", (*build).format},
 }
 
-// start: query -> checked query; callbacks are told.
+// start: query -> checked query. It calls the callbacks for the start of a build.
 func (b *build) start(ctx context.Context) error {
 	b.diag.Warnings = append(b.diag.Warnings, b.p.warnings...)
 	if err := b.query.Validate(); err != nil {
@@ -64,7 +64,7 @@ func (b *build) addSystem(ctx context.Context) error {
 	return err
 }
 
-// addMemory: items -> items and those of the memory provider.
+// addMemory: items -> these items and those of the memory provider.
 func (b *build) addMemory(ctx context.Context) error {
 	if b.p.memory == nil {
 		return nil
@@ -111,8 +111,8 @@ func (b *build) enrich(ctx context.Context) error {
 	return nil
 }
 
-// runSteps: query, items -> items, step by step or group by group. Whether a step
-// is native or a plugin is not visible here.
+// runSteps: query, items -> items, step by step or group by group. It treats native steps
+// and plugins alike.
 func (b *build) runSteps(ctx context.Context) error {
 	defer func(began time.Time) { b.diag.TimesMS.Steps = values.Milliseconds(b.mark().Sub(began)) }(b.at)
 	b.diag.Steps = make([]StepDiagnostic, 0, len(b.p.steps))
@@ -128,8 +128,8 @@ func (b *build) runSteps(ctx context.Context) error {
 	return nil
 }
 
-// count: items -> the tokens of each. Counts that items bring are believed; the
-// others are counted in one call.
+// count: items -> the tokens of each. It believes the counts that items bring, and counts
+// all others in one call.
 func (b *build) count(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Count)
 	b.counts = b.scratch.countsFor(len(b.list.items))
@@ -150,8 +150,8 @@ func (b *build) count(ctx context.Context) error {
 	return b.countMissing(ctx, missing)
 }
 
-// fillWindow: items, counts, budget -> window and overflow. An item that does not fit
-// does not end the filling.
+// fillWindow: items, counts, budget -> window and overflow. After an item that does not fit,
+// filling continues with the next one.
 func (b *build) fillWindow(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Fill)
 	w := b.filling
@@ -165,7 +165,7 @@ func (b *build) fillWindow(ctx context.Context) error {
 	return err
 }
 
-// format: window -> output. Exact filling has made it already.
+// format: window -> output. It keeps the output that an exact fill has made already.
 func (b *build) format(ctx context.Context) (err error) {
 	defer b.lap(&b.diag.TimesMS.Format)
 	if w := b.filling; w.Counting == nil {
@@ -174,7 +174,7 @@ func (b *build) format(ctx context.Context) (err error) {
 	return err
 }
 
-// finish: everything -> result; callbacks are told.
+// finish: everything -> result. It calls the callbacks for the end of a build.
 func (b *build) finish(ctx context.Context) *Result {
 	b.diag.Items = b.trace()
 	r, w := &b.docs.result, b.filling

@@ -10,13 +10,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// countedItems are items that were counted while the factor of the tokenizer was this.
+// countedItems are items with their token counts, and the factor that the tokenizer had then.
 type countedItems struct {
 	items  []Item
 	factor float64
 }
 
-// factor is that of a tokenizer that estimates, 0 for one that counts.
+// factor returns the factor of a tokenizer that estimates, and 0 for one that counts.
 func (p *Pipeline) factor() (high float64) {
 	if e, ok := p.tokenizer.(interface{ Factors() (low, high float64) }); ok {
 		_, high = e.Factors()
@@ -24,10 +24,11 @@ func (p *Pipeline) factor() (high float64) {
 	return high
 }
 
-// countedSystem returns copies of the system items with their token counts. They are
-// counted by the first build, because counting may need a context and a vocabulary, and
-// anew when an estimate has learned, as the items of steps are in each build. Counts that
-// the turns of a conversation, and others who keep theirs, have from before stay.
+// countedSystem returns copies of the system items with their token counts. The first build
+// counts them, because counting may need a context and a vocabulary. A later build counts
+// them again when the factor of an estimate has changed, so that they agree with the items
+// of steps, which each build counts anew. Turns of a conversation, and other items that
+// bring a count, keep it.
 func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	factor := p.factor()
 	if counted := p.counted.Load(); counted != nil && counted.factor == factor {
@@ -49,7 +50,7 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	return slices.Clone(items), nil
 }
 
-// countMissing counts the texts of the n items without a count.
+// countMissing counts the texts of the n items that bring no count.
 func (b *build) countMissing(ctx context.Context, n int) error {
 	texts, places := make([]string, 0, n), make([]int32, 0, n)
 	for i := range b.list.items {
@@ -64,8 +65,8 @@ func (b *build) countMissing(ctx context.Context, n int) error {
 	return err
 }
 
-// remember asks the memory provider for its items and checks them. Beside an error of the
-// provider there may be items.
+// remember asks the memory provider for its items and checks them. A provider may return
+// items together with an error.
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
 	err = core.Guard(func() (err error) {
@@ -90,8 +91,8 @@ func (b *build) memories() []Item {
 	return out
 }
 
-// withDefaults gives items without a source or a priority the given source and the
-// priority of their source. It copies when it must.
+// withDefaults sets the given source on items without one, and the default priority of their
+// source on items without a priority. It copies the list when it must change something.
 func withDefaults(items []Item, source Source) []Item {
 	copied := false
 	for i := range items {
@@ -111,15 +112,15 @@ func withDefaults(items []Item, source Source) []Item {
 	return items
 }
 
-// lap writes the time since the last thing that was timed to ms.
+// lap writes the time since the last measured moment to ms.
 func (b *build) lap(ms *float64) {
 	now := b.p.now()
 	*ms, b.at = values.Milliseconds(now.Sub(b.at)), now
 }
 
-// mark returns the time from which the next step is timed: when the last one ended,
-// unless somebody was told about it in between. Reading the clock costs as much as a
-// small step.
+// mark returns the start time for the next step: the moment at which the last step ended, or
+// the present time if callbacks ran in between. It avoids reading the clock, which costs as
+// much as a small step.
 func (b *build) mark() time.Time {
 	if len(b.p.callbacks) > 0 || b.recorder != nil {
 		b.at = b.p.now()

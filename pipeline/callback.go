@@ -7,18 +7,18 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Callback is told what happens in a build. Functions that are nil are not called.
-// Each call receives views and copies of its own, so that nothing it does changes the build;
-// an error or a panic is logged at WARN and has no other effect. Calls come from
-// the goroutine of the build, one after another.
+// Callback receives the events of a build. The build does not call functions that are nil.
+// Each call receives its own views and copies, so that nothing it does changes the build.
+// An error or a panic of a callback is logged at WARN and has no other effect. Calls come
+// from the goroutine of the build, one after another.
 type Callback struct {
-	// OnPipelineStart comes before anything else, with the query as it was asked.
+	// OnPipelineStart comes before all other events, with the query as the caller gave it.
 	OnPipelineStart func(ctx context.Context, q *Query) error
-	// OnStepStart comes with the items that the step is given. For steps that run
-	// at the same time, events come in the order of registration, and with the
-	// items that there would be if they ran one after another.
+	// OnStepStart comes before a step, with the items that it receives. For steps that run
+	// at the same time, events come in the order of registration, and with the items that
+	// the steps would receive if they ran one after another.
 	OnStepStart func(ctx context.Context, step string, items ItemsView) error
-	// OnStepEnd comes after a step that succeeded, with the items from then on.
+	// OnStepEnd comes after a step that succeeded, with the items as they are then.
 	OnStepEnd func(ctx context.Context, step string, items ItemsView, took time.Duration) error
 	// OnStepError comes after a step that failed, also under Skip. The error is a
 	// *BuildError.
@@ -27,9 +27,9 @@ type Callback struct {
 	OnPipelineEnd func(ctx context.Context, r ResultView) error
 }
 
-// ItemsView shows a callback the items of a build. It costs nothing until an item is asked
-// for. It is valid until the callback returns, because the build then goes on to use the
-// list; what is to be kept must be copied. The zero value has no items.
+// ItemsView shows a callback the items of a build. It copies an item only when the callback
+// asks for it. The view is valid until the callback returns, because the build reuses the
+// list; copy what you want to keep. The zero value has no items.
 type ItemsView struct{ items []Item }
 
 // ViewItems returns the view of items, for callers of a [Callback] other than a build.
@@ -45,8 +45,8 @@ func (v ItemsView) At(i int) Item { return v.items[i].Clone() }
 // Copy returns a copy of all items, which shares no map and no slice with the build.
 func (v ItemsView) Copy() []Item { return core.CloneItems(v.items) }
 
-// ResultView shows a callback the result of a build. It costs nothing until something is
-// copied, and is valid until the callback returns.
+// ResultView shows a callback the result of a build. It copies only what the callback asks
+// for, and is valid until the callback returns.
 type ResultView struct{ result *Result }
 
 // ViewResult returns the view of r, for callers of a [Callback] other than a build.

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// KeywordClassifier is a [QueryClassifier] by keywords. It is safe for concurrent
-// use.
+// KeywordClassifier is a [QueryClassifier] that looks for keywords. It is safe for
+// concurrent use.
 type KeywordClassifier struct {
 	// Rules are tried in order; the first with a keyword in the text decides.
 	Rules []KeywordRule
-	// Default is the label of a query that no rule fits.
+	// Default is the label of a query that matches no rule.
 	Default string
 }
 
@@ -21,7 +21,7 @@ type KeywordRule struct {
 	Keywords []string
 }
 
-// Classify returns the label of the first rule that fits. It does not fail.
+// Classify returns the label of the first rule that matches. It does not fail.
 func (c KeywordClassifier) Classify(_ context.Context, q *Query) (string, error) {
 	text := strings.ToLower(q.Text)
 	for _, rule := range c.Rules {

@@ -2,32 +2,32 @@ package pipeline
 
 import "github.com/anchor-host/anchor-host/pipeline/core"
 
-// The documents of a build and what is in them. Package core describes them.
+// The documents of a build and their parts. Package core describes them.
 type (
 	// Item is one piece of context.
 	Item = core.Item
 	// Source says where an item comes from.
 	Source = core.Source
-	// Query is what a build is about.
+	// Query is the question that a build collects context for.
 	Query = core.Query
 	// Turn is one utterance of a conversation.
 	Turn = core.Turn
 	// Role is the speaker of a turn or message.
 	Role = core.Role
-	// Message is one entry of the message list that a model is sent.
+	// Message is one entry of the message list that is sent to a model.
 	Message = core.Message
 	// Window is a list of items within a number of tokens.
 	Window = core.Window
-	// OverflowItem is an item that did not get into the window.
+	// OverflowItem is an item that is not in the window.
 	OverflowItem = core.OverflowItem
 	// OverflowReason says why an item is not in the window.
 	OverflowReason = core.OverflowReason
-	// Tokenizer counts the tokens of a text as one model family does.
+	// Tokenizer counts the tokens of a text as the models of one family do.
 	Tokenizer = core.Tokenizer
-	// Formatter turns a filled window into the document a model API takes.
+	// Formatter turns a filled window into the document that a model API takes.
 	Formatter = core.Formatter
-	// Formatted is what a formatter returns that learns the type of an output only by
-	// making it.
+	// Formatted is the output of a formatter together with its type. Formatters return it that
+	// learn the type only when they make the output.
 	Formatted = core.Formatted
 	// PanicError is a panic of a step, provider, formatter or callback.
 	PanicError = core.PanicError
@@ -43,8 +43,8 @@ const (
 	SourceConversation = core.SourceConversation
 )
 
-// The roles. Turns have the first four; messages have RoleDeveloper too, for what the
-// developer of an agent instructs.
+// The roles. Turns have the first four. Messages may also have RoleDeveloper, the role of
+// instructions from the developer of an agent.
 const (
 	RoleUser      = core.RoleUser
 	RoleAssistant = core.RoleAssistant
@@ -53,7 +53,7 @@ const (
 	RoleDeveloper = core.RoleDeveloper
 )
 
-// Why an item is not in the window; see package core.
+// The reasons why an item is not in the window; see package core.
 const (
 	OverflowWindow        = core.OverflowWindow
 	OverflowSourceCap     = core.OverflowSourceCap
@@ -61,8 +61,8 @@ const (
 	OverflowSharedPool    = core.OverflowSharedPool
 )
 
-// The bounds and the default of an item's priority, and the size of a window that states
-// none.
+// The bounds and the default of an item's priority, and the size of a window whose
+// configuration sets none.
 const (
 	MinPriority         = core.MinPriority
 	MaxPriority         = core.MaxPriority

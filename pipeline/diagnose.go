@@ -7,7 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// describeWindow enters the filled window into the diagnostics.
+// describeWindow writes the numbers of the filled window into the diagnostics.
 func (b *build) describeWindow() {
 	d, w := b.diag, b.filling.Window
 	d.TotalItemsConsidered = len(b.list.items)
@@ -41,7 +41,7 @@ func (b *build) describeWindow() {
 	d.SharedPoolUsage = pointer(pool)
 }
 
-// warnOfSystem warns of each system item that the window does not hold.
+// warnOfSystem adds a warning for each system item that is not in the window.
 func (b *build) warnOfSystem() {
 	for i := range b.filling.Overflow {
 		o := &b.filling.Overflow[i]

@@ -22,34 +22,35 @@
 //
 // # What a step may do
 //
-// Items are values, and a step returns the list that counts from then on. A step
-// that fails has no effect: under [Skip] the items are exactly those from before
-// it, whatever it did to the slice and the maps it was given. To be sure of that,
-// the build hands out deep copies where a policy or a timeout asks for them; a
-// step that is marked [Isolated] promises to need none.
+// Items are values. The list that a step returns replaces the list of the build. A step
+// that fails has no effect: under [Skip] the items are exactly those from before the step,
+// whatever it did to the slice and the maps that it received. To guarantee this, the build
+// passes deep copies to steps whose policy or timeout requires it. A step that is marked
+// [Isolated] promises to need none.
 //
 // # What fits
 //
-// By default the counts of the items must fit: the first that fit, by priority and
-// score. Config.Fit has the formatted output counted instead. Package fill has this and
-// the other rules of a window: strategies, budgets, cuts and orders.
+// By default the token counts of the items must fit into the window, and items are tried in
+// the order of their priority and score. With Config.Fit the build counts the formatted
+// output instead. Package fill describes this and the other rules of a window: strategies,
+// budgets, cuts and orders.
 //
 // # Errors
 //
-// Every failed build returns a [*BuildError] with the [Diagnostics] gathered
-// until then. Steps, memory providers, enrichers, tokenizers, formatters and
-// callbacks may panic; that is an error like another ([ErrPanic]). When the
-// context of the build ends, the build ends, whatever the policies say.
+// Every failed build returns a [*BuildError] with the [Diagnostics] gathered until then.
+// Steps, memory providers, enrichers, tokenizers, formatters and callbacks may panic; the
+// build treats a panic as an error ([ErrPanic]). When the context of a build ends, the
+// build ends, whatever the policies say.
 //
 // # Other parts
 //
-// The items, queries and windows of a build are those of package core, which has their
-// methods. Package format writes windows for model APIs. Package explain has what
-// Config.Explain records of each item, package promptcache compares the prompts of two
-// builds. Package memory has a conversation that forgets its oldest turns, or condenses
-// them with a [Compactor]. Package agent edits the message list of an agent loop before
-// each model call. [Fuse], [Hybrid] and [RoundRobin] merge result lists. Package tokens
-// counts tokens. The package needs a 64-bit platform.
+// Package core defines the items, queries and windows of a build, with their methods.
+// Package format writes windows for model APIs. Package explain defines what Config.Explain
+// records of each item, and package promptcache compares the prompts of two builds. Package
+// memory has a conversation that forgets its oldest turns, or condenses them with a
+// [Compactor]. Package agent edits the message list of an agent loop before each model call.
+// [Fuse], [Hybrid] and [RoundRobin] merge result lists. Package tokens counts tokens. This
+// package needs a 64-bit platform.
 package pipeline
 
 import _ "github.com/anchor-host/anchor-host/internal/only64"

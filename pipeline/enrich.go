@@ -15,14 +15,13 @@ const (
 	DefaultEnrichTemplate = "{query}\n\nConversation context: {context}"
 )
 
-// TemplateEnricher is a [QueryEnricher] that puts the newest memories beside the
-// query, by a template. The zero value uses the defaults. It is safe for concurrent
-// use.
+// TemplateEnricher is a [QueryEnricher] that joins the query and the newest memories by a
+// template. The zero value uses the defaults. It is safe for concurrent use.
 type TemplateEnricher struct {
-	// MaxItems is how many of the newest items are used. 0 means
-	// DefaultEnrichItems; less is an error.
+	// MaxItems is the number of newest items to use. 0 means DefaultEnrichItems; a
+	// negative number is an error.
 	MaxItems int
-	// Template holds {query} and {context}; {{ and }} are braces. Empty means
+	// Template contains {query} and {context}; {{ and }} stand for braces. Empty means
 	// DefaultEnrichTemplate.
 	Template string
 }
@@ -36,8 +35,8 @@ func (e TemplateEnricher) Validate() error {
 	return err
 }
 
-// Enrich joins the contents of the newest items, oldest of them first, by "; ". The
-// query comes back unchanged when that is blank.
+// Enrich joins the contents of the newest items with "; ", the oldest of them first, and
+// fills in the template. When the joined text is blank, it returns the query unchanged.
 func (e TemplateEnricher) Enrich(_ context.Context, query string, items []Item) (string, error) {
 	if err := e.Validate(); err != nil {
 		return "", err
@@ -63,7 +62,7 @@ func (e TemplateEnricher) Enrich(_ context.Context, query string, items []Item) 
 	return expand(template, query, memories)
 }
 
-// expand fills in a template in one pass, so that braces in the texts mean nothing.
+// expand fills in a template in one pass, so that braces within the texts have no effect.
 func expand(template, query, memories string) (string, error) {
 	var out strings.Builder
 	for rest := template; rest != ""; {

@@ -9,23 +9,23 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
-// Errors that callers decide on.
+// Errors that callers can test for with errors.Is.
 var (
-	// ErrInvalid marks a value outside its bounds.
+	// ErrInvalid means that a value is outside its bounds.
 	ErrInvalid = core.ErrInvalid
-	// ErrBudget marks a budget that leaves no room.
+	// ErrBudget means that a budget leaves no room.
 	ErrBudget = fill.ErrBudget
-	// ErrNoRetriever marks a label that routes to no retriever.
+	// ErrNoRetriever means that no retriever is configured for a label.
 	ErrNoRetriever = errors.New("no retriever")
-	// ErrPanic marks a step, provider, formatter or callback that panicked.
+	// ErrPanic means that a step, provider, formatter or callback panicked.
 	ErrPanic = core.ErrPanic
 )
 
 // BuildError is the error of every failed build. It carries the diagnostics
 // gathered until then.
 type BuildError struct {
-	// Stage is where the build failed: "query", "system", "memory", "enrich",
-	// "step", "count", "fill" or "format".
+	// Stage is the stage that failed: "query", "system", "memory", "enrich", "step",
+	// "count", "fill" or "format".
 	Stage string
 	// Step is the name of the failed step, empty in the other stages.
 	Step        string
@@ -44,14 +44,14 @@ func (e *BuildError) Error() string {
 // Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// A Reasoner is an error that knows its typed reason, such as "timeout". Steps
-// run by a plugin host return one; diagnostics and error documents show it.
+// A Reasoner is an error that carries a machine-readable reason, such as "timeout". Steps
+// that a plugin host runs return such errors; diagnostics and error documents show the reason.
 type Reasoner interface{ Reason() string }
 
-// PluginNamer is an error that knows which plugin it comes from.
+// PluginNamer is an error that names the plugin that caused it.
 type PluginNamer interface{ PluginName() string }
 
-// ReasonOf returns the typed reason of an error: that of the first [Reasoner] in
+// ReasonOf returns the machine-readable reason of an error: that of the first [Reasoner] in
 // its chain, "timeout" or "cancelled" for the error of a context, "panic" for
 // [ErrPanic], "invalid_output" for [ErrInvalid], and "" for any other.
 func ReasonOf(err error) string {
@@ -71,7 +71,7 @@ func ReasonOf(err error) string {
 	return ""
 }
 
-// PluginOf returns the name of the plugin an error comes from, or "".
+// PluginOf returns the name of the plugin that caused an error, or "".
 func PluginOf(err error) string {
 	var n PluginNamer
 	if errors.As(err, &n) {

@@ -13,22 +13,22 @@ const DefaultFuseK = 60
 
 // FuseOptions are the settings of [Fuse].
 type FuseOptions struct {
-	// K damps the weight of the first ranks. 0 means DefaultFuseK.
+	// K reduces the advantage of the first ranks. 0 means DefaultFuseK.
 	K int
 	// Weights are the weights of the lists, 0 or more. nil means 1 each.
 	Weights []float64
-	// TopK cuts the result. 0 means no cut.
+	// TopK is the largest length of the result. 0 means no limit.
 	TopK int
-	// Method is what the metadata retrieval_method says. Empty means "rrf".
+	// Method is written to the metadata retrieval_method. Empty means "rrf".
 	Method string
 }
 
-// Fuse merges ranked lists by reciprocal rank fusion: an item scores the sum of
-// weight / (K + rank) over its places, rank from 1. Items are the same when their
-// ids are; the copy with the highest score of its own is kept. Scores are then
-// scaled so that the best item of the result has 1 and the worst 0 (all 0 when
-// several tie, 1 for a single one); the metadata holds the score before scaling as
-// rrf_raw_score. Ties keep the order of first appearance.
+// Fuse merges ranked lists by reciprocal rank fusion: the score of an item is the sum of
+// weight / (K + rank) over its places, where ranks begin at 1. Items with equal ids are the
+// same item; Fuse keeps the copy whose own score is highest. It then scales the scores so
+// that the best item of the result has 1 and the worst 0. If all have the same score, they
+// all get 0, and a single item gets 1. The metadata rrf_raw_score holds the score before
+// scaling. Items with equal scores keep the order in which they first appeared.
 func Fuse(lists [][]Item, opts FuseOptions) ([]Item, error) {
 	if opts.K == 0 {
 		opts.K = DefaultFuseK
@@ -69,7 +69,7 @@ type fusedItem struct {
 	raw  float64
 }
 
-// sum returns the items in the order of first appearance.
+// sum returns the items with their summed scores, in the order of first appearance.
 func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 	var fused []fusedItem
 	place := make(map[string]int)
@@ -93,7 +93,7 @@ func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 	return fused
 }
 
-// scale returns copies with scores from 0 to 1; fused is sorted.
+// scale returns copies with scores from 0 to 1; fused must be sorted.
 func (o *FuseOptions) scale(fused []fusedItem) []Item {
 	out := make([]Item, len(fused))
 	for i, f := range fused {
@@ -116,8 +116,8 @@ func (o *FuseOptions) scale(fused []fusedItem) []Item {
 	return out
 }
 
-// RoundRobin merges lists by taking the first of each, then the second of each, and
-// so on, each id once. topK 0 means no cut.
+// RoundRobin merges lists by taking the first item of each, then the second of each, and so
+// on. It takes each id once. topK 0 means no limit.
 func RoundRobin(lists [][]Item, topK int) []Item {
 	var out []Item
 	seen := make(map[string]bool)

@@ -12,13 +12,13 @@ import (
 )
 
 // Hybrid is a [Retriever] that asks several retrievers at the same time and merges
-// their lists with [Fuse]. One that fails is logged at WARN and left out; when all
-// fail, Hybrid does. It is safe for concurrent use.
+// their lists with [Fuse]. It logs a retriever that fails at WARN and continues without it.
+// When all fail, Hybrid fails. It is safe for concurrent use.
 type Hybrid struct {
 	Retrievers []Retriever
 	// Weights are the weights of the retrievers. nil means 1 each.
 	Weights []float64
-	// K is the k of the fusion. 0 means DefaultFuseK.
+	// K is FuseOptions.K of the fusion. 0 means DefaultFuseK.
 	K int
 	// Logger is slog.Default when nil.
 	Logger *slog.Logger
@@ -49,7 +49,7 @@ func (h *Hybrid) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, erro
 	return Fuse(lists, FuseOptions{K: h.K, Weights: h.Weights, TopK: topK, Method: "hybrid_rrf"})
 }
 
-// tolerate logs the failures and returns them if there is nothing else.
+// tolerate logs the failures. It returns them as an error if all retrievers failed.
 func (h *Hybrid) tolerate(ctx context.Context, errs []error) error {
 	failed := 0
 	for i, err := range errs {

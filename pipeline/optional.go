@@ -10,34 +10,34 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// This file has all that a step, or a part of one, may be beside what its interface asks
-// for. A build finds it by a type assertion, also behind the steps of this package that
-// wrap a retriever, a filter or another step.
+// This file declares the optional interfaces of steps and of their parts. A build finds them
+// by type assertion. The steps of this package that wrap a retriever, a filter or another
+// step pass on what the wrapped value implements.
 
-// An Appender is a [Step] that only adds items: Run returns the items it was given
-// followed by what Append returns. A build calls Append instead of Run, and runs
-// neighboring Appenders of equal priority at the same time; each is then given
+// An Appender is a [Step] that only adds items: Run returns the items that it received,
+// followed by those that Append returns. A build calls Append instead of Run, and runs
+// neighboring Appenders of equal priority at the same time. Each of them then receives
 // the items from before the first of them.
 type Appender interface {
 	Step
 	Append(ctx context.Context, q *Query, items []Item) ([]Item, error)
 }
 
-// Isolated marks a [Step], or the [Retriever], [Filter] and so on behind one, that
-// never changes the query and the items it is given, keeps no reference to them
-// when it has returned, leaves the list that it returned alone, and returns soon after
-// its context has ended. The build then needs neither copies nor a goroutine to protect
-// itself. Steps that run plugins are isolated.
+// Isolated marks a [Step], or the [Retriever], [Filter] and so on that a step wraps. An
+// isolated value never changes the query and the items that it receives, keeps no reference
+// to them after it has returned, does not touch the list that it returned, and returns soon
+// after its context has ended. The build therefore needs neither copies nor a goroutine to
+// protect itself. Steps that run plugins are isolated.
 type Isolated interface{ Isolated() }
 
-// A listWriter is an [Isolated] step that is lent memory for the list it returns.
+// A listWriter is an [Isolated] step that borrows memory for the list it returns.
 type listWriter = listwriter.Step
 
-// A ModuleNamer is a [Step], or the [Retriever], [Filter] and so on behind one, that
-// knows which plugin it runs. Traces name it.
+// A ModuleNamer is a [Step], or the [Retriever], [Filter] and so on that a step wraps, that
+// knows which plugin it runs. Traces show the name.
 type ModuleNamer interface{ Module() explain.ModuleInfo }
 
-// moduleOf returns the plugin of a step, or those of its parts.
+// moduleOf returns the plugin of a step, or the plugins of its parts.
 func moduleOf(v any) explain.ModuleInfo {
 	if t, ok := v.(ModuleNamer); ok {
 		return t.Module()
@@ -62,14 +62,14 @@ func moduleOf(v any) explain.ModuleInfo {
 	return explain.ModuleInfo{Plugin: strings.Join(plugins, "+"), Module: strings.Join(modules, "+")}
 }
 
-// adapter is a Step of this package around parts that others wrote.
+// adapter is a Step of this package that wraps parts written by others.
 type adapter interface {
 	parts() []any
-	// showsItems reports whether the parts get to see the items.
+	// showsItems reports whether the parts receive the items.
 	showsItems() bool
 }
 
-// isolated reports whether v, or everything that v is made of, is [Isolated].
+// isolated reports whether v, or every part of v, is [Isolated].
 func isolated(v any) bool {
 	a, ok := v.(adapter)
 	if !ok {

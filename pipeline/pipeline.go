@@ -12,79 +12,79 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
-// Config describes a pipeline. The zero value works: an empty pipeline with a
-// window of [DefaultMaxTokens], counted in cl100k_base and formatted as text.
+// Config describes a pipeline. The zero value is valid: an empty pipeline with a window of
+// [DefaultMaxTokens], which counts in cl100k_base and formats as text.
 type Config struct {
-	// MaxTokens is the size of the window in tokens, before the reserve of the
-	// budget. 0 means DefaultMaxTokens.
+	// MaxTokens is the size of the window in tokens, including the reserve of the budget.
+	// 0 means DefaultMaxTokens.
 	MaxTokens int
-	// Tokenizer counts items that have no count. nil means DefaultEncoding, whose
-	// vocabulary is loaded when something is first counted.
+	// Tokenizer counts items that bring no count. nil means DefaultEncoding, whose
+	// vocabulary the first count loads.
 	Tokenizer Tokenizer
-	// Budget limits the sources. nil means that only the window does.
+	// Budget limits the sources. nil means that only the window limits them.
 	Budget *fill.Budget
 	// SystemPrompts come first in the list of items, in this order.
 	SystemPrompts []SystemPrompt
 	// Memory offers items before the first step. It may be nil. When it fails, the build
-	// does, or, if MemoryOnError is Skip, goes on with the items that it returned beside
-	// its error, usually none.
+	// fails; if MemoryOnError is Skip, the build continues with the items that came with
+	// the error, usually none.
 	Memory        MemoryProvider
 	MemoryOnError OnError
-	// Enricher rewrites the query once there are memory or conversation items. It
-	// may be nil. When it fails, the build does, or, if EnricherOnError is Skip, goes on
-	// with the query as it was. Parts that are skipped count as steps named [MemoryPart]
-	// and [EnricherPart] in diagnostics and events.
+	// Enricher rewrites the query after the memory stage, if there are memory or
+	// conversation items. It may be nil. When it fails, the build fails; if
+	// EnricherOnError is Skip, the build continues with the unchanged query. Diagnostics
+	// and events show skipped parts as steps named [MemoryPart] and [EnricherPart].
 	Enricher        QueryEnricher
 	EnricherOnError OnError
-	// Steps run by ascending priority; equal ones in this order.
+	// Steps run by ascending priority; steps of equal priority run in the order of this list.
 	Steps []StepConfig
 	// Formatter makes the output. nil means Generic.
 	Formatter Formatter
-	// Fit says what must be within the window: the sum of the items, FitItems when
-	// empty, or the formatted output.
+	// Fit says what must fit into the window: the sum of the items (FitItems, also when
+	// empty) or the formatted output (FitExact).
 	Fit fill.Fit
 	// Fill decides which items are tried first. nil means FirstFit.
 	Fill fill.Strategy
 	// Order is the order in which the context is written. Empty means OrderPriority.
 	Order fill.WindowOrder
-	// Truncate cuts texts that do not fit. The zero value keeps them whole.
+	// Truncate cuts texts that do not fit. The zero value cuts nothing.
 	Truncate fill.Truncation
-	// Count says what an exact count adds to the texts of the output.
+	// Count says what an exact count adds to the token counts of the texts of the output.
 	Count fill.CountOptions
-	// Callbacks are told what happens, in this order.
+	// Callbacks receive the events of each build, in this order.
 	Callbacks []Callback
-	// Explain records the trace of every item, in Diagnostics.Items. Without it,
-	// recording costs nothing.
+	// Explain records the trace of every item in Diagnostics.Items. Recording costs nothing
+	// when Explain is false.
 	Explain bool
 	// Logger receives a WARN record for each skipped step and failed callback. nil
 	// means slog.Default.
 	Logger *slog.Logger
-	// Now is the clock of durations and of items without a time. It is called from
-	// several goroutines at once. nil means time.Now.
+	// Now is the clock for durations and for items without a time. Several goroutines may
+	// call it at once. nil means time.Now.
 	Now func() time.Time
 }
 
-// The names under which parts that fail are skipped.
+// The names that skipped parts have in diagnostics and events.
 const (
 	MemoryPart   = "memory"
 	EnricherPart = "enricher"
 )
 
-// SystemPrompt is an instruction that is part of every build. It has no
-// guaranteed place: it competes by its priority like any other item.
+// SystemPrompt is an instruction that is part of every build. It has no guaranteed place in
+// the window: it competes by its priority like any other item.
 type SystemPrompt struct {
 	Content string
 	// Priority is 1 to 10; 0 means 10.
 	Priority int
 }
 
-// Pipeline builds context windows. It cannot be changed and is safe for
-// concurrent use, as far as its steps, providers and callbacks are.
+// Pipeline builds context windows. It is immutable, and safe for concurrent use if its
+// steps, providers and callbacks are.
 type Pipeline struct {
-	maxTokens int // what is left after the reserve
+	maxTokens int // without the reserve
 	tokenizer Tokenizer
 	system    []Item
-	counted   atomic.Pointer[countedItems] // system, once counted
+	counted   atomic.Pointer[countedItems] // the system prompts, after the first count
 	memory    MemoryProvider
 	enricher  QueryEnricher
 	onError   struct{ memory, enricher OnError }
@@ -99,10 +99,10 @@ type Pipeline struct {
 	info      any // the BuildInfo of its builds
 }
 
-// New checks a configuration and returns its pipeline, which keeps copies of the
-// lists in it. A formatter or enricher with a method Validate() error is checked by
-// it. Errors wrap [ErrInvalid] or, when the reserve leaves no room in the
-// window or the allocations do not fit, [ErrBudget].
+// New checks a configuration and returns its pipeline, which keeps copies of the lists in
+// it. If a formatter or enricher has a method Validate() error, New calls it. Errors wrap
+// [ErrInvalid] or, when the reserve leaves no room in the window or the allocations do not
+// fit, [ErrBudget].
 func New(cfg Config) (*Pipeline, error) {
 	p := &Pipeline{
 		maxTokens: cfg.MaxTokens,
@@ -141,7 +141,7 @@ func New(cfg Config) (*Pipeline, error) {
 	return p, nil
 }
 
-// setPolicies sets what happens when memory or enricher fail.
+// setPolicies sets what a build does when memory or enricher fail.
 func (p *Pipeline) setPolicies(cfg *Config) error {
 	p.onError.memory, p.onError.enricher = cfg.MemoryOnError, cfg.EnricherOnError
 	for part, policy := range map[string]OnError{MemoryPart: cfg.MemoryOnError, EnricherPart: cfg.EnricherOnError} {
@@ -176,7 +176,8 @@ func (p *Pipeline) setDefaults() (err error) {
 	return nil
 }
 
-// setFiller checks how windows are filled. It comes after the defaults.
+// setFiller makes the filler of windows and checks its options. Call it after the defaults
+// are set.
 func (p *Pipeline) setFiller(cfg *Config) (err error) {
 	p.filler, err = fill.NewFiller(fill.Options{
 		MaxTokens: p.maxTokens, Tokenizer: p.tokenizer, Formatter: p.formatter, Budget: cfg.Budget,

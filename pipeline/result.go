@@ -17,12 +17,12 @@ type Result struct {
 	// Output is the formatted window: a string or a JSON document.
 	Output     any    `json:"formatted_output"`
 	FormatType string `json:"format_type"`
-	// Counted is the number of tokens of Output, and Counting how it was counted: with
-	// FitExact only. It is never more than the tokens of the window.
+	// Counted is the number of tokens of Output, and Counting says how they were counted.
+	// Both are set with FitExact only. Counted never exceeds the size of the window.
 	Counted  int            `json:"counted_tokens,omitempty"`
 	Counting *fill.Counting `json:"counting,omitempty"`
-	// Overflow lists the items that are not in the window: first those the
-	// budget kept out, then those that did not fit. It is never nil.
+	// Overflow lists the items that are not in the window: first those that the budget
+	// excluded, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`
 	Diagnostics *Diagnostics   `json:"diagnostics"`
 	// BuildTimeMS is the wall time of the build in milliseconds, rounded to 2
@@ -30,9 +30,9 @@ type Result struct {
 	BuildTimeMS float64 `json:"build_time_ms"`
 }
 
-// TrackPrefix compares the output with that of the build before it in the same
-// conversation, as t remembers it, and enters the report in the diagnostics. For the first
-// build of a conversation there is none.
+// TrackPrefix compares the output with that of the previous build of the same conversation,
+// which t remembers, and writes the report into the diagnostics. The first build of a
+// conversation has no report.
 func (r *Result) TrackPrefix(ctx context.Context, t *promptcache.Tracker, conversation string) (*promptcache.Report, error) {
 	prompt, err := promptcache.NewSnapshot(r.Output, r.Window.Items)
 	if err != nil {
@@ -51,11 +51,11 @@ type StepDiagnostic struct {
 	ItemsAfter int    `json:"items_after"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
 	TimeMS float64 `json:"time_ms"`
-	// Plugin names the plugin behind the step; several are joined by "+".
+	// Plugin names the plugin that the step runs; several names are joined by "+".
 	Plugin string `json:"plugin,omitempty"`
-	// Fuel is what plugins used while the step ran, see [AddFuel]. It does not depend on
-	// the machine, but on what a plugin draws from clock and random numbers: programs in
-	// Go seed their maps when they start.
+	// Fuel is the fuel that plugins used while the step ran, see [AddFuel]. It is the same
+	// on every machine, unless a plugin reads the clock or random numbers. Programs in Go
+	// do so at their start, to seed their maps.
 	Fuel int64 `json:"fuel,omitempty"`
 }
 
@@ -65,48 +65,48 @@ type StepFailure struct {
 	Plugin  string `json:"plugin,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
-	// Fuel is what plugins used until the step failed, see [AddFuel].
+	// Fuel is the fuel that plugins used until the step failed, see [AddFuel].
 	Fuel int64 `json:"fuel,omitempty"`
 }
 
-// Diagnostics is the full account of one build, or of the part of it that ran.
+// Diagnostics describes one build, or the part of it that ran before a failure.
 type Diagnostics struct {
 	// Steps lists the steps that succeeded, in order.
 	Steps []StepDiagnostic `json:"steps"`
-	// MemoryItems is nil without a memory provider.
+	// MemoryItems is the number of items from the memory provider, nil without one.
 	MemoryItems *int `json:"memory_items,omitempty"`
-	// TotalItemsConsidered is the number of items that reached the window stage,
-	// ItemsIncluded that of the items in the window, ItemsOverflow the rest.
+	// TotalItemsConsidered is the number of items that reached the window stage.
+	// ItemsIncluded of them are in the window, and ItemsOverflow are not.
 	TotalItemsConsidered int `json:"total_items_considered"`
 	ItemsIncluded        int `json:"items_included"`
 	ItemsOverflow        int `json:"items_overflow"`
-	// TokenUtilization is the used share of the window, rounded to 4 decimals.
+	// TokenUtilization is the share of the window that is used, rounded to 4 decimals.
 	TokenUtilization float64 `json:"token_utilization"`
 	// TokenUsageBySource and SharedPoolUsage (the window tokens of the sources
 	// without an allocation) are nil without a budget.
 	TokenUsageBySource map[Source]int `json:"token_usage_by_source,omitzero"`
 	SharedPoolUsage    *int           `json:"shared_pool_usage,omitempty"`
-	// BudgetOverflowBySource counts the items that the budget kept out.
+	// BudgetOverflowBySource is the number of items of each source that the budget excluded.
 	BudgetOverflowBySource map[Source]int `json:"budget_overflow_by_source,omitempty"`
 	// QueryEnriched is true when the enricher ran, even if it changed nothing.
 	QueryEnriched bool `json:"query_enriched,omitempty"`
-	// SkippedSteps names the steps that failed under Skip, FailedStep the one
-	// that failed the build; StepFailures says why, in the same order.
+	// SkippedSteps names the steps that failed under Skip, and FailedStep the step that
+	// failed the build. StepFailures gives the reasons, in the same order.
 	SkippedSteps []string      `json:"skipped_steps,omitempty"`
 	FailedStep   string        `json:"failed_step,omitempty"`
 	StepFailures []StepFailure `json:"step_failures,omitempty"`
-	// Fill says how good the choice of the window is. It is nil when nothing but the
-	// defaults decided: first fit by the counts of items.
+	// Fill says how good the selection for the window is. It is nil when the defaults
+	// made it: first fit by the token counts of the items.
 	Fill *fill.Diagnostic `json:"fill,omitempty"`
-	// Warnings are sentences about settings without effect, about system prompts that
-	// are not in the window, and about a summary that no compactor could bring up to date.
+	// Warnings are sentences about settings without effect, about system prompts that are
+	// not in the window, and about a summary that is out of date because its compactor failed.
 	Warnings []string `json:"warnings,omitempty"`
-	// Items tells what happened to each item. It is nil unless Config.Explain is set.
+	// Items says what happened to each item. It is nil unless Config.Explain is set.
 	Items *explain.Trace `json:"items,omitempty"`
-	// Cache compares the output with that of the build before it. It is nil unless a
-	// [Result.TrackPrefix] did.
+	// Cache compares the output with that of the previous build. It is nil unless
+	// [Result.TrackPrefix] was called.
 	Cache *promptcache.Report `json:"cache,omitempty"`
-	// TimesMS is where the time went.
+	// TimesMS is the time that each stage took.
 	TimesMS StageTimes `json:"times_ms"`
 }
 
@@ -147,7 +147,7 @@ type StageTimes struct {
 	Format float64 `json:"format"`
 }
 
-// clone copies everything but the output, whose type only the formatter knows.
+// clone copies everything except the output, whose type only the formatter knows.
 func (r *Result) clone() *Result {
 	out := *r
 	window := *r.Window

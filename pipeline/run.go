@@ -14,10 +14,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// errExited is the failure of a step that ended its goroutine.
+// errExited is the error of a step that ended its goroutine.
 var errExited = errors.New("step called runtime.Goexit")
 
-// stepError tells fail which step it was.
+// stepError carries the name of the failed step to fail.
 type stepError struct {
 	step string
 	err  error
@@ -25,26 +25,26 @@ type stepError struct {
 
 func (e *stepError) Error() string { return e.err.Error() }
 
-// outcome is what became of one run of a step.
+// outcome is the result of one run of a step.
 type outcome struct {
-	items []Item // of an appender, the new ones
+	items []Item // for an appender, only the new ones
 	err   error
 	took  time.Duration
 	fuel  int64
 }
 
-// stepRun is what one run of a step has to itself: a query that it may do with what it
-// likes, and a context that counts fuel.
+// stepRun is the private state of one run of a step: a copy of the query that the step may
+// change, and a meter for its fuel.
 type stepRun struct {
 	query Query
 	meter usedfuel.Meter
 }
 
-// runGroup runs one step, or several at the same time. Their outcomes are merged in
-// the order of registration, each event when its turn has come; when one of them
-// fails the build, those after it are cancelled and leave no trace.
+// runGroup runs one step, or several at the same time. It merges their outcomes, and sends
+// the events of each, in the order of registration. When one of them fails the build,
+// runGroup cancels those after it, and they leave no trace.
 //
-// Each has its place in runs. next are the steps after them.
+// runs has a place for each step of the group. next are the steps after the group.
 func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -79,14 +79,14 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 	return nil
 }
 
-// attemptAlone runs a step that nothing else runs beside.
+// attemptAlone runs a step while no other step runs.
 func (b *build) attemptAlone(ctx context.Context, st *step, run *stepRun) outcome {
 	began, l := b.mark(), b.list
 	if l.recorded || st.writer == nil {
 		return b.attempt(ctx, st, run, l.items, nil, began, false)
 	}
 	var made []Item
-	defer func() { l.take(made) }() // also when the step ends the goroutine
+	defer func() { l.take(made) }() // runs also when the step ends the goroutine
 	out := b.attempt(ctx, st, run, l.items, l.lend(len(l.items)), began, false)
 	if out.err == nil {
 		made = out.items
@@ -94,8 +94,8 @@ func (b *build) attemptAlone(ctx context.Context, st *step, run *stepRun) outcom
 	return out
 }
 
-// attempt runs a step under its timeout and checks its answer. It changes nothing
-// of the build. spare is what is lent to a writer.
+// attempt runs a step under its timeout and checks its answer. It does not change the build.
+// spare is the list that a writer may borrow.
 func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spare []Item, began time.Time, grouped bool) outcome {
 	ctx = run.meter.Under(ctx)
 	if st.Timeout > 0 {
@@ -110,7 +110,7 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }
 
-// protected calls the step with as many copies as its timeout and policy ask for.
+// protected calls the step, with as many copies as its access, timeout and policy require.
 func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Item, grouped bool) ([]Item, error) {
 	if st.access == isolatedAccess {
 		return st.call(ctx, q, items, spare)
@@ -125,8 +125,8 @@ func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Ite
 	return st.call(ctx, own, items, nil)
 }
 
-// detached calls the step in its own goroutine and leaves it behind when the
-// context ends first. Query and items belong to that goroutine.
+// detached calls the step in its own goroutine and abandons it if the context ends first.
+// That goroutine owns the query and the items.
 func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	done := make(chan outcome, 1)
 	go func() {
@@ -146,7 +146,7 @@ func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, e
 }
 
 func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []Item, err error) {
-	items = items[:len(items):len(items)] // what is appended goes elsewhere
+	items = items[:len(items):len(items)] // appending cannot overwrite what follows
 	err = core.Guard(func() (err error) {
 		switch {
 		case st.appender != nil:
@@ -161,8 +161,8 @@ func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []
 	return out, err
 }
 
-// settle enters the outcome of a step into the build. A failure under Skip is
-// noted and logged; the items stay as they are. next are the steps that did not run yet.
+// settle enters the outcome of a step into the build. After a failure under Skip it records
+// and logs the failure, and keeps the items. next are the steps that did not run yet.
 func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) error {
 	if out.err != nil {
 		err := b.settleFailure(ctx, st, out)
@@ -182,8 +182,8 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 	return nil
 }
 
-// settlePart enters the failure of a part that is no step. Under Skip it is noted and
-// logged as that of a step is; otherwise it is the error of the stage.
+// settlePart enters the failure of a part that is not a step. Under Skip it records and logs
+// the failure as that of a step. Otherwise it returns the failure as the error of the stage.
 func (b *build) settlePart(ctx context.Context, name string, policy OnError, err error) error {
 	if policy != Skip || ctx.Err() != nil {
 		return err

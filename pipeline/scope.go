@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// ContextSources are the sources that a filter or reranker is usually about: what
-// was found and said for this query, not what the conversation stands on.
+// ContextSources are the sources that a filter or reranker usually works on: what was found
+// for this query. System prompts, memory and conversation are not among them.
 var ContextSources = []Source{SourceRetrieval, SourceTool, SourceUser}
 
-// Scope returns a step that shows s only the items of the given sources. The other
-// items keep their places; the items that s returns fill the places of those it
-// was shown, in its order, and what is left over goes to the end. It protects
-// system prompts and conversation from filters and rerankers, which otherwise see
-// the whole list.
+// Scope returns a step that shows s only the items of the given sources. The other items
+// keep their places. The items that s returns fill the places of those that it received, in
+// its order; items beyond that number go to the end of the list. Use Scope to protect system
+// prompts and conversation from filters and rerankers, which otherwise receive the whole
+// list.
 func Scope(s Step, sources ...Source) Step {
 	return &scopedStep{step: s, sources: slices.Clone(sources)}
 }

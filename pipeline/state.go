@@ -9,35 +9,34 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// build is what one Build knows. It belongs to one goroutine.
+// build is the state of one call of Build. It belongs to one goroutine.
 type build struct {
 	p      *Pipeline
 	query  *Query
 	list   *itemList
-	counts []int // tokens of each of items, once counted; scratch
-	// filling is the window, from its stage on, and the output if filling made it.
+	counts []int // the tokens of each item, after the count stage; scratch memory
+	// filling is the window, once its stage has begun. It has the output if filling made it.
 	filling  *fill.Filling
 	diag     *Diagnostics
-	recorder *record.Recorder // nil unless the pipeline explains
+	recorder *record.Recorder // nil unless the pipeline explains its builds
 
 	began time.Time
-	at    time.Time // when the last thing that is timed ended
+	at    time.Time // when the last measured stage or step ended
 
 	docs    *documents
 	scratch *scratch
 }
 
-// documents are what a build returns. They are one allocation, since whoever keeps one
-// of them mostly keeps all.
+// documents are the values that a build returns. They share one allocation, because a caller
+// who keeps one of them usually keeps all.
 type documents struct {
 	result      Result
 	window      Window
 	diagnostics Diagnostics
 }
 
-// scratch is the memory of a build that nobody sees when the build is over, kept for the
-// next one. It holds nothing of steps, items or results: only numbers, and the build
-// itself and its lists, which are cleared.
+// scratch is the private memory of a build, reused by the next one. Between builds it refers
+// to no step, item or result: it keeps only numbers and cleared lists.
 type scratch struct {
 	build   build
 	counts  []int
@@ -48,7 +47,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// newRecorder returns a recorder if the pipeline explains its builds.
+// newRecorder returns a recorder if the pipeline explains its builds, and nil otherwise.
 func (p *Pipeline) newRecorder() *record.Recorder {
 	if !p.explain {
 		return nil
@@ -56,7 +55,7 @@ func (p *Pipeline) newRecorder() *record.Recorder {
 	return record.New(len(p.steps) + 2)
 }
 
-// newBuild begins a build of a query, which belongs to the build from now on.
+// newBuild begins a build of a query. The build owns the query from now on.
 func (p *Pipeline) newBuild(q *Query) *build {
 	s := scratches.Get().(*scratch)
 	docs := &documents{}
@@ -70,8 +69,8 @@ func (p *Pipeline) newBuild(q *Query) *build {
 	return &s.build
 }
 
-// release ends the build. Every goroutine that it started has ended, or does not know
-// it.
+// release ends the build and returns its memory for reuse. By then every goroutine that the
+// build started has ended, or has no reference to the build.
 func (b *build) release() {
 	s := b.scratch
 	s.build, s.filling = build{}, fill.Filling{}
@@ -79,10 +78,10 @@ func (b *build) release() {
 	scratches.Put(s)
 }
 
-// countsFor returns n counts of any value.
+// countsFor returns n numbers of arbitrary value.
 func (s *scratch) countsFor(n int) []int { return values.Numbers(&s.counts, n) }
 
-// indicesFor returns 0 to n-1.
+// indicesFor returns the numbers from 0 to n-1.
 func (s *scratch) indicesFor(n int) []int32 {
 	indices := values.Numbers(&s.order, n)
 	for i := range indices {

@@ -7,15 +7,15 @@ import (
 
 // Step is one stage of a build between memory and window.
 //
-// Run receives the items so far and returns the items from then on; it may
-// return the slice it was given. nil with a nil error is an empty list, as usual
-// in Go: a step that changes nothing returns what it was given. A failed Run has
-// no effect, whatever it did to its arguments.
+// Run receives the items so far and returns the items from then on; it may return the slice
+// that it received. nil with a nil error is an empty list, as usual in Go, so a step that
+// changes nothing must return the items it received. A failed Run has no effect, whatever it
+// did to its arguments.
 type Step interface {
 	Run(ctx context.Context, q *Query, items []Item) ([]Item, error)
 }
 
-// StepFunc makes a function a [Step]; as there, a nil list is an empty one.
+// StepFunc is a function that is a [Step]. If it returns a nil list, the list is empty.
 type StepFunc func(ctx context.Context, q *Query, items []Item) ([]Item, error)
 
 // Run calls f.
@@ -23,20 +23,20 @@ func (f StepFunc) Run(ctx context.Context, q *Query, items []Item) ([]Item, erro
 	return f(ctx, q, items)
 }
 
-// Retriever finds new items for a query, best first, at most topK of them; what it
-// returns beyond topK is cut off. An item without a source gets
-// [SourceRetrieval], one without a priority the default of its source. A Retriever
-// may be called from several goroutines at once.
+// Retriever finds new items for a query, at most topK of them, the best first. The build
+// drops what it returns beyond topK. An item without a source gets [SourceRetrieval], and an
+// item without a priority gets the default of its source. A Retriever must be safe for
+// concurrent use.
 type Retriever interface {
 	Retrieve(ctx context.Context, q *Query, topK int) ([]Item, error)
 }
 
-// PostProcessor returns the items that replace those it was given.
+// PostProcessor returns the items that replace those it received.
 type PostProcessor interface {
 	Process(ctx context.Context, q *Query, items []Item) ([]Item, error)
 }
 
-// Filter reports, for each of the items, whether it is kept.
+// Filter reports for each item whether to keep it.
 type Filter interface {
 	Filter(ctx context.Context, q *Query, items []Item) (keep []bool, err error)
 }
@@ -46,12 +46,12 @@ type Reranker interface {
 	Rerank(ctx context.Context, q *Query, items []Item, topK int) ([]Item, error)
 }
 
-// QueryTransformer returns the variants of a query that are each retrieved.
+// QueryTransformer returns variants of a query. The build retrieves items for each of them.
 type QueryTransformer interface {
 	TransformQuery(ctx context.Context, q *Query) ([]Query, error)
 }
 
-// QueryClassifier returns the label that routes a query to a retriever.
+// QueryClassifier returns the label that selects the retriever for a query.
 type QueryClassifier interface {
 	Classify(ctx context.Context, q *Query) (label string, err error)
 }
@@ -65,38 +65,38 @@ const (
 	Skip  OnError = "skip"  // the items from before the step are used
 )
 
-// DefaultStepPriority is the priority of a step that states none.
+// DefaultStepPriority is the priority of a step whose configuration sets none.
 const DefaultStepPriority = 50
 
-// DefaultTopK is the top_k of a retriever or reranker that states none.
+// DefaultTopK is the top_k of a retriever or reranker whose configuration sets none.
 const DefaultTopK = 10
 
 // StepConfig is a step with its place and policy in the pipeline.
 type StepConfig struct {
 	// Name appears in diagnostics, events and errors. It must not be empty.
 	Name string
-	// Priority orders the steps: lower runs earlier, equal ones run in the
-	// order of registration. 0 means DefaultStepPriority.
+	// Priority orders the steps: lower numbers run earlier, and steps of equal priority in
+	// the order of registration. 0 means DefaultStepPriority.
 	Priority int
-	// Timeout bounds one run. 0 means no bound but the build's context. A native
-	// step that outlives its timeout is abandoned with a copy of the items; only
-	// one without a timeout can hold up a build.
+	// Timeout bounds one run. 0 means that only the build's context bounds it. The build
+	// abandons a native step that exceeds its timeout and leaves it a copy of the items.
+	// Only a step without a timeout can block a build.
 	Timeout time.Duration
 	// OnError is Raise when empty.
 	OnError OnError
 	Step    Step
 }
 
-// BuildInfo is what a step can learn about the build it is part of.
+// BuildInfo tells a step about the build that it is part of.
 type BuildInfo struct {
-	// MaxTokens is the room of the window, without the reserve of the budget.
+	// MaxTokens is the size of the window in tokens, without the reserve of the budget.
 	MaxTokens int
 }
 
 type buildInfoKey struct{}
 
-// BuildInfoFrom returns the information about the build that a step's context
-// belongs to. It is false outside a build.
+// BuildInfoFrom returns the information about the build that ctx belongs to. It returns
+// false outside of a build.
 func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
 	info, ok := ctx.Value(buildInfoKey{}).(BuildInfo)
 	return info, ok

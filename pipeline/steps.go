@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// RetrieverStep returns a step that appends what r finds; nothing is
-// deduplicated. topK 0 means [DefaultTopK]. The step is an [Appender].
+// RetrieverStep returns a step that appends the items that r finds, duplicates included.
+// topK 0 means [DefaultTopK]. The step is an [Appender].
 func RetrieverStep(r Retriever, topK int) Step { return &retrieverStep{r, orTopK(topK)} }
 
 type retrieverStep struct {
@@ -27,7 +27,7 @@ func (s *retrieverStep) Run(ctx context.Context, q *Query, items []Item) ([]Item
 	return runAppender(ctx, s, q, items)
 }
 
-// runAppender is Run in terms of Append.
+// runAppender implements Run for an Appender.
 func runAppender(ctx context.Context, a Appender, q *Query, items []Item) ([]Item, error) {
 	more, err := a.Append(ctx, q, items)
 	if err != nil {
@@ -36,7 +36,7 @@ func runAppender(ctx context.Context, a Appender, q *Query, items []Item) ([]Ite
 	return appendItems(items, more), nil
 }
 
-// retrieve calls r, cuts what exceeds topK and fills in defaults.
+// retrieve calls r, drops items beyond topK and fills in defaults.
 func retrieve(ctx context.Context, r Retriever, q *Query, topK int) ([]Item, error) {
 	found, err := r.Retrieve(ctx, q, topK)
 	if err != nil {
@@ -55,8 +55,8 @@ func orTopK(topK int) int {
 	return topK
 }
 
-// PostProcessorStep returns a step that replaces all items, system prompts
-// included, by what p returns. [Scope] narrows it.
+// PostProcessorStep returns a step that replaces all items, system prompts included, with
+// the items that p returns. Use [Scope] to pass it only some sources.
 func PostProcessorStep(p PostProcessor) Step { return &postProcessorStep{p} }
 
 type postProcessorStep struct{ processor PostProcessor }
@@ -69,8 +69,8 @@ func (s *postProcessorStep) Run(ctx context.Context, q *Query, items []Item) ([]
 	return s.processor.Process(ctx, q, items)
 }
 
-// FilterStep returns a step that keeps the items f says to keep, of all items,
-// system prompts included. [Scope] narrows it.
+// FilterStep returns a step that keeps the items for which f reports true, of all items,
+// system prompts included. Use [Scope] to pass it only some sources.
 func FilterStep(f Filter) Step { return &filterStep{f} }
 
 type filterStep struct{ filter Filter }
@@ -90,7 +90,7 @@ func (s *filterStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, e
 	return keepItems(items, keep), nil
 }
 
-// keepItems returns items itself when all of them are kept.
+// keepItems returns the items to keep. It returns items itself when all of them stay.
 func keepItems(items []Item, keep []bool) []Item {
 	kept := 0
 	for _, k := range keep {
@@ -124,9 +124,9 @@ func (f filterFunc) Filter(_ context.Context, _ *Query, items []Item) ([]bool, e
 	return keep, nil
 }
 
-// RerankerStep returns a step that replaces all items, system prompts included, by
-// the first topK of what r returns. topK 0 means [DefaultTopK]. [Scope] narrows
-// it.
+// RerankerStep returns a step that replaces all items, system prompts included, with the
+// first topK items that r returns. topK 0 means [DefaultTopK]. Use [Scope] to pass it only
+// some sources.
 func RerankerStep(r Reranker, topK int) Step { return &rerankerStep{r, orTopK(topK)} }
 
 type rerankerStep struct {
@@ -181,7 +181,7 @@ func (s *transformStep) Run(ctx context.Context, q *Query, items []Item) ([]Item
 	return appendItems(items, withoutKnown(fused, items)), nil
 }
 
-// withoutKnown returns the items of more whose id none of items has.
+// withoutKnown returns those of more whose id does not occur in items.
 func withoutKnown(more, items []Item) []Item {
 	known := make(map[string]bool, len(items))
 	for i := range items {
@@ -196,10 +196,10 @@ func withoutKnown(more, items []Item) []Item {
 	return out
 }
 
-// ClassifiedStep returns a step that asks c for a label and appends what the
-// retriever of that label finds; for a label without one, that of the label def.
-// When there is none either, the step fails with [ErrNoRetriever]. topK 0 means
-// [DefaultTopK]. The step is an [Appender].
+// ClassifiedStep returns a step that asks c for a label and appends the items that the
+// retriever of that label finds. A label without a retriever uses that of the label def.
+// Without either, the step fails with [ErrNoRetriever]. topK 0 means [DefaultTopK]. The step
+// is an [Appender].
 func ClassifiedStep(c QueryClassifier, routes map[string]Retriever, def string, topK int) Step {
 	s := &classifiedStep{classifier: c, routes: make(map[string]Retriever, len(routes)), def: def, topK: orTopK(topK)}
 	for label, r := range routes {

@@ -4,10 +4,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// DefaultEncoding is the tokenizer of a pipeline that names none.
+// DefaultEncoding is the tokenizer of a pipeline whose configuration names none.
 const DefaultEncoding = "cl100k_base"
 
-// TokenizerNames lists what [EncodingTokenizer] knows.
+// TokenizerNames lists the names that [EncodingTokenizer] knows.
 func TokenizerNames() []string {
 	return append([]string{tokens.WordsName}, tokens.Names()...)
 }
@@ -16,8 +16,8 @@ func TokenizerNames() []string {
 func WordTokenizer() Tokenizer { return tokens.Words{} }
 
 // EncodingTokenizer returns the tokenizer of that name: "words", "cl100k_base",
-// "o200k_base", "p50k_base" or "r50k_base". Vocabularies are embedded, and loaded
-// by the first count. The error wraps [tokens.ErrUnknownEncoding].
+// "o200k_base", "p50k_base" or "r50k_base". The vocabularies are part of the program; the
+// first count loads them. The error wraps [tokens.ErrUnknownEncoding].
 func EncodingTokenizer(name string) (Tokenizer, error) {
 	if name == tokens.WordsName {
 		return tokens.Words{}, nil
@@ -30,9 +30,9 @@ func EncodingTokenizer(name string) (Tokenizer, error) {
 }
 
 // ModelTokenizer returns the tokenizer of a model, such as "gpt-4o" or
-// "claude-sonnet-4-5"; [tokens.LookupModel] says which names are known. A model whose
-// vocabulary is not public gets a [*tokens.Estimator] of its own, which counts the
-// upper end and learns from the usage figures that are fed to its calibration. The
+// "claude-sonnet-4-5"; see [tokens.LookupModel] for the names. For a model whose vocabulary
+// is not public it returns a new [*tokens.Estimator]. This counts the upper end of its
+// estimate, and becomes more precise with the usage figures passed to its calibration. The
 // error wraps [tokens.ErrUnknownModel].
 func ModelTokenizer(model string) (Tokenizer, error) {
 	m, err := tokens.LookupModel(model)

@@ -7,8 +7,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/record"
 )
 
-// record notes what a stage did to the items, which are those after it. next is the
-// first step that comes after it, if there is one.
+// record notes what a stage did to the items. It is called after the stage; next are the
+// steps that follow.
 func (b *build) record(origin explain.Origin, next []step) {
 	if len(next) > 0 && next[0].access != foreignAccess {
 		b.list.freeze()
@@ -21,8 +21,8 @@ func (b *build) record(origin explain.Origin, next []step) {
 	b.recorder.Record(origin, b.list.items, false)
 }
 
-// recordOffer notes the items of the system prompts or of the memory. by is what offered
-// them, or nil; its list is the build's own if there was something before it.
+// recordOffer notes the items of the system prompts or of the memory provider by, which may
+// be nil. own says that their list belongs to the build.
 func (b *build) recordOffer(stage string, by any, own bool) {
 	if b.recorder == nil {
 		return
@@ -31,8 +31,8 @@ func (b *build) recordOffer(stage string, by any, own bool) {
 	b.record(explain.Origin{Stage: stage, ModuleInfo: moduleOf(by)}, b.p.steps)
 }
 
-// recordStep notes what a step did. same: it returned the list that it was given. next are
-// the steps after it.
+// recordStep notes what a step did. same means that the step returned the list it received.
+// next are the steps after it.
 func (b *build) recordStep(st *step, same bool, next []step) {
 	if b.recorder == nil || st.access == isolatedAccess && same {
 		return
@@ -40,7 +40,7 @@ func (b *build) recordStep(st *step, same bool, next []step) {
 	b.record(explain.Origin{Stage: "step", Step: st.Name, ModuleInfo: st.module}, next)
 }
 
-// show prepares recorder and list for steps that may change the items they are given.
+// show prepares the recorder and the list before steps receive the items.
 func (b *build) show(group []step) {
 	if b.recorder != nil && slices.ContainsFunc(group, func(st step) bool { return st.access == foreignAccess }) {
 		b.recorder.Own()
@@ -48,7 +48,7 @@ func (b *build) show(group []step) {
 	b.list.show(group)
 }
 
-// recordFill has the verdicts of the window stage noted, if anything is.
+// recordFill makes the recorder watch the window stage, if there is a recorder.
 func (b *build) recordFill() {
 	if b.recorder == nil {
 		return
@@ -67,7 +67,7 @@ func (b *build) recordFill() {
 	b.filling.Watcher = fillWatcher{b.recorder}
 }
 
-// budgetKind returns the budget that a reason is about.
+// budgetKind returns the budget that an overflow reason refers to.
 func budgetKind(reason OverflowReason) explain.BudgetKind {
 	switch reason {
 	case OverflowWindow:
@@ -82,14 +82,14 @@ func budgetKind(reason OverflowReason) explain.BudgetKind {
 	return ""
 }
 
-// fillWatcher notes the verdicts of the window stage.
+// fillWatcher passes the verdicts of the window stage to the recorder.
 type fillWatcher struct{ *record.Recorder }
 
 func (w fillWatcher) Decide(i int32, reason OverflowReason, available, tokens, bytes int) {
 	w.Recorder.Decide(i, budgetKind(reason), available, tokens, bytes)
 }
 
-// trace ends the recording.
+// trace ends the recording and returns the trace, nil without a recorder.
 func (b *build) trace() *explain.Trace {
 	if b.recorder == nil {
 		return nil

@@ -335,8 +335,8 @@ func TestStoriesAsJSON(t *testing.T) {
 		t.Errorf("%s", first)
 	}
 	for doc, want := range map[string]string{
-		`[{"id":"a","events":[]}]`:                  `stories[0]: item "a": no events: invalid value`,
-		`[{"id":"a","events":[{"did":["eaten"]}]}]`: `stories: did: "eaten": invalid value (want some of ` + explain.Actions(1<<13-1).String() + ")",
+		`[{"id":"a","events":[]}]`:                  `items[0]: item "a": no events: invalid value`,
+		`[{"id":"a","events":[{"did":["eaten"]}]}]`: `items: did: "eaten": invalid value (want some of ` + explain.Actions(1<<13-1).String() + ")",
 	} {
 		if err := json.Unmarshal([]byte(doc), &back); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", doc, err)

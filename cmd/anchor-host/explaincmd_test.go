@@ -104,11 +104,11 @@ func TestExplainErrors(t *testing.T) {
 		{"no place", result(strings.Replace(story, "%s", "in_window", 1)), codeInvalid,
 			`anchor-host: invalid configuration: stdin: diagnostics.items: item "a": its place is not in the window`},
 		{"unknown fate", result(strings.Replace(story, "%s", "eaten", 1)), codeInvalid,
-			`anchor-host: invalid configuration: stdin: diagnostics.items: item "a": unknown fate "eaten"`},
+			`anchor-host: invalid configuration: stdin: items[0]: item "a": fate "eaten": invalid value (want one of [in_window left_out dropped undecided])`},
 		{"no events", result(`{"id": "a", "events": []}`), codeInvalid,
-			`anchor-host: invalid configuration: stdin: stories[0]: item "a": no events: invalid value`},
+			`anchor-host: invalid configuration: stdin: items[0]: item "a": no events: invalid value`},
 		{"unknown event key", result(`{"id": "a", "evnts": []}`), codeInvalid,
-			`anchor-host: invalid configuration: stdin: stories: json: unknown field "evnts"`},
+			`anchor-host: invalid configuration: stdin: items: json: unknown field "evnts"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

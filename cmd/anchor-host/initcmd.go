@@ -2,70 +2,150 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/plugins/starter"
 )
 
-//go:embed template/anchor.yaml
-var initConfig []byte
+//go:embed template
+var templates embed.FS
 
-//go:embed template/plugins-README.md
-var initReadme []byte
+// sampleQuestion is answered by a section of the sample documents.
+const sampleQuestion = "How do I limit a plugin's memory?"
 
 func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [flags] [FOLDER]",
-		Short: "Write a configuration and a plugin folder to start from",
-		Long: `Write anchor.yaml and an empty plugin folder with a README into FOLDER, which is
-the current one when none is named. Files that are there are kept: without
---force nothing is written.`,
-		Example: `  anchor-host init
-  anchor-host init --force my-project`,
+		Short: "Write a configuration that answers a first question",
+		Long: `Write a set-up that answers a first question into FOLDER, which is the current one
+when none is named:
+
+  anchor.yaml   a commented configuration
+  plugins       folder-search, which finds documents, and keep-best, which drops
+                those that match far worse than the best one
+  sample-docs   documents about anchor-host to search; name your own instead
+
+With --minimal it writes anchor.yaml without plugins and an empty plugin folder.
+If one of the files is there, nothing is written, unless --force is given.`,
+		Example: `  anchor-host init && anchor-host build "` + sampleQuestion + `"
+  anchor-host init my-project
+  anchor-host init --minimal --force`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
+	minimal := cmd.Flags().Bool("minimal", false, "write a configuration without plugins and documents")
 	cmd.RunE = a.Run(func(_ *cobra.Command, args []string) error {
 		folder := "."
 		if len(args) == 1 {
 			folder = args[0]
 		}
-		return a.initialize(folder, *force)
+		files, err := initFiles(*minimal)
+		if err != nil {
+			return err
+		}
+		if err := a.initialize(folder, files, *force); err != nil {
+			return err
+		}
+		a.sayNext(folder, len(files), *minimal)
+		return nil
 	})
 	return cmd
 }
 
-// initialize writes all files or none that is there already.
-func (a *app) initialize(folder string, force bool) error {
-	files := []struct {
-		path    string
-		content []byte
-	}{
-		{filepath.Join(folder, "anchor.yaml"), initConfig},
-		{filepath.Join(folder, "plugins", "README.md"), initReadme},
+// initFile is a file that init writes.
+type initFile struct {
+	path    string // with slashes, within the folder
+	content []byte
+}
+
+// initFiles are the files of a new set-up, the configuration first.
+func initFiles(minimal bool) ([]initFile, error) {
+	if minimal {
+		files, err := filesOf(templates, "template/minimal", "")
+		if err != nil {
+			return nil, err
+		}
+		readme, err := filesOf(templates, "template/site/plugins", "plugins/")
+		return append(files, readme...), err
 	}
-	for _, f := range files {
-		if _, err := os.Lstat(f.path); err == nil && !force {
-			return fmt.Errorf("%s: %w (overwrite it with --force)", f.path, fs.ErrExist)
-		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := filesOf(templates, "template/site", "")
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := filesOf(starter.Files(), ".", "plugins/")
+	return append(files, plugins...), err
+}
+
+// filesOf lists the files below a folder, and puts prefix before their paths.
+func filesOf(from fs.FS, folder, prefix string) (files []initFile, err error) {
+	err = fs.WalkDir(from, folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
 			return err
 		}
+		content, err := fs.ReadFile(from, path)
+		files = append(files, initFile{prefix + strings.TrimPrefix(path, folder+"/"), content})
+		return err
+	})
+	return files, err
+}
+
+// initialize writes all files. Without force it writes none if one is there already, and names
+// all that are.
+func (a *app) initialize(folder string, files []initFile, force bool) error {
+	var there []string
+	for _, f := range files {
+		path := filepath.Join(folder, filepath.FromSlash(f.path))
+		if _, err := os.Lstat(path); err == nil {
+			there = append(there, path)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if len(there) > 0 && !force {
+		return fmt.Errorf("%s: %w (overwrite with --force, or name another folder)", strings.Join(there, ", "), fs.ErrExist)
 	}
 	var b bytes.Buffer
 	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+		path := filepath.Join(folder, filepath.FromSlash(f.path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.path, f.content, 0o644); err != nil {
+		if err := os.WriteFile(path, f.content, 0o644); err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "%s\n", f.path)
+		fmt.Fprintf(&b, "%s\n", path)
 	}
-	a.Say(`written; try: anchor-host build --config %s "hello"`, files[0].path)
 	return a.Emit(&b)
+}
+
+// sayNext says what was made and what to do next.
+func (a *app) sayNext(folder string, count int, minimal bool) {
+	next := []string{
+		`anchor-host build "` + sampleQuestion + `"`,
+		`anchor-host build --explain "` + sampleQuestion + `"`,
+		"anchor-host plugin inspect folder-search",
+	}
+	if minimal {
+		next = []string{
+			"anchor-host config validate",
+			"anchor-host plugin new my-filter --lang go --kind filter",
+			`anchor-host build "hello"`,
+		}
+	}
+	if folder != "." {
+		next = append([]string{"cd " + folder}, next...)
+	}
+	a.Say("%d files written; next:", count)
+	for _, command := range next {
+		fmt.Fprintln(a.Err, "  "+plain.Line(command))
+	}
 }

@@ -117,14 +117,31 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// init writes a set-up that finds something, and writes over nothing unless it is asked to.
 func TestInit(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if code, _, stderr := run(t, "", "init", "here"); code != codeOK {
+	code, stdout, stderr := run(t, "", "init", "here")
+	if code != codeOK || !strings.Contains(stderr, "files written; next:\n  cd here\n  anchor-host build \""+sampleQuestion) {
 		t.Fatalf("init: %d, %s", code, stderr)
 	}
-	code, _, stderr := run(t, "", "init", "here")
-	if want := "anchor-host: here/anchor.yaml: file already exists (overwrite it with --force)\n"; code != codeFailure || stderr != want {
-		t.Errorf("second init: %d, %q, want %q", code, stderr, want)
+	for path := range strings.Lines(stdout) {
+		if _, err := os.Stat(strings.TrimSpace(path)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, path := range []string{"anchor.yaml", "plugins/keep-best/README.md"} {
+		if err := os.Remove(filepath.Join("here", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, _, stderr = run(t, "", "init", "here")
+	for _, want := range []string{"anchor-host: here/plugins/README.md, here/sample-docs/diagnosis.md, ", ", here/plugins/keep-best/plugin.yaml: file already exists (overwrite with --force, or name another folder)\n"} {
+		if code != codeFailure || !strings.Contains(stderr, want) {
+			t.Errorf("second init: %d, %q, want %q", code, stderr, want)
+		}
+	}
+	if _, err := os.Stat("here/anchor.yaml"); err == nil {
+		t.Error("an init that failed has written anchor.yaml")
 	}
 	if code, _, stderr := run(t, "", "init", "--force", "here"); code != codeOK {
 		t.Errorf("init --force: %d, %s", code, stderr)
@@ -132,7 +149,47 @@ func TestInit(t *testing.T) {
 	if code, _, stderr := run(t, "", "config", "validate", "-c", "here/anchor.yaml"); code != codeOK || stderr != "" {
 		t.Errorf("validate: %d, %s", code, stderr)
 	}
-	code, stdout, stderr := run(t, "", "build", "-c", "here/anchor.yaml", "hello")
+	code, stdout, stderr = run(t, "", "build", "--strict", "-c", "here/anchor.yaml", sampleQuestion)
+	if want := "=== CONTEXT ===\nLimits of plugins > Limit a plugin's memory\n\nGive the plugin an entry"; code != codeOK || !strings.Contains(stdout, want) {
+		t.Errorf("build: %d, %q, %s", code, stdout, stderr)
+	}
+}
+
+// Each sample document is the best answer to a question.
+func TestSampleDocuments(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, stderr := run(t, "", "init"); code != codeOK {
+		t.Fatalf("init: %d, %s", code, stderr)
+	}
+	for question, want := range map[string]string{
+		sampleQuestion:                          "Limits of plugins > Limit a plugin's memory",
+		"Which files and folders are searched?": "Search your own documents > Choose the documents to search",
+		"Which exit codes are there?":           "Find out what happened in a build > Exit codes",
+		"Why is an item not in the window?":     "Find out what happened in a build > Why is an item in the window or not?",
+		"How do I back up the store?":           "Conversations and facts > Back up the store",
+		"May a plugin call a server?":           "Permissions of plugins > Let a plugin call a server",
+		"How are tokens counted?":               "Tokens and the size of the window > How tokens are counted",
+		"What happens when a step fails?":       "Steps and pipelines > What happens when a step fails",
+		"Can one file hold several pipelines?":  "Steps and pipelines > Several pipelines in one file",
+		"How do I write a plugin?":              "Write and install plugins > Write a plugin",
+	} {
+		code, stdout, stderr := run(t, "", "build", question)
+		if _, context, _ := strings.Cut(stdout, "=== CONTEXT ===\n"); code != codeOK || !strings.HasPrefix(context, want+"\n") {
+			t.Errorf("%s: %d, %.80q, want %q; %s", question, code, context, want, stderr)
+		}
+	}
+}
+
+func TestInitMinimal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := run(t, "", "init", "--minimal")
+	if code != codeOK || stdout != "anchor.yaml\nplugins/README.md\n" {
+		t.Fatalf("init: %d, %q, %s", code, stdout, stderr)
+	}
+	if code, _, stderr := run(t, "", "config", "validate"); code != codeOK || stderr != "" {
+		t.Errorf("validate: %d, %s", code, stderr)
+	}
+	code, stdout, stderr = run(t, "", "build", "hello")
 	if want := "=== SYSTEM ===\nAnswer from the context, and say when it does not hold the answer.\n"; code != codeOK || stdout != want {
 		t.Errorf("build: %d, %q, %s", code, stdout, stderr)
 	}

@@ -24,7 +24,7 @@ func TestModelIsChecked(t *testing.T) {
 		{Config{Model: "claude-opus-4-8", Calibration: "usage.jsonl"}, ""},
 		{Config{Calibration: "usage.jsonl"}, "calibration: calibration needs a model (say which one its figures are for)"},
 		{Config{Model: "gpt-4o", Calibration: "usage.jsonl"}, "calibration: the tokens of gpt-4o are counted exactly (leave calibration out)"},
-		{Config{Model: "gtp-4o"}, `model: model "gtp-4o": unknown model (near it: gpt-4o, gpt-4, gpt-2; or set a tokenizer)`},
+		{Config{Model: "gtp-4o"}, `model: model "gtp-4o": unknown model (similar names: gpt-4o, gpt-4, gpt-2; or set a tokenizer)`},
 	} {
 		if got := findings(tc.config); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.config.Model, got, tc.want)

@@ -13,23 +13,50 @@ import (
 
 const root = "../.."
 
-// TestReadmeCommands runs every command of README.md, in order, in one shell,
-// in a copy of what a clone holds. The only one it does not run is the one that
-// runs this test.
-func TestReadmeCommands(t *testing.T) {
+// The commands of each page run in order, in one shell, in a copy of what a clone holds.
+func TestCommands(t *testing.T) {
+	for page, want := range map[string]struct {
+		commands int      // at least
+		prints   []string // among other things
+	}{
+		"README.md": {15, []string{
+			"Limits of plugins > Limit a plugin's memory", // the first answer
+			"encoding/json.Unmarshal",                     // the demo
+			"operations",                                  // inspect
+			"dedupe/README.md",                            // the site's build, explained
+			`"used_tokens": 2`,                            // the request
+			"a window of 1275 tokens",                     // the embedded App
+		}},
+		"docs/operate.md": {20, []string{
+			"of 425 tokens",                     // the flag counts before the environment
+			"Find out what happened in a build", // what was found
+			"2     assistant  ",                 // the conversation
+			"sha256:",                           // the pin
+			"\n0.900  ",                         // what was restored
+		}},
+		"docs/embed.md": {10, []string{
+			"Limits of plugins > Limit a plugin's memory",
+			"used: 2 tokens",
+		}},
+	} {
+		t.Run(page, func(t *testing.T) { runPage(t, page, want.commands, want.prints) })
+	}
+}
+
+func runPage(t *testing.T, page string, least int, prints []string) {
 	if testing.Short() {
-		t.Skip("short: README.md's commands build and run all example plugins")
+		t.Skip("short: the commands build the command and plugins")
 	}
 	if runtime.GOOS == "windows" {
-		t.Skip("README.md's commands are for a Unix shell")
+		t.Skip("the commands are for a Unix shell")
 	}
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	script, commands := shellBlocks(string(text))
-	if commands < 15 {
-		t.Fatalf("README.md: found %d commands in sh blocks, want the documented ones", commands)
+	if commands < least {
+		t.Fatalf("%s: found %d commands in sh blocks, want the documented ones", page, commands)
 	}
 	clone := filepath.Join(t.TempDir(), "anchor-host")
 	copyTracked(t, clone)
@@ -39,25 +66,18 @@ func TestReadmeCommands(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("README.md: %v\n%s", err, out)
+		t.Fatalf("%s: %v\n%s", page, err, out)
 	}
-	for _, want := range []string{
-		"package flag",            // the demo's answer
-		"encoding/json.Unmarshal", // the demo with another question
-		"operations",              // inspect
-		"dedupe/README.md",        // the site's build, explained
-		`"used_tokens": 2`,        // the request
-		"a window of 1275 tokens", // the embedded App
-	} {
+	for _, want := range prints {
 		if !bytes.Contains(out, []byte(want)) {
-			t.Errorf("README.md: the commands do not print %q\n%s", want, out)
+			t.Errorf("%s: the commands do not print %q\n%s", page, want, out)
 		}
 	}
 }
 
-// TestReadmeTestCommand holds README.md's test command against the Makefile, without
-// the flags that a make which runs this test was given for it.
-func TestReadmeTestCommand(t *testing.T) {
+// TestMakeTest holds the test command of CONTRIBUTING.md against the Makefile, without the
+// flags that a make which runs this test was given for it.
+func TestMakeTest(t *testing.T) {
 	out, err := exec.Command("make", "-C", root, "-n", "test", "TEST=").CombinedOutput()
 	if err != nil {
 		t.Fatalf("make -n test: %v\n%s", err, out)
@@ -67,7 +87,7 @@ func TestReadmeTestCommand(t *testing.T) {
 	}
 }
 
-// shellBlocks joins the ```sh blocks, without the command "make test".
+// shellBlocks joins the ```sh blocks.
 func shellBlocks(text string) (script string, commands int) {
 	var b strings.Builder
 	inside, heredoc := false, false
@@ -77,7 +97,7 @@ func shellBlocks(text string) (script string, commands int) {
 			inside = true
 		case strings.HasPrefix(line, "```"):
 			inside = false
-		case inside && !strings.HasPrefix(line, "make test"):
+		case inside:
 			b.WriteString(line)
 			if !heredoc && strings.TrimSpace(line) != "" {
 				commands++

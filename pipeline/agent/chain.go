@@ -13,43 +13,43 @@ import (
 
 // The bounds of one provider.
 const (
-	// DefaultProviderTimeout leaves room for a lookup in another system, and no more
+	// DefaultProviderTimeout is long enough for a lookup in another system, and no longer
 	// than a user waits for a model call to begin.
 	DefaultProviderTimeout = 10 * time.Second
-	// NoTimeout leaves a provider without a bound but the context of the run.
+	// NoTimeout means that only the context of the run bounds a provider.
 	NoTimeout time.Duration = -1
 )
 
-// Config describes a provider chain. The zero value works: an empty chain.
+// Config describes a provider chain. The zero value is valid: an empty chain.
 type Config struct {
 	// Providers are registered in this order.
 	Providers []Provider
-	// Enforcer runs after all others, whatever their priorities, so that none of
-	// them can leave the list over the budget. It may be nil: then nobody checks the
-	// budget, and the diagnostics tell by how much it was exceeded.
+	// Enforcer runs after all others, whatever their priorities, so that no provider can
+	// leave the list over the budget. It may be nil. Then nothing enforces the budget, and
+	// the diagnostics say by how much the list exceeds it.
 	Enforcer Provider
-	// Timeout bounds one Apply of each provider. 0 means DefaultProviderTimeout,
-	// NoTimeout none. A provider that outlives it is abandoned with copies of list
-	// and state; only one without a bound can hold up a run.
+	// Timeout bounds one Apply of each provider. 0 means DefaultProviderTimeout, NoTimeout
+	// none. The chain abandons a provider that exceeds it, and leaves it copies of the list
+	// and the state. Only a provider without a bound can block a run.
 	Timeout time.Duration
-	// Counter counts the tokens in diagnostics. nil means that there are none.
+	// Counter counts the tokens in diagnostics. nil means that they are not counted.
 	Counter *Counter
-	// Plan asks every provider for its estimate before the first one runs, and holds
-	// back from the budget of each what those after it will add, at most half of the
-	// budget. Without it EstimateTokens is never called.
+	// Plan asks every provider for its estimate before the first one runs. It then reduces
+	// the budget of each provider by what the providers after it will add, at most by half.
+	// Without Plan the chain never calls EstimateTokens.
 	Plan bool
 	// Logger receives a WARN record for each provider that fails and each run over
 	// the budget. nil means slog.Default.
 	Logger *slog.Logger
-	// Now is the clock of durations. nil means time.Now.
+	// Now is the clock for durations. nil means time.Now.
 	Now func() time.Time
 }
 
-// Chain runs context providers over the message list of an agent, before
-// each model call and once more for the final answer. Providers run by ascending
-// priority, equal ones in the order of registration. One that fails changes nothing:
-// its messages and what it did to the state are dropped, a WARN record is logged, and
-// the next one runs. It is safe for concurrent use, also of Register while it runs; a
+// Chain runs context providers over the message list of an agent, before each model call
+// and once more for the final answer. Providers run by ascending priority, and those of
+// equal priority in the order of registration. A provider that fails changes nothing: the
+// chain drops its messages and its changes to the state, logs a WARN record, and runs the
+// next one. A Chain is safe for concurrent use, and Register may be called while it runs. A
 // state belongs to one run at a time.
 type Chain struct {
 	cfg      Config
@@ -59,7 +59,7 @@ type Chain struct {
 	providers []rankedProvider
 }
 
-// rankedProvider is a provider and what the chain knows of it.
+// rankedProvider is a provider with its name, priority and other properties.
 type rankedProvider struct {
 	Provider
 	name     string
@@ -68,7 +68,7 @@ type rankedProvider struct {
 	isolated bool
 }
 
-// NewChain checks a configuration and returns its chain.
+// NewChain checks a configuration and returns a chain.
 func NewChain(cfg Config) (*Chain, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
@@ -95,8 +95,8 @@ func NewChain(cfg Config) (*Chain, error) {
 	return c, nil
 }
 
-// Register adds a provider, whose name and priority are read once, now. A name that
-// the chain has already is refused. A run that has begun does not see the provider.
+// Register adds a provider and reads its name and priority once. It refuses a name that the
+// chain already has. Runs that have begun do not use the provider.
 func (c *Chain) Register(p Provider) error {
 	ranked, err := c.rank(p)
 	if err != nil {
@@ -115,12 +115,12 @@ func (c *Chain) Register(p Provider) error {
 	if taken {
 		return fmt.Errorf("provider %q: registered twice: %w (give one another name)", ranked.name, pipeline.ErrInvalid)
 	}
-	// A new list, because running chains read the old one.
+	// Make a new list, because running chains read the old one.
 	c.providers = slices.Insert(slices.Clone(c.providers), at, ranked)
 	return nil
 }
 
-// rank asks a provider who it is.
+// rank asks a provider for its name and priority.
 func (c *Chain) rank(p Provider) (ranked rankedProvider, err error) {
 	timeout := c.cfg.Timeout
 	if l, ok := p.(limitedProvider); ok {
@@ -148,8 +148,8 @@ func (c *Chain) rank(p Provider) (ranked rankedProvider, err error) {
 	return ranked, nil
 }
 
-// Names returns the names of the providers in the order in which they run, the
-// enforcer last.
+// Names returns the names of the providers in the order in which they run. The enforcer is
+// the last.
 func (c *Chain) Names() []string {
 	var names []string
 	for _, p := range c.snapshot() {
@@ -158,7 +158,7 @@ func (c *Chain) Names() []string {
 	return names
 }
 
-// snapshot returns the providers of a run that begins now.
+// snapshot returns the providers for a run that begins now.
 func (c *Chain) snapshot() []rankedProvider {
 	c.mu.RLock()
 	providers := c.providers

@@ -8,9 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// plan returns the budget of each provider: with planning, what is left of the budget
-// when those after it have added what they estimate. At most half of the budget is
-// held back, whatever they say.
+// plan returns the budget of each provider. With planning, it is the budget minus the
+// estimates of all providers after it, and at least half of the budget.
 func (r *chainRun) plan(ctx context.Context, providers []rankedProvider) []Budget {
 	budgets := make([]Budget, len(providers))
 	held, most := 0, r.diag.Budget.MaxTokens/2
@@ -35,7 +34,7 @@ func (r *chainRun) plan(ctx context.Context, providers []rankedProvider) []Budge
 	return budgets
 }
 
-// estimate asks a provider under its timeout.
+// estimate calls EstimateTokens of a provider, under its timeout.
 func (r *chainRun) estimate(ctx context.Context, p *rankedProvider) (int, error) {
 	out := p.attempt(ctx, *r.state, nil, func(ctx context.Context, a *answer) (err error) {
 		a.estimate, err = p.EstimateTokens(ctx, &a.state)

@@ -15,25 +15,25 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// Run is [Chain.Assemble] without diagnostics.
+// Run is like [Chain.Assemble], without diagnostics.
 func (c *Chain) Run(ctx context.Context, s *State, messages []pipeline.Message, budget Budget) ([]pipeline.Message, error) {
 	a, err := c.Assemble(ctx, s, messages, budget)
 	return a.Messages, err
 }
 
-// Assemble takes messages, usually s.Messages, through the providers and returns the
-// list for the model; the list given is not changed. What providers that succeed do to
+// Assemble passes messages, usually s.Messages, through the providers and returns the list
+// for the model. It does not change the given list. Changes to the state by providers that
+// succeed remain in s.
 // the state stays in s.
 //
-// A provider fails by an error, a panic or its timeout, by a list that holds an
-// invalid message, that has a tool call without the result it had, or that is empty
-// although it was not, because no model takes such a list; nil is no change.
+// A provider fails if it returns an error, panics or exceeds its timeout. It also fails if
+// no model would take its list: the list holds an invalid message, or a tool call without
+// the result that it had, or it is empty although it was not. A nil list means no change.
 //
-// When ctx ends, Assemble stops; the provider that is running then has no effect,
-// whatever it returns. Assemble returns what the providers before it made of the list,
-// what they did to the state stays, and the error is that of ctx. The only other error,
-// before any provider runs, is [ErrInvalid] for arguments out of bounds. The result is
-// never nil.
+// When ctx ends, Assemble stops. The provider that is running then has no effect, whatever
+// it returns. Assemble returns the list of the providers before it together with the error
+// of ctx; their changes to the state remain. The only other error is [ErrInvalid] for
+// arguments out of bounds, before any provider runs. The result is never nil.
 func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Message, budget Budget) (*Assembly, error) {
 	if budget.Phase == "" {
 		budget.Phase = PhaseLLM
@@ -48,7 +48,7 @@ func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Mess
 	return &Assembly{Messages: core.CloneMessages(r.messages), Diagnostics: r.diag}, err
 }
 
-// chainRun is what one run knows. It belongs to one goroutine.
+// chainRun is the state of one run. It belongs to one goroutine.
 type chainRun struct {
 	c        *Chain
 	state    *State
@@ -99,7 +99,7 @@ func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
 	return nil
 }
 
-// step runs one provider and enters what became of it. The error is that of ctx.
+// step runs one provider and records its outcome. The error is that of ctx.
 func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *ProviderDiagnostic) error {
 	began := r.c.cfg.Now()
 	d.Before, d.After = r.size, r.size
@@ -133,7 +133,7 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *Pro
 
 func equalMessages(a, b pipeline.Message) bool { return a.Equal(&b) }
 
-// apply calls Apply and checks the answer. It changes nothing of the run.
+// apply calls Apply and checks the answer. It does not change the run.
 func (r *chainRun) apply(ctx context.Context, p *rankedProvider, b Budget) answer {
 	out := p.attempt(ctx, *r.state, r.messages, func(ctx context.Context, a *answer) (err error) {
 		a.messages, err = p.Apply(ctx, &a.state, a.messages, b)
@@ -145,7 +145,7 @@ func (r *chainRun) apply(ctx context.Context, p *rankedProvider, b Budget) answe
 	return out
 }
 
-// answer is what a provider is given and what it makes of it.
+// answer is the input of a provider, and then its result.
 type answer struct {
 	messages []pipeline.Message
 	state    State
@@ -168,9 +168,9 @@ func (p *rankedProvider) attempt(ctx context.Context, s State, messages []pipeli
 	return out
 }
 
-// protected calls a provider with as many copies as it needs. One that is not
-// isolated and has a timeout runs in its own goroutine, to which the copies belong;
-// it is left behind when the context ends first.
+// protected calls a provider with as many copies as it needs. A provider that is not
+// isolated and has a timeout runs in its own goroutine, which owns the copies. If the
+// context ends first, the run abandons it.
 func (p *rankedProvider) protected(ctx context.Context, a answer, call func(context.Context, *answer) error) answer {
 	do := func() (out answer) {
 		out = a
@@ -200,7 +200,7 @@ func (p *rankedProvider) protected(ctx context.Context, a answer, call func(cont
 
 var errProviderExited = errors.New("provider called runtime.Goexit")
 
-// check refuses what no model takes.
+// check returns an error if no model would take the list.
 func (r *chainRun) check(a *answer) error {
 	if a.messages != nil && len(a.messages) == 0 && len(r.messages) > 0 {
 		return fmt.Errorf("no messages left of %d: %w (return nil for no change)", len(r.messages), pipeline.ErrInvalid)
@@ -217,8 +217,8 @@ func (r *chainRun) check(a *answer) error {
 	return r.calls.checkPairs(r.messages, a.messages)
 }
 
-// measure returns the size of a list. When the tokens cannot be counted, the run goes
-// on without counting.
+// measure returns the size of a list. If the tokens cannot be counted, the run continues
+// without counts.
 func (r *chainRun) measure(ctx context.Context, messages []pipeline.Message) ListSize {
 	size := ListSize{Messages: len(messages)}
 	if r.counter == nil || ctx.Err() != nil {
@@ -239,8 +239,8 @@ func (r *chainRun) warn(ctx context.Context, msg string, err error, attrs ...slo
 	warn.Log(ctx, r.c.cfg.Logger, msg, err, attrs...)
 }
 
-// finish compares the list with the budget: a run that exceeds it is reported, and
-// does not fail.
+// finish compares the list with the budget. A run that exceeds the budget does not fail, but
+// the diagnostics and the log report it.
 func (r *chainRun) finish(ctx context.Context, done bool) {
 	d := r.diag
 	d.After = r.size

@@ -10,24 +10,24 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// countedTexts bounds each of the two generations of counts, which then takes about
+// countedTexts bounds each of the two generations of counts. A generation then takes about
 // 1 MiB.
 const countedTexts = 8192
 
-// CounterConfig describes a counter. The zero value works.
+// CounterConfig describes a counter. The zero value is valid.
 type CounterConfig struct {
 	// Tokenizer is DefaultEncoding when nil.
 	Tokenizer pipeline.Tokenizer
-	// Overhead is the number of tokens of a message beside its texts. 0 means
+	// Overhead is the number of tokens of a message besides its texts. 0 means
 	// DefaultMessageOverhead, -1 none.
 	Overhead int
 }
 
-// Counter counts the tokens of messages: those of content or parts, name, tool
-// calls, tool call id and what else a message holds, [core.MediaTokens] for an image or document,
-// and a constant for the rest. Counts are remembered by text, whichever
-// message it is in, so that a list that grows is counted once. It is safe for
-// concurrent use; providers and chain may share one.
+// Counter counts the tokens of messages: those of the content or parts, the name, the tool
+// calls, the tool call id and all other members, [core.MediaTokens] for an image or a
+// document, and a constant for the rest. It remembers counts by text, in whatever message
+// the text is, so that a growing list is counted only once. It is safe for concurrent use;
+// providers and a chain may share one.
 type Counter struct {
 	tokenizer    pipeline.Tokenizer
 	overhead     int
@@ -37,15 +37,16 @@ type Counter struct {
 	young, old map[textKey]int
 }
 
-// textKey names a text by two seeded hashes and its length, so that no texts are kept.
-// Seeds differ from process to process: a sender of texts cannot look for collisions.
+// textKey identifies a text by two seeded hashes and its length, so that the counter keeps
+// no texts. The seeds differ from process to process, so nobody can prepare texts that
+// collide.
 type textKey struct {
 	a, b uint64
 	n    int
 }
 
-// NewCounter checks a configuration and returns its counter. A vocabulary is
-// loaded when something is first counted.
+// NewCounter checks a configuration and returns a counter. The first count loads the
+// vocabulary.
 func NewCounter(cfg CounterConfig) (*Counter, error) {
 	switch {
 	case cfg.Overhead == 0:
@@ -85,7 +86,7 @@ func (c *Counter) Total(ctx context.Context, messages []pipeline.Message) (int, 
 func (c *Counter) Count(ctx context.Context, messages []pipeline.Message) ([]int, error) {
 	counts := make([]int, len(messages))
 	var texts uncounted
-	for i := range messages { // without the lock: the parts of a large message take time
+	for i := range messages { // before the lock, because the parts of a large message take time
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -109,14 +110,14 @@ func (c *Counter) Count(ctx context.Context, messages []pipeline.Message) ([]int
 	return counts, nil
 }
 
-// uncounted are texts without a known count, and the messages they are in.
+// uncounted has the texts without a known count, and the index of the message of each.
 type uncounted struct {
 	texts  []string
 	keys   []textKey
 	places []int
 }
 
-// add notes a text of message i.
+// add adds a text of message i.
 func (u *uncounted) add(c *Counter, i int, text string) {
 	if text != "" {
 		key := textKey{maphash.String(c.seedA, text), maphash.String(c.seedB, text), len(text)}
@@ -124,8 +125,8 @@ func (u *uncounted) add(c *Counter, i int, text string) {
 	}
 }
 
-// look adds the known counts of texts to those of their messages, and returns the texts
-// that are not known, in the same memory.
+// look adds the known counts of texts to those of their messages. It returns the texts
+// without a known count, in the same memory.
 func (c *Counter) look(u *uncounted, counts []int) (unknown uncounted) {
 	unknown = uncounted{u.texts[:0], u.keys[:0], u.places[:0]}
 	c.mu.Lock()
@@ -148,8 +149,8 @@ func (c *Counter) look(u *uncounted, counts []int) (unknown uncounted) {
 	return unknown
 }
 
-// remember keeps a count. When the young generation is full it becomes the old one,
-// and the old one is forgotten.
+// remember keeps a count. When the young generation is full, it replaces the old one, which
+// is dropped.
 func (c *Counter) remember(key textKey, n int) {
 	if len(c.young) >= countedTexts {
 		c.young, c.old = make(map[textKey]int), c.young

@@ -10,19 +10,19 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Units divides a message list into units that a model takes only as a whole:
-// a message with tool calls together with the results that answer them, wherever they
-// stand; every other message is a unit of its own. It returns, for each message, the
-// index of the first message of its unit.
+// Units divides a message list into units that a model takes only as a whole. A message with
+// tool calls and the results of these calls, wherever they are, form one unit. Every other
+// message is a unit of its own. Units returns, for each message, the index of the first
+// message of its unit.
 //
-// A result belongs to the newest call before it that has its id. One without an id, or
-// after calls whose ids cannot be read, belongs to the calls it follows. A message with
-// results of several messages makes one unit of them.
+// A result belongs to the newest call before it with the same id. A result belongs to the
+// nearest calls before it if it has no id, or if the ids of these calls cannot be read. A
+// message with results for several messages joins their units.
 func Units(messages []pipeline.Message) []int {
 	units := make([]int, len(messages))
 	calls := make(map[string]int) // the message that makes the call
-	follows := -1                 // the message whose calls a result without id answers
-	readable := true              // the ids of that message
+	follows := -1                 // the message whose calls a result without an id answers
+	readable := true              // whether the ids of that message can be read
 	for i := range messages {
 		m := &messages[i]
 		units[i] = i
@@ -54,19 +54,19 @@ func Units(messages []pipeline.Message) []int {
 		}
 	}
 	for i := range units {
-		units[i] = units[units[i]] // that of a smaller index is known
+		units[i] = units[units[i]] // the entry of the smaller index is final
 	}
 	return units
 }
 
-// join makes one unit of those of two messages. An entry of units is the message itself, or
-// an earlier one of its unit.
+// join joins the units of two messages. An entry of units is the index of the message itself
+// or of an earlier message of its unit.
 func join(units []int, i, j int) {
 	i, j = first(units, i), first(units, j)
 	units[max(i, j)] = min(i, j)
 }
 
-// first returns the first message of the unit of message i, and shortens the way to it.
+// first returns the first message of the unit of message i. It shortens the path to it.
 func first(units []int, i int) int {
 	for units[i] != i {
 		units[i] = units[units[i]]
@@ -75,7 +75,7 @@ func first(units []int, i int) int {
 	return i
 }
 
-// callIDs returns the ids of tool calls; one that cannot be read is empty.
+// callIDs returns the ids of tool calls. The id of a call that cannot be read is empty.
 func callIDs(raw json.RawMessage) []string {
 	var calls []struct{ ID string }
 	if len(raw) == 0 {
@@ -91,14 +91,14 @@ func callIDs(raw json.RawMessage) []string {
 	return ids
 }
 
-// toolIDs are the ids of the calls that a message makes, and of those that it answers.
+// toolIDs are the ids of the calls that a message makes, and of the calls that it answers.
 type toolIDs struct{ calls, results []string }
 
-// knownCalls holds the ids of tools of messages that were found valid, by the JSON that
-// holds them, so that a run reads each once.
+// knownCalls holds the tool ids of messages that were found valid, so that a run reads each
+// message once. Their key is the JSON that contains the ids.
 type knownCalls map[knownKey]toolIDs
 
-// knownKey is what decides whether a message is valid, and which ids it has.
+// knownKey has the members on which the validity and the ids of a message depend.
 type knownKey struct {
 	role                        pipeline.Role
 	calls, parts, rest, answers string
@@ -108,12 +108,12 @@ func keyOf(m *pipeline.Message) knownKey {
 	return knownKey{m.Role, string(m.ToolCalls), string(m.Parts), string(m.Rest), m.ToolCallID}
 }
 
-// textOnly reports whether there is nothing to be read in a message but its text.
+// textOnly reports whether a message has only text and no ids.
 func textOnly(m *pipeline.Message) bool {
 	return len(m.ToolCalls) == 0 && len(m.Parts) == 0 && len(m.Rest) == 0 && m.ToolCallID == ""
 }
 
-// validate is [pipeline.Message.Validate] for a list.
+// validate does the same as [pipeline.Message.Validate] for each message of a list.
 func (k knownCalls) validate(messages []pipeline.Message) error {
 	for i := range messages {
 		m := &messages[i]
@@ -139,7 +139,7 @@ func (k knownCalls) validate(messages []pipeline.Message) error {
 	return nil
 }
 
-// of returns the ids of a message that was found valid.
+// of returns the ids of a valid message.
 func (k knownCalls) of(m *pipeline.Message) toolIDs {
 	if textOnly(m) {
 		return toolIDs{}
@@ -154,7 +154,7 @@ const (
 	hasBoth = hasCall | hasResult
 )
 
-// halves says for each call id which halves of the call a list holds.
+// halves returns, for each call id, which halves of the call a list has.
 func (k knownCalls) halves(messages []pipeline.Message) map[string]int {
 	halves := make(map[string]int)
 	for i := range messages {
@@ -170,8 +170,8 @@ func (k knownCalls) halves(messages []pipeline.Message) map[string]int {
 	return halves
 }
 
-// checkPairs refuses a list that holds one half of a call of which the list before held
-// both. Both lists are validated.
+// checkPairs returns an error if a list has only one half of a call although the list before
+// it had both. Both lists must be valid.
 func (k knownCalls) checkPairs(before, after []pipeline.Message) error {
 	if containsInOrder(after, before) {
 		return nil
@@ -193,7 +193,7 @@ func (k knownCalls) checkPairs(before, after []pipeline.Message) error {
 	return nil
 }
 
-// containsInOrder reports whether list holds all of part in the same order.
+// containsInOrder reports whether list contains all of part in the same order.
 func containsInOrder(list, part []pipeline.Message) bool {
 	at := 0
 	for i := 0; i < len(list) && at < len(part); i++ {
@@ -204,9 +204,9 @@ func containsInOrder(list, part []pipeline.Message) bool {
 	return at == len(part)
 }
 
-// cutResults returns the ids of tool calls whose results are shorter in one list than in
-// the list before it, once for each result; that of one without an id is noID. A result
-// that is found as it was is not cut, whatever others have its id.
+// cutResults returns the ids of tool calls whose results became shorter, once for each
+// result. For a result without an id it returns noID. A result that is unchanged is not cut,
+// even if another result with the same id is.
 func cutResults(before, after []pipeline.Message) (ids []string) {
 	whole := make(map[core.ToolResult]int)
 	for i := range before {
@@ -224,7 +224,7 @@ func cutResults(before, after []pipeline.Message) (ids []string) {
 			}
 		}
 	}
-	lengths := make(map[string][]int) // of the results that are missing, ascending
+	lengths := make(map[string][]int) // by id: the lengths of the results that are missing, ascending
 	for r, n := range whole {
 		lengths[r.ID] = append(lengths[r.ID], slices.Repeat([]int{len(r.Text)}, n)...)
 	}
@@ -240,5 +240,5 @@ func cutResults(before, after []pipeline.Message) (ids []string) {
 	return ids
 }
 
-// noID stands for the id of a result that has none.
+// noID replaces the id of a result that has none.
 const noID = "(no id)"

@@ -22,26 +22,25 @@ const (
 // Valid reports whether p is one of the two phases.
 func (p Phase) Valid() bool { return p == PhaseLLM || p == PhaseSynthesize }
 
-// State is what an agent carries from call to call. Its JSON form is what
-// guests receive.
+// State is the state of an agent between its model calls. Plugins receive its JSON form.
 type State struct {
 	// RunID names the run of the agent.
 	RunID string `json:"run_id,omitempty"`
-	// Messages is the list the agent keeps. A chain never writes it; providers
-	// whose change is to last do.
+	// Messages is the list that the agent keeps. A chain never changes it. A provider
+	// changes it to make its change permanent.
 	Messages []pipeline.Message `json:"messages,omitempty"`
-	// Observations are notes that stand for what happened, oldest first, and
-	// Reflection is what was drawn from them.
+	// Observations are notes that summarize what happened, oldest first. Reflection is the
+	// conclusion from them.
 	Observations []string `json:"observations,omitempty"`
 	Reflection   string   `json:"reflection,omitempty"`
-	// Data is for providers: nil, bool, int64, float64, string, []any and
-	// map[string]any values.
+	// Data is for providers. Its values are nil, bool, int64, float64, string, []any and
+	// map[string]any.
 	Data map[string]any `json:"data,omitempty"`
 }
 
-// Budget is the room a provider chain has.
+// Budget bounds the message list that a provider chain makes.
 type Budget struct {
-	// MaxTokens and MaxMessages bound the list for the model; 0 is no bound.
+	// MaxTokens and MaxMessages bound the list for the model; 0 means no bound.
 	MaxTokens   int `json:"max_tokens"`
 	MaxMessages int `json:"max_messages,omitempty"`
 	// Phase is PhaseLLM when empty.
@@ -50,26 +49,25 @@ type Budget struct {
 
 // Provider changes the message list before a model call.
 //
-// A provider that is also [Isolated] promises to change nothing that its arguments
-// point to (it may assign the fields of the state), to keep no reference to them, and
-// to return soon after its context has ended. A chain then gives it no copies and no
-// goroutine of its own. The providers of plugins and most built-in ones are isolated.
+// A provider that is also [Isolated] makes three promises. It changes nothing that its
+// arguments point to, except that it may assign the fields of the state. It keeps no
+// reference to them. It returns soon after its context has ended. A chain therefore gives it
+// no copies and no goroutine. Providers of plugins and most built-in ones are isolated.
 type Provider interface {
-	// Name identifies the provider in logs and diagnostics; it is unique in a chain.
+	// Name identifies the provider in logs and diagnostics. It is unique in a chain.
 	Name() string
 	// Priority orders providers: lower runs earlier.
 	Priority() int
-	// EstimateTokens says how many tokens Apply would add. A chain calls it
-	// only when planning is switched on.
+	// EstimateTokens returns how many tokens Apply would add. A chain calls it only when
+	// planning is switched on.
 	EstimateTokens(ctx context.Context, s *State) (int, error)
-	// Apply returns the new list; nil without an error means no change. It may
-	// change the state. The list is for this model call only, unless Apply also
-	// sets s.Messages.
+	// Apply returns the new list. nil without an error means no change. It may change the
+	// state. The new list is for this model call only, unless Apply also sets s.Messages.
 	Apply(ctx context.Context, s *State, msgs []pipeline.Message, b Budget) ([]pipeline.Message, error)
 }
 
-// LimitProvider returns p with its own bound for one Apply in place of the chain's;
-// [NoTimeout] is no bound.
+// LimitProvider returns p with a timeout of its own for one Apply, which replaces that of
+// the chain. [NoTimeout] means no bound.
 func LimitProvider(p Provider, timeout time.Duration) Provider {
 	if l, ok := p.(limitedProvider); ok {
 		p = l.Provider

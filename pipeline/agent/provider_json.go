@@ -9,8 +9,8 @@ import (
 
 var stateKeys = []string{"run_id", "messages", "observations", "reflection", "data"}
 
-// UnmarshalJSON decodes a state strictly, as it does the messages in it. What is
-// absent or null is zero. On an error the state is unchanged.
+// UnmarshalJSON decodes a state and its messages strictly. Absent and null members are zero.
+// On an error the state is unchanged.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var doc State
 	err := decode.Object(data, func(key string, raw json.RawMessage) error {

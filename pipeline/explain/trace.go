@@ -1,38 +1,42 @@
-// Package explain has the documents that explain a build: for each item a list of events,
-// what each stage did to it and what decided whether it is in the window. A pipeline whose
-// configuration has Explain set puts a [Trace] into its diagnostics.
+// Package explain defines the documents that explain a build. For each item there is a list
+// of events, which say what each stage did to the item and why it is in the window or not.
+// If Explain is set in its configuration, a pipeline puts a [Trace] into its diagnostics.
 package explain
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Outcome is what became of an item.
+// Outcome says where an item ended.
 type Outcome string
 
 // The outcomes.
 const (
-	// InWindow: the item is in the window.
+	// InWindow means that the item is in the window.
 	InWindow Outcome = "in_window"
-	// OutOfWindow: the item reached the window stage and did not get in.
+	// OutOfWindow means that the item reached the window stage and did not get a place.
 	OutOfWindow Outcome = "left_out"
-	// DroppedByStep: a step took the item away.
+	// DroppedByStep means that a step removed the item.
 	DroppedByStep Outcome = "dropped"
-	// Undecided: the build failed before the window was filled.
+	// Undecided means that the build failed before it filled the window.
 	Undecided Outcome = "undecided"
 )
 
-// Actions is what happened to an item in one stage: one bit or several.
+// Outcomes lists the outcomes.
+var Outcomes = []Outcome{InWindow, OutOfWindow, DroppedByStep, Undecided}
+
+// Actions is the set of changes that one stage made to an item, one bit for each kind.
 type Actions uint16
 
-// What may happen. Moved means that the rank of the item among those that stay
-// changed, not that others before it came or went.
+// The kinds of changes. Moved means that the rank of the item among the items that stay has
+// changed. It does not count when items before it are added or dropped.
 const (
 	Added Actions = 1 << iota
 	Moved
@@ -55,10 +59,10 @@ var actionNames = [...]string{
 	"dropped", "admitted", "left_out", "cut",
 }
 
-// Has reports whether all of what has happened.
+// Has reports whether a contains all bits of what.
 func (a Actions) Has(what Actions) bool { return a&what == what }
 
-// Names lists what happened, in a fixed order.
+// Names returns the names of the bits that are set, in a fixed order.
 func (a Actions) Names() []string {
 	names := []string{}
 	for i, name := range actionNames {
@@ -72,10 +76,10 @@ func (a Actions) Names() []string {
 // String joins the names by commas.
 func (a Actions) String() string { return strings.Join(a.Names(), ", ") }
 
-// MarshalJSON writes the list of names.
+// MarshalJSON writes a list of names.
 func (a Actions) MarshalJSON() ([]byte, error) { return json.Marshal(a.Names()) }
 
-// UnmarshalJSON reads a list of names.
+// UnmarshalJSON reads a list of names. An unknown name is an error that wraps [core.ErrInvalid].
 func (a *Actions) UnmarshalJSON(data []byte) error {
 	var names []string
 	if err := json.Unmarshal(data, &names); err != nil {
@@ -90,20 +94,19 @@ next:
 				continue next
 			}
 		}
-		return fmt.Errorf("did: %q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
+		return fmt.Errorf("did: %.100q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
 	}
 	*a = out
 	return nil
 }
 
-// Change is a value before and after.
+// Change is a value before and after a stage.
 type Change[T any] struct {
 	From T `json:"from"`
 	To   T `json:"to"`
 }
 
-// Origin says what part of a build did something: "system", "memory", "step" or
-// "fill".
+// Origin names the part of a build that caused an event.
 type Origin struct {
 	Stage string `json:"stage"`
 	// Step is the name of the step; other stages have none.
@@ -111,7 +114,7 @@ type Origin struct {
 	ModuleInfo
 }
 
-// ModuleInfo names the plugin behind a step; several are joined by "+".
+// ModuleInfo names the plugin that a step runs; several are joined by "+".
 type ModuleInfo struct {
 	// Plugin is the name of the plugin instance.
 	Plugin string `json:"plugin,omitempty"`
@@ -119,10 +122,10 @@ type ModuleInfo struct {
 	Module string `json:"module,omitempty"`
 }
 
-// BudgetKind says what was too small, or large enough.
+// BudgetKind says which budget decided about an item.
 type BudgetKind string
 
-// The kinds.
+// The kinds of budgets.
 const (
 	BudgetWindow      BudgetKind = "window"
 	BudgetSource      BudgetKind = "source"       // the allocation of the source
@@ -130,37 +133,37 @@ const (
 	BudgetSharedPool  BudgetKind = "shared_pool"
 )
 
-// BudgetCheck is the budget that an item met when the window was filled. All numbers are
-// tokens.
+// BudgetCheck is the comparison of an item with a budget in the window stage. All numbers
+// are tokens.
 type BudgetCheck struct {
 	Kind BudgetKind `json:"kind"`
 	// Limit is the size of the budget.
 	Limit int `json:"limit"`
-	// Available is what was left of it, Needed what the item took or would have
-	// taken: its own tokens, or those of its source under BudgetWholeSource.
+	// Available is the free part of the budget before the item. Needed is what the item
+	// needs: its own tokens, or those of its whole source under BudgetWholeSource.
 	Available int `json:"available"`
 	Needed    int `json:"needed"`
-	// Lacked is how much more would have been needed.
+	// Lacked is the difference if Needed is larger than Available, and 0 otherwise.
 	Lacked int `json:"lacked,omitempty"`
-	// DisplacedBy names the items that used the room: of those that were admitted
-	// from the same budget, the last ones before this item, and as many as are
-	// together as large as what it lacked. At most [MaxDisplacers] are named. There
-	// are none for an item that is larger than the whole budget.
+	// DisplacedBy names the items that used the room: the last items that were admitted
+	// from the same budget before this item, as many as together have the tokens that it
+	// lacked. It has at most [MaxDisplacers] names. It is empty for an item that is larger
+	// than the whole budget.
 	DisplacedBy []string `json:"displaced_by,omitempty"`
 }
 
 // MaxDisplacers bounds BudgetCheck.DisplacedBy.
 const MaxDisplacers = 16
 
-// Event is what one stage did to one item.
+// Event describes what one stage did to one item.
 type Event struct {
 	Origin
 	Actions Actions `json:"did"`
-	// Place is the place in the list of items, from 1; From is 0 for an item that was
-	// added, To for one that was dropped or left out. In the stage "fill", To is the
-	// place in the window.
+	// Place is the place in the list of items, counted from 1. From is 0 for an item that
+	// was added, and To is 0 for one that was dropped or left out. In the stage "fill", To
+	// is the place in the window.
 	Place *Change[int] `json:"place,omitempty"`
-	// The values that changed. An added item has a score from 0 to what it came with.
+	// The values that changed. For an added item, Score.From is 0.
 	Score    *Change[float64]     `json:"score,omitempty"`
 	Priority *Change[int]         `json:"priority,omitempty"`
 	Tokens   *Change[int]         `json:"tokens,omitempty"`
@@ -170,8 +173,8 @@ type Event struct {
 	Budget *BudgetCheck `json:"budget,omitempty"`
 }
 
-// ItemTrace is everything that happened to one item in a build, in order. Values are
-// those it ended with.
+// ItemTrace is the history of one item in a build. Its values are those that the item had
+// at the end.
 type ItemTrace struct {
 	ID       string      `json:"id"`
 	Source   core.Source `json:"source"`
@@ -181,34 +184,34 @@ type ItemTrace struct {
 	// Excerpt is the beginning of the text, at most [ExcerptLength] characters.
 	Excerpt string  `json:"excerpt"`
 	Outcome Outcome `json:"fate"`
-	// Events begin with Added and end with what decided the outcome.
+	// Events are in order. The first has the action Added, and the last decided the outcome.
 	Events []Event `json:"events"`
 }
 
 // ExcerptLength is the length of ItemTrace.Excerpt in characters.
 const ExcerptLength = 80
 
-// AddedBy returns what brought the item.
+// AddedBy returns the part of the build that added the item.
 func (t *ItemTrace) AddedBy() Origin { return t.Events[0].Origin }
 
 // Last returns the event that decided the outcome.
 func (t *ItemTrace) Last() *Event { return &t.Events[len(t.Events)-1] }
 
-// Trace has the traces of all items of a build, in the order in which the items came. They
-// are made of what the build recorded when they are first asked for, so that a build that
-// nobody asks about does not pay for it. A Trace is safe for concurrent use and must not
-// be changed.
+// Trace has the traces of all items of a build, in the order in which the items were added.
+// The first call that needs them computes them from the records of the build, so that a
+// build whose trace nobody reads does not pay for it. A Trace is safe for concurrent use.
+// Do not change it.
 type Trace struct {
 	once  sync.Once
 	load  func() []ItemTrace
 	items []ItemTrace
 }
 
-// NewTrace returns a trace of the items that load returns. It is called once, when the
-// items are first asked for.
+// NewTrace returns a trace of the items that load returns. The trace calls load once, when
+// it first needs the items.
 func NewTrace(load func() []ItemTrace) *Trace { return &Trace{load: load} }
 
-// All returns the traces of the items. The list is shared. A nil Trace has none.
+// All returns the traces of the items. Callers share the list. A nil Trace has none.
 func (t *Trace) All() []ItemTrace {
 	if t == nil {
 		return nil
@@ -230,18 +233,21 @@ func (t *Trace) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON reads a list of traces. Unknown keys and traces without an event are
-// errors.
+// UnmarshalJSON reads a list of traces. Unknown keys, unknown names of actions or outcomes,
+// and traces without an event are errors. After an error the trace is unchanged.
 func (t *Trace) UnmarshalJSON(data []byte) error {
 	var items []ItemTrace
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&items); err != nil {
-		return fmt.Errorf("stories: %w", err)
+		return fmt.Errorf("items: %w", err)
 	}
 	for i := range items {
 		if len(items[i].Events) == 0 {
-			return fmt.Errorf("stories[%d]: item %q: no events: %w", i, items[i].ID, core.ErrInvalid)
+			return fmt.Errorf("items[%d]: item %.100q: no events: %w", i, items[i].ID, core.ErrInvalid)
+		}
+		if !slices.Contains(Outcomes, items[i].Outcome) {
+			return fmt.Errorf("items[%d]: item %.100q: fate %.100q: %w (want one of %v)", i, items[i].ID, items[i].Outcome, core.ErrInvalid, Outcomes)
 		}
 	}
 	t.once.Do(func() {})

@@ -12,7 +12,7 @@ type OverflowStrategy string
 
 // The strategies. The zero value is OverflowTruncate.
 const (
-	// OverflowTruncate keeps whole items while they fit; texts are not cut.
+	// OverflowTruncate keeps whole items while they fit. It cuts no texts.
 	OverflowTruncate OverflowStrategy = "truncate"
 	// OverflowDrop drops all items of the source.
 	OverflowDrop OverflowStrategy = "drop"
@@ -23,7 +23,7 @@ type Allocation struct {
 	Source core.Source `json:"source"`
 	// MaxTokens is the cap in tokens, 1 or more.
 	MaxTokens int `json:"max_tokens"`
-	// Priority is 1 to 10, or 0 for none. Nothing reads it: the priority of the
+	// Priority is 1 to 10, or 0 for none. It has no effect, because the priority of the
 	// items decides. A build warns when it is set.
 	Priority int `json:"priority,omitempty"`
 	// Overflow is OverflowTruncate when empty.
@@ -32,8 +32,8 @@ type Allocation struct {
 
 // Budget divides the tokens of a window among the sources.
 type Budget struct {
-	// TotalTokens is what the allocations and the reserve must fit into. The
-	// size of the window is Config.MaxTokens; a build warns when they differ.
+	// TotalTokens bounds the sum of the allocations and the reserve. The size of the
+	// window is Config.MaxTokens; a build warns when the two differ.
 	TotalTokens int `json:"total_tokens"`
 	// ReserveTokens are kept free for the answer of the model.
 	ReserveTokens int          `json:"reserve_tokens,omitempty"`
@@ -91,8 +91,7 @@ func (a *Allocation) validate() error {
 	return nil
 }
 
-// SharedPool returns the tokens that neither an allocation nor the reserve
-// claims.
+// SharedPool returns the tokens that are left after the reserve and all allocations.
 func (b *Budget) SharedPool() int {
 	pool := b.TotalTokens - b.ReserveTokens
 	for i := range b.Allocations {
@@ -112,8 +111,8 @@ func (b *Budget) Allocation(s core.Source) int {
 	return b.SharedPool()
 }
 
-// OverflowStrategy returns the strategy of the source, truncate when it has
-// none.
+// OverflowStrategy returns the strategy of the source, or truncate when it has no
+// allocation.
 func (b *Budget) OverflowStrategy(s core.Source) OverflowStrategy {
 	for i := range b.Allocations {
 		if a := &b.Allocations[i]; a.Source == s && a.Overflow != "" {
@@ -132,7 +131,7 @@ func (b *Budget) clone() *Budget {
 	return &out
 }
 
-// warnings tells what is set and has no effect on a window of maxTokens.
+// warnings lists the settings that have no effect on a window of maxTokens.
 func (b *Budget) warnings(maxTokens int) []string {
 	var out []string
 	if b.TotalTokens != maxTokens {
@@ -146,5 +145,5 @@ func (b *Budget) warnings(maxTokens int) []string {
 	return out
 }
 
-// ErrBudget marks a budget that leaves no room.
+// ErrBudget means that a budget leaves no room.
 var ErrBudget = errors.New("budget exceeded")

@@ -10,18 +10,17 @@ import (
 // limits reports whether the budget caps any source.
 func (b *Budget) limits() bool { return len(b.Allocations) > 0 || b.EnforceSharedPool }
 
-// sourceCap is what a budget grants one source, or the sources of the shared pool
-// together.
+// sourceCap is the cap of one source, or of all sources of the shared pool together.
 type sourceCap struct {
 	strategy OverflowStrategy
 	reason   core.OverflowReason
 	limit    int // -1 is no limit
 	total    int // tokens of all items of the source
-	used     int // tokens of the admitted ones
+	used     int // tokens of the admitted items
 }
 
-// caps returns the cap of each source by its index. Sources without an allocation
-// share one.
+// caps returns the cap of each source by its index. All sources without an allocation
+// have the same one.
 func (b *Budget) caps() [core.NumSources]*sourceCap {
 	pool := &sourceCap{strategy: OverflowTruncate, reason: core.OverflowSharedPool, limit: -1}
 	if b.EnforceSharedPool {
@@ -42,8 +41,8 @@ func (b *Budget) caps() [core.NumSources]*sourceCap {
 	return caps
 }
 
-// admit reports whether an item of n tokens is within the cap, and the tokens that
-// were left when it was tried.
+// admit reports whether an item of n tokens is within the cap, and how many tokens were
+// free before.
 func (c *sourceCap) admit(n int) (ok bool, available int) {
 	switch {
 	case c.limit < 0:
@@ -59,9 +58,8 @@ func (c *sourceCap) admit(n int) (ok bool, available int) {
 	return true, available
 }
 
-// applyBudget takes the order of all items and returns that of those within the
-// caps; the others overflow. Both come out grouped by source, sources in the order
-// of their first item.
+// applyBudget takes all items in order and returns those within the caps; the others
+// overflow. It groups both by source, in the order in which the sources first appear.
 func (b *Filling) applyBudget(ctx context.Context, order []int32) ([]int32, error) {
 	caps := b.p.budget.caps()
 	var groups [core.NumSources][]int32 // by first appearance
@@ -98,8 +96,8 @@ type verdict struct {
 	available int
 }
 
-// withinCaps tries the items in order and returns a verdict for each by its index. The
-// text of one that is not within its cap may be cut, but not one that is dropped.
+// withinCaps tries the items in order and returns a verdict for each by its index. It may
+// cut the text of an item that exceeds the cap, unless the source has the strategy drop.
 func (b *Filling) withinCaps(ctx context.Context, order []int32, caps *[core.NumSources]*sourceCap) ([]verdict, error) {
 	verdicts := make([]verdict, len(b.Items))
 	for _, i := range order {

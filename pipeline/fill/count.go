@@ -10,27 +10,27 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// DefaultPriming is the number of tokens that start the answer of a chat model, as OpenAI
-// publishes it.
+// DefaultPriming is the number of tokens that start the answer of a chat model, according
+// to OpenAI.
 const DefaultPriming = 3
 
-// CountOptions say what an exact count adds to the texts of an output.
+// CountOptions say what an exact count adds to the token counts of the texts of an output.
 //
 // A chat document, one with messages, counts as
 //
 //	texts + roles + messages × MessageOverhead + Priming + Tools
 //
-// where the system blocks of the Anthropic format are together one message. It is the
-// formula that OpenAI publishes; Anthropic publishes none. A plain text counts as
-// itself and Tools, any other document as its JSON text and Tools.
+// where the system blocks of the Anthropic format together count as one message. OpenAI
+// publishes this formula; Anthropic publishes none. For a plain text the count is that of
+// the text and of Tools, and for any other document that of its JSON text and of Tools.
 type CountOptions struct {
-	// MessageOverhead is the number of tokens of a message beside role and texts. 0
+	// MessageOverhead is the number of tokens of a message besides its role and texts. 0
 	// means [core.DefaultMessageOverhead], -1 none.
 	MessageOverhead int
-	// Priming is the number of tokens once for all messages. 0 means
+	// Priming is a number of tokens that is added once, if there are messages. 0 means
 	// [DefaultPriming], -1 none.
 	Priming int
-	// Tools are the tool schemas that are sent beside the window, as text.
+	// Tools are the tool schemas, as text, that are sent together with the window.
 	Tools string
 }
 
@@ -52,33 +52,33 @@ func (o CountOptions) withDefaults() (CountOptions, error) {
 	return o, nil
 }
 
-// Counting is how the tokens of a formatted output were counted.
+// Counting says how the tokens of a formatted output were counted.
 type Counting struct {
-	// Tokenizer is the name of what counted; Vocabulary the SHA-256 digest of its
-	// vocabulary, where it has one.
+	// Tokenizer is the name of the tokenizer that counted. Vocabulary is the SHA-256
+	// digest of its vocabulary, if it has one.
 	Tokenizer  string `json:"tokenizer"`
 	Vocabulary string `json:"vocabulary_sha256,omitempty"`
-	// Exact is false when the vocabulary of the model is not public: then Low and High
-	// bound the tokens, and the total is High.
+	// Exact is false when the vocabulary of the model is not public. Low and High then
+	// bound the number of tokens, and the total is High.
 	Exact bool `json:"exact"`
 	Low   int  `json:"low"`
 	High  int  `json:"high"`
-	// BaseTokens are the tokens of texts, roles and tool schemas in the encoding that
-	// Low and High are worked out from: what [tokens.Calibration.Observe] takes beside
-	// the usage figures of the model. It is 0 when Exact.
+	// BaseTokens is the count of texts, roles and tool schemas in the encoding from which
+	// Low and High are computed. Pass it to [tokens.Calibration.Observe] together with the
+	// usage figures of the model. It is 0 when Exact.
 	BaseTokens int `json:"base_tokens,omitempty"`
-	// TextTokens are those of texts and roles, OverheadTokens those of messages and
+	// TextTokens are the tokens of texts and roles, OverheadTokens those of messages and
 	// priming, ToolTokens those of the tool schemas. They add up to High.
 	TextTokens     int `json:"text_tokens"`
 	OverheadTokens int `json:"overhead_tokens"`
 	ToolTokens     int `json:"tool_tokens,omitempty"`
 	// Messages is the number of messages, 0 for a plain text.
 	Messages int `json:"messages"`
-	// Budget is what the total had to stay within.
+	// Budget is the limit that the total had to stay within.
 	Budget int `json:"budget,omitempty"`
 }
 
-// estimate is a tokenizer that knows its counts as intervals.
+// estimate is a tokenizer whose counts are intervals.
 type estimate interface {
 	Base() *tokens.Encoding
 	Factors() (low, high float64)
@@ -90,22 +90,22 @@ type OutputCounter struct {
 	options   CountOptions
 }
 
-// NewOutputCounter returns a counter of what formatters write, [CountOptions] says how.
+// NewOutputCounter returns a counter for the outputs of formatters.
 func NewOutputCounter(t core.Tokenizer, o CountOptions) (*OutputCounter, error) {
 	o, err := o.withDefaults()
 	return &OutputCounter{tokenizer: t, options: o}, err
 }
 
-// Count returns the tokens of an output and how they were counted. The output is what a
-// [Formatter] returned, or a document of its shape.
+// Count returns the tokens of an output and how they were counted. output is the result of
+// a [Formatter], or a document of the same shape.
 func (c *OutputCounter) Count(ctx context.Context, output any) (int, Counting, error) {
 	m := c.measure(true)
 	total, err := m.total(ctx, output)
 	return total, m.counting(), err
 }
 
-// measure starts a series of counts. Whole ones count each text in one piece; others
-// count anew only what has changed since the count before.
+// measure starts a series of counts. With whole, the meter counts each text in one piece;
+// otherwise it counts only what has changed since the previous count.
 func (c *OutputCounter) measure(whole bool) *outputMeter {
 	m := &outputMeter{options: c.options, name: c.tokenizer.Name(), low: 1, high: 1}
 	m.texts.tokenizer = c.tokenizer
@@ -119,7 +119,7 @@ func (c *OutputCounter) measure(whole bool) *outputMeter {
 	return m
 }
 
-// outputMeter counts outputs that have much in common, one after another.
+// outputMeter counts a series of outputs, each of which resembles the one before it.
 type outputMeter struct {
 	options   CountOptions
 	name      string
@@ -168,7 +168,7 @@ func (m *outputMeter) overhead() int {
 	return values.Add(m.last.messages*m.options.MessageOverhead, m.options.Priming)
 }
 
-// scale is exact for the factor 1, and rounds up otherwise.
+// scale returns n times factor, rounded up. It is exact for the factor 1.
 func scale(n int, factor float64) int {
 	if factor == 1 {
 		return n

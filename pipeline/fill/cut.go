@@ -12,13 +12,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// cutTries bounds how often a cut is shortened because the text that is left has more
-// tokens than it had as part of the whole.
+// cutTries bounds how often a cut is shortened. The remaining text may have more tokens on
+// its own than it had as part of the whole.
 const cutTries = 8
 
 // text returns the longest beginning of a text that ends at an allowed place and has
-// at most limit tokens, and its tokens. It is empty when nothing useful is left, and
-// when nothing need be cut.
+// at most limit tokens, and its tokens. It returns an empty text when too little is left,
+// and when the whole text fits.
 func (t *Truncation) text(ctx context.Context, count core.Tokenizer, text string, limit int) (string, int, error) {
 	for try, room := 0, limit; try < cutTries && room >= t.MinTokens && room > 0; try++ {
 		head, err := longestPrefix(ctx, count, text, room)
@@ -43,8 +43,8 @@ func (t *Truncation) text(ctx context.Context, count core.Tokenizer, text string
 	return "", 0, nil
 }
 
-// longestPrefix is Tokenizer.Truncate for tokenizers that keep what they cut, and a
-// search for the others.
+// longestPrefix calls Tokenizer.Truncate. Some tokenizers change the text when they cut it;
+// for these it searches for the longest prefix.
 func longestPrefix(ctx context.Context, t core.Tokenizer, text string, limit int) (head string, err error) {
 	err = core.Guard(func() (err error) {
 		head, err = t.Truncate(ctx, text, limit)
@@ -79,9 +79,9 @@ func (t *Truncation) end(text string, n int) string {
 }
 
 // lastSentence returns the end of the last sentence or line that ends within the first
-// n bytes, 0 when there is none.
+// n bytes, or 0 when there is none.
 func lastSentence(text string, n int) int {
-	last, before, single := 0, rune(0), false // single: the word so far is one letter
+	last, before, single := 0, rune(0), false // single: the word so far is a single letter
 	for i := 0; i < n; {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		i += size
@@ -106,10 +106,10 @@ func lastSentence(text string, n int) int {
 	return last
 }
 
-// isFullStop reports whether r ends a sentence without a space behind it.
+// isFullStop reports whether r ends a sentence even if no space follows.
 func isFullStop(r rune) bool { return strings.ContainsRune("。！？．｡।॥۔؟", r) }
 
-// closed returns i moved behind further stops, quotation marks and brackets.
+// closed moves i behind the stops, quotation marks and brackets that follow, and returns it.
 func closed(text string, i int) int {
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -129,13 +129,13 @@ func spaceFollows(text string, i int) bool {
 	return unicode.IsSpace(r)
 }
 
-// longestCharacter bounds how far a cut moves back to the beginning of a character:
-// text may pile marks up without end.
+// longestCharacter bounds, in bytes, how far a cut moves back to the beginning of a
+// character, because a character may have any number of combining marks.
 const longestCharacter = 64
 
-// wholeCharacter moves n, between two code points, back to where a character as it is
-// read begins: not before an accent, inside a joined emoji or between the halves of a
-// flag.
+// wholeCharacter moves the cut n back to the beginning of a character as readers see it. It
+// never cuts before an accent, inside a joined emoji or between the halves of a flag. n must
+// be between two code points.
 func wholeCharacter(text string, n int) int {
 	for at, step := n, 0; at > 0 && at < len(text) && step < longestCharacter; step++ {
 		if !joins(text, at) {
@@ -153,7 +153,7 @@ const (
 	lastFlagLetter  = '\U0001F1FF'
 )
 
-// joins reports whether the code points before and behind at are one character.
+// joins reports whether the code points before and after the position at form one character.
 func joins(text string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	behind, _ := utf8.DecodeRuneInString(text[at:])
@@ -171,7 +171,7 @@ func joins(text string, at int) bool {
 
 func isFlag(r rune) bool { return r >= firstFlagLetter && r <= lastFlagLetter }
 
-// flagsBefore counts the flag letters at the end of text.
+// flagsBefore counts the regional indicators (halves of flags) at the end of text.
 func flagsBefore(text string) int {
 	n := 0
 	for n < longestCharacter {
@@ -184,8 +184,8 @@ func flagsBefore(text string) int {
 	return n
 }
 
-// cutItem shortens item i to at most limit tokens and reports whether it did. The list
-// of items, which steps may still hold, is copied first.
+// cutItem shortens item i to at most limit tokens and reports whether it did. It first copies
+// the list of items, because steps may still refer to it.
 func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (bool, error) {
 	f := b.p
 	if !f.cuts() || b.Items[i].Source == core.SourceSystem {

@@ -1,20 +1,20 @@
-// Package fill puts items into windows. A [Budget] says what each source may take at most.
+// Package fill puts items into windows. A [Budget] limits how much each source may take.
 //
-// By default the counts of the items must fit ([FitItems]): the first that fit, by
-// priority and score. [FitExact] counts what the formatter writes instead, headings,
-// separators, roles and tool schemas included ([CountOptions] has the formula), and the
-// result says how many tokens that was and how they were counted ([Counting]). The
-// output of such a build is never over its budget, and no item was left out that would
-// have fitted when its turn came.
+// By default the token counts of the items must fit ([FitItems]): items are tried in the
+// order of their priority and score, and each one that fits is admitted. [FitExact] counts
+// the output of the formatter instead, with its headings, separators, roles and tool schemas
+// ([CountOptions] has the formula). The result says how many tokens the output has and how
+// they were counted ([Counting]). The output of such a build never exceeds its budget, and
+// every item that fits when it is tried is in the window.
 //
-// Tokens of parts do not add up to those of a text, because tokens go across the seams.
-// An exact build therefore counts only what changes from one try to the next, where the
-// tokenizer knows places at which tokens do add up, and in the end counts the output
-// as a whole; should the two ever disagree, it starts over and counts the whole each
-// time. With a formatter or tokenizer that is a plugin it formats and counts for each
-// try, several items at once as long as they fit.
+// The token counts of the parts of a text do not add up to the count of the text, because
+// tokens cross the boundaries between parts. Some tokenizers know places where the counts do
+// add up. With these, an exact build counts only what changes from one try to the next. At
+// the end it counts the output as a whole. If the two counts disagree, it starts again and
+// counts the whole output each time. With a formatter or tokenizer that is a plugin, it
+// formats and counts the window for each try, with several items at once while they fit.
 //
-// A [Strategy] decides which items are tried first, and [Diagnostic] how far the
-// choice is from the best that could be; [Truncation] cuts texts; [WindowOrder] is the
+// A [Strategy] decides which items are tried first, and a [Diagnostic] says how far the
+// selection is from the best possible one. [Truncation] cuts texts. [WindowOrder] is the
 // order in which the context is written.
 package fill

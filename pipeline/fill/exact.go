@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// seamTokens is by how much an item in a built-in format may take less than its
-	// own tokens, because they merge with what is beside them.
-	seamTokens = 6
-	// glueTokens is what an item in a built-in format takes beside its own tokens, on
-	// the safe side: a guess that saves counts, no more.
-	glueTokens = 9
+	// mergedTokens is how many of its own tokens an item in a built-in format may save,
+	// because they merge with the text next to it.
+	mergedTokens = 6
+	// separatorTokens is the estimated number of tokens that an item in a built-in format
+	// takes besides its own. The estimate only saves counts: it does not affect results.
+	separatorTokens = 9
 )
 
-// exactly fills a window whose formatted output is within its tokens. The first pass
-// counts what changes; should the count of the whole disagree, a second pass counts
-// the whole each time.
+// exactly fills a window whose formatted output is within its tokens. The first pass counts
+// only what changes. If the count of the whole output disagrees, a second pass counts the
+// whole output for each try.
 func (f *fill) exactly(ctx context.Context) error {
 	b := f.b
 	restore := b.snapshot()
@@ -51,7 +51,7 @@ func (f *fill) exactly(ctx context.Context) error {
 	return fmt.Errorf("formatter %q: the same window takes more tokens each time it is formatted: %w", b.p.formatter.FormatType(), ErrBudget)
 }
 
-// snapshot returns a function that undoes what a pass has changed.
+// snapshot returns a function that undoes the changes of a pass.
 func (b *Filling) snapshot() (restore func()) {
 	items, counts, whole, overflow := b.Items, b.Counts, b.whole, len(b.Overflow)
 	decided := 0
@@ -75,11 +75,11 @@ func (f *fill) pass(ctx context.Context, whole bool) (*exactGauge, []misfit, err
 	if err != nil {
 		return nil, nil, err
 	}
-	var glue func(*core.Item) int
+	var overhead func(*core.Item) int
 	if g.builtin {
-		glue = func(*core.Item) int { return glueTokens / 2 }
+		overhead = func(*core.Item) int { return separatorTokens / 2 }
 	}
-	trial, err := f.plan(ctx, g.own, glue, g.left())
+	trial, err := f.plan(ctx, g.own, overhead, g.left())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,30 +91,30 @@ func (f *fill) pass(ctx context.Context, whole bool) (*exactGauge, []misfit, err
 	return g, misfits, err
 }
 
-// exactGauge formats the window and counts what the formatter wrote.
+// exactGauge formats the window and counts the output of the formatter.
 type exactGauge struct {
 	f       *fill
 	meter   *outputMeter
 	room    int
 	used    int         // tokens of the formatted window
 	taken   []bool      // by item
-	own     []int       // by item: tokens of its text, whatever the item says of itself
-	builtin bool        // every item is in the output as a whole, and splits are known
-	window  core.Window // what the formatter is given
+	own     []int       // by item: the counted tokens of its text, even if the item brings a count
+	builtin bool        // the output has every item whole, and the tokenizer knows splits
+	window  core.Window // the input of the formatter
 	over    []nearMiss
 	tail    contextTail
 	places  []int32 // by item: its place in the order of priority
 
-	admitted int // times that something was
+	admitted int // how often a try has succeeded
 }
 
 // nearMiss is an item that was a few tokens too large when it was tried.
 type nearMiss struct {
 	index    int32
-	admitted int // how often something had been admitted
+	admitted int // how often a try had succeeded before
 }
 
-// newExactGauge counts the empty window, which must fit, and the items alone.
+// newExactGauge counts the empty window, which must fit, and each item on its own.
 func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, error) {
 	b := f.b
 	g := &exactGauge{
@@ -124,7 +124,7 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 	g.builtin = format.WritesWhole(b.p.formatter) && g.meter.texts.divide != nil
 	texts := make([]string, len(b.Items))
 	for i := range b.Items {
-		// White space at the ends may vanish into what is around it.
+		// Formatters may drop white space at the ends of a text.
 		texts[i] = strings.TrimSpace(b.Items[i].Content)
 	}
 	own, err := core.CountTexts(ctx, b.p.tokenizer, texts)
@@ -146,13 +146,13 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 
 func (g *exactGauge) left() int { return g.room - g.used }
 
-// hopeless goes by the item's own tokens, and, where they leave it open, by the end of
-// the output.
+// hopeless decides by the item's own tokens. Where they are not enough to decide, it counts
+// the end of the output together with the item.
 func (g *exactGauge) hopeless(ctx context.Context, i int32) (bool, error) {
-	if !g.builtin || g.own[i]+glueTokens <= g.left() {
+	if !g.builtin || g.own[i]+separatorTokens <= g.left() {
 		return false, nil
 	}
-	if g.own[i]-scale(seamTokens, g.meter.high) > g.left() {
+	if g.own[i]-scale(mergedTokens, g.meter.high) > g.left() {
 		return true, nil
 	}
 	too, err := g.tooLong(ctx, i)
@@ -162,15 +162,15 @@ func (g *exactGauge) hopeless(ctx context.Context, i int32) (bool, error) {
 	return too, err
 }
 
-// likely goes by the items' own tokens where the format is known. Elsewhere it trusts
-// the number it is given.
+// likely decides by the items' own tokens if the format is known. Otherwise it returns the
+// number of the items.
 func (g *exactGauge) likely(trial []int32) int {
 	if !g.builtin {
 		return len(trial)
 	}
 	sum := 0
 	for n, i := range trial {
-		if sum = values.Add(sum, values.Add(g.own[i], glueTokens)); sum > g.left() {
+		if sum = values.Add(sum, values.Add(g.own[i], separatorTokens)); sum > g.left() {
 			return max(n, 1)
 		}
 	}
@@ -191,14 +191,14 @@ func (g *exactGauge) try(ctx context.Context, batch []int32) (bool, error) {
 	for _, i := range batch {
 		g.taken[i] = false
 	}
-	if err == nil && len(batch) == 1 && used-g.room <= seamTokens {
+	if err == nil && len(batch) == 1 && used-g.room <= mergedTokens {
 		g.over = append(g.over, nearMiss{batch[0], g.admitted})
 	}
 	return false, err
 }
 
-// again tries once more the items that were a few tokens too large: what came after
-// them may have merged with its neighbors to less than before.
+// again retries the items that were a few tokens too large. An item admitted after them may
+// have merged with its neighbors, so that the window now has more room.
 func (g *exactGauge) again(ctx context.Context, misfits []misfit) ([]misfit, error) {
 	for _, near := range g.over {
 		if near.admitted == g.admitted {
@@ -206,7 +206,7 @@ func (g *exactGauge) again(ctx context.Context, misfits []misfit) ([]misfit, err
 		}
 		at := slices.IndexFunc(misfits, func(m misfit) bool { return m.index == near.index })
 		if at < 0 {
-			continue // its beginning was admitted
+			continue // the window has its beginning
 		}
 		ok, err := g.try(ctx, []int32{near.index})
 		if err != nil {
@@ -219,7 +219,7 @@ func (g *exactGauge) again(ctx context.Context, misfits []misfit) ([]misfit, err
 	return misfits, nil
 }
 
-// format formats what is taken and counts it.
+// format formats the admitted items and counts the output.
 func (g *exactGauge) format(ctx context.Context) (output any, used int, err error) {
 	b, w := g.f.b, &g.window
 	w.Items, w.UsedTokens = w.Items[:0], 0
@@ -235,12 +235,12 @@ func (g *exactGauge) format(ctx context.Context) (output any, used int, err erro
 	return output, used, err
 }
 
-// tailBytes is how far from the end of a text the last split is looked for.
+// tailBytes is how far from the end of a text readTail looks for the last split.
 const tailBytes = 2 << 10
 
-// contextTail is the end of the context in an output: what has to be counted anew when
-// one more item is written behind it. It saves formatting the whole window for each of
-// many items that do not fit.
+// contextTail is the end of the context in an output. When one more item follows it, only
+// the tail and the item must be counted again. This avoids formatting the whole window for
+// each of many items that do not fit.
 type contextTail struct {
 	known     bool // the end of the context is the end of a text
 	place     int32
@@ -251,7 +251,7 @@ type contextTail struct {
 	all       int // tokens of the texts of the whole output
 }
 
-// readTail finds the end of the context in the output that was just accepted.
+// readTail finds the end of the context in an output that fits.
 func (g *exactGauge) readTail(output any) {
 	g.tail = contextTail{}
 	if order := g.f.b.p.order; !g.builtin || order != "" && order != OrderPriority {
@@ -274,8 +274,8 @@ func (g *exactGauge) readTail(output any) {
 	}
 }
 
-// tooLong reports whether item i would certainly make the output too long, by counting
-// only the end of the context with the item behind it.
+// tooLong reports whether item i would certainly make the output too long. It counts only
+// the end of the context, followed by the item.
 func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
 	t, it := &g.tail, &g.f.b.Items[i]
 	if !t.known || g.own[i] == 0 || !it.Source.IsContext() || g.placeOf(i) < t.place {

@@ -8,29 +8,30 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Filling is one window and what it is filled from. It belongs to one goroutine.
+// Filling is one window and the items that compete for it. It belongs to one goroutine.
 type Filling struct {
-	// Items compete for the window. Fill cuts their texts where the options say so, in a
-	// list of its own.
+	// Items compete for the window. If the options allow cutting, Fill cuts texts in a
+	// copy of this list.
 	Items []core.Item
-	// Counts are the tokens of the items. Fill changes those of texts that it cuts.
+	// Counts are the tokens of the items. Fill changes the counts of texts that it cuts.
 	Counts []int
-	// Began is the time that items without one are given.
+	// Began is the time that Fill gives to items without one.
 	Began time.Time
-	// Watcher is told each verdict. It may be nil.
+	// Watcher receives each verdict. It may be nil.
 	Watcher Watcher
 
-	// Window is where the items go that fit. Fill makes it anew.
+	// Window holds the items that fit. Fill makes a new one.
 	Window *core.Window
-	// Overflow lists the others: first those that the budget kept out. It is not nil.
+	// Overflow lists the other items: first those that the budget excluded. It is not nil.
 	Overflow []core.OverflowItem
-	// OverBudget counts those that the budget kept out. It is nil if there are none.
+	// OverBudget is the number of items of each source that the budget excluded. It is nil
+	// if there are none.
 	OverBudget map[core.Source]int
-	// Diagnostic says how good the choice is, nil where the defaults decided.
+	// Diagnostic says how good the selection is. It is nil when the defaults decided.
 	Diagnostic *Diagnostic
-	// Output is the formatted window, OutputType what the formatter said of it, Counted
-	// its tokens and Counting how they were counted: with FitExact only, then Counting
-	// is not nil.
+	// Output is the formatted window and OutputType its type, as the formatter reports it.
+	// Counted is its number of tokens, and Counting says how they were counted. Fill sets
+	// all of them with FitExact only; Counting is then not nil.
 	Output     any
 	OutputType string
 	Counted    int
@@ -41,20 +42,20 @@ type Filling struct {
 	uncut []int       // counts before that
 }
 
-// Watcher is told what becomes of each item.
+// Watcher receives the verdict on each item.
 type Watcher interface {
-	// Decide notes the verdict on an item, by its index: why it is not in the window
-	// and how many tokens were left, or, with an empty reason, that it is. tokens and
-	// bytes are those of its text.
+	// Decide receives the verdict on an item, by its index. reason says why the item is
+	// not in the window, and available is the number of tokens that were free; an empty
+	// reason means that it is in the window. tokens and bytes are the size of its text.
 	Decide(i int32, reason core.OverflowReason, available, tokens, bytes int)
-	// Decided returns how many verdicts there are.
+	// Decided returns the number of verdicts so far.
 	Decided() int
-	// Forget drops the verdicts behind the first n.
+	// Forget drops all verdicts after the first n.
 	Forget(n int)
 }
 
-// Fill fills the window w.Window. An item that does not fit does not end the filling. order
-// is memory for the indices of the items, 0 to n-1, which are sorted in it.
+// Fill fills the window w.Window. After an item that does not fit, it goes on with the next
+// one. order must hold the indices of the items, 0 to n-1; Fill sorts them in place.
 func (f *Filler) Fill(ctx context.Context, w *Filling, order []int32) (err error) {
 	w.p = f
 	core.SortByPriority(w.Items, order)
@@ -75,21 +76,21 @@ func (f *Filler) Fill(ctx context.Context, w *Filling, order []int32) (err error
 	return nil
 }
 
-// formatWindow calls the formatter, and notes the type it gives its output.
+// formatWindow calls the formatter. It notes the type of the output if the formatter reports it.
 func (b *Filling) formatWindow(ctx context.Context, w *core.Window) (output any, err error) {
 	output, b.OutputType, err = core.FormatWindow(ctx, b.p.formatter, w)
 	return output, err
 }
 
-// decided tells the watcher of a verdict. An empty reason is a place in the window.
+// decided passes a verdict to the watcher. An empty reason means a place in the window.
 func (b *Filling) decided(i int32, reason core.OverflowReason, available int) {
 	if b.Watcher != nil {
 		b.Watcher.Decide(i, reason, available, b.Counts[i], len(b.Items[i].Content))
 	}
 }
 
-// firstFit makes the window and tries the items in order. It counts first, to make room
-// for exactly the items that will be in it and the items that will not.
+// firstFit makes the window and tries the items in order. It first counts how many fit, to
+// allocate both lists at their final length.
 func (b *Filling) firstFit(order []int32) {
 	fit, left := 0, b.p.maxTokens
 	for _, i := range order {
@@ -129,8 +130,8 @@ func (b *Filling) admit(i int32) {
 	b.decided(i, "", 0)
 }
 
-// reject notes that item i is not in the window. It is reported as it came: that a cap
-// had cut it before has led to nothing.
+// reject notes that item i is not in the window. The overflow has the item as it was before
+// any cut, because the cut did not help.
 func (b *Filling) reject(i int32, reason core.OverflowReason, available int) {
 	if b.whole != nil {
 		b.Items[i], b.Counts[i] = b.whole[i], b.uncut[i]
@@ -140,10 +141,10 @@ func (b *Filling) reject(i int32, reason core.OverflowReason, available int) {
 	b.decided(i, reason, available)
 }
 
-// stamp completes a copy of item i with its count and a time.
+// stamp sets the count of item i in a copy of the item, and a time if it has none.
 func (b *Filling) stamp(it *core.Item, i int32) {
 	it.TokenCount = b.Counts[i]
-	if it.CreatedAt.IsZero() && it.CreatedAt.Location() == time.UTC { // elsewhere it was given
+	if it.CreatedAt.IsZero() && it.CreatedAt.Location() == time.UTC { // a zero time with a location was set on purpose
 		it.CreatedAt = b.Began
 	}
 }

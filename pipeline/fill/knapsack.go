@@ -7,22 +7,22 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// MaxKnapsackCells bounds the table of [Knapsack]: items times tokens of the window. A
-// table of this size takes half a megabyte and some ten milliseconds.
+// MaxKnapsackCells bounds the table of [Knapsack], which has a cell for each item and each
+// token of the window. The largest table takes half a megabyte and about ten milliseconds.
 const MaxKnapsackCells = 1 << 22
 
-// Knapsack admits the choice of items that is worth most, found by a dynamic programme
-// over the tokens of the window. Sets with more than [MaxKnapsackCells] items times
-// tokens are filled by [ValuePerToken], and a note says so.
+// Knapsack admits the selection of items with the highest total value, which it finds by
+// dynamic programming over the tokens of the window. If items times tokens exceed
+// [MaxKnapsackCells], it uses [ValuePerToken] instead, and a note says so.
 type Knapsack struct{}
 
 // Name returns "knapsack".
 func (Knapsack) Name() string { return "knapsack" }
 
-// Order returns the best choice first, then the others, each by priority.
+// Order returns the items of the best selection first, then the others, each by priority.
 func (k Knapsack) Order(ctx context.Context, c []Candidate, room int) ([]int32, string, error) {
 	room = max(room, 0)
-	var open []int32 // those that compete: free ones are in, too large ones are out
+	var open []int32 // those that compete: items without tokens are always in, too large ones always out
 	taken := make([]bool, len(c))
 	total := 0
 	for i := range c {
@@ -55,11 +55,11 @@ func (k Knapsack) Order(ctx context.Context, c []Candidate, room int) ([]int32, 
 	return order, "", nil
 }
 
-// solve marks the best choice of the open candidates. Among equally good ones it takes
-// the one whose better-placed items are in: candidates enter the table last to first,
-// and an item is taken when that is no loss.
+// solve marks the best selection of the open candidates. Among equally good selections it
+// prefers the one with better-placed items: it enters candidates into the table from last to
+// first, and takes an item when the value does not become lower.
 func solve(ctx context.Context, c []Candidate, open []int32, room int, taken []bool) error {
-	best := make([]float64, room+1) // by tokens: the value of the candidates so far
+	best := make([]float64, room+1) // by tokens: the best value of the candidates so far
 	words := room/64 + 1
 	takes := make([]uint64, len(open)*words) // by candidate: the tokens at which it is taken
 	for row := len(open) - 1; row >= 0; row-- {

@@ -7,44 +7,44 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Fit says what of a window must be within its tokens.
+// Fit says what must fit into the tokens of a window.
 type Fit string
 
-// The ways to measure. The zero value is FitItems.
+// The ways to measure a window. The zero value is FitItems.
 const (
-	// FitItems adds up the token counts of the items. Headings, separators and roles
-	// are not counted, so that the output may have a few tokens more than the window.
+	// FitItems adds up the token counts of the items. It does not count headings,
+	// separators and roles, so the output may have a few tokens more than the window.
 	FitItems Fit = "items"
-	// FitExact counts what the formatter writes, and guarantees that it is within the
-	// window. The caps of a budget stay sums of items.
+	// FitExact counts the output of the formatter, and guarantees that it fits into the
+	// window. The caps of a budget still bound sums of items.
 	FitExact Fit = "exact"
 )
 
-// Fits lists the ways to measure.
+// Fits lists the ways to measure a window.
 var Fits = []Fit{FitItems, FitExact}
 
-// Cutting says where a text may be cut that does not fit as a whole.
+// Cutting says where a text that does not fit may be cut.
 type Cutting string
 
 // The places. The zero value is CutNever.
 const (
 	// CutNever keeps texts whole: an item is in the window or it is not.
 	CutNever Cutting = "none"
-	// CutSentence cuts behind a sentence or a line.
+	// CutSentence cuts after a sentence or a line.
 	CutSentence Cutting = "sentence"
-	// CutCharacter cuts between two characters, as they are read: accents and joined
-	// emoji stay with what they belong to.
+	// CutCharacter cuts between two characters as readers see them: accents and joined
+	// emoji stay whole.
 	CutCharacter Cutting = "character"
 )
 
-// Cuttings lists the places.
+// Cuttings lists the places where a text may be cut.
 var Cuttings = []Cutting{CutNever, CutSentence, CutCharacter}
 
-// DefaultMinTokens is the shortest rest of an item that is worth its place.
+// DefaultMinTokens is the smallest part of an item, in tokens, that a cut may leave.
 const DefaultMinTokens = 32
 
-// Truncation cuts the text of an item that does not fit, so that its beginning does.
-// What was cut has the metadata "truncated": true. System items are never cut.
+// Truncation cuts the text of an item that does not fit, so that its beginning fits. An
+// item that was cut has the metadata "truncated": true. System items are never cut.
 type Truncation struct {
 	// At is CutNever when empty.
 	At Cutting
@@ -53,7 +53,8 @@ type Truncation struct {
 	MinTokens int
 }
 
-// checkChoice names the allowed values when v is none of them. Empty is allowed.
+// checkChoice returns an error with the allowed values when v is not one of them. Empty is
+// allowed.
 func checkChoice[T ~string](what string, v T, allowed []T) error {
 	if v == "" || slices.Contains(allowed, v) {
 		return nil
@@ -63,13 +64,13 @@ func checkChoice[T ~string](what string, v T, allowed []T) error {
 
 // Options say how windows are filled.
 type Options struct {
-	// MaxTokens is the size of the window in tokens, before the reserve of the budget.
+	// MaxTokens is the size of the window in tokens, including the reserve of the budget.
 	MaxTokens int
-	// Tokenizer counts texts that are cut, and outputs. It must not be nil.
+	// Tokenizer counts outputs, and texts that may be cut. It must not be nil.
 	Tokenizer core.Tokenizer
 	// Formatter writes the output that FitExact counts. It must not be nil.
 	Formatter core.Formatter
-	// Budget limits the sources. nil means that only the window does.
+	// Budget limits the sources. nil means that only the window limits them.
 	Budget *Budget
 	// Fit is FitItems when empty.
 	Fit Fit
@@ -77,15 +78,15 @@ type Options struct {
 	Strategy Strategy
 	// Order is OrderPriority when empty.
 	Order WindowOrder
-	// Truncate cuts texts that do not fit. The zero value keeps them whole.
+	// Truncate cuts texts that do not fit. The zero value cuts nothing.
 	Truncate Truncation
-	// Count says what an exact count adds to the texts of the output.
+	// Count says what an exact count adds to the token counts of the texts of the output.
 	Count CountOptions
 }
 
-// Filler fills windows. It cannot be changed and is safe for concurrent use.
+// Filler fills windows. It is immutable and safe for concurrent use.
 type Filler struct {
-	maxTokens int // what is left after the reserve
+	maxTokens int // without the reserve
 	tokenizer core.Tokenizer
 	formatter core.Formatter
 	budget    *Budget
@@ -95,11 +96,11 @@ type Filler struct {
 	order     WindowOrder
 	cut       Truncation
 	counter   *OutputCounter // of FitExact
-	chosen    bool           // anything but the defaults
+	chosen    bool           // the options differ from the defaults
 }
 
-// NewFiller checks the options and returns their filler. Errors wrap [core.ErrInvalid], or
-// [ErrBudget] when the reserve leaves no room or the allocations do not fit.
+// NewFiller checks the options and returns a filler. Errors wrap [core.ErrInvalid] or, when
+// the reserve leaves no room or the allocations do not fit, [ErrBudget].
 func NewFiller(o Options) (*Filler, error) {
 	f := &Filler{
 		maxTokens: o.MaxTokens, tokenizer: o.Tokenizer, formatter: o.Formatter, budget: o.Budget.clone(),
@@ -148,14 +149,14 @@ func (f *Filler) setBudget() error {
 	return nil
 }
 
-// MaxTokens is the room of the windows, without the reserve of the budget.
+// MaxTokens returns the size of the windows in tokens, without the reserve of the budget.
 func (f *Filler) MaxTokens() int { return f.maxTokens }
 
-// Budget returns the budget, nil if there is none. It must not be changed.
+// Budget returns the budget, nil if there is none. Do not change it.
 func (f *Filler) Budget() *Budget { return f.budget }
 
-// Warnings are sentences about settings of the budget that have no effect.
+// Warnings returns sentences about settings of the budget that have no effect.
 func (f *Filler) Warnings() []string { return f.warnings }
 
-// cuts reports whether texts are cut.
+// cuts reports whether the filler may cut texts.
 func (f *Filler) cuts() bool { return f.cut.At != "" && f.cut.At != CutNever }

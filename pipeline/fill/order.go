@@ -7,30 +7,29 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// WindowOrder says in which order the context of a window (retrieval, tool and user
-// items) is written. System items stay in front of it, and turns in the order of
-// time, whatever the order.
+// WindowOrder is the order in which the context of a window (retrieval, tool and user items)
+// is written. In every order, system items come first and turns come in the order of time.
 type WindowOrder string
 
 // The orders. The zero value is OrderPriority.
 const (
-	// OrderPriority writes by priority, then score, best first.
+	// OrderPriority writes by priority, then by score, the best first.
 	OrderPriority WindowOrder = "priority"
 	// OrderLostInTheMiddle writes the best items at both ends and the others between
-	// them, where models read least: first, third, … fourth, second.
+	// them, where models pay least attention: first, third, … fourth, second.
 	OrderLostInTheMiddle WindowOrder = "lost_in_the_middle"
 	// OrderChronological writes the oldest first.
 	OrderChronological WindowOrder = "chronological"
 	// OrderCacheStable writes by id: the same items make the same text, whatever
-	// their scores, so that a prompt cache finds its prefix again.
+	// their scores, so that a prompt cache can reuse the prefix.
 	OrderCacheStable WindowOrder = "cache_stable"
 )
 
 // WindowOrders lists the orders.
 var WindowOrders = []WindowOrder{OrderPriority, OrderLostInTheMiddle, OrderChronological, OrderCacheStable}
 
-// Arrange puts the context among picked, indices of items in the order of their
-// priority, into another order. The others keep their places.
+// Arrange sorts the context items among picked into the order o; the others keep their
+// places. picked are indices of items in the order of their priority.
 func (o WindowOrder) Arrange(items []core.Item, picked []int32) {
 	if o == "" || o == OrderPriority {
 		return
@@ -60,7 +59,7 @@ func (o WindowOrder) Arrange(items []core.Item, picked []int32) {
 	}
 }
 
-// bestOutside deals a list, best first, out to the beginning and the end in turn.
+// bestOutside distributes a list, best first, alternately to the beginning and the end.
 func bestOutside(list []int32) []int32 {
 	out := make([]int32, len(list))
 	for rank, i := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
-// outputTexts are the parts of an output that cost tokens.
+// outputTexts are the parts of an output that have tokens.
 type outputTexts struct {
 	texts    []string
 	roles    []core.Role
@@ -34,7 +34,7 @@ func (o *outputTexts) message(role core.Role) {
 	o.roles = append(o.roles, role)
 }
 
-// read takes the texts of what a formatter returned.
+// read collects the texts of an output of a formatter.
 func (o *outputTexts) read(output any) error {
 	if format.Texts(output, o.message, o.add) {
 		o.chat = true
@@ -55,8 +55,8 @@ func (o *outputTexts) read(output any) error {
 	return nil
 }
 
-// readJSON takes the texts of a document by its shape: a chat document has messages,
-// and perhaps a system prompt beside them. Anything else counts as its JSON text.
+// readJSON collects the texts of a document by its shape. A chat document has messages and
+// may have a system prompt. Any other document counts as its JSON text.
 func (o *outputTexts) readJSON(doc []byte) error {
 	var text string
 	if json.Unmarshal(doc, &text) == nil {
@@ -93,8 +93,8 @@ func (o *outputTexts) readJSON(doc []byte) error {
 	return nil
 }
 
-// addContent takes the texts of a message's content: a string, a list of blocks with
-// texts, or else its JSON.
+// addContent collects the texts of a message's content: a string, or a list of blocks with
+// texts. Any other content counts as its JSON text.
 func (o *outputTexts) addContent(raw json.RawMessage) {
 	var text string
 	var blocks []struct {
@@ -107,7 +107,7 @@ func (o *outputTexts) addContent(raw json.RawMessage) {
 	case json.Unmarshal(raw, &blocks) == nil && len(blocks) > 0:
 		for i := range blocks {
 			if blocks[i].Text == nil {
-				o.add(string(raw)) // images, calls and the like: nobody says how they count
+				o.add(string(raw)) // images, calls and the like, whose counts are not documented
 				return
 			}
 		}

@@ -6,8 +6,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// presetReserve is the share of every preset that stays free for the answer, in
-// percent.
+// presetReserve is the share, in percent, that every preset reserves for the answer.
 const presetReserve = 15
 
 // presetShare is the share of one source in percent of the total.
@@ -17,8 +16,7 @@ type presetShare struct {
 	priority int
 }
 
-// presets holds the shares by name. What they and the reserve leave is the
-// shared pool.
+// presets holds the shares by name. The rest is the shared pool.
 var presets = []struct {
 	name   string
 	shares []presetShare
@@ -37,9 +35,9 @@ func PresetNames() []string {
 	return names
 }
 
-// PresetBudget divides total tokens by the shares of a preset, "chat", "rag" or
-// "agent", each rounded down. A total so small that a share is 0 is an error (the
-// least are 10 for chat and agent, 20 for rag).
+// PresetBudget divides total tokens by the shares of the preset "chat", "rag" or "agent",
+// each rounded down. It returns an error if a share would be 0 tokens. The smallest total is
+// 10 for chat and agent, and 20 for rag.
 func PresetBudget(name string, total int) (*Budget, error) {
 	for i := range presets {
 		if presets[i].name == name {

@@ -7,10 +7,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// strategies are the built-in ones.
+// strategies lists the built-in strategies.
 var strategies = []Strategy{FirstFit{}, ValuePerToken{}, Knapsack{}}
 
-// StrategyNames lists what [StrategyByName] knows.
+// StrategyNames lists the names that [StrategyByName] knows.
 func StrategyNames() []string {
 	names := make([]string, len(strategies))
 	for i, s := range strategies {
@@ -29,7 +29,7 @@ func StrategyByName(name string) (Strategy, error) {
 	return nil, fmt.Errorf("fill %.100q: %w (want one of %v)", name, core.ErrInvalid, StrategyNames())
 }
 
-// tryOrder asks the strategy and checks that it named each candidate once.
+// tryOrder asks the strategy for an order and checks that it has each candidate once.
 func tryOrder(ctx context.Context, s Strategy, c []Candidate, room int) (order []int32, note string, err error) {
 	err = core.Guard(func() (err error) {
 		order, note, err = s.Order(ctx, c, room)

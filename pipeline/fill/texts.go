@@ -9,30 +9,30 @@ import (
 )
 
 // divider is a tokenizer that knows where a text can be divided so that the tokens of
-// its parts add up. The position must depend on the characters beside it alone.
+// its parts add up. The position must depend only on the characters next to it.
 type divider interface {
 	NextSplit(text string, from int) int
 }
 
-// leastPart is the least length in bytes of the parts that texts are counted in.
+// leastPart is the smallest length in bytes of the parts in which texts are counted.
 const leastPart = 256
 
-// textMeter counts lists of texts that change little from one to the next.
+// textMeter counts lists of texts, each of which resembles the list before it.
 type textMeter struct {
 	tokenizer core.Tokenizer
 	divide    func(text string, from int) int // nil counts whole texts
 	seen      []partedText                    // the last list
-	parts     []string                        // scratch: what is to be counted
-	places    []int                           // scratch: the text of each part
+	parts     []string                        // scratch memory: the parts to count
+	places    []int                           // scratch memory: the index of the text of each part
 }
 
-// partedText is a text that was counted, with the ends of its parts.
+// partedText is a counted text with the ends of its parts.
 type partedText struct {
 	text  string
 	marks []textMark
 }
 
-// textMark says how many tokens there are before a position.
+// textMark is a position in a text and the number of tokens before it.
 type textMark struct{ at, tokens int }
 
 // count returns the tokens of all texts.
@@ -46,7 +46,7 @@ func (m *textMeter) count(ctx context.Context, texts []string) (int, error) {
 	}
 	counts, err := core.CountTexts(ctx, m.tokenizer, m.parts)
 	if err != nil {
-		m.seen = m.seen[:0] // marks without tokens are of no use
+		m.seen = m.seen[:0] // marks without token counts are useless
 		return 0, err
 	}
 	for j, n := range counts {
@@ -70,8 +70,8 @@ func (m *textMeter) count(ctx context.Context, texts []string) (int, error) {
 	return sum, nil
 }
 
-// divideText keeps the marks that text i shares with the one that was there before,
-// and lists the parts of the rest.
+// divideText keeps the marks that text i shares with the previous text at this place, and
+// lists the parts of the rest.
 func (m *textMeter) divideText(i int, text string) {
 	s := &m.seen[i]
 	s.keep(text)
@@ -89,12 +89,12 @@ func (m *textMeter) divideText(i int, text string) {
 	}
 }
 
-// keep drops the marks that do not hold for text, and takes text in.
+// keep drops the marks that are not valid for text, and makes text the current one.
 func (s *partedText) keep(text string) {
 	kept, same := 0, 0
 	for kept < len(s.marks) {
 		at := s.marks[kept].at
-		// The character behind a mark is part of what makes it one.
+		// A mark also depends on the character after it.
 		end := min(at+utf8.UTFMax, len(s.text))
 		if end > len(text) || at == len(s.text) && len(text) != at || s.text[same:end] != text[same:end] {
 			break

@@ -10,13 +10,13 @@ import (
 
 // gauge measures a window while it is filled.
 type gauge interface {
-	// try admits the items if the window then is within its tokens.
+	// try admits the items if the window with them is within its tokens.
 	try(ctx context.Context, batch []int32) (bool, error)
-	// left returns the tokens that are free.
+	// left returns the number of free tokens.
 	left() int
 	// hopeless reports whether an item certainly does not fit.
 	hopeless(ctx context.Context, i int32) (bool, error)
-	// likely returns how many of the items, 1 or more, will probably fit together.
+	// likely returns how many of the items will probably fit together. It is at least 1.
 	likely(trial []int32) int
 }
 
@@ -27,8 +27,8 @@ type fill struct {
 	value Diagnostic
 }
 
-// fillBy fills the window with what the strategy, the measure and the options choose.
-// order is that of all items within the caps of the budget.
+// fillBy fills the window with the items that the strategy, the way to measure and the
+// options select. order has all items that are within the caps of the budget.
 func (b *Filling) fillBy(ctx context.Context, order []int32) error {
 	f := &fill{b: b, order: order}
 	if b.p.fit == FitExact {
@@ -47,23 +47,23 @@ func (b *Filling) fillBy(ctx context.Context, order []int32) error {
 	return nil
 }
 
-// misfit is an item that was tried in vain.
+// misfit is an item that did not fit when it was tried.
 type misfit struct {
 	index     int32
 	available int
 }
 
-// plan asks the strategy for the order of trying, as indices of items. glue, if not
-// nil, is what an item takes beside its own tokens.
-func (f *fill) plan(ctx context.Context, counts []int, glue func(*core.Item) int, room int) ([]int32, error) {
+// plan asks the strategy for the order of trying, as indices of items. overhead, if not
+// nil, returns the tokens that an item takes besides its own.
+func (f *fill) plan(ctx context.Context, counts []int, overhead func(*core.Item) int, room int) ([]int32, error) {
 	c := make([]Candidate, len(f.order))
 	for place, i := range f.order {
 		c[place] = Candidate{Tokens: counts[i], Value: ItemValue(&f.b.Items[i])}
 	}
 	f.value.Bound = fractionalOptimum(c, room)
-	if glue != nil {
+	if overhead != nil {
 		for place, i := range f.order {
-			c[place].Tokens = values.Add(c[place].Tokens, glue(&f.b.Items[i]))
+			c[place].Tokens = values.Add(c[place].Tokens, overhead(&f.b.Items[i]))
 		}
 	}
 	trial, note, err := tryOrder(ctx, f.b.p.strategy, c, room)
@@ -74,8 +74,8 @@ func (f *fill) plan(ctx context.Context, counts []int, glue func(*core.Item) int
 	return trial, err
 }
 
-// admit tries the items in order, as many at once as will probably fit, and halves the
-// number until it is known which one does not.
+// admit tries the items in order, as many at once as will probably fit. When they do not
+// fit, it halves the number until it has found the item that does not fit.
 func (f *fill) admit(ctx context.Context, g gauge, trial []int32) ([]misfit, error) {
 	var misfits []misfit
 	step := len(trial)
@@ -112,8 +112,8 @@ func (f *fill) admit(ctx context.Context, g gauge, trial []int32) ([]misfit, err
 	return misfits, nil
 }
 
-// cut tries the beginning of an item that does not fit, shorter each time. One that fits
-// nowhere is left as it was found, a cut that its cap asked for included.
+// cut tries the beginning of an item that does not fit, shorter each time. If no beginning
+// fits, it restores the item, including an earlier cut by the cap of its source.
 func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 	b := f.b
 	found, before := b.Items[i], b.Counts[i]
@@ -131,7 +131,8 @@ func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 	return false, nil
 }
 
-// finish makes the window of what was taken, in its order, and the overflow.
+// finish makes the window from the admitted items, in its order, and adds the misfits to the
+// overflow.
 func (f *fill) finish(taken []bool, misfits []misfit) {
 	b := f.b
 	picked := f.picked(taken)
@@ -158,7 +159,7 @@ func (f *fill) finish(taken []bool, misfits []misfit) {
 	b.Diagnostic = &f.value
 }
 
-// picked returns what was taken in the order in which it is written.
+// picked returns the admitted items in the order in which they are written.
 func (f *fill) picked(taken []bool) []int32 {
 	picked := make([]int32, 0, len(f.order))
 	for _, i := range f.order {

@@ -11,11 +11,11 @@ import (
 // The places of cache marks in the Anthropic format.
 const (
 	// CacheControlBlock puts marks on content blocks, as the API defines them. The
-	// block of the context ends before the first turn, so that the prefix up to
-	// the mark stays the same from build to build.
+	// block of the context ends before the first turn, so that the prefix up to the
+	// mark is the same in each build.
 	CacheControlBlock = "block"
-	// CacheControlSeed puts the mark of the context on the message, beside role
-	// and content, which the API does not define.
+	// CacheControlSeed puts the mark of the context on the message itself, next to role
+	// and content. The API does not define such marks.
 	CacheControlSeed = "seed"
 )
 
@@ -26,10 +26,10 @@ type Anthropic struct {
 	Caching bool
 	// CacheControl is CacheControlBlock when empty.
 	CacheControl string
-	// Breakpoints is empty for the marks that Caching says, or BreakpointsAuto: up to
-	// MaxBreakpoints (0 means [MaxCacheBreakpoints]) marks, each on a block whose prefix
-	// is long enough for Model to cache it ([CacheMinimum]). PrefixTokens are those of
-	// the tools, which come before the window in the prefix.
+	// Breakpoints is empty for the marks that Caching sets. With BreakpointsAuto there are
+	// up to MaxBreakpoints marks (0 means [MaxCacheBreakpoints]), each on a block whose
+	// prefix is long enough for Model to cache it ([CacheMinimum]). PrefixTokens is the
+	// number of tokens of the tools, which come before the window in the prefix.
 	Breakpoints    string
 	Model          string
 	PrefixTokens   int
@@ -54,8 +54,8 @@ type CacheControl struct {
 	Type string `json:"type"`
 }
 
-// AnthropicMessage is one message. Content is a string, a []TextBlock when a block of
-// it has a cache mark, or blocks of several types in a []any when tools are used.
+// AnthropicMessage is one message. Content is a string, a []TextBlock if one of its blocks
+// has a cache mark, or a []any with blocks of several types if it uses tools.
 type AnthropicMessage struct {
 	Role    core.Role `json:"role"`
 	Content any       `json:"content"`
@@ -66,7 +66,7 @@ type AnthropicMessage struct {
 // FormatType returns "anthropic".
 func (Anthropic) FormatType() string { return "anthropic" }
 
-// Validate checks CacheControl and what belongs to Breakpoints.
+// Validate checks CacheControl, Breakpoints and the settings of Breakpoints.
 func (f Anthropic) Validate() error {
 	switch f.CacheControl {
 	case "", CacheControlBlock, CacheControlSeed:
@@ -75,10 +75,10 @@ func (f Anthropic) Validate() error {
 	return fmt.Errorf("anthropic: cache_control %q: %w (want %s or %s)", f.CacheControl, core.ErrInvalid, CacheControlBlock, CacheControlSeed)
 }
 
-// Format returns an [*AnthropicOutput]: system prompts as blocks, then a user message
-// with the context, then the turns, neighbors of equal role merged. A tool turn becomes
-// a tool_result block after the call it answers; a system turn within a conversation,
-// which the API does not have, is the user's.
+// Format returns an [*AnthropicOutput]: the system prompts as blocks, then a user message
+// with the context, then the turns. It merges neighboring messages of equal role. A tool
+// turn becomes a tool_result block after the call that it answers. A system turn within a
+// conversation becomes a user message, because the API has no such turns.
 func (f Anthropic) Format(_ context.Context, w *core.Window) (any, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (f Anthropic) Format(_ context.Context, w *core.Window) (any, error) {
 	return out, nil
 }
 
-// toolMessages returns the assistant's message with calls, and the user's message with
-// their results, which are the messages after it.
+// toolMessages returns the assistant's message with tool calls, and the user's message with
+// the results of these calls, which follow it in messages.
 func toolMessages(messages []chatMessage) (use, results AnthropicMessage) {
 	m := &messages[0]
 	var blocks, answers []any
@@ -131,8 +131,8 @@ func toolMessages(messages []chatMessage) (use, results AnthropicMessage) {
 	return AnthropicMessage{Role: core.RoleAssistant, Content: blocks}, AnthropicMessage{Role: core.RoleUser, Content: answers}
 }
 
-// markSystem marks the last block. The API refuses a mark on blank text: then the
-// last block before it that can have one is marked, if there is one.
+// markSystem marks the last block that is not blank, because the API refuses a mark on blank
+// text. It marks nothing if all blocks are blank.
 func (f Anthropic) markSystem(blocks []TextBlock) {
 	if !f.Caching || len(blocks) == 0 {
 		return

@@ -9,22 +9,22 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// BreakpointsAuto lets [Anthropic] choose where cache marks go.
+// BreakpointsAuto lets [Anthropic] choose the places of cache marks.
 const BreakpointsAuto = "auto"
 
-// What the API documents of prompt caching.
+// The documented numbers of the API's prompt caching.
 const (
-	// MaxCacheBreakpoints is how many marks a request may have.
+	// MaxCacheBreakpoints is the largest number of marks in a request.
 	MaxCacheBreakpoints = 4
-	// CacheLookBack is how many blocks a mark looks at, itself included, for a prefix
-	// that is in the cache.
+	// CacheLookBack is how many blocks before a mark, with its own block, the API searches
+	// for a prefix that is in the cache.
 	CacheLookBack = 20
-	// LargestCacheMinimum is the largest of the least prefixes that models cache.
+	// LargestCacheMinimum is the largest [CacheMinimum] of all known models.
 	LargestCacheMinimum = 4096
 )
 
-// cacheMinimums are the least tokens of a prefix that is cached, by the beginning of the
-// model's name. The longest that matches counts.
+// cacheMinimums are the least tokens of a cached prefix, by the beginning of the model's
+// name. The longest beginning that matches decides.
 var cacheMinimums = []struct {
 	family string
 	tokens int
@@ -36,13 +36,13 @@ var cacheMinimums = []struct {
 	{"claude-3-opus", 1024}, {"claude-3-5-sonnet", 1024}, {"claude-3-7-sonnet", 1024},
 }
 
-// CacheMinimum returns the least tokens of a prefix that a model caches; a shorter one is
-// not cached, and the API does not say so. Models that are not known get
+// CacheMinimum returns the least number of tokens of a prefix that a model caches. The API
+// ignores marks on shorter prefixes without an error. For unknown models it returns
 // [LargestCacheMinimum].
 func CacheMinimum(model string) int {
 	name := strings.ReplaceAll(strings.ToLower(model), ".", "-")
 	if at := strings.Index(name, "claude-"); at >= 0 {
-		name = name[at:] // behind the name of a provider
+		name = name[at:] // drop the name of a provider
 	}
 	longest, tokens := 0, LargestCacheMinimum
 	for _, m := range cacheMinimums {
@@ -71,7 +71,7 @@ func (f Anthropic) validateBreakpoints() error {
 	return nil
 }
 
-// placeBreakpoints takes all marks away and sets those that the API will heed.
+// placeBreakpoints removes all marks and sets those that the API will honour.
 func (f Anthropic) placeBreakpoints(out *AnthropicOutput, s *sections) {
 	if !f.Caching || f.Breakpoints != BreakpointsAuto {
 		return
@@ -90,7 +90,7 @@ func (f Anthropic) placeBreakpoints(out *AnthropicOutput, s *sections) {
 // cacheBlock is a content block of an output.
 type cacheBlock struct {
 	text     string
-	tokens   int  // of the blocks up to this one
+	tokens   int  // of all blocks up to and with this one
 	markable bool // the API refuses marks on blank text
 	mark     func()
 }
@@ -125,7 +125,7 @@ func cacheBlocks(out *AnthropicOutput) []cacheBlock {
 	return blocks
 }
 
-// anyBlock describes a block of a message that uses tools.
+// anyBlock describes block j of a message that uses tools.
 func anyBlock(content []any, j int) cacheBlock {
 	switch b := content[j].(type) {
 	case TextBlock:
@@ -155,11 +155,11 @@ type MarkedToolResult struct {
 	CacheControl *CacheControl `json:"cache_control"`
 }
 
-// betweenItems is the most bytes between two items: separators, headings, prefixes.
+// betweenItems is the largest number of bytes between two items: separators, headings, prefixes.
 const betweenItems = 64
 
-// countBlocks adds up the tokens of the items in the blocks, which come in the same
-// order. What is between items is not counted, so that a prefix has at least as many.
+// countBlocks adds up the tokens of the items in the blocks, which come in the same order.
+// It does not count the text between items, so a prefix has at least as many tokens.
 func countBlocks(blocks []cacheBlock, s *sections) {
 	items := slices.Concat(s.system, s.context.list(), s.turns)
 	sum := 0
@@ -176,10 +176,11 @@ func countBlocks(blocks []cacheBlock, s *sections) {
 	}
 }
 
-// breakpoints chooses the blocks that are marked, in ascending order: the end of the
-// system prompt and that of the context, which change seldom; the last block, where the
-// next turn goes on; and, from there back, one each CacheLookBack blocks, so that the
-// marks of an earlier and much shorter request are still found.
+// breakpoints returns the blocks to mark, in ascending order. The ends of the system prompt
+// and of the context are marked because they seldom change, and the last block because the
+// next turn follows it. Further marks go backwards from the last block, one for each
+// CacheLookBack blocks, so that the API also finds the marks of an earlier and much shorter
+// request.
 func breakpoints(blocks []cacheBlock, system int, context bool, minimum, limit int) []int {
 	var chosen []int
 	mark := func(first, last int) {

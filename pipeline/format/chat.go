@@ -4,9 +4,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// mergeRoles joins neighboring messages of equal role, which no chat API takes, into
-// one. Messages of the system, of tools, and those with calls are never merged. A cache
-// mark of the first message stays, those of the others are lost.
+// mergeRoles joins neighboring messages of equal role, because chat APIs refuse them. It
+// never merges messages of the system or of tools, nor messages with calls. The cache mark
+// of the first message stays; the marks of the others are lost.
 func mergeRoles(messages []chatMessage) []chatMessage {
 	out := messages[:0]
 	for _, m := range messages {

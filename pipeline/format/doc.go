@@ -1,4 +1,4 @@
 // Package format writes filled windows as the documents that model APIs take: the Messages
 // API of Anthropic, the chat completions API of OpenAI, and plain text. [Anthropic],
-// [OpenAI] and [Generic] are formatters of package pipeline.
+// [OpenAI] and [Generic] are formatters for package pipeline.
 package format

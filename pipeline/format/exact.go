@@ -8,15 +8,15 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// The functions in this file are all that an exact fit knows of the formats here. It reads
-// any other output as a JSON document, and formats the window for each item that it tries.
-// They go by the type itself, not by methods: a formatter or an output that embeds one of
-// these types may write something else.
+// Package fill counts the formats of this package exactly with the functions in this file.
+// It reads any other output as a JSON document, and formats the window for each item that
+// it tries. The functions test for the type itself, not for methods, because a formatter
+// or an output that embeds one of these types may write something else.
 
-// WritesWhole reports whether a formatter is one that writes the text of every item as it
-// is, and one more item of the context behind the others. An exact fit estimates the tokens
-// of such a formatter's output. A formatter that is not listed here, such as one that
-// escapes texts, is right as well, and slower: each item that is tried is formatted.
+// WritesWhole reports whether a formatter writes the whole text of every item as it is, and
+// adds one more item of the context after the others. An exact fit estimates the output of
+// such a formatter. For all others, such as one that escapes texts, it formats the window
+// for each item that it tries: this is slower, and as correct.
 func WritesWhole(formatter any) bool {
 	switch formatter.(type) {
 	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic:
@@ -26,7 +26,7 @@ func WritesWhole(formatter any) bool {
 }
 
 // Texts calls message with the role of each message of an output, and text with each
-// text. It does nothing and returns false for an output that is not of this package.
+// text. For an output that is not of this package it does nothing and returns false.
 func Texts(output any, message func(core.Role), text func(string)) bool {
 	switch out := output.(type) {
 	case *OpenAIOutput:
@@ -49,8 +49,8 @@ func (out *OpenAIOutput) texts(message func(core.Role), text func(string)) {
 	}
 }
 
-// texts takes the system blocks as one message, and the blocks of a message with tool
-// calls or results as one text, their JSON.
+// texts counts the system blocks as one message. A message with tool calls or results counts
+// as one text: the JSON of its blocks.
 func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 	if len(out.System) > 0 {
 		message(core.RoleSystem)
@@ -76,9 +76,9 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 	}
 }
 
-// ContextEnd returns the text that ends with the context of w in what a formatter made of
-// w, and what that formatter writes between it and one more item. Both are empty when there
-// is no context, when the text goes on behind it, and for a formatter that is not listed here.
+// ContextEnd returns the text that ends with the context of w in the output of a formatter,
+// and the separator that would come before one more item. Both are empty when there is no
+// context, when other text follows the context, and for formatters of other packages.
 func ContextEnd(formatter, output any, w *core.Window) (text, separator string) {
 	s := divide(w)
 	if s.context.n == 0 {

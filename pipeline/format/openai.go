@@ -7,7 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// OpenAI formats for the chat completions API of OpenAI and its relatives. Its output
+// OpenAI formats for the chat completions API of OpenAI and for compatible APIs. Its output
 // is an [*OpenAIOutput].
 type OpenAI struct{}
 
@@ -20,8 +20,8 @@ type OpenAIOutput struct {
 func (OpenAI) FormatType() string { return "openai" }
 
 // Format returns an [*OpenAIOutput]: one system message, then a user message with the
-// context, then the turns, neighbors of equal role merged. System turns of a
-// conversation stay where they were said, tool turns follow the calls they answer.
+// context, then the turns. It merges neighboring messages of equal role. System turns of a
+// conversation keep their places, and tool turns follow the calls that they answer.
 func (OpenAI) Format(_ context.Context, w *core.Window) (any, error) {
 	s := divide(w)
 	messages := s.chatMessages("Relevant context:\n\n", false)

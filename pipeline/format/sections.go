@@ -13,15 +13,15 @@ const (
 	blankLine        = "\n\n"
 )
 
-// sections are the items of a window by what they become in the output. Retrieved
-// text never becomes a system part.
+// sections are the items of a window, sorted by the part of the output that they belong to.
+// Retrieved text never becomes a system part.
 type sections struct {
 	system  []*core.Item // source system, window order
 	turns   []*core.Item // memory and conversation, oldest first
 	context contextItems
 }
 
-// fewTurns is the number of turns that memory is made for at first.
+// fewTurns is the initial capacity of the list of turns.
 const fewTurns = 16
 
 func divide(w *core.Window) sections {
@@ -44,12 +44,12 @@ func divide(w *core.Window) sections {
 	return s
 }
 
-// contextItems are the items of a window that are neither system nor turns, in window
-// order. There may be very many, which need no list of their own: they mostly are
-// neighbors.
+// contextItems are the items of a window that are neither system prompts nor turns, in
+// window order. They are a range of the window, because there may be very many and they
+// are mostly neighbors, which need no list of their own.
 type contextItems struct {
-	from []core.Item // the window from the first on
-	span int         // how far the last one reaches in it
+	from []core.Item // the window, from the first context item on
+	span int         // the items of from up to and with the last context item
 	n    int         // how many there are
 	size int         // bytes of their texts
 }
@@ -64,7 +64,7 @@ func (c *contextItems) add(window []core.Item, i int) {
 	c.size += len(window[i].Content)
 }
 
-// last returns the last item; there is one.
+// last returns the last item. There must be one.
 func (c *contextItems) last() *core.Item { return &c.from[c.span-1] }
 
 // list returns pointers to the items.
@@ -92,7 +92,7 @@ func (c *contextItems) join(prefix, separator string) string {
 		switch {
 		case i == 0:
 		case chat:
-			out.WriteString(contextSeparator) // a constant is written without a call
+			out.WriteString(contextSeparator) // the constant avoids a function call
 		default:
 			out.WriteString(separator)
 		}

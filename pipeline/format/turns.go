@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// turnMessages makes messages of turns. Calls of tools are only kept together with
-// all their results, directly after them: no API takes one without the other.
+// turnMessages makes messages from turns. It keeps tool calls only if all their results
+// directly follow them, because no API takes one without the other.
 func turnMessages(turns []*core.Item) []chatMessage {
 	messages := make([]chatMessage, 0, len(turns))
 	for i := 0; i < len(turns); {
@@ -28,8 +28,8 @@ func turnMessages(turns []*core.Item) []chatMessage {
 	return messages
 }
 
-// answered returns the calls in the first of the turns, if the turns after it are their
-// results, each call answered once; nil if not, or if there are no calls.
+// answered returns the calls in the first turn if the turns after it are their results and
+// answer each call once. Otherwise, and if there are no calls, it returns nil.
 func answered(turns []*core.Item) []toolCall {
 	calls := callsOf(turns[0].Turn())
 	if len(calls) == 0 || len(calls) >= len(turns) {
@@ -52,7 +52,7 @@ func answered(turns []*core.Item) []toolCall {
 	return calls
 }
 
-// callsOf returns the calls of an assistant's turn, nil if it has none that can be read.
+// callsOf returns the tool calls of an assistant's turn, nil if it has none that are valid.
 func callsOf(turn *core.Message) (calls []toolCall) {
 	if turn == nil || turn.Role != core.RoleAssistant || json.Unmarshal(turn.ToolCalls, &calls) != nil {
 		return nil
@@ -75,7 +75,7 @@ func openAICalls(calls []toolCall) json.RawMessage {
 	for i := range calls {
 		out[i] = call{calls[i].ID, "function", function{calls[i].name(), string(calls[i].input())}}
 	}
-	data, _ := json.Marshal(out) // strings alone
+	data, _ := json.Marshal(out) // cannot fail: out has only strings
 	return data
 }
 
@@ -94,8 +94,8 @@ type ToolResultBlock struct {
 	Content   string `json:"content"`
 }
 
-// toolCall is one call of a tool, as OpenAI ({id, function: {name, arguments}}) or as
-// Anthropic ({id, name, input}) writes it.
+// toolCall is one call of a tool. It decodes the form of OpenAI ({id, function: {name,
+// arguments}}) and that of Anthropic ({id, name, input}).
 type toolCall struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -113,7 +113,7 @@ func (c *toolCall) name() string {
 	return c.Name
 }
 
-// input returns the arguments, a JSON object.
+// input returns the arguments as a JSON object.
 func (c *toolCall) input() json.RawMessage {
 	for _, in := range []json.RawMessage{c.Input, json.RawMessage(c.Function.Arguments)} {
 		var object map[string]json.RawMessage
@@ -124,21 +124,21 @@ func (c *toolCall) input() json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// chatMessage is a message while it is put together: one or more texts.
+// chatMessage is a message with one or more texts that are not joined yet.
 type chatMessage struct {
 	role  core.Role
 	parts []string
-	// calls are those of an assistant's message whose results follow, result is what
-	// a tool's message says beside its text.
+	// calls are the tool calls of an assistant's message whose results follow. result is
+	// the rest of a tool's message besides its text.
 	calls  []toolCall
 	result *core.Message
-	// cached is the number of parts, from the first, that a cache mark closes.
+	// cached is the number of parts, from the first, that end with a cache mark.
 	cached int
 }
 
-// roleOf returns the role of a turn: what its metadata says, as far as its source
-// may say it, and user otherwise. Only system items may speak as the system, only
-// tool items as a tool.
+// roleOf returns the role in the metadata of a turn, if its source allows that role, and
+// user otherwise. Only system items may have the role system, and only tool items the role
+// tool.
 func roleOf(it *core.Item) core.Role {
 	role := core.RoleUser
 	if v, ok := it.Metadata["role"]; ok {

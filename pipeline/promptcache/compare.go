@@ -1,6 +1,6 @@
-// Package promptcache compares the prompts of two builds: how much of the one before a
-// model's prompt cache finds again, and which item and which stage of the build ended the
-// common beginning.
+// Package promptcache compares the prompts of two builds. It says how much of the previous
+// prompt a model's prompt cache can reuse, and which item and which stage of the build ended
+// the common beginning.
 package promptcache
 
 import (
@@ -12,15 +12,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// Report says how much of the prompt before a prompt cache will find again. The
-// tokens of blocks are counted one by one and added up, without what an API puts
-// between them.
+// Report says how much of the previous prompt a prompt cache can reuse. Token counts are
+// sums over blocks: the tokens that an API puts between blocks are not counted.
 type Report struct {
-	// CommonTokens are those of the longest common beginning of both prompts,
-	// CommonBlocks the blocks that are wholly in it: caches keep whole blocks.
+	// CommonTokens is the length of the longest common beginning of both prompts.
+	// CommonBlocks is the number of blocks that are wholly in it: caches keep whole blocks.
 	CommonTokens int `json:"common_prefix_tokens"`
 	CommonBlocks int `json:"common_prefix_blocks"`
-	// PreviousTokens and Tokens are those of the prompts.
+	// PreviousTokens and Tokens are the lengths of the two prompts.
 	PreviousTokens int `json:"previous_tokens"`
 	Tokens         int `json:"tokens"`
 	// BrokenBy says what ended the common beginning. It is nil when one prompt begins
@@ -30,30 +29,30 @@ type Report struct {
 
 // Break is the first difference of two prompts.
 type Break struct {
-	// Block is the number of the block, from 1, in which the difference is; Role is its
-	// role, empty for a text.
+	// Block is the number, counted from 1, of the block that contains the difference. Role
+	// is the role of that block, empty for a plain text.
 	Block int       `json:"block"`
 	Role  core.Role `json:"role,omitempty"`
 	// How is "added", "removed", "moved" or "rewritten" for an item, and "format" when
-	// the difference is in no item.
+	// the difference is not within an item.
 	How    string      `json:"how"`
 	Item   string      `json:"item,omitempty"`
 	Source core.Source `json:"source,omitempty"`
-	// Origin is the last stage that did it, as far as the trace says.
+	// Origin is the last stage that made the change, according to the trace.
 	*explain.Origin
-	// Text is where the block begins to differ, at most [explain.ExcerptLength] characters.
+	// Text is the block from the first difference on, at most [explain.ExcerptLength] characters.
 	Text explain.Change[string] `json:"text"`
 }
 
-// Snapshot is a prompt with the items in it. It cannot be changed.
+// Snapshot is a prompt with the items in it. It is immutable.
 type Snapshot struct {
 	blocks []Block
 	items  []promptItem
 	counts []int // tokens of blocks, nil until counted
 }
 
-// NewSnapshot reads what a formatter returned, or a document of its shape. items
-// are those of the window; without them a report cannot name any.
+// NewSnapshot reads the output of a formatter, or a document of the same shape. items are
+// those of the window. Without them a report cannot name items.
 func NewSnapshot(output any, items []core.Item) (*Snapshot, error) {
 	blocks, err := Blocks(output)
 	if err != nil {
@@ -66,7 +65,7 @@ func NewSnapshot(output any, items []core.Item) (*Snapshot, error) {
 	return s, nil
 }
 
-// counted returns a snapshot with counts.
+// counted returns a snapshot with the token counts of its blocks.
 func (s *Snapshot) counted(ctx context.Context, t core.Tokenizer) (*Snapshot, error) {
 	if s.counts != nil {
 		return s, nil
@@ -84,7 +83,7 @@ func (s *Snapshot) counted(ctx context.Context, t core.Tokenizer) (*Snapshot, er
 	return &out, nil
 }
 
-// bytes is what a snapshot takes, roughly.
+// bytes returns the approximate size of a snapshot in memory.
 func (s *Snapshot) bytes() int64 {
 	const each = 64
 	n := int64(each * (len(s.blocks) + len(s.items)))
@@ -97,11 +96,11 @@ func (s *Snapshot) bytes() int64 {
 	return n
 }
 
-// Compare compares the prompts of two builds. trace is that of the current
-// build, or nil; without it the report does not name the stage that broke the prefix.
+// Compare compares the prompts of two builds. trace is that of the current build, or nil.
+// Without it the report does not name the stage that ended the common beginning.
 //
-// Where the common beginning ends inside a block, tokens are counted up to the last white
-// space in it: what comes behind may be another token in each of the prompts.
+// Where the common beginning ends inside a block, Compare counts tokens up to the last white
+// space in it, because the text after that may have other tokens in each of the prompts.
 func Compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot, trace *explain.Trace) (*Report, error) {
 	report, _, _, err := compare(ctx, t, previous, current, trace)
 	return report, err
@@ -131,7 +130,7 @@ func compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot,
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("compare prompts: %w", err)
 		}
-		// The beginning of a text can, on its own, have more tokens than the whole.
+		// The beginning of a text may have more tokens on its own than the whole text.
 		r.CommonTokens = values.Add(r.CommonTokens, min(counts[0], a.counts[n], b.counts[n]))
 	}
 	r.BrokenBy = &Break{
@@ -149,7 +148,8 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// blame names the item at the first difference: old is what stood there, now what does.
+// blame names the item at the first difference. old is the item in the previous prompt, now
+// the item in the current one.
 func (p *Break) blame(before, after []promptItem, old, now *promptItem, trace *explain.Trace) {
 	culprit := now
 	switch {
@@ -170,8 +170,8 @@ func (p *Break) blame(before, after []promptItem, old, now *promptItem, trace *e
 	p.Origin = blamed(p.How, culprit, trace)
 }
 
-// find returns the item of the same id and source: the one of the same text, if there
-// is one.
+// find returns the item with the same id and source. Among several it prefers one with the
+// same text.
 func find(items []promptItem, it *promptItem) *promptItem {
 	var found *promptItem
 	for i := range items {
@@ -185,7 +185,7 @@ func find(items []promptItem, it *promptItem) *promptItem {
 	return found
 }
 
-// blamed returns the last stage that did to an item what broke the prefix.
+// blamed returns the last stage that made the given change to an item.
 func blamed(how string, it *promptItem, trace *explain.Trace) *explain.Origin {
 	var found *explain.ItemTrace
 	all := trace.All()

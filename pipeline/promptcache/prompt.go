@@ -14,19 +14,19 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
-// Block is a piece of a prompt that a prompt cache takes or leaves as a whole.
+// Block is a piece of a prompt. A prompt cache keeps whole blocks.
 type Block struct {
-	// Role is empty for a prompt that is no chat.
+	// Role is the role of the block's message, empty if the prompt is not a chat.
 	Role core.Role
 	// Begins is true for the first block of a message.
 	Begins bool
-	// Text is the text of a text block, or the JSON of any other, without cache marks.
+	// Text is the text of a text block, or the JSON of any other block, without cache marks.
 	Text string
 }
 
-// Blocks returns the blocks of what a formatter returned, in the order in which a
-// model reads them: of a chat document the system blocks, then those of the messages;
-// a text or any other document is one block. Cache marks are no part of a prompt.
+// Blocks returns the blocks of an output of a formatter, in the order in which a model
+// reads them. For a chat document these are the system blocks, then the blocks of the
+// messages. A text or any other document is one block. Blocks leaves out cache marks.
 func Blocks(output any) ([]Block, error) {
 	var p promptReader
 	switch out := output.(type) {
@@ -54,8 +54,8 @@ func (p *promptReader) add(role core.Role, begins bool, text string) {
 	p.blocks = append(p.blocks, Block{role, begins, text})
 }
 
-// anthropic reads an output without a round through JSON. It is false when a message
-// has other blocks than text.
+// anthropic reads an output without encoding it as JSON. It returns false when a message
+// has blocks other than text.
 func (p *promptReader) anthropic(out *format.AnthropicOutput) bool {
 	for i := range out.System {
 		p.add(core.RoleSystem, i == 0, out.System[i].Text)
@@ -101,10 +101,10 @@ func (p *promptReader) document(doc []byte) ([]Block, error) {
 	return p.blocks, nil
 }
 
-// message reads the content, and then what a message has beside it, by name.
+// message reads the content of a message, and then its other members, sorted by name.
 func (p *promptReader) message(m map[string]json.RawMessage) {
 	var role core.Role
-	_ = json.Unmarshal(m["role"], &role) // a role of another type is read with the rest
+	_ = json.Unmarshal(m["role"], &role) // a role that is not a string counts as another member, below
 	first := len(p.blocks)
 	p.content(role, m["content"])
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -141,15 +141,15 @@ func blockText(b map[string]json.RawMessage) string {
 	if json.Unmarshal(b["type"], &kind) == nil && kind == "text" && len(b) == 2 && json.Unmarshal(b["text"], &text) == nil {
 		return text
 	}
-	doc, err := json.Marshal(b) // maps are written in the order of their keys
+	doc, err := json.Marshal(b) // Marshal sorts the keys of maps
 	if err != nil {
 		return ""
 	}
 	return string(doc)
 }
 
-// canonical writes a valid document without spaces and with the escapes of
-// encoding/json, so that files and values of it compare.
+// canonical writes a valid document without spaces and with the escapes of encoding/json, so
+// that documents from files and from values are comparable.
 func canonical(raw json.RawMessage) string {
 	doc, err := json.Marshal(raw)
 	if err != nil {
@@ -158,7 +158,7 @@ func canonical(raw json.RawMessage) string {
 	return string(doc)
 }
 
-// commonPrefix returns the length of the longest common beginning of two texts, on a
+// commonPrefix returns the length of the longest common beginning of two texts. It ends at a
 // character boundary of both.
 func commonPrefix(a, b string) int {
 	n := min(len(a), len(b))
@@ -172,9 +172,10 @@ func commonPrefix(a, b string) int {
 	return at
 }
 
-// wholeWords returns how much of a common beginning certainly has the same tokens in both
-// texts: all of it when both go on with white space or end, else what is before the last
-// word, and all but its last characters where words have no end.
+// wholeWords returns how many bytes of a common beginning certainly have the same tokens in
+// both texts. It is all of them when each text ends there or continues with white space.
+// Otherwise the last word does not count. Where words have no visible end, all but the last
+// characters count.
 func wholeWords(a, b string, at int) int {
 	if endsWord(a[at:]) && endsWord(b[at:]) {
 		return at
@@ -192,7 +193,7 @@ func wholeWords(a, b string, at int) int {
 	return at
 }
 
-// longWord is the most bytes of a word that are given up for a whole one.
+// longWord is the largest length in bytes of a word that wholeWords leaves out as a whole.
 const longWord = 64
 
 func endsWord(rest string) bool {
@@ -200,17 +201,17 @@ func endsWord(rest string) bool {
 	return rest == "" || unicode.IsSpace(r)
 }
 
-// promptItem is what the search for a culprit needs of an item.
+// promptItem has the parts of an item that blame needs.
 type promptItem struct {
 	id, text string
 	source   core.Source
 }
 
-// betweenItems is the most bytes between two items: separators, headings, prefixes.
+// betweenItems is the largest number of bytes between two items: separators, headings, prefixes.
 const betweenItems = 64
 
-// itemAt returns the item whose text covers a position in a block, or else the next one
-// that begins soon behind it; nil if there is none.
+// itemAt returns the item whose text covers a position in a block. If there is none, it
+// returns the next item if that begins within betweenItems bytes, and nil otherwise.
 func itemAt(items []promptItem, text string, at int) *promptItem {
 	var next *promptItem
 	nearest := betweenItems + 1

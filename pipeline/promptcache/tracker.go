@@ -11,7 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// The bounds of a [Tracker] that states none.
+// The default bounds of a [Tracker].
 const (
 	DefaultTrackedConversations = 1024
 	DefaultTrackedBytes         = 64 << 20
@@ -21,18 +21,18 @@ const (
 type Options struct {
 	// Tokenizer counts the prompts. nil means cl100k_base.
 	Tokenizer core.Tokenizer
-	// Conversations is how many conversations are remembered. 0 means
+	// Conversations is the largest number of conversations to remember. 0 means
 	// DefaultTrackedConversations.
 	Conversations int
-	// Bytes bounds the prompts that are remembered, roughly. 0 means
-	// DefaultTrackedBytes. A prompt that is larger is not remembered.
+	// Bytes is the approximate bound of all remembered prompts together. 0 means
+	// DefaultTrackedBytes. The tracker does not remember a prompt that is larger.
 	Bytes int64
 }
 
-// Tracker compares the prompts of each conversation with the one before, to tell
-// how much of it a prompt cache will find again, and what broke it. It remembers one
-// prompt for each of a bounded number of conversations; the one that was not seen for
-// longest goes first. It is safe for concurrent use.
+// Tracker compares each prompt of a conversation with the previous one. It reports how much
+// of it a prompt cache can reuse, and what ended the common beginning. It remembers one
+// prompt for each of a bounded number of conversations, and evicts the least recently used
+// one. It is safe for concurrent use.
 type Tracker struct {
 	options Options
 	mu      sync.Mutex
@@ -68,9 +68,10 @@ func NewTracker(o Options) (*Tracker, error) {
 	return &Tracker{options: o, known: make(map[string]*list.Element)}, nil
 }
 
-// Observe compares a prompt with the one before it in the same conversation, and remembers
-// it. trace is that of its build, or nil. For the first prompt of a conversation, or one
-// that is no longer remembered, there is no report. On an error nothing is remembered.
+// Observe compares a prompt with the previous one of the same conversation, and remembers
+// it. trace is the trace of its build, or nil. The report is nil for the first prompt of a
+// conversation, and for one whose predecessor was evicted. On an error Observe remembers
+// nothing.
 func (t *Tracker) Observe(ctx context.Context, conversation string, current *Snapshot, trace *explain.Trace) (*Report, error) {
 	previous := t.previous(conversation)
 	if previous == nil {
@@ -89,7 +90,7 @@ func (t *Tracker) Observe(ctx context.Context, conversation string, current *Sna
 	return report, nil
 }
 
-// Forget drops what is remembered of a conversation.
+// Forget drops the prompt of a conversation.
 func (t *Tracker) Forget(conversation string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +99,7 @@ func (t *Tracker) Forget(conversation string) {
 	}
 }
 
-// Len returns the number of conversations that are remembered.
+// Len returns the number of remembered conversations.
 func (t *Tracker) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

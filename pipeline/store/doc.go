@@ -1,10 +1,10 @@
 // Package store keeps records durably: the turns of a conversation, the facts of a
-// memory, the frames of an agent run. It knows nothing of what they mean.
+// memory, the frames of an agent run. It does not interpret them.
 //
-// A record belongs to a [Key]: tenant, kind and stream. Within a key records have
-// an order, their sequence number, which the store gives and never gives twice, and
-// an identity, their ID. A [Store] has two forms that one contract test holds equal
-// (package storetest): [NewMemory], which forgets, and package sqlite, which does not.
+// A record belongs to a [Key]: tenant, kind and stream. Each record of a key has a sequence
+// number and an ID. The store assigns the numbers in order and never assigns one twice.
+// There are two kinds of [Store], which pass the same contract tests (package storetest):
+// [NewMemory] keeps records until the process ends, and package sqlite keeps them in a file.
 //
 //	s := store.NewMemory() // or sqlite.Open(ctx, path, sqlite.Options{})
 //	defer s.Close()
@@ -15,15 +15,15 @@
 //
 // # What a caller may rely on
 //
-// A call that writes and returns no error is durable as far as the store can make
-// it, and all of it is: no reader, in this process or after a crash, sees a part of
-// one Append, Put, Delete, Clear or Apply. A call that returns an error wrote
-// nothing, with one exception: an error that is [ErrUnknown] says that the write
-// was begun and its end was not seen.
+// A call that writes and returns no error is durable, as far as the store can ensure it.
+// It is also atomic: no reader, in this process or after a crash, sees a part of one Append,
+// Put, Delete, Clear or Apply. A call that returns an error wrote nothing, with one
+// exception: [ErrUnknown] means that the write had begun, and that the store does not know
+// whether it succeeded.
 //
 // # Identity
 //
-// A record that is appended without an ID gets "#" and its sequence number. IDs that
-// begin with # are the store's: [Store.Append] refuses them from a caller, so that
-// none can take the place of a record that is yet to come.
+// A record that is appended without an ID gets the ID "#" followed by its sequence number.
+// IDs that begin with # are reserved for the store: [Store.Append] refuses them, so that no
+// record can take the ID of a later one.
 package store

@@ -5,44 +5,44 @@ import (
 	"fmt"
 )
 
-// Errors that callers decide on. The errors of a store wrap them.
+// Errors that callers can test for with errors.Is. The errors of a store wrap them.
 var (
-	// ErrNotFound marks a record that is not there.
+	// ErrNotFound means that a record does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists marks an append under an ID that is taken.
+	// ErrExists means that an appended record has the ID of an existing one.
 	ErrExists = errors.New("already exists")
-	// ErrConflict marks a change whose condition does not hold, because of what others
-	// have written. Nothing was written.
+	// ErrConflict means that the condition of a change does not hold, because somebody
+	// else has written. Nothing was written.
 	ErrConflict = errors.New("changed meanwhile")
-	// ErrInvalid marks a key, record or argument outside its limits.
+	// ErrInvalid means that a key, record or argument is outside its limits.
 	ErrInvalid = errors.New("invalid value")
-	// ErrClosed marks a call on a closed store.
+	// ErrClosed means that the store was closed before the call.
 	ErrClosed = errors.New("store is closed")
-	// ErrBusy marks a wait for another process that took too long. Nothing was written.
+	// ErrBusy means that another process kept the store locked for too long. Nothing was written.
 	ErrBusy = errors.New("store is busy")
-	// ErrFull marks a medium, or a key, without room. Nothing was written.
+	// ErrFull means that the medium, or a key, has no room. Nothing was written.
 	ErrFull = errors.New("store is full")
-	// ErrReadOnly marks a medium that cannot be written.
+	// ErrReadOnly means that the medium cannot be written.
 	ErrReadOnly = errors.New("store is read-only")
-	// ErrCorrupt marks content that is not what was written.
+	// ErrCorrupt means that the content is not what was written.
 	ErrCorrupt = errors.New("store is corrupt")
-	// ErrVersion marks a store written by a newer version of this program.
-	ErrVersion = errors.New("store is of a newer version")
-	// ErrUnknown marks a write that was begun and whose end was not seen: it may be
-	// there, whole, or not at all. Reading tells.
+	// ErrVersion means that a newer version of this program has written the store.
+	ErrVersion = errors.New("store has a newer version")
+	// ErrUnknown means that a write had begun and the store does not know whether it
+	// succeeded: all of it was written, or nothing. Read to find out.
 	ErrUnknown = errors.New("outcome unknown")
 )
 
-// CorruptError is one record that is not what was written, an [ErrCorrupt]. The records
-// beside it can be read, and it can be deleted by its ID.
+// CorruptError reports one record that is not what was written. It wraps [ErrCorrupt]. Other
+// records can still be read, and this one can be deleted by its ID.
 type CorruptError struct {
-	// Seq is the place of the record within its key, 0 if it is not known.
+	// Seq is the sequence number of the record, 0 if it is unknown.
 	Seq int64
 	// ID is the identity of the record.
 	ID string
 }
 
-// Error names the record and what to do.
+// Error names the record and the remedy.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%v: record %.100q is not what was written (delete it, or restore a backup)", ErrCorrupt, e.ID)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// line is a record as Export writes it, one JSON object on a line of its own.
+// line is a record in the form that Export writes: one JSON object on its own line.
 type line struct {
 	Tenant string          `json:"tenant"`
 	Kind   string          `json:"kind"`
@@ -22,7 +22,7 @@ type line struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// lastLine is the last number of a key whose newest record has another one.
+// lastLine is the last number of a key, if that is not the number of its newest record.
 type lastLine struct {
 	Tenant string `json:"tenant"`
 	Kind   string `json:"kind"`
@@ -30,22 +30,22 @@ type lastLine struct {
 	Last   int64  `json:"last"`
 }
 
-// Export writes all records of a tenant as JSON Lines, sorted by kind, stream and
-// sequence number: the same content gives the same bytes. Each line stands for
-// itself, so lines can be chosen and files concatenated. Whitespace in the data is
-// left out. Records that arrive meanwhile may be missing.
+// Export writes all records of a tenant as JSON Lines, sorted by kind, stream and sequence
+// number. Equal content gives equal bytes. Each line is independent of the others, so you
+// can select lines and concatenate files. Export removes white space from the data. It may
+// miss records that are written while it runs.
 //
-// If the store is a [Counter], a key whose newest records were deleted, or all of
-// them, has a line with its last number, so that a copy does not give a number again
-// that something else still names.
+// If the store is a [Counter] and the newest records of a key were deleted, the key has a
+// line with its last number. A copy then never assigns a number again that something else
+// may still refer to.
 //
-// A damaged record is an error. ExportReadable leaves it out.
+// A damaged record is an error. Use ExportReadable to leave such records out.
 func Export(ctx context.Context, s Store, w io.Writer, tenant string) error {
 	return export(ctx, s, w, tenant, nil)
 }
 
-// ExportReadable is [Export] of what can be read: it calls damaged for each record that is
-// not what was written, and leaves it out.
+// ExportReadable is like [Export], but leaves out damaged records. It calls damaged for each
+// of them.
 func ExportReadable(ctx context.Context, s Store, w io.Writer, tenant string, damaged func(Key, *CorruptError)) error {
 	return export(ctx, s, w, tenant, damaged)
 }
@@ -88,7 +88,7 @@ func export(ctx context.Context, s Store, w io.Writer, tenant string, damaged fu
 
 // exported returns the keys to export, sorted, and their last numbers.
 func exported(ctx context.Context, s Store, tenant string) ([]Key, map[Key]int64, error) {
-	// The numbers come first: a record that arrives after them has a greater one.
+	// Read the numbers first: a record that arrives later has a greater one.
 	var lasts map[Key]int64
 	if c, ok := s.(Counter); ok {
 		var err error

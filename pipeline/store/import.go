@@ -13,43 +13,43 @@ import (
 )
 
 const (
-	// importBatch and importBytes are how much Import writes at once: enough that
-	// the cost of a commit does not count.
+	// importBatch and importBytes bound one write of Import. They are large enough that
+	// the cost of a commit is negligible.
 	importBatch = 1000
 	importBytes = 8 << 20
-	// maxLine is the longest line: the largest data and its names, escaped.
+	// maxLine is the largest length of a line: the largest data, escaped, and its names.
 	maxLine = MaxData + 32<<10
-	// MaxImportSeq is the greatest number that an import takes: half of what there
-	// is, so that no file can use up the numbers of a key.
+	// MaxImportSeq is the greatest number that an import accepts: half of all numbers, so
+	// that no file can use up the numbers of a key.
 	MaxImportSeq = 1 << 31
 )
 
-// Check decides on one record of an import, before anything of its batch is stored:
-// nil for a line that only has the last number of a key. An error should wrap
-// [ErrInvalid].
+// Check decides whether an import may store a record. Import calls it before it stores any
+// record of the same batch. rec is nil for a line that has only the last number of a key.
+// An error should wrap [ErrInvalid].
 type Check func(key Key, rec *Record) error
 
-// Import reads JSON Lines as [Export] writes them and returns how many records it
-// stored. A record whose key and ID are there is replaced in place; any other keeps
-// its sequence number if that is still free, and comes last if not. So an import into
-// an empty store is an exact copy, and importing twice changes nothing. Lines may
-// leave out stream, seq, id and time; unknown, repeated and null members are errors,
-// and so are numbers above [MaxImportSeq]. A line with last in place of data is the
-// last number of a key; it does not count as a record.
+// Import reads JSON Lines in the form that [Export] writes and returns how many records it
+// stored. A record with the key and ID of an existing record replaces it. Any other record
+// keeps its sequence number if that is free, and is appended otherwise. So an import into an
+// empty store makes an exact copy, and importing a file twice has the same effect as once.
+// Lines may omit stream, seq, id and time. Unknown, repeated and null members are errors,
+// and so are numbers above [MaxImportSeq]. A line with last instead of data has the last
+// number of a key; it does not count as a record.
 //
-// Records are stored in batches, each all or nothing. An error names the line it is
-// about and how many records are stored.
+// Import stores records in batches, each of them completely or not at all. An error names
+// its line and says how many records are stored.
 func Import(ctx context.Context, s Store, r io.Reader) (int, error) {
 	return importLines(ctx, s, r, "", nil)
 }
 
-// ImportAs is [Import] for one tenant: every record becomes its record, whatever
-// tenant the lines name. Use it for files that a tenant brings.
+// ImportAs is like [Import] for one tenant: it stores every record under that tenant,
+// whatever tenant the line names. Use it for files from a tenant.
 func ImportAs(ctx context.Context, s Store, r io.Reader, tenant string) (int, error) {
 	return ImportChecked(ctx, s, r, tenant, nil)
 }
 
-// ImportChecked is [ImportAs] for records that the check does not refuse.
+// ImportChecked is like [ImportAs], but refuses records for which check returns an error.
 func ImportChecked(ctx context.Context, s Store, r io.Reader, tenant string, check Check) (int, error) {
 	if err := validateName("tenant", tenant, true); err != nil {
 		return 0, fmt.Errorf("import: %w", err)
@@ -68,7 +68,7 @@ func importLines(ctx context.Context, s Store, r io.Reader, tenant string, check
 	return im.stored, err
 }
 
-// importer gathers lines into batches.
+// importer collects lines into batches.
 type importer struct {
 	store   Store
 	tenant  string
@@ -160,7 +160,7 @@ func (im *importer) flush(ctx context.Context, n int) error {
 	return nil
 }
 
-// readLine returns a line without its end. The last line comes with io.EOF.
+// readLine returns a line without its line end. With the last line it returns io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var b []byte
 	for {
@@ -201,7 +201,7 @@ func parseLine(b []byte) (key Key, rec Record, last int64, err error) {
 	}
 	if targets["last"] == nil {
 		if last < 1 || rec.Data != nil || rec.ID != "" || rec.Seq != 0 || !rec.Time.IsZero() {
-			return Key{}, Record{}, 0, fmt.Errorf("%w: member \"last\" is less than 1, or beside those of a record", ErrInvalid)
+			return Key{}, Record{}, 0, fmt.Errorf("%w: member \"last\" is less than 1, or the line also has seq, id, time or data (write one or the other)", ErrInvalid)
 		}
 		return key, Record{}, last, nil
 	}
@@ -211,8 +211,8 @@ func parseLine(b []byte) (key Key, rec Record, last int64, err error) {
 	return key, rec, 0, nil
 }
 
-// parseMember decodes one member and takes its target away, so that it cannot come
-// twice.
+// parseMember decodes one member and removes its target from the map, so that a second
+// member of that name is an error.
 func parseMember(d *json.Decoder, targets map[string]any) error {
 	t, err := d.Token()
 	if err != nil {
@@ -247,8 +247,8 @@ func parseMember(d *json.Decoder, targets map[string]any) error {
 	return nil
 }
 
-// noEOF says in words that a line ended too early: its io.EOF must not look like the
-// end of the file.
+// noEOF replaces the io.EOF of a line that ends too early by words, so that callers do not
+// take it for the end of the file.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -6,17 +6,17 @@ import (
 	"iter"
 )
 
-// page is how many records All holds at a time: few enough that the largest records
-// fit into memory.
+// page is the number of records that All holds at a time. Even the largest records must fit
+// into memory.
 const page = 100
 
-// All goes through the records of a key whose Seq is greater than after, ascending.
-// An error is the last thing it yields. Records that arrive meanwhile are included.
+// All yields the records of a key whose Seq is greater than after, in ascending order. It
+// includes records that arrive while it runs. After an error it stops.
 func All(ctx context.Context, s Store, key Key, after int64) iter.Seq2[Record, error] {
 	return all(ctx, s, key, after, nil)
 }
 
-// all is All that tells skip of damaged records and goes on, if skip is not nil.
+// all is like All. If skip is not nil, it calls skip for damaged records and continues.
 func all(ctx context.Context, s Store, key Key, after int64, skip func(*CorruptError)) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for {

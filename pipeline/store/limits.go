@@ -9,30 +9,30 @@ import (
 	"unicode/utf8"
 )
 
-// Limits, the same in every store.
+// The limits of every store.
 const (
-	// MaxName is the longest tenant, kind, stream or ID in bytes: room for a UUID, a
-	// digest or a path, and small enough for an index.
+	// MaxName is the largest length in bytes of a tenant, kind, stream or ID. It has room
+	// for a UUID, a digest or a path, and is small enough for an index.
 	MaxName = 256
 	// MaxData is the largest data of one record in bytes.
 	MaxData = 16 << 20
-	// MaxBatch is the greatest number of records and IDs in one call that writes: it
-	// bounds how long one caller keeps the others waiting.
+	// MaxBatch is the greatest number of records and IDs in one call that writes. It
+	// bounds how long one caller makes the others wait.
 	MaxBatch = 10_000
-	// MaxBatchData is the largest data of one call that writes, in bytes.
+	// MaxBatchData is the largest total data of one call that writes, in bytes.
 	MaxBatchData = 64 << 20
 	// MaxSeq is the greatest sequence number of a key.
 	MaxSeq = 1<<32 - 1
 )
 
-// Times outside these cannot be counted in nanoseconds.
+// Times outside of this range cannot be counted in nanoseconds.
 var (
 	minTime = time.Unix(0, math.MinInt64)
 	maxTime = time.Unix(0, math.MaxInt64)
 )
 
-// Validate returns an error that is [ErrInvalid] if the key has no tenant or kind,
-// or if a part is longer than [MaxName], is not UTF-8 or has control characters.
+// Validate returns an error that wraps [ErrInvalid] if the key has no tenant or kind, or if
+// a part is longer than [MaxName], is not UTF-8 or has control characters.
 func (k Key) Validate() error {
 	if err := validateName("tenant", k.Tenant, true); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (k Key) Validate() error {
 	return validateName("stream", k.Stream, false)
 }
 
-// Validate returns an error that is [ErrInvalid] if the ID, the data or the time is
-// not what a store keeps. It does not look at Seq.
+// Validate returns an error that wraps [ErrInvalid] if a store cannot keep the ID, the data
+// or the time. It ignores Seq.
 func (r *Record) Validate() error {
 	if err := validateName("id", r.ID, false); err != nil {
 		return err
@@ -60,9 +60,9 @@ func (r *Record) Validate() error {
 	return nil
 }
 
-// ValidateChanges returns an error that is [ErrInvalid] if a key, a record or an ID
-// in the changes is invalid, if two changes are of one key, or if they are more or
-// larger than one call may be.
+// ValidateChanges returns an error that wraps [ErrInvalid] if a key, a record or an ID in
+// the changes is invalid, if two changes have the same key, or if there are too many or too
+// large changes for one call.
 func ValidateChanges(changes []Change) error {
 	count, size := 0, 0
 	seen := make(map[Key]bool, len(changes))
@@ -112,8 +112,8 @@ func (c *Change) validate() error {
 	return nil
 }
 
-// ValidateAppend is [ValidateChanges] for the records of an Append, which may not
-// bring an ID that only the store gives, nor one ID twice.
+// ValidateAppend is like [ValidateChanges] for the records of an Append. These must not have
+// an ID that is reserved for the store, and no ID twice.
 func ValidateAppend(key Key, recs []Record) error {
 	if err := ValidateChanges([]Change{{Key: key, Put: recs}}); err != nil {
 		return err
@@ -125,7 +125,7 @@ func ValidateAppend(key Key, recs []Record) error {
 			continue
 		}
 		if IsAutoID(id) {
-			return fmt.Errorf("record %d: %w: id %q (IDs that begin with # are given by the store)", i+1, ErrInvalid, id)
+			return fmt.Errorf("record %d: %w: id %q (IDs that begin with # are reserved for the store)", i+1, ErrInvalid, id)
 		}
 		if seen[id] {
 			return fmt.Errorf("record %d: id %q: %w", i+1, id, ErrExists)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] that lives as long as the process.
+// Memory is a [Store] that keeps records until the process ends.
 type Memory struct {
 	mu     sync.RWMutex
 	lists  map[Key]*list
@@ -22,7 +22,7 @@ var (
 	_ Counter = (*Memory)(nil)
 )
 
-// list is the records of a key, ascending by Seq.
+// list has the records of a key, in ascending order of Seq.
 type list struct {
 	last int64
 	recs []Record
@@ -112,7 +112,7 @@ func (m *Memory) Apply(ctx context.Context, changes ...Change) error {
 // Read implements [Store].
 func (m *Memory) Read(ctx context.Context, key Key, after int64, limit int) ([]Record, error) {
 	if limit < 0 {
-		return nil, fmt.Errorf("read %s: %w: limit %d", key, ErrInvalid, limit)
+		return nil, fmt.Errorf("read %s: %w: limit %d (want 0 or more)", key, ErrInvalid, limit)
 	}
 	return m.slice(ctx, key, func(recs []Record) []Record {
 		from, found := slices.BinarySearchFunc(recs, after, bySeq)
@@ -130,7 +130,7 @@ func (m *Memory) Read(ctx context.Context, key Key, after int64, limit int) ([]R
 // Last implements [Store].
 func (m *Memory) Last(ctx context.Context, key Key, n int) ([]Record, error) {
 	if n < 0 {
-		return nil, fmt.Errorf("read %s: %w: the last %d", key, ErrInvalid, n)
+		return nil, fmt.Errorf("read %s: %w: the last %d records (want 0 or more)", key, ErrInvalid, n)
 	}
 	return m.slice(ctx, key, func(recs []Record) []Record { return recs[max(0, len(recs)-n):] })
 }
@@ -217,7 +217,7 @@ func (m *Memory) write(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// slice returns copies of the records that pick chooses.
+// slice returns copies of the records that pick selects.
 func (m *Memory) slice(ctx context.Context, key Key, pick func([]Record) []Record) ([]Record, error) {
 	if err := key.Validate(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
@@ -238,7 +238,7 @@ func (m *Memory) slice(ctx context.Context, key Key, pick func([]Record) []Recor
 	return recs, nil
 }
 
-// check finds what would stop a change half-way.
+// check returns an error if a change cannot be made completely.
 func (m *Memory) check(c *Change) error {
 	l := m.lists[c.Key]
 	last := int64(0)
@@ -254,17 +254,17 @@ func (m *Memory) check(c *Change) error {
 			continue
 		}
 		if IsAutoID(r.ID) && !c.KeepSeq {
-			return fmt.Errorf("id %q: %w (IDs that begin with # are given by the store)", r.ID, ErrNotFound)
+			return fmt.Errorf("id %q: %w (IDs that begin with # are reserved for the store)", r.ID, ErrNotFound)
 		}
 		last = nextSeq(last, r, c.KeepSeq)
 	}
 	if last > MaxSeq {
-		return fmt.Errorf("%w: all %d sequence numbers are given (go on under another key)", ErrFull, int64(MaxSeq))
+		return fmt.Errorf("%w: all %d sequence numbers are used up (continue under another key)", ErrFull, int64(MaxSeq))
 	}
 	return nil
 }
 
-// apply makes a change that was checked and returns how many records it deleted.
+// apply makes a checked change and returns how many records it deleted.
 func (m *Memory) apply(c *Change) int {
 	l := m.lists[c.Key]
 	if l == nil && len(c.Put) == 0 && c.LastSeq == 0 {
@@ -300,7 +300,7 @@ func (l *list) put(r Record, keepSeq bool) {
 	l.seqs[r.ID] = r.Seq
 }
 
-// newest is the number of the newest record, 0 for none.
+// newest returns the number of the newest record, 0 if there is none.
 func (l *list) newest() int64 {
 	if l == nil || len(l.recs) == 0 {
 		return 0
@@ -335,7 +335,7 @@ func (l *list) find(id string) (at int, ok bool) {
 
 func bySeq(r Record, seq int64) int { return cmp.Compare(r.Seq, seq) }
 
-// nextSeq is the sequence number of a record that is inserted after last.
+// nextSeq returns the sequence number of a record that is inserted after last.
 func nextSeq(last int64, r *Record, keepSeq bool) int64 {
 	if keepSeq && r.Seq > last {
 		return r.Seq
@@ -343,7 +343,7 @@ func nextSeq(last int64, r *Record, keepSeq bool) int64 {
 	return last + 1
 }
 
-// keptTime is a time as every store returns it.
+// keptTime converts a time to the form in which every store returns it.
 func keptTime(t time.Time) time.Time {
 	if t.IsZero() {
 		t = time.Now()

@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// cacheEntries bounds each of the two generations of a count cache, which then
-// takes less than 1 MiB.
+// cacheEntries bounds each of the two generations of a count cache. The cache then takes
+// less than 1 MiB.
 const cacheEntries = 8192
 
-// cacheEntry is a count under the hash of its text. A second hash and the length tell
-// whether it is the same text, so that the cache holds no texts. Seeds differ from
-// process to process: a sender of texts cannot look for collisions.
+// cacheEntry is a count under the hash of its text. A second hash and the length show
+// whether a text is the same, so that the cache holds no texts. The seeds of the hashes
+// differ from process to process, so nobody can prepare texts that collide.
 type cacheEntry struct {
 	check  uint64
 	length uint32 // modulo 1 << 32
 	count  int32
 }
 
-// countCache remembers recent counts in two generations: when the young one is
-// full it becomes the old one, and the old one is forgotten.
+// countCache remembers recent counts in two generations. When the young generation is full,
+// it replaces the old one, which is dropped.
 type countCache struct {
 	limit        int
 	seedA, seedB maphash.Seed
@@ -32,12 +32,12 @@ func newCountCache(limit int) *countCache {
 	return &countCache{limit: limit, seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed()}
 }
 
-// is reports whether the entry is that of a text with the same hash.
+// is reports whether the entry belongs to text, whose hash is that of the entry.
 func (c *countCache) is(e cacheEntry, text string) bool {
 	return e.length == uint32(len(text)) && e.check == maphash.String(c.seedB, text)
 }
 
-// lookup fills in the counts it knows and returns the places of the others.
+// lookup sets the counts that it knows and returns the indices of the other texts.
 func (c *countCache) lookup(texts []string, counts []int) (misses []int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -59,7 +59,7 @@ func (c *countCache) lookup(texts []string, counts []int) (misses []int) {
 	return misses
 }
 
-// store remembers the counts at the given places.
+// store remembers the counts at the given indices.
 func (c *countCache) store(texts []string, counts, places []int) {
 	if len(places) == 0 {
 		return

@@ -8,29 +8,28 @@ import (
 )
 
 const (
-	// calibrationWindow is how many of the newest observations count.
+	// calibrationWindow is the number of newest observations that the bounds depend on.
 	calibrationWindow = 64
-	// leastObserved is the least number of base tokens that an observation needs: in
-	// shorter prompts what the provider adds outweighs the text.
+	// leastObserved is the least number of base tokens of an observation. In shorter
+	// prompts the tokens that the provider adds outweigh those of the text.
 	leastObserved = 200
-	// calibrationSpread is how many standard deviations the interval reaches to either
-	// side of the mean.
+	// calibrationSpread is the distance from the mean to either end of the interval, in
+	// standard deviations.
 	calibrationSpread = 3
-	// outlier is by what an observation may exceed the stated bounds before it is
-	// taken for an error, such as the figure of another request.
+	// outlier is the factor by which an observation may exceed the initial bounds. Beyond
+	// that it is taken for an error, such as the figure of another request.
 	outlier = 2
 )
 
-// Calibration learns the factor between the tokens of a known encoding and those of a
+// Calibration estimates the factor between the tokens of a known encoding and those of a
 // model, from the usage figures that the provider returns.
 //
-// It starts with stated bounds. After n observations the interval is
+// It starts with given bounds. After n observations the interval is
 //
-//	mean ± (3 · deviation · √(1 + 1/n) + half of the stated width / (n + 1))
+//	mean ± (3 · deviation · √(1 + 1/n) + half of the initial width / (n + 1))
 //
-// over the newest 64 of them, and always holds every one of those. So it narrows as
-// figures arrive, and widens when the kind of text changes. It is safe for
-// concurrent use.
+// over the newest 64 of them, and always contains each of these. It becomes narrower with
+// more figures, and wider when the kind of text changes. It is safe for concurrent use.
 type Calibration struct {
 	statedLow, statedHigh float64
 
@@ -39,7 +38,7 @@ type Calibration struct {
 	low, high float64
 }
 
-// NewCalibration starts with the stated bounds of the factor, 0 < low <= high.
+// NewCalibration starts with the given bounds of the factor, 0 < low <= high.
 func NewCalibration(low, high float64) (*Calibration, error) {
 	if !(low > 0 && low <= high) || math.IsInf(high, 1) {
 		return nil, fmt.Errorf("calibration: factor %v to %v: want 0 < low <= high", low, high)
@@ -54,17 +53,17 @@ func (c *Calibration) Factors() (low, high float64) {
 	return c.low, c.high
 }
 
-// Observations returns how many observations the bounds rest on.
+// Observations returns the number of observations that the bounds depend on.
 func (c *Calibration) Observations() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return len(c.ratios)
 }
 
-// Observe takes one usage figure: base is what the known encoding counted for a prompt,
-// observed the input tokens that the provider reported for it (with those read from
-// and written to its cache). Prompts under 200 base tokens and figures off by more
-// than twice the stated bounds teach nothing; the result says whether it was used.
+// Observe adds one usage figure. base is the count of a prompt in the known encoding.
+// observed is the number of input tokens that the provider reported for it, including those
+// read from and written to its cache. Observe ignores prompts with fewer than 200 base
+// tokens, and figures beyond twice the initial bounds. It reports whether it used the figure.
 func (c *Calibration) Observe(base, observed int) bool {
 	if base < leastObserved || observed <= 0 {
 		return false
@@ -83,7 +82,7 @@ func (c *Calibration) Observe(base, observed int) bool {
 	return true
 }
 
-// bounds works the interval out; there is at least one observation.
+// bounds computes the interval. There must be at least one observation.
 func (c *Calibration) bounds() (low, high float64) {
 	n := float64(len(c.ratios))
 	var mean, squares float64

@@ -1,8 +1,8 @@
 // Package tokens counts tokens as the model families do.
 //
-// [Words] counts what lies between white space. [Get] names an [Encoding] of
-// the tiktoken family; its vocabulary is part of the program, is loaded when it
-// is first needed and is then shared:
+// [Words] counts words between white space. [Get] returns an [Encoding] of the tiktoken
+// family by its name. The vocabularies are part of the program; all users of an encoding
+// share one, which the first count loads:
 //
 //	enc, err := tokens.Get("cl100k_base")
 //	if err != nil {
@@ -10,21 +10,19 @@
 //	}
 //	counts, err := enc.Count(ctx, "hello world", "and more")
 //
-// [LookupModel] says which encoding a model uses. The vocabulary of Claude is not
-// public: an [Estimator] counts for it by an interval, of which it gives the upper end,
-// and a [Calibration] narrows the interval from the usage figures of the provider.
+// [LookupModel] says which encoding a model uses. The vocabulary of Claude is not public.
+// For such models an [Estimator] computes an interval and returns its upper end, and a
+// [Calibration] narrows the interval with the usage figures of the provider.
 //
-// Texts are data: what looks like a special token, such as <|endoftext|>, is
-// counted as the ordinary text it is. Invalid UTF-8 counts as U+FFFD, one per
-// byte.
+// Texts are data: a text that looks like a special token, such as <|endoftext|>, is
+// counted as ordinary text. Each byte of invalid UTF-8 counts as U+FFFD.
 //
 // # Cost
 //
-// cl100k_base and o200k_base count ordinary text at 30 to 90 MB/s, unbroken
-// runs included, and stop when the context ends. p50k_base and r50k_base are
-// counted by tiktoken-go, at a tenth of that; there the time grows with the
-// square of the length of an unbroken run of letters (64 KiB take about a
-// second, 1 MiB minutes), and the context ends the wait, not the work: a long
-// count that was given up goes on in the background, where only a few of them
-// may run at a time.
+// cl100k_base and o200k_base count ordinary text at 30 to 90 MB/s, even without any white
+// space, and stop when the context ends. tiktoken-go counts p50k_base and r50k_base, at a
+// tenth of that speed. There the time grows with the square of the length of a run of
+// letters without white space: 64 KiB take about a second, 1 MiB takes minutes. When the
+// context ends, Count returns, but such a long count continues in the background. Only a
+// few of them may run at a time.
 package tokens

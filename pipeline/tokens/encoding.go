@@ -10,18 +10,17 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens/internal/bpe"
 )
 
-// ErrUnknownEncoding marks a name that no encoding has.
+// ErrUnknownEncoding means that no encoding has that name.
 var ErrUnknownEncoding = errors.New("unknown encoding")
 
-// counter is what an encoding does with one text.
+// counter counts and cuts one text for an encoding.
 type counter interface {
 	Count(ctx context.Context, text string) (int, error)
 	Truncate(ctx context.Context, text string, limit int) (string, error)
 }
 
-// encodings holds the only instance of each encoding, for their vocabularies
-// are large. The two that current models use have a counter of their own, the
-// older two are tiktoken-go's.
+// encodings holds the only instance of each encoding, because the vocabularies are large.
+// Package bpe counts the two that current models use; tiktoken-go counts the older two.
 var encodings = map[string]*Encoding{
 	"cl100k_base": newEncoding("cl100k_base", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", exact),
 	"o200k_base":  newEncoding("o200k_base", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d", exact),
@@ -66,11 +65,11 @@ func exact(name string) (counter, error) { return bpe.Get(name) }
 // Name returns the name, such as "cl100k_base".
 func (e *Encoding) Name() string { return e.name }
 
-// Vocabulary returns the SHA-256 digest, in hex, of the vocabulary file that counts.
+// Vocabulary returns the SHA-256 digest, in hex, of the vocabulary file.
 func (e *Encoding) Vocabulary() string { return e.digest }
 
-// Count returns the number of tokens of each text. The first call loads the
-// vocabulary. It returns early with the error of ctx.
+// Count returns the number of tokens of each text. The first call loads the vocabulary. When
+// ctx ends, Count returns its error.
 func (e *Encoding) Count(ctx context.Context, texts ...string) ([]int, error) {
 	counts := make([]int, len(texts))
 	misses := e.cache.lookup(texts, counts)
@@ -87,8 +86,8 @@ func (e *Encoding) Count(ctx context.Context, texts ...string) ([]int, error) {
 	return counts, ctx.Err()
 }
 
-// Truncate returns text if it has at most limit tokens, and else its longest
-// prefix, on a character boundary, that has.
+// Truncate returns text if it has at most limit tokens. Otherwise it returns the longest
+// prefix with at most limit tokens that ends at a character boundary.
 func (e *Encoding) Truncate(ctx context.Context, text string, limit int) (string, error) {
 	if limit <= 0 {
 		return "", ctx.Err()

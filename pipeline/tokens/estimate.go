@@ -6,9 +6,10 @@ import (
 	"math"
 )
 
-// Estimator counts for a model whose vocabulary is not public: the tokens of a known
-// encoding times a factor that is known as an interval. Count gives the upper end,
-// so that what fits by it fits the model. It is safe for concurrent use.
+// Estimator counts for a model whose vocabulary is not public. It multiplies the tokens of a
+// known encoding by a factor, of which only bounds are known. Count returns the upper end,
+// so that a text that fits by this count also fits for the model. It is safe for concurrent
+// use.
 type Estimator struct {
 	model       string
 	base        *Encoding
@@ -16,12 +17,12 @@ type Estimator struct {
 }
 
 // NewEstimator returns an estimator that counts with base and the factor of the
-// calibration. model is for its name.
+// calibration. Only its name uses model.
 func NewEstimator(model string, base *Encoding, c *Calibration) *Estimator {
 	return &Estimator{model: model, base: base, calibration: c}
 }
 
-// Name says that the counts are estimates, and how they are made.
+// Name says that the counts are estimates, and how they are computed.
 func (e *Estimator) Name() string {
 	low, high := e.calibration.Factors()
 	return fmt.Sprintf("%s (estimate: %s x %.2f to %.2f, upper end)", e.model, e.base.Name(), low, high)
@@ -30,7 +31,7 @@ func (e *Estimator) Name() string {
 // Base returns the encoding that the factor applies to.
 func (e *Estimator) Base() *Encoding { return e.base }
 
-// Calibration returns the calibration, to be fed with what the model reports.
+// Calibration returns the calibration. Pass it the usage figures that the model reports.
 func (e *Estimator) Calibration() *Calibration { return e.calibration }
 
 // Factors returns the current bounds of the factor.
@@ -58,8 +59,8 @@ func (e *Estimator) Count(ctx context.Context, texts ...string) ([]int, error) {
 	return counts, nil
 }
 
-// Truncate returns the longest prefix of text, on a character boundary, whose upper
-// end is at most limit.
+// Truncate returns the longest prefix of text whose upper end is at most limit. It ends at a
+// character boundary.
 func (e *Estimator) Truncate(ctx context.Context, text string, limit int) (string, error) {
 	_, high := e.calibration.Factors()
 	return e.base.Truncate(ctx, text, int(float64(max(limit, 0))/high+1e-9))

@@ -13,23 +13,22 @@ import (
 const patternGPT2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 const (
-	// longText is the length in bytes from which a count runs in its own
-	// goroutine, so that the caller can give it up. The worst text below it
-	// takes some 4 ms.
+	// longText is the length in bytes from which a count runs in its own goroutine, so
+	// that the caller can abandon it. A shorter text takes at most about 4 ms.
 	longText = 4 << 10
-	// maxLongCounts bounds the long counts that run at the same time, given up
-	// or not: hostile text may keep this many processors busy, not all.
+	// maxLongCounts bounds the long counts that run at the same time, including
+	// abandoned ones, so that hostile text cannot use all processors.
 	maxLongCounts = 2
 )
 
-// longCounts holds a token per long count that is running.
+// longCounts holds one entry for each long count that is running.
 var longCounts = make(chan struct{}, maxLongCounts)
 
 // libraryCounter counts with tiktoken-go.
 type libraryCounter struct{ enc *tiktoken.Tiktoken }
 
-// library builds the encoder without touching the loader that tiktoken-go keeps
-// in a global, which belongs to the program.
+// library builds the encoder. It does not set the loader that tiktoken-go keeps in a global
+// variable, because that belongs to the program.
 func library(name string) (counter, error) {
 	ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
 	if err != nil {
@@ -54,8 +53,8 @@ func (c libraryCounter) Truncate(ctx context.Context, text string, limit int) (s
 	if err != nil || len(ids) <= limit {
 		return text, err
 	}
-	// Counting the cut text again may group its end differently, and then a
-	// token less is tried.
+	// The end of the cut text may split into other tokens when it is counted again. Then
+	// the loop tries one token less.
 	for n := limit; n > 0; n-- {
 		cut := trimPartialRune(c.enc.Decode(ids[:n]))
 		again, err := c.encode(ctx, cut)
@@ -80,7 +79,7 @@ func (c libraryCounter) encode(ctx context.Context, text string) ([]int, error) 
 	return encodeLong(ctx, c.enc, text)
 }
 
-// encodeLong encodes in a goroutine that outlives ctx if it must.
+// encodeLong encodes in a goroutine. If ctx ends first, it returns and the goroutine continues.
 func encodeLong(ctx context.Context, enc *tiktoken.Tiktoken, text string) ([]int, error) {
 	select {
 	case longCounts <- struct{}{}:
@@ -105,8 +104,8 @@ func encodeLong(ctx context.Context, enc *tiktoken.Tiktoken, text string) ([]int
 	}
 }
 
-// encodeOrdinary keeps a panic of the library from reaching the caller: the
-// text may come from anywhere.
+// encodeOrdinary turns a panic of the library into an error, because the text may come from
+// anywhere.
 func encodeOrdinary(enc *tiktoken.Tiktoken, text string) (ids []int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -116,8 +115,8 @@ func encodeOrdinary(enc *tiktoken.Tiktoken, text string) (ids []int, err error) 
 	return enc.EncodeOrdinary(text), nil
 }
 
-// trimPartialRune drops the bytes of a character that a cut between two tokens
-// left incomplete.
+// trimPartialRune drops the bytes of an incomplete character at the end, which a cut between
+// two tokens may leave.
 func trimPartialRune(s string) string {
 	for len(s) > 0 {
 		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size > 1 {

@@ -10,28 +10,28 @@ import (
 	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
-// ErrUnknownModel marks a name that no known model family has.
+// ErrUnknownModel means that the name belongs to no known model family.
 var ErrUnknownModel = errors.New("unknown model")
 
-// Model says how the tokens of a model are counted.
+// Model says how to count the tokens of a model.
 type Model struct {
 	// Family is the entry of [Models] that the name belongs to.
 	Family string
-	// Encoding is the encoding that counts.
+	// Encoding is the name of the encoding to count with.
 	Encoding string
-	// Low and High bound the tokens of the model for each token of Encoding. Both
-	// are 1 when Encoding is the model's own.
+	// Low and High bound the tokens of the model for each token of Encoding. Both are 1
+	// when the model itself uses Encoding.
 	Low, High float64
 }
 
-// Exact reports whether the encoding is the model's own.
+// Exact reports whether the model itself uses the encoding.
 func (m Model) Exact() bool { return m.Low == 1 && m.High == 1 }
 
-// The factors of models without a public vocabulary, on o200k_base. Comparisons of
+// The factors of models without a public vocabulary, relative to o200k_base. Comparisons of
 // Claude 3.5 with GPT-4o found 16 % more tokens for English, 21 % for mathematics, 30 %
-// for Python. Opus 4.7 and later have a new tokenizer, documented as 1.0 to 1.35 times
-// the former, and measured at up to 1.46. The bounds leave room for scripts that o200k
-// writes short; [Calibration] narrows them to what a program really sends.
+// for Python. Opus 4.7 and later have a new tokenizer, documented as 1.0 to 1.35 times the
+// former, and measured at up to 1.46. The bounds also cover scripts for which o200k_base
+// needs few tokens. [Calibration] narrows them for the texts of a program.
 const (
 	claudeLow     = 0.9
 	claudeHigh    = 1.6
@@ -44,8 +44,8 @@ type family struct {
 	low, high        float64
 }
 
-// ends reports whether rest, what a name has behind the prefix, makes it another
-// version of the family and no other family.
+// ends reports whether rest, the part of a name after the prefix, belongs to a version of
+// the same family.
 func (f *family) ends(rest string) bool {
 	if strings.HasSuffix(f.prefix, ".") {
 		return rest != ""
@@ -65,9 +65,9 @@ func between(encoding string, low, high float64, prefixes ...string) []family {
 	return out
 }
 
-// families are the known ones, the longest prefix first. One that ends in a dot takes
-// any version behind it. p50k_edit and o200k_harmony differ from p50k_base and
-// o200k_base in special tokens only.
+// families are the known families, the longest prefix first. Any version may follow a prefix
+// that ends in a dot. p50k_edit and o200k_harmony differ from p50k_base and o200k_base only
+// in special tokens.
 var families = longestFirst(
 	exactly("o200k_base",
 		"gpt-5", "gpt-5.", "gpt-4.5", "gpt-4.1", "gpt-4o", "chatgpt-4o",
@@ -104,10 +104,10 @@ func Models() []string {
 	return names
 }
 
-// LookupModel returns how a model counts, by the longest known beginning of its name:
-// "gpt-4o-2024-08-06" belongs to gpt-4o. What providers write around a name is
-// left out, as in "openai/gpt-4o", "ft:gpt-4o:org" and "us.anthropic.claude-3-5-haiku".
-// An unknown name is an [ErrUnknownModel] that names those nearest to it.
+// LookupModel returns how to count for a model, by the longest known beginning of its name:
+// "gpt-4o-2024-08-06" belongs to gpt-4o. It ignores what providers add to a name, as in
+// "openai/gpt-4o", "ft:gpt-4o:org" and "us.anthropic.claude-3-5-haiku". For an unknown name
+// the error is an [ErrUnknownModel] that lists the most similar names.
 func LookupModel(name string) (Model, error) {
 	plain := plainName(name)
 	for i := range families {
@@ -116,10 +116,10 @@ func LookupModel(name string) (Model, error) {
 			return Model{f.prefix, f.encoding, f.low, f.high}, nil
 		}
 	}
-	return Model{}, fmt.Errorf("model %q: %w (near it: %s; or set a tokenizer)", name, ErrUnknownModel, strings.Join(nearest.Names(plain, Models(), 3), ", "))
+	return Model{}, fmt.Errorf("model %q: %w (similar names: %s; or set a tokenizer)", name, ErrUnknownModel, strings.Join(nearest.Names(plain, Models(), 3), ", "))
 }
 
-// plainName returns a model's own name in lower case.
+// plainName returns the model's own name, without additions of providers, in lower case.
 func plainName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = name[strings.LastIndex(name, "/")+1:]

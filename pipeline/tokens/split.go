@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// NextSplit returns the first position behind from at which text can be divided so that
-// its two parts have, together, exactly the tokens of the whole; len(text) when
-// there is none. The position depends only on the characters beside it.
+// NextSplit returns the first position after from at which text can be divided so that the
+// tokens of both parts add up exactly to those of the whole, or len(text) when there is
+// none. The position depends only on the characters next to it.
 //
-// In cl100k_base and o200k_base no token goes on behind a line end, except into more
-// white space and, in o200k_base, slashes. In p50k_base and r50k_base none goes on
+// In cl100k_base and o200k_base no token continues after a line end, except with more
+// white space and, in o200k_base, slashes. In p50k_base and r50k_base no token continues
+// from a visible character into a line end.
 // from a visible character into a line end.
 func (e *Encoding) NextSplit(text string, from int) int {
 	if e.gpt2 {
@@ -20,11 +21,11 @@ func (e *Encoding) NextSplit(text string, from int) int {
 	return splitAfterLine(text, from)
 }
 
-// NextSplit returns the position behind the next line end behind from.
+// NextSplit returns the position after the next line end that comes after from.
 func (Words) NextSplit(text string, from int) int { return splitAfterLine(text, from) }
 
 // splitAfterLine returns the first position p > from with a line feed before it and a
-// visible character that is no slash behind it.
+// visible character other than a slash after it.
 func splitAfterLine(text string, from int) int {
 	for from = max(from, 0); from < len(text); {
 		i := strings.IndexByte(text[from:], '\n')
@@ -39,8 +40,8 @@ func splitAfterLine(text string, from int) int {
 	return len(text)
 }
 
-// splitBeforeLine returns the first position p > from with a line feed behind it and
-// a visible character before it.
+// splitBeforeLine returns the first position p > from with a line feed after it and a
+// visible character before it.
 func splitBeforeLine(text string, from int) int {
 	for from = max(from, 0) + 1; from < len(text); from++ {
 		i := strings.IndexByte(text[from:], '\n')
@@ -62,8 +63,8 @@ func visibleAt(text string, i int) bool {
 	return visible(utf8.DecodeRuneInString(text[i:]))
 }
 
-// visible leaves out white space, and broken bytes and controls, whose company is not
-// worth the thought.
+// visible reports whether a character is visible. It excludes white space, and also invalid
+// bytes and control characters, which are too rare to examine how they split.
 func visible(r rune, size int) bool {
 	return !unicode.IsSpace(r) && !unicode.IsControl(r) && (r != utf8.RuneError || size > 1)
 }

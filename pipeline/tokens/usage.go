@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// maxUsageLine bounds a line of usage figures in bytes. Usage objects have some 500.
+// maxUsageLine bounds a line of usage figures in bytes. Usage objects have about 500.
 const maxUsageLine = 1 << 20
 
 // usageLine is one line of usage figures.
@@ -22,16 +22,16 @@ type usageLine struct {
 	} `json:"usage"`
 }
 
-// ObserveLines feeds usage figures from JSON Lines such as
+// ObserveLines reads usage figures from JSON Lines such as
 //
 //	{"model": "claude-sonnet-4-5", "base_tokens": 1200, "usage": {"input_tokens": 1431}}
 //
-// to the calibration: what the known encoding counted for a prompt, and the usage object
-// of the provider's answer as it came, of which the input tokens and those read from and
-// written to the cache are added up. Lines of another model family than that of model
-// are passed over; those without a model are for any. It returns how many figures were
-// used and how many the calibration refused ([Calibration.Observe] says why). The error
-// names the line.
+// and adds them to the calibration. base_tokens is the count of a prompt in the known
+// encoding. usage is the unchanged usage object of the provider's answer; ObserveLines adds
+// up the input tokens and those read from and written to the cache. It skips lines of other
+// model families than that of model; lines without a model count for any. It returns how
+// many figures were used and how many the calibration refused ([Calibration.Observe] gives
+// the reasons). The error names the line.
 func (c *Calibration) ObserveLines(r io.Reader, model string) (used, refused int, err error) {
 	family, err := LookupModel(model)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Calibration) ObserveLines(r io.Reader, model string) (used, refused int
 	return used, refused, nil
 }
 
-// readUsage returns the figures of a line, 0 for one of another family.
+// readUsage returns the figures of a line, or 0 for a line of another family.
 func readUsage(data []byte, family string) (base, observed int, err error) {
 	var line usageLine
 	if err := json.Unmarshal(data, &line); err != nil {
@@ -71,7 +71,7 @@ func readUsage(data []byte, family string) (base, observed int, err error) {
 	u := line.Usage
 	switch {
 	case line.BaseTokens < 1:
-		return 0, 0, fmt.Errorf("base_tokens %d: want 1 or more (counting.base_tokens of a result)", line.BaseTokens)
+		return 0, 0, fmt.Errorf("base_tokens %d: want 1 or more (copy it from counting.base_tokens of a result)", line.BaseTokens)
 	case u == nil || u.Input < 0 || u.Read < 0 || u.Created < 0:
 		return 0, 0, fmt.Errorf("usage: want an object with input_tokens, 0 or more")
 	case line.Model != "":
@@ -86,7 +86,7 @@ func readUsage(data []byte, family string) (base, observed int, err error) {
 	observed = u.Input
 	for _, more := range []int{u.Read, u.Created} {
 		if observed += more; observed < 0 {
-			return 0, 0, fmt.Errorf("usage: more tokens than there can be")
+			return 0, 0, fmt.Errorf("usage: the numbers of tokens add up to more than an integer holds")
 		}
 	}
 	return line.BaseTokens, observed, nil

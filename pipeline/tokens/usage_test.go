@@ -31,7 +31,7 @@ func TestObserveLinesRefuses(t *testing.T) {
 		{`{"usage": {"input_tokens": 1200}}`, "line 1: base_tokens 0: want 1 or more"},
 		{`{"base_tokens": 1000}`, "line 1: usage: want an object with input_tokens, 0 or more"},
 		{`{"base_tokens": 1000, "usage": {"input_tokens": -1}}`, "line 1: usage: want an object"},
-		{`{"base_tokens": 1000, "usage": {"input_tokens": 9223372036854775807, "cache_read_input_tokens": 1}}`, "line 1: usage: more tokens"},
+		{`{"base_tokens": 1000, "usage": {"input_tokens": 9223372036854775807, "cache_read_input_tokens": 1}}`, "line 1: usage: the numbers of tokens add up to more than an integer holds"},
 		{`{"model": "cloud", "base_tokens": 1000, "usage": {"input_tokens": 1200}}`, `line 1: model "cloud": unknown model`},
 		{good + strings.Repeat(" ", maxUsageLine+1), "line 2: bufio.Scanner: token too long"},
 	} {

@@ -10,9 +10,9 @@ import (
 // WordsName is the name of the [Words] tokenizer.
 const WordsName = "words"
 
-// Words counts white-space separated words; blank text counts 0. It is fast,
-// needs no vocabulary and suits tests and rough budgets. The zero value is
-// ready and safe for concurrent use.
+// Words counts words that are separated by white space; blank text counts 0. It is fast,
+// needs no vocabulary and suits tests and rough budgets. The zero value is ready to use and
+// safe for concurrent use.
 type Words struct{}
 
 // Name returns "words".
@@ -47,7 +47,7 @@ func (Words) Truncate(ctx context.Context, text string, limit int) (string, erro
 	return strings.Join(words[:limit], " "), nil
 }
 
-// countWords is len(strings.Fields(text)) without the slice.
+// countWords returns len(strings.Fields(text)) without making the slice.
 func countWords(text string) int {
 	n, inWord := 0, false
 	for i := 0; i < len(text); {

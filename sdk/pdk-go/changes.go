@@ -10,7 +10,7 @@ import (
 type Row interface{ int | uint32 }
 
 // Changes collects the changes that a handler makes to the rows of its request. The host
-// applies them in this order, all or nothing: Keep and Drop, edits, scores, new items,
+// applies all of them or none, in this order: Keep and Drop, edits, scores, new items,
 // Order. Rows and parts without a change stay as they are.
 //
 // Rows are named by their number. The call fails if a row does not exist, a text is not
@@ -52,8 +52,8 @@ func (c *Changes) Reset(rows int) {
 	}
 }
 
-// Grow allocates what keeping, scoring and ordering the given number of rows needs, so that
-// a call does not have to.
+// Grow allocates the memory that keeping, scoring and ordering the given number of rows
+// needs. A call then need not allocate it.
 func (c *Changes) Grow(rows int) {
 	c.keep = slices.Grow(c.keep, rows)
 	c.order = slices.Grow(c.order, rows)

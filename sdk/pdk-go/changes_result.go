@@ -108,9 +108,9 @@ func checkItem(it *NewItem) error {
 	return checkMetadata(it.Metadata)
 }
 
-// validText reports whether s is UTF-8. The texts of the request are UTF-8, so of a part of
-// one only the ends are checked. The host checks every text; this check gives the better
-// message.
+// validText reports whether s is UTF-8. The texts of the request are UTF-8, so it checks
+// only the ends of a string that is a part of one. The host also checks every text; this
+// check gives the better message.
 func validText(s string) bool {
 	if !mem.Holds(s) {
 		return utf8.ValidString(s)

@@ -2,8 +2,8 @@ package pdk
 
 import "github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 
-// Every plugin has these exports: the marker of the contract's version, which is never
-// called, and the two functions by which the host finds the memory for the batch lane.
+// Every plugin has these exports. anchor_abi_1 marks the version of the contract and is
+// never called. The host calls the other two to find the memory for the batch lane.
 
 //go:wasmexport anchor_abi_1
 func marker() {}

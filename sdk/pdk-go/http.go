@@ -10,7 +10,7 @@ import (
 type HTTPRequest struct {
 	// Method is GET when empty.
 	Method string
-	// URL is absolute; its host must be granted.
+	// URL must be absolute, and its host must be granted.
 	URL string
 	// Header has one value per name. The host sets the headers of the connection, such as
 	// Host and Content-Length. A malformed header ends the call.
@@ -18,7 +18,7 @@ type HTTPRequest struct {
 	Body   []byte
 }
 
-// HTTPResponse is what a server answered.
+// HTTPResponse is the answer of a server.
 type HTTPResponse struct {
 	Status int
 	// Header has names in lower case.

@@ -2,13 +2,13 @@ package pdk
 
 import "github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 
-// The host keeps a store of keys and values for each configured plugin and tenant, across
-// calls and instances. The store needs the permission kv, whose quota bounds the bytes of
-// each tenant. Without the permission, using the store ends the call with the reason denied.
-// Init runs for no tenant: calls that name no tenant find what it stores.
+// The host keeps a key-value store for each configured plugin and tenant, across calls and
+// instances. A plugin needs the permission kv, whose quota bounds the bytes of each tenant.
+// Without the permission, using the store ends the call with the reason denied. Init runs
+// without a tenant; calls without a tenant see what init has stored.
 
-// The statuses of a value that does not fit: into the quota of the plugin, and into what the
-// host has for all plugins.
+// The statuses for a value that exceeds the quota of the plugin, or the room that the host
+// has for all plugins.
 const (
 	kvQuota = 1
 	kvFull  = 2

@@ -9,38 +9,39 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// fillLog is how the window was filled.
+// fillLog records how the window was filled.
 type fillLog struct {
-	entries []fillEntry // first what the budget kept out, then the window, then the rest
+	entries []fillEntry // first the items that the budget excluded, then the window, then the rest
 	limits  Limits
 }
 
 // fillEntry is the verdict on one item.
 type fillEntry struct {
-	available int // tokens, when it was tried in vain
+	available int // free tokens when the item was rejected
 	tokens    int
 	bytes     int // of the text that is in the window
 	row       int32
 	code      uint8 // of the kind
 }
 
-// kinds are what may be the code of an entry, empty for an item of the window. A number
-// in the place of a text spares the garbage collector the entries.
+// kinds are the kinds of budgets by their code in an entry. The empty kind is the code of an
+// item in the window. A code instead of a string makes entries free of pointers, so that the
+// garbage collector need not visit them.
 var kinds = [...]explain.BudgetKind{"", explain.BudgetWindow, explain.BudgetSource, explain.BudgetWholeSource, explain.BudgetSharedPool}
 
 func (e *fillEntry) kind() explain.BudgetKind { return kinds[e.code] }
 
-// Limits are the sizes, in tokens, of what may keep an item out of the window.
+// Limits are the sizes, in tokens, of the budgets that can exclude items.
 type Limits struct {
 	Window int
-	// Sources are the allocations of the sources by their index, -1 for none.
+	// Sources are the allocations by index of the source, -1 for none.
 	Sources [core.NumSources]int
-	// SharedPool is what the sources without an allocation share.
+	// SharedPool is the budget of all sources without an allocation.
 	SharedPool int
 }
 
-// budgets returns the budget that each row met, nil for a row without a verdict, and
-// the place in the window of each row, 0 for one that is not in it.
+// budgets returns the budget check of each row, nil for a row without a verdict, and the
+// place of each row in the window, 0 if it is not in it.
 func (f *fillLog) budgets(rows []core.Item) (met []*explain.BudgetCheck, places []int) {
 	met, places = make([]*explain.BudgetCheck, len(rows)), make([]int, len(rows))
 	used, place := 0, 0
@@ -85,9 +86,9 @@ func (f *fillLog) sourceTotals(rows []core.Item) (totals [core.NumSources]int) {
 	return totals
 }
 
-// displace names what used the room of each item that was left out. It goes through
-// the items in the order of their priority and keeps, for the window and for each cap,
-// the list of those that used it so far.
+// displace names the items that used the room of each item that was left out. It goes
+// through the items in the order of their priority and keeps a list of the items that used
+// the window, and one for each cap.
 func (f *fillLog) displace(rows []core.Item, met []*explain.BudgetCheck) {
 	entries := make([]*fillEntry, len(rows))
 	for i := range f.entries {
@@ -97,7 +98,7 @@ func (f *fillLog) displace(rows []core.Item, met []*explain.BudgetCheck) {
 	core.SortByPriority(rows, order)
 	var window []*fillEntry
 	var caps [core.NumSources][]*fillEntry
-	var early []int32 // left out before anything of lower rank got in
+	var early []int32 // left out before any item of lower rank was admitted
 	for _, i := range order {
 		e := entries[i]
 		if e == nil {
@@ -124,8 +125,8 @@ func (f *fillLog) displace(rows []core.Item, met []*explain.BudgetCheck) {
 	}
 }
 
-// poolOf returns the place of the cap of a source: its own, or that of the first
-// source without an allocation.
+// poolOf returns the index of the cap of a source: its own, or that of the first source
+// without an allocation.
 func (f *fillLog) poolOf(source core.Source) int {
 	if s := source.Index(); f.limits.Sources[s] >= 0 {
 		return s
@@ -133,7 +134,7 @@ func (f *fillLog) poolOf(source core.Source) int {
 	return max(0, slices.Index(f.limits.Sources[:], -1))
 }
 
-// displacedBy names the last of the users that are together as large as what lacked.
+// displacedBy names the last users whose tokens together are as many as the item lacked.
 func displacedBy(m *explain.BudgetCheck, rows []core.Item, users []*fillEntry) {
 	if m.Needed > m.Limit {
 		return

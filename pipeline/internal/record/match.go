@@ -2,8 +2,8 @@ package record
 
 import "github.com/anchor-host/anchor-host/pipeline/core"
 
-// matcher finds which item after a stage is which item before it. Its lists are
-// used again by the next match.
+// matcher finds for each item after a stage the same item before it. It reuses its lists
+// for the next match.
 type matcher struct {
 	from, to []int32 // after -> before and before -> after, -1 for none
 	ids      map[string]int32
@@ -13,21 +13,23 @@ type matcher struct {
 	isMoved  []bool
 }
 
-// itemIdentity is what two items must share to be the same; what a stage of the search
-// does not look at is empty.
+// itemIdentity has the properties that two items must share to be the same item. Each stage
+// of the search leaves those empty that it ignores.
 type itemIdentity struct {
 	id, text string
 	source   core.Source
 }
 
-// The stages of the search, strictest first. The last is enough when no id repeats.
+// identities are the stages of the search, the strictest first. If no id repeats, the last
+// is enough.
 var identities = [...]func(*core.Item) itemIdentity{
 	func(it *core.Item) itemIdentity { return itemIdentity{it.ID, it.Content, it.Source} },
 	func(it *core.Item) itemIdentity { return itemIdentity{id: it.ID, source: it.Source} },
 	func(it *core.Item) itemIdentity { return itemIdentity{id: it.ID} },
 }
 
-// match returns both directions. The first items are known to be the same.
+// match returns the pairs in both directions. The caller knows that the first items of both
+// lists are the same.
 func (m *matcher) match(before, after []core.Item, first int) (from, to []int32) {
 	m.from, m.to = m.from[:0], m.to[:0]
 	for i := range after {
@@ -54,8 +56,8 @@ func pairedUpTo(i, first int) int32 {
 	return -1
 }
 
-// distinct pairs the items that are left by their ids, and reports false, having
-// paired nothing, when an id repeats among them.
+// distinct pairs the remaining items by their ids. When an id repeats among them, it makes
+// no pairs and returns false.
 func (m *matcher) distinct(before, after []core.Item) bool {
 	if m.ids == nil {
 		m.ids = make(map[string]int32, len(before))
@@ -85,8 +87,8 @@ func (m *matcher) distinct(before, after []core.Item) bool {
 	return true
 }
 
-// forget takes back the pairs that distinct made before after[end]: those whose item
-// before is in the table.
+// forget removes the pairs that distinct made before it reached after[end]. The item before
+// the stage of each such pair is in the table.
 func (m *matcher) forget(end int) {
 	for _, j := range m.ids {
 		if i := m.to[j]; i >= 0 && int(i) < end {
@@ -95,7 +97,7 @@ func (m *matcher) forget(end int) {
 	}
 }
 
-// pair pairs the items that are left by an identity, twins in their order.
+// pair pairs the remaining items by an identity. Items of equal identity are paired in order.
 func (m *matcher) pair(before, after []core.Item, identity func(*core.Item) itemIdentity) {
 	if m.heads == nil {
 		m.heads = make(map[itemIdentity]int32, len(before))
@@ -125,8 +127,8 @@ func (m *matcher) pair(before, after []core.Item, identity func(*core.Item) item
 	}
 }
 
-// moved tells of each item after a stage whether its rank among those that stay is
-// another than before. It is nil when none is.
+// moved reports for each item after a stage whether its rank among the items that stay has
+// changed. It returns nil when no rank has changed.
 func (m *matcher) moved(from, to []int32) []bool {
 	last, ordered := int32(-1), true
 	for _, j := range from {

@@ -1,5 +1,5 @@
-// Package record watches the items of one build and says afterwards what happened to each:
-// it makes the traces of package explain.
+// Package record observes the items of one build and makes a trace of package explain from
+// what it has seen.
 package record
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// Recorder records what happens to the items of one build by comparing the list before
-// a stage with the list after it, so that no stage has to cooperate. It belongs to the
-// goroutine of the build until its trace is asked for.
+// Recorder records what happens to the items of one build. It compares the list before a
+// stage with the list after it, so that no stage has to cooperate. It belongs to the
+// goroutine of the build until somebody asks for the trace.
 //
-// Lists that nobody changes any more, as those of isolated steps are, are only kept: they
-// are compared when the trace is asked for, or before a step runs that may change
-// them.
+// If nobody can change a list, as after an isolated step, the recorder only keeps it. It
+// compares such lists when somebody asks for the trace, or before a step runs that may
+// change them.
 //
-// An item after a stage is the one before it that has the same id. Where an id repeats,
-// the same source and text decide, then the same source, and among twins their order.
-// Metadata that a step changes inside the map it was given is not noticed; steps must
-// not do that.
+// An item after a stage is the same as an item before it if both have the same id. Where an
+// id repeats, the recorder prefers items of the same source and text, then items of the same
+// source, and then goes by their order. It does not notice a step that changes metadata
+// within the map that it received; steps must not do that.
 type Recorder struct {
 	stages []explain.Origin
 	starts []start // by item
@@ -30,10 +30,10 @@ type Recorder struct {
 	rows   []core.Item // the items now
 	owners []int32     // the item of each row, by its place in starts
 
-	// borrowed: rows are a list of the build, which nobody changes any more.
+	// borrowed means that rows is a list of the build, which nobody changes.
 	borrowed bool
-	// pending are stages whose lists nobody changes any more. They are compared when
-	// that is asked for, mostly after the build.
+	// pending are stages whose lists nobody changes. The recorder compares them when
+	// it needs the result, usually after the build.
 	pending []pendingStage
 
 	spareRows   []core.Item
@@ -43,7 +43,7 @@ type Recorder struct {
 	fill fillLog
 }
 
-// New returns a recorder of a build with so many stages.
+// New returns a recorder for a build with that many stages.
 func New(stages int) *Recorder { return &Recorder{stages: make([]explain.Origin, 0, stages)} }
 
 // start is the first event of an item.
@@ -53,7 +53,7 @@ type start struct {
 	place int32
 }
 
-// removal is an item that a step took away.
+// removal is the removal of an item by a step.
 type removal struct {
 	item  core.Item
 	owner int32
@@ -68,7 +68,7 @@ type change struct {
 	actions       explain.Actions
 }
 
-// itemValues are what may change, as a note keeps it.
+// itemValues are the values of an item that a stage may change.
 type itemValues struct {
 	score            float64
 	tokens, bytes    int
@@ -83,18 +83,18 @@ func valuesOf(it *core.Item, place int) itemValues {
 	}
 }
 
-// pendingStage is a stage that was not compared yet, and the list after it.
+// pendingStage is a stage that the recorder has not compared yet, and the list after it.
 type pendingStage struct {
 	stage explain.Origin
 	items []core.Item
 }
 
-// Later has a stage compared when that is asked for. Nobody may change the list.
+// Later records a stage without comparing its list yet. Nobody may change the list from now on.
 func (l *Recorder) Later(stage explain.Origin, after []core.Item) {
 	l.pending = append(l.pending, pendingStage{stage, after[:len(after):len(after)]})
 }
 
-// catchUp compares the stages that were put off.
+// catchUp compares the pending stages.
 func (l *Recorder) catchUp() {
 	for i := range l.pending {
 		l.Record(l.pending[i].stage, l.pending[i].items, true)
@@ -102,7 +102,8 @@ func (l *Recorder) catchUp() {
 	l.pending = nil
 }
 
-// Own catches up, and lets go of the lists of the build: somebody may change them now.
+// Own compares the pending stages and drops all references to lists of the build, because
+// somebody may change them from now on.
 func (l *Recorder) Own() {
 	l.catchUp()
 	if l.borrowed {
@@ -110,8 +111,8 @@ func (l *Recorder) Own() {
 	}
 }
 
-// Record compares the list after a stage with the one before it. frozen: nobody changes
-// the list any more. Otherwise it is copied, and rows must be the log's own.
+// Record compares the list after a stage with the list before it. frozen means that nobody
+// changes the list from now on. Otherwise Record copies it, and the recorder must own rows.
 func (l *Recorder) Record(stage explain.Origin, after []core.Item, frozen bool) {
 	if identical(l.rows, after) {
 		if frozen {
@@ -140,7 +141,7 @@ func (l *Recorder) Record(stage explain.Origin, after []core.Item, frozen bool) 
 	}
 }
 
-// compareInPlace notes the changes of items that kept their places.
+// compareInPlace records the changes of items that kept their places.
 func (l *Recorder) compareInPlace(stage int32, after []core.Item, frozen bool) {
 	for i := range after {
 		if actions := changes(&l.rows[i], &after[i]); actions != 0 {
@@ -159,7 +160,7 @@ func (l *Recorder) note(stage, item int32, actions explain.Actions, before, afte
 	l.notes = append(l.notes, change{before, after, item, stage, actions})
 }
 
-// begin begins the traces of items that come after all others.
+// begin begins the traces of new items at the end of the list.
 func (l *Recorder) begin(stage int32, items []core.Item, frozen bool) {
 	l.starts, l.owners = slices.Grow(l.starts, len(items)), slices.Grow(l.owners, len(items))
 	for i := range items {
@@ -175,7 +176,7 @@ func (l *Recorder) open(stage int32, it *core.Item, place int) (item int32) {
 	return int32(len(l.starts) - 1)
 }
 
-// rearrange notes a list whose first items are the same, and others are not.
+// rearrange records a list of which only the first items are the same as before.
 func (l *Recorder) rearrange(stage int32, first int, after []core.Item, frozen bool) {
 	from, to := l.matcher.match(l.rows, after, first)
 	owners := slices.Grow(l.spareOwners[:0], len(after))[:len(after)]
@@ -206,7 +207,7 @@ func (l *Recorder) rearrange(stage int32, first int, after []core.Item, frozen b
 	l.owners, l.spareOwners = owners, l.owners
 }
 
-// changes tells what is different about an item.
+// changes returns the differences between the item a before a stage and b after it.
 func changes(a, b *core.Item) (actions explain.Actions) {
 	if a.Score != b.Score {
 		actions |= explain.Rescored
@@ -232,8 +233,8 @@ func changes(a, b *core.Item) (actions explain.Actions) {
 	return actions
 }
 
-// sameMetadata looks into maps only when they are not the same one: a list that was
-// cloned has others.
+// sameMetadata reports whether two maps have equal contents. It first compares the maps
+// themselves, because a stage that does not clone items keeps them.
 func sameMetadata(a, b map[string]any) bool {
 	if len(a) != len(b) {
 		return false
@@ -270,9 +271,9 @@ func sameValue(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Decide notes the verdict on item i of the list: the budget that it did not fit into,
-// with the tokens that were left of it, or, with the empty kind, a place in the window.
-// tokens and bytes are those of its text as it is then.
+// Decide records the verdict on item i of the list. kind is the budget that it exceeds, and
+// available the tokens that were free in it; an empty kind means a place in the window.
+// tokens and bytes are the size of its text at that time.
 func (l *Recorder) Decide(i int32, kind explain.BudgetKind, available, tokens, bytes int) {
 	e := fillEntry{available: available, tokens: tokens, bytes: bytes, row: i}
 	if kind != "" {
@@ -281,13 +282,13 @@ func (l *Recorder) Decide(i int32, kind explain.BudgetKind, available, tokens, b
 	l.fill.entries = append(l.fill.entries, e)
 }
 
-// BeginFill comes before the first verdict. There will be at most n of them.
+// BeginFill prepares for at most n verdicts. Call it before the first one.
 func (l *Recorder) BeginFill(limits Limits, n int) {
 	l.fill = fillLog{entries: make([]fillEntry, 0, n), limits: limits}
 }
 
-// Decided returns how many verdicts there are.
+// Decided returns the number of verdicts so far.
 func (l *Recorder) Decided() int { return len(l.fill.entries) }
 
-// Forget drops the verdicts behind the first n.
+// Forget drops all verdicts after the first n.
 func (l *Recorder) Forget(n int) { l.fill.entries = l.fill.entries[:n] }

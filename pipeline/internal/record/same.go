@@ -7,10 +7,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// identical reports whether two lists are the same bit for bit, as they are around a step
-// that does nothing. It is asked after every native step, and comparing the fields of each
-// item takes several times as long. It is the only use of unsafe here: memory is read, as
-// bytes, and nothing else.
+// identical reports whether two lists are the same bit for bit, which is usual after a step
+// that does nothing. The recorder calls it after every native step, and comparing the fields
+// of each item takes several times as long. This is the only use of unsafe here. It only
+// reads memory, as bytes.
 func identical(a, b []core.Item) bool {
 	return len(a) == len(b) && bytes.Equal(memoryOf(a), memoryOf(b))
 }

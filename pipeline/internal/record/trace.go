@@ -5,7 +5,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// Trace ends the recording. What was recorded is put into a trace when that is asked for.
+// Trace ends the recording and returns a trace, which is computed when somebody first reads it.
 func (l *Recorder) Trace() *explain.Trace { return explain.NewTrace(l.traces) }
 
 func (l *Recorder) traces() []explain.ItemTrace {
@@ -30,7 +30,7 @@ func (l *Recorder) traces() []explain.ItemTrace {
 	return traces
 }
 
-// openTraces enters the first event of each item.
+// openTraces adds the first event of each item to its trace.
 func (l *Recorder) openTraces(traces []explain.ItemTrace) {
 	counts := make([]int32, len(traces))
 	total := 2 * len(traces) // the first event, and the end
@@ -54,7 +54,7 @@ func (l *Recorder) openTraces(traces []explain.ItemTrace) {
 
 func add(t *explain.ItemTrace, e explain.Event) { t.Events = append(t.Events, e) }
 
-// end enters the values that an item ended with.
+// end sets the values that an item had at the end.
 func end(t *explain.ItemTrace, it *core.Item, outcome explain.Outcome) {
 	t.ID, t.Source, t.Priority, t.Score, t.Tokens = it.ID, it.Source, it.Priority, it.Score, it.TokenCount
 	t.Excerpt, t.Outcome = explain.Excerpt(it.Content), outcome

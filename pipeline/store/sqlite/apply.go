@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// execute makes the changes of a request. What is wrong with the request itself goes
-// into it, before anything is written; the error returned is the transaction's.
+// execute makes the changes of a request. If the request itself is invalid, it sets the
+// error of the request before anything is written. It returns errors of the transaction.
 func (t *tx) execute(r *request) error {
 	r.err, r.first, r.count = nil, 0, 0
 	for i := range r.changes {
@@ -28,7 +28,7 @@ func (t *tx) execute(r *request) error {
 	return nil
 }
 
-// check finds what would stop a change half-way.
+// check returns an error if a change cannot be made completely.
 func (t *tx) check(c *change) error {
 	h, err := t.head(c.key)
 	if err != nil {
@@ -41,8 +41,8 @@ func (t *tx) check(c *change) error {
 	if err := t.unchanged(h, c); err != nil {
 		return err
 	}
-	// Whether an ID is there matters to an append and to an ID of the store's, and
-	// to the number of numbers needed when they are about to run out.
+	// Look up IDs only for an append, for IDs of the store, and when the numbers are
+	// almost used up, because an existing ID needs no new number.
 	scarce := c.top(last) > store.MaxSeq-store.MaxBatch
 	for i := range c.put {
 		r := &c.put[i]
@@ -57,18 +57,18 @@ func (t *tx) check(c *change) error {
 			return fmt.Errorf("id %q: %w", r.id, store.ErrExists)
 		case found:
 		case store.IsAutoID(r.id) && !c.keepSeq:
-			return fmt.Errorf("id %q: %w (IDs that begin with # are given by the store)", r.id, store.ErrNotFound)
+			return fmt.Errorf("id %q: %w (IDs that begin with # are reserved for the store)", r.id, store.ErrNotFound)
 		default:
 			last = c.nextSeq(last, r)
 		}
 	}
 	if last > store.MaxSeq {
-		return fmt.Errorf("%w: all %d sequence numbers are given (go on under another key)", store.ErrFull, int64(store.MaxSeq))
+		return fmt.Errorf("%w: all %d sequence numbers are used up (continue under another key)", store.ErrFull, int64(store.MaxSeq))
 	}
 	return nil
 }
 
-// top is the greatest number that is given or asked for.
+// top returns the greatest number that is assigned or requested.
 func (c *change) top(last int64) int64 {
 	if c.keepSeq {
 		for i := range c.put {
@@ -85,7 +85,7 @@ func (c *change) nextSeq(last int64, r *row) int64 {
 	return last + 1
 }
 
-// apply writes a change that was checked.
+// apply writes a checked change.
 func (t *tx) apply(r *request, c *change) error {
 	h, err := t.head(c.key)
 	if err != nil {
@@ -203,7 +203,7 @@ func (t *tx) find(h *head, id string) (at int64, found bool, err error) {
 	return t.conn.number(findID, h.id, id)
 }
 
-// head returns where the list of a key is, nil if there is none.
+// head returns the head of the list of a key, nil if there is no list.
 func (t *tx) head(key store.Key) (*head, error) {
 	if h := t.heads[key]; h != nil {
 		return h, nil

@@ -8,9 +8,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// Check reads the whole file and returns an error that is [store.ErrCorrupt] if
-// its structure, an index or a record is not what was written. It takes seconds per
-// gigabyte, and keeps nobody waiting.
+// Check reads the whole file. It returns an error that wraps [store.ErrCorrupt] if the
+// structure, an index or a record is not what was written. It takes seconds for each
+// gigabyte, and other calls need not wait for it.
 func (s *Store) Check(ctx context.Context) error {
 	for _, f := range []func(context.Context) error{s.checkStructure, s.checkPlaces, s.checkRecords} {
 		if err := f(ctx); err != nil {
@@ -20,8 +20,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkStructure lets SQLite check pages and indexes. It cannot be interrupted, as
-// long as its first finding is away.
+// checkStructure makes SQLite check pages and indexes. It cannot be interrupted before
+// SQLite reports its first problem or the end.
 func (s *Store) checkStructure(ctx context.Context) error {
 	return s.read(ctx, "PRAGMA integrity_check(1)", nil, func(row []driver.Value) error {
 		if finding, _ := row[0].(string); finding != "ok" {
@@ -31,7 +31,7 @@ func (s *Store) checkStructure(ctx context.Context) error {
 	})
 }
 
-// checkPlaces finds records of no list, or beyond its end.
+// checkPlaces finds records that belong to no list, or that are beyond the end of theirs.
 func (s *Store) checkPlaces(ctx context.Context) error {
 	return s.read(ctx, strays, nil, func(row []driver.Value) error {
 		if n, _ := row[0].(int64); n != 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// Checkpoint carries the log into the file and empties it, so that what was deleted
-// is in neither. [store.ErrBusy] if another connection still reads or writes: then
-// the log keeps what it has until a later checkpoint, or until the last process that
-// has the store open closes it.
+// Checkpoint copies the write-ahead log into the file and empties the log, so that neither
+// contains deleted records. It returns [store.ErrBusy] if another connection is reading or
+// writing. The log then keeps its content until a later checkpoint, or until the last
+// process that has the store open closes it.
 func (s *Store) Checkpoint(ctx context.Context) error {
 	if err := s.checkpoint(ctx); err != nil {
 		return s.fail(err, "empty the log")

@@ -13,10 +13,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// conn is a connection that keeps its statements prepared. It belongs to one
-// goroutine at a time. It speaks to the driver directly: a pool that opens and
-// retries on its own could neither hold transactions of many callers together nor say
-// what became of them.
+// conn is a connection that keeps its statements prepared. It belongs to one goroutine at a
+// time. It uses the driver directly. The pool of database/sql opens connections and retries
+// on its own, so it can neither keep the transactions of many callers together nor report
+// their outcome.
 type conn struct {
 	dc    driver.Conn
 	stmts map[string]driver.Stmt
@@ -24,7 +24,7 @@ type conn struct {
 	args  []driver.NamedValue
 }
 
-// openConn opens a file that is there, by its URI, and sets what every connection needs.
+// openConn opens an existing file by its URI and makes the settings of every connection.
 func openConn(uri string, pragmas ...string) (*conn, error) {
 	dc, err := (&sqlite.Driver{}).Open(uri)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.dc.Close())...)
 }
 
-// once runs a script that is not worth keeping.
+// once runs a script without keeping it prepared.
 func (c *conn) once(script string) error {
 	_, err := c.dc.(driver.ExecerContext).ExecContext(context.Background(), script, nil)
 	return err
@@ -62,8 +62,8 @@ func (c *conn) once(script string) error {
 
 // exec runs a statement and returns how many rows it changed.
 //
-// It and query give the driver no context: interrupting a statement in the middle
-// of a transaction would leave the fate of others' writes open.
+// exec and query do not pass a context to the driver: interrupting a statement within a
+// transaction would leave open whether the writes of other callers succeeded.
 func (c *conn) exec(sql string, args ...driver.Value) (int, error) {
 	s, err := c.prepare(sql)
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *conn) exec(sql string, args ...driver.Value) (int, error) {
 	return int(n), err
 }
 
-// query calls f with every row. The row is valid until f returns, the bytes and
-// strings in it for good.
+// query calls f with every row. f must not keep the row, but may keep the bytes and strings
+// in it.
 func (c *conn) query(sql string, args []driver.Value, f func(row []driver.Value) error) (err error) {
 	s, err := c.prepare(sql)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *conn) query(sql string, args []driver.Value, f func(row []driver.Value)
 	}
 }
 
-// number returns the one number that a query gives; ok is false if it has no row.
+// number returns the number in the only row of a query; ok is false if there is no row.
 func (c *conn) number(sql string, args ...driver.Value) (n int64, ok bool, err error) {
 	err = c.query(sql, args, func(row []driver.Value) error {
 		n, ok = row[0].(int64)
@@ -122,7 +122,7 @@ func (c *conn) number(sql string, args ...driver.Value) (n int64, ok bool, err e
 	return n, ok, err
 }
 
-// text returns the one text that a query gives.
+// text returns the text in the only row of a query.
 func (c *conn) text(sql string) (s string, err error) {
 	err = c.query(sql, nil, func(row []driver.Value) error {
 		s, _ = row[0].(string)

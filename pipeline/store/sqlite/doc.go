@@ -1,5 +1,5 @@
-// Package sqlite is the durable [store.Store]: one SQLite file, written by a pure Go
-// driver.
+// Package sqlite implements a durable [store.Store]: one SQLite file, written by a driver in
+// pure Go.
 //
 //	path, err := sqlite.DefaultPath()
 //	…
@@ -11,24 +11,25 @@
 //
 // # Durability
 //
-// The file is in WAL mode. With [Full], the default, every commit is synced before a
-// call returns: what was acknowledged survives the end of the process at any point,
-// and a power cut as far as the disk keeps what it says it has synced. With [Normal]
-// a power cut may take the last commits, but nothing in between. Every record carries
-// a checksum, which every read verifies; [Store.Check] verifies all of the file.
+// The file is in WAL mode. With [Full], the default, every commit is synced to the disk
+// before a call returns. An acknowledged write then survives the end of the process at any
+// point. It also survives a power cut, if the disk really keeps what it reports as synced.
+// With [Normal] a power cut may lose the last commits, but never an earlier one without the
+// later ones. Every record has a checksum, which every read verifies; [Store.Check] verifies
+// the whole file.
 //
 // # Concurrency
 //
-// One goroutine writes. It gathers the calls that wait into one transaction, so that
-// many writers share one sync, and answers each after the commit. Readers have
-// connections of their own and wait for nobody. Several processes may open one file;
-// their writes take turns. The file must be on a local disk: locks and shared memory
-// of network file systems do not hold.
+// One goroutine writes. It combines waiting calls into one transaction, so that many writers
+// share one sync, and answers each of them after the commit. Readers have their own
+// connections and never wait for the writer. Several processes may open one file; they write
+// one at a time. The file must be on a local disk, because network file systems do not
+// provide reliable locks and shared memory.
 //
 // # Files
 //
-// The file and its directory are created if need be; new ones belong to their owner
-// alone. While the file is open, two more are next to it, its name with -wal and -shm.
-// They are part of it: copy, move and delete all three together, and only when no
-// process has them open.
+// Open creates the file and its directory if they do not exist. Only their owner can access
+// them. While the file is open, there are two more files next to it, with -wal and -shm
+// added to its name. They are part of the store: copy, move and delete all three together,
+// and only when no process has them open.
 package sqlite

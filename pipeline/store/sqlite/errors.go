@@ -12,13 +12,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// fault is what an error of SQLite means to a caller, and what to do about it.
+// fault is the meaning of an SQLite error for a caller, and its remedy.
 type fault struct {
 	is     error
 	remedy string
 }
 
-// faults are by primary result code.
+// faults has the faults by primary result code.
 var faults = map[int]fault{
 	lib.SQLITE_BUSY:     {store.ErrBusy, "another process writes; try again, or raise the busy timeout"},
 	lib.SQLITE_LOCKED:   {store.ErrBusy, "another process writes; try again, or raise the busy timeout"},
@@ -32,7 +32,7 @@ var faults = map[int]fault{
 	lib.SQLITE_NOMEM:    {nil, "make memory available"},
 }
 
-// code is the extended result code of an error of SQLite, or 0.
+// code returns the extended result code of an SQLite error, or 0.
 func code(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -41,10 +41,10 @@ func code(err error) int {
 	return 0
 }
 
-// primary is the result code without its extension.
+// primary returns the primary result code of an SQLite error.
 func primary(err error) int { return code(err) & 0xff }
 
-// translate gives an error of SQLite its meaning and its remedy.
+// translate wraps an SQLite error with its meaning and its remedy.
 func translate(err error) error {
 	f, ok := faults[primary(err)]
 	if code(err) == lib.SQLITE_IOERR_SHMSIZE { // the index of the log cannot be made larger
@@ -59,7 +59,7 @@ func translate(err error) error {
 	return fmt.Errorf("%w: %w (%s)", f.is, err, f.remedy)
 }
 
-// fileError gives an error of the file system its meaning and its remedy.
+// fileError wraps an error of the file system with its meaning and its remedy.
 func fileError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

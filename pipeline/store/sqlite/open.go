@@ -20,38 +20,38 @@ type Sync string
 const (
 	// Full syncs every commit before it is acknowledged.
 	Full Sync = "full"
-	// Normal syncs now and then: a power cut may take the last commits. The end of
-	// the process takes nothing.
+	// Normal syncs from time to time. A power cut may lose the last commits; the end of the
+	// process loses nothing.
 	Normal Sync = "normal"
 )
 
 const (
-	// DefaultBusyTimeout is how long a write waits for another process: longer than
+	// DefaultBusyTimeout is how long a write waits for another process. It is longer than
 	// the largest batch takes on a slow disk.
 	DefaultBusyTimeout = 5 * time.Second
-	// minReaders is how many readers there may be on a small machine: readers of a
-	// slow disk wait, they do not compute.
+	// minReaders is the number of readers on a machine with few processors. There may be
+	// more readers than processors because they mostly wait for the disk.
 	minReaders = 4
 )
 
-// Options are optional: the zero value is the safe choice.
+// Options are the settings of a store. The zero value is the safest choice.
 type Options struct {
-	// Sync is when a commit is durable. Empty: Full.
+	// Sync says when a commit is durable. Empty means Full.
 	Sync Sync
 	// BusyTimeout is how long a call waits for another process that writes, before
-	// it returns [store.ErrBusy]. Zero: DefaultBusyTimeout.
+	// it returns [store.ErrBusy]. Zero means DefaultBusyTimeout.
 	BusyTimeout time.Duration
-	// ReadOnly opens a file that is there for reading alone, and writes nothing beside
-	// it: calls that write return [store.ErrReadOnly]. A file that no process has open
-	// is read as it is now: what another one begins to write to it meanwhile may
-	// show as [store.ErrCorrupt].
+	// ReadOnly opens an existing file for reading and writes no file at all: calls that
+	// write return [store.ErrReadOnly]. If no process has the file open, the store reads it
+	// without locks; a process that then begins to write may cause [store.ErrCorrupt].
 	ReadOnly bool
-	// Readers is how many connections read at the same time, each with up to 2 MiB of
-	// cache. Zero: one for each CPU, at least 4.
+	// Readers is the number of connections that read at the same time. Each has up to 2 MiB
+	// of cache. Zero means one for each CPU, and at least 4.
 	Readers int
-	// Reserve is how many bytes a file beside the store, of its name and "-reserve", holds
-	// so that records can be deleted on a full disk: [FreeReserve] gives them up, and the
-	// next Open takes them back when there is room. Zero: there is no such file.
+	// Reserve is the size in bytes of a reserve file next to the store, named like the store
+	// with "-reserve" added. To delete records on a full disk, call [FreeReserve], which
+	// removes that file. The next Open makes it again when there is room. Zero means that
+	// there is no such file.
 	Reserve int64
 
 	// For tests:
@@ -59,8 +59,8 @@ type Options struct {
 	checkpointPages int // of the log before it is carried into the file
 }
 
-// Store is a [store.Store] in an SQLite file. Close it: until then it holds open
-// files and a goroutine.
+// Store is a [store.Store] in an SQLite file. Close it to release its open files and its
+// goroutine.
 type Store struct {
 	path    string
 	uri     string // of connections that read
@@ -75,9 +75,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the store in a file and creates the file, and its directory, if need
-// be. Errors name the file: besides those of every call, [store.ErrVersion] if a
-// newer program wrote it.
+// Open opens the store in a file. It creates the file and its directory if they do not
+// exist. Errors name the file. Besides the errors of every call, Open may return
+// [store.ErrVersion] if a newer program wrote the file.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	s, err := open(ctx, path, opts)
 	if err != nil {
@@ -144,8 +144,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// openWriter prepares the file. Another process may be doing the same, and SQLite
-// does not wait in all of that, so the whole is tried again until the busy timeout.
+// openWriter prepares the file. Another process may be doing the same. SQLite does not wait
+// at every step of that, so openWriter repeats all steps until the busy timeout.
 func (s *Store) openWriter(ctx context.Context) (*conn, error) {
 	deadline := time.Now().Add(s.opts.BusyTimeout)
 	for {
@@ -196,8 +196,8 @@ func (s *Store) prepareFile(c *conn) error {
 	return migrate(c)
 }
 
-// sameFile finds out that the file is not the one that was opened. SQLite would go on
-// with a file without a name, or read another one.
+// sameFile returns an error if the path no longer leads to the file that was opened. SQLite
+// would continue with a file that has no name, or read a different one.
 func (s *Store) sameFile() error {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -209,8 +209,8 @@ func (s *Store) sameFile() error {
 	return nil
 }
 
-// Close implements [store.Store]. Calls that wait for another process end with
-// [store.ErrBusy] or their success first.
+// Close implements [store.Store]. It waits until calls that wait for another process have
+// succeeded or failed with [store.ErrBusy].
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
@@ -230,7 +230,7 @@ func (s *Store) Close() error {
 	return s.done
 }
 
-// fail names the file, what was tried and, if it came from SQLite, what it means.
+// fail adds the file and the operation to an error, and the meaning of an SQLite error.
 func (s *Store) fail(err error, format string, args ...any) error {
 	return fmt.Errorf("store %s: %s: %w", s.path, fmt.Sprintf(format, args...), translate(err))
 }

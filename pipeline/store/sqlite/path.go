@@ -14,9 +14,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// DefaultPath is where the store of a user is: anchor-host/store.db in the user's
-// data directory, which is $XDG_DATA_HOME or, by platform, ~/.local/share,
-// ~/Library/Application Support or %LocalAppData%. It creates nothing.
+// DefaultPath returns the path of a user's store: anchor-host/store.db in the user's data
+// directory. That directory is $XDG_DATA_HOME or, by platform, ~/.local/share,
+// ~/Library/Application Support or %LocalAppData%. DefaultPath creates nothing.
 func DefaultPath() (string, error) {
 	dir, err := dataDir(runtime.GOOS, os.Getenv, os.UserHomeDir)
 	if err != nil {
@@ -26,7 +26,7 @@ func DefaultPath() (string, error) {
 }
 
 func dataDir(goos string, getenv func(string) string, home func() (string, error)) (string, error) {
-	// A relative path is to be ignored, says the XDG base directory specification.
+	// The XDG base directory specification requires that relative paths are ignored.
 	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return dir, nil
 	}
@@ -46,13 +46,13 @@ func dataDir(goos string, getenv func(string) string, home func() (string, error
 	return filepath.Join(dir, ".local", "share"), nil
 }
 
-// creating keeps the creation of a file in one Open from overlapping with another:
-// closing a file takes away all locks that this process has on it, those of SQLite
-// among them. For the same reason a file that is there is never opened here.
+// creating ensures that only one Open at a time creates a file. Closing a file removes all
+// locks that this process has on it, including those of SQLite. For the same reason nothing
+// here ever opens an existing file.
 var creating sync.Mutex
 
-// createFile makes sure that there is a file, and that a new or empty one belongs to its owner
-// alone: SQLite gives the files next to it the same mode.
+// createFile makes sure that the file exists, and that only its owner can access a new or
+// empty one. SQLite gives the files next to it the same mode.
 func createFile(path string) error {
 	creating.Lock()
 	defer creating.Unlock()
@@ -82,8 +82,8 @@ func createFile(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// claimFile checks a file that is there. An empty one is about to become a store, and
-// belongs to its owner alone from now on, if the owner is who opens it.
+// claimFile checks an existing file. An empty file is about to become a store: if it belongs
+// to the user who opens it, nobody else can access it from now on.
 func claimFile(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
@@ -116,8 +116,8 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// fileURI is the path as SQLite reads it, safe from characters that mean something
-// in a URI.
+// fileURI returns the path as a URI for SQLite, with the characters escaped that have a
+// meaning in a URI.
 func fileURI(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {

@@ -12,16 +12,16 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// checkEvery is how many rows are read between two looks at the context.
+// checkEvery is the number of rows between two checks of the context.
 const checkEvery = 256
 
-// expect is how many records a list is made for, at first: a window, or a page.
+// expect is the initial capacity of a list of records: a typical window, or a page.
 const expect = 64
 
 // Read implements [store.Store].
 func (s *Store) Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error) {
 	if limit < 0 {
-		return nil, s.fail(fmt.Errorf("%w: limit %d", store.ErrInvalid, limit), "read %s", key)
+		return nil, s.fail(fmt.Errorf("%w: limit %d (want 0 or more)", store.ErrInvalid, limit), "read %s", key)
 	}
 	if limit == 0 {
 		limit = -1
@@ -36,7 +36,7 @@ func (s *Store) Read(ctx context.Context, key store.Key, after int64, limit int)
 // Last implements [store.Store].
 func (s *Store) Last(ctx context.Context, key store.Key, n int) ([]store.Record, error) {
 	if n < 0 {
-		return nil, s.fail(fmt.Errorf("%w: the last %d", store.ErrInvalid, n), "read %s", key)
+		return nil, s.fail(fmt.Errorf("%w: the last %d records (want 0 or more)", store.ErrInvalid, n), "read %s", key)
 	}
 	recs, err := s.records(ctx, key, readDown, int64(0), int64(n))
 	if err != nil {
@@ -87,8 +87,8 @@ func (s *Store) Keys(ctx context.Context, tenant, kind string) ([]store.Key, err
 	return keys, nil
 }
 
-// records runs a query for records of a key and verifies each. The first argument comes before the key
-// and the others after it.
+// records runs a query for records of a key and verifies each. The first argument of the query
+// comes before the key, and the others after it.
 func (s *Store) records(ctx context.Context, key store.Key, query string, first driver.Value, more ...driver.Value) ([]store.Record, error) {
 	if err := key.Validate(); err != nil {
 		return nil, s.fail(err, "read %s", key)
@@ -111,7 +111,7 @@ func (s *Store) records(ctx context.Context, key store.Key, query string, first 
 	return recs, nil
 }
 
-// read runs a query on a connection of its own.
+// read runs a query on one of the readers.
 func (s *Store) read(ctx context.Context, query string, args []driver.Value, f func(row []driver.Value) error) error {
 	c, err := s.acquire(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) read(ctx context.Context, query string, args []driver.Value, f f
 	return err
 }
 
-// acquire takes a connection and opens it if it is new.
+// acquire takes a reader, and opens its connection if it is new.
 func (s *Store) acquire(ctx context.Context) (*conn, error) {
 	select {
 	case <-s.closing:
@@ -164,8 +164,8 @@ func (s *Store) openReader() (*conn, error) {
 	return openConn(s.uri, busyPragma(s.opts.BusyTimeout), "trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY")
 }
 
-// release gives a connection back. After an error of SQLite the next reader starts
-// with a fresh one.
+// release returns a connection. After an SQLite error it closes the connection, and the next
+// reader opens a new one.
 func (s *Store) release(c *conn, err error) {
 	if code(err) != 0 {
 		_ = c.close() // the first error says it all
@@ -174,7 +174,7 @@ func (s *Store) release(c *conn, err error) {
 	s.readers <- c
 }
 
-// scan makes a record of a row and verifies that it is what was written.
+// scan makes a record from a row and verifies its checksum.
 func scan(row []driver.Value) (store.Record, error) {
 	at, ok := row[0].(int64)
 	id, _ := row[1].(string) // null: the ID follows from the place

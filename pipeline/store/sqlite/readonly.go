@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// errReadOnly is the error of a call that would write to a store opened for reading.
-var errReadOnly = fmt.Errorf("%w: opened for reading alone", store.ErrReadOnly)
+// errReadOnly is the error of a call that would write to a store that was opened with ReadOnly.
+var errReadOnly = fmt.Errorf("%w: opened read-only", store.ErrReadOnly)
 
 // openReadOnly opens the first reader of a store that has no writer.
 func (s *Store) openReadOnly() (err error) {
@@ -23,8 +23,8 @@ func (s *Store) openReadOnly() (err error) {
 	}
 	s.uri = fileURI(s.path) + "?mode=ro"
 	if unlogged(s.path) {
-		// The last process that closed the store has left all in the file. SQLite would
-		// want to make a log to read it, which may be forbidden here, or need room.
+		// The last process that closed the store has copied the log into the file. Without
+		// immutable, SQLite would create a log to read it, which needs permission and room.
 		s.uri += "&immutable=1"
 	}
 	c, err := s.openReader()
@@ -40,11 +40,11 @@ func (s *Store) openReadOnly() (err error) {
 	return nil
 }
 
-// leastIndex is the size of the index of a log that some process uses, in bytes.
+// leastIndex is the smallest size in bytes of the index of a log that a process uses.
 const leastIndex = 32 << 10
 
-// unlogged reports whether a store has no log: no file of that name, or the empty one that
-// an attempt on a full disk has left, without an index.
+// unlogged reports whether a store has no log: there is no such file, or there is an empty
+// one without an index, which a failed attempt on a full disk has left.
 func unlogged(path string) bool {
 	log, err := os.Stat(path + "-wal")
 	if err != nil {
@@ -54,8 +54,8 @@ func unlogged(path string) bool {
 	return log.Size() == 0 && (errors.Is(err, fs.ErrNotExist) || err == nil && index.Size() < leastIndex)
 }
 
-// readable refuses files that are not ours, and those of an older schema, which nobody
-// can bring up to date without writing.
+// readable refuses files of other programs, and files with an older schema, because updating
+// the schema requires writing.
 func readable(c *conn) error {
 	if err := identify(c); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// request is a write on its way to the writer.
+// request is a write that waits for the writer.
 type request struct {
 	changes []change
 	size    int // of the data, in bytes
@@ -23,8 +23,8 @@ type request struct {
 	count int   // of records deleted
 }
 
-// The states of a request. Only its caller moves it from queued to abandoned and
-// only the writer from queued to taken.
+// The states of a request. Only its caller changes queued to abandoned, and only the writer
+// changes queued to taken.
 const (
 	queued = iota
 	taken
@@ -39,7 +39,7 @@ func (r *request) finish(err error) {
 	close(r.done)
 }
 
-// change is a [store.Change], ready to be written.
+// change is a [store.Change] in the form that is written.
 type change struct {
 	key     store.Key
 	clear   bool
@@ -51,7 +51,7 @@ type change struct {
 	last    int64  // the last number is at least this after the change
 }
 
-// row is a [store.Record], ready to be written.
+// row is a [store.Record] in the form that is written.
 type row struct {
 	id   string
 	seq  int64
@@ -70,8 +70,8 @@ func newRequest(changes ...change) *request {
 	return r
 }
 
-// newRows copies records: a caller whose context ends gets its slices back while the
-// writer may still be at work.
+// newRows copies records. When its context ends, a caller may reuse its slices while the
+// writer is still working.
 func newRows(recs []store.Record) []row {
 	now := time.Now()
 	rows := make([]row, len(recs))
@@ -87,11 +87,11 @@ func newRows(recs []store.Record) []row {
 	return rows
 }
 
-// sealed is the checksum of a row in its place.
+// sealed returns the checksum of a row at a place.
 func (r *row) sealed(at int64) int64 { return sealed(r.sum, len(r.data), r.time, at) }
 
-// storedID is the ID as the file has it: an ID that follows from the place is not
-// stored.
+// storedID returns the ID that the file stores: nothing for an ID that is derived from the
+// sequence number.
 func storedID(id string) string {
 	if store.IsAutoID(id) {
 		return ""
@@ -101,7 +101,7 @@ func storedID(id string) string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum covers the content of a record; sealed adds its time and its place.
+// checksum covers the content of a record; sealed adds the time and the place of the record.
 func checksum(id string, data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, []byte(id))
 }

@@ -6,13 +6,14 @@ import (
 	"os"
 )
 
-// A deletion needs room too: what it changes goes into the log first. So that one can make
-// room on a full disk, a file beside the store holds some, and is given up for it.
+// A deletion needs room, because it first writes its changes to the log. For a full disk, a
+// reserve file next to the store keeps some room, and is removed before a deletion.
 
-// reserveSuffix names the file that holds the reserve of a store.
+// reserveSuffix is added to the name of a store to name its reserve file.
 const reserveSuffix = "-reserve"
 
-// keepReserve makes the reserve, unless it is there. Without room there is none.
+// keepReserve makes the reserve file unless it exists. If there is not enough room, there is
+// none.
 func (s *Store) keepReserve() {
 	name := s.path + reserveSuffix
 	if info, err := os.Lstat(name); err == nil && info.Size() >= s.opts.Reserve || s.opts.Reserve <= 0 {
@@ -23,7 +24,7 @@ func (s *Store) keepReserve() {
 	}
 }
 
-// writeReserve makes a file with all its bytes on the disk.
+// writeReserve makes a file of the given size and syncs it to the disk.
 func writeReserve(name string, size int64) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -36,6 +37,6 @@ func writeReserve(name string, size int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// FreeReserve gives the reserve of the store in a file up, see [Options], and reports
+// FreeReserve removes the reserve file of the store at path, see [Options], and reports
 // whether there was one.
 func FreeReserve(path string) bool { return os.Remove(path+reserveSuffix) == nil }

@@ -6,11 +6,11 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// appID marks a file as ours in its header: "anch".
+// appID marks a file as a store of this program, in the header of the file: "anch".
 const appID = 0x616e6368
 
-// migrations lead from one version of the schema to the next; the version of a file
-// is how many it has seen. A migration that is released never changes.
+// migrations update the schema from one version to the next. The version of a file is the
+// number of migrations that it has had. Never change a migration that was released.
 var migrations = []string{
 	`CREATE TABLE lists (
 	-- one row for each key; never deleted, so that last is never forgotten
@@ -32,8 +32,8 @@ CREATE TABLE records (
 CREATE UNIQUE INDEX records_id ON records (at >> 32, id) WHERE id IS NOT NULL;`,
 }
 
-// identify refuses files that are not ours to write, before anything is written. It
-// looks at one state of the file: another process may just be making it ours.
+// identify refuses files of other programs, before anything is written. It reads within one
+// transaction, because another process may be creating the store at the same time.
 func identify(c *conn) error {
 	if err := c.once("BEGIN"); err != nil {
 		return err
@@ -72,8 +72,8 @@ func version(c *conn) (int, error) {
 	return int(v), nil
 }
 
-// migrate brings the schema up to date, all of it or nothing. Two processes may try
-// at the same time: the second finds it done.
+// migrate updates the schema completely or not at all. Two processes may try at the same
+// time: the second finds nothing to do.
 func migrate(c *conn) error {
 	if v, err := version(c); err != nil || v == len(migrations) {
 		return err

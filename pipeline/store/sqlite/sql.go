@@ -1,8 +1,8 @@
 package sqlite
 
-// Statements that read records of one list. Their first argument comes before the
-// tenant, kind and stream, the others after. The + keeps l.id from lending its
-// affinity to the expression, which would then not match the index.
+// Statements that read records of one list. Their first argument comes before the tenant,
+// kind and stream, the others come after. The + prevents that l.id passes its affinity to
+// the expression, which would then not match the index.
 const (
 	readRange = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
 	ON r.at > (l.id << 32) + ? AND r.at < (l.id + 1) << 32 WHERE l.tenant = ? AND l.kind = ? AND l.stream = ? `

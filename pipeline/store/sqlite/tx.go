@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// seqBits is how much of a record's place is its sequence number.
+	// seqBits is the number of bits of a record's place that hold its sequence number.
 	seqBits = 32
 	seqMask = 1<<seqBits - 1
-	// maxHeads bounds the memory of lists that were written to.
+	// maxHeads bounds the number of lists whose heads the writer remembers.
 	maxHeads = 4096
 )
 
-// head is where a list is and how far it goes.
+// head is the id of a list and its last number.
 type head struct {
 	id    int64
 	last  int64
@@ -25,8 +25,8 @@ type head struct {
 
 func (h *head) place(seq int64) int64 { return h.id<<seqBits | seq }
 
-// tx is the writer's transactions, one after another. What it knows of lists holds
-// from one to the next as long as no other process has written.
+// tx runs the transactions of the writer, one after another. It remembers the heads of lists
+// from one to the next, as long as no other process has written.
 type tx struct {
 	conn    *conn
 	heads   map[store.Key]*head
@@ -60,21 +60,21 @@ func (t *tx) commit() error {
 	t.changed = t.changed[:0]
 	_, err := t.conn.exec("COMMIT")
 	if primary(err) == lib.SQLITE_IOERR {
-		// The log may have it all and only its sync have failed: a crash now would
-		// bring it back.
+		// The log may contain the whole transaction when only its sync failed: after a
+		// crash it would then be there.
 		return fmt.Errorf("%w: %w", store.ErrUnknown, err)
 	}
 	return err
 }
 
-// rollback ends a transaction that failed. A connection that cannot even do that is
+// rollback ends a transaction that failed. If the connection cannot even do that, it is
 // not used again.
 func (t *tx) rollback() {
 	t.forget()
 	if t.conn == nil {
 		return
 	}
-	// SQLITE_ERROR: SQLite has rolled back already.
+	// SQLITE_ERROR means that SQLite has rolled back already.
 	if _, err := t.conn.exec("ROLLBACK"); err != nil && primary(err) != lib.SQLITE_ERROR {
 		_ = t.conn.close()
 		t.conn = nil

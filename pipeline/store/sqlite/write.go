@@ -72,7 +72,7 @@ func (s *Store) Apply(ctx context.Context, changes ...store.Change) error {
 	return nil
 }
 
-// write has a request written, unless it asks for nothing.
+// write passes a request to the writer, unless the request is empty.
 func (s *Store) write(ctx context.Context, r *request) error {
 	empty := true
 	for i := range r.changes {

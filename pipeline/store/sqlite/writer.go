@@ -15,30 +15,30 @@ import (
 const (
 	primaryBusy = lib.SQLITE_BUSY
 
-	// busySlice is how long SQLite itself waits for a lock. Between slices the writer
-	// looks whom it may not keep waiting any longer.
+	// busySlice is how long SQLite itself waits for a lock. After each such wait the writer
+	// refuses the requests that have waited too long.
 	busySlice = 100 * time.Millisecond
-	// settle is how long a call whose context has ended waits for the end of a write
-	// that was begun: far longer than a commit takes on a disk that works.
+	// settle is how long a call whose context has ended waits for the end of a write that
+	// had begun. It is far longer than a commit takes on a disk that works.
 	settle = 5 * time.Second
-	// groupCount and groupBytes bound a transaction, and so how long a reader of the
-	// log needs after a crash.
+	// groupCount and groupBytes bound a transaction, and so the time that a reader needs
+	// for the log after a crash.
 	groupCount = 1024
 	groupBytes = 64 << 20
-	// yields is how often the writer lets others run before it commits: those that
-	// the last commit has answered are about to come back.
+	// yields is how often the writer lets other goroutines run before it commits, because
+	// callers that the last commit has answered often write again at once.
 	yields = 2
 
-	// writerCacheKiB holds the pages that one transaction of the largest batch touches.
+	// writerCacheKiB has room for the pages that a transaction of the largest batch changes.
 	writerCacheKiB = 16 << 10
-	// checkpointPages is how long the log grows (16 MiB) before it is carried into the
-	// file: hot pages are then copied once for many commits.
+	// checkpointPages is the size of the log (16 MiB) at which it is copied into the file.
+	// Pages that change often are then copied once for many commits.
 	checkpointPages = 4096
-	// walKeepBytes is how much of a log that grew larger stays on the disk.
+	// walKeepBytes is the size to which a larger log is cut after a checkpoint.
 	walKeepBytes = 64 << 20
 )
 
-// writer is the one goroutine that writes. Its connection is its own.
+// writer is the only goroutine that writes. It owns its connection.
 type writer struct {
 	store   *Store
 	settle  time.Duration // settle, except in tests
@@ -60,7 +60,7 @@ func newWriter(s *Store, c *conn) *writer {
 	return w
 }
 
-// do hands a request to the writer and waits for what becomes of it.
+// do passes a request to the writer and waits for its outcome.
 func (w *writer) do(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (w *writer) do(ctx context.Context, r *request) error {
 	}
 }
 
-// close lets the queue run dry and ends the writer.
+// close waits until the queue is empty and ends the writer.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -116,7 +116,7 @@ func (w *writer) run() {
 	}
 }
 
-// wait returns when there is something to do, false when there never will be.
+// wait waits until there are requests and returns true, or returns false after close.
 func (w *writer) wait() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +126,8 @@ func (w *writer) wait() bool {
 	return len(w.queue) > 0
 }
 
-// begin starts a transaction. Requests stay in the queue meanwhile, where their
-// callers can still take them back.
+// begin starts a transaction. Until it has started, requests stay in the queue and their
+// callers can still withdraw them.
 func (w *writer) begin() bool {
 	for {
 		err := w.tryBegin()
@@ -159,8 +159,7 @@ func (w *writer) tryBegin() error {
 	return w.tx.begin()
 }
 
-// refuse fails the requests that wait since before the limit and returns how many
-// are left.
+// refuse fails the requests that were queued before the limit and returns how many remain.
 func (w *writer) refuse(limit time.Time, err error) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,7 +177,7 @@ func (w *writer) refuse(limit time.Time, err error) int {
 	return len(kept)
 }
 
-// gather executes the requests that wait, and those that arrive while it does.
+// gather executes the waiting requests, and those that arrive meanwhile.
 func (w *writer) gather() error {
 	w.group = w.group[:0]
 	size := 0
@@ -200,7 +199,7 @@ func (w *writer) gather() error {
 	return nil
 }
 
-// next takes the first request of the queue that is still wanted.
+// next takes the first request from the queue that its caller has not abandoned.
 func (w *writer) next() *request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,8 +214,8 @@ func (w *writer) next() *request {
 	return nil
 }
 
-// answer tells the callers of a group. After an error nothing of it is there; one of
-// many may be the cause, so each gets a transaction of its own.
+// answer reports the outcome to the callers of a group. After an error nothing of the group
+// was written. A single request may have caused it, so each then gets its own transaction.
 func (w *writer) answer(err error) {
 	if err == nil {
 		for _, r := range w.group {

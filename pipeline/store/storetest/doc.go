@@ -1,5 +1,5 @@
-// Package storetest is the contract of [store.Store] as tests: every implementation
-// passes all of them.
+// Package storetest has the contract of [store.Store] as tests, which every implementation
+// must pass.
 //
 //	func TestContract(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Opener {

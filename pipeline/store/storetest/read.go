@@ -136,7 +136,7 @@ func slicesStay(t *testing.T, s store.Store) {
 	}
 }
 
-// calls is every call of a store, as one error each.
+// calls returns a function for each method of a store, which returns the error of the method.
 func calls(s store.Store) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"append": func(ctx context.Context) error { _, err := s.Append(ctx, turns, rec("", "1")); return err },

@@ -15,14 +15,14 @@ import (
 
 // Opener opens one store.
 type Opener struct {
-	// Open opens the store, after Close with everything that was in it if Durable is
-	// set.
+	// Open opens the store. If Durable is set, the store then has the content that it had
+	// when it was closed.
 	Open func(t *testing.T) store.Store
-	// Durable says that content outlives Close.
+	// Durable means that content survives Close.
 	Durable bool
 }
 
-// Run runs the contract. It calls fresh for every test: each needs an empty store.
+// Run runs the contract tests. It calls fresh once for every test, to get an empty store.
 func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 	tests := []struct {
 		name string
@@ -71,10 +71,10 @@ func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 	})
 }
 
-// turns is the key most tests use.
+// turns is the key that most tests use.
 var turns = store.Key{Tenant: store.DefaultTenant, Kind: "turn", Stream: "c1"}
 
-// data is the JSON of a value that always has one.
+// data returns the JSON of a value that can always be encoded.
 func data(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -83,10 +83,10 @@ func data(v any) json.RawMessage {
 	return b
 }
 
-// rec is a record whose data is a text.
+// rec returns a record whose data is a text.
 func rec(id, text string) store.Record { return store.Record{ID: id, Data: data(text)} }
 
-// recs is n records without IDs whose data are their numbers.
+// recs returns n records without IDs. The data of each is its number.
 func recs(n int) []store.Record {
 	out := make([]store.Record, n)
 	for i := range out {
@@ -95,7 +95,7 @@ func recs(n int) []store.Record {
 	return out
 }
 
-// show is a record in short.
+// show returns a short form of a record.
 func show(r store.Record) string { return fmt.Sprintf("%d:%s=%s", r.Seq, r.ID, r.Data) }
 
 func shows(list []store.Record) []string {
@@ -106,7 +106,7 @@ func shows(list []store.Record) []string {
 	return out
 }
 
-// want checks the content of a key: seq:id=data.
+// want checks that a key has the given content, in the form seq:id=data.
 func want(t *testing.T, s store.Store, key store.Key, content ...string) {
 	t.Helper()
 	list, err := s.Read(t.Context(), key, 0, 0)

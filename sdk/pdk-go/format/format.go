@@ -24,8 +24,8 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
 )
 
-// Window is the finished window: its items in order, the tokens that they take, and the
-// tokens that fit.
+// Window is the finished window: its items in order, the number of tokens that they take,
+// and the largest number of tokens that fits.
 type Window = abi.FormatRequest
 
 var lane = serve.NewDocument(abi.OpFormat)

@@ -30,9 +30,9 @@ const maxItems = 10_000
 type Call struct {
 	Op      abi.Operation
 	Request *abi.ItemsRequest
-	// Reads are the columns and the parts of the query that the manifest lists; the handler
-	// sees no other columns, and no other parts if the list names any. nil means all that the
-	// operation may read.
+	// Reads are the columns and the parts of the query that the manifest lists. The handler
+	// sees no other columns. If the list names parts of the query, it sees no other parts.
+	// nil means everything that the operation may read.
 	Reads []string
 	// Writes are the changes that the manifest lists. nil means every change that the
 	// operation may make.
@@ -127,7 +127,7 @@ func call(export func() int32, in []byte) ([]byte, error) {
 	return imports.Host.Out, nil
 }
 
-// result reads status and message as a host does.
+// result reads the status and the message of a call as a host does.
 func result(status int32) error {
 	if msg := imports.Host.Err; msg != "" {
 		return errors.New(msg)
@@ -150,8 +150,7 @@ func (c Call) reads() (abi.ColumnSet, abi.PartSet, error) {
 	return cols, abi.PartSet{}, nil
 }
 
-// check applies the rules of a host that grants everything the operation can
-// do.
+// check applies the rules of a host that grants every change of the operation.
 func (c Call) check(got *abi.Changes) error {
 	writes := c.Writes
 	if writes == nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 )
 
-// Services are what the host offers to a plugin under test. The zero value has
-// nothing stored, answers no HTTP request and counts words as tokens.
+// Services are the services of the host for a plugin under test. The zero value has an empty
+// store, answers no HTTP request and counts words as tokens.
 type Services struct {
-	// Config is what pdk.Config reads.
+	// Config holds the values that pdk.Config returns.
 	Config map[string]string
-	// HTTP answers pdk.HTTP. nil is a server that does not answer.
+	// HTTP answers pdk.HTTP. nil means that no server answers.
 	HTTP func(pdk.HTTPRequest) pdk.HTTPResponse
 	// CountTokens answers pdk.CountTokens. nil counts words.
 	CountTokens func(text string) int
@@ -51,7 +51,7 @@ func Use(tb testing.TB, s Services) *Services {
 	return &s
 }
 
-// Logs returns what the plugin has logged.
+// Logs returns the messages that the plugin has logged.
 func (s *Services) Logs() []Log {
 	logs := make([]Log, len(s.stub.Logs))
 	for i, l := range s.stub.Logs {

@@ -26,9 +26,8 @@ import (
 // Budget.Phase is "llm" or "synthesize".
 type Request = abi.ProvideRequest
 
-// Reply is the new message list, nil for no change, and in State the parts of
-// the state to replace (Observations, Reflection, Data; those that are nil stay, and those
-// that are empty are taken away).
+// Reply is the new message list, nil for no change, and the parts of the state to replace:
+// Observations, Reflection and Data. A part that is nil stays; one that is empty is removed.
 type Reply = abi.ProvideReply
 
 var (
@@ -52,7 +51,8 @@ func Handle[S any](f func(r *Request, s *S) (Reply, error)) {
 	})
 }
 
-// Estimate registers f, which returns how many tokens the function of Handle would add. A plugin that lists estimate_tokens in its manifest needs it.
+// Estimate registers f, which returns how many tokens the function of Handle would add. A
+// plugin needs it if its manifest lists estimate_tokens.
 func Estimate[S any](f func(r *Request, s *S) (tokens int, err error)) {
 	serve.HandleDocument(estimate, settingsOf, func(r *Request, s *S) (abi.EstimateReply, error) {
 		tokens, err := f(r, s)

@@ -6,10 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// The classes the split patterns ask about. A letter carries isLetter plus the
-// case bits of the o200k pattern: isUpper for what may stand in its upper-case
-// run (Lu Lt Lm Lo M), isLower for what may stand in its lower-case run
-// (Ll Lm Lo M).
+// The character classes that the split patterns distinguish. A letter has isLetter and the
+// case bits of the o200k pattern: isUpper if it may be in the upper-case run of that pattern
+// (Lu Lt Lm Lo M), isLower if it may be in the lower-case run (Ll Lm Lo M).
 const (
 	isLetter  = 1 << iota // \p{L}
 	isNumber              // \p{N}
@@ -22,25 +21,25 @@ const (
 
 const isCased = isUpper | isLower
 
-// blockBits is the size of a class block in bits of the code point: the last
-// byte of a UTF-8 sequence carries 6, so the bytes before it name the block.
+// blockBits is the size of a class block in bits of the code point. The last byte of a
+// UTF-8 sequence has 6 bits, so the bytes before it select the block.
 const (
 	blockBits = 6
 	blockSize = 1 << blockBits
 	numBlocks = (unicode.MaxRune + 1) >> blockBits
 )
 
-// classTable holds the class of every code point. Equal blocks are stored once,
-// which brings 1.1 MB down to about 60 KiB.
+// classTable holds the class of every code point. Equal blocks are stored once, which
+// reduces the table from 1.1 MB to about 60 KiB.
 type classTable struct {
 	ascii  [utf8.RuneSelf]uint8
 	block  [numBlocks]uint16 // code point >> blockBits → index into blocks
 	blocks [][blockSize]uint8
 }
 
-// classes builds the table from the unicode package on first use. The split
-// patterns of tiktoken-go are run by an engine that asks the same package, so
-// both know the same version of Unicode.
+// classes builds the table from the unicode package on first use. tiktoken-go matches its
+// split patterns with an engine that uses the same package, so both have the same version of
+// Unicode.
 var classes = sync.OnceValue(func() *classTable {
 	all := make([]uint8, unicode.MaxRune+1)
 	for _, c := range []struct {
@@ -63,8 +62,8 @@ var classes = sync.OnceValue(func() *classTable {
 	return newClassTable(all)
 })
 
-// fill sets the class of every code point of a range table. Walking the table
-// once is far cheaper than asking it about each code point.
+// fill sets the class of every code point of a range table. Going through the table once is
+// far cheaper than a lookup for each code point.
 func fill(all []uint8, table *unicode.RangeTable, class uint8) {
 	for _, r := range table.R16 {
 		for c := uint32(r.Lo); c <= uint32(r.Hi); c += uint32(r.Stride) {
@@ -95,17 +94,16 @@ func newClassTable(all []uint8) *classTable {
 	return t
 }
 
-// at returns the class and the width in bytes of the character at s[i]. A byte
-// that is no part of valid UTF-8 is a character of its own, of width 1 and with
-// the class of U+FFFD, as in a range loop over s.
+// at returns the class and the width in bytes of the character at s[i]. A byte outside of
+// valid UTF-8 is a character with width 1 and the class of U+FFFD, as in a range loop over s.
 func (t *classTable) at(s string, i int) (class uint8, width int) {
 	b := s[i]
 	if b < utf8.RuneSelf {
 		return t.ascii[b], 1
 	}
-	// Decoding here saves the call for every valid sequence. The block number is
-	// the code point without its last six bits; overlong forms, surrogates and
-	// numbers beyond Unicode show in it.
+	// Decoding here avoids a function call for every valid sequence. The block number is
+	// the code point without its last six bits. It shows overlong forms, surrogates and
+	// numbers beyond Unicode.
 	switch {
 	case b >= 0xC2 && b < 0xE0 && i+1 < len(s) && isContinuation(s[i+1]):
 		return t.blocks[t.block[b&0x1F]][s[i+1]&0x3F], 2

@@ -8,8 +8,8 @@ import (
 // validBytes is how much text is checked for valid UTF-8 at a time.
 const validBytes = 4 << 10
 
-// counter is the state of one call: where it is in the text, and buffers that
-// are kept for the next call.
+// counter is the state of one call: its position in the text, and buffers that the next call
+// reuses.
 type counter struct {
 	cursor
 	merger
@@ -19,30 +19,29 @@ type counter struct {
 	recent [3]piece
 	valid  int // s[:valid] is valid UTF-8
 
-	// text is what the caller gave. s is text, or a repaired copy of
+	// text is the argument of the caller. s is text, or a repaired copy of
 	// text[repaired:].
 	text     string
 	repaired int
 }
 
-// piece is one piece of the text: where it starts in s, and how many tokens
-// there are before it.
+// piece is one piece of the text: its start in s, and the number of tokens before it.
 type piece struct{ start, before int }
 
 func newCounter(v *vocab, next func(c *cursor, i int) int) *counter {
 	return &counter{cursor: cursor{classes: classes()}, merger: merger{vocab: v}, next: next}
 }
 
-// reset gets the counter ready for a text.
+// reset prepares the counter for a text.
 func (c *counter) reset(done <-chan struct{}, text string) {
 	c.s, c.done, c.stopped = text, done, false
 	c.recent, c.valid = [3]piece{}, 0
 	c.text, c.repaired = text, -1
 }
 
-// walk counts pieces until the text ends or there are more than limit tokens.
-// It returns the tokens of all pieces up to and with the last one, or more than
-// limit, and where that piece ends in s.
+// walk counts pieces until the text ends or there are more than limit tokens. It returns the
+// tokens of all pieces including the last one, or a number above limit, and the end of the
+// last piece in s.
 func (c *counter) walk(limit int) (n, end int, exceeded bool) {
 	if c.poll() {
 		return 0, 0, false
@@ -68,8 +67,8 @@ func (c *counter) walk(limit int) (n, end int, exceeded bool) {
 	return n, end, false
 }
 
-// tokens returns the number of tokens of the piece s[i:j], or something above
-// room if there are more than room.
+// tokens returns the number of tokens of the piece s[i:j], or a number above room if there
+// are more than room.
 func (c *counter) tokens(i, j, room int) int {
 	if j-i == 1 || c.vocab.rank(c.s, i, j) != none {
 		return 1
@@ -80,13 +79,13 @@ func (c *counter) tokens(i, j, room int) int {
 	return c.long(&c.cursor, c.s[i:j], room)
 }
 
-// validate reports whether s is valid UTF-8 from valid to end at least, and
-// moves valid on. It looks ahead a little, so that most pieces need no call.
+// validate reports whether s is valid UTF-8 at least up to end, and updates valid. It checks
+// some text beyond end as well, so that most pieces need no call.
 func (c *counter) validate(end int) bool {
 	for c.valid < end {
 		to := min(len(c.s), max(end, c.valid+validBytes))
-		// Stay clear of a character that continues behind the chunk. Where there
-		// is none within three bytes the text is not valid anyway.
+		// Do not cut a character that continues in the next chunk. If no character begins
+		// within three bytes, the text is not valid anyway.
 		for back := 0; back < utf8.UTFMax-1 && to < len(c.s) && isContinuation(c.s[to]); back++ {
 			to--
 		}
@@ -98,9 +97,8 @@ func (c *counter) validate(end int) bool {
 	return true
 }
 
-// repair replaces s by a copy of its rest in which every byte that is no part
-// of valid UTF-8 is U+FFFD. The copy starts with the recent pieces, so that a
-// cut may look back at them.
+// repair replaces s by a copy of its rest with U+FFFD for every byte outside of valid UTF-8.
+// The copy starts with the recent pieces, because cut may need them.
 func (c *counter) repair() {
 	from := c.recent[0].start
 	rest := c.s[from:]
@@ -122,7 +120,7 @@ func (c *counter) repair() {
 	}
 }
 
-// original returns where the position p of s is in the text.
+// original converts the position p in s to a position in the text.
 func (c *counter) original(p int) int {
 	if c.repaired < 0 {
 		return p

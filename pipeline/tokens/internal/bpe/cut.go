@@ -1,15 +1,15 @@
 package bpe
 
-// exactLen is the length in bytes up to which every cut of a piece is tried.
+// exactLen is the largest length in bytes of a piece for which cut tries every prefix.
 const exactLen = 128
 
-// cut returns the longest prefix of s with at most limit tokens, when the
-// current piece, which ends at end, is the first to exceed limit.
+// cut returns the longest prefix of s with at most limit tokens. The current piece, which
+// ends at end, is the first that exceeds limit.
 //
-// No prefix beyond it fits: the pieces up to it are cut as before, with one
-// exception. \s+(?!\S) leaves the last character of a run of whitespace to the
-// next piece, but if the text ends behind that character it does not, and the
-// longer run may have fewer tokens.
+// No prefix beyond it fits. The pieces before it are cut as in the whole text, with one
+// exception. \s+(?!\S) leaves the last character of a run of whitespace to the next piece.
+// If the text ends after that character, the run keeps it, and the longer run may have
+// fewer tokens.
 func (c *counter) cut(end, limit int) int {
 	start := c.recent[2].start
 	p := end
@@ -19,7 +19,7 @@ func (c *counter) cut(end, limit int) int {
 			p = first // whitespace in front of a word may join what is before it
 		}
 	} else {
-		// The whole piece fits after all if it is the whitespace left to it.
+		// Try the whole piece first: it fits if it is whitespace that joins the run before it.
 		for p > start && c.upTo(p) > limit {
 			p = c.boundary(p)
 		}
@@ -30,16 +30,15 @@ func (c *counter) cut(end, limit int) int {
 		}
 	}
 	if p == start && start > 0 && c.upTo(p) > limit {
-		// The whitespace before the piece has become one run, of more tokens.
+		// The whitespace before the piece is now one run, which has more tokens.
 		return c.recent[1].start
 	}
 	return p
 }
 
-// cutLong is cut for a long piece, s[start:end]. Trying every prefix would be
-// slow; instead the prefix is the longest that fits when it is merged as one
-// piece, and only if the pattern cuts it differently is it counted and perhaps
-// shortened.
+// cutLong cuts a long piece, s[start:end]. Trying every prefix would be slow. Instead it
+// takes the longest prefix that fits when it is merged as one piece. Only if the pattern
+// cuts that prefix differently does it count the prefix, and shorten it if necessary.
 func (c *counter) cutLong(start, end, limit int) int {
 	p, room := c.s[start:end], limit-c.recent[2].before
 	n := c.fits
@@ -58,7 +57,7 @@ func (c *counter) cutLong(start, end, limit int) int {
 	return start + n
 }
 
-// nextBefore is next for the text s[:end].
+// nextBefore returns what next would return if the text ended at end.
 func (c *counter) nextBefore(i, end int) int {
 	whole := c.s
 	c.s = whole[:end]
@@ -86,10 +85,10 @@ func (c *counter) spaceAt(p int) bool {
 	return class&isSpace != 0
 }
 
-// upTo returns the number of tokens of s[:p], where p is not before the start
-// of the current piece. It counts from the last piece that starts before p, or
-// the one before that if all it would count is a whitespace character that a run
-// of whitespace has left there.
+// upTo returns the number of tokens of s[:p]. p must not be before the start of the current
+// piece. It counts from the last piece that starts before p. If it would then count only the
+// whitespace character that a run of whitespace has left there, it counts from the piece
+// before that one.
 func (c *counter) upTo(p int) int {
 	k := 2
 	for k > 0 && c.recent[k].start >= p {

@@ -15,7 +15,7 @@ import (
 // ErrUnknownEncoding is returned by [Get] for a name that is not in [Names].
 var ErrUnknownEncoding = errors.New("unknown encoding")
 
-// definition is what tells one encoding from another.
+// definition has the properties of one encoding.
 type definition struct {
 	name string
 	next func(c *cursor, i int) int
@@ -66,7 +66,7 @@ func load(name string, next func(c *cursor, i int) int) (*Encoding, error) {
 		return nil, fmt.Errorf("encoding %q: parse vocabulary: %w", name, err)
 	}
 	e := &Encoding{name: name, maxLen: v.maxLen}
-	classes() // so that the first count does not wait for them
+	classes() // build the table now, so that the first count need not
 	e.pool.New = func() any { return newCounter(v, next) }
 	return e, nil
 }
@@ -79,7 +79,7 @@ type Encoding struct {
 	pool   sync.Pool // of *counter
 }
 
-// Name returns the name the encoding was asked for by.
+// Name returns the name of the encoding, as passed to Get.
 func (e *Encoding) Name() string { return e.name }
 
 // Count returns the number of tokens of text. The only error is that of ctx.
@@ -88,14 +88,14 @@ func (e *Encoding) Count(ctx context.Context, text string) (int, error) {
 	return n, err
 }
 
-// CountTo counts the tokens of text up to limit. When text has at most limit
-// tokens, n is their number and exceeded is false. Otherwise n is limit,
-// exceeded is true, and the text behind the limit was not looked at. A negative
-// limit is 0. The only error is that of ctx.
+// CountTo counts the tokens of text up to limit. When text has at most limit tokens, n is
+// their number and exceeded is false. Otherwise n is limit, exceeded is true, and CountTo
+// does not read the text after the limit. A negative limit counts as 0. The only error is
+// that of ctx.
 func (e *Encoding) CountTo(ctx context.Context, text string, limit int) (n int, exceeded bool, err error) {
 	limit = max(limit, 0)
 	if len(text)/e.maxLen > limit && ctx.Err() == nil {
-		return limit, true, nil // even if all tokens were the longest
+		return limit, true, nil // the text is too long even if each token has the largest length
 	}
 	c := e.counter(ctx, text)
 	defer e.release(c)
@@ -109,10 +109,10 @@ func (e *Encoding) CountTo(ctx context.Context, text string, limit int) (n int, 
 // Truncate returns the longest prefix of text that has at most limit tokens and
 // does not end inside a character. The only error is that of ctx.
 //
-// Longest means that no longer prefix counts limit tokens or less, not even one
-// that ends inside a word. There is one exception: where the prefix ends within
-// a single piece of more than 128 bytes which the pattern would cut into several
-// pieces if the text ended there, a few characters may be missing.
+// No longer prefix has limit tokens or less, not even one that ends inside a word. There is
+// one exception: the prefix ends within a single piece of more than 128 bytes, and the
+// pattern would cut this piece into several if the text ended there. Then the prefix may
+// lack a few characters.
 func (e *Encoding) Truncate(ctx context.Context, text string, limit int) (string, error) {
 	if limit <= 0 {
 		return "", nil
@@ -130,8 +130,8 @@ func (e *Encoding) Truncate(ctx context.Context, text string, limit int) (string
 	return text[:n], nil
 }
 
-// atMost returns a prefix of text, ending between two characters, that is no
-// shorter than any with limit tokens.
+// atMost returns a prefix of text that ends between two characters and is at least as long
+// as every prefix with limit tokens.
 func (e *Encoding) atMost(text string, limit int) string {
 	if len(text)/e.maxLen <= limit {
 		return text

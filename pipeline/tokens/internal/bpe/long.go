@@ -2,35 +2,33 @@ package bpe
 
 import "sort"
 
-// A piece longer than a window is merged window by window. That keeps the work
-// linear and the buffers small whatever the length of the piece, and it is
-// exact, by two facts about merging lowest rank first:
+// A piece longer than a window is merged window by window. The time is then linear and the
+// buffers are small, whatever the length of the piece. The result is exact because of two
+// facts about merging the pair of lowest rank first:
 //
-//  1. If no merge crosses a position, the parts on each side are what merging
-//     that side alone would give. So the first tokens of a text are the tokens
-//     of the text they cover.
-//  2. If the tokens of a end in u, those of b start with v, and u and v joined
-//     merge to u and v again, then the tokens of ab are those of a and those of
-//     b. For take the first merge that crosses the seam: until then both sides
-//     merged as if alone, and so did u and v joined, which would now make the
-//     same merge.
+//  1. If no merge crosses a position, merging each side alone gives the same parts. So the
+//     first tokens of a text are the tokens of the text that they cover.
+//  2. If the tokens of a end in u, those of b start with v, and merging u and v joined gives
+//     u and v again, then the tokens of ab are those of a followed by those of b. Proof:
+//     consider the first merge that crosses the boundary between a and b. Up to that
+//     moment both sides merged as if alone. So did u and v joined, which would now make
+//     the same merge.
 //
-// By 1, the tokens of a window are settled up to any point of it as the tokens of
-// the text up to there; by 2 the next window is joined on.
+// By 1, the tokens of a window are final up to any point where they are the tokens of the
+// text up to there. By 2, the next window is joined.
 
 const (
 	// windowLen is the length of a window in bytes.
 	windowLen = 1 << 10
-	// overlapShare is which part of a window, at its end, is merged again with
-	// the next, because the text behind it may change its tokens.
+	// overlapShare is the share of a window, at its end, that is merged again with the
+	// next window, because the text after it may change its tokens: 1/overlapShare.
 	overlapShare = 8
-	// keptLen is how many entries of a buffer are kept between calls.
+	// keptLen is the largest length of a buffer that is kept between calls.
 	keptLen = 32 << 10
 )
 
-// long returns the number of tokens of p, or something above room if there are
-// more than room. It reads no more of p than it takes to tell. In m.fits it
-// leaves what reach would return.
+// long returns the number of tokens of p, or a number above room if there are more than
+// room. It reads no more of p than necessary. It sets m.fits to the result of reach.
 func (m *merger) long(c *cursor, p string, room int) int {
 	if m.settle(c, p, room) < len(p) {
 		if m.fits = m.extend(c, p, room); m.fits < len(p) {
@@ -54,9 +52,9 @@ func (m *merger) reach(c *cursor, p string, room int) int {
 	return m.extend(c, p, room)
 }
 
-// settle finds the tokens of p, or of a prefix of p that reaches well beyond
-// the first room tokens, and leaves their ends in m.ends. It returns the length
-// of what it has read. After a stop of c the ends are meaningless.
+// settle finds the tokens of p, or of a prefix of p that is well longer than the first room
+// tokens, and puts their ends into m.ends. It returns the number of bytes that it has read.
+// When c has stopped, the ends are meaningless.
 func (m *merger) settle(c *cursor, p string, room int) int {
 	for window := windowLen; ; window *= 4 {
 		if read := m.settleBy(c, p, room, window); read > 0 {
@@ -65,9 +63,9 @@ func (m *merger) settle(c *cursor, p string, room int) int {
 	}
 }
 
-// settleBy is settle with windows of one length. It returns 0 when a seam did
-// not hold, or a window settled nothing: then only a longer window helps. One
-// as long as p has no seam.
+// settleBy is settle with windows of one length. It returns 0 when two windows could not be
+// joined, or when a window had no final tokens; only a longer window helps then. A window
+// as long as p need not be joined.
 func (m *merger) settleBy(c *cursor, p string, room, window int) int {
 	m.ends = m.ends[:0]
 	overlap := window / overlapShare
@@ -96,15 +94,14 @@ func (m *merger) settleBy(c *cursor, p string, room, window int) int {
 	}
 }
 
-// joins reports whether token k of m.ends and a token that reaches from there to
-// end stay two tokens when they are merged together.
+// joins reports whether token k of m.ends, and a token from its end to the position end,
+// remain two tokens when they are merged together.
 func (m *merger) joins(c *cursor, p string, k, end int) bool {
 	start := m.start(k)
 	return m.merge(c, p[start:end]) == 2 && start+int(m.pos[1]) == m.ends[k]
 }
 
-// start returns where token k of m.ends starts, which is where the one before
-// it ends.
+// start returns the start of token k of m.ends, which is the end of the token before it.
 func (m *merger) start(k int) int {
 	if k == 0 {
 		return 0
@@ -112,14 +109,13 @@ func (m *merger) start(k int) int {
 	return m.ends[k-1]
 }
 
-// extend returns the length in bytes of the longest prefix of p that merges to
-// at most room tokens, when the settled prefix has more.
+// extend returns the length in bytes of the longest prefix of p that merges to at most room
+// tokens. Call it when the settled prefix has more.
 //
-// The end of the first room tokens is such a prefix but may not be the longest:
-// "ab|cd" can have two tokens and "abc" one. By fact 1, where the tokens of a
-// prefix end, shorter prefixes end that have fewer tokens. So from one prefix
-// that fits to the next there is no more than the length of a token, and where
-// none follows at that distance there is none at all.
+// The first room tokens are such a prefix, but it may not be the longest: "ab|cd" can have
+// two tokens and "abc" one. By fact 1, each end of a token of a prefix is the end of a
+// shorter prefix with fewer tokens. So the distance from one prefix that fits to the next is
+// at most the length of a token. If none follows within that distance, there is none at all.
 func (m *merger) extend(c *cursor, p string, room int) int {
 	fits := m.start(room)
 	for n := fits + 1; n <= min(len(p), fits+m.vocab.maxLen) && !c.stopped; n++ {
@@ -130,8 +126,8 @@ func (m *merger) extend(c *cursor, p string, room int) int {
 	return fits
 }
 
-// prefix returns the number of tokens p[:n] merges to. It takes the settled
-// tokens up to shortly before n and joins the rest on, by fact 2.
+// prefix returns the number of tokens that p[:n] merges to. It takes the settled tokens up
+// to a point shortly before n and joins the rest by fact 2.
 func (m *merger) prefix(c *cursor, p string, n int) int {
 	k := sort.Search(len(m.ends), func(i int) bool { return m.ends[i] > n })
 	for back := 2; ; back *= 2 {

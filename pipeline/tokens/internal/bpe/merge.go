@@ -1,24 +1,23 @@
 package bpe
 
-// scanLen is the length in bytes up to which a piece is merged by scanning for
-// the lowest rank. Above it the heap is faster. It must not exceed 255.
+// scanLen is the largest length in bytes of a piece that is merged by scanning for the
+// lowest rank. For longer pieces the heap is faster. It must not exceed 255.
 const scanLen = 24
 
-// merger performs byte-pair merges on one piece at a time: starting from single
-// bytes, the adjacent pair whose join has the lowest rank becomes one part, the
-// leftmost first among equals, until no join is a token. The parts that are left
-// are the tokens of the piece.
+// merger performs byte-pair merges on one piece at a time. It starts with single bytes. Then
+// it joins the adjacent pair whose join has the lowest rank, the leftmost among equals,
+// until no join is a token. The remaining parts are the tokens of the piece.
 //
 // Its buffers are reused, so a merger belongs to one call at a time.
 type merger struct {
 	vocab *vocab
-	// pos holds the starts of the parts after a merge, and the length of the
-	// piece behind the last.
+	// pos holds the starts of the parts after a merge. The length of the piece follows
+	// the last start.
 	pos        []int32
 	ranks      []uint32
 	next, prev []int32
 	heap       []uint64
-	// ends are the ends of the tokens a long piece has so far, see long.go.
+	// ends are the ends of the tokens of a long piece that are found so far, see long.go.
 	ends []int
 	fits int // longest prefix of the last long piece that fitted its room
 }
@@ -44,7 +43,7 @@ func (m *merger) grow(n int) {
 	m.heap = make([]uint64, 0, n+n/2)
 }
 
-// shrink lets go of buffers that an unusual text has made large.
+// shrink drops buffers that an unusual text has made large.
 func (m *merger) shrink() {
 	if cap(m.pos) > keptLen {
 		m.pos, m.ranks, m.next, m.prev, m.heap = nil, nil, nil, nil, nil
@@ -54,7 +53,7 @@ func (m *merger) shrink() {
 	}
 }
 
-// scan is the quadratic form for short pieces.
+// scan merges a short piece, in quadratic time.
 func (m *merger) scan(p string) int {
 	v := m.vocab
 	n := len(p)
@@ -64,8 +63,8 @@ func (m *merger) scan(p string) int {
 		ranks[i] = v.pairs[uint(p[i])<<8|uint(p[i+1])]
 	}
 	pos[n-1], pos[n] = int32(n-1), int32(n)
-	// n parts from here on; ranks[i] is the rank of part i joined with the next.
-	// The search keeps rank and place in one word, which needs no branch.
+	// From here on there are n parts; ranks[i] is the rank of part i joined with the next.
+	// The search combines rank and index in one word, which avoids a branch.
 	for n > 1 {
 		lowest := uint64(none) << 8
 		for i, r := range ranks[:n-1] {
@@ -88,9 +87,9 @@ func (m *merger) scan(p string) int {
 	return n
 }
 
-// byHeap is the O(n log n) form: a linked list of parts and a binary heap of
-// rank<<32|start. An entry is stale when the part's rank has changed since, and
-// is dropped when it surfaces. It looks at the context now and then; after a
+// byHeap merges a piece in O(n log n) time, with a linked list of parts and a binary heap of
+// rank<<32|start. An entry is stale when the rank of its part has changed since; byHeap drops
+// such an entry when it reaches the top. It checks the context from time to time. After a
 // stop the parts are meaningless.
 func (m *merger) byHeap(c *cursor, p string) int {
 	v, n := m.vocab, int32(len(p))
@@ -158,11 +157,11 @@ func (m *merger) singles(p string) []uint64 {
 	return h
 }
 
-// pollMerges is how many heap steps pass between two looks at the context,
-// about a millisecond.
+// pollMerges is the number of heap steps between two checks of the context, about a
+// millisecond.
 const pollMerges = 8 << 10
 
-// popTop takes the lowest entry off the heap.
+// popTop removes the lowest entry from the heap.
 func popTop(h []uint64) []uint64 {
 	last := len(h) - 1
 	h[0] = h[last]
@@ -185,8 +184,8 @@ func siftDown(h []uint64, i int) {
 			}
 			break
 		}
-		// The lower of two children, without a branch that nobody can predict:
-		// entries are below 2^63.
+		// Choose the lower of two children without a branch, which the processor could not
+		// predict. Entries are below 2^63.
 		child += int((h[child+1] - h[child]) >> 63)
 		if h[child] >= x {
 			break

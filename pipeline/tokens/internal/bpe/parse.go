@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// maxRank bounds the ranks of a file; the largest vocabulary here has 2·10⁵.
+// maxRank bounds the ranks of a file. The largest vocabulary here has 2·10⁵ tokens.
 const maxRank = 1 << 24
 
 var (
@@ -50,9 +50,9 @@ func newBuilder(tokens int) *builder {
 	for i := range v.pairs {
 		v.pairs[i] = none
 	}
-	// Four in five tokens are short, and a table of 5/4 slots a token has room
-	// for all of them if they were. The filter has eight bits to a slot, so nine
-	// in ten of the strings that are no token stop there.
+	// Four in five tokens are short. A table of 5/4 slots for each token would have room
+	// even if all were. The filter has eight bits for each slot, so it stops nine in ten
+	// of the strings that are not tokens.
 	short := 1 << bits.Len(uint(tokens+tokens/4)|256)
 	v.shortKeys, v.shortRanks = make([]uint64, short), make([]uint32, short)
 	v.shortShift = uint8(64 - bits.TrailingZeros(uint(short)))
@@ -61,7 +61,7 @@ func newBuilder(tokens int) *builder {
 	return &builder{vocab: v, arena: make([]byte, 0, 4*tokens), longs: make([]longSlot, 0, tokens/3)}
 }
 
-// line reads one line and returns what follows it.
+// line reads one line and returns the input after it.
 func (b *builder) line(in []byte) ([]byte, error) {
 	start := len(b.arena)
 	in, err := b.base64(in)
@@ -80,13 +80,13 @@ func (b *builder) line(in []byte) ([]byte, error) {
 	return in[min(i+1, len(in)):], nil
 }
 
-// base64 decodes up to a space onto the arena and returns the rest from there.
+// base64 decodes up to a space, appends to the arena and returns the input from the space on.
 func (b *builder) base64(in []byte) ([]byte, error) {
 	arena := b.arena
 	for len(in) >= 4 && in[0] != ' ' {
 		w, x, y, z := base64Value[in[0]], base64Value[in[1]], base64Value[in[2]], base64Value[in[3]]
 		arena = append(arena, w<<2|x>>4, x<<4|y>>2, y<<6|z)
-		if w|x|y|z >= 64 { // padding, or no base64
+		if w|x|y|z >= 64 { // padding, or not base64
 			if w|x >= 64 || z != base64Pad || y >= base64Bad {
 				return nil, errBase64
 			}
@@ -117,7 +117,7 @@ var base64Value = func() (t [256]byte) {
 	return t
 }()
 
-// add enters the token that ends the arena. A short one leaves the arena again.
+// add enters the token at the end of the arena. It removes a short token from the arena.
 func (b *builder) add(start int, rank uint32) {
 	t := b.arena[start:]
 	b.size++

@@ -1,19 +1,18 @@
 package bpe
 
-// pollBytes is how much of a text is walked between two looks at the context.
+// pollBytes is the number of bytes of text between two checks of the context.
 const pollBytes = 32 << 10
 
-// cursor finds the pieces a split pattern cuts a text into. The patterns have
-// no state to the left: where a piece ends depends on the text from its start
-// on, and on nothing before.
+// cursor finds the pieces into which a split pattern cuts a text. The patterns do not look
+// behind: the end of a piece depends only on the text from its start on.
 type cursor struct {
 	classes *classTable
 	s       string
 	done    <-chan struct{} // nil: cannot be cancelled
-	stopped bool            // the context is done; whatever was found is void
+	stopped bool            // the context has ended; the results are void
 }
 
-// poll looks at the context and reports whether to stop.
+// poll checks the context and reports whether to stop.
 func (c *cursor) poll() bool {
 	select {
 	case <-c.done:
@@ -64,8 +63,8 @@ func (c *cursor) until(j int, mask uint8) int {
 	}
 }
 
-// nextCL100K returns the end of the piece that starts at i, i < len(s), as
-// cl100k_base cuts it:
+// nextCL100K returns the end of the piece that starts at i, i < len(s), according to the
+// pattern of cl100k_base:
 //
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
 //	 ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
@@ -80,7 +79,7 @@ func nextCL100K(c *cursor, i int) int {
 	case class&isNumber != 0:
 		return c.digits(i + w)
 	case class&isNewline == 0 && i+w < len(c.s):
-		// Any other character may stand before the letters of a word.
+		// Any other character may come before the letters of a word.
 		if next, nw := c.classes.at(c.s, i+w); next&isLetter != 0 {
 			return c.while(i+w+nw, isLetter)
 		}
@@ -88,8 +87,8 @@ func nextCL100K(c *cursor, i int) int {
 	return c.other(i, class, w, false)
 }
 
-// nextO200K returns the end of the piece that starts at i, i < len(s), as
-// o200k_base cuts it, where U is [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}] and L is
+// nextO200K returns the end of the piece that starts at i, i < len(s), according to the
+// pattern of o200k_base, where U is [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}] and L is
 // [\p{Ll}\p{Lm}\p{Lo}\p{M}]:
 //
 //	[^\r\n\p{L}\p{N}]?U*L+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|
@@ -111,8 +110,8 @@ func nextO200K(c *cursor, i int) int {
 	return c.other(i, class, w, true)
 }
 
-// nextGPT2 returns the end of the piece that starts at i, i < len(s), as
-// r50k_base and p50k_base cut it:
+// nextGPT2 returns the end of the piece that starts at i, i < len(s), according to the
+// pattern of r50k_base and p50k_base:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func nextGPT2(c *cursor, i int) int {
@@ -145,10 +144,10 @@ func isLowerASCII(s string) bool {
 	return true
 }
 
-// contraction returns the length of (?i:'s|'t|'re|'ve|'m|'ll|'d) at s[i], or 0.
-// tiktoken-go's engine folds case by mapping each character to lower case, and
-// no character outside ASCII maps to one of these letters: the long s and the
-// Kelvin sign, which a full case folding would accept, are no match.
+// contraction returns the length of (?i:'s|'t|'re|'ve|'m|'ll|'d) at s[i], or 0. The engine
+// of tiktoken-go maps each character to lower case, and no character outside ASCII maps to
+// one of these letters. So the long s and the Kelvin sign, which full case folding would
+// accept, do not match.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return 0
@@ -192,15 +191,15 @@ func (c *cursor) prefixedWord(i int, class uint8, w int) int {
 		}
 	}
 	if class&isMark != 0 {
-		// Nothing for the first alternative behind the mark: it matches without
-		// its optional character, and then the mark alone is its L+.
+		// The first alternative has nothing after the mark to match. It then matches without
+		// its optional character, and the mark alone is its L+.
 		return i + w
 	}
 	return i
 }
 
-// word matches U*L+ at i, or failing that U+L*, and returns its end and whether
-// it was the first form. The character at i is in U or L.
+// word matches U*L+ at i, or U+L* if that does not match. It returns the end of the match
+// and whether the first form matched. The character at i is in U or L.
 func (c *cursor) word(i int) (end int, lower bool) {
 	s := c.s
 	lastLower := -1 // end of the last character of the U run that is also in L
@@ -231,8 +230,8 @@ func (c *cursor) word(i int) (end int, lower bool) {
 	return end, false
 }
 
-// other matches the alternatives behind the words and numbers: punctuation,
-// with the newlines (and with slash, the slashes) behind it, and whitespace.
+// other matches the alternatives after those for words and numbers: punctuation with the
+// newlines after it (if slash is set, also slashes), and whitespace.
 func (c *cursor) other(i int, class uint8, w int, slash bool) int {
 	if class&isSpace == 0 {
 		return c.punctuation(i+w, slash)
@@ -258,8 +257,8 @@ func (c *cursor) punctuation(j int, slash bool) int {
 	return j
 }
 
-// space matches \s*[\r\n]+ (only with newlines set), \s+(?!\S) and \s+ in this
-// order at i, where there is whitespace.
+// space matches \s*[\r\n]+ (only if newlines is set), \s+(?!\S) and \s+, in this order. At i
+// there must be whitespace.
 func (c *cursor) space(i int, newlines bool) int {
 	s := c.s
 	j, newline, last := i, -1, i // ends of the run and its last newline; start of its last character

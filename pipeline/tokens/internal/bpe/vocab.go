@@ -5,20 +5,20 @@ import "math/bits"
 // none is the rank of a byte string that is not a token.
 const none = ^uint32(0)
 
-// shortLen is the length in bytes up to which a token is stored as one word.
+// shortLen is the largest length in bytes of a token that is stored as one word.
 const shortLen = 8
 
-// vocab answers one question, "which rank has this byte string?", from a few
-// tables without a pointer in them. It is immutable once parsed.
+// vocab maps byte strings to ranks, with a few tables that have no pointers. It is immutable
+// after parsing.
 //
 //   - pairs: the rank of every two-byte string, by its bytes.
 //   - short: tokens of up to eight bytes. The bytes are the key, padded with
-//     zeros, so a hit needs no second look at the text of the token. A token
-//     that ends in a zero byte would be mistaken for a shorter one and is kept
-//     with the long ones.
-//   - filter: one bit per hash of a short token, so that most strings that are
-//     no token are known from a table small enough to stay near the processor.
-//   - long: every other token; the key is a hash, verified in the arena.
+//     zeros, so that the text of the token need not be compared. A token that
+//     ends in a zero byte would look like a shorter one, and is kept with the
+//     long ones.
+//   - filter: one bit per hash of a short token. It excludes most strings that are
+//     not tokens, and is small enough to stay in the processor's cache.
+//   - long: every other token. The key is a hash; the arena has the bytes to compare.
 type vocab struct {
 	pairs       []uint32
 	shortKeys   []uint64
@@ -50,8 +50,8 @@ func (v *vocab) rank(s string, i, j int) uint32 {
 	return v.shortRank(key, shortHash(key))
 }
 
-// joined is rank for a string that is likely no token, as most joins of two
-// parts are. It asks the filter first.
+// joined returns the same as rank. It tests the filter first, because most joins of two
+// parts are not tokens.
 func (v *vocab) joined(s string, i, j int) uint32 {
 	n := j - i
 	if n > shortLen || s[j-1] == 0 {
@@ -94,7 +94,7 @@ func (v *vocab) longRank(t string) uint32 {
 	}
 }
 
-// shortKey returns the n bytes of s at i as a word, the first byte lowest.
+// shortKey returns the n bytes of s at i as a word, the first byte in the lowest bits.
 func shortKey(s string, i, n int) uint64 {
 	if i+8 <= len(s) {
 		return load64(s, i) & (^uint64(0) >> (64 - 8*uint(n)))
@@ -115,7 +115,7 @@ func load64(s string, i int) uint64 {
 		uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
 }
 
-// shortHash hashes a word; its upper bits are the good ones.
+// shortHash hashes a word. Use its upper bits, which are the better ones.
 func shortHash(key uint64) uint64 {
 	return (key ^ key>>32) * 0x9E3779B97F4A7C15
 }
@@ -125,8 +125,8 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// longHash is for the tokens of the long table: of more than eight bytes, or
-// ending in a zero byte.
+// longHash hashes a token of the long table: one of more than eight bytes, or one that ends
+// in a zero byte.
 func longHash(s string) uint64 {
 	n := len(s)
 	if n < 8 {

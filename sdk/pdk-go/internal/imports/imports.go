@@ -1,9 +1,9 @@
 // Package imports calls the host: the functions of Extism through go-pdk, and the host
-// services of anchor-host. Outside Wasm there is no host, and [Stub] takes its place, so
+// services of anchor-host. Outside Wasm there is no host, and [Stub] replaces it, so
 // that plugins compile and can be tested with plain Go.
 package imports
 
-// Level is a log level as Extism numbers them.
+// Level is a log level with the numbers of Extism.
 type Level int32
 
 // The levels.

@@ -15,9 +15,9 @@ type Stub struct {
 	KVStatus int32
 	Logs     []LogEntry
 	LogLevel Level
-	// HTTP answers requests; nil answers none.
+	// HTTP answers requests. If it is nil, no request is answered.
 	HTTP func(HTTPRequest) HTTPResponse
-	// CountTokens counts; nil counts words.
+	// CountTokens counts the tokens of a text. If it is nil, words are counted.
 	CountTokens func(text string) int64
 }
 
@@ -27,7 +27,7 @@ type LogEntry struct {
 	Text  string
 }
 
-// Host is the stub in use.
+// Host is the current stub.
 var Host = new(Stub)
 
 // Input returns the input of the call in the JSON lane.
@@ -69,7 +69,7 @@ func KVGet(key string) ([]byte, bool) {
 	return v, ok
 }
 
-// KVSet stores value under key and returns a status, 0 when it is done. An
+// KVSet stores value under key and returns a status, which is 0 on success. An
 // empty value deletes the key.
 func KVSet(key string, value []byte) int32 {
 	if Host.KVStatus != 0 {

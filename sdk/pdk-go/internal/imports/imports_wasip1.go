@@ -49,7 +49,7 @@ func HTTP(r HTTPRequest) HTTPResponse {
 	return HTTPResponse{Status: int(resp.Status()), Header: resp.Headers(), Body: resp.Body()}
 }
 
-// method returns go-pdk's number of a method that HTTPMethods lists.
+// method returns the go-pdk constant for a method in HTTPMethods.
 func method(name string) extism.HTTPMethod {
 	for m := extism.MethodGet; m <= extism.MethodTrace; m++ {
 		if m.String() == name {
@@ -79,7 +79,7 @@ func KVGet(key string) ([]byte, bool) {
 	return m.ReadBytes(), true
 }
 
-// KVSet stores value under key and returns a status, 0 when it is done. An
+// KVSet stores value under key and returns a status, which is 0 on success. An
 // empty value deletes the key.
 func KVSet(key string, value []byte) int32 {
 	k := extism.AllocateString(key)

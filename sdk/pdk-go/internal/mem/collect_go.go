@@ -4,11 +4,13 @@ package mem
 
 import "runtime"
 
-// A look at the heap takes as long as several small calls. The next one comes when
-// the calls will have left about lookAfter bytes of garbage, by what those before
-// it have left, within a number of calls that finds a change of habit in time.
+// Reading the statistics of the heap takes as long as several small calls. Collect therefore
+// reads them only after a number of calls that it estimates: the calls that produce about
+// checkAfter bytes of garbage, if they allocate as much as the calls before them. The number
+// is between leastCalls and mostCalls, so that Collect soon notices when calls begin to
+// allocate more.
 const (
-	lookAfter             = 1 << 20
+	checkAfter            = 1 << 20
 	leastCalls, mostCalls = 32, 256
 )
 
@@ -18,10 +20,10 @@ var (
 	stats       runtime.MemStats
 )
 
-// Collect runs the garbage collector when its own schedule has failed. Go's
-// background collection advances by the clock, and a guest runs only while it
-// is called: under a clock that jumps with each reading, as embedders of wazero
-// have by default, a collection can stay unfinished for good.
+// Collect runs the garbage collector when the schedule of Go has failed. Go's background
+// collection advances with the clock, and a guest runs only while it is called. By default,
+// embedders of wazero have a clock that jumps with each reading; with such a clock a
+// collection may never finish.
 func Collect() {
 	calls++
 	if calls < next {
@@ -29,7 +31,7 @@ func Collect() {
 	}
 	runtime.ReadMemStats(&stats)
 	perCall := max(1, (stats.TotalAlloc-allocated)/calls)
-	next, calls, allocated = min(max(lookAfter/perCall, leastCalls), mostCalls), 0, stats.TotalAlloc
+	next, calls, allocated = min(max(checkAfter/perCall, leastCalls), mostCalls), 0, stats.TotalAlloc
 	if stats.HeapAlloc > 2*stats.NextGC {
 		runtime.GC()
 	}

@@ -2,6 +2,6 @@
 
 package mem
 
-// Collect does nothing: the collector of TinyGo runs when memory is short, and
-// that of the host machine in threads of its own.
+// Collect does nothing. The collector of TinyGo runs when memory is short, and the collector
+// of Go outside of Wasm runs in its own threads.
 func Collect() {}

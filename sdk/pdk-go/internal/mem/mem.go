@@ -1,10 +1,9 @@
-// Package mem owns the memory a guest lends to the host: the mailbox, the
-// buffer the host writes a batch or a document into, and the buffer it reads the
-// answer from.
-// It is the only package of the SDK that turns addresses into numbers.
+// Package mem owns the memory that a guest lends to the host: the mailbox, the buffer into
+// which the host writes a batch or a document, and the buffer from which it reads the answer.
+// It is the only package of the SDK that converts addresses to numbers.
 //
-// Everything handed out lives in package variables, so the garbage collector
-// neither frees nor moves it.
+// All lent memory belongs to package variables, so the garbage collector neither frees nor
+// moves it.
 package mem
 
 import (
@@ -17,15 +16,14 @@ import (
 // MaxInput is the largest batch a host may send, in bytes.
 const MaxInput = abi.MaxBytes
 
-// minInput spares the first calls a series of growing buffers.
+// minInput is the smallest size of the buffer, in bytes. It avoids reallocations in the first calls.
 const minInput = 64 << 10
 
-// ErrInput says that the host passed something other than the buffer it was
-// lent.
+// ErrInput means that the host passed an address or a length outside of the reserved buffer.
 var ErrInput = errors.New("batch: is not in the reserved buffer (call anchor_reserve and write to the address it returns)")
 
-// state keeps the buffers reachable. in is a slice of words because those are
-// 8-aligned in every runtime, which bytes are not.
+// state keeps the buffers reachable. in is a slice of words, because words are 8-aligned in
+// every runtime and bytes are not.
 var state = struct {
 	box abi.Mailbox
 	in  []uint64
@@ -35,8 +33,8 @@ var state = struct {
 // Mailbox returns the address of the mailbox.
 func Mailbox() uint32 { return address(unsafe.Pointer(&state.box)) }
 
-// Reserve makes room for n bytes of input and returns the address, or 0 when n
-// is more than MaxInput. The contents do not survive.
+// Reserve makes room for n bytes of input and returns the address, or 0 when n is more than
+// MaxInput. Previous contents are lost.
 func Reserve(n uint32) uint32 {
 	if n > MaxInput {
 		return 0
@@ -55,19 +53,19 @@ func Reserve(n uint32) uint32 {
 	return state.box.InAddr
 }
 
-// WarmRows is the number of rows for which room is made ahead.
+// WarmRows is the number of rows for which the warm-up allocates memory.
 const WarmRows = 1024
 
-// warmers do what the first calls would have to do.
+// warmers do work in advance that the first calls would otherwise do.
 var warmers []func()
 
-// Warm has f run when the host prepares this instance for its calls: it asks for
-// exactly 64 KiB of room then. What f does is saved to every call where the host
-// puts the memory back after each.
+// Warm registers f to run in the warm-up, when the host prepares this instance for calls.
+// The host starts the warm-up by reserving exactly 64 KiB. If the host restores the memory
+// after each call, no call has to repeat the work of f.
 func Warm(f func()) { warmers = append(warmers, f) }
 
-// warmUp runs the warmers, once. A panic in one, as the types of an author may
-// cause, is left for the call that meets it.
+// warmUp runs the warmers once. It ignores a panic, which the types of an author may cause;
+// the call that needs the same work panics again and reports it.
 func warmUp() {
 	if warmers == nil {
 		return
@@ -82,8 +80,8 @@ func warmUp() {
 	warmers = nil
 }
 
-// roundUp returns the power of two that holds n bytes, at least minInput, so
-// that slowly growing batches do not each leave a buffer behind.
+// roundUp returns the smallest power of two that is at least n and minInput. Batches that
+// grow slowly then do not each need a new buffer.
 func roundUp(n int) int {
 	size := minInput
 	for size < n {
@@ -92,7 +90,7 @@ func roundUp(n int) int {
 	return size
 }
 
-// Input returns the n bytes the host wrote at address ptr.
+// Input returns the n bytes that the host wrote at address ptr.
 func Input(ptr, n uint32) ([]byte, error) {
 	if len(state.in) == 0 || ptr != state.box.InAddr || n > state.box.InCap {
 		return nil, ErrInput
@@ -100,8 +98,8 @@ func Input(ptr, n uint32) ([]byte, error) {
 	return Buffer()[:n:n], nil
 }
 
-// Document takes the document that the host wrote into the buffer. It is nil if the
-// host wrote none, as one that does not know that it may.
+// Document returns the document that the host wrote into the buffer, and removes it. It
+// returns nil if there is none. Older hosts do not use the buffer for documents.
 func Document() []byte {
 	n := state.box.Document
 	state.box.Document = 0
@@ -111,8 +109,7 @@ func Document() []byte {
 	return Buffer()[:n:n]
 }
 
-// Buffer returns the whole reserved buffer. A test writes here what the host
-// would.
+// Buffer returns the whole reserved buffer. Tests write into it as a host would.
 func Buffer() []byte {
 	if len(state.in) == 0 {
 		return nil
@@ -120,8 +117,8 @@ func Buffer() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(state.in))), 8*len(state.in))
 }
 
-// Holds reports whether s lies in the reserved buffer, as a text of the batch does
-// and any part of it.
+// Holds reports whether s is within the reserved buffer. That is so for each text of the
+// batch and for every part of one.
 func Holds(s string) bool {
 	in := Buffer()
 	if len(s) == 0 || len(in) == 0 {
@@ -131,10 +128,10 @@ func Holds(s string) bool {
 	return from < uintptr(len(in)) && uintptr(len(s)) <= uintptr(len(in))-from
 }
 
-// Output returns the answer buffer, empty, to append to.
+// Output returns the answer buffer with length 0. Append the answer to it.
 func Output() []byte { return state.out[:0] }
 
-// SetOutput publishes b as the answer and keeps it for the next call.
+// SetOutput makes b the answer that the host reads. The next call reuses its memory.
 func SetOutput(b []byte) {
 	state.out = b
 	state.box.OutLen = uint32(len(b))
@@ -144,9 +141,9 @@ func SetOutput(b []byte) {
 	}
 }
 
-// Answer returns the bytes last published.
+// Answer returns the current answer.
 func Answer() []byte { return state.out }
 
-// address is p as the host counts. Outside Wasm it is cut to 32 bits, which
-// serves as a token that Input recognizes.
+// address returns p as a 32-bit address of the guest. Outside Wasm the address is cut to 32
+// bits; Input compares it with the same value.
 func address(p unsafe.Pointer) uint32 { return uint32(uintptr(p)) }

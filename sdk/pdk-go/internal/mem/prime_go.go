@@ -2,8 +2,8 @@
 
 package mem
 
-// The largest objects of which one is made ahead, in bytes: those of calls with
-// up to WarmRows rows. The sizes of larger ones lie further apart.
+// The bounds, in bytes, of the objects that prime allocates in advance. They cover calls
+// with up to WarmRows rows. Above primeSmall, size classes are further apart.
 const (
 	primeSmall    = 1024
 	primePointers = 1024
@@ -15,10 +15,11 @@ var primed struct {
 	pointers []*byte
 }
 
-// stackRoom is what the stack of calls has room for after the warm-up, in bytes.
+// stackRoom is the size in bytes to which the warm-up grows the stack.
 const stackRoom = 32 << 10
 
-// deepen has the stack of calls grow. It stays as large, and growing is moving it.
+// deepen makes the stack grow by using a large frame. The stack keeps its size afterwards.
+// Calls then need not grow it, which would copy it.
 //
 //go:noinline
 func deepen(i int) byte {
@@ -27,8 +28,8 @@ func deepen(i int) byte {
 	return room[stackRoom-1-i]
 }
 
-// prime allocates an object of each size class, so that the allocator has room
-// for more of each: fetching it takes longer than many a call.
+// prime allocates an object of each size class, so that the allocator has memory for more of
+// each. Without this, calls would fetch that memory, which takes longer than many a call.
 func prime() {
 	deepen(0)
 	for n := 8; n <= primePointers; n += 8 {

@@ -2,6 +2,6 @@
 
 package mem
 
-// prime does nothing: TinyGo has one list of free blocks, and outside of a guest
-// nothing puts the memory back.
+// prime does nothing. TinyGo has a single list of free blocks, and outside of Wasm nothing
+// restores the memory after a call.
 func prime() {}

@@ -13,7 +13,7 @@ import (
 type Document struct {
 	op      abi.Operation
 	handler func(in []byte) (reply any, err error)
-	// fallback serves when there is no handler.
+	// fallback runs when no handler is registered.
 	fallback func(in []byte) (reply any, err error)
 }
 
@@ -28,20 +28,20 @@ func NewDocument(op abi.Operation) *Document {
 	return d
 }
 
-// Export names the export that calls JSON.
+// Export registers the export of the operation. json must call JSON.
 func (d *Document) Export(json func() int32) { registry[d.op] = Exports{JSON: json} }
 
-// Handle registers a handler of the input document. A nil reply is no output.
+// Handle registers a handler of the input document. A nil reply means no output.
 func (d *Document) Handle(f func(in []byte) (reply any, err error)) {
 	twice(d.op, d.handler != nil)
 	d.handler = f
 }
 
-// Default sets what serves as long as no handler is registered.
+// Default sets the function that runs while no handler is registered.
 func (d *Document) Default(f func(in []byte) (reply any, err error)) { d.fallback = f }
 
-// HandleDocument registers a handler of the decoded document; settingsOf names
-// the settings in it.
+// HandleDocument registers a handler of the decoded document. settingsOf returns the
+// settings in it.
 func HandleDocument[Req, S, Reply any](d *Document, settingsOf func(*Req) json.RawMessage, f func(req *Req, s *S) (Reply, error)) {
 	var cache settings.Cache[S]
 	mem.Warm(settings.Warm[Req])

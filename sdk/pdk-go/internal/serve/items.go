@@ -7,8 +7,8 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/settings"
 )
 
-// Items serves an operation on rows in both lanes. Its storage is used again
-// from call to call; an instance serves one call at a time.
+// Items serves an operation on rows in both lanes. Calls reuse its memory, because an
+// instance serves one call at a time.
 type Items struct {
 	op      abi.Operation
 	handler func(r *pdk.Request, c *pdk.Changes) error
@@ -29,7 +29,7 @@ func NewItems(op abi.Operation) *Items {
 	return l
 }
 
-// Export names the exports that call JSON and Batch.
+// Export registers the exports of the operation. json must call JSON, and batch must call Batch.
 func (l *Items) Export(json func() int32, batch func(ptr, n uint32) int32) {
 	registry[l.op] = Exports{JSON: json, Batch: batch}
 }
@@ -69,7 +69,7 @@ func (l *Items) document(in []byte) ([]byte, error) {
 	return abi.AppendChangesJSON(mem.Output(), set)
 }
 
-// Batch serves a call of the batch lane: n bytes at ptr.
+// Batch serves a call of the batch lane. The batch has n bytes at ptr.
 func (l *Items) Batch(ptr, n uint32) (status int32) {
 	mem.Collect()
 	defer report(l.op, &status)
@@ -97,7 +97,7 @@ func (l *Items) batch(ptr, n uint32) error {
 	return nil
 }
 
-// run calls the handler. Nothing to change is pdk.ErrNoChange.
+// run calls the handler. If there is nothing to change, it returns pdk.ErrNoChange.
 func (l *Items) run(b *abi.Batch) (*abi.Changes, error) {
 	if l.handler == nil {
 		return nil, unhandled(l.op)

@@ -1,6 +1,6 @@
-// Package serve runs the author's handlers behind the exports: it takes the
-// request from either lane, calls the handler, and puts the answer or the error
-// where the host looks for it.
+// Package serve connects the exports of a plugin with the author's handlers. It takes the
+// request from either lane, calls the handler, and puts the answer or the error where the
+// host reads it.
 package serve
 
 import (
@@ -15,26 +15,27 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 )
 
-// Exports are the exports of one operation. Batch is nil where the operation
-// has no batch lane.
+// Exports are the exports of one operation. Batch is nil for an operation without a batch
+// lane.
 type Exports struct {
 	JSON  func() int32
 	Batch func(ptr, n uint32) int32
 }
 
-// registry holds the exports of the sub-packages linked in.
+// registry holds the exports of all linked sub-packages.
 var registry = map[abi.Operation]Exports{}
 
-// Lookup returns the exports of op, if the package of op is linked in.
+// Lookup returns the exports of op, and false if the package of op is not linked.
 func Lookup(op abi.Operation) (Exports, bool) {
 	e, ok := registry[op]
 	return e, ok
 }
 
-// resets forget one handler each, and return what brings it back.
+// resets has a function for each handler, which removes the handler and returns a function
+// that restores it.
 var resets []func() (restore func())
 
-// Reset forgets all handlers, and returns what brings them back.
+// Reset removes all handlers and returns a function that restores them.
 func Reset() (restore func()) {
 	restores := make([]func(), len(resets))
 	for i, reset := range resets {
@@ -47,14 +48,15 @@ func Reset() (restore func()) {
 	}
 }
 
-// JSON serves a call of the JSON lane: f answers a document with another, nil for none.
+// JSON serves a call of the JSON lane. f receives a document and returns another, nil for none.
 func JSON(op abi.Operation, f func(in []byte) (out []byte, err error)) (status int32) {
 	mem.Collect()
 	defer report(op, &status)
 	return answer(op, exchange(f))
 }
 
-// exchange answers where the request came from: in the mailbox, or through Extism.
+// exchange passes the request to f and writes the answer to the place where the request came
+// from: the mailbox, or Extism.
 func exchange(f func(in []byte) (out []byte, err error)) error {
 	in := mem.Document()
 	boxed := in != nil
@@ -66,15 +68,15 @@ func exchange(f func(in []byte) (out []byte, err error)) error {
 	if err != nil || out == nil {
 		return err
 	}
-	mem.SetOutput(out) // in any case: the buffer serves the next call
+	mem.SetOutput(out) // also without a mailbox, because the next call reuses the buffer
 	if !boxed {
 		imports.Output(out)
 	}
 	return nil
 }
 
-// report turns a panic in a handler into an error. It must be deferred itself.
-// The stack goes to stderr, which the host keeps with the error.
+// report turns a panic in a handler into an error. Callers must defer report itself. It
+// writes the stack to stderr, which the host keeps with the error.
 func report(op abi.Operation, status *int32) {
 	if v := recover(); v != nil {
 		_, _ = os.Stderr.Write(debug.Stack())
@@ -93,7 +95,7 @@ func answer(op abi.Operation, err error) int32 {
 	return fail(op, err)
 }
 
-// fail hands err to the host.
+// fail passes err to the host.
 func fail(op abi.Operation, err error) int32 {
 	msg := err.Error()
 	if msg == "" {
@@ -108,8 +110,8 @@ func unhandled(op abi.Operation) error {
 	return fmt.Errorf("%s: no handler is registered (call Handle of its package in an init function)", op)
 }
 
-// twice panics when a handler is registered a second time: the first would
-// silently never run.
+// twice panics when a handler is registered a second time, because the first would silently
+// never run.
 func twice(op abi.Operation, registered bool) {
 	if registered {
 		panic(fmt.Sprintf("%s: a handler is registered twice (a plugin has one per operation)", op))

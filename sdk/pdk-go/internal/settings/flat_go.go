@@ -14,10 +14,10 @@ import (
 	"unsafe"
 )
 
-// A guest whose memory is reset after every call decodes its settings in every call. Most
-// settings are small and flat, and the host writes them without blanks. encoding/json spends
-// most of its time on being general, so flat reads such documents itself. For any other
-// document it gives up, and encoding/json reads it.
+// If the host resets the memory of a guest after every call, the guest decodes its settings
+// in every call. Most settings are small and flat, and the host writes them without white
+// space. encoding/json spends most of its time on generality, so flat reads such documents
+// itself. It leaves all other documents to encoding/json.
 
 // field is a field of a settings struct that flat can set.
 type field struct {
@@ -96,8 +96,8 @@ func decodesItself(t reflect.Type) bool {
 	return false
 }
 
-// flat decodes raw into the struct at s, which has these fields, with the result of
-// json.Unmarshal. It reports whether it could; if not, some fields of s may be set.
+// flat decodes raw into the struct at s, which has these fields, with the same result as
+// json.Unmarshal. It returns false if it cannot; some fields of s may then be set.
 func flat(raw []byte, s unsafe.Pointer, fields []field) bool {
 	if fields == nil || len(raw) < 2 || raw[0] != '{' {
 		return false
@@ -137,8 +137,8 @@ func find(fields []field, key []byte) *field {
 	return nil
 }
 
-// set decodes the value that b begins with into the field, which is at p, and
-// returns what follows.
+// set decodes the value at the beginning of b into the field, which is at p, and returns the
+// bytes after it.
 func (f *field) set(p unsafe.Pointer, b []byte) (rest []byte, ok bool) {
 	switch f.kind {
 	case reflect.String:
@@ -197,8 +197,8 @@ func setInteger(p unsafe.Pointer, size uintptr, v uint64) {
 	}
 }
 
-// text returns the string that b begins with, if it has no escapes, and the bytes after it.
-// It does not check for UTF-8.
+// text returns the string at the beginning of b, if it has no escapes, and the bytes after
+// it. It does not check for UTF-8.
 func text(b []byte) (s, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, false

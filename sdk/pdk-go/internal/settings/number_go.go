@@ -7,19 +7,19 @@ import "strconv"
 // literal is a JSON number.
 type literal struct {
 	text []byte
-	// short says that the number is digits divided by ten to the power of places, and
-	// that floats hold both without rounding.
+	// short means that the number is digits divided by ten to the power of places, and
+	// that floats represent both without rounding.
 	short    bool
 	negative bool
 	digits   uint64
 	places   int
 }
 
-// powers are the powers of ten that floats hold without rounding.
+// powers are the powers of ten that floats represent without rounding.
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// number returns the JSON number that b begins with. The result has no text if b does not
-// begin with a number.
+// number returns the JSON number at the beginning of b. The result has no text if there is
+// no number.
 func number(b []byte) (n literal) {
 	i, count := 0, 0
 	digits := func() bool {
@@ -62,8 +62,8 @@ func number(b []byte) (n literal) {
 	return n
 }
 
-// float is the float nearest to the number. A division of floats rounds once, so for a short
-// number the quotient is the nearest float.
+// float returns the float nearest to the number. A division of floats rounds only once, so
+// for a short number the quotient is the nearest float.
 func (n literal) float() (float64, error) {
 	if !n.short {
 		return strconv.ParseFloat(string(n.text), 64)
@@ -75,7 +75,7 @@ func (n literal) float() (float64, error) {
 	return v, nil
 }
 
-// integer is the number as an integer of the given number of bits.
+// integer returns the number as an integer of the given number of bits.
 func (n literal) integer(bits int) (int64, error) {
 	if !n.short || n.places > 0 || bits < 64 {
 		return strconv.ParseInt(string(n.text), 10, bits)

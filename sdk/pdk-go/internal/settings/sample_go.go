@@ -35,7 +35,7 @@ func fill(v reflect.Value, met map[reflect.Type]bool) {
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(0.5)
 	case reflect.String:
-		v.SetString("1") // which is a json.Number too
+		v.SetString("1") // "1" is also a valid json.Number
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), met)

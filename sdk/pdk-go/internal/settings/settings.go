@@ -17,7 +17,7 @@ type Cache[S any] struct {
 	spare *target[S]
 }
 
-// warmRaw is how many bytes are allocated in advance for a copy of the settings.
+// warmRaw is the size in bytes of the memory that Warm allocates for a copy of the settings.
 const warmRaw = 512
 
 // Warm does in advance the work that the first Get does before it decodes.
@@ -97,8 +97,8 @@ func SetInit(raw []byte) {
 	initial.raw, initial.value = append([]byte(nil), raw...), nil
 }
 
-// Init returns the init settings as an S. It decodes them again only if S differs from the
-// type of the last call.
+// Init returns the init settings as an S. It keeps the decoded value until it is called for
+// another type.
 func Init[S any]() (*S, error) {
 	if s, ok := initial.value.(*S); ok {
 		return s, nil

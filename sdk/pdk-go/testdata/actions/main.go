@@ -1,5 +1,5 @@
-// Command actions does to the first row what its step settings name, so that a
-// test reaches every import and every way to fail.
+// Command actions is a plugin for tests. Its step settings say what it does to the first
+// row, so that tests reach every import and every way to fail.
 package main
 
 import (
@@ -11,18 +11,18 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/setup"
 )
 
-// Settings are those of a step.
+// Settings are the settings of a step.
 type Settings struct {
 	Do  string `json:"do"`
 	Arg string `json:"arg"`
 }
 
-// Init are those of the plugin.
+// Init are the settings of the plugin.
 type Init struct {
 	Greeting string `json:"greeting"`
 }
 
-// garbage keeps the compiler from leaving the allocations out.
+// garbage keeps the compiler from removing the allocations.
 var garbage []byte
 
 func init() {

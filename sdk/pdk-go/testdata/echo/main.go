@@ -1,5 +1,5 @@
-// Command echo is a plugin that answers each document with itself, to measure what
-// the way of a document to a guest and back costs.
+// Command echo is a plugin that answers each document with itself. With it, benchmarks
+// measure the cost of passing a document to a guest and back.
 package main
 
 import (
