@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// ErrInvalid marks a configuration, an option or a request that is wrong: it is never
-// right, however often it is tried.
+// ErrInvalid marks a configuration, an option or a request that is wrong. Trying again does
+// not help.
 var ErrInvalid = config.ErrInvalid
 
 // ErrClosed is the error of an [App] that was closed.
@@ -37,34 +36,44 @@ func wrong(err error) error {
 	return err
 }
 
-// Options are what a configuration file does not say, or what counts before it.
+// Options are what a configuration file does not say, and what overrides it.
 type Options struct {
-	// PluginDir is the plugin folder, in the place of plugins.dir. Empty: that of the file.
+	// PluginDir is the plugin folder, instead of plugins.dir. Empty: that of the file.
 	PluginDir string
-	// CacheDir is the folder of compiled plugins, in the place of cache_dir; "off" is none.
+	// CacheDir is the folder of compiled plugins, instead of cache_dir. "off" is none.
 	// Empty: that of the file.
 	CacheDir string
-	// Overrides are values of the file by their path, such as "max_tokens": "4000". Values
-	// are texts as on a command line, and the paths are those of its flags.
+	// Overrides are values that replace those of the file, by their path, such as
+	// "max_tokens": "4000". The values are written as on the command line. Only what a flag
+	// of the command sets can be overridden.
 	Overrides map[string]string
 	// Logger receives log lines, those of plugins included. nil discards them.
 	Logger *slog.Logger
-	// OnCompile is called before a module is compiled, and with done when it is, with the
-	// time that it took. It may be called from several goroutines. nil: nothing is.
+	// OnCompile is called before a module is compiled, and again when it is compiled: then
+	// done is true, and took is the time that it took. It may be called from several
+	// goroutines at the same time. It may be nil.
 	OnCompile func(plugin string, done bool, took time.Duration)
 	// Store keeps conversations, facts and agent runs; [App.Close] leaves it open. nil: the
 	// file that the configuration names, which is opened when it is first needed.
 	Store store.Store
+	// Access says what is done with the file of the store. It means nothing for Store.
+	Access Access
+	// OnDamaged is called for each fact that is damaged and left out. It may be called from
+	// several goroutines, and again for the same fact. nil: a line is logged.
+	OnDamaged func(tenant, fact string, err error)
+	// Mounts are folders that instances read, instead of what the configuration mounts
+	// there.
+	Mounts []Mount
 	// KV keeps what plugins store, so that it outlives [App.Reload] and the App. nil: each
 	// load begins with nothing, in memory.
 	KV host.KVStore
-	// Lazy loads a plugin when something first calls it. Otherwise [Load] and [App.Reload]
-	// load all of them.
+	// Lazy loads the plugins of a pipeline with its first build. Otherwise [Load] and
+	// [App.Reload] load all plugins.
 	Lazy bool
 }
 
-// App is a configuration with its plugins loaded. It is safe for concurrent use, and one
-// is enough for any number of tenants and conversations.
+// App is a configuration with its plugins loaded. It is safe for concurrent use. One App is
+// enough for any number of tenants and conversations.
 type App struct {
 	options Options
 
@@ -90,14 +99,18 @@ func Load(path string, o Options) (*App, error) {
 	return Open(context.Background(), loaded, o)
 }
 
-// Open is [Load] for a configuration that was read: commands of this module have flags
-// and an environment to consider. ctx bounds the loading of plugins.
+// Open is [Load] for a configuration that was read already. The commands of this module use
+// it, because flags and environment variables change what they read. ctx bounds the loading
+// of plugins.
 func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	a := &App{options: o, store: o.Store, reloading: make(chan struct{}, 1), opening: make(chan struct{}, 1)}
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := a.override(loaded); err != nil {
+		return nil, err
+	}
+	if err := a.mount(loaded); err != nil {
 		return nil, err
 	}
 	g, err := a.newGeneration(ctx, loaded)
@@ -137,7 +150,7 @@ func (a *App) override(loaded *config.Loaded) error {
 	return nil
 }
 
-// use returns the generation of the moment. It stays until release.
+// use returns the current generation. It stays open until its users are done.
 func (a *App) use() (*generation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,8 +161,8 @@ func (a *App) use() (*generation, error) {
 	return a.current, nil
 }
 
-// replace makes another generation that of the moment, nil for none, and ends the one
-// before when nobody uses it. It returns whether there was one.
+// replace makes a generation the current one, nil for none, and ends the one before as soon
+// as nobody uses it. It returns whether there was one.
 func (a *App) replace(g *generation) bool {
 	a.mu.Lock()
 	old := a.current
@@ -209,7 +222,7 @@ func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store
 	if a.store != nil {
 		return a.store, nil
 	}
-	s, err := agentstore.Open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
+	s, err := a.options.Access.open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
 	if err != nil {
 		return nil, err
 	}

@@ -26,17 +26,9 @@ var appliers = []struct {
 	{"Fill", func(p *plan, o *BuildOptions) error { return p.set("fill", o.Fill) }},
 	{"Truncate", func(p *plan, o *BuildOptions) error { return p.set("truncate", o.Truncate) }},
 	{"Order", func(p *plan, o *BuildOptions) error { return p.set("order", o.Order) }},
-	{"FitOptions", func(p *plan, o *BuildOptions) error {
-		f := o.FitOptions
-		p.config.FitOptions = config.FitOptions{MessageOverhead: f.MessageOverhead, Priming: f.Priming, Tools: f.Tools, MinTokens: f.MinTokens}
-		return nil
-	}},
+	{"FitOptions", setFitOptions},
 	{"Format", func(p *plan, o *BuildOptions) error { return p.set("format", o.Format) }},
-	{"FormatOptions", func(p *plan, o *BuildOptions) error {
-		f := o.FormatOptions
-		p.config.FormatOptions = config.FormatOptions{Caching: f.Caching, CacheControl: f.CacheControl, Breakpoints: f.Breakpoints, Model: f.Model}
-		return nil
-	}},
+	{"FormatOptions", setFormatOptions},
 	{"Formatter", setFormatter},
 	{"Preset", func(p *plan, o *BuildOptions) error { return p.set("budget.preset", o.Preset) }},
 	{"Budget", setBudget},
@@ -95,7 +87,7 @@ func refuse(o *BuildOptions) error {
 	return nil
 }
 
-// set sets the value at a path that the command line can set, too.
+// set sets the value at a path that the command line can also set.
 func (p *plan) set(path, value string) error { return config.Set(&p.config, path, value) }
 
 func excluded(a, b string) error {
@@ -115,6 +107,44 @@ func setModel(p *plan, o *BuildOptions) error {
 		return excluded("model", "tokenizer")
 	}
 	return p.set("model", o.Model)
+}
+
+// setFitOptions comes after fit and truncate, which it needs.
+func setFitOptions(p *plan, o *BuildOptions) error {
+	f := config.FitOptions{
+		MessageOverhead: o.FitOptions.MessageOverhead, Priming: o.FitOptions.Priming, Tools: o.FitOptions.Tools, MinTokens: o.FitOptions.MinTokens,
+	}
+	for _, n := range []struct {
+		key   string
+		value *int
+	}{{"message_overhead", f.MessageOverhead}, {"priming", f.Priming}, {"min_tokens", &f.MinTokens}} {
+		if n.value != nil && *n.value < 0 {
+			return fmt.Errorf("%w: fit_options.%s: want 0 or more, got %d", ErrInvalid, n.key, *n.value)
+		}
+	}
+	p.config.FitOptions = f
+	return effective(f.WithoutEffect(&p.config))
+}
+
+// setFormatOptions comes after format, which it needs.
+func setFormatOptions(p *plan, o *BuildOptions) error {
+	f := config.FormatOptions(*o.FormatOptions)
+	switch {
+	case f.CacheControl != "" && f.CacheControl != "block" && f.CacheControl != "seed":
+		return fmt.Errorf("%w: format_options.cache_control: want one of block, seed, got %q", ErrInvalid, f.CacheControl)
+	case f.Breakpoints != "" && f.Breakpoints != "auto":
+		return fmt.Errorf("%w: format_options.breakpoints: want auto, got %q", ErrInvalid, f.Breakpoints)
+	}
+	p.config.FormatOptions = f
+	return effective(f.WithoutEffect(&p.config))
+}
+
+// effective refuses options that have no effect.
+func effective(findings []config.Finding) error {
+	if len(findings) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %s", ErrInvalid, findings[0].Path, findings[0].Message)
 }
 
 func setFormatter(p *plan, o *BuildOptions) error {

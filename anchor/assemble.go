@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -16,23 +15,24 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
-// AssembleOptions say what is different in one assembly. The zero value of a field stands
-// for what the configuration says.
+// AssembleOptions say what is different in one assembly. A field with its zero value changes
+// nothing: the configuration holds.
 type AssembleOptions struct {
 	// Run names a run whose state is kept in the store: the messages are the new ones since
 	// its last assembly, and its frames become observations. Empty: the messages are the
 	// whole list.
 	Run string
-	// State takes the place of the stored state, or is the state where there is no run. It
+	// State replaces the stored state of the run, or is the state where there is no run. It
 	// is not changed. It may be nil.
 	State *agent.State
-	// Tenant is whose run it is.
+	// Tenant owns the run.
 	Tenant string
 	// Timeout bounds the assembly.
 	Timeout time.Duration
-	// MaxTokens and MaxMessages are the most that the messages may be.
+	// MaxTokens and MaxMessages bound the messages for the model.
 	MaxTokens, MaxMessages int
-	// Phase is what the messages are for.
+	// Phase is what the messages are for: agent.PhaseLLM for a call of the loop, or
+	// agent.PhaseSynthesize for the final answer.
 	Phase agent.Phase
 }
 
@@ -45,7 +45,8 @@ type Assembled struct {
 }
 
 // Assemble takes the messages of an agent through the provider chain, before a call of
-// the model. With an error after the chain has run comes what it did.
+// the model. If the state cannot be saved after the chain has run, Assemble returns both the
+// result and the error.
 func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o AssembleOptions) (*Assembled, error) {
 	g, err := a.use()
 	if err != nil {
@@ -56,18 +57,17 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
-	ctx = host.WithTenant(ctx, r.config.TenantName())
-	if r.config.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.config.Timeout))
-		defer cancel()
-	}
-	if o.Run != "" {
+	return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run) })
+}
+
+// carryOutRun assembles, for a run of the store unless run is empty.
+func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run string) (_ *Assembled, err error) {
+	if run != "" {
 		s, err := a.openStore(ctx, g.loaded)
 		if err != nil {
 			return nil, err
 		}
-		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: o.Run}
+		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: run}
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package anchor
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -16,13 +17,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
-// BuildOptions say what is different in one build. The zero value of a field stands for
-// what the configuration says; other values count before it. Texts are those of the keys
-// of anchor.yaml, which says what they mean.
+// BuildOptions say what is different in one build. A field with its zero value changes
+// nothing: the configuration holds. Other values override it. They are written as in
+// anchor.yaml, and mean the same.
 type BuildOptions struct {
-	// Pipeline is the name of a pipeline of the configuration.
+	// Pipeline is the name of a pipeline of the configuration. Empty: that at the top of the
+	// file.
 	Pipeline string
-	// Tenant is whose conversation, facts and plugins' values they are.
+	// Tenant owns the conversation, the facts, and what plugins store.
 	Tenant string
 	// Timeout bounds the build.
 	Timeout time.Duration
@@ -30,25 +32,28 @@ type BuildOptions struct {
 	MaxTokens int
 	// Tokenizer is a built-in tokenizer, such as "cl100k_base".
 	Tokenizer string
-	// Model is the model that the window is for, in the place of a tokenizer.
+	// Model is the model that the window is for, such as "gpt-4o". It decides how tokens are
+	// counted, instead of a tokenizer.
 	Model string
-	// Fit, Fill, Truncate and Order are such as "exact", "knapsack", "sentence" and
+	// Fit, Fill, Truncate and Order are words such as "exact", "knapsack", "sentence" and
 	// "lost_in_the_middle".
 	Fit, Fill, Truncate, Order string
-	// FitOptions take the place of fit_options. nil: those of the configuration.
+	// FitOptions replace all fit_options. nil: those of the configuration.
 	FitOptions *FitOptions
 	// Format is the name of a built-in format, such as "anthropic" (see [format.Names]).
 	Format string
-	// FormatOptions take the place of format_options. nil: those of the configuration.
+	// FormatOptions replace all format_options. nil: those of the configuration.
 	FormatOptions *FormatOptions
-	// Formatter takes the place of every format. It may be nil.
+	// Formatter replaces the format. It may be nil.
 	Formatter pipeline.Formatter
-	// Preset is "chat", "rag" or "agent", in the place of the budget.
+	// Preset is the name of a budget: "chat", "rag" or "agent". It replaces the budget of the
+	// configuration.
 	Preset string
-	// Budget takes the place of the budget; its TotalTokens may be 0, for those of the window.
+	// Budget replaces the budget of the configuration. Its TotalTokens may be 0: then they
+	// are those of the window. It may be nil.
 	Budget *fill.Budget
-	// SystemPrompts take the place of those of the configuration. nil: those; an empty list:
-	// none.
+	// SystemPrompts replace those of the configuration. An empty list is none. nil: those of
+	// the configuration.
 	SystemPrompts []pipeline.SystemPrompt
 	// Conversation is the conversation of the store whose newest turns are in the window.
 	Conversation string
@@ -59,14 +64,14 @@ type BuildOptions struct {
 	Remember bool
 	// Items are appended by a first step with the name "items". nil: there is no such step.
 	Items []pipeline.Item
-	// Only are the names of the steps that run. nil: all.
+	// Only are the names of the steps that run. The step of Items runs in any case. nil: all.
 	Only []string
-	// Skip are the names of steps that do not run.
+	// Skip are the names of steps that do not run. nil: none.
 	Skip []string
-	// Explain records what became of each item, in Diagnostics.Items.
+	// Explain records what happened to each item, in Diagnostics.Items.
 	Explain bool
-	// Previous is the prompt before. It puts into Diagnostics.Cache how much of it a prompt
-	// cache finds again. nil: nothing is compared.
+	// Previous is the last prompt. Diagnostics.Cache then says how much of it a prompt cache
+	// finds again. nil: nothing is compared.
 	Previous *promptcache.Snapshot
 	// Callbacks observe the build, after those of the configuration.
 	Callbacks []pipeline.Callback
@@ -74,12 +79,15 @@ type BuildOptions struct {
 
 // FitOptions are the fit_options of anchor.yaml.
 type FitOptions struct {
-	// MessageOverhead and Priming are the tokens of a chat message beside its role and
-	// texts, and of a chat document beside its messages. nil: 3.
+	// MessageOverhead are the tokens of a chat message in addition to its role and texts, and
+	// Priming those of a chat document in addition to its messages. Both need Fit "exact".
+	// nil: 3.
 	MessageOverhead, Priming *int
-	// Tools are tool schemas that are sent beside the window, as text: they are counted.
+	// Tools are the tool schemas that are sent with the window, as text. They are counted. It
+	// needs Fit "exact".
 	Tools string
-	// MinTokens is the least that may be left of a text that is cut. 0: 32.
+	// MinTokens is the least number of tokens that may be left of a text that is cut. It needs
+	// Truncate. 0: 32.
 	MinTokens int
 }
 
@@ -87,11 +95,14 @@ type FitOptions struct {
 type FormatOptions struct {
 	// Caching marks the stable parts for prompt caching.
 	Caching bool
-	// CacheControl is where the mark goes: "block", the default, or "seed".
+	// CacheControl is where the mark goes: "block", the default, puts it on a content block,
+	// "seed" beside the role.
 	CacheControl string
-	// Breakpoints is "auto" for up to four marks. Empty: the system prompt and the context.
+	// Breakpoints is "auto" for up to four marks, and needs Caching. Empty: marks on the
+	// system prompt and the context.
 	Breakpoints string
-	// Model is the model whose least cacheable prefix counts for "auto".
+	// Model is the model whose least cacheable prefix counts for "auto". Empty: the model of
+	// the window.
 	Model string
 }
 
@@ -108,9 +119,11 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 }
 
 // BuildRequest builds what a JSON document says, the input of "anchor-host build
-// --request". The document is complete in itself: of the configuration it uses the
-// instances and the plugin folder. name stands for the document in errors. Options for
-// what a document states are refused.
+// --request". What the document does not state has its default. Of the configuration it
+// uses the plugin folder, the instances, the tenant, the timeout and the calibration; a
+// document that names a pipeline of the configuration begins with all that this pipeline
+// says, its conversation and facts in the store included. name stands for the document in
+// errors. Options for what a document states are refused.
 func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader, o BuildOptions) (*pipeline.Result, error) {
 	if err := refuse(&o); err != nil {
 		return nil, err
@@ -156,12 +169,27 @@ func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Re
 	if err := p.apply(o); err != nil {
 		return nil, err
 	}
-	ctx = host.WithTenant(ctx, p.config.TenantName())
-	if p.config.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(p.config.Timeout))
-		defer cancel()
+	return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
+}
+
+// within runs work for the tenant of a configuration, within its timeout, 0 for none. The
+// error of work that took too long says how to give it more time.
+func within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
+	ctx = host.WithTenant(ctx, c.TenantName())
+	if c.Timeout <= 0 {
+		return work(ctx)
 	}
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(c.Timeout))
+	defer cancel()
+	done, err := work(bounded)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && bounded.Err() != nil {
+		err = fmt.Errorf("%w (all of it may take %v: raise timeout)", err, c.Timeout)
+	}
+	return done, err
+}
+
+// carryOut builds what a plan says.
+func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	if assemble.UsesStore(&p.config) {
 		var err error
 		if p.build.Store, err = a.openStore(ctx, p.generation.loaded); err != nil {

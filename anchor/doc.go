@@ -12,4 +12,15 @@
 //
 // One [App] serves any number of tenants and conversations at the same time. Plugins are
 // loaded once, and steps are made once; what is different in one build is in its options.
+// What the commands of anchor-host do, an App does:
+//
+//   - [App.Build] and [App.BuildRequest] build context windows. [App.Assemble] prepares the
+//     messages of an agent.
+//   - [App.Facts], [App.Conversation] and [App.Run] are what the store keeps of a tenant.
+//     [App.Export], [App.Import] and [App.ForgetTenant] take all of it.
+//   - [App.Evaluate] measures retrieval, and compares two configurations.
+//   - [App.Plugins] says which plugins are ready. [App.Reload] reads the file again while
+//     builds go on.
+//
+// Several Apps, in one process or in several, may have the same store.
 package anchor

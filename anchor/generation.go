@@ -38,7 +38,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, KV: a.options.KV,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
 	})
 	if a.options.Lazy {
 		return g, nil
@@ -104,7 +104,7 @@ func (g *generation) chainOf(ctx context.Context) (*assemble.ChainRecipe, error)
 }
 
 // made returns what get finds, and otherwise what produce makes, one at a time, and keep
-// keeps. Who finds something does not wait for others.
+// keeps. A caller that finds something does not wait for others.
 func made[T any](ctx context.Context, g *generation, get func() *T, produce func(context.Context) (*T, error), keep func(*T)) (*T, error) {
 	find := func() *T {
 		g.mu.RLock()
@@ -131,8 +131,8 @@ func made[T any](ctx context.Context, g *generation, get func() *T, produce func
 	return t, nil
 }
 
-// take puts a value in a channel with room for one. What is free is taken even when ctx
-// has ended: whoever goes on says then what did not happen.
+// take puts a value in a channel with room for one. A free channel is taken even when ctx
+// has ended: what the caller does next returns a better error.
 func take(ctx context.Context, room chan struct{}) error {
 	select {
 	case room <- struct{}{}:

@@ -16,20 +16,41 @@ import (
 // Facts returns the facts of a tenant, to add, search and forget them. An empty tenant is
 // that of the configuration.
 func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
-	facts := memory.NewStoreFacts(s, c.TenantName())
-	facts.SkipDamaged(func(id string, err error) { // one must not keep the others away
-		a.options.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
-	})
-	return memory.New(memory.Config{Facts: facts, Logger: a.options.Logger})
+	return memory.New(memory.Config{Facts: g.plugins.Facts(s, c.TenantName()), Logger: a.options.Logger})
+}
+
+// ForgetFacts deletes the facts of a tenant that a filter selects, expired ones included,
+// and returns how many there were. A filter that selects all deletes damaged ones too. An
+// empty tenant is that of the configuration.
+func (a *App) ForgetFacts(ctx context.Context, tenant string, filter memory.Filter) (int, error) {
+	if filter.UserID == "" && filter.SessionID == "" && filter.Type == "" && len(filter.Tags) == 0 {
+		c, s, err := a.storeOf(ctx, tenant)
+		if err != nil {
+			return 0, err
+		}
+		return memory.NewStoreFacts(s, c.TenantName()).Clear(ctx)
+	}
+	facts, err := a.Facts(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	filter.Expired = true
+	return facts.Forget(ctx, filter)
 }
 
 // Conversation is a conversation of a tenant in the store. It is safe for concurrent use.
 type Conversation struct {
-	id        string
+	key       store.Key
+	store     store.Store
 	log       *memory.Log
 	tokenizer pipeline.Tokenizer
 }
@@ -48,7 +69,8 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 	if err != nil {
 		return nil, err
 	}
-	return &Conversation{id, memory.NewLog(s, c.TenantName(), id), t}, nil
+	key := store.Key{Tenant: c.TenantName(), Kind: memory.KindTurn, Stream: id}
+	return &Conversation{key, s, memory.NewLog(s, key.Tenant, id), t}, nil
 }
 
 // storeOf returns the configuration of a tenant, and the store.
@@ -72,7 +94,7 @@ func (a *App) storeOf(ctx context.Context, tenant string) (*config.Config, store
 // call, and one without a number of tokens is counted.
 func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
 	if !t.Role.Valid() {
-		return t, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.id, t.Role)
+		return t, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.key.Stream, t.Role)
 	}
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = time.Now().UTC()
@@ -80,23 +102,23 @@ func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn,
 	if t.TokenCount == 0 { // a build reads no more turns than its window takes
 		counts, err := c.tokenizer.Count(ctx, t.Content)
 		if err != nil {
-			return t, fmt.Errorf("conversation %q: count tokens: %w", c.id, err)
+			return t, fmt.Errorf("conversation %q: count tokens: %w", c.key.Stream, err)
 		}
 		t.TokenCount = counts[0]
 	}
 	var err error
 	if t.Sequence, err = c.log.AppendTurn(ctx, t); err != nil {
-		return t, fmt.Errorf("conversation %q: %w", c.id, err)
+		return t, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
 	return t, nil
 }
 
 // Turns returns turns of the whole conversation, oldest first: up to limit of those whose
-// number is above after. A limit of 0 is none.
+// number is above after. A limit of 0 is no limit.
 func (c *Conversation) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Turn, error) {
 	turns, err := c.log.Turns(ctx, after, limit)
 	if err != nil {
-		return nil, fmt.Errorf("conversation %q: %w", c.id, err)
+		return nil, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
 	return turns, nil
 }
@@ -104,7 +126,7 @@ func (c *Conversation) Turns(ctx context.Context, after int64, limit int) ([]pip
 // turnPage is how many turns are read at a time.
 const turnPage = 1000
 
-// Search returns the turns that contain a text, whatever the case, oldest first.
+// Search returns the turns that contain a text in upper or lower case, oldest first.
 func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn, error) {
 	found := []pipeline.Turn{}
 	text = strings.ToLower(text)
@@ -125,11 +147,28 @@ func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn
 	}
 }
 
-// Forget deletes the whole conversation and returns how many turns it had.
+// Delete deletes turns by their numbers and returns how many there were. A summary that was
+// made of a turn stays as it is.
+func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) {
+	ids := make([]string, len(turns))
+	for i, n := range turns {
+		if n < 1 {
+			return 0, fmt.Errorf("%w: conversation %q: want the number of a turn, got %d", ErrInvalid, c.key.Stream, n)
+		}
+		ids[i] = store.AutoID(n)
+	}
+	n, err := c.store.Delete(ctx, c.key, ids...)
+	if err != nil {
+		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
+	}
+	return n, nil
+}
+
+// Forget deletes the whole conversation with its summary and returns how many turns it had.
 func (c *Conversation) Forget(ctx context.Context) (int, error) {
 	n, err := c.log.Delete(ctx)
 	if err != nil {
-		return n, fmt.Errorf("conversation %q: %w", c.id, err)
+		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
 	return n, nil
 }

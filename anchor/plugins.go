@@ -24,24 +24,33 @@ type Plugin struct {
 	Err error
 }
 
-// Plugins lists the plugins that were loaded, by name, and says how long that took all
-// together: the plugins of one pipeline are loaded side by side.
+// Plugins lists the plugins that were loaded, those of requests included, by name, and
+// says how long that took all together: the plugins of one pipeline are loaded side by
+// side. Of the plugins that are not ready it lists those of the configuration.
 func (a *App) Plugins() (list []Plugin, took time.Duration) {
 	g, err := a.use()
 	if err != nil {
 		return nil, 0
 	}
 	defer g.users.Done()
-	var loads []assemble.Load
+	loads, took := g.plugins.Loads()
 	g.mu.RLock()
 	for _, r := range g.recipes {
-		loads, took = append(loads, r.Loads...), took+r.LoadTime
+		loads = append(loads, r.Loads...)
 	}
 	if g.chain != nil {
-		loads, took = append(loads, g.chain.Loads...), took+g.chain.LoadTime
+		loads = append(loads, g.chain.Loads...)
 	}
 	g.mu.RUnlock()
-	slices.SortStableFunc(loads, func(a, b assemble.Load) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(loads, func(a, b assemble.Load) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 || (a.Err == nil) == (b.Err == nil) {
+			return c
+		}
+		if a.Err != nil { // the steps that found it so still fail
+			return -1
+		}
+		return 1
+	})
 	for _, l := range slices.CompactFunc(loads, func(a, b assemble.Load) bool { return a.Name == b.Name }) {
 		p := Plugin{Name: l.Name, LoadTime: l.Took, Err: l.Err}
 		if l.Plugin != nil {

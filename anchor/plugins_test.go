@@ -68,6 +68,10 @@ func TestPluginsAreLoadedOnce(t *testing.T) {
 	if r, err := app.BuildRequest(ctx, "request", strings.NewReader(request), BuildOptions{}); err != nil || len(r.Window.Items) == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
+	// What a request loaded stays, and is listed with the others.
+	if list, _ := app.Plugins(); len(list) != 3 || list[1].Name != "add-two" || list[1].Err != nil || list[1].Stats.Calls() != 1 {
+		t.Errorf("plugins %+v", list)
+	}
 	if err := app.Reload(ctx); err != nil {
 		t.Fatal(err)
 	}

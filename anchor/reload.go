@@ -1,14 +1,17 @@
 package anchor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+
+	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// Reload reads the configuration file anew and loads its plugins; then builds begin with
-// them, while those that run end with what they began with. With an error everything
-// stays as it is. Where the store is kept cannot change.
+// Reload reads the configuration file again and loads its plugins. Builds that begin later
+// use them. Builds that run end with what they began with. If Reload fails, everything
+// stays as it is. What is under store cannot change.
 func (a *App) Reload(ctx context.Context) error {
 	if err := take(ctx, a.reloading); err != nil {
 		return fmt.Errorf("reload: %w", err)
@@ -23,8 +26,11 @@ func (a *App) Reload(ctx context.Context) error {
 	if err != nil {
 		return wrong(err)
 	}
-	if was, is := filepath.Clean(old.loaded.StorePath()), filepath.Clean(loaded.StorePath()); a.options.Store == nil && was != is {
-		return fmt.Errorf("%w: store.path: another store needs a start (it is %q, and was %q)", ErrInvalid, is, was)
+	if err := a.sameStore(old.loaded, loaded); err != nil {
+		return err
+	}
+	if err := a.mount(loaded); err != nil {
+		return err
 	}
 	g, err := a.newGeneration(ctx, loaded)
 	if err != nil {
@@ -33,6 +39,22 @@ func (a *App) Reload(ctx context.Context) error {
 	if !a.replace(g) {
 		_ = g.plugins.Close(context.WithoutCancel(ctx)) // the App was closed meanwhile
 		return ErrClosed
+	}
+	return nil
+}
+
+// sameStore refuses another store: the one that is open may be in use.
+func (a *App) sameStore(old, loaded *config.Loaded) error {
+	if a.options.Store != nil {
+		return nil // nothing is read from the configuration
+	}
+	for _, v := range []struct{ key, was, is string }{
+		{"path", filepath.Clean(old.StorePath()), filepath.Clean(loaded.StorePath())},
+		{"synchronous", cmp.Or(old.Store.Synchronous, "full"), cmp.Or(loaded.Store.Synchronous, "full")},
+	} {
+		if v.was != v.is {
+			return fmt.Errorf("%w: store.%s: another store needs a start (it is %q, and was %q)", ErrInvalid, v.key, v.is, v.was)
+		}
 	}
 	return nil
 }

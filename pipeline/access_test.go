@@ -16,7 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// listStep is an isolated step that makes a list of the items.
+// listStep is an isolated step that makes a new list of the items.
 type listStep struct {
 	run func(items, spare []Item) ([]Item, error)
 }
@@ -27,7 +27,7 @@ func (s listStep) Run(_ context.Context, _ *Query, items []Item) ([]Item, error)
 	return s.run(items, nil)
 }
 
-// writerStep is the same as a list writer.
+// writerStep does the same as a list writer.
 type writerStep struct{ listStep }
 
 func (s writerStep) RunInto(_ context.Context, _ *Query, items, spare []Item) ([]Item, error) {
@@ -75,7 +75,7 @@ var writes = map[string]func(items, spare []Item) ([]Item, error){
 	},
 }
 
-// keeper is native code that keeps the lists it is given, with a copy of what was in them.
+// keeper is native code that keeps the lists it receives, and a copy of their contents.
 type keeper struct {
 	mu   sync.Mutex
 	kept [][2][]Item
@@ -88,7 +88,7 @@ func (k *keeper) run(_ context.Context, _ *Query, items []Item) ([]Item, error) 
 	return items, nil
 }
 
-// check holds what was kept to what it was.
+// check compares the kept lists with their copies.
 func (k *keeper) check(t *testing.T) {
 	t.Helper()
 	for _, pair := range k.kept {
@@ -155,7 +155,7 @@ func TestListsThatAreUsedAgainChangeNothing(t *testing.T) {
 	}
 }
 
-// A step still reads the items while those beside it are merged, which the race detector
+// A step may read the items while others of its group are merged, which the race detector
 // sees.
 func TestAGroupKeepsItsItems(t *testing.T) {
 	merged := make(chan struct{})
@@ -217,7 +217,7 @@ func TestListsAreLentInTurns(t *testing.T) {
 	}
 }
 
-// blocked transforms a query when somebody lets it, whatever became of its build.
+// blocked transforms a query when the test closes the channel, even after the build has ended.
 type blocked chan struct{}
 
 func (b blocked) TransformQuery(_ context.Context, q *Query) ([]Query, error) {
@@ -230,7 +230,7 @@ type nothing struct{}
 
 func (nothing) Retrieve(context.Context, *Query, int) ([]Item, error) { return nil, nil }
 
-// A step that is left behind still has the list it was given, which is not lent again.
+// An abandoned step keeps the list that it received, which the build never lends again.
 func TestAStepLeftBehindKeepsItsItems(t *testing.T) {
 	var lent []*Item
 	write := writerStep{listStep{func(items, spare []Item) ([]Item, error) {

@@ -66,7 +66,7 @@ func TestSkippedStepLeavesNoTrace(t *testing.T) {
 		"timeout": {Timeout: time.Millisecond, Step: StepFunc(func(_ context.Context, q *Query, items []Item) ([]Item, error) {
 			vandalise(q, items)
 			<-release
-			vandalise(q, items) // abandoned, and still at it
+			vandalise(q, items) // continues after it was abandoned
 			return nil, nil
 		})},
 		"filter": {Step: FilterFunc(func(it *Item) bool { vandalise(&Query{Metadata: map[string]any{}}, []Item{*it}); panic("boom") })},

@@ -77,7 +77,7 @@ func TestExactFitHoldsWithCuts(t *testing.T) {
 
 // An item that the cap of its source has cut, and that the window has no room for
 // either, must be reported whole: a caller who sends it elsewhere would lose the rest of
-// its text, or be told of a text of 100 words that it takes 20 tokens.
+// its text, or read that a text of 100 words has 20 tokens.
 func TestOverflowIsReportedWhole(t *testing.T) {
 	text := strings.TrimSpace(strings.Repeat("word ", 100))
 	for _, fit := range fill.Fits {

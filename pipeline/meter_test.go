@@ -29,7 +29,7 @@ func (s burner) Run(ctx context.Context, _ *Query, items []Item) ([]Item, error)
 
 func (s burner) Items(ctx context.Context, _ *Query) ([]Item, error) { return nil, s.burn(ctx) }
 
-// burning is a burner that runs beside others.
+// burning is a burner that runs at the same time as others.
 type burning struct{ burner }
 
 func (s burning) Append(ctx context.Context, _ *Query, _ []Item) ([]Item, error) {
@@ -77,7 +77,7 @@ func TestFuelOfSteps(t *testing.T) {
 	}
 }
 
-// The context of a step is still that of its build.
+// The context of a step has the values of the context of its build.
 func TestContextOfSteps(t *testing.T) {
 	type key struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))

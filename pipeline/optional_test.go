@@ -13,7 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// plainPart is every part that a step of this package may have, and nothing beside.
+// plainPart implements every part that a step of this package may have, and no optional interface.
 type plainPart struct{}
 
 func (plainPart) Run(_ context.Context, _ *Query, items []Item) ([]Item, error) { return items, nil }
@@ -32,14 +32,14 @@ func (plainPart) TransformQuery(_ context.Context, q *Query) ([]Query, error) {
 }
 func (plainPart) Classify(context.Context, *Query) (string, error) { return "", nil }
 
-// richPart is a part that has all that a part may have.
+// richPart is a part that implements every optional interface.
 type richPart struct{ plainPart }
 
 func (richPart) Isolated() {}
 
 func (richPart) Module() explain.ModuleInfo { return explain.ModuleInfo{Plugin: "p", Module: "m"} }
 
-// part is what both are.
+// part is the interface of both.
 type part interface {
 	Step
 	Retriever
@@ -66,7 +66,7 @@ var wrappers = map[string]struct {
 	"scopedStep":        {func(p part) Step { return Scope(p, SourceRetrieval) }, false, foreignAccess},
 }
 
-// Every wrapper passes on what its parts are beside their interface, and no more.
+// Every wrapper passes on the optional interfaces of its parts, and has no others.
 func TestWrappersHonourOptionalInterfaces(t *testing.T) {
 	for name, w := range wrappers {
 		rich, plain := w.wrap(richPart{}), w.wrap(plainPart{})

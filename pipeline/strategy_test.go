@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
-// badStrategy answers what it is told to.
+// badStrategy returns the given answer.
 type badStrategy struct {
 	order []int32
 	err   error

@@ -42,8 +42,8 @@ func (s *loadedStep) Run(_ context.Context, _ *Query, items []Item) ([]Item, err
 	return s.change(append([]Item(nil), items...)), nil
 }
 
-// storyPipeline has a retriever of n items of 1 KB and six steps.
-func storyPipeline(b *testing.B, n int, explained bool, step func(i int) Step) *Pipeline {
+// tracePipeline has a retriever of n items of 1 KB and six steps.
+func tracePipeline(b *testing.B, n int, explained bool, step func(i int) Step) *Pipeline {
 	items := benchItems(n)
 	for i := range items {
 		items[i].Content = strings.Repeat("the quick brown fox jumps over it ", 30)
@@ -102,7 +102,7 @@ func BenchmarkExplain(b *testing.B) {
 		} {
 			for _, explain := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%d/%s/explain=%v", n, kind.name, explain), func(b *testing.B) {
-					p := storyPipeline(b, n, explain, kind.step)
+					p := tracePipeline(b, n, explain, kind.step)
 					b.ReportAllocs()
 					for b.Loop() {
 						if _, err := p.Build(context.Background(), Query{Text: "how do contexts end?"}); err != nil {

@@ -77,13 +77,13 @@ func TestStoriesDoNotDependOnWhenListsAreCompared(t *testing.T) {
 			s.scribble()
 		}
 		agrees(t, got)
-		if a, b := stories(want), stories(got.Diagnostics.Items.All()); !slices.Equal(a, b) {
+		if a, b := traces(want), traces(got.Diagnostics.Items.All()); !slices.Equal(a, b) {
 			t.Fatalf("got  %q\nwant %q", b, a)
 		}
 	}
 }
 
-func stories(all []explain.ItemTrace) (out []string) {
+func traces(all []explain.ItemTrace) (out []string) {
 	for i := range all {
 		out = append(out, fmt.Sprintf("%s %s %v %d: %q", all[i].ID, all[i].Outcome, all[i].Score, all[i].Tokens, briefs(&all[i])))
 	}
@@ -91,15 +91,15 @@ func stories(all []explain.ItemTrace) (out []string) {
 }
 
 // A list that a retriever gives out again and again, and changes in between, is not what
-// a story is told from.
-func TestStoriesOfARetrieverThatChangesItsList(t *testing.T) {
+// a trace is told from.
+func TestTracesOfARetrieverThatChangesItsList(t *testing.T) {
 	list := docs("a", "b")
 	keep := isolatedEdit(func(items []Item) []Item { return items })
 	r := mustBuild(t, Config{Explain: true, Steps: []StepConfig{
 		{Name: "find", Step: RetrieverStep(fixedRetriever(list), 2)}, {Name: "keep", Step: keep},
 	}})
 	list[0] = Item{ID: "x", Content: "x", Source: SourceTool, Priority: 1}
-	if s := storyOf(t, r.Diagnostics, "a"); s.Outcome != explain.InWindow || len(s.Events) != 2 {
+	if s := traceOf(t, r.Diagnostics, "a"); s.Outcome != explain.InWindow || len(s.Events) != 2 {
 		t.Errorf("%q", briefs(s))
 	}
 	agrees(t, r)

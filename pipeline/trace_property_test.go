@@ -64,7 +64,7 @@ func randomCaps(r *rand.Rand) *fill.Budget {
 	return b
 }
 
-// Whatever steps do to the list, every considered item has a story whose last entry
+// Whatever steps do to the list, every considered item has a trace whose last entry
 // agrees with the result, and whose changes lead from the first value to the last.
 func TestStoriesAgreeWithTheResult(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 11))
@@ -100,7 +100,7 @@ func TestStoriesAgreeWithTheResult(t *testing.T) {
 	}
 }
 
-// checkChain checks that the changes of a story join.
+// checkChain checks that the changes of a trace join.
 func checkChain(t *testing.T, s *explain.ItemTrace) {
 	t.Helper()
 	score := 0.0

@@ -82,7 +82,7 @@ func briefs(s *explain.ItemTrace) []string {
 	return out
 }
 
-func storyOf(t *testing.T, d *Diagnostics, id string) *explain.ItemTrace {
+func traceOf(t *testing.T, d *Diagnostics, id string) *explain.ItemTrace {
 	t.Helper()
 	all := d.Items.All()
 	for i := range all {
@@ -90,12 +90,12 @@ func storyOf(t *testing.T, d *Diagnostics, id string) *explain.ItemTrace {
 			return &all[i]
 		}
 	}
-	t.Fatalf("no story of %q", id)
+	t.Fatalf("no trace of %q", id)
 	return nil
 }
 
 // Every way a step can change an item, natively in place and as a plugin does it.
-func TestStoryOfAStep(t *testing.T) {
+func TestTraceOfAStep(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(items []Item) []Item
@@ -131,10 +131,10 @@ func TestStoryOfAStep(t *testing.T) {
 				r := mustBuild(t, Config{Explain: true, Steps: []StepConfig{
 					{Name: "find", Step: RetrieverStep(fixedRetriever(docs("a", "b", "c")), 10), Priority: 1}, {Name: "s", Step: step},
 				}})
-				story := storyOf(t, r.Diagnostics, tt.id)
+				trace := traceOf(t, r.Diagnostics, tt.id)
 				var got []string
-				for i := range story.Events {
-					e := &story.Events[i]
+				for i := range trace.Events {
+					e := &trace.Events[i]
 					if e.Step != "s" {
 						continue
 					}
@@ -144,7 +144,7 @@ func TestStoryOfAStep(t *testing.T) {
 					}
 				}
 				if strings.Join(got, "; ") != tt.want {
-					t.Errorf("got %v, want %q (%v)", got, tt.want, briefs(story))
+					t.Errorf("got %v, want %q (%v)", got, tt.want, briefs(trace))
 				}
 				agrees(t, r)
 			})
@@ -153,7 +153,7 @@ func TestStoryOfAStep(t *testing.T) {
 }
 
 // Where ids repeat, text and source tell items apart, and their order the twins.
-func TestStoryWhereIDsRepeat(t *testing.T) {
+func TestTraceWhereIDsRepeat(t *testing.T) {
 	item := func(content string, source Source, score float64) Item {
 		return Item{ID: "x", Content: content, Source: source, Score: score, Priority: 5, TokenCount: 1, CreatedAt: seedEpoch}
 	}
@@ -161,7 +161,7 @@ func TestStoryWhereIDsRepeat(t *testing.T) {
 	tests := []struct {
 		name  string
 		after []Item
-		want  []string // of each story, the last event of the step or "-"
+		want  []string // of each trace, the last event of the step or "-"
 	}{
 		{"same", before, []string{"-", "-", "-", "-"}},
 		{"first gone", before[1:], []string{"s:dropped 1>0", "-", "-", "-"}},
@@ -181,11 +181,11 @@ func TestStoryWhereIDsRepeat(t *testing.T) {
 				{Name: "s", Step: edited(func([]Item) []Item { return tt.after })},
 			}})
 			var got []string
-			for _, story := range r.Diagnostics.Items.All() {
+			for _, trace := range r.Diagnostics.Items.All() {
 				last := "-"
-				for i := range story.Events {
-					if story.Events[i].Step == "s" {
-						last = brief(&story.Events[i])
+				for i := range trace.Events {
+					if trace.Events[i].Step == "s" {
+						last = brief(&trace.Events[i])
 					}
 				}
 				got = append(got, last)
@@ -208,9 +208,9 @@ func storyItem(id string, source Source, n int, score float64) Item {
 	return Item{ID: id, Content: strings.Repeat("w ", n), Source: source, Score: score, Priority: source.DefaultPriority(), CreatedAt: seedEpoch}
 }
 
-// The whole stories of one build with all stages, a group of retrievers, a step that is
+// The whole traces of one build with all stages, a group of retrievers, a step that is
 // skipped, a filter, a reranker, a query transform, and every budget.
-func TestWholeStories(t *testing.T) {
+func TestWholeTraces(t *testing.T) {
 	budget := &fill.Budget{TotalTokens: 100, EnforceSharedPool: true, ReserveTokens: 50, Allocations: []fill.Allocation{
 		{Source: SourceRetrieval, MaxTokens: 10, Priority: 5, Overflow: fill.OverflowTruncate},
 		{Source: SourceTool, MaxTokens: 5, Priority: 4, Overflow: fill.OverflowDrop},
@@ -247,11 +247,11 @@ func TestWholeStories(t *testing.T) {
 	all := r.Diagnostics.Items.All()
 	for i := range all {
 		if got := briefs(&all[i]); i >= len(want) || !slices.Equal(got, want[i]) {
-			t.Errorf("story %d: got %q", i, got)
+			t.Errorf("trace %d: got %q", i, got)
 		}
 	}
 	if len(all) != len(want) {
-		t.Errorf("%d stories, want %d", len(all), len(want))
+		t.Errorf("%d traces, want %d", len(all), len(want))
 	}
 	agrees(t, r)
 }
@@ -280,15 +280,15 @@ func TestDisplacedBy(t *testing.T) {
 		"c":    "fill:admitted 4>3",
 		"huge": "fill:left_out 5>0 window 1/10 lacks 98 for []",
 	} {
-		if got := brief(storyOf(t, r.Diagnostics, id).Last()); got != want {
+		if got := brief(traceOf(t, r.Diagnostics, id).Last()); got != want {
 			t.Errorf("%s: got %q, want %q", id, got, want)
 		}
 	}
 	agrees(t, r)
 }
 
-// A build that fails tells the stories up to there.
-func TestStoriesOfAFailedBuild(t *testing.T) {
+// A build that fails tells the traces up to there.
+func TestTracesOfAFailedBuild(t *testing.T) {
 	p := mustNew(t, Config{Explain: true, Steps: []StepConfig{
 		{Name: "find", Step: RetrieverStep(fixedRetriever(docs("a", "b")), 10), Priority: 1},
 		{Name: "filter", Step: FilterFunc(func(it *Item) bool { return it.ID == "a" }), Priority: 2},
@@ -299,18 +299,18 @@ func TestStoriesOfAFailedBuild(t *testing.T) {
 	if !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
-	if got := storyOf(t, failed.Diagnostics, "a").Outcome; got != explain.Undecided {
+	if got := traceOf(t, failed.Diagnostics, "a").Outcome; got != explain.Undecided {
 		t.Errorf("fate of a: %s", got)
 	}
-	if got := storyOf(t, failed.Diagnostics, "b").Outcome; got != explain.DroppedByStep {
+	if got := traceOf(t, failed.Diagnostics, "b").Outcome; got != explain.DroppedByStep {
 		t.Errorf("fate of b: %s", got)
 	}
 }
 
-func TestNoStoriesUnlessAskedFor(t *testing.T) {
+func TestNoTracesUnlessAskedFor(t *testing.T) {
 	r := mustBuild(t, Config{Steps: []StepConfig{{Name: "find", Step: RetrieverStep(fixedRetriever(docs("a")), 10)}}})
 	if r.Diagnostics.Items != nil || r.Diagnostics.Items.All() != nil {
-		t.Error("stories without Explain")
+		t.Error("traces without Explain")
 	}
 	out, err := json.Marshal(r.Diagnostics)
 	if err != nil || strings.Contains(string(out), `"items":`) {
@@ -318,7 +318,7 @@ func TestNoStoriesUnlessAskedFor(t *testing.T) {
 	}
 }
 
-func TestStoriesAsJSON(t *testing.T) {
+func TestTracesAsJSON(t *testing.T) {
 	r := mustBuild(t, Config{Explain: true, MaxTokens: 2, Steps: []StepConfig{
 		{Name: "find", Step: RetrieverStep(fixedRetriever(docs("a", "b", "c")), 10), Priority: 1},
 		{Name: "s", Step: edited(func(items []Item) []Item { items[2].Score = 1; return items })},
@@ -369,7 +369,7 @@ func (r toldRetriever) Module() explain.ModuleInfo {
 
 func (toldRetriever) Retrieve(context.Context, *Query, int) ([]Item, error) { return nil, nil }
 
-// agrees checks what must hold of the stories of every build: each considered item has
+// agrees checks what must hold of the traces of every build: each considered item has
 // one, it begins with being added, its last event is its fate, and the fates agree with
 // the result.
 func agrees(t testing.TB, r *Result) {
@@ -385,7 +385,7 @@ func agrees(t testing.TB, r *Result) {
 			inWindow[s.ID]++
 			places[last.Place.To] = s.ID
 			if it := r.Window.Items[last.Place.To-1]; it.ID != s.ID || it.TokenCount != s.Tokens || it.Score != s.Score || it.Priority != s.Priority {
-				t.Errorf("story %+v of item %+v", s, it)
+				t.Errorf("trace %+v of item %+v", s, it)
 			}
 		case s.Outcome == explain.OutOfWindow && last.Actions.Has(explain.LeftOut):
 			leftOut[s.ID]++
@@ -429,14 +429,14 @@ func TestRecordingCostsNothingWhenOff(t *testing.T) {
 		b.recordFill()
 		b.diag.Items = b.trace()
 	}); n != 0 || b.diag.Items != nil {
-		t.Errorf("%v allocations, stories %v", n, b.diag.Items)
+		t.Errorf("%v allocations, traces %v", n, b.diag.Items)
 	}
 }
 
-func TestStoryOfACut(t *testing.T) {
+func TestTraceOfACut(t *testing.T) {
 	r := mustBuild(t, Config{Explain: true, MaxTokens: 3, Truncate: fill.Truncation{At: fill.CutCharacter, MinTokens: 1},
 		Steps: []StepConfig{{Name: "find", Step: RetrieverStep(fixedRetriever{storyItem("long", SourceRetrieval, 9, 0.5)}, 1)}}})
-	if e := storyOf(t, r.Diagnostics, "long").Last(); !e.Actions.Has(explain.Admitted|explain.Cut) || e.Bytes == nil || e.Bytes.From != 18 || e.Bytes.To != len(r.Window.Items[0].Content) {
+	if e := traceOf(t, r.Diagnostics, "long").Last(); !e.Actions.Has(explain.Admitted|explain.Cut) || e.Bytes == nil || e.Bytes.From != 18 || e.Bytes.To != len(r.Window.Items[0].Content) {
 		t.Errorf("%s", brief(e))
 	}
 	agrees(t, r)

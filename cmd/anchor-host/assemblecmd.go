@@ -152,7 +152,7 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pipeline.Message, o anchor.AssembleOptions) (*anchor.Assembled, error) {
 	progress := cli.NewProgress(a.App)
 	defer progress.Stop()
-	progress.Start("running the providers")
+	progress.Start("preparing the messages")
 	front, err := anchor.Open(ctx, loaded, anchor.Options{
 		Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling, Lazy: true,
 	})
@@ -160,7 +160,7 @@ func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pi
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // everything that was saved is on disk
-	result, err := cli.Within(ctx, &loaded.Config, func(ctx context.Context) (*anchor.Assembled, error) { return front.Assemble(ctx, messages, o) })
+	result, err := front.Assemble(ctx, messages, o)
 	progress.Stop()
 	if result != nil {
 		a.reportChain(result.Diagnostics)

@@ -26,6 +26,7 @@ type buildFlags struct {
 	previous                          string
 	explain, strict, remember         bool
 	pipeline                          string
+	only, skip                        []string
 }
 
 func (a *app) buildCommand() *cobra.Command {
@@ -47,9 +48,16 @@ The query is the argument, the content of --query-file, or with "-" what comes
 on stdin. With --conversation the newest turns of that conversation in the store
 fill the window as far as its own size goes (conversation.max_tokens), and with
 --remember the query becomes its newest turn once the window is built; add the
-answer with "memory add --role assistant". With --request the whole build is one JSON document, and the result is
-one too; a failed build then prints a document with the key "error". A request
-uses the plugins of --plugins and, with --config, the instances of that file.`,
+answer with "memory add --role assistant".
+
+With --request the whole build is one JSON document, and the result is one too; a
+failed build then prints a document with the key "error". A request uses the
+plugins of --plugins. With --config it also uses the instances, the tenant and the
+timeout of that file, and a request that names a pipeline of the file begins with
+all that this pipeline says. Flags for what a request states are refused beside it.
+
+What has no flag, such as fit_options and format_options, is stated in anchor.yaml
+or in a request.`,
 		Example: `  anchor-host build "how do I cancel a request?"
   anchor-host build --explain --max-tokens 2000 "how do I cancel a request?"
   anchor-host build --conversation chat-7 --remember "and when do we leave?"
@@ -70,13 +78,18 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
 	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin), print the result as JSON")
 	flags.BoolVar(&f.explain, "explain", false, "say of each item why it is in the window or not, and where the time went")
-	flags.StringVar(&f.previous, "previous", "", "say how much of the build before, its result or output in a file, a prompt cache finds again")
+	flags.StringVar(&f.previous, "previous", "", "say how much of the last prompt a prompt cache finds again: a file with the result or the output of that build")
+	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
+	flags.StringSliceVar(&f.skip, "skip-steps", nil, "leave out the steps with these names")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step was skipped")
 	cmd.MarkFlagsMutuallyExclusive("request", "items")
 	cmd.MarkFlagsMutuallyExclusive("request", "query-file")
 	cmd.MarkFlagsMutuallyExclusive("request", "conversation")
 	cmd.MarkFlagsMutuallyExclusive("request", "remember")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if err := checkSelectors(cmd); err != nil {
+			return err
+		}
 		if f.request != "" {
 			return a.buildRequest(cmd, &f, args)
 		}
@@ -109,8 +122,8 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if f.remember && (c.Conversation == nil || c.Conversation.ID == "") {
 		return cli.Usagef(cmd, "--remember needs a conversation (name one with --conversation)")
 	}
-	run := &buildRun{app: a, config: loaded, timed: c, strict: f.strict}
-	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember}
+	run := &buildRun{app: a, config: loaded, strict: f.strict}
+	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember, Only: f.only, Skip: f.skip}
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return err
 	}
@@ -185,7 +198,6 @@ func (a *app) items(path string) ([]pipeline.Item, error) {
 type buildRun struct {
 	app     *app
 	config  *config.Loaded
-	timed   *config.Config // whose timeout counts
 	options anchor.BuildOptions
 	strict  bool
 	// silent leaves out progress: a program is reading.
@@ -212,7 +224,7 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // what was remembered is on disk
-	result, err := cli.Within(ctx, r.timed, func(ctx context.Context) (*pipeline.Result, error) { return build(ctx, front) })
+	result, err := build(ctx, front)
 	progress.Stop()
 	r.reportSkipped(result, err)
 	r.plugins, r.loadTime = front.Plugins()

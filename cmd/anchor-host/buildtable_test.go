@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -9,12 +11,87 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 )
 
-// Every flag of build is in the table that says what a request does with it.
+// Every flag of build is in the table that says what a request does with it, and what the
+// table calls a flag is one. What has none says why.
 func TestFlagsOfBuildAreInTheTable(t *testing.T) {
-	a := newApp(t.Context(), nil, nil, nil)
-	a.buildCommand().Flags().VisitAll(func(f *pflag.Flag) {
+	flags := newApp(t.Context(), nil, nil, nil).buildCommand().Flags()
+	flags.VisitAll(func(f *pflag.Flag) {
 		if !slices.ContainsFunc(request.Settings, func(s request.Setting) bool { return s.Flag == f.Name }) {
 			t.Errorf("flag --%s is not in request.Settings", f.Name)
 		}
 	})
+	for _, s := range request.Settings {
+		switch {
+		case s.Flag == "" && s.NoFlag == "":
+			t.Errorf("%+v has no flag, and does not say why", s)
+		case s.Flag == "":
+		case s.NoFlag != "" || flags.Lookup(s.Flag) == nil:
+			t.Errorf("%+v: the flag is there: %v", s, flags.Lookup(s.Flag) != nil)
+		}
+	}
+}
+
+// Each flag that the table honours beside a request has its effect there.
+func TestFlagsBesideARequest(t *testing.T) {
+	t.Chdir(write(t, map[string]string{
+		"anchor.yaml": "tokenizer: words\ntimeout: 1ns\npipelines:\n  chat: {timeout: 1m, conversation: {id: c}}\n",
+		"steps.json": `{"query": "q", "tokenizer": "words", "steps": [{"name": "one", "builtin": "top_k", "top_k": 1}, {"name": "two", "builtin": "top_k", "top_k": 2}],
+ "items": [{"content": "a", "source": "retrieval"}, {"content": "b", "source": "retrieval"}, {"content": "c", "source": "retrieval"}]}`,
+		"chat.json": `{"query": "q", "pipeline": "chat"}`,
+	}))
+	for _, tenant := range []string{"default", "acme"} {
+		args := []string{"memory", "add", "--store", "s.db", "--tenant", tenant, "--conversation", "c", "said of " + tenant}
+		if code, _, stderr := run(t, "", args...); code != codeOK {
+			t.Fatalf("code %d, %s", code, stderr)
+		}
+	}
+	for _, tt := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"--request steps.json", codeOK, []string{`"a"`}},
+		{"--request steps.json --only-steps two", codeOK, []string{`"a"`, `"b"`}},
+		{"--request steps.json --skip-steps one,two", codeOK, []string{`"a"`, `"b"`, `"c"`}},
+		{"--request steps.json --skip-steps on", codeInvalid, []string{`skip: no step \"on\"`}},
+		{"--request chat.json -c anchor.yaml --store s.db", codeOK, []string{"said of default"}},
+		{"--request chat.json -c anchor.yaml --store s.db --tenant acme", codeOK, []string{"said of acme"}},
+		{"--request chat.json -c anchor.yaml --store s.db --timeout 1ns", codeLimit, []string{"all of it may take 1ns: raise timeout"}},
+		{"--request steps.json -c anchor.yaml", codeLimit, []string{"all of it may take 1ns: raise timeout"}},
+	} {
+		code, stdout, stderr := run(t, "", append([]string{"build"}, strings.Fields(tt.args)...)...)
+		if code != tt.code {
+			t.Errorf("%s: code %d, %s", tt.args, code, stderr)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s: %s\nwant %q", tt.args, stdout, want)
+			}
+		}
+		if n := strings.Count(stdout, `"content": "`); tt.code == codeOK && n < len(tt.want) {
+			t.Errorf("%s: %d items, want %d", tt.args, n, len(tt.want))
+		}
+	}
+}
+
+// Steps are left out by their names.
+func TestSteps(t *testing.T) {
+	t.Chdir(write(t, map[string]string{
+		"anchor.yaml": "tokenizer: words\nsteps: [{name: one, builtin: top_k, top_k: 1}, {name: two, builtin: top_k, top_k: 2}]\n",
+		"items.json":  `[{"content": "a", "source": "retrieval"}, {"content": "b", "source": "retrieval"}, {"content": "c", "source": "retrieval"}]`,
+	}))
+	for args, want := range map[string]int{
+		"": 1, "--only-steps two": 2, "--skip-steps one": 2, "--skip-steps one --skip-steps two": 3, "--only-steps items": 3, "--only-steps one,two --skip-steps one": 2,
+	} {
+		code, stdout, stderr := run(t, "", append([]string{"build", "-o", "json", "--items", "items.json", "q"}, strings.Fields(args)...)...)
+		if code != codeOK || !strings.Contains(stderr, fmt.Sprintf("items: %d in, ", want)) {
+			t.Errorf("%s: code %d, want %d items; %s\n%s", args, code, want, stderr, stdout)
+		}
+	}
+	for _, flag := range []string{"--only-steps", "--skip-steps"} {
+		code, _, stderr := run(t, "", "build", flag, "", "q")
+		if code != codeUsage || !strings.Contains(stderr, flag) {
+			t.Errorf("%s without a name: code %d, %s", flag, code, stderr)
+		}
+	}
 }

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/eval"
@@ -104,41 +104,31 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("mount", "corpus-items")
 }
 
-// check refuses values that no evaluation can have, and returns the metrics.
-func (f *evalFlags) check(cmd *cobra.Command) ([]eval.Metric, error) {
+// check refuses values that no evaluation can have.
+func (f *evalFlags) check(cmd *cobra.Command) error {
 	if err := cli.CheckFormat(cmd, f.output, "table", "json"); err != nil {
-		return nil, err
+		return err
 	}
 	if f.ties != "id" && f.ties != "list" {
-		return nil, cli.Usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
+		return cli.Usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
 	}
 	for _, n := range []struct {
 		flag  string
 		value int
 	}{{"limit", f.limit}, {"jobs", f.jobs}, {"worst", f.worst}} {
 		if n.value < 0 {
-			return nil, cli.Usagef(cmd, "flag --%s: want a whole number, 0 or more, got %d", n.flag, n.value)
+			return cli.Usagef(cmd, "flag --%s: want a whole number, 0 or more, got %d", n.flag, n.value)
 		}
 	}
-	metrics, err := eval.Metrics(f.kinds, f.depths)
-	if err != nil {
-		return nil, cli.UsageError(cmd, err)
+	if _, err := eval.Metrics(f.kinds, f.depths); err != nil {
+		return cli.UsageError(cmd, err)
 	}
-	return metrics, nil
-}
-
-// depth is that of the waterfall: the usual one if it was asked for.
-func (f *evalFlags) depth() int {
-	if slices.Contains(f.depths, eval.DefaultDepth) {
-		return eval.DefaultDepth
-	}
-	return slices.Max(f.depths)
+	return nil
 }
 
 // eval runs the command.
 func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
-	metrics, err := f.check(cmd)
-	if err != nil {
+	if err := f.check(cmd); err != nil {
 		return err
 	}
 	loaded, err := a.Load(cmd)
@@ -153,15 +143,9 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 		}
 		configs = append(configs, other)
 	}
-	e := &evaluation{app: a, flags: f, options: eval.Options{
-		Metrics: metrics, Depth: f.depth(), Concurrency: f.jobs,
-		Ranker: eval.Ranker{Metadata: f.idMetadata, Cut: f.idCut, ListOrder: f.ties == "list"},
-	}}
-	if err := e.read(); err != nil {
-		return err
-	}
+	e := &evaluation{app: a, flags: f}
 	defer e.removeStage()
-	report, err := e.report(cmd.Context(), configs)
+	report, err := e.evaluate(cmd.Context(), configs)
 	if err != nil {
 		return err
 	}
@@ -180,7 +164,7 @@ func (a *app) loadOther(cmd *cobra.Command, path string) (*config.Loaded, error)
 }
 
 // finish prints the report and says what weakens it.
-func (e *evaluation) finish(r *eval.Report) error {
+func (e *evaluation) finish(r *anchor.Report) error {
 	var b bytes.Buffer
 	if e.flags.output == "json" {
 		if err := cli.WriteJSON(&b, r); err != nil {
@@ -217,16 +201,16 @@ func (e *evaluation) finish(r *eval.Report) error {
 }
 
 // reportsOf lists a report and that of the comparison.
-func reportsOf(r *eval.Report) []*eval.Report {
+func reportsOf(r *anchor.Report) []*anchor.Report {
 	if r.Compare == nil {
-		return []*eval.Report{r}
+		return []*anchor.Report{r}
 	}
-	return []*eval.Report{r, r.Compare.Report}
+	return []*anchor.Report{r, r.Compare.Report}
 }
 
 // writeHTML writes the page beside its place first, so that a failure leaves what
 // was there.
-func writeHTML(path string, r *eval.Report, worst int) (err error) {
+func writeHTML(path string, r *anchor.Report, worst int) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".anchor-host-eval-*")
 	if err != nil {
 		return fmt.Errorf("write report: %w (give --html a file in a folder that exists)", err)
@@ -236,7 +220,7 @@ func writeHTML(path string, r *eval.Report, worst int) (err error) {
 			_ = os.Remove(f.Name()) // the first error is the one to report
 		}
 	}()
-	err = eval.WriteHTML(f, r, worst)
+	err = anchor.WriteReport(f, r, worst)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

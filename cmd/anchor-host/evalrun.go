@@ -13,142 +13,108 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/eval"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
-
-// maxCorpusItems bounds a corpus that is handed to every build: beyond it a
-// retriever is what is wanted.
-const maxCorpusItems = 10_000
 
 // corpusMount is where guests find the corpus, unless it is said otherwise.
 const corpusMount = "/docs"
 
 // evaluation is one run of eval.
 type evaluation struct {
-	app     *app
-	flags   *evalFlags
-	options eval.Options
-	set     *eval.Set
-	// items is the corpus as items, stage the folder that holds only the corpus.
-	items []pipeline.Item
+	app   *app
+	flags *evalFlags
+	// stage is the folder that holds only the corpus, empty if there is none.
 	stage string
+	bar   *evalProgress
 }
 
-// read reads corpus, queries and judgements.
-func (e *evaluation) read() error {
-	f := e.flags
-	var keep func(eval.Document) error
-	if f.corpusItems {
-		e.items = []pipeline.Item{}
-		keep = e.keep
-	}
-	corpus, err := readFile(e.app, f.corpus, "corpus", func(name string, r io.Reader) (*eval.Corpus, error) {
-		return eval.ReadCorpus(name, r, keep)
-	})
-	if err != nil {
-		return err
-	}
-	queries, err := readFile(e.app, f.queries, "queries", eval.ReadQueries)
-	if err != nil {
-		return err
-	}
-	qrels, err := readFile(e.app, f.qrels, "judgements", eval.ReadQrels)
-	if err != nil {
-		return err
-	}
-	e.set, err = eval.Select(corpus, queries, qrels, eval.SelectOptions{Limit: f.limit, AllowMissing: f.missing})
-	return err
-}
-
-// readFile reads a file of the collection, or stdin.
-func readFile[T any](a *app, path, what string, read func(name string, r io.Reader) (T, error)) (T, error) {
-	r, name, err := a.Open(path)
-	if err != nil {
-		var none T
-		return none, fmt.Errorf("read %s: %w", what, err)
-	}
-	defer r.Close()
-	return read(name, r)
-}
-
-// keep adds a document to the items of every build.
-func (e *evaluation) keep(d eval.Document) error {
-	if len(e.items) == maxCorpusItems {
-		return fmt.Errorf("more than %d documents (--corpus-items is for small collections: let a retriever index this one, see --mount)", maxCorpusItems)
-	}
-	e.items = append(e.items, pipeline.Item{
-		ID: d.ID, Content: strings.TrimSpace(d.Title + "\n" + d.Text), Source: pipeline.SourceRetrieval,
-		Priority: pipeline.DefaultItemPriority, Metadata: map[string]any{"doc_id": d.ID, "title": d.Title},
-	})
-	return nil
-}
-
-// report evaluates one configuration, or two and their difference.
-func (e *evaluation) report(ctx context.Context, configs []*config.Loaded) (*eval.Report, error) {
-	if err := e.checkMounts(configs); err != nil {
-		return nil, err
-	}
-	var runs []*eval.Run
-	for _, c := range configs {
-		run, err := e.run(ctx, c)
+// evaluate measures one configuration, or two and their difference.
+func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (*anchor.Report, error) {
+	o := e.flags.options()
+	for _, file := range []struct {
+		what, path string
+		to         *io.Reader
+	}{{"corpus", e.flags.corpus, &o.Corpus}, {"queries", e.flags.queries, &o.Queries}, {"judgements", e.flags.qrels, &o.Qrels}} {
+		r, name, err := e.app.Open(file.path)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read %s: %w", file.what, err)
 		}
-		runs = append(runs, run)
+		defer r.Close()
+		*file.to = namedReader{r, name}
 	}
-	report := eval.NewReport(runs[0], configName(configs[0]))
-	if len(runs) > 1 {
-		report.Compare = eval.NewComparison(runs[0], runs[1], configName(configs[1]))
-	}
-	return report, nil
-}
-
-// configName names a configuration in a report.
-func configName(c *config.Loaded) string {
-	if c.File == "" {
-		return "the default configuration"
-	}
-	return c.File
-}
-
-// run builds all queries with one configuration.
-func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, err error) {
-	if err := e.mount(c); err != nil {
+	if err := e.checkMounts(configs); err != nil {
 		return nil, err
 	}
 	wait := cli.NewProgress(e.app.App)
 	defer wait.Stop()
 	wait.Start("starting the plugins")
-	app, err := anchor.Open(ctx, c, anchor.Options{Logger: e.app.Logger(&c.Config), OnCompile: wait.Compiling, Lazy: true})
-	if err != nil {
-		return nil, err
+	var fronts []*anchor.App
+	for _, c := range configs {
+		front, err := e.open(ctx, c, wait)
+		if err != nil {
+			return nil, err
+		}
+		defer front.Close(context.WithoutCancel(ctx))
+		fronts = append(fronts, front)
 	}
-	defer app.Close(context.WithoutCancel(ctx))
-	if err := app.Prepare(ctx, ""); err != nil {
-		return nil, err
+	if len(fronts) > 1 {
+		o.Other = fronts[1]
 	}
-	wait.Stop()
-	options := e.options
-	options.Ranker.Prefixes = c.PluginNames()
-	bar := newEvalProgress(e.app, configName(c))
-	defer bar.stop()
-	options.Progress = bar.step
-	return eval.Evaluate(ctx, &evalBuilder{app, &c.Config, anchor.BuildOptions{
-		Items: e.items, Callbacks: []pipeline.Callback{eval.Callback()},
-	}}, e.set, options)
+	defer e.endProgress()
+	o.Progress = func(config string, done, total int) {
+		wait.Stop()
+		e.progress(config, done, total)
+	}
+	return fronts[0].Evaluate(ctx, o)
 }
 
-// evalBuilder builds under the timeout of the configuration.
-type evalBuilder struct {
-	app     *anchor.App
-	config  *config.Config
-	options anchor.BuildOptions
+// namedReader is a reader that errors name.
+type namedReader struct {
+	io.Reader
+	name string
 }
 
-// Build implements [eval.Builder].
-func (b *evalBuilder) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
-	return cli.Within(ctx, b.config, func(ctx context.Context) (*pipeline.Result, error) { return b.app.Build(ctx, q, b.options) })
+// Name returns the name.
+func (r namedReader) Name() string { return r.name }
+
+// options are those of the evaluation without its files.
+func (f *evalFlags) options() anchor.EvaluateOptions {
+	return anchor.EvaluateOptions{
+		CorpusItems: f.corpusItems, Limit: f.limit, AllowMissing: f.missing, Metrics: f.kinds, Depths: f.depths,
+		Concurrency: f.jobs, IDMetadata: f.idMetadata, IDCut: f.idCut, ListTies: f.ties == "list",
+	}
+}
+
+// open loads a configuration whose instances find the corpus where that is asked for.
+func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *cli.Progress) (*anchor.App, error) {
+	var mounts []anchor.Mount
+	for _, m := range e.flags.mounts {
+		name, guest := splitMount(m)
+		if _, known := c.Instances[name]; !known {
+			continue
+		}
+		if err := e.makeStage(); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, anchor.Mount{Instance: name, Folder: e.stage, Guest: guest})
+	}
+	return anchor.Open(ctx, c, anchor.Options{
+		Logger: e.app.Logger(&c.Config), OnCompile: wait.Compiling, Lazy: true, Mounts: mounts,
+	})
+}
+
+// progress shows how far a configuration is.
+func (e *evaluation) progress(config string, done, total int) {
+	if e.bar == nil || e.bar.what != cli.OneCell(config) || done == 1 {
+		e.endProgress()
+		e.bar = newEvalProgress(e.app, config)
+	}
+	e.bar.step(done, total)
+}
+
+func (e *evaluation) endProgress() {
+	if e.bar != nil {
+		e.bar.stop()
+	}
 }
 
 // splitMount returns the instance of a value of --mount, and where its guest finds the
@@ -159,6 +125,14 @@ func splitMount(m string) (instance, guest string) {
 		guest = corpusMount
 	}
 	return instance, guest
+}
+
+// configName names a configuration as a report does.
+func configName(c *config.Loaded) string {
+	if c.File == "" {
+		return "the default configuration"
+	}
+	return c.File
 }
 
 // checkMounts refuses a mount for an instance that no configuration has. One of two that
@@ -175,25 +149,6 @@ func (e *evaluation) checkMounts(configs []*config.Loaded) error {
 			who = fmt.Sprintf("neither %s nor %s has an", configName(configs[0]), configName(configs[1]))
 		}
 		return fmt.Errorf("%w: --mount %s: %s instance %q (name an entry of its instances)", config.ErrInvalid, m, who, name)
-	}
-	return nil
-}
-
-// mount gives the instances that are asked for, and that the configuration has, a folder
-// with the corpus.
-func (e *evaluation) mount(c *config.Loaded) error {
-	for _, m := range e.flags.mounts {
-		name, guest := splitMount(m)
-		instance, known := c.Instances[name]
-		if !known {
-			continue
-		}
-		if err := e.makeStage(); err != nil {
-			return err
-		}
-		grants := slices.DeleteFunc(slices.Clone(instance.Grants.Files), func(g config.FileGrant) bool { return g.Guest == guest })
-		instance.Grants.Files = append(grants, config.FileGrant{Host: e.stage, Guest: guest, Mode: "ro"})
-		c.Instances[name] = instance
 	}
 	return nil
 }

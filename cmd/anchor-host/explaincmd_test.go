@@ -100,7 +100,7 @@ func TestExplainErrors(t *testing.T) {
 		{"unknown key", "{\"window\": {},\n \"diagnostic\": {}}", codeInvalid, `anchor-host: stdin:2:2: diagnostic: unknown key (did you mean "diagnostics"?)`},
 		{"repeated key", `{"window": {}, "window": {}}`, codeInvalid, `anchor-host: stdin:1:16: window: repeated key`},
 		{"no window", `{"diagnostics": {}}`, codeInvalid, `anchor-host: stdin:1:1: window: missing (a result of anchor-host build -o json has it)`},
-		{"no stories", `{"window": {"items": [], "max_tokens": 1, "used_tokens": 0}, "diagnostics": {}}`, codeInvalid, `anchor-host: invalid configuration: stdin: no stories (build with --explain, or with "explain": true in the request)`},
+		{"no stories", `{"window": {"items": [], "max_tokens": 1, "used_tokens": 0}, "diagnostics": {}}`, codeInvalid, `anchor-host: invalid configuration: stdin: no traces (build with --explain, or with "explain": true in the request)`},
 		{"no place", result(strings.Replace(story, "%s", "in_window", 1)), codeInvalid,
 			`anchor-host: invalid configuration: stdin: diagnostics.items: item "a": its place is not in the window`},
 		{"unknown fate", result(strings.Replace(story, "%s", "eaten", 1)), codeInvalid,

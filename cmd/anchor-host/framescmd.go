@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
@@ -105,7 +101,7 @@ quarter of its characters.`,
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
 	_ = cmd.MarkFlagRequired("kind")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
-		frame, err := a.frame(cmd, &f, args[0], s.config)
+		frame, err := a.frame(cmd, &f, args[0])
 		if err != nil {
 			return err
 		}
@@ -113,7 +109,13 @@ quarter of its characters.`,
 		if err != nil {
 			return err
 		}
-		id, p, err := pushFrame(cmd.Context(), s.run(f.run), frame, &f, f.limits.change(cmd, limits))
+		run, err := s.front.Run(cmd.Context(), "", f.run)
+		if err != nil {
+			return err
+		}
+		pushed, err := run.Push(cmd.Context(), frame, anchor.PushOptions{
+			By: f.by, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
+		})
 		if err != nil {
 			return err
 		}
@@ -122,10 +124,10 @@ quarter of its characters.`,
 			ID     uint64 `json:"frame_id"`
 			Frames int    `json:"frames_in_window"`
 			Tokens uint64 `json:"total_token_estimate"`
-		}{f.run, id, p.Len(), p.TotalTokenEstimate()}
+		}{f.run, pushed.ID, pushed.Frames, pushed.Tokens}
 		return a.Print(cmd, *format, cli.Listing{
 			Header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
-			Rows:   [][]string{{cli.OneCell(f.run), strconv.FormatUint(id, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
+			Rows:   [][]string{{cli.OneCell(f.run), strconv.FormatUint(doc.ID, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
 			Data:   doc,
 		})
 	})
@@ -133,7 +135,7 @@ quarter of its characters.`,
 }
 
 // frame makes the frame of a command line.
-func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config.Loaded) (frame frames.Frame, err error) {
+func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string) (frame frames.Frame, err error) {
 	if frame.Kind, err = frames.ParseKind(f.kind); err != nil {
 		return frame, cli.Usagef(cmd, "flag --kind: %w", err)
 	}
@@ -153,46 +155,11 @@ func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config
 		}
 		frame.Data = json.RawMessage(data)
 	}
-	switch {
-	case f.count:
-		t, err := tokenizerOf(&c.Config)
-		if err != nil {
-			return frame, err
-		}
-		return frame, frame.CountTokens(cmd.Context(), t)
-	case cmd.Flags().Changed("tokens"):
+	if cmd.Flags().Changed("tokens") {
 		if f.tokens < 0 {
 			return frame, cli.Usagef(cmd, "flag --tokens: want 0 or more, got %d", f.tokens)
 		}
 		frame.TokenEstimate = frames.Tokens(uint64(f.tokens))
 	}
 	return frame, nil
-}
-
-// pushes is how often a push is tried while other processes push to the same run.
-const pushes = 10
-
-func pushFrame(ctx context.Context, run *agentstore.Run, frame frames.Frame, f *frameFlags, change func(frames.Limits) frames.Limits) (uint64, *frames.Pipeline, error) {
-	for try := 1; ; try++ {
-		p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: f.by}, frames.Limits{})
-		if err != nil {
-			return 0, nil, err
-		}
-		before := p.Limits()
-		p.SetLimits(change(before))
-		id, err := p.Push(ctx, frame)
-		if errors.Is(err, frames.ErrOrder) && try < pushes {
-			continue
-		}
-		if err != nil {
-			return 0, nil, fmt.Errorf("run %q: %w", run.ID, err)
-		}
-		if f.summary != "" {
-			p.SetGlobalSummary(f.summary)
-		}
-		if f.summary != "" || p.Limits() != before {
-			err = run.SaveLimits(ctx, p)
-		}
-		return id, p, err
-	}
 }

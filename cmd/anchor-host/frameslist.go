@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -38,19 +37,19 @@ that have frames.`,
 			return cli.Usagef(cmd, "flags --from and --limit: want 0 or more, got %d and %d", after, limit)
 		}
 		if run == "" {
-			l, err := s.streams(cmd.Context(), agentstore.KindFrame, "RUN", "FRAMES")
+			list, err := s.front.Runs(cmd.Context(), "")
 			if err != nil {
 				return err
 			}
-			return a.Print(cmd, *format, l)
+			return a.Print(cmd, *format, streamListing("RUN", "FRAMES", list))
 		}
-		records, err := agentstore.NewFrameLog(s.store, s.tenant, run).Read(cmd.Context(), uint64(after), int(limit))
+		r, err := s.front.Run(cmd.Context(), "", run)
 		if err != nil {
-			return fmt.Errorf("run %q: %w", run, err)
+			return err
 		}
-		list := make([]frames.Frame, len(records))
-		for i := range records {
-			list[i] = records[i].Frame
+		list, err := r.Frames(cmd.Context(), uint64(after), int(limit))
+		if err != nil {
+			return err
 		}
 		return a.Print(cmd, *format, frameListing(list, list))
 	})
@@ -108,7 +107,11 @@ only what they leave is shown: the protected frames and the newest others. With
 		if err != nil {
 			return err
 		}
-		p, err := s.run(run).Frames(cmd.Context(), frames.Limits{})
+		r, err := s.front.Run(cmd.Context(), "", run)
+		if err != nil {
+			return err
+		}
+		p, err := r.Window(cmd.Context())
 		switch {
 		case err != nil:
 			return err

@@ -88,7 +88,7 @@ func TestExitCodes(t *testing.T) {
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
 		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound,
 			`anchor-host: required instance "i": plugin "i": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
-		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded (all of it may take 1ns: raise --timeout, or timeout in anchor.yaml)`},
+		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded (all of it may take 1ns: raise timeout)`},
 		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, `anchor-host: plugin "x" in plugins: file does not exist (build or copy it there, or give the path of a module, such as ./plugin.wasm)`},
 		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeInvalid,
 			`anchor-host: gone.yaml:1:9: steps[0]: plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},

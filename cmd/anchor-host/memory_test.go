@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"sync"
@@ -144,5 +145,42 @@ func TestParallelAssemblies(t *testing.T) {
 	wg.Wait()
 	if got := decode[[]struct{}](t, must(t, "", "assemble", "--run", "r")); len(got) != n {
 		t.Errorf("%d messages, want %d", len(got), n)
+	}
+}
+
+// A tenant is forgotten whole, and only when it is named.
+func TestForgetEverything(t *testing.T) {
+	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\ntenant: acme\n"})
+	for _, tenant := range []string{"acme", "other"} {
+		must(t, "", "memory", "add", "--tenant", tenant, "a fact of "+tenant)
+		must(t, "", "memory", "add", "--tenant", tenant, "--conversation", "c", "a turn of "+tenant)
+		must(t, "", "frames", "push", "--tenant", tenant, "--run", "r", "--kind", "checkpoint", "a frame of "+tenant)
+	}
+	for _, args := range [][]string{
+		{}, {"--tenant", "acme", "--all"}, {"--tenant", "acme", "--run", "r"}, {"--tenant", "acme", "--user", "ann"}, {"--tenant", "acme", "an-id"},
+	} {
+		code, _, stderr := run(t, "", append([]string{"memory", "forget", "--everything"}, args...)...)
+		if code != codeUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: code %d, %s", args, code, stderr)
+		}
+	}
+	if got := must(t, "", "memory", "forget", "--everything", "--tenant", "acme"); got != "forgotten: 4\n" {
+		t.Errorf("forgotten %q", got)
+	}
+	if code, _, stderr := run(t, "", "memory", "forget", "--everything", "--tenant", "acme"); code != codeNotFound {
+		t.Errorf("again: code %d, %s", code, stderr)
+	}
+	if got := must(t, "", "memory", "export", "--tenant", "acme"); strings.Contains(got, "of acme") {
+		t.Errorf("left:\n%s", got)
+	}
+	if got := must(t, "", "memory", "export", "--tenant", "other"); strings.Count(got, "of other") != 3 {
+		t.Errorf("other:\n%s", got)
+	}
+	file, err := os.ReadFile(os.Getenv("ANCHOR_HOST_STORE_PATH"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(file, []byte("of acme")) {
+		t.Error("the file of the store still has what was forgotten")
 	}
 }

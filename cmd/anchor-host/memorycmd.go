@@ -67,23 +67,6 @@ func (f *filterFlags) filter(cmd *cobra.Command) (memory.Filter, error) {
 	return memory.Filter{UserID: f.user, SessionID: f.session, Type: memory.Type(f.kind), Tags: f.tags, Expired: f.expired}, nil
 }
 
-// manager returns the facts of the tenant. One that is damaged keeps nobody from the
-// others: it is left out, with a line that names it.
-func (s *session) manager() (*memory.Manager, error) {
-	facts, told := memory.NewStoreFacts(s.store, s.tenant), map[string]bool{}
-	facts.SkipDamaged(func(id string, err error) {
-		if !told[id] {
-			s.app.Say("warning: fact %.100q is damaged and left out: %v", id, err)
-		}
-		told[id] = true
-	})
-	return memory.New(memory.Config{Facts: facts})
-}
-
-func (s *session) log(conversation string) *memory.Log {
-	return memory.NewLog(s.store, s.tenant, conversation)
-}
-
 // addFlags are the flags of memory add.
 type addFlags struct {
 	filterFlags
@@ -152,7 +135,7 @@ func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory
 	if !(f.relevance >= 0 && f.relevance <= 1) {
 		return cli.Listing{}, cli.Usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
 	}
-	m, err := s.manager()
+	m, err := s.front.Facts(cmd.Context(), "")
 	if err != nil {
 		return cli.Listing{}, err
 	}
@@ -184,24 +167,18 @@ func expiry(s string, now time.Time) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// addTurn appends a turn, counted, so that a build reads no more turns than its
-// window takes.
+// addTurn appends a turn.
 func (s *session) addTurn(cmd *cobra.Command, f *addFlags, text string) (cli.Listing, error) {
-	t := pipeline.Turn{Role: pipeline.Role(f.role), Content: text, CreatedAt: time.Now().UTC()}
+	t := pipeline.Turn{Role: pipeline.Role(f.role), Content: text}
 	if !t.Role.Valid() {
 		return cli.Listing{}, cli.Usagef(cmd, "flag --role: want one of user, assistant, system, tool, got %q", f.role)
 	}
-	tokenizer, err := tokenizerOf(&s.config.Config)
+	talk, err := s.front.Conversation(cmd.Context(), "", f.conversation)
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	counts, err := tokenizer.Count(cmd.Context(), text)
-	if err != nil {
-		return cli.Listing{}, fmt.Errorf("count tokens: %w", err)
-	}
-	t.TokenCount = counts[0]
-	if t.Sequence, err = s.log(f.conversation).AppendTurn(cmd.Context(), t); err != nil {
-		return cli.Listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
+	if t, err = talk.Add(cmd.Context(), t); err != nil {
+		return cli.Listing{}, err
 	}
 	return turnListing([]pipeline.Turn{t}, t), nil
 }
@@ -270,15 +247,17 @@ code stays 0. "doctor" finds it too, and "memory forget" deletes it.`,
 func (s *session) list(ctx context.Context, f *filterFlags, filter memory.Filter, conversations bool) (cli.Listing, error) {
 	switch {
 	case conversations:
-		return s.streams(ctx, memory.KindTurn, "CONVERSATION", "TURNS")
+		list, err := s.front.Conversations(ctx, "")
+		return streamListing("CONVERSATION", "TURNS", list), err
 	case f.conversation != "":
-		turns, err := s.log(f.conversation).Turns(ctx, 0, 0)
+		talk, err := s.front.Conversation(ctx, "", f.conversation)
 		if err != nil {
-			return cli.Listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
+			return cli.Listing{}, err
 		}
-		return turnListing(turns, turns), nil
+		turns, err := talk.Turns(ctx, 0, 0)
+		return turnListing(turns, turns), err
 	}
-	m, err := s.manager()
+	m, err := s.front.Facts(ctx, "")
 	if err != nil {
 		return cli.Listing{}, err
 	}

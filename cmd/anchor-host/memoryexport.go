@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -53,9 +52,9 @@ out, with a line on stderr.`,
 // export writes everything of the tenant, with skip what of it can be read.
 func (s *session) export(ctx context.Context, w io.Writer, skip bool) error {
 	if !skip {
-		return store.Export(ctx, s.store, w, s.tenant)
+		return s.front.Export(ctx, "", w, nil)
 	}
-	return store.ExportReadable(ctx, s.store, w, s.tenant, func(key store.Key, damaged *store.CorruptError) {
+	return s.front.Export(ctx, "", w, func(key store.Key, damaged *store.CorruptError) {
 		s.app.Say("warning: %s: left out: %v", key, damaged)
 	})
 }
@@ -106,7 +105,7 @@ line it is about and says how many records are stored.`,
 			return fmt.Errorf("import: %w", err)
 		}
 		defer r.Close()
-		n, err := store.ImportChecked(cmd.Context(), s.store, r, s.tenant, agentstore.Check)
+		n, err := s.front.Import(cmd.Context(), "", r)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

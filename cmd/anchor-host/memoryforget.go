@@ -18,7 +18,7 @@ import (
 
 func (a *app) memoryForgetCommand() *cobra.Command {
 	var f filterFlags
-	var all bool
+	var all, everything bool
 	var run string
 	cmd := &cobra.Command{
 		Use:   "forget [flags] [ID…]",
@@ -27,7 +27,8 @@ func (a *app) memoryForgetCommand() *cobra.Command {
 expired ones too. With --conversation the ids are the numbers of turns, and
 --all deletes the whole conversation with its summary. A summary that was made
 of a turn is not undone by deleting the turn. With --run everything of an agent
-run is deleted: its state and its frames.
+run is deleted: its state and its frames. With --everything all that the store has
+of a tenant is deleted; --tenant must name it.
 
 What was deleted is overwritten in the file of the store and its log is emptied. A
 process that reads the store at that moment keeps the log from being emptied; the
@@ -37,15 +38,20 @@ Ids that are not there are an error, after the others have been deleted.`,
 		Example: `  anchor-host memory forget 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11
   anchor-host memory forget --all --user ann
   anchor-host memory forget --conversation chat-7 --all
-  anchor-host memory forget --run fix-42`,
+  anchor-host memory forget --run fix-42
+  anchor-host memory forget --everything --tenant acme`,
 	}
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
+	cmd.Flags().BoolVar(&everything, "everything", false, "all that the store has of the tenant that --tenant names")
 	cmd.Flags().StringVar(&run, "run", "", "the state and the frames of this agent run, not facts")
 	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, ids []string, s *session) error {
-		if run != "" {
+		switch {
+		case everything:
+			return a.forgetTenant(cmd, s, ids)
+		case run != "":
 			return a.forgetRun(cmd, s, run, ids)
 		}
 		filter, err := f.filter(cmd)
@@ -68,6 +74,30 @@ Ids that are not there are an error, after the others have been deleted.`,
 	return cmd
 }
 
+// forgetTenant deletes everything of a tenant.
+func (a *app) forgetTenant(cmd *cobra.Command, s *session, ids []string) error {
+	for _, name := range append([]string{"conversation", "run", "all"}, factFlags...) {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return cli.Usagef(cmd, "--%s and --everything exclude each other (a tenant is deleted whole)", name)
+		}
+	}
+	if len(ids) > 0 {
+		return cli.Usagef(cmd, "ids and --everything exclude each other (a tenant is deleted whole)")
+	}
+	if !cmd.Flags().Changed("tenant") {
+		return cli.Usagef(cmd, "--everything needs --tenant (name the tenant that is to be forgotten, such as --tenant %s)", s.tenant)
+	}
+	n, err := s.front.ForgetTenant(cmd.Context(), s.tenant)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("tenant %q: %w (the store has nothing of it)", s.tenant, store.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	a.emptyLog(cmd.Context(), s)
+	return a.forgotten(n)
+}
+
 // forgetRun deletes an agent run, whole.
 func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string) error {
 	for _, name := range append([]string{"conversation"}, factFlags...) {
@@ -78,7 +108,11 @@ func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string
 	if len(ids) > 0 {
 		return cli.Usagef(cmd, "ids and --run exclude each other (a run is deleted whole)")
 	}
-	n, err := s.run(run).Delete(cmd.Context())
+	r, err := s.front.Run(cmd.Context(), "", run)
+	if err != nil {
+		return err
+	}
+	n, err := r.Forget(cmd.Context())
 	if err == nil && n == 0 {
 		err = fmt.Errorf("run %q of tenant %q: %w (list those with frames: anchor-host frames list)", run, s.tenant, store.ErrNotFound)
 	}
@@ -91,11 +125,7 @@ func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string
 
 // emptyLog takes what was deleted out of the log of the store too, if it has one.
 func (a *app) emptyLog(ctx context.Context, s *session) {
-	c, ok := s.store.(interface{ Checkpoint(context.Context) error })
-	if !ok {
-		return
-	}
-	if err := c.Checkpoint(ctx); errors.Is(err, store.ErrBusy) {
+	if err := s.front.Checkpoint(ctx); errors.Is(err, store.ErrBusy) {
 		a.Say("the log of the store keeps what was deleted until other processes that read it are done")
 	} else if err != nil {
 		a.Say("warning: %v", err)
@@ -109,36 +139,37 @@ func (a *app) forgotten(n int) error {
 	return a.Emit(&b)
 }
 
-func (s *session) forget(cmd *cobra.Command, conversation string, ids []string, all bool, filter memory.Filter) (n int, err error) {
+func (s *session) forget(cmd *cobra.Command, conversation string, ids []string, all bool, filter memory.Filter) (int, error) {
 	ctx := cmd.Context()
-	if conversation != "" && all {
-		return s.log(conversation).Delete(ctx)
+	switch {
+	case conversation != "":
+		return s.forgetTurns(cmd, conversation, ids, all)
+	case all:
+		return s.front.ForgetFacts(ctx, "", filter)
 	}
-	if conversation != "" {
-		if ids, err = turnIDs(cmd, ids); err != nil {
-			return 0, err
-		}
-		n, err = s.store.Delete(ctx, store.Key{Tenant: s.tenant, Kind: memory.KindTurn, Stream: conversation}, ids...)
-		return n, missing(err, "turns", len(ids)-n)
+	m, err := s.front.Facts(ctx, "")
+	if err != nil {
+		return 0, err
 	}
-	m, err := s.manager()
+	n, err := m.Delete(ctx, ids...)
+	return n, missing(err, "facts", len(ids)-n)
+}
+
+// forgetTurns deletes turns, or with all the conversation.
+func (s *session) forgetTurns(cmd *cobra.Command, conversation string, ids []string, all bool) (int, error) {
+	talk, err := s.front.Conversation(cmd.Context(), "", conversation)
 	if err != nil {
 		return 0, err
 	}
 	if all {
-		return s.forgetFacts(ctx, m, filter)
+		return talk.Forget(cmd.Context())
 	}
-	n, err = m.Delete(ctx, ids...)
-	return n, missing(err, "facts", len(ids)-n)
-}
-
-// forgetFacts deletes the facts that a filter selects. Without one nothing is
-// decoded, so that also records go which are no facts.
-func (s *session) forgetFacts(ctx context.Context, m *memory.Manager, filter memory.Filter) (int, error) {
-	if filter.UserID != "" || filter.SessionID != "" || filter.Type != "" || len(filter.Tags) > 0 {
-		return m.Forget(ctx, filter)
+	turns, err := turnNumbers(cmd, ids)
+	if err != nil {
+		return 0, err
 	}
-	return memory.NewStoreFacts(s.store, s.tenant).Clear(ctx)
+	n, err := talk.Delete(cmd.Context(), turns...)
+	return n, missing(err, "turns", len(ids)-n)
 }
 
 // missing is the error of deleting what is not there.
@@ -149,17 +180,17 @@ func missing(err error, what string, n int) error {
 	return fmt.Errorf("%d of the %s: %w (list them with: anchor-host memory list)", n, what, store.ErrNotFound)
 }
 
-// turnIDs returns the records of turns by their numbers.
-func turnIDs(cmd *cobra.Command, numbers []string) ([]string, error) {
-	ids := make([]string, len(numbers))
-	for i, s := range numbers {
+// turnNumbers reads the numbers of turns.
+func turnNumbers(cmd *cobra.Command, texts []string) ([]int64, error) {
+	numbers := make([]int64, len(texts))
+	for i, s := range texts {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < 1 {
 			return nil, cli.Usagef(cmd, "want the number of a turn, got %q", s)
 		}
-		ids[i] = store.AutoID(n)
+		numbers[i] = n
 	}
-	return ids, nil
+	return numbers, nil
 }
 
 // collectFlags are the flags of memory gc.
@@ -238,7 +269,7 @@ type collected struct {
 }
 
 func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) (cli.Listing, error) {
-	m, err := s.manager()
+	m, err := s.front.Facts(ctx, "")
 	if err != nil {
 		return cli.Listing{}, err
 	}

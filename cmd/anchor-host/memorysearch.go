@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +71,7 @@ type foundFact struct {
 }
 
 func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory.Filter, query string) (cli.Listing, error) {
-	m, err := s.manager()
+	m, err := s.front.Facts(ctx, "")
 	if err != nil {
 		return cli.Listing{}, err
 	}
@@ -117,25 +116,11 @@ func find(ctx context.Context, m *memory.Manager, f *searchFlags, filter memory.
 	return found, err
 }
 
-// turnPage is how many turns are read at a time.
-const turnPage = 1000
-
 func (s *session) searchTurns(ctx context.Context, conversation, text string) (cli.Listing, error) {
-	log, found := s.log(conversation), []pipeline.Turn{}
-	text = strings.ToLower(text)
-	for after := int64(0); ; {
-		turns, err := log.Turns(ctx, after, turnPage)
-		if err != nil {
-			return cli.Listing{}, fmt.Errorf("conversation %q: %w", conversation, err)
-		}
-		for i := range turns {
-			if strings.Contains(strings.ToLower(turns[i].Content), text) {
-				found = append(found, turns[i])
-			}
-		}
-		if len(turns) < turnPage {
-			return turnListing(found, found), nil
-		}
-		after = turns[len(turns)-1].Sequence
+	talk, err := s.front.Conversation(ctx, "", conversation)
+	if err != nil {
+		return cli.Listing{}, err
 	}
+	found, err := talk.Search(ctx, text)
+	return turnListing(found, found), err
 }

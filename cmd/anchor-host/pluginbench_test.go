@@ -95,7 +95,7 @@ func TestPluginBenchErrors(t *testing.T) {
 		{"no such card", "keep-first", []string{"--compare", file("gone.json")}, codeNotFound, "flag --compare: "},
 		{"a card without end", "keep-first", []string{"--compare", file("endless.json")}, codeLimit, "too large (at most 16MiB)"},
 		{"another card", "keep-first", []string{"--compare", file("other.json")}, codeFailure,
-			`other.json: the earlier card has operation "rerank", this one "filter" (measure the same twice)`},
+			`other.json: the earlier card has operation "rerank", this one "filter" (both must measure the same calls)`},
 		{"foreign", "foreign", nil, codeInvalid, `no such operation (a foreign module can be called with: anchor-host plugin call --repeat)`},
 		{"a guest that fails", "trap", nil, codeFailure, `plugin "trap": filter: trap: `},
 	} {

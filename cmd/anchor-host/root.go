@@ -35,7 +35,7 @@ default; "anchor-host config show --origin" tells which.
 
 ` + cli.ExitHelp,
 		Example: `  anchor-host init
-  anchor-host build "how do I cancel a request?"`,
+  anchor-host build "` + sampleQuestion + `"`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -31,43 +31,37 @@ type sessionFunc func(cmd *cobra.Command, args []string, s *session) error
 
 // withStore wraps the work of a command that writes to the store, and closes it.
 func (a *app) withStore(f sessionFunc) func(*cobra.Command, []string) error {
-	return a.withStoreOf(agentstore.Open, f)
+	return a.withStoreFor(anchor.ReadWrite, f)
 }
 
 // withStoreToRead does the same for a command that only reads: it also works where the
 // store cannot be written.
 func (a *app) withStoreToRead(f sessionFunc) func(*cobra.Command, []string) error {
-	return a.withStoreOf(agentstore.OpenToRead, f)
+	return a.withStoreFor(anchor.ReadAnyway, f)
 }
 
 // withStoreToDelete does the same for a command that makes room: on a full disk it goes on
 // with what the store holds ready for that.
 func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) error {
 	return a.Run(func(cmd *cobra.Command, args []string) error {
-		err := a.useStore(agentstore.Open, f, cmd, args)
+		err := a.useStore(anchor.ReadWrite, f, cmd, args)
 		if !errors.Is(err, store.ErrFull) {
 			return err
 		}
-		again := a.useStore(agentstore.OpenToDelete, f, cmd, args)
-		if errors.Is(again, errNoReserve) {
+		again := a.useStore(anchor.DeleteOnly, f, cmd, args)
+		if errors.Is(again, store.ErrFull) {
 			return err
 		}
 		return again
 	})
 }
 
-// errNoReserve marks a store that holds nothing ready for a full disk.
-var errNoReserve = errors.New("no reserve")
-
-// openFunc opens the store of a command.
-type openFunc func(ctx context.Context, path, synchronous string) (store.Store, error)
-
-func (a *app) withStoreOf(open openFunc, f sessionFunc) func(*cobra.Command, []string) error {
-	return a.Run(func(cmd *cobra.Command, args []string) error { return a.useStore(open, f, cmd, args) })
+func (a *app) withStoreFor(access anchor.Access, f sessionFunc) func(*cobra.Command, []string) error {
+	return a.Run(func(cmd *cobra.Command, args []string) error { return a.useStore(access, f, cmd, args) })
 }
 
-// useStore opens the store for a command, and closes it.
-func (a *app) useStore(open openFunc, f sessionFunc, cmd *cobra.Command, args []string) (err error) {
+// useStore makes the store ready for a command, and closes it.
+func (a *app) useStore(access anchor.Access, f sessionFunc, cmd *cobra.Command, args []string) (err error) {
 	if err := checkSelectors(cmd); err != nil {
 		return err
 	}
@@ -75,24 +69,37 @@ func (a *app) useStore(open openFunc, f sessionFunc, cmd *cobra.Command, args []
 	if err != nil {
 		return err
 	}
-	s, err := open(cmd.Context(), loaded.StorePath(), loaded.Store.Synchronous)
+	front, err := anchor.Open(cmd.Context(), loaded, anchor.Options{
+		Access: access, Logger: a.Logger(&loaded.Config), OnDamaged: a.damaged(), Lazy: true,
+	})
 	if err != nil {
 		return err
 	}
-	if s == nil {
-		return errNoReserve
-	}
 	defer func() {
-		if closed := s.Close(); err == nil && closed != nil {
-			err = fmt.Errorf("close store: %w", closed)
+		if closed := front.Close(context.WithoutCancel(cmd.Context())); err == nil {
+			err = closed
 		}
 	}()
-	return f(cmd, args, &session{app: a, config: loaded, store: s, tenant: loaded.TenantName()})
+	return f(cmd, args, &session{app: a, front: front, tenant: loaded.TenantName()})
+}
+
+// damaged says of each fact once that it is damaged.
+func (a *app) damaged() func(tenant, fact string, err error) {
+	var mu sync.Mutex
+	said := map[string]bool{}
+	return func(_, id string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !said[id] {
+			a.Say("warning: fact %.100q is damaged and left out: %v", id, err)
+		}
+		said[id] = true
+	}
 }
 
 // selectors are the flags that say what a command works on. One that is given but
 // empty, as from a variable that is not set, would select everything.
-var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id"}
+var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id", "only-steps", "skip-steps"}
 
 // checkSelectors refuses selectors that are given but empty.
 func checkSelectors(cmd *cobra.Command) error {
@@ -115,29 +122,10 @@ func checkSelectors(cmd *cobra.Command) error {
 
 // session is one use of the store by a command.
 type session struct {
-	app    *app
-	config *config.Loaded
-	store  store.Store
+	app   *app
+	front *anchor.App
+	// tenant is that of the configuration.
 	tenant string
-}
-
-// run returns an agent run of the tenant.
-func (s *session) run(id string) *agentstore.Run {
-	return &agentstore.Run{Store: s.store, Tenant: s.tenant, ID: id}
-}
-
-// tokenizerOf returns the tokenizer of a configuration for what is not sent to a
-// model: one that is a plugin is replaced by the default.
-func tokenizerOf(c *config.Config) (pipeline.Tokenizer, error) {
-	name := c.Tokenizer.Name
-	if name == "" {
-		name = pipeline.DefaultEncoding
-	}
-	t, err := pipeline.EncodingTokenizer(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: tokenizer: %w", config.ErrInvalid, err)
-	}
-	return t, nil
 }
 
 // text returns a value of the command line, or with "-" what comes on stdin.
@@ -166,31 +154,11 @@ func moment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// stream is one conversation or run of a listing.
-type stream struct {
-	ID string `json:"id"`
-	// Newest is the number of the newest record; fewer may be left.
-	Newest int64     `json:"newest"`
-	Time   time.Time `json:"time"`
-}
-
-// streams lists the streams of one kind.
-func (s *session) streams(ctx context.Context, kind, name, count string) (cli.Listing, error) {
-	keys, err := s.store.Keys(ctx, s.tenant, kind)
-	if err != nil {
-		return cli.Listing{}, err
+// streamListing shows conversations, or runs.
+func streamListing(name, count string, list []anchor.Stream) cli.Listing {
+	l := cli.Listing{Header: []string{name, count, "NEWEST"}, Data: list}
+	for _, s := range list {
+		l.Rows = append(l.Rows, []string{cli.OneCell(s.ID), strconv.FormatInt(s.Newest, 10), moment(s.Time)})
 	}
-	l, list := cli.Listing{Header: []string{name, count, "NEWEST"}}, []stream{}
-	for _, key := range keys {
-		last, err := s.store.Last(ctx, key, 1)
-		if err != nil {
-			return cli.Listing{}, err
-		}
-		for _, rec := range last {
-			list = append(list, stream{key.Stream, rec.Seq, rec.Time})
-			l.Rows = append(l.Rows, []string{cli.OneCell(key.Stream), strconv.FormatInt(rec.Seq, 10), moment(rec.Time)})
-		}
-	}
-	l.Data = list
-	return l, nil
+	return l
 }

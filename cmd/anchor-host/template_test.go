@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,14 +10,20 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// The configuration that init writes names each built-in format beside the key.
-func TestTemplateNamesEachFormat(t *testing.T) {
-	text, err := os.ReadFile("template/anchor.yaml")
-	if err != nil {
-		t.Fatal(err)
+// The configurations that init writes name each built-in format next to the key.
+func TestTemplatesNameEachFormat(t *testing.T) {
+	files, err := filepath.Glob("template/*/anchor.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("templates %v, error %v", files, err)
 	}
-	comment := regexp.MustCompile(`(?m)^format: \w+ +# (.*)$`).FindSubmatch(text)
-	if want := strings.Join(config.Formats, ", "); comment == nil || string(comment[1]) != want {
-		t.Errorf("template/anchor.yaml: the comment of the key format is %q, want %q", comment, want)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		comment := regexp.MustCompile(`(?m)^format: \w+ +# (.*)$`).FindStringSubmatch(string(text))
+		if want := strings.Join(config.Formats, ", "); comment == nil || comment[1] != want {
+			t.Errorf("%s: the comment of the key format is %q, want %q", file, comment, want)
+		}
 	}
 }

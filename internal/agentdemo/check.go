@@ -12,14 +12,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
-// want notes a promise that was not kept. Turn 0 is the whole conversation.
+// want records a failed check. Turn 0 means the whole conversation.
 func (d *demo) want(ok bool, n int, format string, args ...any) {
 	if !ok {
 		d.failed = append(d.failed, fmt.Errorf("turn %d: %s", n, fmt.Sprintf(format, args...)))
 	}
 }
 
-// check holds the outcome of a call against the promises.
+// check checks the outcome of a call against the promises of the provider chain.
 func (d *demo) check(ctx context.Context, n int, fresh []pipeline.Message, a *assembled) {
 	tokens, err := d.counter.Total(ctx, a.Messages)
 	limit := a.Diagnostics.Budget.MaxTokens
@@ -39,9 +39,9 @@ func (d *demo) check(ctx context.Context, n int, fresh []pipeline.Message, a *as
 	}
 }
 
-// checkPersistence holds what the call began with against what the one before has
-// left: its state, with what observation and compaction wrote back and what
-// truncation left out of its list, and the new messages.
+// checkPersistence checks that a call began where the previous one ended: with its state,
+// with the messages that observation and compaction wrote back, with the messages that
+// truncation left out of the list for the model, and with the new messages.
 func (d *demo) checkPersistence(n int, fresh []pipeline.Message, a *assembled) {
 	if d.before == nil {
 		return
@@ -61,7 +61,7 @@ func (d *demo) checkPersistence(n int, fresh []pipeline.Message, a *assembled) {
 	}
 }
 
-// compare holds the run with the broken provider against the whole one.
+// compare compares the run with the broken provider to the run without it.
 func (d *demo) compare(n int, whole, broken *assembled) {
 	d.want(equal(whole.Messages, broken.Messages), n, "the broken provider changed the messages")
 	state := broken.State
@@ -76,7 +76,7 @@ func equal(a, b []pipeline.Message) bool {
 	return slices.EqualFunc(a, b, func(a, b pipeline.Message) bool { return a.Equal(&b) })
 }
 
-// outcome returns what became of a provider.
+// outcome returns the diagnostics of a provider.
 func outcome(a *assembled, name string) agent.ProviderDiagnostic {
 	for _, p := range a.Diagnostics.Providers {
 		if p.Name == name {
@@ -96,8 +96,8 @@ func named(messages []pipeline.Message, name string) string {
 	return ""
 }
 
-// split says which tool call of a list is without its result, or which result
-// without its call; "" for none.
+// split describes the first tool call without its result, or result without its call; it
+// returns "" if there is none.
 func split(messages []pipeline.Message) string {
 	open := map[string]bool{}
 	for i := range messages {

@@ -1,5 +1,4 @@
-// Package agentdemo is the demo of an agent loop: a conversation of 60 turns, with
-// tool calls, whose messages go through "anchor-host assemble" before each call of
-// the model. It prints what each call costs and checks what the provider chain
-// promises.
+// Package agentdemo is the demo of an agent loop: a conversation of 60 turns with tool calls.
+// Before each call of the model, its messages go through "anchor-host assemble". The demo
+// prints the cost of each call and checks the promises of the provider chain.
 package agentdemo

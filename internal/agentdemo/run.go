@@ -21,14 +21,14 @@ type Command func(ctx context.Context, stdin string, args ...string) (code int, 
 
 // Options describe a run of the demo.
 type Options struct {
-	// Config is the configuration, Broken the same with a provider that fails.
+	// Config is the configuration, and Broken the same with an additional provider that fails.
 	Config, Broken string
 	// Flags are added to every command: plugin folder, cache and store.
 	Flags   []string
 	Command Command
 }
 
-// assembled is what assemble prints.
+// assembled is the output of assemble.
 type assembled struct {
 	Messages    []pipeline.Message
 	State       agent.State
@@ -46,8 +46,8 @@ type demo struct {
 	seen map[string]int
 }
 
-// Run takes the conversation through assemble and prints a line for each call. The
-// error names every promise that was not kept.
+// Run takes the conversation through assemble and prints a line for each call. The error
+// names every broken promise.
 func Run(ctx context.Context, w io.Writer, o Options) error {
 	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 // Turns is the number of turns of the conversation.
 const Turns = 60
 
-// Notes is the turn before which the agent writes down what it knows as frames:
-// from then on observations stand for the past, and nothing is compacted.
+// Notes is the turn before which the agent writes its knowledge down as frames. From then
+// on observations replace the past messages, and nothing is compacted.
 const Notes = 41
 
-// services are what the conversation is about.
+// services are the topics of the conversation.
 var services = []string{"billing", "search", "mail", "login", "report", "export", "invoice"}
 
 // notes are the frames that the agent writes down.
@@ -45,8 +45,8 @@ func turn(n int) []pipeline.Message {
 		"The %s service is up again. Its port was taken by a process of the old cluster, which I stopped. I will watch it.", service)}}
 }
 
-// calls returns a message that calls tools, and their results. Pairs are a tool
-// and what it is called with.
+// calls returns a message that calls tools, and the results. pairs alternates between the
+// name of a tool and its argument.
 func calls(n int, pairs ...string) []pipeline.Message {
 	var asked []map[string]any
 	var results []pipeline.Message
@@ -65,7 +65,7 @@ func calls(n int, pairs ...string) []pipeline.Message {
 	return append([]pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: data}}, results...)
 }
 
-// output is what a tool prints, more as the conversation goes on.
+// output returns the output of a tool, which becomes longer in the course of the conversation.
 func output(n int, tool, service string) string {
 	var b strings.Builder
 	for line := range 1 + n%3 {

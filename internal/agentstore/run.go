@@ -146,24 +146,39 @@ func (r *Run) Frames(ctx context.Context, limits frames.Limits) (*frames.Pipelin
 	return p, nil
 }
 
-// OpenFrames is Frames for one who pushes: a run without frames begins here.
+// openings is how often a run is begun while others delete it.
+const openings = 10
+
+// OpenFrames is Frames for one who pushes: a run without frames begins here. The error is
+// store.ErrConflict if others delete it again and again meanwhile.
 func (r *Run) OpenFrames(ctx context.Context, creator frames.Actor, limits frames.Limits) (*frames.Pipeline, error) {
-	p, err := r.Frames(ctx, limits)
-	if p != nil || err != nil {
-		return p, err
+	for range openings {
+		p, err := r.Frames(ctx, limits)
+		if p != nil || err != nil {
+			return p, err
+		}
+		if err := r.begin(ctx, creator, limits); err != nil {
+			return nil, err
+		}
 	}
-	if p, err = frames.New(ctx, creator, frames.Config{Limits: limits}); err != nil {
-		return nil, fmt.Errorf("run %q: %w", r.ID, err)
+	return nil, fmt.Errorf("run %q: store frames: %w (it is deleted while it begins)", r.ID, store.ErrConflict)
+}
+
+// begin stores the document of a run, unless another has done so.
+func (r *Run) begin(ctx context.Context, creator frames.Actor, limits frames.Limits) error {
+	p, err := frames.New(ctx, creator, frames.Config{Limits: limits})
+	if err != nil {
+		return fmt.Errorf("run %q: %w", r.ID, err)
 	}
 	data, err := json.Marshal(p.Document())
 	if err != nil {
-		return nil, fmt.Errorf("run %q: encode frames: %w", r.ID, err)
+		return fmt.Errorf("run %q: encode frames: %w", r.ID, err)
 	}
 	_, err = r.Store.Append(ctx, r.key(KindRun), store.Record{ID: pipelineID, Data: data})
 	if err != nil && !errors.Is(err, store.ErrExists) {
-		return nil, fmt.Errorf("run %q: store frames: %w", r.ID, err)
+		return fmt.Errorf("run %q: store frames: %w", r.ID, err)
 	}
-	return r.Frames(ctx, limits)
+	return nil
 }
 
 // SaveLimits stores the limits and the global summary of the frames.

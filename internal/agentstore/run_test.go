@@ -1,6 +1,7 @@
 package agentstore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -87,5 +88,34 @@ func TestStateTooLarge(t *testing.T) {
 	err := run.Save(t.Context(), &agent.State{Reflection: strings.Repeat("x", store.MaxData)})
 	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "16.0 MiB, at most 16 (") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// forgetful is a store from which another process deletes the document of a run as soon as
+// it is there, so many times.
+type forgetful struct {
+	store.Store
+	times int
+}
+
+func (f *forgetful) Append(ctx context.Context, key store.Key, recs ...store.Record) (int64, error) {
+	n, err := f.Store.Append(ctx, key, recs...)
+	if key.Kind == agentstore.KindRun && f.times > 0 {
+		f.times--
+		if _, err := f.Clear(ctx, key); err != nil {
+			return n, err
+		}
+	}
+	return n, err
+}
+
+// A run that is deleted while it begins begins again, or says that it cannot.
+func TestOpenFramesWhileTheRunIsDeleted(t *testing.T) {
+	for times, want := range map[int]error{1: nil, 5: nil, 1000: store.ErrConflict} {
+		run := agentstore.Run{Store: &forgetful{store.NewMemory(), times}, Tenant: "default", ID: "r"}
+		p, err := run.OpenFrames(t.Context(), frames.Actor{Kind: frames.Agent, ID: "a"}, frames.Limits{})
+		if !errors.Is(err, want) || (p == nil) != (want != nil) {
+			t.Errorf("deleted %d times: %v, %v, want %v", times, p, err, want)
+		}
 	}
 }

@@ -47,12 +47,10 @@ type Load struct {
 func (g *Generation) Recipe(ctx context.Context, c *config.Config) (*Recipe, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	start := time.Now()
-	for _, stage := range []func(context.Context) error{
+	if err := b.run(ctx,
 		b.setTokenizer, b.checkWindow, b.load, b.setSteps, b.setPluginTokenizer, b.setFormatter, b.setMemory, b.setEnricher, b.setCallbacks,
-	} {
-		if err := stage(ctx); err != nil {
-			return nil, err
-		}
+	); err != nil {
+		return nil, err
 	}
 	return &Recipe{
 		generation: g, config: c, out: b.out, compactor: b.compactor, LoadTime: time.Since(start), Loads: b.loads(),
@@ -66,13 +64,28 @@ type builder struct {
 	out        pipeline.Config
 	late       *lateTokenizer
 	compactor  pipeline.Compactor
+	// takeBack undoes what the generation counts with because of this recipe.
+	takeBack func()
+}
+
+// run runs stages until one fails.
+func (b *builder) run(ctx context.Context, stages ...func(context.Context) error) error {
+	for _, stage := range stages {
+		if err := stage(ctx); err != nil {
+			if b.takeBack != nil {
+				b.takeBack()
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // load makes the plugins of the builds ready.
 func (b *builder) load(ctx context.Context) error { return b.loadFor(ctx, jobBuild) }
 
 func (b *builder) loadFor(ctx context.Context, j job) (err error) {
-	b.generation.tokenizer.begin(b.out.Tokenizer)
+	b.takeBack = b.generation.tokenizer.begin(b.out.Tokenizer)
 	warm := b.out.Tokenizer
 	if b.late != nil {
 		warm = nil
@@ -112,9 +125,7 @@ func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, err
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	if e, ok := t.(*tokens.Estimator); ok && c.Calibration != "" {
-		if err := g.calibrate(c, e); err != nil {
-			return nil, err
-		}
+		return g.calibrated(c, e)
 	}
 	return t, nil
 }

@@ -23,6 +23,7 @@ type Build struct {
 	// Turns take the place of those of the conversation of Config, unless they are nil.
 	Turns []pipeline.Turn
 	// Only are the names of the steps that run, all if it is nil; Skip those that do not.
+	// The step of Items always runs.
 	Only, Skip []string
 	// Formatter takes the place of the format of Config. It may be nil.
 	Formatter pipeline.Formatter
@@ -127,14 +128,25 @@ func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) 
 
 // known refuses names of steps that do not exist.
 func known(all []pipeline.StepConfig, b *Build) error {
-	names := make([]string, len(all))
+	names := make([]string, len(all), len(all)+1)
 	for i, s := range all {
 		names[i] = s.Name
 	}
-	for _, name := range slices.Concat(b.Only, b.Skip) {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("%w: no step %q%s", config.ErrInvalid, name, strict.Hint(name, names))
+	if b.Items != nil {
+		names = append(names, ItemsStep)
+	}
+	for _, list := range []struct {
+		option string
+		names  []string
+	}{{"only", b.Only}, {"skip", b.Skip}} {
+		for _, name := range list.names {
+			if !slices.Contains(names, name) {
+				return fmt.Errorf("%w: %s: no step %q%s", config.ErrInvalid, list.option, name, strict.Hint(name, names))
+			}
 		}
+	}
+	if b.Items != nil && slices.Contains(b.Skip, ItemsStep) {
+		return fmt.Errorf("%w: skip: %q is the step of the given items (give none)", config.ErrInvalid, ItemsStep)
 	}
 	return nil
 }

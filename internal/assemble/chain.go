@@ -36,12 +36,10 @@ type ChainRecipe struct {
 func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainRecipe, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	start := time.Now()
-	for _, stage := range []func(context.Context) error{
+	if err := b.run(ctx,
 		b.setTokenizer, func(ctx context.Context) error { return b.loadFor(ctx, jobAgent) }, b.setPluginTokenizer,
-	} {
-		if err := stage(ctx); err != nil {
-			return nil, err
-		}
+	); err != nil {
+		return nil, err
 	}
 	cfg, err := b.chainConfig()
 	if err != nil {

@@ -29,22 +29,56 @@ func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 	return nil
 }
 
+// maxCalibrated is the most models whose calibration a generation keeps: callers may name
+// any number of them.
+const maxCalibrated = 64
+
+// calibrated is a model with the file of its figures.
+type calibrated struct{ model, file string }
+
+// calibrated returns the tokenizer of a model with the figures of a configuration, which
+// are read once.
+func (g *Generation) calibrated(c *config.Config, e *tokens.Estimator) (*tokens.Estimator, error) {
+	own := calibrated{c.Model, c.Calibration}
+	g.calibrating.Lock()
+	defer g.calibrating.Unlock()
+	if known := g.calibrations[own]; known != nil {
+		return known, nil
+	}
+	if err := g.calibrate(c, e); err != nil {
+		return nil, err
+	}
+	if len(g.calibrations) < maxCalibrated {
+		g.calibrations[own] = e
+	}
+	return e, nil
+}
+
 // calibrate feeds the usage figures of a configuration to an estimator.
 func (g *Generation) calibrate(c *config.Config, e *tokens.Estimator) error {
 	path := g.options.Path(c.Calibration)
-	f, err := os.Open(path)
+	used, refused, err := observe(e, path, c.Model)
 	if err != nil {
 		return fmt.Errorf("%w: calibration: %w", config.ErrInvalid, err)
-	}
-	defer f.Close()
-	used, refused, err := e.Calibration().ObserveLines(f, c.Model)
-	if err != nil {
-		return fmt.Errorf("%w: calibration: %s: %w", config.ErrInvalid, path, err)
 	}
 	if used == 0 {
 		g.options.Logger.Warn("calibration has no usable figure of the model", "file", path, "model", c.Model, "refused", refused)
 	}
 	return nil
+}
+
+// observe feeds the figures of a file to an estimator of a model.
+func observe(e *tokens.Estimator, path, model string) (used, refused int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	used, refused, err = e.Calibration().ObserveLines(f, model)
+	if err != nil {
+		return used, refused, fmt.Errorf("%s: %w", path, err)
+	}
+	return used, refused, nil
 }
 
 // orNone turns an explicit zero into what the pipeline takes for none, and what is not

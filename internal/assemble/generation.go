@@ -14,6 +14,9 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // Options are what a configuration does not say.
@@ -29,6 +32,8 @@ type Options struct {
 	OnCompile func(plugin string, done bool, took time.Duration)
 	// KV keeps what plugins store. nil: the host does, in memory.
 	KV host.KVStore
+	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
+	OnDamaged func(tenant, fact string, err error)
 }
 
 // Generation is a configuration with the plugins that were loaded for it, each once.
@@ -44,6 +49,13 @@ type Generation struct {
 	closed  bool
 	host    *host.Host
 	loaded  map[string]*loaded
+
+	listing sync.Mutex // guards what is below: a list does not wait while plugins are loaded
+	ready   []Load
+	took    time.Duration
+
+	calibrating  sync.Mutex // guards what is below
+	calibrations map[calibrated]*tokens.Estimator
 }
 
 // errClosed is the error of a generation that was closed.
@@ -58,9 +70,37 @@ func Open(c *config.Config, o Options) *Generation {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.OnDamaged == nil {
+		o.OnDamaged = func(_, id string, err error) {
+			o.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
+		}
+	}
 	return &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
+		calibrations: map[calibrated]*tokens.Estimator{},
 	}
+}
+
+// ForgetTenant deletes what plugins keep for a tenant in memory.
+func (g *Generation) ForgetTenant(ctx context.Context, tenant string) error {
+	select {
+	case g.loading <- struct{}{}:
+		defer func() { <-g.loading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if g.host == nil {
+		return nil
+	}
+	return g.host.ForgetTenant(ctx, tenant)
+}
+
+// Facts returns the facts of a tenant in a store. One that is damaged keeps nobody from the
+// others.
+func (g *Generation) Facts(s store.Store, tenant string) *memory.StoreFacts {
+	facts := memory.NewStoreFacts(s, tenant)
+	facts.SkipDamaged(func(id string, err error) { g.options.OnDamaged(tenant, id, err) })
+	return facts
 }
 
 // Close ends the plugins, waiting for running calls.
@@ -94,7 +134,9 @@ func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pip
 	if err := g.openHost(); err != nil {
 		return nil, err
 	}
+	start := time.Now()
 	g.loadAll(ctx, p, wanted, warm)
+	g.list(p, time.Since(start))
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("load plugins: %w", err)
 	}
@@ -132,8 +174,8 @@ func (g *Generation) openHost() (err error) {
 }
 
 // loadAll loads the wanted plugins side by side, those that are not loaded already. What
-// is ready stays with the generation; what is not is tried again for the next who
-// wants it.
+// is ready then stays with the generation (see [Generation.list]); what is not is tried
+// again for the next recipe that calls it.
 func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]config.Instance, warm pipeline.Tokenizer) {
 	var modules []string
 	for name, instance := range wanted {
@@ -162,11 +204,26 @@ func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]
 		}
 	}
 	wg.Wait()
-	for name, l := range p.loaded {
-		if l.err == nil {
-			g.loaded[name] = l
+}
+
+// list keeps the plugins that are ready.
+func (g *Generation) list(p *plugins, took time.Duration) {
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	g.took += took
+	for _, l := range p.loads() {
+		if l.Err == nil && g.loaded[l.Name] == nil {
+			g.loaded[l.Name], g.ready = p.loaded[l.Name], append(g.ready, l)
 		}
 	}
+}
+
+// Loads lists the plugins that are ready, whichever recipe they were loaded for, and how
+// long loading took all together.
+func (g *Generation) Loads() ([]Load, time.Duration) {
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	return slices.Clone(g.ready), g.took
 }
 
 func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, name string, instance config.Instance) (*spec.Spec, *host.Plugin, error) {

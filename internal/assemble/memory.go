@@ -88,11 +88,7 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 		cfg.Window.Compactor = r.compactor
 	}
 	if f := c.Facts; f != nil {
-		facts := memory.NewStoreFacts(b.Store, c.TenantName())
-		facts.SkipDamaged(func(id string, err error) { // one must not keep the others away
-			r.generation.options.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
-		})
-		cfg.Facts = facts
+		cfg.Facts = r.generation.Facts(b.Store, c.TenantName())
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
 		cfg.Filter = memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
 	}

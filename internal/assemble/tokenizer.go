@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// errTokenizer is the error of counting before the tokenizer is loaded: a
-// plugin counted tokens in its init.
+// errTokenizer is the error of counting before the tokenizer is loaded: a plugin counted
+// tokens in its init, or the tokenizer plugin could not be loaded.
 var errTokenizer = errors.New("tokenizer plugin is not loaded yet")
 
 // lateTokenizer is a tokenizer that is set after the host was opened with it.
@@ -60,16 +60,30 @@ func (h *hostTokenizer) counting(ctx context.Context, t pipeline.Tokenizer) cont
 	return context.WithValue(ctx, tokenizerKey{}, t)
 }
 
-// begin sets the tokenizer for what is outside of builds, unless there is one.
-func (h *hostTokenizer) begin(t pipeline.Tokenizer) { h.first.CompareAndSwap(nil, &t) }
+// begin sets the tokenizer for what is outside of builds, unless there is one. The
+// returned function takes it away again: the recipe was not made.
+func (h *hostTokenizer) begin(t pipeline.Tokenizer) (takeBack func()) {
+	own := &t
+	h.first.CompareAndSwap(nil, own)
+	return func() { h.first.CompareAndSwap(own, nil) }
+}
+
+// outside returns the tokenizer outside of builds. Without one it is a tokenizer that is
+// not loaded.
+func (h *hostTokenizer) outside() pipeline.Tokenizer {
+	if first := h.first.Load(); first != nil {
+		return *first
+	}
+	return new(lateTokenizer)
+}
 
 // Name names the tokenizer outside of builds.
-func (h *hostTokenizer) Name() string { return (*h.first.Load()).Name() }
+func (h *hostTokenizer) Name() string { return h.outside().Name() }
 
 // Count counts with the tokenizer of the build.
 func (h *hostTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
 	if t, ok := ctx.Value(tokenizerKey{}).(pipeline.Tokenizer); ok {
 		return t.Count(ctx, texts...)
 	}
-	return (*h.first.Load()).Count(ctx, texts...)
+	return h.outside().Count(ctx, texts...)
 }

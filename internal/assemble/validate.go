@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,9 +11,11 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // Validate checks a configuration against the plugin folder: that the plugins
@@ -24,7 +25,7 @@ import (
 // should know but nothing fails for.
 func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
 	v := &validator{loaded: l, warned: map[string]bool{}}
-	v.window("", &l.Config)
+	v.values(func(key string) string { return key }, &l.Config)
 	list := uses(&l.Config)
 	for _, o := range l.Overlaid() {
 		list = append(list, v.overlaid(o)...)
@@ -47,8 +48,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 // overlaid checks what a named pipeline states, and returns the places of it that name
 // plugins.
 func (v *validator) overlaid(o config.Overlaid) (list []use) {
-	at, _ := o.Place("budget")
-	v.window(at, o.Config)
+	v.values(func(key string) string { at, _ := o.Place(key); return at }, o.Config)
 	for i := range o.Steps {
 		if at, own := o.Place(fmt.Sprintf("steps[%d]", i)); own {
 			v.builtin(at, &o.Steps[i])
@@ -81,17 +81,56 @@ type validator struct {
 	catalog  *catalog
 	findings []config.Finding
 	warnings []string
-	// warned holds the uses whose plugin has been reported.
+	// warned holds the plugins that have been reported.
 	warned map[string]bool
+	// top holds what is wrong with values at the top of the file, which pipelines inherit.
+	top []string
 }
 
 func (v *validator) find(path string, err error) {
 	v.findings = append(v.findings, config.Finding{Path: path, Message: err.Error()})
 }
 
-// window checks the budget against the size of the window. at is the place of the budget
-// in the file, if it is not at the top.
-func (v *validator) window(at string, c *config.Config) {
+// values checks values that belong together. What a pipeline inherits is reported once.
+func (v *validator) values(place func(key string) string, c *config.Config) {
+	for _, value := range []struct {
+		key   string
+		check func(*config.Config) error
+	}{{"budget", window}, {"calibration", v.calibration}} {
+		err := value.check(c)
+		if err == nil {
+			continue
+		}
+		err = unwrapInvalid(err)
+		switch {
+		case c == &v.loaded.Config:
+			v.top = append(v.top, err.Error())
+		case slices.Contains(v.top, err.Error()):
+			continue
+		}
+		v.find(place(value.key), err)
+	}
+}
+
+// calibration reads the figures of a calibration.
+func (v *validator) calibration(c *config.Config) error {
+	if c.Calibration == "" {
+		return nil
+	}
+	t, err := pipeline.ModelTokenizer(c.Model)
+	if err != nil {
+		return err
+	}
+	e, ok := t.(*tokens.Estimator)
+	if !ok {
+		return nil // its check has refused it
+	}
+	_, _, err = observe(e, v.loaded.Path(c.Calibration), c.Model)
+	return err
+}
+
+// window checks the budget against the size of the window.
+func window(c *config.Config) error {
 	b, err := budget(c.Budget, c.MaxTokens)
 	if err == nil {
 		_, err = pipeline.New(pipeline.Config{
@@ -99,9 +138,7 @@ func (v *validator) window(at string, c *config.Config) {
 			Tokenizer: pipeline.WordTokenizer(),
 		})
 	}
-	if err != nil {
-		v.find(cmp.Or(at, "budget"), unwrapInvalid(err))
-	}
+	return err
 }
 
 // unwrapInvalid takes the mark off an error that is placed in a file anyway.
@@ -188,6 +225,7 @@ func (v *validator) use(u use) {
 			v.find(u.path, fmt.Errorf("plugin %q: %w", instance.Plugin, err))
 			return
 		}
+		v.ungranted(spec, instance.Plugin)
 	}
 	if u.step != nil && u.step.Function != "" {
 		if err := host.CheckFunction(spec, u.step.Function, u.step.Input, u.step.Output); err != nil {
@@ -204,6 +242,17 @@ func (v *validator) use(u use) {
 		v.find(strict.Join(u.path, "settings"), err)
 	}
 	v.relation(u, op)
+}
+
+// ungranted says once what a plugin asks for that is called without an instance.
+func (v *validator) ungranted(spec *spec.Spec, plugin string) {
+	if spec.Foreign || v.warned[plugin] {
+		return
+	}
+	v.warned[plugin] = true
+	for _, note := range CompareGrants(spec.Manifest.Permissions, config.Grants{}) {
+		v.warnings = append(v.warnings, fmt.Sprintf("warning: plugin %q %s (name an instance of it, with grants)", plugin, note))
+	}
 }
 
 // relation checks what transform_query and classify steps need beside their

@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,5 +32,63 @@ pipelines:
 	}
 	if n := len(strings.Split(err.Error(), "\n")); n != 4 {
 		t.Errorf("%d problems, want 4:\n%v", n, err)
+	}
+}
+
+// A mistake at the top of the file is reported once, however many pipelines inherit it.
+func TestValidateReportsTheTopOnce(t *testing.T) {
+	for text, want := range map[string][]string{
+		"max_tokens: 5\nbudget: {preset: rag}\npipelines: {a: {order: chronological}, b: {fill: knapsack}, c: {max_tokens: 6}}\n": {
+			"f:2:9: budget: preset rag of 5 tokens: ", "f:3:64: pipelines.c: preset rag of 6 tokens: ",
+		},
+		"model: claude-sonnet-4-5\ncalibration: none.jsonl\npipelines: {a: {fit: exact}, b: {calibration: lost.jsonl, model: claude-sonnet-4-5}, c: {model: gpt-4o}}\n": {
+			"f:2:14: calibration: open ", "pipelines.b.calibration: open ",
+		},
+	} {
+		l, err := config.Parse("f", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Validate(l, t.TempDir())
+		if err == nil {
+			t.Errorf("%s: no error", text)
+			continue
+		}
+		lines := strings.Split(err.Error(), "\n")
+		for _, want := range want {
+			if n := strings.Count(err.Error(), want); n != 1 {
+				t.Errorf("%s: %d times %q in\n%v", text, n, want, err)
+			}
+		}
+		if len(lines) != len(want) {
+			t.Errorf("%s: %d problems, want %d:\n%v", text, len(lines), len(want), err)
+		}
+	}
+}
+
+// A plugin that is called without an instance is granted nothing. That it asks for something
+// is worth a line, once.
+func TestValidateWarnsOfPluginsWithoutGrants(t *testing.T) {
+	l, err := config.Parse("f", []byte("steps: [{name: a, plugin: asks}, {name: b, plugin: asks}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "asks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	module, err := os.ReadFile("../../testdata/wasm/add-item/plugin.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := "abi: 1\nname: asks\nversion: 0.1.0\noperations: {retrieve: {reads: []}}\npermissions: [{kind: kv, reason: keeps what it found}]\n"
+	for name, data := range map[string][]byte{"plugin.wasm": module, "plugin.yaml": []byte(manifest)} {
+		if err := os.WriteFile(filepath.Join(dir, "asks", name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warnings, err := Validate(l, dir)
+	if want := `warning: plugin "asks" asks for kv and is not granted it: keeps what it found (name an instance of it, with grants)`; err != nil || len(warnings) != 1 || warnings[0] != want {
+		t.Errorf("%q, %v, want %q", warnings, err, want)
 	}
 }

@@ -22,26 +22,26 @@ import (
 type BuildOptions struct {
 	// Dir is the folder of the project. Empty: the current one.
 	Dir string
-	// Output is the module that is written, or a folder for it, which is there or
-	// ends in a slash. Empty: build in Dir. In a folder it is <name>.wasm.
+	// Output is the module to write, or a folder for it. It is a folder if it exists as
+	// one or ends in a slash; the module in it is <name>.wasm. Empty means build in Dir.
 	Output string
-	// Language is that of the project. Empty: the one that Detect finds.
+	// Language is the language of the project. Empty means the one that Detect finds.
 	Language string
 	// KeepManifest also writes plugin.yaml into the folder of Output.
 	KeepManifest bool
-	// Commands is told each command before it runs. May be nil.
+	// Commands receives each command before it runs. It may be nil.
 	Commands func(Command)
-	// Messages receives what the toolchain says: as it comes when Verbose is set,
-	// else only after a failure. nil discards it.
+	// Messages receives the output of the toolchain: at once when Verbose is set,
+	// otherwise only after a failure. nil discards it.
 	Messages io.Writer
 	Verbose  bool
 }
 
 // Built is a plugin that was built.
 type Built struct {
-	// Spec is what the host reads in the module.
+	// Spec is the plugin as the host reads it from the module.
 	Spec *spec.Spec
-	// Path is the module, Title the name of the language it was built from.
+	// Path is the path of the module, Title the name of its source language.
 	Path, Title string
 	// Time is how long the toolchain took.
 	Time time.Duration
@@ -51,20 +51,20 @@ type Built struct {
 type job struct {
 	options   BuildOptions
 	toolchain *Toolchain
-	// dir is the project's absolute folder, work a temporary one.
+	// dir is the absolute path of the project's folder, and work a temporary folder.
 	dir, work string
-	// out is where commands put the module; product, if they set it, is asked
-	// afterwards where it is instead.
+	// out is the path to which commands write the module. If they set product, the module
+	// is at the path that product returns afterwards.
 	out     string
 	product func() (string, error)
 }
 
-// Build builds a project into one module that holds its manifest, and reads the
-// result as a host would. Nothing is written but the module, what the language's
-// own tools leave in the project, and, if asked for, the manifest beside it.
+// Build builds a project into one module that contains its manifest, and reads the result
+// as a host would. It writes only the module, the files that the tools of the language leave
+// in the project, and, on request, the manifest next to the module.
 //
-// Errors wrap ErrLanguage or ErrMissing, are strict.Problems about plugin.yaml,
-// name the command that failed, or are those of spec.Read.
+// An error wraps ErrLanguage or ErrMissing, is a strict.Problems about plugin.yaml, names
+// the command that failed, or is an error of spec.Read.
 func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	j := &job{options: o}
 	if err := j.prepare(); err != nil {
@@ -94,7 +94,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	return built, j.write(built.Path, wasm, text)
 }
 
-// prepare finds folder and toolchain.
+// prepare finds the folder and the toolchain.
 func (j *job) prepare() error {
 	if j.options.Dir == "" {
 		j.options.Dir = "."
@@ -118,7 +118,7 @@ func (j *job) prepare() error {
 	return nil
 }
 
-// compile runs the commands and returns what they made.
+// compile runs the commands and returns the module that they made.
 func (j *job) compile(ctx context.Context) ([]byte, error) {
 	commands, err := j.toolchain.commands(j)
 	if err != nil {
@@ -142,7 +142,7 @@ func (j *job) compile(ctx context.Context) ([]byte, error) {
 	return wasm, err
 }
 
-// run runs one command. What it says is shown when it fails.
+// run runs one command. It shows the command's output when the command fails.
 func (j *job) run(ctx context.Context, c Command) error {
 	if j.options.Commands != nil {
 		j.options.Commands(c)
@@ -158,7 +158,7 @@ func (j *job) run(ctx context.Context, c Command) error {
 	if j.options.Verbose {
 		cmd.Stdout, cmd.Stderr = messages, messages
 	}
-	cmd.WaitDelay = time.Second // a compiler's children may hold on to its output
+	cmd.WaitDelay = time.Second // child processes of a compiler may keep its output open
 	err := cmd.Run()
 	switch {
 	case err == nil:
@@ -169,7 +169,7 @@ func (j *job) run(ctx context.Context, c Command) error {
 	if _, werr := messages.Write(kept.Bytes()); werr != nil {
 		return werr
 	}
-	return fmt.Errorf("%s: %w (its messages stand above)", c.Name(), err)
+	return fmt.Errorf("%s: %w (see its messages above)", c.Name(), err)
 }
 
 // program returns the path of one of the toolchain's programs.
@@ -182,7 +182,7 @@ func (j *job) program(name string) string {
 	return name
 }
 
-// output is the module to write; file is its name in a folder.
+// output returns the path of the module to write. file is its name in a folder.
 func (j *job) output(file string) string {
 	out := j.options.Output
 	if out == "" {
@@ -195,8 +195,8 @@ func (j *job) output(file string) string {
 	return out
 }
 
-// source returns the folder to build in: the project, or for one without a copy
-// of the helper library a copy of the project that has one.
+// source returns the folder to build in. This is the project if it has a copy of the helper
+// library, and otherwise a copy of the project with the library added.
 func (j *job) source() (string, error) {
 	if info, err := os.Stat(filepath.Join(j.dir, helperDir)); err == nil && info.IsDir() {
 		return j.dir, nil
@@ -208,8 +208,8 @@ func (j *job) source() (string, error) {
 	return staged, writeHelper(j.toolchain, filepath.Join(staged, helperDir))
 }
 
-// sourceFS is a project without what its builds left. Links to files are the
-// files: a copy of a relative link would lead elsewhere.
+// sourceFS is a project without the output of earlier builds. It replaces links to files by
+// the files, because a relative link would lead elsewhere from the copy.
 type sourceFS struct{ fs.FS }
 
 // ReadDir implements fs.ReadDirFS.
@@ -228,8 +228,8 @@ func (s sourceFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// write writes the module, and the manifest beside it when asked to. A reader
-// finds the old module or the new one, never a part.
+// write writes the module and, on request, the manifest next to it. A reader finds either
+// the old module or the new one, never a part.
 func (j *job) write(path string, wasm, manifest []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -244,8 +244,8 @@ func (j *job) write(path string, wasm, manifest []byte) error {
 	return replaceFile(filepath.Join(dir, ManifestFile), manifest)
 }
 
-// replaceFile writes a file beside its place and moves it there. What is there
-// and no regular file, such as a device, is written to and stays what it is.
+// replaceFile writes a temporary file next to path and renames it. If path is not a regular
+// file, such as a device, it writes to path itself.
 func replaceFile(path string, data []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(path, data, 0o644)
@@ -254,7 +254,7 @@ func replaceFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once it has been moved
+	defer os.Remove(f.Name()) // fails after the rename, which is fine
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err != nil {

@@ -96,7 +96,7 @@ func TestBuildErrors(t *testing.T) {
 		want, say string
 	}{
 		{"does not compile", BuildOptions{Dir: broken}, nil,
-			"build my-plugin: go build: exit status 1 (its messages stand above)", "undefined: missing"},
+			"build my-plugin: go build: exit status 1 (see its messages above)", "undefined: missing"},
 		{"is no plugin", BuildOptions{Dir: empty}, spec.ErrABIVersion, "build my-plugin: there is a manifest, but the module does not export", ""},
 		{"manifest", BuildOptions{Dir: wrong}, nil, "plugin.yaml:1:1: version: is missing", ""},
 		{"language", BuildOptions{Dir: broken, Language: "cobol"}, ErrLanguage, `language "cobol": unknown language`, ""},

@@ -12,14 +12,14 @@ type Ratio struct {
 	Figure string    `json:"figure"`
 	Before float64   `json:"before"`
 	Now    float64   `json:"now"`
-	// Ratio is Now by Before; 0 when there was nothing before.
+	// Ratio is Now divided by Before; 0 when Before is 0.
 	Ratio float64 `json:"ratio,omitempty"`
-	// Worse says that it is beyond what noise explains.
+	// Worse means that the figure is worse by more than noise explains.
 	Worse bool `json:"worse"`
 }
 
-// figures are what two cards are compared by. A figure is worse when it is more
-// than slack times what it was: times vary, the others hardly do.
+// figures are the figures that Compare compares. A figure is worse when it exceeds slack
+// times the earlier one: times vary, the others hardly do.
 var figures = []struct {
 	name  string
 	slack float64
@@ -34,8 +34,8 @@ var figures = []struct {
 	{"tokens", 1.02, func(c *Cost) float64 { return float64(c.Tokens) }},
 }
 
-// Compare compares two cards figure by figure, for the lanes that both have.
-// Cards of other operations, inputs or numbers of items are refused.
+// Compare compares two cards figure by figure, for the lanes that both have. Cards of
+// different operations, inputs or numbers of items are an error.
 func Compare(before, now *Card) ([]Ratio, error) {
 	for _, c := range []struct{ what, before, now string }{
 		{"operation", string(before.Operation), string(now.Operation)},
@@ -44,7 +44,7 @@ func Compare(before, now *Card) ([]Ratio, error) {
 		{"state", string(before.State), string(now.State)},
 	} {
 		if c.before != c.now {
-			return nil, fmt.Errorf("the earlier card has %s %q, this one %q (measure the same twice)", c.what, c.before, c.now)
+			return nil, fmt.Errorf("the earlier card has %s %q, this one %q (both must measure the same calls)", c.what, c.before, c.now)
 		}
 	}
 	var ratios []Ratio
@@ -56,7 +56,7 @@ func Compare(before, now *Card) ([]Ratio, error) {
 		}
 	}
 	if len(ratios) == 0 {
-		return nil, fmt.Errorf("the earlier card has no lane in common with this one (measure the same twice)")
+		return nil, fmt.Errorf("the earlier card has no lane in common with this one (measure both with the same --lane)")
 	}
 	return ratios, nil
 }

@@ -1,27 +1,26 @@
-// Package authoring turns source code into plugins: it writes new projects and
-// builds them into one .wasm each, with the manifest inside.
+// Package authoring turns source code into plugins. It writes new projects, and builds each
+// into one .wasm file that contains the manifest.
 //
 //	err := authoring.New(authoring.Project{Name: "keep-best", Language: "go", Kind: "filter"})
 //	built, err := authoring.Build(ctx, authoring.BuildOptions{Dir: "keep-best"})
 //
 // # Projects
 //
-// A project is a folder with plugin.yaml and the source of one plugin. Which
-// language it is in shows by a file it has, see [Detect]. A copy of the helper
-// library of its language lies in the project's folder anchor, so that it builds
-// without anything that is not in a public registry.
+// A project is a folder with plugin.yaml and the source of one plugin. [Detect] finds its
+// language by the files in it. The project's folder anchor has a copy of the helper library
+// of that language, so that the project builds with public registries only.
 //
 // # Toolchains
 //
-// How a language is built stands in one place, its [Toolchain]: which programs it
-// takes, how to get them, and the commands that are run. Programs are looked up
-// in PATH and, for those that come from npm, in the project's node_modules.
+// The [Toolchain] of a language says how to build it: which programs are necessary, how to
+// get them, and which commands to run. Programs are looked up in PATH and, for those that
+// come from npm, in the project's node_modules.
 //
 // # Templates
 //
-// The folder templates has a folder per language and, in it, one per kind, which
-// is an operation. Files that end in .tmpl are text templates over [Project] and
-// lose that ending; others are copied. Files of the folder common, of all
-// languages or of one, are part of every project unless a closer folder has them
+// The folder templates has a folder for each language, and in it one for each kind of
+// plugin. Files that end in .tmpl are text templates that are executed with a [Project] and
+// lose that ending; others are copied. A folder common, for one language or for all, has
+// files for every project. A file of the same name in a more specific folder replaces them.
 // too.
 package authoring

@@ -10,13 +10,12 @@ import (
 	"github.com/anchor-host/anchor-host/sdk"
 )
 
-// goHelper is the helper library that is a Go module: in a project it is the
-// part of this module that guests compile, under the same module path, and a
-// workspace leads to it. Once that path is published, the project's go.work and
-// the copy can go, and a require takes their place.
+// goHelper is the helper library for Go. In a project it is the part of this module that
+// guests compile, under the same module path, and a workspace refers to it. Once that path
+// is published, a require in the project's go.mod can replace the copy and go.work.
 const goHelper = "pdk-go"
 
-// The module of the copy: what guests need, at the versions this module has.
+// The files of the copied module: the dependencies of guests, at the versions of this module.
 var (
 	//go:embed gomodule/go.mod.txt
 	goHelperModule []byte
@@ -36,8 +35,7 @@ func writeGoHelper(dir string) error {
 	return copyFiles(sdk.Files, goHelper, filepath.Join(dir, "sdk", goHelper), guestSource)
 }
 
-// guestSource says whether a file of package abi or of the SDK belongs into a
-// project.
+// guestSource reports whether a file of package abi or of the SDK belongs into a project.
 func guestSource(name string) bool {
 	return !strings.HasSuffix(name, "_test.go") && path.Base(name) != "embed.go"
 }

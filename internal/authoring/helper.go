@@ -25,8 +25,8 @@ func writeHelper(t *Toolchain, dir string) error {
 	return copyFiles(sdk.Files, t.helper, dir, func(string) bool { return true })
 }
 
-// copyFiles copies the files of a folder that are wanted, by their paths below
-// it.
+// copyFiles copies the files of a folder for which wanted returns true. It passes paths
+// relative to the folder.
 func copyFiles(from fs.FS, root, dir string, wanted func(path string) bool) error {
 	n := 0
 	err := fs.WalkDir(from, root, func(name string, e fs.DirEntry, err error) error {

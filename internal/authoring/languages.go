@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// reactor are the arguments with which Go compilers make a module whose exports
-// are called by the host.
+// reactor are the arguments that make Go compilers build a module whose exports the host
+// can call.
 var reactor = []string{"-buildmode=c-shared"}
 
 var goToolchain = &Toolchain{
@@ -31,8 +31,8 @@ var goProgram = Program{
 	Get: "get Go 1.25 or newer from https://go.dev/dl, or: brew install go",
 }
 
-// goWorkspace pins the project's own workspace: one of a folder above, or none at
-// all, would leave its copy of the helper library out.
+// goWorkspace selects the project's own workspace. Another workspace, or none at all, would
+// not include the project's copy of the helper library.
 func goWorkspace(dir string) []string {
 	work := filepath.Join(dir, "go.work")
 	if _, err := os.Stat(work); err != nil {
@@ -76,7 +76,7 @@ var cToolchain = &Toolchain{
 	},
 }
 
-// versions are the names a program of LLVM goes by, the plain one first.
+// versions returns the possible names of an LLVM program, the one without a version first.
 func versions(name string) []string {
 	names := []string{name}
 	for _, v := range []int{19, 22, 21, 20, 18, 17, 16, 15, 14} {
@@ -85,7 +85,7 @@ func versions(name string) []string {
 	return names
 }
 
-// forWasm says whether a clang can make WebAssembly: Apple's cannot.
+// forWasm reports whether a clang can produce WebAssembly. Apple's cannot.
 func forWasm(clang string) bool {
 	targets, err := exec.Command(clang, "--print-targets").Output()
 	return err == nil && strings.Contains(string(targets), "wasm32")
@@ -109,7 +109,7 @@ var zigToolchain = &Toolchain{
 	},
 }
 
-// rustTarget needs nothing from the system.
+// rustTarget is a target that needs nothing from the system.
 const rustTarget = "wasm32-unknown-unknown"
 
 var rustToolchain = &Toolchain{
@@ -135,7 +135,7 @@ var rustToolchain = &Toolchain{
 	},
 }
 
-// hasRustTarget says whether a rustc has the library of the target.
+// hasRustTarget reports whether a rustc has the library of the target.
 func hasRustTarget(rustc string) bool {
 	dir, err := exec.Command(rustc, "--print", "target-libdir", "--target", rustTarget).Output()
 	if err != nil {
@@ -145,8 +145,8 @@ func hasRustTarget(rustc string) bool {
 	return err == nil && len(libraries) > 0
 }
 
-// cargoProduct finds the module that cargo made: the only one, or the one of the
-// name in Cargo.toml.
+// cargoProduct finds the module that cargo made: the only module, or the one with the name
+// in Cargo.toml.
 func cargoProduct(release, dir string) (string, error) {
 	found, err := fs.Glob(os.DirFS(release), "*.wasm")
 	if err != nil {

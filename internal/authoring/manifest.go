@@ -12,10 +12,10 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// ManifestFile is the file of a project that says what the plugin is.
+// ManifestFile is the name of the manifest in a project.
 const ManifestFile = "plugin.yaml"
 
-// readManifest reads and checks the manifest of a project. What is wrong is a
+// readManifest reads and checks the manifest of a project. Mistakes in it are a
 // strict.Problems with file, line and key.
 func readManifest(dir string) (*manifest.Manifest, []byte, error) {
 	file := filepath.Join(dir, ManifestFile)
@@ -36,7 +36,7 @@ func readManifest(dir string) (*manifest.Manifest, []byte, error) {
 	return m, text, nil
 }
 
-// place gives what is wrong with a manifest its line.
+// place adds the line to each mistake in a manifest.
 func place(file string, doc *strict.Node, err error) error {
 	problem := strict.Problem{File: file, Pos: doc.Pos, Message: err.Error()}
 	if _, serr := fmt.Sscanf(problem.Message, "line %d:", &problem.Pos.Line); serr == nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Card is what calls of one operation of a plugin cost.
+// Card is the measured cost of calls of one operation of a plugin.
 type Card struct {
 	Plugin    string        `json:"plugin"`
 	Version   string        `json:"version"`
 	Digest    string        `json:"digest"`
 	Size      int64         `json:"size"`
 	Operation abi.Operation `json:"operation"`
-	// Input is "generated" or the name of a file, Items the number of items,
-	// turns, messages or texts in it.
+	// Input is "generated" or the name of a file. Items is the number of items, turns,
+	// messages or texts in it.
 	Input string `json:"input"`
 	Items int    `json:"items"`
 	// State is what happens to an instance between calls.
 	State host.State `json:"state"`
-	// Platform is the machine's, such as linux/amd64.
+	// Platform is operating system and processor, such as linux/amd64.
 	Platform string `json:"platform"`
 	Rows     []Cost `json:"rows"`
 }
@@ -33,21 +33,21 @@ type Card struct {
 // Cost is the cost of a call in one lane.
 type Cost struct {
 	Lane host.Lane `json:"lane"`
-	// Calls is how many were measured.
+	// Calls is the number of measured calls.
 	Calls int `json:"calls"`
-	// P50 and P95 are times of a call in microseconds, as a step pays them: with
-	// writing the request and reading the answer.
+	// P50 and P95 are percentiles of the time of a call in microseconds, including writing
+	// the request and reading the answer, as in a step.
 	P50 float64 `json:"p50_us"`
 	P95 float64 `json:"p95_us"`
-	// Fuel is the median of the units used.
+	// Fuel is the median of the fuel of a call.
 	Fuel int64 `json:"fuel"`
-	// Memory is the most linear memory after a call.
+	// Memory is the largest linear memory after a call, in bytes.
 	Memory int64 `json:"memory_bytes"`
-	// In and Out are the bytes of request and answer.
+	// In and Out are the sizes of request and answer in bytes.
 	In  int64 `json:"bytes_in"`
 	Out int64 `json:"bytes_out"`
-	// Tokens are those that the answer adds, less what it replaces, counted as
-	// cl100k_base.
+	// Tokens is the number of tokens that the answer adds, minus those of the text that
+	// it replaces, counted in cl100k_base.
 	Tokens int `json:"tokens_added"`
 }
 
@@ -55,19 +55,19 @@ type Cost struct {
 type MeasureOptions struct {
 	Operation abi.Operation
 	Lane      host.Lane
-	// Request is one that [Request] or [ReadRequest] returns.
+	// Request is a result of [Request] or [ReadRequest].
 	Request any
-	// Duration is how long to call; at least ten calls are made. 0: one second.
+	// Duration is how long to call. At least ten calls are made. 0 means one second.
 	Duration time.Duration
-	// Tokens counts the tokens that are added; nil counts none.
+	// Tokens counts the added tokens; nil counts none.
 	Tokens pipeline.Tokenizer
 }
 
-// leastCalls are made however long they take.
+// leastCalls is the number of calls to make, however long they take.
 const leastCalls = 10
 
-// Measure calls an operation in one lane, after some calls that do not count.
-// The error is that of the first call that fails.
+// Measure calls an operation in one lane. It ignores the first calls. The error is that of
+// the first call that fails.
 func Measure(ctx context.Context, p *host.Plugin, o MeasureOptions) (Cost, error) {
 	m := measurement{MeasureOptions: o, plugin: p}
 	if o.Duration == 0 {
@@ -109,7 +109,7 @@ type measurement struct {
 	MeasureOptions
 	plugin *host.Plugin
 	writer abi.BatchWriter
-	// request and answer are the bytes of the last call, reply what they mean.
+	// request and answer are the bytes of the last call, and reply is the decoded answer.
 	request, answer []byte
 	reply           any
 	times           []time.Duration
@@ -117,7 +117,7 @@ type measurement struct {
 	memory          int64
 }
 
-// run calls for a tenth of the time without counting, then for all of it.
+// run makes calls for a tenth of the time without measuring, then for all of it.
 func (m *measurement) run(ctx context.Context) error {
 	for warm := time.Now(); ; {
 		if _, err := m.call(ctx); err != nil {
@@ -139,7 +139,7 @@ func (m *measurement) run(ctx context.Context) error {
 	return nil
 }
 
-// call makes one call, with all that a step does for it.
+// call makes one call with all the work that a step does for it.
 func (m *measurement) call(ctx context.Context) (*host.Exchange, error) {
 	var err error
 	if m.request, err = m.encode(m.request[:0]); err != nil {
@@ -159,7 +159,7 @@ func (m *measurement) call(ctx context.Context) (*host.Exchange, error) {
 	return x, nil
 }
 
-// encode puts the request into the bytes of the lane.
+// encode encodes the request for the lane.
 func (m *measurement) encode(buf []byte) ([]byte, error) {
 	spec, _ := m.plugin.Spec().Operation(m.Operation) // the call says when it is not there
 	r, ok := m.Request.(*abi.ItemsRequest)
@@ -188,7 +188,7 @@ func (m *measurement) encode(buf []byte) ([]byte, error) {
 	return buf[:size], m.writer.Write(buf[:size])
 }
 
-// decode reads an answer as the host does.
+// decode decodes an answer as the host does.
 func (m *measurement) decode(answer []byte) (any, error) {
 	if m.Lane == host.LaneBatch {
 		return abi.DecodeChanges(answer)
@@ -204,7 +204,7 @@ func (m *measurement) decode(answer []byte) (any, error) {
 	return reply, abi.DecodeReply(answer, reply)
 }
 
-// texts are the texts that an answer adds, and those of the request that it
+// texts returns the texts that an answer adds, and the texts of the request that it
 // replaces.
 func texts(request, reply any) (added, replaced []string, err error) {
 	switch reply := reply.(type) {

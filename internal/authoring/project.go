@@ -29,30 +29,30 @@ const (
 	templateSuffix = ".tmpl"
 )
 
-// Errors of New that callers decide on.
+// Errors of New that callers can test for with errors.Is.
 var (
-	// ErrName says that a plugin cannot have that name.
+	// ErrName means that the name is not valid for a plugin.
 	ErrName = errors.New("not a plugin name")
-	// ErrKind says that there is no template for an operation.
+	// ErrKind means that there is no template for an operation.
 	ErrKind = errors.New("no such kind")
 )
 
-// Project is what New writes, and what its templates see.
+// Project describes a project for New. Templates are executed with it.
 type Project struct {
-	// Name is that of the plugin: lower-case letters, digits and hyphens.
+	// Name is the name of the plugin: lower-case letters, digits and hyphens.
 	Name string
-	// Language is that of a [Toolchain], Kind the operation the plugin serves.
+	// Language is the name of a [Toolchain], and Kind the operation of the plugin.
 	Language, Kind string
-	// Dir is the folder to write, which is made. Empty: one of the plugin's name.
+	// Dir is the folder to create. Empty means a folder with the plugin's name.
 	Dir string
-	// Version is that of anchor-host, for the README.
+	// Version is the version of anchor-host, for the README.
 	Version string
 }
 
-// Ident is the name with underscores, as programming languages want it.
+// Ident returns the name with underscores instead of hyphens, for use in source code.
 func (p Project) Ident() string { return strings.ReplaceAll(p.Name, "-", "_") }
 
-// Title is the language as people call it.
+// Title returns the name of the language as people write it.
 func (p Project) Title() string {
 	t, err := Lookup(p.Language)
 	if err != nil {
@@ -61,14 +61,14 @@ func (p Project) Title() string {
 	return t.Title
 }
 
-// Helper says whether the project has a helper library, in its folder anchor.
+// Helper reports whether the project has a helper library in its folder anchor.
 func (p Project) Helper() bool {
 	t, err := Lookup(p.Language)
 	return err == nil && t.helper != ""
 }
 
-// Operation is the operation of the plugin: that of Kind, but for "init", which
-// shows a filter that prepares itself.
+// Operation returns the operation of the plugin. It is Kind, except for "init", which is an
+// example of a filter with an init function.
 func (p Project) Operation() string {
 	if p.Kind == string(abi.OpInit) {
 		return string(abi.OpFilter)
@@ -76,8 +76,7 @@ func (p Project) Operation() string {
 	return p.Kind
 }
 
-// Kinds returns the kinds of projects there are in a language, sorted. The error
-// wraps ErrLanguage.
+// Kinds returns the kinds of projects in a language, sorted. The error wraps ErrLanguage.
 func Kinds(language string) ([]string, error) {
 	t, err := Lookup(language)
 	if err != nil {
@@ -108,9 +107,9 @@ func (t *Toolchain) templateDir() string {
 	return t.Language
 }
 
-// New writes a project that builds as it is: source, plugin.yaml, README and a
-// copy of the helper library. Nothing is written when anything is wrong with p,
-// or when the folder is there and not empty (fs.ErrExist). It returns the folder.
+// New writes a project that builds without changes: source, plugin.yaml, README and a copy
+// of the helper library. If p is invalid, or the folder exists and is not empty
+// (fs.ErrExist), it writes nothing. It returns the folder.
 func New(p Project) (dir string, err error) {
 	p.Kind = strings.ReplaceAll(p.Kind, "-", "_")
 	t, err := p.check()
@@ -153,7 +152,7 @@ func (p Project) check() (*Toolchain, error) {
 	return t, nil
 }
 
-// vacant checks that a folder is not there, or empty.
+// vacant checks that a folder does not exist or is empty.
 func vacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -167,8 +166,8 @@ func vacant(dir string) error {
 	return nil
 }
 
-// files returns the files of a project by their paths in it. What is closer to
-// the kind replaces what is common.
+// files returns the files of a project by their paths in it. A file for the kind replaces a
+// common file of the same path.
 func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, layer := range []string{
@@ -181,7 +180,7 @@ func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 	return files, nil
 }
 
-// layer adds the files of one folder of templates, if it is there.
+// layer adds the files of one folder of templates, if the folder exists.
 func (p Project) layer(root string, files map[string][]byte) error {
 	return fs.WalkDir(templates, root, func(name string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && name == root {

@@ -12,11 +12,10 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// Request returns a request of an operation to measure it with: items of a
-// hundred words with everything an item can have, or as many turns, messages or
-// texts. The same operation and number give the same request. It is an
-// *abi.ItemsRequest for the operations that take one, and the operation's own
-// document for the others; nil for init, which is no call.
+// Request returns a request for measuring an operation: items of a hundred words with all
+// properties that an item can have, or that many turns, messages or texts. Equal arguments
+// give equal requests. The result is an *abi.ItemsRequest for operations that take one, the
+// operation's own document for others, and nil for init, which cannot be called.
 func Request(op abi.Operation, items int) any {
 	w := newWriter()
 	query := abi.Query{Text: "how does a context end when its deadline passes", Metadata: abi.Metadata{"tenant": "example"}}
@@ -72,8 +71,8 @@ func ReadRequest(op abi.Operation, document []byte) (any, error) {
 	return empty, nil
 }
 
-// RequestSettings is where a request has its settings. request is one that [Request] or
-// [ReadRequest] returns.
+// RequestSettings returns a pointer to the settings in a request. request is a result of
+// [Request] or [ReadRequest].
 func RequestSettings(request any) *json.RawMessage {
 	switch r := request.(type) {
 	case *abi.ItemsRequest:
@@ -94,8 +93,8 @@ func RequestSettings(request any) *json.RawMessage {
 	return new(json.RawMessage)
 }
 
-// RequestItems is the number of items, turns, messages or texts of a request; for
-// retrieve and memory of those that are asked for.
+// RequestItems returns the number of items, turns, messages or texts of a request. For
+// retrieve and memory it is the number of requested items.
 func RequestItems(request any) int {
 	switch r := request.(type) {
 	case *abi.ItemsRequest:
@@ -122,15 +121,15 @@ const (
 	tokensLeft   = 100_000
 )
 
-// vocabulary has short and long words, a number, code and other scripts.
+// vocabulary has short and long words, a number, code, and words in other scripts.
 var vocabulary = strings.Fields(`the a of to and in is that for with on as context deadline cancel request server handler
 	goroutine channel timeout error value function package method returns when after before retrieval window token budget
 	plugin memory 42 ctx.Done() größer naïve 文脈 контекст`)
 
-// start is when the first item came into being.
+// start is the time of the first item.
 var start = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 
-// writer makes texts, always the same ones.
+// writer makes random texts that are the same in each run.
 type writer struct{ r *rand.Rand }
 
 func newWriter() *writer { return &writer{rand.New(rand.NewPCG(1, 2))} }
@@ -159,7 +158,7 @@ func (w *writer) items(n int) []abi.Item {
 	return items
 }
 
-// roles take turns.
+// roles are the roles of alternating turns.
 var roles = []string{"user", "assistant"}
 
 func (w *writer) turns(n int) []abi.Turn {

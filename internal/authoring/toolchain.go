@@ -12,56 +12,55 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// Errors that callers decide on.
+// Errors that callers can test for with errors.Is.
 var (
-	// ErrMissing says that a program a language needs is not installed.
+	// ErrMissing means that a program that a language needs is not installed.
 	ErrMissing = errors.New("not installed")
-	// ErrLanguage says that the language of a project is not known.
+	// ErrLanguage means that the language of a project is unknown.
 	ErrLanguage = errors.New("unknown language")
 )
 
-// Toolchain is how plugins of one language are built.
+// Toolchain says how to build plugins of one language.
 type Toolchain struct {
-	// Language is the name the command line knows it by, Title the one people
-	// know it by.
+	// Language is the name on the command line, and Title the name as people write it.
 	Language, Title string
-	// Marks are the files that show that a folder holds a project of the
-	// language; one of them is enough. They may be patterns of filepath.Match.
+	// Marks are the names of files that identify a project of the language; one of them
+	// is enough. They may be patterns of filepath.Match.
 	Marks []string
-	// Programs are what the language needs on the machine.
+	// Programs are the programs that the language needs.
 	Programs []Program
 	// helper is the folder of the helper library in package sdk, "" if the
 	// language has none.
 	helper string
-	// templates is the language whose templates it shares, "" for its own.
+	// templates is another language whose templates to use, "" for the language itself.
 	templates string
-	// commands are what turns a project into a module.
+	// commands returns the commands that build a module from a project.
 	commands func(*job) ([]Command, error)
 }
 
 // Program is an executable that a toolchain needs.
 type Program struct {
-	// Name is how messages call it.
+	// Name is the name of the program in messages.
 	Name string
-	// Executables are the files it may go by, the best one first.
+	// Executables are the possible file names, the best one first.
 	Executables []string
 	// Get says in one sentence how to get it.
 	Get string
-	// works, if not nil, says whether an executable will do.
+	// works, if not nil, reports whether an executable is suitable.
 	works func(path string) bool
 }
 
-// Command is one program run of a build.
+// Command is one command of a build.
 type Command struct {
 	// Args are the program's path and its arguments.
 	Args []string
-	// Env are variables set in addition to those of the process, KEY=value.
+	// Env are variables in addition to those of the process, as KEY=value.
 	Env []string
-	// Dir is the folder it runs in.
+	// Dir is the working directory.
 	Dir string
 }
 
-// Name is the program and, where it has one, its sub-command, for messages.
+// Name returns the program and its sub-command, if it has one, for messages.
 func (c Command) Name() string {
 	name := filepath.Base(c.Args[0])
 	if len(c.Args) > 1 && !strings.ContainsAny(c.Args[1], "-./=") {
@@ -70,7 +69,7 @@ func (c Command) Name() string {
 	return name
 }
 
-// String is the command as a shell takes it.
+// String returns the command in the syntax of a shell.
 func (c Command) String() string {
 	words := slices.Concat(c.Env, c.Args)
 	for i, w := range words {
@@ -79,7 +78,7 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// shellWord quotes a word where a shell would take it apart.
+// shellWord quotes a word if a shell would otherwise split or change it.
 func shellWord(w string) string {
 	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%") == "" {
 		return w
@@ -90,7 +89,7 @@ func shellWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-// Toolchains are those of all languages, in the order in which they are listed.
+// Toolchains are the toolchains of all languages, in the order of listings.
 var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
 
 // Languages returns the names of all languages.
@@ -112,13 +111,13 @@ func Lookup(language string) (*Toolchain, error) {
 	return nil, fmt.Errorf("language %q: %w%s", language, ErrLanguage, strict.Hint(language, Languages()))
 }
 
-// languageComment begins the line of plugin.yaml that states the language where
-// the files of a project leave it open.
+// languageComment begins the line of plugin.yaml that names the language. It is necessary
+// if the files of a project fit several languages.
 const languageComment = "# language:"
 
-// Detect returns the language of the project in dir: what a line
-// "# language: tinygo" of its plugin.yaml states, else what its files show.
-// Errors wrap ErrLanguage, or are those of reading the folder.
+// Detect returns the language of the project in dir: the one in a line
+// "# language: tinygo" of its plugin.yaml, or else the one that its files show.
+// Errors wrap ErrLanguage, or are errors of reading the folder.
 func Detect(dir string) (string, error) {
 	manifest, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -146,7 +145,7 @@ func Detect(dir string) (string, error) {
 			marks = append(marks, mark)
 		}
 	}
-	return "", fmt.Errorf("%s: %w: it has none of %s (name the folder of a project, or say --lang)", dir, ErrLanguage, strings.Join(marks, ", "))
+	return "", fmt.Errorf("%s: %w: it has none of %s (name the folder of a project, or its language with --lang)", dir, ErrLanguage, strings.Join(marks, ", "))
 }
 
 func hasMatch(entries []os.DirEntry, pattern string) bool {
@@ -156,8 +155,8 @@ func hasMatch(entries []os.DirEntry, pattern string) bool {
 	})
 }
 
-// Missing returns the programs that are not there for a project in dir, which
-// may be "".
+// Missing returns the programs that are not installed. dir is the folder of a project, or
+// "".
 func (t *Toolchain) Missing(dir string) []Program {
 	var missing []Program
 	for _, p := range t.Programs {
@@ -168,7 +167,7 @@ func (t *Toolchain) Missing(dir string) []Program {
 	return missing
 }
 
-// find returns the path of the program, "" if it is not there.
+// find returns the path of the program, or "" if it is not installed.
 func (p Program) find(dir string) string {
 	for _, name := range p.Executables {
 		for _, file := range []string{filepath.Join(dir, "node_modules", ".bin", name), name} {
@@ -180,7 +179,7 @@ func (p Program) find(dir string) string {
 	return ""
 }
 
-// missingError says what is missing and how to get it, on one line.
+// missingError names the missing programs and says how to get them, on one line.
 func (t *Toolchain) missingError(missing []Program) error {
 	names, ways := make([]string, len(missing)), make([]string, len(missing))
 	for i, p := range missing {

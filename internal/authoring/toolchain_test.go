@@ -52,7 +52,7 @@ func TestDetectErrors(t *testing.T) {
 		want  string
 	}{
 		{"nothing known", map[string]string{"plugin.yaml": "abi: 1", "plugin.c/file": ""},
-			"unknown language: it has none of go.mod, main.go, Cargo.toml, plugin.c, plugin.zig, plugin.ts, plugin.js, plugin.wat (name the folder of a project, or say --lang)"},
+			"unknown language: it has none of go.mod, main.go, Cargo.toml, plugin.c, plugin.zig, plugin.ts, plugin.js, plugin.wat (name the folder of a project, or its language with --lang)"},
 		{"a language that does not exist", map[string]string{"plugin.yaml": "# language: tinigo\n"},
 			`plugin.yaml: language "tinigo": unknown language (did you mean "tinygo"?)`},
 	} {

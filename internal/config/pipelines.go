@@ -58,15 +58,24 @@ func (c *Config) with(p *Pipeline) *Config {
 			f.Of(to).Set(f.Of(from))
 		}
 	}
-	// Tokenizer and model stand for the same.
-	tokenizer, model := slices.Contains(p.keys, "tokenizer"), slices.Contains(p.keys, "model")
-	switch {
-	case tokenizer && !model:
-		merged.Model, merged.Calibration = "", p.values.Calibration
-	case model && !tokenizer:
-		merged.Tokenizer, merged.Calibration = Choice{}, p.values.Calibration
-	}
+	p.setTokenizer(&merged)
 	return &merged
+}
+
+// setTokenizer keeps one of tokenizer and model, which stand for the same. Stating one of
+// them takes away the other; a null takes away no more than what it stands at. The figures
+// of a calibration are those of one model, and go with it.
+func (p *Pipeline) setTokenizer(merged *Config) {
+	states := func(key string) bool { return slices.Contains(p.keys, key) }
+	if !states("model") && p.values.Tokenizer != (Choice{}) {
+		merged.Model = ""
+	}
+	if !states("tokenizer") && p.values.Model != "" {
+		merged.Tokenizer = Choice{}
+	}
+	if merged.Model == "" || states("model") {
+		merged.Calibration = p.values.Calibration
+	}
 }
 
 // Pipeline returns the configuration of a named pipeline, in which flags and environment

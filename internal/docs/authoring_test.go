@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// tools are the programs, beside Go, that the guide needs for a language.
+// tools are the programs, besides Go, that the guide needs for a language.
 var tools = map[string][]string{"go": nil, "rust": {"cargo"}, "c": {"clang", "wasm-ld"}}
 
 // TestAuthoringCommands follows docs/authoring.md as a newcomer would, once for

@@ -1,2 +1,2 @@
-// Package docs holds the tests that keep the project's documents true.
+// Package docs has tests that compare the project's documents with the code.
 package docs

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,9 @@ func TestFirstRun(t *testing.T) {
 	}
 	bin, site := t.TempDir(), t.TempDir()
 	command := filepath.Join(bin, "anchor-host")
+	if runtime.GOOS == "windows" {
+		command += ".exe"
+	}
 	build := exec.Command("go", "build", "-o", command, "./cmd/anchor-host")
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -11,8 +11,7 @@ import (
 // Document is a line of corpus.jsonl.
 type Document struct{ ID, Title, Text string }
 
-// Corpus knows the documents of a collection by their ids; their texts are not
-// kept.
+// Corpus has the ids of the documents of a collection. It does not keep their texts.
 type Corpus struct{ lines map[string]int }
 
 // Len returns the number of documents.
@@ -21,9 +20,8 @@ func (c *Corpus) Len() int { return len(c.lines) }
 // Has reports whether there is such a document.
 func (c *Corpus) Has(id string) bool { return c.lines[id] > 0 }
 
-// ReadCorpus reads a corpus.jsonl, handing each document to keep, which may be
-// nil. The error is a [strict.Problems] that names the line, or that of r or
-// keep.
+// ReadCorpus reads a corpus.jsonl and passes each document to keep, which may be nil. The
+// error is a [strict.Problems] that names the line, or an error of r or keep.
 func ReadCorpus(name string, r io.Reader, keep func(Document) error) (*Corpus, error) {
 	c := &Corpus{lines: map[string]int{}}
 	err := eachLine(name, r, func(number int, line []byte) error {
@@ -55,8 +53,8 @@ type Query struct {
 	Text string `json:"text"`
 }
 
-// ReadQueries reads a queries.jsonl in its order. The error is a
-// [strict.Problems] that names the line, or that of r.
+// ReadQueries reads a queries.jsonl and keeps its order. The error is a [strict.Problems]
+// that names the line, or an error of r.
 func ReadQueries(name string, r io.Reader) ([]Query, error) {
 	var list []Query
 	seen := map[string]int{}
@@ -87,7 +85,7 @@ func ReadQueries(name string, r io.Reader) ([]Query, error) {
 type Judgement struct {
 	Query, Document string
 	Grade           int
-	// Line is where it stands.
+	// Line is the number of the line in the file.
 	Line int
 }
 
@@ -97,9 +95,9 @@ type Qrels struct {
 	List []Judgement
 }
 
-// ReadQrels reads a file of query id, document id and grade, separated by tabs,
-// with or without the line of headings. The error is a [strict.Problems] that
-// names the line, or that of r.
+// ReadQrels reads a file of query id, document id and grade, separated by tabs, with or
+// without a line of headings. The error is a [strict.Problems] that names the line, or an
+// error of r.
 func ReadQrels(name string, r io.Reader) (*Qrels, error) {
 	q := &Qrels{Name: name}
 	seen := map[[2]string]int{}
@@ -129,13 +127,13 @@ func ReadQrels(name string, r io.Reader) (*Qrels, error) {
 	return q, nil
 }
 
-// isHeading recognizes the line of headings that BEIR writes.
+// isHeading reports whether a line is the line of headings that BEIR writes.
 func isHeading(fields []string) bool {
 	return len(fields) == 3 && strings.EqualFold(fields[0], "query-id") &&
 		strings.EqualFold(fields[1], "corpus-id") && strings.EqualFold(fields[2], "score")
 }
 
-// errColumns is the form of a line of judgements.
+// errColumns describes the form of a line of judgements.
 var errColumns = errors.New("want query id, document id and grade, separated by tabs")
 
 func readJudgement(fields []string) (j Judgement, err error) {

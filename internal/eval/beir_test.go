@@ -108,7 +108,7 @@ func TestSelect(t *testing.T) {
 q:7: document "q" of query "1" is not in the corpus
 q:8: document "r" of query "1" is not in the corpus
 q:9: document "s" of query "1" is not in the corpus
-q:10: document "t" of query "1" is not in the corpus, and 2 more such judgements (are the files of one collection? to count such judgements instead, allow them with --allow-missing)`
+q:10: document "t" of query "1" is not in the corpus, and 2 more such judgements (are the files of one collection? allow missing ones to count such judgements)`
 	if err == nil || err.Error() != message {
 		t.Errorf("got %v", err)
 	}

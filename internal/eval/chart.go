@@ -14,13 +14,13 @@ const (
 	rowHeight  = 30.0
 	barHeight  = 18.0
 	topMargin  = 10.0
-	// axisHeight is what the scale below the bars takes.
+	// axisHeight is the height of the scale below the bars.
 	axisHeight = 24.0
-	// labelRunes is how much of a name fits beside the plot.
+	// labelRunes is the largest length of a name next to the plot.
 	labelRunes = 24
 )
 
-// fall is a drawn waterfall of one metric.
+// fall is a waterfall chart of one metric.
 type fall struct {
 	Metric, Summary string
 	Width, Height   float64
@@ -34,7 +34,7 @@ type tick struct {
 	Label string
 }
 
-// fallRow is a bar: a total, or what a stage gained or lost.
+// fallRow is a bar: a total, or the gain or loss of a stage.
 type fallRow struct {
 	Label, Full string
 	// Class is total, gain, loss or same.
@@ -47,8 +47,8 @@ type fallRow struct {
 	Description string
 }
 
-// waterfall draws what the stages do to a metric: the first step's total, every
-// change after it, and what is left in the window.
+// waterfall draws the changes of a metric through the stages: the total after the first
+// step, every change after it, and the total in the window.
 func waterfall(r *Report, metric string) fall {
 	f := fall{Metric: metric, Width: chartWidth, Height: topMargin + axisHeight + rowHeight*float64(len(r.Stages)+1)}
 	f.AxisY = f.Height - axisHeight
@@ -72,7 +72,7 @@ func waterfall(r *Report, metric string) fall {
 	return f
 }
 
-// add places a row that leads from one value to another.
+// add adds the bar of a row, from one value to another.
 func (f *fall) add(row fallRow, from, to float64, floating bool) {
 	if !floating {
 		from = 0
@@ -86,10 +86,10 @@ func (f *fall) add(row fallRow, from, to float64, floating bool) {
 	f.Rows = append(f.Rows, row)
 }
 
-// plotX places a value from 0 to 1.
+// plotX returns the x coordinate of a value from 0 to 1.
 func plotX(v float64) float64 { return plotLeft + (plotRight-plotLeft)*min(1, max(0, v)) }
 
-// stageLabel names a stage in a chart or table.
+// stageLabel returns the name of a stage for charts and tables.
 func stageLabel(s StageReport) string {
 	if s.Kind == "window" {
 		return "budget cut"
@@ -107,7 +107,7 @@ func changeClass(change float64) string {
 	return "loss"
 }
 
-// signed writes a change with its sign, rounded to four places.
+// signed returns a change with its sign, rounded to four places.
 func signed(change float64) string {
 	if math.Abs(change) < 0.00005 {
 		return "±0.0000"
@@ -123,7 +123,7 @@ func short(s string) string {
 	return string(runes[:labelRunes-1]) + "…"
 }
 
-// fateBar is the drawn division of the relevant documents.
+// fateBar is a bar that divides the relevant documents by their fates.
 type fateBar struct {
 	Width, Height float64
 	Parts         []fatePart
@@ -135,7 +135,7 @@ type fatePart struct {
 	FateCount
 }
 
-// fateChart draws the fates side by side.
+// fateChart draws the bar of the fates.
 func fateChart(r *Report) fateBar {
 	b := fateBar{Width: chartWidth, Height: 34}
 	x := 0.0
@@ -147,7 +147,7 @@ func fateChart(r *Report) fateBar {
 	return b
 }
 
-// forest is a drawn list of differences with their intervals.
+// forest is a chart of differences with their intervals.
 type forest struct {
 	Title         string
 	Width, Height float64
@@ -189,7 +189,7 @@ func newForest(title string, list []Difference) forest {
 	return f
 }
 
-// verdictClass is gain or loss where the interval does not hold 0.
+// verdictClass returns gain or loss if the interval excludes 0.
 func verdictClass(d Difference) string {
 	switch {
 	case d.Low > 0:
@@ -200,7 +200,7 @@ func verdictClass(d Difference) string {
 	return "same"
 }
 
-// PValue writes a probability of a test of [Resamples] resamples.
+// PValue formats the p-value of a test with [Resamples] resamples.
 func PValue(p float64) string {
 	if p < 0.001 {
 		return "< 0.001"

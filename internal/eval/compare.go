@@ -7,37 +7,38 @@ import (
 )
 
 const (
-	// Resamples is the number of resamples of a bootstrap, and of sign changes of a
-	// randomisation test.
+	// Resamples is the number of resamples of a bootstrap, and of random sign changes of
+	// a randomisation test.
 	Resamples = 10_000
-	// Confidence is the share of resamples that an interval holds.
+	// Confidence is the share of resamples within an interval.
 	Confidence = 0.95
-	// exactPairs is up to how many unequal pairs all sign changes are tried.
+	// exactPairs is the largest number of unequal pairs for which all sign changes are tried.
 	exactPairs = 13
-	// equal is how far two values may lie apart through rounding.
+	// equal is the largest difference of two values that counts as rounding.
 	equal = 1e-12
 )
 
-// Difference compares two runs in one metric, query by query: other minus base.
+// Difference compares two runs in one metric, query by query: the other run minus the base.
 type Difference struct {
 	Metric     string  `json:"metric"`
 	Base       float64 `json:"base"`
 	Other      float64 `json:"other"`
 	Difference float64 `json:"difference"`
-	// Low and High bound the difference: the percentiles of a bootstrap over the
-	// queries (10,000 resamples, always the same ones).
+	// Low and High bound the difference. They are percentiles of a bootstrap over the
+	// queries, with 10,000 resamples that are the same in each run.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// P is the probability of a difference as large between equals: a two-sided
-	// paired randomisation test, exact with few unequal pairs.
+	// P is the probability of a difference of at least this size if the runs are equally
+	// good. It comes from a two-sided paired randomisation test, which is exact if few
+	// pairs are unequal.
 	P float64 `json:"p"`
-	// Better, Worse and Equal count queries.
+	// Better, Worse and Equal are numbers of queries.
 	Better int `json:"better"`
 	Worse  int `json:"worse"`
 	Equal  int `json:"equal"`
 }
 
-// Compare compares paired values; both lists must have the same length, not 0.
+// Compare compares paired values. Both lists must have the same length, which must not be 0.
 func Compare(metric string, base, other []float64) Difference {
 	d := Difference{Metric: metric, Base: mean(base), Other: mean(other)}
 	differences := make([]float64, len(base))
@@ -84,8 +85,8 @@ func bootstrap(differences []float64) (low, high float64) {
 	return means[tail], means[Resamples-1-tail]
 }
 
-// randomisation returns the share of sign changes whose sum is at least as far
-// from 0 as the one that was observed.
+// randomisation returns the share of sign changes whose sum is at least as far from 0 as the
+// observed sum.
 func randomisation(differences []float64) float64 {
 	unequal := slices.DeleteFunc(slices.Clone(differences), func(x float64) bool { return x == 0 })
 	observed := 0.0
@@ -121,7 +122,7 @@ func randomisation(differences []float64) float64 {
 	return float64(count+1) / float64(Resamples+1)
 }
 
-// signs returns a function that answers each index in turn with a random bit.
+// signs returns a function that returns a random bit for each index in turn.
 func signs(random *rand.Rand) func(int) bool {
 	var bits uint64
 	return func(i int) bool {

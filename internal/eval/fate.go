@@ -12,13 +12,13 @@ type Fate string
 
 // The fates.
 const (
-	// InWindow: the model gets to see it.
+	// InWindow means that the document is in the window.
 	InWindow Fate = "in_window"
-	// NeverFound: no step brought it.
+	// NeverFound means that no step retrieved it.
 	NeverFound Fate = "never_found"
-	// Dropped: a step took it away.
+	// Dropped means that a step removed it.
 	Dropped Fate = "dropped"
-	// Cut: it reached the window stage and was left out there.
+	// Cut means that it reached the window stage and got no place in the window.
 	Cut Fate = "cut"
 )
 
@@ -29,16 +29,16 @@ type Relevant struct {
 	Fate     Fate   `json:"fate"`
 	// Step is the step that dropped it.
 	Step string `json:"step,omitempty"`
-	// Reason is why the budget left it out, Tokens what its best item needed and
-	// Available what was left.
+	// Reason is why the budget left it out. Tokens is the size of its best item, and
+	// Available the number of tokens that were free.
 	Reason    pipeline.OverflowReason `json:"reason,omitempty"`
 	Tokens    int                     `json:"tokens,omitempty"`
 	Available int                     `json:"available_tokens,omitempty"`
-	// Ranks are its places after each stage, from 1; 0 is none.
+	// Ranks are its ranks after each stage, from 1; 0 means that it was absent.
 	Ranks []int `json:"ranks"`
 }
 
-// follow finds out what became of every relevant document.
+// follow determines the fate of every relevant document.
 func follow(g Grades, stages []stage, r *Ranker, overflow []pipeline.OverflowItem) []Relevant {
 	list := make([]Relevant, 0, g.Relevant())
 	for id, grade := range g {
@@ -66,7 +66,7 @@ func follow(g Grades, stages []stage, r *Ranker, overflow []pipeline.OverflowIte
 	return list
 }
 
-// settle works out the fate from the ranks.
+// settle determines the fate from the ranks.
 func (d *Relevant) settle(stages []stage, r *Ranker, overflow []pipeline.OverflowItem) {
 	last := len(d.Ranks) - 1
 	for last >= 0 && d.Ranks[last] == 0 {

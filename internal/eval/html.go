@@ -20,17 +20,17 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 	"document": func(d Relevant) string { return d.String() },
 }).Parse(reportHTML))
 
-// section is what the page says of one configuration.
+// section is the part of the page about one configuration.
 type section struct {
 	*Report
 	Falls     []fall
 	Bar       fateBar
 	WorstList []QueryReport
-	// Rank is the metric by which the worst queries are found.
+	// Rank is the metric that selects the worst queries.
 	Rank string
 }
 
-// page is what the template gets.
+// page is the data of the template.
 type page struct {
 	Title    string
 	Sections []section
@@ -38,8 +38,8 @@ type page struct {
 	Forests  []forest
 }
 
-// WriteHTML writes a report as one page that needs no other file, no script and
-// no network. worst is the number of queries it lists.
+// WriteHTML writes a report as one page that needs no other file, no script and no network.
+// worst is the number of queries in its list of worst queries.
 func WriteHTML(w io.Writer, r *Report, worst int) error {
 	p := page{Title: "Evaluation of " + r.Config, Sections: []section{newSection(r, worst)}, Compare: r.Compare}
 	if c := r.Compare; c != nil {

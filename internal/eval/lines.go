@@ -11,11 +11,11 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// maxLine bounds one line of a collection: many times the longest article.
+// maxLine bounds one line of a collection, in bytes. The longest article is much shorter.
 const maxLine = 16 << 20
 
-// eachLine calls f with every line that is not blank. Errors of f and of the
-// text name file and line.
+// eachLine calls f with every line that is not blank. Errors of f and errors in the text
+// name file and line.
 func eachLine(name string, r io.Reader, f func(number int, line []byte) error) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 64<<10), maxLine)
@@ -51,20 +51,20 @@ func blank(line []byte) bool {
 	return true
 }
 
-// problem is a mistake in a line of a file; line 0 is the file as a whole.
+// problem returns a mistake in a line of a file; line 0 means the file as a whole.
 func problem(name string, line int, format string, args ...any) error {
 	return strict.Problems{{File: name, Pos: strict.Pos{Line: line}, Message: fmt.Errorf(format, args...).Error()}}
 }
 
-// record is a line of corpus.jsonl or queries.jsonl. Other keys, such as
-// metadata, are allowed and not read.
+// record is a line of corpus.jsonl or queries.jsonl. Other keys, such as metadata, are
+// ignored.
 type record struct {
 	ID    *string `json:"_id"`
 	Title string  `json:"title"`
 	Text  *string `json:"text"`
 }
 
-// errRecord is the form of a line.
+// errRecord describes the form of a line.
 var errRecord = errors.New(`want {"_id": "text", "text": "text"}`)
 
 // readRecord decodes one line.

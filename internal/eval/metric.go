@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrMetric marks metrics and depths that do not exist.
+// ErrMetric means that a metric or depth does not exist.
 var ErrMetric = errors.New("invalid metric")
 
 // Grades are the judgements of one query by document id. A document is relevant
@@ -49,11 +49,11 @@ func NewScored(ranking []string, g Grades) *Scored {
 	return s
 }
 
-// Metric is one figure of a ranking, from 0 to 1. Its text is "kind@k", or the
-// kind alone where there is no depth.
+// Metric is one figure of a ranking, from 0 to 1. Its text is "kind@k", or only the kind if
+// it has no depth.
 type Metric struct {
 	Kind string
-	// K is how many documents count; 0 is all of them.
+	// K is the number of documents that count; 0 means all of them.
 	K int
 }
 
@@ -61,7 +61,7 @@ type Metric struct {
 type kind struct {
 	name string
 	doc  string
-	// deep says whether the kind has a depth.
+	// deep reports whether the kind has a depth.
 	deep bool
 	of   func(s *Scored, k int) float64
 }
@@ -90,18 +90,18 @@ func Kinds() []string {
 	return names
 }
 
-// DefaultKinds are the kinds that are measured unless others are asked for.
+// DefaultKinds are the kinds of metrics that are measured by default.
 var DefaultKinds = []string{"recall", "ndcg", "precision", "hit", "mrr", "map"}
 
-// DefaultDepths are the depths that are measured unless others are asked for.
+// DefaultDepths are the depths that are measured by default.
 var DefaultDepths = []int{1, 5, 10, 100}
 
-// maxDepth is far beyond any ranking that goes into a window.
+// maxDepth is much larger than the ranking of any window.
 const maxDepth = 1 << 20
 
-// Metrics returns the metrics of the given kinds at the given depths, ascending.
-// Recall is added without a depth too: the share of relevant documents that a
-// stage holds at all.
+// Metrics returns the metrics of the given kinds at the given depths, ascending. For recall
+// it adds a metric without a depth: the share of relevant documents among all documents of
+// a stage.
 func Metrics(names []string, depths []int) ([]Metric, error) {
 	depths = slices.Compact(slices.Sorted(slices.Values(depths)))
 	if len(depths) == 0 || depths[0] < 1 || depths[len(depths)-1] > maxDepth {
@@ -125,7 +125,7 @@ func Metrics(names []string, depths []int) ([]Metric, error) {
 	return unique(list), nil
 }
 
-// unique keeps the first of equal metrics.
+// unique drops repeated metrics and keeps the first of each.
 func unique(list []Metric) (out []Metric) {
 	for _, m := range list {
 		if !slices.Contains(out, m) {
@@ -143,8 +143,8 @@ func (m Metric) String() string {
 	return m.Kind + "@" + strconv.Itoa(m.K)
 }
 
-// Of computes the metric. It is 0 without a relevant document, and NaN for a
-// metric that does not exist.
+// Of computes the metric. It is 0 if there is no relevant document, and NaN for a metric
+// that does not exist.
 func (m Metric) Of(s *Scored) float64 {
 	for i := range kinds {
 		if kinds[i].name == m.Kind {
@@ -162,7 +162,7 @@ func (s *Scored) first(k int) []int {
 	return s.grades[:min(k, len(s.grades))]
 }
 
-// relevant counts the relevant documents among some.
+// relevant returns the number of relevant documents among grades.
 func relevant(grades []int) (n float64) {
 	for _, grade := range grades {
 		if grade > 0 {
@@ -172,7 +172,7 @@ func relevant(grades []int) (n float64) {
 	return n
 }
 
-// ratio is a / b, and 0 where b is.
+// ratio returns a / b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

@@ -12,23 +12,23 @@ import (
 // DefaultIDMetadata is the metadata key that holds a document id.
 const DefaultIDMetadata = "doc_id"
 
-// Ranker says which documents a list of items stands for, and in which order. It
-// is safe for concurrent use.
+// Ranker determines the documents of a list of items, and their order. It is safe for
+// concurrent use.
 type Ranker struct {
-	// Metadata is the key of the metadata that holds the document id. Items
-	// without it are named by their own id.
+	// Metadata is the key of the metadata that holds the document id. For items without
+	// it, their own id is the document id.
 	Metadata string
-	// Prefixes are the names of plugin instances: "name:" is cut from the front
-	// of an item's id.
+	// Prefixes are the names of plugin instances: a prefix "name:" is removed from an
+	// item's id.
 	Prefixes []string
-	// Cut, if set, ends a document id where it first occurs, as "#" does in
+	// Cut, if set, ends a document id at its first occurrence. An example is "#" in
 	// "guide.md#2", the second chunk of a file.
 	Cut string
 	// ListOrder breaks ties by the order of the list instead of the document id.
 	ListOrder bool
 }
 
-// Document returns the id of the document an item belongs to.
+// Document returns the id of the document that an item belongs to.
 func (r *Ranker) Document(it *pipeline.Item) string {
 	id := r.name(it)
 	if r.Cut != "" {
@@ -62,8 +62,8 @@ type row struct {
 	document string
 }
 
-// rows returns the items of source retrieval in the order of the window, the
-// best item of each document only, and how many items there were.
+// rows returns the items of source retrieval in the order of the window, only the best item
+// of each document, and the number of items of source retrieval.
 func (r *Ranker) rows(items []pipeline.Item) (rows []row, count int) {
 	for i := range items {
 		if it := &items[i]; it.Source == pipeline.SourceRetrieval {

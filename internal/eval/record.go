@@ -7,7 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// stage is what one stage of a build left.
+// stage is the state of the items after one stage of a build.
 type stage struct {
 	name    string
 	rows    []row
@@ -15,8 +15,7 @@ type stage struct {
 	skipped string // why the step was skipped
 }
 
-// recorder notes the stages of one build. It belongs to the goroutine of the
-// build.
+// recorder records the stages of one build. It belongs to the goroutine of the build.
 type recorder struct {
 	ranker *Ranker
 	stages []stage
@@ -24,8 +23,8 @@ type recorder struct {
 
 type recorderKey struct{}
 
-// Callback observes the builds of [Run]; others it leaves alone. A pipeline that
-// is to be evaluated must have it.
+// Callback observes the builds of [Run] and ignores others. A pipeline that is to be
+// evaluated must have it.
 func Callback() pipeline.Callback {
 	return pipeline.Callback{
 		OnStepStart: func(ctx context.Context, step string, items pipeline.ItemsView) error {
@@ -54,8 +53,8 @@ func recorderOf(ctx context.Context) *recorder {
 	return r
 }
 
-// start begins a stage with the items that the step is given, which stay if it
-// is skipped.
+// start begins a stage with the items that the step receives. If the step is skipped, these
+// stay the items of the stage.
 func (r *recorder) start(step string, items []pipeline.Item) {
 	rows, n := r.ranker.rows(items)
 	r.stages = append(r.stages, stage{name: step, rows: rows, items: n})

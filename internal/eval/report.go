@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Report is what an evaluation found. Its JSON form is the output of the command.
+// Report is the result of an evaluation. Its JSON form is the output of the command.
 type Report struct {
 	// Config names the configuration.
 	Config string `json:"config"`
 	Counts
-	// Metrics are the names of the metrics in the order asked for, Waterfall those
-	// of the waterfall.
+	// Metrics are the names of the metrics in the requested order, and Waterfall those of
+	// the waterfall charts.
 	Metrics   []string      `json:"metrics"`
 	Waterfall []string      `json:"waterfall"`
 	Stages    []StageReport `json:"stages"`
-	// Fates say what became of the relevant documents of all queries.
+	// Fates are the numbers of relevant documents with each fate, over all queries.
 	Fates []FateCount `json:"fates"`
 	// Queries are in the order of the file.
 	Queries  []QueryReport `json:"queries"`
@@ -28,7 +28,7 @@ type Report struct {
 	Compare *Comparison `json:"compare,omitempty"`
 }
 
-// StageReport is one stage, its figures being means over the queries.
+// StageReport describes one stage. Its figures are means over the queries.
 type StageReport struct {
 	Name string `json:"name"`
 	// Kind is "step" or "window".
@@ -36,13 +36,13 @@ type StageReport struct {
 	Items     float64            `json:"items"`
 	Documents float64            `json:"documents"`
 	Metrics   map[string]float64 `json:"metrics"`
-	// Changes are the differences from the stage before; the first has none.
+	// Changes are the differences from the previous stage; the first stage has none.
 	Changes map[string]float64 `json:"changes,omitempty"`
-	// Skipped counts the queries for which the step failed and was skipped.
+	// Skipped is the number of queries for which the step failed and was skipped.
 	Skipped int `json:"skipped,omitempty"`
 }
 
-// FateCount is how many relevant documents met one fate.
+// FateCount is the number of relevant documents with one fate.
 type FateCount struct {
 	Fate   Fate    `json:"fate"`
 	Step   string  `json:"step,omitempty"`
@@ -54,7 +54,7 @@ type FateCount struct {
 // QueryReport is one query.
 type QueryReport struct {
 	Query
-	// Metrics are those of the window.
+	// Metrics are the metrics of the window.
 	Metrics  map[string]float64 `json:"metrics"`
 	Relevant []Relevant         `json:"relevant"`
 	TimeMS   float64            `json:"time_ms"`
@@ -67,15 +67,15 @@ type Times struct {
 	Max float64 `json:"max"`
 }
 
-// Comparison is a second configuration on the same queries.
+// Comparison is a second configuration, evaluated on the same queries.
 type Comparison struct {
 	Report *Report `json:"report"`
-	// Steps compares the rankings after the last step, Window those of the window.
+	// Steps compares the rankings after the last step, and Window those of the window.
 	Steps  []Difference `json:"steps"`
 	Window []Difference `json:"window"`
 }
 
-// NewReport sums up a run.
+// NewReport summarizes a run.
 func NewReport(r *Run, config string) *Report {
 	report := &Report{Config: config, Counts: r.Set.Counts}
 	for _, m := range r.Metrics {
@@ -107,7 +107,7 @@ func NewReport(r *Run, config string) *Report {
 	return report
 }
 
-// percentile takes the value of the nearest rank.
+// percentile returns the value at the nearest rank.
 func percentile(sorted []float64, p float64) float64 {
 	return sorted[max(0, int(math.Ceil(p*float64(len(sorted))))-1)]
 }
@@ -141,7 +141,7 @@ func changes(before, after map[string]float64) map[string]float64 {
 	return out
 }
 
-// fates counts the fates: the window, never found, then as the build goes on.
+// fates counts the fates, in the order: in the window, never found, then by stage.
 func (r *Run) fates() (list []FateCount) {
 	total := 0
 	counts := map[FateCount]int{}
@@ -169,7 +169,7 @@ func (r *Run) fates() (list []FateCount) {
 	return list
 }
 
-// warnings are sentences about what makes the figures mean less.
+// warnings returns sentences about circumstances that make the figures less meaningful.
 func (r *Run) warnings(report *Report) (list []string) {
 	for _, s := range report.Stages {
 		if s.Skipped > 0 {
@@ -204,9 +204,9 @@ func (r *Run) skipReason(step string) string {
 	return ""
 }
 
-// Worst returns up to n queries that came out worst: by the waterfall's nDCG of
-// the window, then by the number of relevant documents that are not in it. Queries
-// whose ranking is perfect are left out.
+// Worst returns up to n queries with the worst results: by the nDCG of the window in the
+// waterfall, then by the number of relevant documents that are not in the window. It leaves
+// out queries with a perfect ranking.
 func (r *Report) Worst(n int) []QueryReport {
 	metric := r.Waterfall[1]
 	list := slices.DeleteFunc(slices.Clone(r.Queries), func(q QueryReport) bool { return q.Metrics[metric] > 1-equal })

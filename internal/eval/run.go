@@ -21,33 +21,42 @@ type Builder interface {
 	Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error)
 }
 
-// Options say how a set is evaluated.
+// Options are the settings of an evaluation.
 type Options struct {
-	// Metrics are what is measured; nil is [DefaultKinds] at [DefaultDepths].
+	// Metrics are the metrics to measure; nil means [DefaultKinds] at [DefaultDepths].
 	Metrics []Metric
-	// Depth is that of the nDCG of the waterfall, which is measured in any case;
-	// 0 is 10.
+	// Depth is the depth of the nDCG of the waterfall, which is always measured; see [Depth].
+	// 0 means [DefaultDepth].
 	Depth  int
 	Ranker Ranker
-	// Concurrency is the most builds at the same time; 0 is one per processor.
+	// Concurrency is the largest number of builds at the same time; 0 means one per processor.
 	Concurrency int
-	// Progress, if set, is told after each build. Calls come one after another.
+	// Progress, if set, is called after each build. Calls come one after another.
 	Progress func(done, total int)
 }
 
 // DefaultDepth is the depth of the waterfall's nDCG.
 const DefaultDepth = 10
 
-// waterfallMetrics are the metrics of the waterfall: what a stage still holds,
-// how well it is ordered, and how soon something relevant comes.
+// Depth returns the depth of the waterfall for the depths of the metrics: [DefaultDepth]
+// if it is one of them, else the greatest. There is at least one.
+func Depth(depths []int) int {
+	if slices.Contains(depths, DefaultDepth) {
+		return DefaultDepth
+	}
+	return slices.Max(depths)
+}
+
+// waterfallMetrics are the metrics of the waterfall: how many relevant documents a stage
+// has, how well they are ordered, and at which rank the first one is.
 func waterfallMetrics(depth int) []Metric {
 	return []Metric{{Kind: "recall"}, {Kind: "ndcg", K: depth}, {Kind: "mrr"}}
 }
 
-// WindowStage is the name of the last stage: what the budget let into the window.
+// WindowStage is the name of the last stage: the items that the budget admitted.
 const WindowStage = "window"
 
-// Outcome is what became of one query.
+// Outcome is the result of one query.
 type Outcome struct {
 	Query *Judged
 	// Stages are the steps in the order in which they ran, then the window.
@@ -61,32 +70,32 @@ type Outcome struct {
 // StageOutcome is one stage of one query.
 type StageOutcome struct {
 	Name string
-	// Items counts the items of source retrieval, Documents the documents they
-	// stand for.
+	// Items is the number of items of source retrieval, and Documents the number of
+	// documents that they belong to.
 	Items, Documents int
-	// Values are the metrics, in the order of the run's.
+	// Values are the metrics, in the order of the run's metrics.
 	Values []float64
-	// Skipped says why the step was skipped; empty if it was not.
+	// Skipped is the reason why the step was skipped, empty if it was not.
 	Skipped string
 }
 
-// Run is the outcome of a set.
+// Run is the result of evaluating a set.
 type Run struct {
 	Set      *Set
 	Metrics  []Metric
 	Depth    int
 	Outcomes []Outcome
-	// Unknown counts retrieved documents, over all queries, that are not in the
-	// corpus; UnknownExample is one of their ids.
+	// Unknown is the number of retrieved documents, over all queries, that are not in the
+	// corpus. UnknownExample is one of their ids.
 	Unknown        int
 	UnknownExample string
 }
 
-// Evaluate builds once per query and measures every stage. It ends with the
-// first build that fails.
+// Evaluate makes one build for each query and measures every stage. The first build that
+// fails ends the evaluation.
 func Evaluate(ctx context.Context, b Builder, set *Set, o Options) (*Run, error) {
 	if o.Metrics == nil {
-		o.Metrics, _ = Metrics(DefaultKinds, DefaultDepths) // both exist
+		o.Metrics, _ = Metrics(DefaultKinds, DefaultDepths) // no error: both lists are valid
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = runtime.GOMAXPROCS(0)
@@ -111,7 +120,7 @@ func Evaluate(ctx context.Context, b Builder, set *Set, o Options) (*Run, error)
 		return nil, err
 	}
 	if w.known == 0 && w.run.Unknown > 0 {
-		return nil, fmt.Errorf("%w, for instance %q (say where the id is with --id-metadata or --id-cut, and see that the configuration indexes this corpus)", ErrMapping, w.run.UnknownExample)
+		return nil, fmt.Errorf("%w, for instance %q (say where the id is, by id metadata or id cut, and see that the configuration indexes this corpus)", ErrMapping, w.run.UnknownExample)
 	}
 	return w.run, w.run.sameStages()
 }
@@ -130,7 +139,7 @@ type workers struct {
 	known int
 }
 
-// work takes one query after another until there is none.
+// work evaluates one query after another until none is left.
 func (w *workers) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		i := int(w.next.Add(1)) - 1
@@ -147,7 +156,7 @@ func (w *workers) work(ctx context.Context) {
 	}
 }
 
-// finish enters the end of a build; the first error ends the run.
+// finish records the end of a build. The first error ends the run.
 func (w *workers) finish(q *Judged, rec *recorder, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +175,7 @@ func (w *workers) finish(q *Judged, rec *recorder, err error) {
 	}
 }
 
-// check counts the retrieved documents that the corpus has and those it has not.
+// check counts the retrieved documents that are in the corpus, and those that are not.
 func (w *workers) check(rec *recorder) {
 	seen := map[string]bool{}
 	for _, s := range rec.stages {
@@ -187,7 +196,7 @@ func (w *workers) check(rec *recorder) {
 	}
 }
 
-// outcome measures the stages of a build and follows its relevant documents.
+// outcome measures the stages of a build and determines the fates of its relevant documents.
 func (w *workers) outcome(q *Judged, rec *recorder, result *pipeline.Result) Outcome {
 	rows, n := rec.ranker.rows(result.Window.Items)
 	stages := append(rec.stages, stage{name: WindowStage, rows: rows, items: n})
@@ -208,8 +217,8 @@ func (w *workers) outcome(q *Judged, rec *recorder, result *pipeline.Result) Out
 	return o
 }
 
-// sameStages sees to it that stages can be averaged: every build must have run
-// the same steps.
+// sameStages returns an error unless every build ran the same steps. Otherwise their stages
+// could not be averaged.
 func (r *Run) sameStages() error {
 	names := func(o *Outcome) (list []string) {
 		for i := range o.Stages {

@@ -158,7 +158,7 @@ func TestEvaluateErrors(t *testing.T) {
 			return found("a"), nil
 		}), broken, `query "2": step "s": broken`},
 		{"ids of another corpus", step(func(*pipeline.Query) ([]pipeline.Item, error) { return found("none"), nil }), ErrMapping,
-			`no retrieved item names a document of the corpus, for instance "docs:none" (say where the id is with --id-metadata or --id-cut, and see that the configuration indexes this corpus)`},
+			`no retrieved item names a document of the corpus, for instance "docs:none" (say where the id is, by id metadata or id cut, and see that the configuration indexes this corpus)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Evaluate(t.Context(), newPipeline(t, c.step), set, Options{})

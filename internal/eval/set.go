@@ -12,43 +12,44 @@ type Judged struct {
 	Grades Grades
 }
 
-// Set is what is evaluated: the queries that have relevant documents.
+// Set is the input of an evaluation: the queries that have relevant documents.
 type Set struct {
 	Queries []Judged `json:"-"`
 	Corpus  *Corpus  `json:"-"`
 	Counts
 }
 
-// Counts say what became of the queries and judgements of a collection.
+// Counts are the numbers of queries and judgements that are used, and of those left out.
 type Counts struct {
-	// Documents is the size of the corpus, Read the number of queries read.
+	// Documents is the size of the corpus, and Read the number of queries in the file.
 	Documents int `json:"documents"`
 	Read      int `json:"queries_read"`
-	// Evaluated is how many queries are evaluated, Relevant how many relevant
-	// documents these have together.
+	// Evaluated is the number of queries to evaluate, and Relevant the number of their
+	// relevant documents.
 	Evaluated int `json:"queries_evaluated"`
 	Relevant  int `json:"relevant_documents"`
-	// Unjudged queries have no judgement, WithoutRelevant none above 0, and
-	// BeyondLimit are those after the last one asked for.
+	// Unjudged is the number of queries without a judgement, WithoutRelevant of those
+	// without a judgement above 0, and BeyondLimit of those after the limit.
 	Unjudged        int `json:"queries_without_judgements"`
 	WithoutRelevant int `json:"queries_without_relevant_documents"`
 	BeyondLimit     int `json:"queries_beyond_limit"`
-	// MissingDocuments and MissingQueries are judgements of what is not there.
+	// MissingDocuments and MissingQueries are numbers of judgements whose document or
+	// query does not exist.
 	MissingDocuments int `json:"judgements_of_missing_documents"`
 	MissingQueries   int `json:"judgements_of_missing_queries"`
 }
 
-// SelectOptions choose what is evaluated.
+// SelectOptions say which queries to evaluate.
 type SelectOptions struct {
-	// Limit is the most queries, the first in the order of the file; 0 is all.
+	// Limit is the largest number of queries, taken in the order of the file; 0 means all.
 	Limit int
-	// AllowMissing counts judgements of documents and queries that do not exist
-	// instead of refusing them. Such a document can never be found.
+	// AllowMissing counts judgements of documents and queries that do not exist instead
+	// of refusing them. No step can find such a document.
 	AllowMissing bool
 }
 
-// Select puts the queries and their judgements together. It refuses judgements
-// of documents or queries that do not exist.
+// Select combines the queries with their judgements. It refuses judgements of documents or
+// queries that do not exist.
 func Select(corpus *Corpus, queries []Query, qrels *Qrels, o SelectOptions) (*Set, error) {
 	s := &Set{Corpus: corpus}
 	s.Documents, s.Read = corpus.Len(), len(queries)
@@ -76,10 +77,10 @@ func Select(corpus *Corpus, queries []Query, qrels *Qrels, o SelectOptions) (*Se
 	return s, nil
 }
 
-// maxMissing is how many missing documents and queries are listed.
+// maxMissing is the largest number of missing documents and queries in a list.
 const maxMissing = 5
 
-// grades groups the judgements by query and checks what they name.
+// grades groups the judgements by query and checks that their documents and queries exist.
 func (s *Set) grades(queries []Query, qrels *Qrels, allow bool) (map[string]Grades, error) {
 	grades := make(map[string]Grades, len(queries))
 	for _, q := range queries {
@@ -113,7 +114,7 @@ func (s *Set) grades(queries []Query, qrels *Qrels, allow bool) (map[string]Grad
 		if n > len(problems) {
 			last.Message += fmt.Sprintf(", and %d more such judgements", n-len(problems))
 		}
-		last.Message += " (are the files of one collection? to count such judgements instead, allow them with --allow-missing)"
+		last.Message += " (are the files of one collection? allow missing ones to count such judgements)"
 		return nil, problems
 	}
 	return grades, nil

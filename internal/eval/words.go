@@ -6,7 +6,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// reasonWords are the reasons of the budget as a reader wants them.
+// reasonWords are the reasons of the budget in the words of a report.
 var reasonWords = map[pipeline.OverflowReason]string{
 	pipeline.OverflowWindow:        "window full",
 	pipeline.OverflowSourceCap:     "allocation of its source used up",
@@ -14,7 +14,7 @@ var reasonWords = map[pipeline.OverflowReason]string{
 	pipeline.OverflowSharedPool:    "shared pool used up",
 }
 
-// words says a reason of the budget.
+// words returns a reason of the budget in words.
 func words(reason pipeline.OverflowReason) string {
 	if w, ok := reasonWords[reason]; ok {
 		return w
@@ -25,7 +25,7 @@ func words(reason pipeline.OverflowReason) string {
 	return string(reason)
 }
 
-// String says the fate in words.
+// String describes the fate in words.
 func (f FateCount) String() string {
 	switch f.Fate {
 	case InWindow:
@@ -39,7 +39,7 @@ func (f FateCount) String() string {
 	}
 }
 
-// String says in words where the document ended.
+// String describes in words where the document ended.
 func (d *Relevant) String() string {
 	switch d.Fate {
 	case InWindow:

@@ -20,10 +20,10 @@ type example struct {
 	Title, Dir string
 }
 
-// plugins are what is written in every language; WAT has the first only.
+// plugins are the plugins that exist in every language; WAT has only the first.
 var plugins = []string{"keyword-filter", "lexical-rerank"}
 
-// root is where the sources are.
+// root is the folder of the sources.
 const root = "plugins/examples/languages"
 
 // examples lists the plugins of all languages. TinyGo shares the source of Go.
@@ -43,15 +43,15 @@ func examples() (list []example) {
 	return list
 }
 
-// module is the file that an example is built to.
+// module returns the path of the module of an example.
 func (e example) module(out string) string {
 	return filepath.Join(out, e.Language, e.Plugin+".wasm")
 }
 
-// timesFile remembers how long the builds took, for the table.
+// timesFile is the file in which builds store how long they took, for the table.
 const timesFile = "build-times.json"
 
-// times are milliseconds by language/plugin.
+// times has milliseconds by language/plugin.
 type times map[string]int64
 
 func readTimes(out string) times {
@@ -70,8 +70,8 @@ func (t times) write(out string) error {
 	return os.WriteFile(filepath.Join(out, timesFile), append(b, '\n'), 0o600)
 }
 
-// buildAll builds the selected examples. A language without its toolchain is
-// skipped, a plugin that does not build fails the whole at the end.
+// buildAll builds the selected examples. It skips languages whose toolchain is missing. If a
+// plugin does not build, it continues and returns an error at the end.
 func buildAll(ctx context.Context, o *options, out, messages io.Writer) error {
 	took, failed := readTimes(o.Out), 0
 	for _, e := range examples() {

@@ -16,18 +16,18 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// golden is what a plugin must make of a request, in every language.
+// golden is a request with the result that a plugin must give in every language.
 type golden struct {
 	Name    string            `json:"name"`
 	Request *abi.ItemsRequest `json:"request"`
-	// Keep are the rows that stay, for a filter. Order are those that a reranker
-	// leaves, sorted and cut, and Scores are theirs by row; no scores: as before.
+	// Keep are the rows that a filter must keep. Order are the rows that remain after a
+	// reranker, sorted and cut, and Scores are their scores; nil means the scores from before.
 	Keep   []int     `json:"keep"`
 	Order  []int     `json:"order"`
 	Scores []float64 `json:"scores"`
 }
 
-// score is what all items come with.
+// score is the score of all items in requests.
 const score = 0.5
 
 func readGolden(plugin string) (cases []golden, err error) {
@@ -42,7 +42,7 @@ func readGolden(plugin string) (cases []golden, err error) {
 	return cases, nil
 }
 
-// check runs a case and compares rows and scores, these to the bit.
+// check runs a case and compares rows and scores. Scores must be equal in every bit.
 func (g *golden) check(ctx context.Context, p *host.Plugin, op abi.Operation) error {
 	settings := map[string]any{}
 	if err := json.Unmarshal(g.Request.Settings, &settings); err != nil {

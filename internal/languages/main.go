@@ -24,13 +24,13 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options are the flags of the command.
 type options struct {
-	// Languages are the ones to work on, all when empty.
+	// Languages are the languages to build or test, all when empty.
 	Languages []string
 	// Out is the folder of the built modules.
 	Out string
-	// Write puts the table into README instead of printing it.
+	// Write writes the table into the README instead of printing it.
 	Write  bool
 	README string
 	// Short makes fewer calls in the conformance kit.
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	return errUsage
 }
 
-// selected reports whether a language is to be worked on.
+// selected reports whether a language is to be built or tested.
 func (o *options) selected(language string) bool {
 	return len(o.Languages) == 0 || slices.Contains(o.Languages, language)
 }

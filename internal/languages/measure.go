@@ -15,18 +15,18 @@ import (
 
 const (
 	measuredItems = 1000
-	// measuredCalls and measuredTime bound a measurement, whichever comes first.
+	// measuredCalls and measuredTime bound a measurement. It ends at the first of the two.
 	measuredCalls = 200
 	measuredTime  = 2 * time.Second
 )
 
-// vocabulary makes texts like those of a library's documentation, of which some
-// hold the words that are asked for.
+// vocabulary has the words of texts that resemble a library's documentation. Some of these
+// texts contain words of the query.
 var vocabulary = strings.Fields(`the a of to and returns sets flag value option
 	parser command line argument string error when if not empty each name default
 	package function reads writes file list of bytes with without`)
 
-// texts are items of about 60 words, drawn by a fixed recurrence.
+// texts returns items of about 60 words, which are the same in each run.
 func texts() []pipeline.Item {
 	items := make([]pipeline.Item, measuredItems)
 	x := uint32(1)

@@ -10,13 +10,13 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// What stands between these in a README is what was measured.
+// The marks in a README between which the measured figures are.
 const (
 	beginMark = "<!-- languages:begin -->\n"
 	endMark   = "<!-- languages:end -->"
 )
 
-// table is a row per language in Markdown.
+// table returns a Markdown table with a row for each language.
 func table(results []result) string {
 	var b strings.Builder
 	b.WriteString("| | " + strings.Join(plugins, " | | | | ") + " | | | |\n")
@@ -40,7 +40,7 @@ func table(results []result) string {
 	return b.String()
 }
 
-// cells are the four of a plugin.
+// cells returns the four cells of a plugin.
 func (r *result) cells() string {
 	if r == nil {
 		return strings.Repeat("| – ", 4)
@@ -67,13 +67,13 @@ func micros(times map[host.Lane]time.Duration, lane host.Lane) string {
 	return fmt.Sprint(t.Microseconds())
 }
 
-// writeAll writes the table into the README, and what each plugin takes into its own.
+// writeAll writes the table into the README, and the cost of each plugin into its own README.
 func writeAll(readme string, results []result) error {
 	texts := map[string]string{readme: table(results)}
 	for i := range results {
 		r := &results[i]
 		path := filepath.Join(r.Dir, "README.md")
-		if r.Language == "tinygo" { // the source is that of Go
+		if r.Language == "tinygo" { // TinyGo has no README of its own, because it shares the source of Go
 			path = filepath.Join(root, r.Language, "README.md")
 		}
 		texts[path] += r.cost()
@@ -86,7 +86,7 @@ func writeAll(readme string, results []result) error {
 	return nil
 }
 
-// cost is a sentence about a plugin in Markdown.
+// cost returns a sentence about the cost of a plugin, in Markdown.
 func (r *result) cost() string {
 	var lanes []string
 	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
@@ -98,7 +98,7 @@ func (r *result) cost() string {
 		r.Plugin, r.Size, strings.Join(lanes, " and "))
 }
 
-// writeMarked replaces what stands between the marks of a file.
+// writeMarked replaces the text between the marks of a file.
 func writeMarked(path, text string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func writeMarked(path, text string) error {
 	before, rest, ok := strings.Cut(string(b), beginMark)
 	_, after, ok2 := strings.Cut(rest, endMark)
 	if !ok || !ok2 {
-		return fmt.Errorf("%s: has no place for what was measured (add the lines %s and %s)", path, strings.TrimSpace(beginMark), endMark)
+		return fmt.Errorf("%s: has no place for the measured figures (add the lines %s and %s)", path, strings.TrimSpace(beginMark), endMark)
 	}
 	return os.WriteFile(path, []byte(before+beginMark+text+endMark+after), 0o600)
 }

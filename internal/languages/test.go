@@ -16,25 +16,23 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// timeout bounds one call: examples run over 1,000 items in an interpreter, on
-// busy machines too.
+// timeout bounds one call. Some examples run over 1,000 items in an interpreter, perhaps on
+// a busy machine.
 const timeout = 20 * time.Second
 
-// result is what was found out about one example.
+// result is the result of testing one example.
 type result struct {
 	example
-	// Size is the module's, in bytes; Build how long building took, 0 when that
-	// is not known.
+	// Size is the size of the module in bytes. Build is the build time, 0 if it is unknown.
 	Size  int64
 	Build time.Duration
-	// Passed and Failed count cases of the conformance kit.
+	// Passed and Failed are numbers of cases of the conformance kit.
 	Passed, Failed int
-	// Times are medians of a call with 1,000 items by lane.
+	// Times are the median times of a call with 1,000 items, by lane.
 	Times map[host.Lane]time.Duration
 }
 
-// testAll tests the selected examples that are built and prints or writes the
-// table.
+// testAll tests the selected examples that are built, and prints or writes the table.
 func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 	h, err := host.New(host.Config{})
 	if err != nil {
@@ -78,8 +76,8 @@ func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 	return nil
 }
 
-// test runs the conformance kit, and in each lane the golden cases and the clock. Its state
-// must be one that is reset.
+// test runs the conformance kit, and in each lane the golden cases and the measurement. The
+// host must be able to reset the plugin.
 func (r *result) test(ctx context.Context, h *host.Host, path string, o *options) error {
 	spec, err := spec.ReadFile(path)
 	if err != nil {
@@ -124,7 +122,7 @@ func (r *result) inLane(ctx context.Context, h *host.Host, spec *spec.Spec, op a
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close(context.WithoutCancel(ctx))) }()
-	if p.State() != host.StateReset { // an example shows what its language can do
+	if p.State() != host.StateReset { // examples must show that their language supports the reset
 		return fmt.Errorf("its state is not reset between calls, but %q: %q", p.State(), p.Notes())
 	}
 	if err := checkGolden(ctx, p, op, r.Plugin); err != nil {
@@ -134,7 +132,7 @@ func (r *result) inLane(ctx context.Context, h *host.Host, spec *spec.Spec, op a
 	return err
 }
 
-// lanes says how long a call takes.
+// lanes returns the time of a call in each lane, as text.
 func (r *result) lanes() string {
 	var parts []string
 	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {

@@ -8,53 +8,58 @@ type Setting struct {
 	Field, Flag, Member string
 	// Beside says why field and flag are refused beside a request. Empty: they are honoured.
 	Beside string
+	// NoFlag says why there is no flag. Empty: there is one.
+	NoFlag string
 }
 
-// Why fields and flags are refused beside a request.
+// inRequest says why fields and flags are refused beside a request.
+const inRequest = "the request states it"
+
+// Why a setting has no flag.
 const (
-	inRequest = "the request states it"
-	brought   = "a request brings what is remembered itself"
+	inFile = "anchor.yaml and requests state it"
+	code   = "it is Go code"
 )
 
 // Settings are all of them.
 var Settings = []Setting{
-	{"", "", "query", inRequest},
-	{"", "query-file", "", inRequest},
-	{"Pipeline", "pipeline", "pipeline", inRequest},
-	{"MaxTokens", "max-tokens", "max_tokens", inRequest},
-	{"Tokenizer", "tokenizer", "tokenizer", inRequest},
-	{"Model", "model", "model", inRequest},
-	{"Fit", "fit", "fit", inRequest},
-	{"FitOptions", "", "fit_options", inRequest},
-	{"Fill", "fill", "fill", inRequest},
-	{"Truncate", "truncate", "truncate", inRequest},
-	{"Order", "order", "order", inRequest},
-	{"Format", "format", "format", inRequest},
-	{"FormatOptions", "", "format_options", inRequest},
-	{"Formatter", "", "", inRequest},
-	{"Preset", "preset", "", inRequest},
-	{"Budget", "", "budget", inRequest},
-	{"SystemPrompts", "", "system_prompts", inRequest},
-	{"Conversation", "conversation", "", inRequest},
-	{"Turns", "", "conversation", inRequest},
-	{"Remember", "remember", "", inRequest},
-	{"Items", "items", "items", inRequest},
-	{"", "", "steps", inRequest},
-	{"Only", "", "", inRequest},
-	{"Skip", "", "", inRequest},
-	{"Explain", "explain", "explain", inRequest},
-	{"Tenant", "tenant", "", ""},
-	{"Timeout", "timeout", "", ""},
-	{"Previous", "previous", "", ""},
-	{"Callbacks", "", "", ""},
-	{"", "store", "", brought},
-	{"", "request", "", ""},
-	{"", "config", "", ""},
-	{"", "plugins", "", ""},
-	{"", "cache-dir", "", ""},
-	{"", "log-level", "", ""},
-	{"", "strict", "", ""},
-	{"", "output", "", ""},
+	{"", "", "query", inRequest, "it is the argument"},
+	{"", "query-file", "", inRequest, ""},
+	{"Pipeline", "pipeline", "pipeline", inRequest, ""},
+	{"MaxTokens", "max-tokens", "max_tokens", inRequest, ""},
+	{"Tokenizer", "tokenizer", "tokenizer", inRequest, ""},
+	{"Model", "model", "model", inRequest, ""},
+	{"Fit", "fit", "fit", inRequest, ""},
+	{"FitOptions", "", "fit_options", inRequest, inFile},
+	{"Fill", "fill", "fill", inRequest, ""},
+	{"Truncate", "truncate", "truncate", inRequest, ""},
+	{"Order", "order", "order", inRequest, ""},
+	{"Format", "format", "format", inRequest, ""},
+	{"FormatOptions", "", "format_options", inRequest, inFile},
+	{"Formatter", "", "", inRequest, code},
+	{"Preset", "preset", "", inRequest, ""},
+	{"Budget", "", "budget", inRequest, inFile},
+	{"SystemPrompts", "", "system_prompts", inRequest, inFile},
+	{"Conversation", "conversation", "", inRequest, ""},
+	{"Turns", "", "conversation", inRequest, inFile},
+	{"Remember", "remember", "", inRequest, ""},
+	{"Items", "items", "items", inRequest, ""},
+	{"", "", "steps", inRequest, inFile},
+	{"Only", "only-steps", "", "", ""},
+	{"Skip", "skip-steps", "", "", ""},
+	{"Explain", "explain", "explain", inRequest, ""},
+	{"Tenant", "tenant", "", "", ""},
+	{"Timeout", "timeout", "", "", ""},
+	{"Previous", "previous", "", "", ""},
+	{"Callbacks", "", "", "", code},
+	{"", "store", "", "", ""},
+	{"", "request", "", "", ""},
+	{"", "config", "", "", ""},
+	{"", "plugins", "", "", ""},
+	{"", "cache-dir", "", "", ""},
+	{"", "log-level", "", "", ""},
+	{"", "strict", "", "", ""},
+	{"", "output", "", "", ""},
 }
 
 // RefusedFlag says why a flag of "anchor-host build" is refused beside a request, nothing

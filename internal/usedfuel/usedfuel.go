@@ -13,7 +13,7 @@ type Key struct{}
 // Counter adds up the fuel of calls. It must be safe for concurrent use.
 type Counter interface{ AddFuel(units int64) }
 
-// Add tells the counter of ctx, if there is one, that a call used so many units.
+// Add adds units to the counter of ctx, if there is one.
 func Add(ctx context.Context, units int64) {
 	if c, ok := ctx.Value(Key{}).(Counter); ok {
 		c.AddFuel(units)
@@ -21,7 +21,7 @@ func Add(ctx context.Context, units int64) {
 }
 
 // Meter is a context that counts the fuel used under it. Plugins may call each other
-// from several goroutines, and a step that is left behind may still run.
+// from several goroutines, and an abandoned step may still run.
 type Meter struct {
 	context.Context
 	fuel atomic.Int64

@@ -178,7 +178,7 @@ func runLoopCase(t *testing.T, c seedcase.Case) any {
 	return map[string]any{"assemble_calls": len(*phases)}
 }
 
-// phased is a provider that is told the budget.
+// phased is a provider that records the budget.
 type phased struct {
 	provider
 	seen *[]Phase

@@ -135,7 +135,7 @@ func TestEndedContext(t *testing.T) {
 }
 
 // A long count is given up when its context ends, and long counts that nobody
-// waits for any more do not pile up.
+// further waits do not accumulate.
 func TestLongCountsCanBeGivenUp(t *testing.T) {
 	enc := mustGet(t, "r50k_base")
 	if _, err := enc.Count(t.Context(), "load"); err != nil {

@@ -19,7 +19,7 @@
 //
 //	func main() {}
 //
-// Build it with stock Go as a reactor, and put plugin.yaml beside it:
+// Build it with stock Go as a reactor, and put plugin.yaml next to it:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -ldflags="-s -w" -o plugin.wasm .
 //

@@ -21,8 +21,8 @@ var answersWasm []byte
 //go:embed guests/answers.yaml
 var answersManifest []byte
 
-// answers are the attacks of a guest by what it answers: the operation, and the module
-// that carries it out.
+// answers are the attacks by the answer of a guest: the operation, and a function that
+// returns the module.
 var answers = []struct {
 	name, what string
 	op         abi.Operation
@@ -38,8 +38,8 @@ var answers = []struct {
 
 func answersSpec() (*spec.Spec, error) { return spec.Read("answers", answersWasm, answersManifest) }
 
-// dictionary is a filter in the batch lane that answers with new items, all of which have
-// the same long key.
+// dictionary is a filter in the batch lane whose answer has new items that all have the
+// same long key.
 func dictionary(key, rows int) (*spec.Spec, error) {
 	c := &abi.Changes{}
 	m := abi.Metadata{strings.Repeat("k", key): nil}
@@ -69,7 +69,7 @@ func dictionary(key, rows int) (*spec.Spec, error) {
 	return spec.Read("dictionary", w, []byte("abi: 1\nname: dictionary\nversion: 0.1.0\noperations: {filter: {reads: [id]}}\n"))
 }
 
-// answerAttack builds with a plugin whose answer is the attack.
+// answerAttack runs a build with a plugin whose answer is the attack.
 func answerAttack(ctx context.Context, j job) (o outcome, err error) {
 	a := answers[j.N]
 	spec, err := a.spec()
@@ -95,7 +95,7 @@ func answerAttack(ctx context.Context, j job) (o outcome, err error) {
 	return o, nil
 }
 
-// builder returns a whole build over 20 items with one step of a plugin.
+// builder returns a function that builds over 20 items with one step of a plugin.
 func builder(p *host.Plugin, op abi.Operation) (func(context.Context) error, error) {
 	step, err := steps.New(p, op, steps.Options{Step: "step"})
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// bomb is a shape of module that is small in the file and large for whoever compiles or
-// interprets it. What a host accepts of it grows with n.
+// bomb is a kind of module that is small as a file and large for the compiler or the
+// interpreter. Its size grows with n.
 type bomb struct {
 	name, what string
 	engine     host.Engine
 	build      func(n int) []byte
-	// from and most are the first and the last n that are tried.
+	// from and most are the first and the last n to try.
 	from, most int
-	// short is the n of a short run, 0 to leave it out.
+	// short is the n of a short run, 0 to skip the bomb.
 	short int
 }
 
-// bombs are the shapes. Each grows in one direction, and in that alone.
+// bombs are all bombs. Each grows in one respect only.
 var bombs = []bomb{
 	{"locals", "functions of 50,000 locals", "", locals(i32), 50, 100_000, 3_000},
 	{"locals-v128", "functions of 50,000 vectors", "", locals(v128), 50, 100_000, 0},
@@ -72,7 +72,7 @@ func straight(n int) []byte {
 	return same(1, body(0, 0, append(times(1000*n, 0x41, 42, 0x1a), 0x41, 0)...))
 }
 
-// calls are n functions that call the one behind them.
+// calls returns n functions, each of which calls the next.
 func calls(n int) []byte {
 	caller := body(0, 0, append(times(170_000, 0x10, byte(n), 0x1a), 0x41, 0)...)
 	return module(parts{functions: repeated(n+1, []byte{0}), code: slices.Concat(u(n+1), slices.Repeat(caller, n), ok)})
@@ -113,8 +113,8 @@ func wide(n int) []byte {
 	})
 }
 
-// deep are the shapes that are large when they are called: a function that calls itself,
-// with n locals, or with n operands waiting at each call.
+// deep are the bombs that are large when they are called: a function that calls itself, with
+// n locals, or with n operands on the stack at each call.
 var deep = []bomb{
 	{"deep-locals", "locals of a function that calls itself", host.EngineInterpreter, deepLocals(0), 100, 49_000, 49_000},
 	{"deep-operands", "operands of a function that calls itself", host.EngineInterpreter, deepOperands(0), 100, 100_000, 100_000},
@@ -123,7 +123,8 @@ var deep = []bomb{
 	{"deep-locals-compiled", "the same, compiled", host.EngineCompiler, deepLocals(0), 100, 49_000, 0},
 }
 
-// called has run call function 1, i32 -> i32, beside which stand so many bytes of code.
+// called returns a module whose function run calls function 1, i32 -> i32, with body b. The
+// module also has padding bytes of other code.
 func called(b []byte, padding int) []byte {
 	return module(parts{
 		types:     vector(runType, functionType(1, 1, i32)),

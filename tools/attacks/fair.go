@@ -18,10 +18,10 @@ import (
 //go:embed guests/greedy.wasm
 var greedyWasm []byte
 
-// callers is how many call the good plugin, and how many the others.
+// callers is the number of callers of the good plugin, and of the others.
 const callers = 32
 
-// latencies are those of one kind of caller in one phase.
+// latencies are the times that callers of one kind waited in one phase.
 type latencies struct {
 	PerSecond float64       `json:"per_second"`
 	P50       time.Duration `json:"p50"`
@@ -31,15 +31,15 @@ type latencies struct {
 	Errors    int           `json:"errors"`
 }
 
-// fairFigures are those of the good plugin alone, beside honest work, beside hostile
-// plugins, and alone again.
+// fairFigures are the latencies of the good plugin: alone, while honest plugins work, while
+// hostile plugins run, and alone again.
 type fairFigures struct {
 	Alone, Honest, Hostile, Again latencies
-	// Neighbours are the calls per second of the honest and of the hostile.
+	// Honests and Hostiles are the calls per second of the honest and of the hostile plugins.
 	Honests, Hostiles float64
 }
 
-// String words the figures.
+// String formats the figures.
 func (l latencies) String() string {
 	return fmt.Sprintf("%.0f/s, p50 %s, p99 %s, p99.9 %s, worst %s, %d errors", l.PerSecond, short(l.P50), short(l.P99), short(l.P999), short(l.Worst), l.Errors)
 }
@@ -54,8 +54,8 @@ func short(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// crowd calls something from 32 goroutines, with 10 ms to think between two calls, until
-// it is told to stop.
+// crowd calls a function from 32 goroutines until it is stopped. Each goroutine pauses for
+// 10 ms between two calls.
 type crowd struct {
 	mu    sync.Mutex
 	took  []time.Duration
@@ -67,12 +67,12 @@ type crowd struct {
 
 const think = 10 * time.Millisecond
 
-// start begins n callers.
+// start starts n callers.
 func (c *crowd) start(ctx context.Context, n int, call func(context.Context) error) {
 	c.began = time.Now()
 	for i := range n {
 		c.wg.Go(func() {
-			time.Sleep(think * time.Duration(i) / time.Duration(n)) // not all at once
+			time.Sleep(think * time.Duration(i) / time.Duration(n)) // start the callers at different times
 			var took []time.Duration
 			var wrong int
 			var first error
@@ -97,7 +97,7 @@ func (c *crowd) start(ctx context.Context, n int, call func(context.Context) err
 	}
 }
 
-// end waits for the callers and returns what they saw.
+// end stops the callers, waits for them and returns their latencies.
 func (c *crowd) end() latencies {
 	c.wg.Wait()
 	slices.Sort(c.took)
@@ -113,7 +113,7 @@ func (c *crowd) end() latencies {
 	}
 }
 
-// beside runs a crowd on the good plugin for a while, beside others.
+// beside calls the good plugin from a crowd for some time, while others run.
 func beside(ctx context.Context, length time.Duration, good func(context.Context) error, others ...func(context.Context) error) (latencies, float64, error) {
 	phase, stop := context.WithTimeout(ctx, length)
 	defer stop()
@@ -133,8 +133,8 @@ func beside(ctx context.Context, length time.Duration, good func(context.Context
 	return l, float64(count.Load()) / time.Since(began).Seconds(), c.first
 }
 
-// pester calls without a pause. Who is turned away at once waits a millisecond: a caller
-// that burns the processor itself is no matter of the host.
+// pester calls without a pause. After a call that was refused at once it waits a millisecond,
+// because a host cannot prevent that a caller itself uses the processor.
 func pester(ctx context.Context, call func(context.Context) error) (calls int64) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -146,7 +146,7 @@ func pester(ctx context.Context, call func(context.Context) error) (calls int64)
 	return calls
 }
 
-// greedy loads the foreign plugin that does everything without end.
+// greedy loads the foreign plugin whose functions use something without end.
 func greedy(ctx context.Context, h *host.Host, called string, grants host.Grants, limits host.Limits) (*host.Plugin, error) {
 	spec, err := spec.Read(called, greedyWasm, nil)
 	if err != nil {
@@ -156,14 +156,14 @@ func greedy(ctx context.Context, h *host.Host, called string, grants host.Grants
 	return h.Load(ctx, spec, host.PluginConfig{Name: called, WASI: true, Grants: grants, Limits: limits})
 }
 
-// neighbour is the function of the embedder that greedy imports.
+// neighbour is the function of the embedder that the plugin greedy imports.
 func neighbour(call func(context.Context) error) host.Function {
 	return host.NewFunction(host.UserModule, "neighbour", func(ctx context.Context, _ []byte) ([]byte, error) { return nil, call(ctx) })
 }
 
 func nothing(context.Context) error { return nil }
 
-// function is a call of a function of a foreign plugin.
+// function returns a function that calls a function of a foreign plugin.
 func function(p *host.Plugin, f string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := p.Call(ctx, f, nil)
@@ -171,8 +171,8 @@ func function(p *host.Plugin, f string) func(context.Context) error {
 	}
 }
 
-// fair measures what the good plugin's callers wait for: alone, beside 32 callers of a
-// plugin that computes and answers, and beside 32 of such that never end.
+// fair measures how long callers of the good plugin wait: alone, while 32 callers use a
+// plugin that computes and answers, and while 32 callers use one that never ends.
 func fair(ctx context.Context, j job) (o outcome, err error) {
 	h, err := newHost(ctx, neighbour(nothing))
 	if err != nil {
@@ -215,7 +215,8 @@ func fair(ctx context.Context, j job) (o outcome, err error) {
 	return o, h.Close(ctx)
 }
 
-// burst has one plugin take all instances there are, then loads another and calls it.
+// burst makes one plugin use all instances that the host allows, then loads another plugin
+// and calls it.
 func burst(ctx context.Context, j job) (o outcome, err error) {
 	h, err := host.New(host.Config{CacheDir: host.CacheOff, MaxInstances: 4, Functions: []host.Function{neighbour(nothing)}})
 	if err != nil {

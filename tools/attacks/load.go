@@ -12,12 +12,12 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// newHost makes a host as an embedder does who takes every default, but for the disk.
+// newHost makes a host with all defaults, except that it keeps nothing on disk.
 func newHost(ctx context.Context, functions ...host.Function) (*host.Host, error) {
 	return host.New(host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer(), Functions: functions})
 }
 
-// refusal notes what the host said of a module.
+// refusal records the error of the host for a module.
 func (o *outcome) refusal(err error) {
 	if err != nil {
 		o.Error = err.Error()
@@ -49,7 +49,7 @@ func loadBomb(ctx context.Context, j job) (o outcome, err error) {
 	return o, nil
 }
 
-// loadBombInTime loads a module with a deadline, and another a little later.
+// loadBombInTime loads a module with a deadline, and another module a little later.
 func loadBombInTime(ctx context.Context, j job) (o outcome, err error) {
 	b, _ := find(j.Bomb)
 	wasm := b.build(j.N)

@@ -1,13 +1,14 @@
-// Command attacks lets hostile plugins loose on a host and judges what comes of it. It
-// has a module of its own, so that it does not weigh on the product.
+// Command attacks runs hostile plugins on a host and judges the effects. It has a module of
+// its own, so that the product does not get its dependencies.
 //
 //	go -C tools/attacks run . [-short] [-only REGEXP]
 //	go -C tools/attacks run . -soak 10m [-only REGEXP]
 //
-// It prints one row per attack: the figure, what it may be at most, and what is behind
-// it. Each attack runs in a child process, whose memory is measured and which is ended
-// before it takes the machine. A row that is missed is exit status 1. With -short some
-// attacks run once in a size known to hurt, in a minute at most, and times are not judged.
+// It prints one row for each attack: the figure, its limit, and details. Each attack runs in
+// a child process. The tool measures the memory of the child and kills it before it exhausts
+// the machine. If a row exceeds its limit, the exit status is 1. With -short some attacks
+// run once with a size that is known to be harmful, for at most a minute, and times are not
+// judged.
 package main
 
 import (
@@ -32,8 +33,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run returns the exit status: 0, 1 for a failure or a row that is missed, and 2 for
-// flags that make no sense.
+// run returns the exit status: 0 for success, 1 for a failure or an exceeded limit, and 2 for
+// invalid flags.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := &suite{stderr: stderr, swept: map[string]sweep{}, timed: map[string]outcome{}}
 	var length time.Duration

@@ -15,52 +15,53 @@ import (
 	"time"
 )
 
-// An attack runs in a process of its own: one that succeeds must not take the tool with
-// it, and the peak of its memory is its own.
+// Each attack runs in its own process. An attack that succeeds then does not kill the tool,
+// and the peak of the memory is that of one attack.
 
-// jobVariable has this program, started by itself, run one attack.
+// jobVariable makes this program, when it starts itself, run one attack.
 const jobVariable = "ANCHOR_ATTACKS_JOB"
 
-// job is what a child is to do.
+// job is the task of a child process.
 type job struct {
 	Role string `json:"role"`
 	Root string `json:"root"`
-	// Bomb and N name a module. Deadline is that of Load or of a call, 0 for none.
+	// Bomb and N select a module. Deadline is that of Load or of a call, 0 for none.
 	Bomb     string        `json:"bomb,omitempty"`
 	N        int           `json:"n,omitempty"`
 	Deadline time.Duration `json:"deadline,omitempty"`
-	// Length is that of one phase.
+	// Length is the length of one phase.
 	Length time.Duration `json:"length,omitempty"`
 }
 
-// outcome is what became of it.
+// outcome is the result of a job.
 type outcome struct {
-	// Took is what the attack took, Other what a bystander had to wait.
+	// Took is the time of the attack, and Other how long another caller had to wait.
 	Took  time.Duration `json:"took"`
 	Other time.Duration `json:"other,omitempty"`
-	// Peak is the most memory the process had, in bytes.
+	// Peak is the largest memory of the process, in bytes.
 	Peak int64 `json:"peak"`
-	// Error is what the host said. Refused says that it refused the module as too large.
+	// Error is the error of the host. Refused means that it refused the module as too large.
 	Error   string `json:"error,omitempty"`
 	Refused bool   `json:"refused,omitempty"`
-	// Killed says why the process was ended from outside, "" if it was not.
+	// Killed is why the tool killed the process, "" if it did not.
 	Killed string       `json:"killed,omitempty"`
 	Fair   *fairFigures `json:"fair,omitempty"`
 }
 
-// What a child may take before it is ended, which is judged as what it took by then.
+// The limits of a child process. The tool kills a child that exceeds one, and judges the
+// figures up to then.
 const (
 	killMemory = 1600 << 20
 	killTime   = 30 * time.Second
 )
 
-// roles are what children do.
+// roles are the functions of child processes.
 var roles = map[string]func(context.Context, job) (outcome, error){
 	"load": loadBomb, "deadline": loadBombInTime, "call": callBomb,
 	"answer": answerAttack, "burst": burst, "fair": fair,
 }
 
-// serve does what the environment asks for, if it does.
+// serve runs the job in the environment, if there is one.
 func serve(ctx context.Context) (handled bool, status int) {
 	text := os.Getenv(jobVariable)
 	if text == "" {
@@ -85,7 +86,7 @@ func serve(ctx context.Context) (handled bool, status int) {
 	return true, 0
 }
 
-// attack runs a job in a child.
+// attack runs a job in a child process.
 func attack(ctx context.Context, j job, env ...string) (outcome, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -122,7 +123,7 @@ func attack(ctx context.Context, j job, env ...string) (outcome, error) {
 		}
 		return out, nil
 	}
-	if err != nil { // the process died by itself: this is what the attacks are for
+	if err != nil { // the process died by itself: the attack has succeeded
 		text := strings.TrimSpace(stderr.String())
 		return outcome{}, fmt.Errorf("%s %s: %w: %.300s", j.Role, j.Bomb, err, text)
 	}
@@ -130,7 +131,7 @@ func attack(ctx context.Context, j job, env ...string) (outcome, error) {
 	return out, json.Unmarshal([]byte(stdout.String()), &out)
 }
 
-// watchMemory ends the process when it has more memory than it may.
+// watchMemory kills the process when its memory exceeds the limit.
 func watchMemory(p *os.Process, done <-chan struct{}) string {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -141,13 +142,13 @@ func watchMemory(p *os.Process, done <-chan struct{}) string {
 		case <-tick.C:
 		}
 		if n, err := statusBytes(strconv.Itoa(p.Pid), "VmRSS"); err == nil && n > killMemory {
-			_ = p.Kill() // it may have ended just now
+			_ = p.Kill() // an error means that it has ended already
 			return fmt.Sprintf("ended with %s", mebibytes(n))
 		}
 	}
 }
 
-// statusBytes reads a size that the system knows of a process.
+// statusBytes reads a size from the status file of a process.
 func statusBytes(pid, key string) (int64, error) {
 	data, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {
@@ -162,15 +163,14 @@ func statusBytes(pid, key string) (int64, error) {
 	return 0, fmt.Errorf("/proc/%s/status has no %s", pid, key)
 }
 
-// settle gives back what was needed to prepare an attack, and has its peak counted from
-// here.
+// settle frees the memory that preparing an attack needed, and resets the peak.
 func settle() {
 	runtime.GC()
 	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where it cannot be done, the peak counts all
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // without this, the peak includes the preparation
 }
 
-// descriptors is how many files this process has open.
+// descriptors returns the number of open files of this process.
 func descriptors() int {
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

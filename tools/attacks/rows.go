@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// row is a line of the table: an attack, and what may come of it at most.
+// row is a line of the table: an attack and its limit.
 type row struct {
 	name, what string
 	unit       string
 	gate       float64
-	// timed says that the figure is a time, which a short run does not judge.
+	// timed means that the figure is a time, which a short run does not judge.
 	timed bool
 	run   func(ctx context.Context) (reading, error)
 }
 
-// reading is what came of it: the figure, and what is behind it, line by line.
+// reading is the result of a row: the figure, and details line by line.
 type reading struct {
 	value   float64
 	details []string
-	// failed says what went wrong, whatever the figure.
+	// failed describes a failure, which counts whatever the figure is.
 	failed string
 }
 
@@ -32,11 +32,11 @@ type suite struct {
 	short  bool
 	only   *regexp.Regexp
 	stderr io.Writer
-	// swept are the largest modules that were accepted, by shape, and fairly what the good
-	// plugin got, nil before that was measured.
+	// swept are the largest accepted modules, by kind of bomb. fairly are the figures of
+	// fairness, nil before they were measured.
 	swept  map[string]sweep
 	fairly *outcome
-	// timed are the loads with a deadline, by shape.
+	// timed are the results of loads with a deadline, by kind of bomb.
 	timed map[string]outcome
 }
 
@@ -95,7 +95,7 @@ func (s *suite) answerRow(i int) func(context.Context) (reading, error) {
 	}
 }
 
-// words describes an outcome.
+// words formats an outcome.
 func (o outcome) words() string {
 	text := fmt.Sprintf("%s, peak %s", short(o.Took), mebibytes(o.Peak))
 	if o.Other > 0 {
@@ -110,8 +110,8 @@ func (o outcome) words() string {
 	return text
 }
 
-// sweep is what is known of a shape: the worst that was accepted, and the last that was
-// tried.
+// sweep is the result for a kind of bomb: the worst module that was accepted, and the last
+// one that was tried.
 type sweep struct {
 	bomb        bomb
 	time, peak  outcome
@@ -121,15 +121,15 @@ type sweep struct {
 	last        int
 }
 
-// What a sweep stops at: more of the same would only take longer.
+// A sweep stops at these limits, because larger modules would only take longer.
 const (
 	enoughTime = 8 * time.Second
 	enoughPeak = 700 << 20
 )
 
-// worst finds the worst that is accepted of every shape, each size in a process of its
-// own: sizes are doubled until one is refused, and then halved between. A short run
-// tries one size of some shapes.
+// worst finds the worst accepted module of every kind. It doubles the size until the host
+// refuses a module, and then bisects. Each size runs in its own process. A short run tries
+// one size of some kinds.
 func (s *suite) worst(ctx context.Context, role string, shapes []bomb) ([]sweep, error) {
 	var out []sweep
 	for _, b := range shapes {
@@ -162,7 +162,7 @@ func (s *suite) sweep(ctx context.Context, role string, b bomb) (w sweep, err er
 			return w, err
 		}
 		w.last = n
-		if o.Refused { // what it took to see that counts as well
+		if o.Refused { // the time of refusing counts as well
 			w.least = n
 		} else {
 			w.most = n
@@ -192,8 +192,8 @@ func (s *suite) worstPeak(ctx context.Context) (reading, error) { return s.peakO
 func (s *suite) deepPeak(ctx context.Context) (reading, error)  { return s.peakOf(ctx, "call", deep) }
 func (s *suite) deepTime(ctx context.Context) (reading, error)  { return s.timeOf(ctx, "call", deep) }
 
-// worstTime holds each shape to what a module of its size may take, as compiling takes
-// longer the more there is to compile.
+// worstTime compares the time of each kind with the limit for its size, because compiling
+// takes longer for larger modules.
 func (s *suite) worstTime(ctx context.Context) (r reading, err error) {
 	all, err := s.worst(ctx, "load", bombs)
 	for _, w := range all {
@@ -222,7 +222,7 @@ func (s *suite) timeOf(ctx context.Context, role string, shapes []bomb) (r readi
 	return r, err
 }
 
-// deadlines loads the worst of each shape with a deadline of a second.
+// deadlines loads the worst module of each kind with a deadline of a second.
 func (s *suite) deadlines(figure func(outcome) time.Duration) func(context.Context) (reading, error) {
 	return func(ctx context.Context) (r reading, err error) {
 		all, err := s.worst(ctx, "load", bombs)
@@ -231,7 +231,7 @@ func (s *suite) deadlines(figure func(outcome) time.Duration) func(context.Conte
 		}
 		for _, w := range all {
 			if w.time.Took < 500*time.Millisecond && !s.short {
-				continue // it has come to its end before the deadline
+				continue // it ended before the deadline
 			}
 			o, ok := s.timed[w.bomb.name]
 			if !ok {
@@ -252,7 +252,7 @@ func (s *suite) burstRow(ctx context.Context) (reading, error) {
 	return reading{value: o.Took.Seconds(), details: []string{o.words()}, failed: o.Error}, err
 }
 
-// fairRow measures fairness on two processors, once for all rows.
+// fairRow returns a figure of fairness. It measures on two processors, once for all rows.
 func (s *suite) fairRow(ctx context.Context, figure func(*fairFigures) float64) (reading, error) {
 	if s.fairly == nil {
 		length := 20 * time.Second

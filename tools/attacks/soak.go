@@ -20,26 +20,27 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// badTimeout is the time that calls of bad plugins have: short, so that many end.
+// badTimeout is the timeout of calls of bad plugins. It is short, so that many calls reach it.
 const badTimeout = 500 * time.Millisecond
 
-// badPhases are the equal parts of a soak after each of which the memory is read.
+// badPhases is the number of equal parts of a soak. After each part the memory is read.
 const badPhases = 4
 
-// What memory may grow by from the first of those to the last: a part of it, and what
+// The largest growth of memory from the first to the last part: a share of it, and an amount
+// by which pools and caches of the runtime vary anyway.
 // pools and caches of the runtime move by anyway.
 const (
 	growthPart  = 0.10
 	growthBytes = 8 << 20
 )
 
-// What the guests of a soak may hold together, and what the whole process may.
+// The memory limits of all guests of a soak together, and of the whole process.
 const (
 	soakMemory = 512 << 20
 	soakPeak   = 2 << 30
 )
 
-// villain is a plugin that misbehaves, and what became of its calls.
+// villain is a plugin that misbehaves, with the results of its calls.
 type villain struct {
 	name  string
 	call  func(context.Context) error
@@ -64,7 +65,7 @@ func (v *villain) once(ctx context.Context) {
 	v.by[reason]++
 }
 
-// state is what the process holds at one moment.
+// state has the resources of the process at one moment.
 type state struct {
 	heap, resident         int64
 	goroutines, descriptor int
@@ -74,7 +75,7 @@ func (s state) String() string {
 	return fmt.Sprintf("heap %.1f MiB, RSS %s, %d goroutines, %d descriptors", float64(s.heap)/(1<<20), mebibytes(s.resident), s.goroutines, s.descriptor)
 }
 
-// stateNow reads it after a garbage collection.
+// stateNow reads the state after a garbage collection.
 func stateNow() state {
 	for range 3 { // what pools hold goes with the second, finalizers run in between
 		runtime.GC()
@@ -95,13 +96,13 @@ type soaking struct {
 	good     func(context.Context) error
 	villains []*villain
 	loads    atomic.Int64
-	// peak is the most memory so far in this phase, in bytes.
+	// peak is the largest memory in this phase so far, in bytes.
 	peak  atomic.Int64
 	close []func() error
 }
 
-// soak runs a good plugin beside all kinds of bad ones and judges whether memory stays
-// flat. A sixth of the time the good one is alone, at the beginning and at the end.
+// soak runs a good plugin together with all kinds of bad ones and judges whether memory
+// grows. At the beginning and at the end, the good one runs alone for a sixth of the time.
 func soak(ctx context.Context, root string, length time.Duration, only *regexp.Regexp, out io.Writer) error {
 	if err := warm(ctx, root); err != nil {
 		return err
@@ -131,7 +132,7 @@ func soak(ctx context.Context, root string, length time.Duration, only *regexp.R
 	return judge(states, before, after, out)
 }
 
-// warm makes a host and closes it: what the process opens once is there then.
+// warm makes a host and closes it, so that the process has opened what it opens only once.
 func warm(ctx context.Context, root string) error {
 	h, err := newHost(ctx)
 	if err != nil {
@@ -147,8 +148,7 @@ func warm(ctx context.Context, root string) error {
 	return errors.Join(err, h.Close(ctx))
 }
 
-// watch notes the most memory that the process had, and ends it before it takes the
-// machine.
+// watch records the peak of the memory, and ends the process before it exhausts the machine.
 func (s *soaking) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -167,7 +167,7 @@ func (s *soaking) watch(stop <-chan struct{}) {
 	}
 }
 
-// judge says whether the memory is flat.
+// judge returns an error if the memory has grown.
 func judge(states []state, before, after state, out io.Writer) error {
 	var errs []error
 	if len(states) > 1 {
@@ -221,7 +221,7 @@ func (s *soaking) phases(ctx context.Context, length time.Duration) (states []st
 	return states, errors.Join(err, alone("alone again:"))
 }
 
-// bad is one phase beside the bad plugins: 32 callers of the good one, 31 of the bad
+// bad is one phase with bad plugins. It has 32 callers of the good plugin, 31 of the bad
 // ones, and one that loads and closes plugins.
 func (s *soaking) bad(ctx context.Context, length time.Duration) (latencies, error) {
 	phase, stop := context.WithTimeout(ctx, length)
@@ -258,7 +258,7 @@ func (s *soaking) load(ctx context.Context) error {
 	p, err := s.h.Load(ctx, spec, host.PluginConfig{Name: "passer-by"})
 	var perr *host.PluginError
 	if errors.As(err, &perr) {
-		time.Sleep(10 * time.Millisecond) // the host may have no room for it now
+		time.Sleep(10 * time.Millisecond) // the host may have no room at the moment
 		return nil
 	}
 	if err != nil {
@@ -318,7 +318,7 @@ func (s *soaking) add(name string, call func(context.Context) error) {
 
 var badLimits = host.Limits{Timeout: badTimeout}
 
-// openFixtures loads those of the tests, which do one misdeed each.
+// openFixtures loads the plugins of the tests, each of which does one bad thing.
 func (s *soaking) openFixtures(ctx context.Context) error {
 	for _, n := range []string{
 		"trap", "stderr-then-trap", "spin-forever", "recurse-forever", "recurse-in-width", "memory-hog", "stdout-flood", "sleep-forever",
@@ -341,7 +341,7 @@ func (s *soaking) openFixtures(ctx context.Context) error {
 	return nil
 }
 
-// openGreedy loads the one that takes everything, once for each thing to take.
+// openGreedy loads the greedy plugin once for each resource that it can use up.
 func (s *soaking) openGreedy(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "anchor-soak-")
 	if err != nil {
@@ -359,7 +359,7 @@ func (s *soaking) openGreedy(ctx context.Context) error {
 	return nil
 }
 
-// openAnswers loads those whose answers are attacks.
+// openAnswers loads the plugins whose answers are attacks.
 func (s *soaking) openAnswers(ctx context.Context) error {
 	for _, a := range answers {
 		spec, err := a.spec()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Modules are put together byte by byte: no tool writes what these are.
+// Modules are written byte by byte, because no tool produces such modules.
 
 // The value types and the ids of sections that bombs use.
 const (
@@ -15,32 +15,32 @@ const (
 	secGlobal, secExport, secElement, secCode, secData   byte = 6, 7, 9, 10, 11
 )
 
-// u is an unsigned LEB128 number.
+// u encodes an unsigned LEB128 number.
 func u[T ~int | ~uint32](n T) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// name is a string with its length.
+// name encodes a string with its length.
 func name(s string) []byte { return append(u(len(s)), s...) }
 
-// times is b, n times.
+// times repeats b n times.
 func times(n int, b ...byte) []byte { return slices.Repeat(b, n) }
 
-// vector is a list with its length.
+// vector encodes a list with its length.
 func vector(elems ...[]byte) []byte { return append(u(len(elems)), slices.Concat(elems...)...) }
 
-// repeated is a list of the same element.
+// repeated encodes a list of n equal elements.
 func repeated(n int, elem []byte) []byte { return append(u(n), slices.Repeat(elem, n)...) }
 
-// section is a section with the content.
+// section encodes a section with the content.
 func section(id byte, content []byte) []byte {
 	return slices.Concat([]byte{id}, u(len(content)), content)
 }
 
-// functionType is a type of so many parameters and results.
+// functionType encodes a function type with so many parameters and results.
 func functionType(params, results int, of byte) []byte {
 	return slices.Concat([]byte{0x60}, u(params), times(params, of), u(results), times(results, of))
 }
 
-// body is a function body with n locals of a type, none if n is 0.
+// body encodes a function body with n locals of a type.
 func body(n int, of byte, code ...byte) []byte {
 	locals := []byte{0}
 	if n > 0 {
@@ -50,13 +50,13 @@ func body(n int, of byte, code ...byte) []byte {
 	return append(u(len(b)), b...)
 }
 
-// parts are the contents of the sections of a module, as they stand. A nil one is left
+// parts are the contents of the sections of a module, already encoded. A nil section is left
 // out.
 type parts struct {
 	types, functions, tables, globals, exports, elements, code, data []byte
 }
 
-// The usual parts: a function () -> i32 that is called run, and a memory of two pages.
+// The usual parts: an exported function run, () -> i32, and a memory of two pages.
 var (
 	runType    = functionType(0, 1, i32)
 	voidType   = functionType(0, 0, i32)
@@ -65,7 +65,7 @@ var (
 	usual      = vector(memoryName, runName)
 )
 
-// module is a module of these parts.
+// module encodes a module with these parts.
 func module(p parts) []byte {
 	if p.types == nil {
 		p.types = vector(runType)
@@ -88,7 +88,7 @@ func module(p parts) []byte {
 	return w
 }
 
-// same is a module of n functions () -> i32 with the same body.
+// same encodes a module of n functions () -> i32 with the same body.
 func same(n int, b []byte) []byte {
 	return module(parts{functions: repeated(n, []byte{0}), code: repeated(n, b)})
 }

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// answer is what a binary made of a case.
+// answer is the output of a binary for a case.
 type answer struct {
 	code     int
 	out, err string
 }
 
-// run gives the case to a binary, in an empty folder and without an environment.
+// run runs the case with a binary, in an empty folder and without an environment.
 func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
 	dir, err := os.MkdirTemp("", "compare-")
 	if err != nil {
@@ -48,8 +48,8 @@ func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = dir
-	// Machine code is kept between cases, with the key of its files in the home folder. What a
-	// case stores is not.
+	// All cases share a home folder, which keeps machine code and its keys. The stores of cases
+	// are elsewhere.
 	home := filepath.Join(os.TempDir(), "compare-"+filepath.Base(binary))
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return answer{code: -1, err: err.Error()}
@@ -71,8 +71,8 @@ func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
 // measured are members that differ from run to run.
 var measured = regexp.MustCompile(`(_ms|_ns|_us|duration|fuel|elapsed|created_at|_time|timings?|started|waited)$`)
 
-// difference says in one line where two answers differ, without the values, so that equal
-// differences of many cases are counted together. It is empty where they agree.
+// difference describes in one line where two answers differ. The line has no values, so that
+// equal differences of many cases can be counted together. It is empty if the answers agree.
 func difference(a, b answer) string {
 	if a.code != b.code {
 		return fmt.Sprintf("exit %d, then %d: %s", a.code, b.code, short(a.err+" | "+b.err))
@@ -87,7 +87,7 @@ func difference(a, b answer) string {
 	return first("", x, y)
 }
 
-// first names the first member in which two documents differ.
+// first returns the path of the first member in which two documents differ.
 func first(path string, x, y any) string {
 	switch x := x.(type) {
 	case map[string]any:
@@ -148,7 +148,7 @@ func firstMember(path string, x, y map[string]any) string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// short makes texts of many cases comparable: one line, no numbers, not too long.
+// short shortens texts so that those of many cases are equal: one line without numbers.
 func short(text string) string {
 	text = digits.ReplaceAllString(strings.Join(strings.Fields(text), " "), "N")
 	if len(text) > 240 {

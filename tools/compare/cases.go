@@ -20,13 +20,13 @@ type file struct{ name, text string }
 // object is a JSON object.
 type object = map[string]any
 
-// maker draws the parts of a case.
+// maker makes the random parts of a case.
 type maker struct {
 	*rand.Rand
 	plugins bool
 }
 
-// makeCase makes the case with a number.
+// makeCase makes the case with the number n.
 func makeCase(n uint64, plugins bool) *randomCase {
 	m := &maker{Rand: rand.New(rand.NewPCG(n, 0x616e63686f72)), plugins: plugins}
 	c := &randomCase{number: n}
@@ -68,7 +68,7 @@ func (m *maker) chance(percent int) bool { return m.IntN(100) < percent }
 
 func pick[T any](m *maker, of ...T) T { return of[m.IntN(len(of))] }
 
-// maybe sets a member in so many of a hundred cases.
+// maybe sets a member in the given percentage of cases.
 func (m *maker) maybe(percent int, o object, name string, value func() any) {
 	if m.chance(percent) {
 		o[name] = value()
@@ -80,7 +80,7 @@ when memory grows beyond what was granted the plugin ends with one line and noth
 about four letters; an accent (é), a sign (€), a smile 👩‍👩‍👧 and 漢字 are counted too. func main() { return } {"json": [1, 2]}
 alice@example.com +49 170 1234567 2026-11-23 anchor window budget item score priority`)
 
-// text returns up to so many words in sentences and paragraphs.
+// text returns at most that many words, in sentences and paragraphs.
 func (m *maker) text(most int) string {
 	var b strings.Builder
 	for i := range 1 + m.IntN(most) {
@@ -115,7 +115,7 @@ func (m *maker) metadata() object {
 	return object{"role": pick(m, "user", "assistant", "tool"), "n": m.IntN(9), "nested": object{"a": []int{1, 2}}, "title": m.text(3)}
 }
 
-// window sets what builds of both kinds have.
+// window sets the members that both kinds of builds have.
 func (m *maker) window(o object) {
 	o["max_tokens"] = 1 + m.IntN(pick(m, 60, 400, 4000))
 	m.maybe(40, o, "tokenizer", func() any { return pick(m, "words", "cl100k_base", "o200k_base", "p50k_base") })
@@ -214,7 +214,7 @@ func (m *maker) turns() []object {
 	return list
 }
 
-// config makes an anchor.yaml, of which JSON is a part.
+// config makes an anchor.yaml in JSON, which is a subset of YAML.
 func (m *maker) config() object {
 	o := object{}
 	m.window(o)

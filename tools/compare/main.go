@@ -5,9 +5,9 @@
 //	go -C tools run ./compare -old FILE -new FILE [-plugins DIR] [-n 10000] [-seed 1]
 //	go -C tools run ./compare -old FILE -new FILE -show 4711
 //
-// Each case follows from its number alone. Times and fuel are left out of the comparison.
-// The exit status is 1 when answers differ. -allow takes a pattern of differences that are
-// meant, such as a message that was changed.
+// The number of a case determines its content. Times and fuel are not compared. The exit
+// status is 1 when answers differ. -allow takes a pattern of intended differences, such as a
+// changed message.
 package main
 
 import (
@@ -85,18 +85,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// tally is what all cases came to.
+// tally is the result of all cases.
 type tally struct {
 	cases, failed, unmeant, meant int
-	// numbers are the first cases with a difference, by what differs.
+	// numbers are the first cases with each difference, by the difference.
 	numbers map[string][]uint64
 	counts  map[string]int
 	kinds   map[string]int
-	// errors counts what the old binary refuses, by its message.
+	// errors counts the errors of the old binary, by message.
 	errors map[string]int
 }
 
-// all runs the cases, several at a time, and says on stderr how far it is.
+// all runs the cases, several at a time, and reports its progress on stderr.
 func all(ctx context.Context, o *options, stderr io.Writer) *tally {
 	t := &tally{numbers: map[string][]uint64{}, counts: map[string]int{}, kinds: map[string]int{}, errors: map[string]int{}}
 	var mu sync.Mutex
@@ -190,7 +190,7 @@ func sorted(m map[string]int) []string {
 	return keys
 }
 
-// show prints one case and what both binaries answer.
+// show prints one case and the answers of both binaries.
 func show(ctx context.Context, o *options, w io.Writer) {
 	c := makeCase(o.show, o.plugins != "")
 	fmt.Fprintf(w, "case %d: %s\n", c.number, c.kind)

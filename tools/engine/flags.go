@@ -2,8 +2,8 @@ package main
 
 import "flag"
 
-// parseAround parses args and takes the file after "-o json", which the flag package
-// would take for the first argument.
+// parseAround parses args. It takes the file after "-o json" first, because the flag package
+// would treat it as the first argument.
 func parseAround(flags *flag.FlagSet, args []string, o *options) ([]string, error) {
 	for {
 		if err := flags.Parse(args); err != nil {

@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// guests are the modules that are called. Those in Go are built with stock Go when
-// they are first asked for; small ones in other languages are committed beside their
-// source, so that measuring needs no other toolchain.
+// guests are the modules to call. Those in Go are built with stock Go when they are first
+// needed. Small ones in other languages are committed next to their source, so that
+// measuring needs no other toolchain.
 type guests struct {
 	root string
 
@@ -47,9 +47,9 @@ func (g *guests) committed(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(g.root, "testdata", "engine", name))
 }
 
-// javaScript links a script with the QuickJS engine, by node and the packages that
-// tools/toolchains/js.sh installs. What an earlier run linked is taken while it is newer
-// than its sources.
+// javaScript links a script with the QuickJS engine, using node and the packages that
+// tools/toolchains/js.sh installs. It reuses the result of an earlier run that is newer than
+// its sources.
 func (g *guests) javaScript(ctx context.Context) ([]byte, error) {
 	out := g.programsJS()
 	return g.once(out, func() ([]byte, error) {
@@ -64,7 +64,7 @@ func (g *guests) javaScript(ctx context.Context) ([]byte, error) {
 	})
 }
 
-// linkedJavaScript reports whether an earlier run has linked the script as it is now.
+// linkedJavaScript reports whether an earlier run has linked the current script.
 func (g *guests) linkedJavaScript() bool {
 	return newer(g.programsJS(), g.sourceJS("build.mjs"), g.sourceJS("programs.js"))
 }
@@ -77,12 +77,12 @@ func (g *guests) sourceJS(name string) string {
 	return filepath.Join(g.root, "testdata", "engine", "programs", "js", name)
 }
 
-// quickJS is the package of the engine.
+// quickJS returns the path of the engine's package.
 func (g *guests) quickJS() string {
 	return filepath.Join(g.root, "build", "_toolchains", "npm", "node_modules", "quickjs-wasi")
 }
 
-// newer reports whether a file is there and newer than its sources.
+// newer reports whether a file exists and is newer than its sources.
 func newer(file string, sources ...string) bool {
 	made, err := os.Stat(file)
 	if err != nil {
@@ -96,7 +96,7 @@ func newer(file string, sources ...string) bool {
 	return true
 }
 
-// once remembers what was built.
+// once builds a module only once and remembers it.
 func (g *guests) once(key string, build func() ([]byte, error)) ([]byte, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

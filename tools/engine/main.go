@@ -1,17 +1,17 @@
-// Command engine measures the engine of anchor-host beside its peers, in one run:
-// other plugin hosts, plain wazero, a subprocess. It has a module of its own, so
-// that no peer reaches the go.mod of the product.
+// Command engine compares the engine of anchor-host with its peers in one run: other plugin
+// hosts, plain wazero, and a subprocess. It has a module of its own, so that no peer is in
+// the go.mod of the product.
 //
 //	go -C tools/engine run . [-short] [-only REGEXP] [-o json FILE] [-profiles DIR] [-list]
 //
-// It prints one row per target: the state and the lane that were measured, the
-// figure, the gate, and the stretch figure. A missed gate is exit status 1. What cannot
-// be measured, as a toolchain is missing, is said at the start, with the remedy; the
-// other rows are judged. With -short every row runs once, in a
-// minute at most, and no figure is judged: what fails then is wrong, not slow.
+// It prints one row for each target: the measured state and lane, the figure, the gate, and
+// the stretch figure. If a gate is missed, the exit status is 1. If something cannot be
+// measured, because a toolchain is missing for example, the program says so at the start and
+// names the remedy; it still judges the other rows. With -short every row runs once, for at
+// most a minute, and no figure is judged: a failure then is an error, not a slow result.
 //
-// Both sides of a comparison take turns, so that other work on the machine falls on
-// both; figures are medians. Before anything is timed, both sides must give the same
+// The two sides of a comparison run alternately, so that other work on the machine affects
+// both. Figures are medians. Before the program measures, both sides must give the same
 // answer. Progress goes to stderr.
 package main
 
@@ -82,8 +82,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, nil
 }
 
-// run returns the exit status: 0, 1 for a failure, a missed gate or a run that measured
-// nothing, and 2 for flags that make no sense.
+// run returns the exit status: 0 for success, 1 for a failure, a missed gate or a run that
+// measured nothing, and 2 for invalid flags.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if err != nil {

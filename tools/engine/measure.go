@@ -15,29 +15,28 @@ type side struct {
 	run  func() error // once
 }
 
-// timing is how long one run of a side takes: the median of its rounds, and the least,
-// which other work on the machine has disturbed least.
+// timing is the time of one run of a side: the median of its rounds, and the least time,
+// which other work on the machine disturbs least.
 type timing struct{ median, least time.Duration }
 
-// How long things are measured.
+// The lengths of measurements.
 const (
 	roundTime      = 20 * time.Millisecond
 	roundTimeShort = time.Millisecond
 	mostRounds     = 25
 	leastRounds    = 3
-	// sideTime bounds what one side takes of a row, in which a slow peer may need
-	// seconds for a call.
+	// sideTime bounds the time of one side in a row, because a call of a slow peer may
+	// take seconds.
 	sideTime = 8 * time.Second
 )
 
-// inTurns measures sides in turns of one round each and returns what a run of each
-// takes. Rounds begin with an empty heap: each side pays for its own garbage, not for
-// that of the side before.
+// inTurns measures sides alternately, one round each, and returns the time of a run of each.
+// Rounds begin with an empty heap, so that each side pays only for its own garbage.
 func (s *suite) inTurns(ctx context.Context, sides ...side) ([]timing, error) {
 	return s.inRounds(ctx, mostRounds, sides...)
 }
 
-// inRounds is inTurns for so many rounds at most.
+// inRounds is like inTurns with a bound on the number of rounds.
 func (s *suite) inRounds(ctx context.Context, most int, sides ...side) ([]timing, error) {
 	runs, rounds, err := s.plan(most, sides)
 	if err != nil {
@@ -62,11 +61,11 @@ func (s *suite) inRounds(ctx context.Context, most int, sides ...side) ([]timing
 	return timings(samples), nil
 }
 
-// prepare empties the heap for a round. By how much of it was in use at a collection, Go
-// settles how much memory to keep, and gives back the rest in the next milliseconds.
-// After a round of a side that needs little, the other would fetch from the system, page
-// by page, what had just been taken from it. So there is a round of the same side
-// first, which is not measured, and no collection within it.
+// prepare empties the heap for a round. At a collection, Go decides by the size of the live
+// heap how much memory to keep, and returns the rest to the system within milliseconds. After
+// a round of a side that needs little, the other side would have to get that memory from the
+// system again, page by page. Therefore prepare also runs a round that is not measured and
+// during which no collection happens.
 func (s *side) prepare(n int) error {
 	percent := debug.SetGCPercent(-1)
 	err := s.runs(n)
@@ -75,7 +74,7 @@ func (s *side) prepare(n int) error {
 	return err
 }
 
-// runs runs the side so often.
+// runs runs the side n times.
 func (s *side) runs(n int) error {
 	for range n {
 		if err := s.run(); err != nil {
@@ -85,8 +84,8 @@ func (s *side) runs(n int) error {
 	return nil
 }
 
-// plan finds out how many runs of each side fill a round, and how many rounds fit
-// into the time there is. It warms both sides up.
+// plan determines how many runs of each side fill a round, and how many rounds fit into the
+// available time. It also warms up both sides.
 func (s *suite) plan(most int, sides []side) (runs []int, rounds int, err error) {
 	want := pick(s, roundTime, roundTimeShort)
 	rounds = pick(s, most, leastRounds)
@@ -94,8 +93,8 @@ func (s *suite) plan(most int, sides []side) (runs []int, rounds int, err error)
 		if err := sides[i].runs(1); err != nil {
 			return nil, 0, err
 		}
-		// The first times are slower, by which rounds would be too short: so they go on for as
-		// long as a round is to take.
+		// The first runs are slower, so rounds based on them would be too short. Warming up
+		// therefore continues for the length of a round.
 		n, took, warm := 1, time.Duration(0), time.Duration(0)
 		for {
 			if took, err = timed(func() error { return sides[i].runs(n) }); err != nil {
@@ -116,8 +115,8 @@ func (s *suite) plan(most int, sides []side) (runs []int, rounds int, err error)
 	return runs, pick(s, rounds, min(rounds, leastRounds)), nil
 }
 
-// waited measures single runs with a pause after each, in which instances are made
-// clean: what a caller waits for.
+// waited measures single runs, as a caller sees them. After each it pauses, so that the host
+// can reset instances.
 func (s *suite) waited(ctx context.Context, pause time.Duration, sides ...side) ([]timing, error) {
 	const perTurn = 20
 	turns := pick(s, 25, 1)
@@ -148,8 +147,8 @@ func (s *suite) waited(ctx context.Context, pause time.Duration, sides ...side) 
 	return timings(samples), nil
 }
 
-// idle lets others run for a while without sleeping, so that what is measured next
-// does not pay for waking up.
+// idle lets other goroutines run for some time without sleeping, so that the next measurement
+// does not include waking up.
 func idle(d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; {
 		runtime.Gosched()
@@ -164,8 +163,7 @@ func timings(samples [][]time.Duration) []timing {
 	return out
 }
 
-// quantile returns the value below which that share of the samples lies. It sorts
-// them.
+// quantile returns the value below which that share of the samples is. It sorts the samples.
 func quantile[T int64 | float64 | time.Duration](samples []T, q float64) T {
 	slices.Sort(samples)
 	return samples[min(len(samples)-1, int(q*float64(len(samples))))]

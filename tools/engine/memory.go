@@ -15,19 +15,19 @@ import (
 // kibibytes is the unit of memory.
 const kibibytes unit = " KiB"
 
-// privateMemory is what this process alone holds, in bytes.
+// privateMemory returns the memory that only this process uses, in bytes.
 func privateMemory() (int64, error) { return procSum("/proc/self/smaps_rollup", "Private_") }
 
-// goMemory is what Go's heap and stacks take, in bytes.
+// goMemory returns the size of Go's heap and stacks, in bytes.
 func goMemory() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-// procFile reads a file of the system about memory, after garbage has been given back.
+// procFile reads a file of the system about memory, after freeing garbage.
 func procFile(file string) ([]byte, error) {
-	for range 3 { // finalizers run beside: what they let go of is free after the next
+	for range 3 { // finalizers run concurrently, and what they release is free after the next collection
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -39,7 +39,7 @@ func procFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// procSum adds the lines of such a file that begin like that.
+// procSum adds up the lines of such a file that begin with prefix.
 func procSum(file, prefix string) (int64, error) {
 	data, err := procFile(file)
 	if err != nil {
@@ -63,11 +63,11 @@ func procSum(file, prefix string) (int64, error) {
 	return sum, nil
 }
 
-// parseSize reads what the system says of memory, such as "12 kB", in bytes.
+// parseSize parses a size in the form of the system, such as "12 kB", and returns bytes.
 func parseSize(s string) (int64, error) {
 	n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(s), " kB"), 10, 64)
 	return n << 10, err
 }
 
-// megabytes words a number of bytes.
+// megabytes formats a number of bytes.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// need is what a row is measured with, and what a fresh clone or a machine may lack.
+// need is a requirement of a row that a fresh clone or a machine may lack.
 type need struct {
 	what, remedy string
 	there        func(*suite) bool
@@ -26,7 +26,7 @@ var (
 	needCommand = &need{"the command and the example plugins", "make build plugins", (*suite).hasCommand}
 )
 
-// absent is the error of a row that lacks what it needs, nil if it lacks nothing.
+// absent returns the error of a row whose requirement is missing, and nil otherwise.
 func (n *need) absent(s *suite) error {
 	if n == nil || n.there(s) {
 		return nil
@@ -34,7 +34,7 @@ func (n *need) absent(s *suite) error {
 	return fmt.Errorf("%w here: needs %s (%s)", errAbsent, n.what, n.remedy)
 }
 
-// announce says what cannot be measured, and how to change that, before the first row.
+// announce says what cannot be measured, with the remedy, before the first row.
 func (s *suite) announce(rows []row) {
 	var lacking []*need
 	names := map[*need][]string{}
@@ -56,7 +56,7 @@ func (s *suite) announce(rows []row) {
 	}
 }
 
-// hasJavaScript reports whether there is a module in JavaScript, or what links one.
+// hasJavaScript reports whether there is a module in JavaScript, or the tools to link one.
 func (g *guests) hasJavaScript() bool {
 	if g.linkedJavaScript() {
 		return true

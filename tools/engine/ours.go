@@ -17,8 +17,8 @@ type caller interface {
 	call(ctx context.Context, function string, input []byte) ([]byte, error)
 }
 
-// hostConfig is that of an embedder who takes every default, but for the counting of
-// tokens: what is measured here is the engine.
+// hostConfig has all defaults except for token counting, because only the engine is measured
+// here.
 func hostConfig(root string) host.Config {
 	return host.Config{CacheDir: filepath.Join(root, "build", "engine", "cache"), ImageCache: host.DefaultImageCache, Tokenizer: estimate{},
 		DefaultLimits: host.Limits{RestAfter: -1}} // what is stopped is stopped each time
@@ -35,8 +35,7 @@ func (o ours) call(ctx context.Context, function string, input []byte) ([]byte, 
 	return r.Output, nil
 }
 
-// load loads a module with a manifest beside it, or nil for a foreign one, until the
-// row is measured.
+// load loads a module until the row is measured. manifest is nil for a foreign module.
 func (s *suite) load(ctx context.Context, name string, wasm, manifest []byte, cfg host.PluginConfig) (ours, error) {
 	return s.loadOn(ctx, s.host, name, wasm, manifest, cfg)
 }
@@ -70,7 +69,7 @@ func loadPlugin(ctx context.Context, h *host.Host, name string, wasm, manifest [
 	return p, nil
 }
 
-// estimate counts four bytes as a token.
+// estimate is a tokenizer that counts four bytes as a token.
 type estimate struct{}
 
 // Name implements pipeline.Tokenizer.

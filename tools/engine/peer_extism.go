@@ -24,7 +24,7 @@ func (p sdkPlugin) call(ctx context.Context, function string, input []byte) ([]b
 	return out, err
 }
 
-// compileSDK compiles a module, until the row is measured.
+// compileSDK compiles a module and keeps it until the row is measured.
 func (s *suite) compileSDK(ctx context.Context, wasm []byte, timeoutMS uint64) (*extism.CompiledPlugin, error) {
 	manifest := extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: wasm}}, Timeout: timeoutMS}
 	compiled, err := extism.NewCompiledPlugin(ctx, manifest, extism.PluginConfig{EnableWasi: true, RuntimeConfig: s.peerConfig()}, nil)
@@ -47,7 +47,7 @@ func sdkInstance(ctx context.Context, compiled *extism.CompiledPlugin) (sdkPlugi
 	return sdkPlugin{p}, err
 }
 
-// loadSDK is the whole of it, with the timeout set.
+// loadSDK compiles a module with the timeout and makes an instance.
 func (s *suite) loadSDK(ctx context.Context, wasm []byte) (sdkPlugin, error) {
 	compiled, err := s.compileSDK(ctx, wasm, sdkTimeout)
 	if err != nil {

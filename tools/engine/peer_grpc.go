@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// echoMethod is the one method of the subprocess's service. Its messages are the
-// BytesValue that protobuf brings along, so that no code is generated.
+// echoMethod is the only method of the subprocess's service. Its messages are BytesValue,
+// which is part of protobuf, so that no code must be generated.
 const echoMethod = "/engine.Echo/Echo"
 
 var handshake = plugin.HandshakeConfig{ProtocolVersion: 1, MagicCookieKey: "ANCHOR_ENGINE", MagicCookieValue: "echo"}
@@ -45,7 +45,7 @@ func answer(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServer
 	return &in, nil
 }
 
-// serveGRPC is what the subprocess does.
+// serveGRPC is the main function of the subprocess.
 func serveGRPC() {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: handshake, Plugins: plugin.PluginSet{"echo": grpcEcho{}}, GRPCServer: plugin.DefaultGRPCServer,
@@ -64,7 +64,7 @@ func (c grpcCaller) call(ctx context.Context, _ string, input []byte) ([]byte, e
 	return out.Value, nil
 }
 
-// startSubprocess starts this program again as a plugin, until the row is measured.
+// startSubprocess starts this program as a plugin and keeps it until the row is measured.
 func (s *suite) startSubprocess() (grpcCaller, error) {
 	self, err := os.Executable()
 	if err != nil {

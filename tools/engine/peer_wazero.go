@@ -14,12 +14,11 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// plainWazero is how the rows name it.
+// plainWazero is the name in rows.
 const plainWazero = "plain wazero"
 
-// plain runs a module on wazero alone: no meter, no timeout, no limits, the memory
-// that wazero makes by itself. The functions of Extism are there, as little of them
-// as the programs need, in Go.
+// plain runs a module on wazero alone: without a meter, timeout or limits, and with wazero's
+// own memory. It has only as much of Extism's functions, in Go, as the programs need.
 type plain struct {
 	rt       wazero.Runtime
 	compiled wazero.CompiledModule
@@ -28,7 +27,7 @@ type plain struct {
 	funcs    map[string]api.Function
 }
 
-// newPlain compiles a module, until the row is measured, and makes an instance.
+// newPlain compiles a module and makes an instance. It keeps both until the row is measured.
 func (s *suite) newPlain(ctx context.Context, wasm []byte) (*plain, error) {
 	features := api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 	p := &plain{rt: wazero.NewRuntimeWithConfig(ctx, s.peerConfig().WithCoreFeatures(features))}
@@ -50,7 +49,7 @@ func (s *suite) newPlain(ctx context.Context, wasm []byte) (*plain, error) {
 	return p, p.renew(ctx)
 }
 
-// renew makes a new instance in the place of the one there is.
+// renew replaces the instance by a new one.
 func (p *plain) renew(ctx context.Context) error {
 	if p.inst != nil {
 		if err := p.inst.Close(ctx); err != nil {
@@ -82,8 +81,8 @@ func (p *plain) call(ctx context.Context, function string, input []byte) ([]byte
 	return append([]byte(nil), p.extism.output...), nil
 }
 
-// plainExtism is enough of Extism for programs that read an input and set an output:
-// blocks are never reused.
+// plainExtism has enough of Extism for programs that read an input and set an output. It
+// never reuses memory blocks.
 type plainExtism struct {
 	data   []byte
 	used   uint64
@@ -102,7 +101,7 @@ func (x *plainExtism) begin(input []byte) {
 	copy(x.input, input)
 }
 
-// alloc returns the address of n bytes, whose number lies before them.
+// alloc returns the address of n bytes. The number n is stored before them.
 func (x *plainExtism) alloc(n uint64) uint64 {
 	binary.LittleEndian.PutUint64(x.data[x.used:], n)
 	at := x.used + 8
@@ -110,7 +109,7 @@ func (x *plainExtism) alloc(n uint64) uint64 {
 	return at
 }
 
-// offer instantiates the functions. What the programs do not need answers 0.
+// offer instantiates the functions. Functions that the programs do not need return 0.
 func (x *plainExtism) offer(ctx context.Context, rt wazero.Runtime) error {
 	le := binary.LittleEndian
 	funcs := map[string]func(s []uint64){

@@ -4,8 +4,8 @@ package main
 
 import "context"
 
-// Where the modules of the peers cannot be had, the suite is built without them. It asks
-// for needPeers first, so that nothing here is called by a row.
+// The suite is built with this file where the modules of the peers are not available. Rows
+// that need them declare needPeers, so that no row calls anything here.
 
 const peersBuiltIn = false
 

@@ -25,7 +25,7 @@ const (
 	verdictRan     = "ran" // not judged
 )
 
-// report is the outcome of a run.
+// report is the result of a run.
 type report struct {
 	Go         string            `json:"go"`
 	CPUs       int               `json:"cpus"`
@@ -37,7 +37,7 @@ type report struct {
 	Rows       []line            `json:"rows"`
 }
 
-// line is a row as it is reported.
+// line is a row with its result.
 type line struct {
 	Name    string  `json:"name"`
 	What    string  `json:"what"`
@@ -94,8 +94,7 @@ func (r *report) add(w *row, got reading, err error) line {
 	return l
 }
 
-// counts returns how many rows missed their gate or failed, and how many could not be
-// measured.
+// counts returns how many rows missed their gate or failed, and how many could not be measured.
 func (r *report) counts() (failed, absent int) {
 	for i := range r.Rows {
 		switch r.Rows[i].Verdict {
@@ -108,7 +107,7 @@ func (r *report) counts() (failed, absent int) {
 	return failed, absent
 }
 
-// write prints the table, and below it what stands behind the figures.
+// write prints the table, and below it the details of the figures.
 func (r *report) write(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d CPUs, wazero %s, extism/go-sdk %s, hashicorp/go-plugin %s; load %s before and %s after.\n%s.\n",
 		r.Go, r.CPUs, r.Peers["github.com/tetratelabs/wazero"], r.Peers["github.com/extism/go-sdk"],
@@ -123,7 +122,7 @@ func (r *report) write(w io.Writer) {
 		l := &r.Rows[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.What, l.State, l.Lane, l.Against, l.Figure, l.Gate, l.Stretch, l.Verdict)
 	}
-	_ = t.Flush() // like the other writes of a table: whoever reads it has gone
+	_ = t.Flush() // as for the other writes of a table, an error means that the reader has gone
 	r.writeDetails(w)
 }
 
@@ -161,8 +160,7 @@ func moduleVersion(path string) string {
 	return "(not built in)"
 }
 
-// loadAverage returns the load of the last minute as the system words it, or
-// nothing.
+// loadAverage returns the load of the last minute as the system prints it, or "".
 func loadAverage() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

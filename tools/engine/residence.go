@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// residence is how much memory a process has, in bytes.
+// residence is the memory of a process, in bytes.
 type residence struct {
-	// resident is RSS: the pages that the system maps for it.
+	// resident is RSS: the pages that are mapped for the process.
 	resident int64
-	// held is what the process takes from others. RSS moves by megabytes of which nothing
-	// is taken:
+	// held is the memory that is not available to other processes. RSS differs from it by
+	// megabytes, for two reasons.
 	//
-	// An image is in memory once, and RSS counts it once for each instance that has had a
-	// call. How many a pool has changes, and each is retired after so many calls: its
-	// successor has the image too, but none of its pages is mapped before a call.
+	// An image is in memory once, but RSS counts it for each instance that has had a call.
+	// The number of instances in a pool changes. Each is replaced after a number of calls,
+	// and the pages of its successor are not mapped before its first call.
 	//
-	// The program is a file, whose pages the system may drop and read again. Go's runtime
-	// looks up each function in which it stops a goroutine to collect garbage. When that is
-	// one it has not met, the system maps the 64 KiB around its entry in the program's tables.
+	// The program is a file, whose pages the system may drop and read again. To collect
+	// garbage, Go's runtime looks up each function in which it stops a goroutine. When it
+	// looks up a function for the first time, the system maps 64 KiB around the function's
+	// entry in the tables of the program.
 	held int64
 }
 
@@ -31,7 +32,7 @@ type mapping struct {
 	size, resident, anonymous int64
 }
 
-// residentMemory reads what this process has in memory.
+// residentMemory returns the memory of this process.
 func residentMemory() (residence, error) {
 	const file = "/proc/self/smaps"
 	data, err := procFile(file)
@@ -49,8 +50,8 @@ func residentMemory() (residence, error) {
 	return residenceOf(mappings, program), nil
 }
 
-// residenceOf adds up the mappings of a program. Of the program's file it holds what it
-// has written to. A file in memory is held once and whole, by whatever maps it.
+// residenceOf adds up the mappings of a program. Of the program's file, only pages that were
+// written to count as held. A file in memory counts once and as a whole.
 func residenceOf(mappings []mapping, program string) (r residence) {
 	shared := map[string]int64{}
 	for _, m := range mappings {
@@ -71,7 +72,8 @@ func residenceOf(mappings []mapping, program string) (r residence) {
 	return r
 }
 
-// parseMappings reads smaps: for each mapping a line of its place, and lines of sizes.
+// parseMappings parses smaps, which has a line for the range of each mapping and lines of
+// sizes.
 func parseMappings(smaps []byte) (all []mapping, err error) {
 	for lines := bufio.NewScanner(bytes.NewReader(smaps)); lines.Scan(); {
 		fields := strings.Fields(lines.Text())

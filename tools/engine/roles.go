@@ -9,28 +9,28 @@ import (
 	"os/exec"
 )
 
-// roleVariable has this program, started by itself, be something else than the suite:
-// a plugin of a peer, or a process of which nothing but one thing is measured.
+// roleVariable makes this program, when it starts itself, something other than the suite: a
+// plugin of a peer, or a process in which only one thing is measured.
 const (
 	roleVariable = "ANCHOR_ENGINE_ROLE"
 	jobVariable  = "ANCHOR_ENGINE_JOB"
 	roleGRPC     = "grpc"
 )
 
-// job is what a child process is to do.
+// job is the task of a child process.
 type job struct {
 	Root  string `json:"root"`
 	Count int    `json:"count"`
 	Base  int    `json:"base"`
 }
 
-// memoryUse is what a child reports: the bytes its memory took before and after.
+// memoryUse is the report of a child process: the bytes of its memory before and after.
 type memoryUse struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
-	// Heap is how much of the difference is Go's own.
+	// Heap is the part of the difference that belongs to Go's heap and stacks.
 	Heap int64 `json:"heap,omitempty"`
-	// Held is how much more the process holds after than before.
+	// Held is the growth of residence.held.
 	Held int64 `json:"held,omitempty"`
 }
 
@@ -41,7 +41,7 @@ var jobs = map[string]func(context.Context, job) (memoryUse, error){
 	"instances": manyInstances,
 }
 
-// serveRole does what the environment asks for, if it does.
+// serveRole runs the role in the environment, if there is one.
 func serveRole(ctx context.Context) (handled bool, status int) {
 	role := os.Getenv(roleVariable)
 	if role == "" {
@@ -71,7 +71,7 @@ func serveRole(ctx context.Context) (handled bool, status int) {
 	return true, 0
 }
 
-// child runs a job in a process of its own, whose memory holds nothing else.
+// child runs a job in its own process, whose memory is used for nothing else.
 func (s *suite) child(ctx context.Context, role string, j job) (memoryUse, error) {
 	self, err := os.Executable()
 	if err != nil {

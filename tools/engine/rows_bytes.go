@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// byteRows call a plugin in C that stores 650,000 bytes one by one, as the first Extism
-// kits did.
+// byteRows call a plugin in C that stores 650,000 bytes one by one, as the first plugin kits
+// of Extism did.
 func (s *suite) byteRows() []row {
 	return []row{{
 		name: "bytes", what: "650,000 byte stores, C", state: host.StateKeep, lane: laneExtism,
@@ -26,7 +26,7 @@ func (s *suite) byteStores(ctx context.Context) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	// The peer's default of two seconds would not do: one call takes longer.
+	// The peer's default of two seconds is too short for one call.
 	compiled, err := s.compileSDK(ctx, wasm, 60_000)
 	if err != nil {
 		return reading{}, err
@@ -40,7 +40,7 @@ func (s *suite) byteStores(ctx context.Context) (reading, error) {
 	return s.compared(t, goSDK, err)
 }
 
-// storesSide stores n bytes, and holds the answer to the last of them.
+// storesSide stores n bytes, and checks the last of them in the answer.
 func storesSide(ctx context.Context, name string, c caller, n int) side {
 	input := binary.LittleEndian.AppendUint64(nil, uint64(n))
 	want := byte((n-1)*7 + 3)

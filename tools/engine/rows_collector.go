@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// collectorRows collect garbage while a guest computes. On wazero alone a collection
-// waits for the guest to return.
+// collectorRows collect garbage while a guest computes. On wazero alone a collection waits
+// until the guest returns.
 func (s *suite) collectorRows() []row {
 	return []row{{
 		name: "collector", what: "runtime.GC while a guest loops", state: host.StateReset, lane: laneExtism,
@@ -35,7 +35,7 @@ func (s *suite) collectorRows() []row {
 	}}
 }
 
-// collections are the times of collections while an endless loop runs.
+// collections returns the times of collections while an endless loop runs.
 func (s *suite) collections(ctx context.Context) ([]time.Duration, error) {
 	wasm, err := s.guests.hostile(ctx, "hostile")
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *suite) collections(ctx context.Context) ([]time.Duration, error) {
 	return took, nil
 }
 
-// plainCollection is how long a collection takes that begins in the middle of a guest
-// on wazero alone, and how long the guest runs.
+// plainCollection returns how long a collection takes that begins while a guest runs on
+// wazero alone, and how long the guest runs.
 func (s *suite) plainCollection(ctx context.Context) (guest, waited time.Duration, err error) {
 	wasm, err := s.guests.committed("programs.c.wasm")
 	if err != nil {

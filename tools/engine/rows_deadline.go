@@ -13,7 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// deadline is when hostile functions are stopped.
+// deadline is the time after which hostile functions are stopped.
 const deadline = 50 * time.Millisecond
 
 // hostile are functions that never end by themselves: loops and recursions of each
@@ -31,21 +31,21 @@ var hostile = []hostileGuest{
 type hostileGuest struct {
 	name      string
 	functions []string
-	// links are the names under which it imports from circle-a and circle-b.
+	// links are the names under which the guest imports from circle-a and circle-b.
 	links []string
-	// fewer has its functions, and what loops at load, share the turns of one: what
-	// stops them is what stops the others.
+	// fewer makes its functions share the number of tries with other guests, because they
+	// are stopped in the same way.
 	fewer bool
 }
 
-// sharers is how many share the turns of one function.
+// sharers is the number of guests that share the tries of one.
 const sharers = 6
 
-// fullStack are those that may end before they are stopped, when the stack is full.
+// fullStack are the functions that may end before they are stopped, when the stack is full.
 var fullStack = []string{"recursion_in_depth", "recursion_at_deadline", "wide_recursion_at_deadline"}
 
-// deadlineRows stop each hostile function many times, and loads of guests that hang.
-// What is judged is what is stopped worst.
+// deadlineRows stop each hostile function many times, and also loads of guests that hang. The
+// function that is stopped latest decides.
 func (s *suite) deadlineRows() []row {
 	n := pick(s, s.opts.deadlines, min(s.opts.deadlines, 20))
 	return []row{{
@@ -75,13 +75,13 @@ func (s *suite) deadlineRows() []row {
 	}}
 }
 
-// worst is the reading of parts of which the worst counts.
+// worst returns a reading in which the worst part decides.
 func worst(parts []part, detail string) reading {
 	most := slices.MaxFunc(parts, func(a, b part) int { return cmp.Compare(a.Value, b.Value) })
 	return reading{value: most.Value, detail: detail + "; worst: " + most.Name, parts: parts}
 }
 
-// fewer is how often each of those that share n turns is stopped.
+// fewer returns how often to stop each function if sharers share n tries.
 func fewer(n int) int { return (n + sharers - 1) / sharers }
 
 // stopAll stops the functions of one guest, each n times or fewer.
@@ -119,7 +119,7 @@ func (s *suite) stopAll(ctx context.Context, g *hostileGuest, n int) ([]part, er
 	return parts, nil
 }
 
-// lateness is the figure of one function.
+// lateness returns the figure of one function.
 func (s *suite) lateness(name string, late []time.Duration) part {
 	median := quantile(late, 0.5)
 	s.progress("  %s: median %s late", name, duration(median))
@@ -129,7 +129,7 @@ func (s *suite) lateness(name string, late []time.Duration) part {
 	}
 }
 
-// stop has something stopped n times and returns how late each time was.
+// stop calls hang n times and returns by how much each call ended too late.
 func stop(n int, hang func() error) ([]time.Duration, error) {
 	late := make([]time.Duration, 0, n)
 	for range n {
@@ -155,7 +155,7 @@ func stopped(err error, function string) error {
 	return fmt.Errorf("ended with %w, want a timeout", err)
 }
 
-// hostile is a guest with hostile functions.
+// hostile returns a guest with hostile functions.
 func (g *guests) hostile(ctx context.Context, name string) ([]byte, error) {
 	if name == "echo" {
 		return g.goGuest(ctx, "testdata/engine/echo")
@@ -163,7 +163,7 @@ func (g *guests) hostile(ctx context.Context, name string) ([]byte, error) {
 	return g.committed(name + ".wasm")
 }
 
-// link is half of a circle, under the name by which the other half imports from it.
+// link returns half of a circle, under the name by which the other half imports from it.
 func (g *guests) link(ctx context.Context, name string) (host.Link, error) {
 	wasm, err := g.hostile(ctx, "circle-"+name)
 	if err != nil {

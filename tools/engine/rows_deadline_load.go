@@ -12,16 +12,15 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// hanging are guests that never end by themselves when they are loaded, by where they
-// loop.
+// hanging are guests whose loading never ends by itself, by the place of the loop.
 var hanging = []struct{ where, folder string }{
 	{"start section", "wasm/start-spins"},
 	{"_initialize", "engine/initialize"},
 	{"init", "wasm/init-spins"},
 }
 
-// stopLoads loads each guest that hangs n times. What it takes to begin counts too:
-// reading the machine code and making the first instance.
+// stopLoads loads each guest that hangs n times. The time includes reading the machine code
+// and making the first instance.
 func (s *suite) stopLoads(ctx context.Context, n int) ([]part, error) {
 	var parts []part
 	for _, g := range hanging {
@@ -58,7 +57,7 @@ func stoppedAtLoad(err error) error {
 	return fmt.Errorf("loading ended with %w, want a timeout", err)
 }
 
-// hangs reads a guest of testdata: a folder with module and manifest, or a module alone.
+// hangs reads a guest of testdata: a folder with module and manifest, or only a module.
 func (g *guests) hangs(name string) (*spec.Spec, error) {
 	base := filepath.Join(g.root, "testdata", filepath.FromSlash(name))
 	if wasm, err := os.ReadFile(base + ".wasm"); err == nil {

@@ -10,22 +10,22 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// goSDK is how the rows name extism/go-sdk.
+// goSDK is the name of extism/go-sdk in rows.
 const goSDK = "extism/go-sdk"
 
-// sdkTimeout is the timeout of the peer, the one that this host has by default. With
-// it, wazero closes modules when the context ends: without it nothing stops a guest.
+// sdkTimeout is the timeout of the peer, equal to the default of this host. With a timeout,
+// wazero stops modules when the context ends; without one nothing stops a guest.
 const sdkTimeout = 2000
 
-// The words for lanes.
+// The names of lanes in rows.
 const (
 	laneExtism = "Extism imports"
 	laneBatch  = "batch"
 	laneJSON   = "JSON"
 )
 
-// resetPause is how long instances have to be made clean between two calls: many
-// times what the reset of an instance takes.
+// resetPause is the time for resetting instances between two calls. It is many times the time
+// of a reset.
 const resetPause = 500 * time.Microsecond
 
 // echoSize is a size of input, with the gates of both states.
@@ -43,8 +43,8 @@ var echoSizes = []echoSize{
 	{"1MiB", 1 << 20, 12, 27, 10, 0},
 }
 
-// echoRows move an input through a plugin in stock Go and back, with the imports of
-// Extism, on this host and on the peer. Both have their limits on.
+// echoRows pass an input through a plugin in stock Go and back, with the imports of Extism,
+// on this host and on the peer. Both enforce their limits.
 func (s *suite) echoRows() []row {
 	var rows []row
 	for _, size := range echoSizes {
@@ -97,7 +97,7 @@ func (s *suite) echoSides(ctx context.Context, state host.State, size int) (a, b
 	return a, b, err
 }
 
-// echoSide calls echo. It compares the whole output once, and its length each time.
+// echoSide calls echo. It compares the whole output once, and its length in each call.
 func echoSide(ctx context.Context, name string, c caller, size int) (side, error) {
 	input := text(size)
 	out, err := c.call(ctx, "echo", input)
@@ -116,7 +116,7 @@ func echoSide(ctx context.Context, name string, c caller, size int) (side, error
 	}}, nil
 }
 
-// compared is the reading of two sides measured in turns, ours first.
+// compared returns the reading of two sides that were measured alternately, this host first.
 func (s *suite) compared(t []timing, peer string, err error) (reading, error) {
 	if err != nil {
 		return reading{}, err
@@ -124,7 +124,7 @@ func (s *suite) compared(t []timing, peer string, err error) (reading, error) {
 	return ratio(t[0], t[1], peer), nil
 }
 
-// text is n bytes of English.
+// text returns n bytes of English.
 func text(n int) []byte {
 	const sentence = "the window of a model holds what retrieval found and memory kept. "
 	return []byte(strings.Repeat(sentence, n/len(sentence)+1)[:n])

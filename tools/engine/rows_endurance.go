@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// enduranceRows run for long, each in a process of its own, and hold its memory at the
-// end to what it was when everything had happened a few times.
+// enduranceRows run for a long time, each in its own process. They compare the memory at the
+// end with that after a few repetitions.
 func (s *suite) enduranceRows() []row {
 	lasting := func(name, role, what, against string, j job) row {
 		return row{
@@ -37,7 +37,7 @@ func (s *suite) enduranceRows() []row {
 	}
 }
 
-// manyCalls is the job of a child: calls of one plugin.
+// manyCalls is the job of a child process: calls of one plugin.
 func manyCalls(ctx context.Context, j job) (use memoryUse, err error) {
 	err = withHost(ctx, j, func(h *host.Host, wasm []byte) error {
 		p, err := loadPlugin(ctx, h, "echo", wasm, nil, host.PluginConfig{State: host.StateReset})
@@ -50,7 +50,7 @@ func manyCalls(ctx context.Context, j job) (use memoryUse, err error) {
 	return use, err
 }
 
-// manyLoads is the job of a child: a plugin that is loaded, called and closed.
+// manyLoads is the job of a child process: it loads, calls and closes a plugin repeatedly.
 func manyLoads(ctx context.Context, j job) (use memoryUse, err error) {
 	err = withHost(ctx, j, func(h *host.Host, wasm []byte) error {
 		return use.over(j, func() error {
@@ -76,13 +76,13 @@ func withHost(ctx context.Context, j job, do func(*host.Host, []byte) error) err
 	return errors.Join(do(h, wasm), h.Close(ctx))
 }
 
-// over does something as often as the job says, and reads the memory after the first
-// few times and after the last.
+// over calls do as often as the job says, and reads the memory after the first few times and
+// after the last.
 func (use *memoryUse) over(j job, do func() error) (err error) {
 	var before, after residence
 	for i := range j.Count {
 		if i == j.Base {
-			for range 2 { // the first time brings the code of reading into memory
+			for range 2 { // the first time loads the code of reading into memory
 				if before, err = residentMemory(); err != nil {
 					return err
 				}
@@ -93,7 +93,7 @@ func (use *memoryUse) over(j job, do func() error) (err error) {
 		}
 	}
 	after, err = residentMemory()
-	runtime.KeepAlive(do) // both times with what it holds, the module
+	runtime.KeepAlive(do) // keeps the module alive in both measurements
 	*use = memoryUse{Before: before.resident, After: after.resident, Held: after.held - before.held}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// instanceRows are about further instances of a plugin, once its image exists.
+// instanceRows measure further instances of a plugin, after its image was made.
 func (s *suite) instanceRows() []row {
 	return []row{{
 		name: "instance/time", what: "next instance and first call, stock Go", state: host.StateKeep, lane: laneExtism,
@@ -33,8 +33,8 @@ func (s *suite) instanceRows() []row {
 	}}
 }
 
-// nextInstance calls a plugin all of whose instances are held by calls that do not
-// end, so that the call needs another instance.
+// nextInstance calls a plugin whose instances are all busy with calls that do not end, so
+// that the call needs another instance.
 func (s *suite) nextInstance(ctx context.Context) (reading, error) {
 	n := pick(s, 60, 5)
 	held := newHolders()
@@ -74,7 +74,7 @@ func (s *suite) nextInstance(ctx context.Context) (reading, error) {
 	return s.compared(timings([][]time.Duration{ownTimes, sdkTimes}), goSDK, nil)
 }
 
-// timedSDK times an instance of the peer and its first call, and closes it.
+// timedSDK measures making an instance of the peer and its first call, and closes it.
 func timedSDK(ctx context.Context, instance func() (sdkPlugin, error)) (time.Duration, error) {
 	var p sdkPlugin
 	took, err := timed(func() (err error) {
@@ -99,7 +99,7 @@ func timed(f func() error) (time.Duration, error) {
 // holdTime is longer than any row takes.
 const holdTime = 10 * time.Minute
 
-// holders are calls that keep instances until they are released.
+// holders are calls that keep instances busy until they are released.
 type holders struct {
 	began chan struct{}
 	ended chan error
@@ -114,14 +114,14 @@ func newHolders() *holders {
 	return h
 }
 
-// config has the host tell when a guest says that it holds.
+// config returns a configuration with which the host reports that a guest keeps its instance.
 func (h *holders) config(root string) host.Config {
 	cfg := hostConfig(root)
 	cfg.Logger = slog.New(holdingLog{h.began})
 	return cfg
 }
 
-// hold keeps an idle instance of the plugin, or a new one.
+// hold makes an idle instance of the plugin, or a new one, busy.
 func (h *holders) hold(ctx context.Context, p ours) error {
 	h.n++
 	go func() {
@@ -167,8 +167,8 @@ func (l holdingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 // WithGroup implements slog.Handler.
 func (l holdingLog) WithGroup(string) slog.Handler { return l }
 
-// manyInstances is the job of a child: it reports its private memory with one
-// instance of a plugin and with so many, each in its first call.
+// manyInstances is the job of a child process. It reports its private memory with one
+// instance of a plugin and with many, each in its first call.
 func manyInstances(ctx context.Context, j job) (use memoryUse, err error) {
 	held := newHolders()
 	h, err := host.New(held.config(j.Root))

@@ -10,10 +10,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// laneRows echo in the lanes of the ABI: a whole step of a build, with one item whose
-// text the guest gives back without its first byte, and a document that the guest gives
-// back without reading it. The peer moves the same bytes through the imports of Extism, the
-// only way it has.
+// laneRows echo in the lanes of the ABI. One is a whole step of a build with one item, whose
+// text the guest returns without its first byte. The other is a document that the guest
+// returns without reading it. The peer passes the same bytes through the imports of Extism,
+// because it has no other way.
 func (s *suite) laneRows() []row {
 	const against = goSDK + " with timeout"
 	return []row{{
@@ -49,7 +49,7 @@ func (s *suite) againstSDK(ctx context.Context, sideOf func(context.Context, int
 	return s.compared(t, goSDK, err)
 }
 
-// documentSide sends a document of that size to a plugin that answers with it.
+// documentSide sends a document of that size to a plugin, which returns it.
 func (s *suite) documentSide(ctx context.Context, size int) (side, error) {
 	wasm, manifest, err := s.guests.plugin(ctx, "sdk/pdk-go/testdata/echo")
 	if err != nil {
@@ -73,7 +73,7 @@ func (d documents) call(ctx context.Context, _ string, input []byte) ([]byte, er
 	return x.Output, nil
 }
 
-// loadSteps loads the guest that is made with the SDK.
+// loadSteps loads the guest that uses the SDK.
 func (s *suite) loadSteps(ctx context.Context, h *host.Host, cfg host.PluginConfig) (ours, error) {
 	wasm, manifest, err := s.guests.steps(ctx)
 	if err != nil {
@@ -82,13 +82,13 @@ func (s *suite) loadSteps(ctx context.Context, h *host.Host, cfg host.PluginConf
 	return s.loadOn(ctx, h, "steps", wasm, manifest, cfg)
 }
 
-// steps is that guest.
+// steps builds the guest that uses the SDK.
 func (g *guests) steps(ctx context.Context) (wasm, manifest []byte, err error) {
 	return g.plugin(ctx, "testdata/engine/steps")
 }
 
-// laneSide runs a step over one item of that size, of which all but a first byte comes
-// back. It compares the whole text once, and its length and number of tokens each time.
+// laneSide runs a step over one item of that size, which returns all but the first byte. It
+// compares the whole text once, and the length and the number of tokens in each call.
 func (s *suite) laneSide(ctx context.Context, size int) (side, error) {
 	p, err := s.loadSteps(ctx, s.host, host.PluginConfig{State: host.StateKeep, Lane: host.LaneBatch})
 	if err != nil {

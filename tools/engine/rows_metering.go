@@ -11,14 +11,14 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// program is a function of a guest that computes, and the size that has it run for a
-// few milliseconds.
+// program is a function of a guest that computes, and a size for which it runs for a few
+// milliseconds.
 type program struct {
 	language, name string
 	size           uint64
 }
 
-// allPrograms are what metering is measured with. Those in JavaScript have their sizes
+// allPrograms are the programs for measuring the meter. Those in JavaScript have their sizes
 // in their source.
 var allPrograms = []program{
 	{"C", "hash", 256}, {"C", "sort", 30_000}, {"C", "matrix", 160}, {"C", "recursion", 11}, {"C", "search", 256},
@@ -30,7 +30,7 @@ var allPrograms = []program{
 
 const javaScript = "JavaScript"
 
-// programs are those that can be measured here.
+// programs returns the programs that can be measured on this machine.
 func (s *suite) programs() []program {
 	if needQuickJS.there(s) {
 		return allPrograms
@@ -38,19 +38,19 @@ func (s *suite) programs() []program {
 	return slices.DeleteFunc(slices.Clone(allPrograms), func(p program) bool { return p.language == javaScript })
 }
 
-// overhead is what metering adds to a program, in parts of a hundred.
+// overhead is the cost of metering a program, in percent.
 type overhead struct {
 	program
 	metered, plain timing
 }
 
-// percent is the overhead of the medians.
+// percent returns the overhead of the medians.
 func (o *overhead) percent() float64 { return percentMore(o.metered.median, o.plain.median) }
 
 func percentMore(a, b time.Duration) float64 { return (float64(a)/float64(b) - 1) * 100 }
 
-// meteringRows run programs on this host, with every limit on, and on wazero alone.
-// Both rows are of one measurement.
+// meteringRows run programs on this host, with every limit, and on wazero alone. Both rows
+// use the same measurement.
 func (s *suite) meteringRows() []row {
 	programs := s.programs()
 	words := fmt.Sprintf("metering, %d programs", len(programs))
@@ -96,7 +96,7 @@ func overheadReading(all []overhead, listed bool, of func([]float64) float64) re
 	return r
 }
 
-// overheads measures the programs, once per run of the suite.
+// overheads measures the programs, only once in a run of the suite.
 func (s *suite) overheads(ctx context.Context, programs []program, measured map[string]func() ([]overhead, error)) ([]overhead, error) {
 	if done, ok := measured["all"]; ok {
 		return done()
@@ -160,7 +160,7 @@ func programSide(ctx context.Context, name string, c caller, function string, in
 	}}
 }
 
-// language is the module of a language's programs.
+// language returns the module with the programs of a language.
 func (g *guests) language(ctx context.Context, name string) ([]byte, error) {
 	switch name {
 	case "Go":

@@ -11,8 +11,9 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// scalingRows hold what two callers get done on two cores to what one gets done on
-// one, for the score filter in the default state and for a loop in Go, in turns.
+// scalingRows compare the work of two callers on two cores with that of one caller on one
+// core. They do so for the score filter in the default state and for a loop in Go,
+// alternately.
 func (s *suite) scalingRows() []row {
 	return []row{{
 		name: "scaling", what: "two callers on two cores, score filter", state: host.StateReset, lane: laneBatch,
@@ -27,7 +28,7 @@ func (s *suite) scalingRows() []row {
 	}}
 }
 
-// scaling measures both in turns.
+// scaling measures the filter and the loop alternately.
 func (s *suite) scaling(builds ...func() error) (reading, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	period := pick(s, 60*time.Millisecond, 10*time.Millisecond)
@@ -58,10 +59,10 @@ func (s *suite) scaling(builds ...func() error) (reading, error) {
 	}, nil
 }
 
-// throughput is how often in a second callers on so many cores get done what each of
-// them does. They run for a quarter of the period before it counts: when threads begin
-// to run, Linux now and then lets two of them take turns on one core for a few
-// milliseconds while the other is idle.
+// throughput returns how many calls per second the callers complete together on so many
+// cores. They run for a quarter of the period before counting begins: when threads begin to
+// run, Linux sometimes makes two of them share one core for a few milliseconds while the
+// other core is idle.
 func throughput(cores int, period time.Duration, callers ...func() error) (float64, error) {
 	runtime.GOMAXPROCS(cores)
 	runtime.GC()
@@ -88,7 +89,7 @@ func throughput(cores int, period time.Duration, callers ...func() error) (float
 	return total, nil
 }
 
-// count is how often f gets done from now until end, once at least.
+// count returns how many calls of f complete from now until end, at least one.
 func count(end time.Time, f func() error) (int, error) {
 	for n := 1; ; n++ {
 		if err := f(); err != nil {
@@ -100,7 +101,7 @@ func count(end time.Time, f func() error) (int, error) {
 	}
 }
 
-// spin is a few microseconds of plain Go.
+// spin computes in plain Go for a few microseconds.
 func spin() error {
 	x := 1.0
 	for i := range 5000 {

@@ -56,8 +56,7 @@ steps:
   - {name: redact, plugin: pii-redact, priority: 60}
 `
 
-// startRows run the command itself, whose files are in the caches of the system and
-// of the host.
+// startRows run the command itself. Its files are in the caches of the system and of the host.
 func (s *suite) startRows() []row {
 	return []row{{
 		name: "start", what: "process start to first build, ten plugins", state: host.StateReset, lane: laneBatch,
@@ -86,8 +85,8 @@ func (s *suite) startRows() []row {
 	}}
 }
 
-// writeStart writes documents and configuration, in a folder that stays so that what
-// is kept between processes is found again.
+// writeStart writes documents and a configuration. The folder is always the same, so that
+// processes find the files of earlier ones.
 func (s *suite) writeStart() (string, error) {
 	dir := filepath.Join(s.opts.root, "build", "engine", "start")
 	docs := filepath.Join(dir, "docs")
@@ -109,7 +108,7 @@ func (s *suite) writeStart() (string, error) {
 	return file, os.WriteFile(file, []byte(config), 0o644)
 }
 
-// pluginFolder is where make builds the example plugins.
+// pluginFolder returns the folder in which make builds the example plugins.
 func (s *suite) pluginFolder() string { return filepath.Join(s.opts.root, "build", "plugins") }
 
 func pluginFiles(dir string) []string {
@@ -120,8 +119,8 @@ func pluginFiles(dir string) []string {
 	return files
 }
 
-// build runs the command once and holds its result to what ten plugins make of the
-// documents: no step is skipped, and documents are in the window.
+// build runs the command once and checks its result: no step is skipped, and documents are in
+// the window.
 func (s *suite) build(ctx context.Context, config string) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, s.opts.binary, "build", "--config", config, "--strict", "-o", "json", "how does a context window end?")
 	var out, msg bytes.Buffer

@@ -8,9 +8,9 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// stateRows call a plugin that counts its calls, back to back, so that each finds the
-// state after init: on this host in the one instance that is reset after each call, on
-// wazero alone in a new instance for each. Both wait for all of it.
+// stateRows call a plugin that counts its calls. Each call must find the state after init. On
+// this host the only instance is reset after each call; on wazero alone each call has a new
+// instance. The times include the reset or the new instance.
 func (s *suite) stateRows() []row {
 	const against = "a fresh instance per call (" + plainWazero + ")"
 	return []row{{
@@ -30,8 +30,8 @@ func (s *suite) stateRows() []row {
 	}}
 }
 
-// portableHost returns a host as it is on systems that lend it nothing: memories are
-// slices, and a reset compares all of them with the image and copies what differs.
+// portableHost returns a host as it is on systems without special support. Memories are
+// slices, and a reset compares the whole memory with the image and copies the differences.
 func (s *suite) portableHost(ctx context.Context) (*host.Host, error) {
 	cfg := hostConfig(s.opts.root)
 	cfg.Portable = true
@@ -43,7 +43,7 @@ func (s *suite) portableHost(ctx context.Context) (*host.Host, error) {
 	return h, nil
 }
 
-// cleanCalls compares calls in a clean state on a host with those in fresh instances.
+// cleanCalls compares calls that find a clean state on a host with calls in new instances.
 func (s *suite) cleanCalls(ctx context.Context, h *host.Host) (reading, error) {
 	wasm, err := s.guests.goGuest(ctx, "testdata/engine/echo")
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *suite) cleanCalls(ctx context.Context, h *host.Host) (reading, error) {
 	return s.compared(t, plainWazero, err)
 }
 
-// firstCall calls count, whose answer is 1 and 1 in a clean state.
+// firstCall calls count, which returns 1 and 1 in a clean state.
 func firstCall(ctx context.Context, c caller) error {
 	out, err := c.call(ctx, "count", nil)
 	if err == nil && !bytes.Equal(out, []byte{1, 1}) {

@@ -12,8 +12,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// stepRows run the example plugin score-filter as a build does: 1,000 items of which
-// it reads only the scores, and half of which it keeps.
+// stepRows run the example plugin score-filter as a build does. There are 1,000 items. The
+// plugin reads only their scores and keeps half of them.
 func (s *suite) stepRows() []row {
 	waits := func(state host.State, gate, stretch float64) row {
 		return row{
@@ -44,7 +44,7 @@ func (s *suite) filterSide(ctx context.Context, state host.State) (side, error) 
 	return side{"score-filter", filterBuild(ctx, step)}, nil
 }
 
-// listWriter is a step that a build lends the memory of a list.
+// listWriter is a step to which a build lends the memory of a list.
 type listWriter interface {
 	RunInto(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item) ([]pipeline.Item, error)
 }
@@ -71,9 +71,8 @@ func (s *suite) filterStep(ctx context.Context, state host.State) (listWriter, e
 	return writer, nil
 }
 
-// filterBuild runs the step as a build does, which has its own items and lends the
-// memory of a list, and holds the number of items to what must stay. One caller at a
-// time may use it.
+// filterBuild runs the step as a build does: with its own items, and lending the memory of a
+// list. It checks the number of items that stay. Only one caller at a time may use it.
 func filterBuild(ctx context.Context, step listWriter) func() error {
 	items, query := manyItems(1000), &pipeline.Query{Text: "how do I parse flags"}
 	list := make([]pipeline.Item, 0, len(items))
@@ -86,8 +85,8 @@ func filterBuild(ctx context.Context, step listWriter) func() error {
 	}
 }
 
-// manyItems are n items as a retriever returns them, half of them with a score of 0.5
-// and more.
+// manyItems returns n items as a retriever returns them. Half of them have a score of 0.5 or
+// more.
 func manyItems(n int) []pipeline.Item {
 	items := make([]pipeline.Item, n)
 	content := strings.Repeat("the quick brown fox jumps over it ", 15)[:500]

@@ -6,11 +6,11 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// subprocess is how the rows name a plugin of hashicorp/go-plugin.
+// subprocess is the name of a plugin of hashicorp/go-plugin in rows.
 const subprocess = "subprocess over gRPC (hashicorp/go-plugin)"
 
-// subprocessRows echo 4 KiB in a plugin and in another process, as programs with
-// plugins in Go mostly do it.
+// subprocessRows echo 4 KiB in a plugin and in another process. Most Go programs with plugins
+// use other processes.
 func (s *suite) subprocessRows() []row {
 	const size = 4 << 10
 	return []row{{
@@ -45,8 +45,8 @@ func (s *suite) againstSubprocess(ctx context.Context, own side, size int) (read
 	if err != nil {
 		return reading{}, err
 	}
-	// Each of its messages takes as long as the system takes to wake a process, on the same
-	// core or on another: that varies more than any other side.
+	// The time of each message depends on how fast the system wakes a process, on the same
+	// core or on another. It varies more than that of any other side.
 	t, err := s.inRounds(ctx, 4*mostRounds, own, other)
 	return s.compared(t, "subprocess", err)
 }

@@ -25,30 +25,29 @@ type suite struct {
 	tmp    string
 	host   *host.Host
 	guests *guests
-	// compiled keeps what peers compile, as this host keeps it too.
+	// compiled is the cache of machine code for peers. This host has one as well.
 	compiled wazero.CompilationCache
 	// opened is closed after each row, in reverse order.
 	opened []func()
 }
 
-// row is a line of the table: what is measured, in which state and lane, and what
-// counts as good.
+// row is a line of the table: the work that is measured, its state and lane, and its target.
 type row struct {
 	name, what string
 	state      host.State
 	lane       string
 	against    string
 	target     target
-	// needs is what the row cannot be measured without, partly what a part of it cannot:
-	// nil for nothing that a clone with Go may lack.
+	// needs is the requirement of the row, and partly that of a part of it. nil means that
+	// a clone with Go is enough.
 	needs, partly *need
 	run           func(ctx context.Context) (reading, error)
 }
 
-// reading is what a row measured.
+// reading is the result of measuring a row.
 type reading struct {
 	value float64
-	// detail is in words, such as the two times behind a ratio.
+	// detail describes the result, for example the two times of a ratio.
 	detail string
 	// parts are the figures of which value is the median or the worst.
 	parts []part
@@ -95,7 +94,7 @@ func (s *suite) close() {
 	}
 }
 
-// peerConfig is how peers run on wazero.
+// peerConfig returns the configuration of wazero for peers.
 func (s *suite) peerConfig() wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfigCompiler().WithCompilationCache(s.compiled)
 }
@@ -109,13 +108,13 @@ func (s *suite) rows() []row {
 	)
 }
 
-// selected are the rows asked for.
+// selected returns the rows that the flags select.
 func (s *suite) selected() []row {
 	return slices.DeleteFunc(s.rows(), func(r row) bool { return s.opts.only != nil && !s.opts.only.MatchString(r.name) })
 }
 
-// measureAll measures rows, once it has said which it cannot measure. A row that fails
-// stops no other.
+// measureAll first reports the rows that it cannot measure, and then measures the others. It
+// continues after a row that fails.
 func (s *suite) measureAll(ctx context.Context, rows []row) *report {
 	s.announce(rows)
 	rep := newReport(ctx, s.opts.short)
@@ -139,8 +138,8 @@ func (s *suite) measureAll(ctx context.Context, rows []row) *report {
 	return rep
 }
 
-// profiled runs f, under the profiler if that is asked for. The other side of a
-// comparison is in the profile too.
+// profiled runs f, under the profiler if the flags ask for it. The profile includes both
+// sides of a comparison.
 func (s *suite) profiled(name string, f func() (reading, error)) (reading, error) {
 	if s.opts.profiles == "" {
 		return f()
@@ -160,7 +159,7 @@ func (s *suite) profiled(name string, f func() (reading, error)) (reading, error
 	return got, errors.Join(err, file.Close())
 }
 
-// later has f called when the row is measured.
+// later registers f to be called after the row is measured.
 func (s *suite) later(f func()) { s.opened = append(s.opened, f) }
 
 func (s *suite) release() {
@@ -183,7 +182,7 @@ func pick[T any](s *suite, long, short T) T {
 	return long
 }
 
-// ratio is a reading of how many times slower the other side is.
+// ratio returns a reading of how many times slower the other side is.
 func ratio(ours, other timing, peer string) reading {
 	return reading{
 		value: float64(other.median) / float64(max(1, ours.median)),
@@ -192,7 +191,7 @@ func ratio(ours, other timing, peer string) reading {
 	}
 }
 
-// duration words a time with three digits.
+// duration formats a time with three digits.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Microsecond:
@@ -205,7 +204,7 @@ func duration(d time.Duration) string {
 	return digits(d.Seconds()) + " s"
 }
 
-// digits words a number with three digits, and no fewer than the integer has.
+// digits formats a number with three digits, and with all digits of its integer part.
 func digits(x float64) string {
 	switch {
 	case x >= 100 || x <= -100:

@@ -2,17 +2,17 @@ package main
 
 import "fmt"
 
-// target says what counts as good. The zero value judges nothing: the row is for
+// target is the limit of a figure. The zero value judges nothing: the row is only for
 // information.
 type target struct {
 	unit unit
-	// most says that less is better: figures must not exceed gate and stretch.
+	// most means that less is better: figures must not exceed gate and stretch.
 	most    bool
 	gate    float64
 	stretch float64 // 0: none
 }
 
-// unit is how a figure is worded.
+// unit is the unit of a figure as it is printed.
 type unit string
 
 // The units.
@@ -24,17 +24,17 @@ const (
 	share        unit = " of it"
 )
 
-// atLeast is a target of so many times, or such a share.
+// atLeast returns a target for a factor or a share that must not be lower.
 func atLeast(u unit, gate, stretch float64) target {
 	return target{unit: u, gate: gate, stretch: stretch}
 }
 
-// atMost is a target of a time or a part in a hundred.
+// atMost returns a target for a time or a percentage that must not be higher.
 func atMost(u unit, gate, stretch float64) target {
 	return target{unit: u, most: true, gate: gate, stretch: stretch}
 }
 
-// shown is a row without a target.
+// shown returns a target that judges nothing.
 func shown(u unit) target { return target{unit: u} }
 
 func (t target) judged() bool { return t.gate != 0 }
@@ -47,7 +47,7 @@ func (t target) meets(value, limit float64) bool {
 	return value >= limit
 }
 
-// word words a limit, "" if there is none.
+// word formats a limit, "" if there is none.
 func (t target) word(limit float64) string {
 	if limit == 0 {
 		return ""
@@ -59,5 +59,5 @@ func (t target) word(limit float64) string {
 	return fmt.Sprintf("%s %s", sign, t.figure(fmt.Sprintf("%g", limit)))
 }
 
-// figure adds the unit to a number in words.
+// figure adds the unit to a formatted number.
 func (t target) figure(words string) string { return words + string(t.unit) }

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// cycles returns the groups of files of a package in which each uses each other,
-// directly or by way of others: the strongly connected components with two files or
-// more, the largest first. A file uses another one where it names what the other declares at
-// package level. Methods are not followed: which type they are called on is not known here.
+// cycles returns the groups of files of a package that use each other, directly or through
+// other files: the strongly connected components with two files or more, the largest first. A
+// file uses another file if it names a package-level declaration of it. Uses of methods do
+// not count, because without types it is unknown which type they belong to.
 func cycles(sources []source) [][]string {
 	uses := arrows(sources)
 	reached := make([]map[int]bool, len(sources))
@@ -37,7 +37,7 @@ func cycles(sources []source) [][]string {
 	return groups
 }
 
-// reachable are the files that a file uses, directly or by way of others.
+// reachable returns the files that a file uses, directly or through other files.
 func reachable(uses []map[int]bool, from int) map[int]bool {
 	seen := map[int]bool{}
 	for next := []int{from}; len(next) > 0; {
@@ -53,8 +53,8 @@ func reachable(uses []map[int]bool, from int) map[int]bool {
 	return seen
 }
 
-// arrows are the files that each file uses, by index. A name that several files declare,
-// each for other platforms, leads to all of them.
+// arrows returns the files that each file uses, by index. If several files declare a name,
+// each for other platforms, all of them count.
 func arrows(sources []source) []map[int]bool {
 	declaredIn := map[string][]int{}
 	for i, s := range sources {
@@ -76,7 +76,7 @@ func arrows(sources []source) []map[int]bool {
 	return uses
 }
 
-// declared are the names that a file declares at package level.
+// declared returns the names that a file declares at package level.
 func declared(file *ast.File) []string {
 	var names []string
 	add := func(ids ...*ast.Ident) {
@@ -106,9 +106,9 @@ func declared(file *ast.File) []string {
 	return names
 }
 
-// used are the names of a file that the file itself does not declare in any scope. The
-// parser finds them without types; it leaves out the keys of composite literals, which
-// may be fields. Keys of maps and arrays are no fields.
+// used returns the names in a file that the file itself does not declare in any scope. The
+// parser finds them without types. It leaves out the keys of composite literals, because they
+// may be fields; keys of maps and arrays are never fields.
 func used(file *ast.File) []string {
 	var names []string
 	for _, id := range file.Unresolved {

@@ -4,7 +4,7 @@
 //
 //	go -C tools run ./house [-root DIR] [-only REGEXP] [-max-lines N] [-max-files N] [-o json]
 //
-// It judges nothing: a package that is too large is marked, and the exit status is 0.
+// It marks packages that are too large, but judges nothing: the exit status is 0.
 package main
 
 import (
@@ -55,8 +55,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, nil
 }
 
-// run returns the exit status: 0, 1 for a repository that cannot be read, and 2 for
-// flags that make no sense.
+// run returns the exit status: 0 for success, 1 for a repository that cannot be read, and 2
+// for invalid flags.
 func run(args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// figures are what is counted of a package, and added up for an area.
+// figures are the counts of a package, or their sums over an area.
 type figures struct {
 	Lines int `json:"lines"`
 	Files int `json:"files"`
@@ -20,10 +20,10 @@ type figures struct {
 	// Fields are exported fields of exported structs, and methods of exported interfaces.
 	// Embedded ones do not count: their type has the comment.
 	Fields int `json:"fields"`
-	// Documented is how many of the exported symbols and fields have a comment.
+	// Documented is the number of exported symbols and fields that have a comment.
 	Documented int      `json:"documented"`
 	Longest    function `json:"longest_function"`
-	// InCycles is how many files use each other in a circle.
+	// InCycles is the number of files that use each other in a circle.
 	InCycles int `json:"files_in_cycles"`
 }
 
@@ -33,7 +33,7 @@ type function struct {
 	Lines int    `json:"lines"`
 }
 
-// exported is the number of exported symbols.
+// exported returns the number of exported symbols.
 func (f *figures) exported() int {
 	return f.Functions + f.Types + f.Methods + f.Constants + f.Variables
 }
@@ -59,7 +59,7 @@ func (f *figures) longer(g function) {
 	}
 }
 
-// count counts exported names, and as documented if one of the comments is there.
+// count counts exported names. They count as documented if one of the comments exists.
 func (f *figures) count(kind *int, n int, comments ...*ast.CommentGroup) {
 	*kind += n
 	for _, c := range comments {
@@ -79,19 +79,19 @@ type pkg struct {
 	Cycles [][]string `json:"cycles,omitempty"`
 	// TooLarge says which limits the package exceeds.
 	TooLarge []string `json:"too_large,omitempty"`
-	// Experimental are the files that import an experimental package of wazero, and Unsafe
-	// those that import "unsafe" in a package that imports wazero.
+	// Experimental are the files that import an experimental package of wazero. Unsafe are
+	// the files that import "unsafe" in a package that imports wazero.
 	Experimental []string `json:"wazero_experimental,omitempty"`
 	Unsafe       []string `json:"wazero_unsafe,omitempty"`
 }
 
-// area is the first folder of the path.
+// area returns the first folder of the path.
 func (p *pkg) area() string {
 	area, _, _ := strings.Cut(p.Folder, "/")
 	return area
 }
 
-// measure counts what is in the files of a package.
+// measure counts the contents of a package.
 func measure(folder string, fset *token.FileSet, sources []source) *pkg {
 	p := &pkg{Folder: folder, Cycles: cycles(sources)}
 	for _, s := range sources {
@@ -125,7 +125,7 @@ func (p *pkg) function(fset *token.FileSet, d *ast.FuncDecl) {
 	}
 }
 
-// receiverType is the name of the type that a method belongs to, "" for a function.
+// receiverType returns the name of the type that a method belongs to, "" for a function.
 func receiverType(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
@@ -149,8 +149,8 @@ func receiverType(d *ast.FuncDecl) string {
 	}
 }
 
-// declaration counts what a declaration exports. The comment of a group of constants or
-// variables stands for all of them.
+// declaration counts the exports of a declaration. The comment of a group of constants or
+// variables counts for all of them.
 func (p *pkg) declaration(d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		switch s := spec.(type) {
@@ -202,7 +202,7 @@ func exportedNames(names []*ast.Ident) int {
 
 const wazero = "github.com/tetratelabs/wazero"
 
-// imports notes the ways of the package around what wazero promises.
+// imports records the files that use more than wazero's stable interface.
 func (p *pkg) imports(sources []source) {
 	var withUnsafe []string
 	usesWazero := false

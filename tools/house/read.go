@@ -20,9 +20,9 @@ type source struct {
 	file  *ast.File
 }
 
-// readPackages reads the packages below root whose folder matches only, in the order of
-// their folders. As for the go command, folders named testdata or vendor, or with a name
-// that begins with a dot or an underscore, hold none, and neither do other modules.
+// readPackages reads the packages below root whose folder matches only, in the order of their
+// folders. Like the go command, it skips folders named testdata or vendor, folders whose name
+// begins with a dot or an underscore, and other modules.
 func readPackages(root string, only *regexp.Regexp) ([]*pkg, error) {
 	var packages []*pkg
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
@@ -61,8 +61,8 @@ func isModule(dir string) bool {
 	return err == nil
 }
 
-// readPackage reads the files of a folder that are not tests, those of all platforms. It
-// returns nil where there are none.
+// readPackage reads the files of a folder, for all platforms, without tests. It returns nil
+// if there are none.
 func readPackage(dir, name string) (*pkg, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // areas are the folders that the table lists first, in this order.
 var areas = []string{"host", "pipeline", "abi", "cmd", "internal", "sdk"}
 
-// report is what a run prints.
+// report is the output of a run.
 type report struct {
 	Packages []*pkg  `json:"packages"`
 	Areas    []*area `json:"areas"`
@@ -56,7 +56,7 @@ func newReport(packages []*pkg, maxLines, maxFiles int) *report {
 	return r
 }
 
-// place is where an area stands in the table.
+// place returns the place of an area in the table.
 func place(folder string) int {
 	if i := slices.Index(areas, folder); i >= 0 {
 		return i
@@ -93,7 +93,7 @@ func (r *report) writeTable(w io.Writer) error {
 	return r.writeWazero(w)
 }
 
-// cells are the figures as cells of the table.
+// cells returns the figures as cells of the table.
 func (f *figures) cells() string {
 	documented := "-"
 	if all := f.exported() + f.Fields; all > 0 {
@@ -107,7 +107,7 @@ func (f *figures) cells() string {
 		f.Constants, f.Variables, f.Fields, documented, f.InCycles, longest)
 }
 
-// writeWazero lists the packages below host that go beyond what wazero promises.
+// writeWazero lists the packages below host that use more than wazero's stable interface.
 func (r *report) writeWazero(w io.Writer) error {
 	var b strings.Builder
 	for _, p := range r.Packages {
@@ -122,7 +122,7 @@ func (r *report) writeWazero(w io.Writer) error {
 	return err
 }
 
-// list names files, and says how many they are.
+// list formats a list of files and their number.
 func list(files []string) string {
 	if len(files) == 0 {
 		return "no file"

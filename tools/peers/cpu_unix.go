@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time that this process has used, the work of the garbage
-// collector included.
+// cpuTime returns the processor time of this process, including the garbage collector.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

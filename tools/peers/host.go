@@ -17,8 +17,8 @@ const (
 	numItems = 50
 	longList = 1000
 	itemSize = 1 << 10
-	// shortSize is about the length of a sentence. 1,000 items of 1 KB fill no window,
-	// so the cost of a long list is asked for with short ones first.
+	// shortSize is about the length of a sentence. 1,000 items of 1 KB do not fit into a
+	// window, so long lists are measured with short items.
 	shortSize = 45
 	query     = "how do contexts end?"
 )
@@ -30,8 +30,8 @@ func (r *retriever) Retrieve(context.Context, *pipeline.Query, int) ([]pipeline.
 	return r.items, nil
 }
 
-// newItems returns items of size bytes, whose texts begin with label and so differ from
-// those of another label. counted gives them token counts of their own.
+// newItems returns items of size bytes. Their texts begin with label, so that they differ from
+// those with another label. With counted, they bring token counts.
 func newItems(n, size int, label string, counted bool) []pipeline.Item {
 	items := make([]pipeline.Item, n)
 	for i := range items {
@@ -59,8 +59,8 @@ func text(label string, i, size int) string {
 	return b.String()[:size]
 }
 
-// newPipeline returns one with a retriever of n items, six steps that do nothing and room
-// for all of the items.
+// newPipeline returns a pipeline with a retriever of n items, six steps that do nothing, and
+// room for all items.
 func newPipeline(r *retriever, n int) (*pipeline.Pipeline, error) {
 	cfg := pipeline.Config{
 		MaxTokens: 1 << 20, Formatter: format.Anthropic{},
@@ -123,7 +123,7 @@ func buildWith(p *pipeline.Pipeline, n int, written bool) func() error {
 	}
 }
 
-// coldCase builds from texts that were never counted before.
+// coldCase builds from texts that are counted for the first time.
 func coldCase() (benchCase, error) {
 	r := &retriever{}
 	p, err := newPipeline(r, numItems)

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// errNoNode is a machine without node or npm.
+// errNoNode means that node or npm is not installed.
 var errNoNode = errors.New("node and npm are needed (install Node.js 20 or newer)")
 
-// langChain is a node process that measures a round whenever it is asked.
+// langChain is a node process that measures a round on request.
 type langChain struct {
 	ask    io.WriteCloser
 	answer *bufio.Scanner
 	cmd    *exec.Cmd
 }
 
-// startLangChain installs what the lock file names, unless it is there, and starts node.
-// It returns the version of the library too.
+// startLangChain installs the packages of the lock file, unless they are installed, and
+// starts node. It also returns the version of the library.
 func startLangChain(ctx context.Context, dir string, stderr io.Writer) (*langChain, string, error) {
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -36,7 +36,7 @@ func startLangChain(ctx context.Context, dir string, stderr io.Writer) (*langCha
 	}
 	cmd := exec.CommandContext(ctx, "node", "bench.mjs")
 	cmd.Dir, cmd.Stderr = dir, stderr
-	// Tracing to a service would be measured too.
+	// Tracing to a service would distort the measurement.
 	cmd.Env = append(os.Environ(), "LANGCHAIN_TRACING_V2=false", "LANGSMITH_TRACING=false")
 	ask, err := cmd.StdinPipe()
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *langChain) read(v any) error {
 	return nil
 }
 
-// close ends node, whose input ends with it.
+// close ends node by closing its input.
 func (l *langChain) close() {
 	_ = l.ask.Close()
 	_ = l.cmd.Wait()

@@ -1,12 +1,12 @@
-// Command peers measures what a build costs in anchor-host's pipeline and in its peers, in
+// Command peers measures the cost of a build in anchor-host's pipeline and in its peers, in
 // one run: the same six steps that do nothing, over the same items. It has a module of its
-// own, so that no peer reaches the go.mod of the product.
+// own, so that no peer is in the go.mod of the product.
 //
 //	go -C tools/peers run . [-turns 9] [-o table|json] [-gate]
 //
-// Cases take turns of a few short rounds, so that other work on the machine falls on all
-// of them; a figure is the median of its rounds. Only -gate turns a missed target into
-// exit status 1.
+// Cases run alternately, a few short rounds each, so that other work on the machine affects
+// all of them. A figure is the median of its rounds. A missed target is exit status 1 only
+// with -gate.
 package main
 
 import (
@@ -25,8 +25,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run returns the exit status: 0, 1 for a failure or, with -gate, a missed target, and 2 for
-// flags that make no sense.
+// run returns the exit status: 0 for success, 1 for a failure or, with -gate, a missed
+// target, and 2 for invalid flags.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(stderr)

@@ -13,15 +13,15 @@ const (
 	// roundTime is about how long a round of one case takes: long enough for the clock,
 	// short enough that most rounds are not interrupted by other work on the machine.
 	roundTime = time.Millisecond
-	// roundsPerTurn rounds are measured before it is the next case's turn. Enough of them
-	// follow one another that the heap is that of a process which does nothing else.
+	// roundsPerTurn is the number of measured rounds in a turn of a case. It is large enough
+	// that the heap is like that of a process which does nothing else.
 	roundsPerTurn = 50
-	// roundsBefore rounds come before them: there, what the case before left behind is
-	// still being collected.
+	// roundsBefore is the number of rounds before them that are not measured. In these the
+	// garbage of the previous case is collected.
 	roundsBefore = 10
 )
 
-// benchCase is something to measure. Either run or round is set, unless it is skipped.
+// benchCase is one measurement. Either run or round is set, unless it is skipped.
 type benchCase struct {
 	key     string
 	run     func() error // once
@@ -30,17 +30,18 @@ type benchCase struct {
 	skipped string // why it is not measured
 }
 
-// sample is what one round measured: its runs and the time and processor time of all.
+// sample is the result of one round: its number of runs, and their total time and processor
+// time.
 type sample struct {
 	runs      int
 	took, cpu time.Duration
 }
 
-// figure is the time of one run of a case: the median and the least of its rounds, and
-// the processor time, which waiting for a busy machine does not lengthen.
+// figure is the time of one run of a case: the median and the least of its rounds, and the
+// processor time, which does not depend on other work on the machine.
 type figure struct{ median, least, cpu time.Duration }
 
-// measure lets the cases take the given number of turns.
+// measure runs the cases alternately, each for the given number of turns.
 func measure(ctx context.Context, cases []benchCase, turns int) (map[string]figure, error) {
 	runs := make([]int, len(cases))
 	samples := make([][]sample, len(cases))
@@ -85,7 +86,7 @@ func figureOf(samples []sample) figure {
 	return figure{median: times[len(times)/2], least: times[0], cpu: all.cpu / time.Duration(all.runs)}
 }
 
-// oneRound measures one round. The number of runs in a round is found once.
+// oneRound measures one round. It determines the number of runs in a round only once.
 func (c *benchCase) oneRound(ctx context.Context, runs *int) (sample, error) {
 	if c.round != nil {
 		return c.round(ctx)
@@ -117,7 +118,7 @@ func (c *benchCase) time(n int) (sample, error) {
 	return sample{runs: n, took: took, cpu: cpuTime() - cpu}, nil
 }
 
-// loadAverage returns the load of the last minute as the system words it, or nothing.
+// loadAverage returns the load of the last minute as the system prints it, or "".
 func loadAverage() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -30,11 +30,11 @@ const (
 	verdictSkipped = "skipped"
 )
 
-// targets are the most that a build of anchor-host may take, in microseconds. A peer's
-// target is to take longer than the build of the same items.
+// targets are the largest times of a build of anchor-host, in microseconds. The target of a
+// peer is to take longer than anchor-host for the same items.
 var targets = map[string]float64{key50: 12, key50JSON: 60, key1000: 80, key50Cold: 800}
 
-// Report is the outcome of a run.
+// Report is the result of a run.
 type Report struct {
 	CPUs       int    `json:"cpus"`
 	Go         string `json:"go"`
@@ -56,7 +56,7 @@ type Row struct {
 	Note    string  `json:"note,omitempty"`
 }
 
-// machine is what a report says beside the figures.
+// machine describes the machine and the versions.
 type machine struct {
 	version       string // of LangChain
 	rounds        int
@@ -97,7 +97,7 @@ func verdict(met bool) string {
 	return verdictMissed
 }
 
-// what words a case.
+// what returns the description of a case.
 func what(key, langChain string) string {
 	switch key {
 	case key50:
@@ -135,7 +135,7 @@ func moduleVersion(path string) string {
 	return "(unknown version)"
 }
 
-// missed counts the missed targets.
+// missed returns the number of missed targets.
 func (r *Report) missed() int {
 	n := 0
 	for i := range r.Rows {

@@ -1,5 +1,5 @@
-// Command release builds anchor-host for every platform that it is released for. It writes one
-// archive for each and the file SHA256SUMS into a folder.
+// Command release builds anchor-host for all supported platforms. It writes one archive for
+// each platform, and the file SHA256SUMS, into a folder.
 //
 //	go -C tools run ./release -o ../build/release
 //
@@ -29,7 +29,7 @@ var platforms = []string{
 	"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64",
 }
 
-// documents are the files beside the command in each archive.
+// documents are the other files in each archive.
 var documents = []string{"LICENSE", "README.md", "CHANGELOG.md"}
 
 func main() {
@@ -153,7 +153,7 @@ func contents(root, binary, command string) ([]file, error) {
 	return files, nil
 }
 
-// stamp is the time of all files in archives, so that the same files make the same archive.
+// stamp is the time of all files in archives, so that equal files give equal archives.
 var stamp = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func packTar(to io.Writer, folder string, files []file) error {

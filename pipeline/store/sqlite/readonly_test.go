@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// A store that was closed is read without a file beside it; one that is open elsewhere
+// A closed store is read without further files next to it; one that is open elsewhere
 // is read through its log.
 func TestReadOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")

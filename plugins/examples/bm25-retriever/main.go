@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/setup"
 )
 
-// retriever holds the index. The host keeps what init leaves and gives it to
+// retriever has the index. The host keeps the memory as init leaves it and restores it for
 // every call.
 var retriever *plugin.Retriever
 

@@ -1,5 +1,5 @@
-// Command crm-snapshot is a plugin that tells the model what the CRM knows about the
-// customer, anew before every model call.
+// Command crm-snapshot is a plugin that adds the record of the customer in the CRM to the
+// messages, anew before every model call.
 package main
 
 import (
@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// lookUp returns the record of the account, or nothing when there is none.
+// lookUp returns the record of the account, or "" if there is none.
 func lookUp(r *provide.Request, s *plugin.Settings) (string, error) {
 	url, err := s.URL(r.State.Data)
 	if err != nil || url == "" {

@@ -162,7 +162,7 @@ func TestEstimate(t *testing.T) {
 }
 
 func TestInvalidSettings(t *testing.T) {
-	if err := pdktest.Init(map[string]any{"path": "/x"}); err == nil || !strings.HasPrefix(err.Error(), `settings: path "/x": not one of a record`) {
+	if err := pdktest.Init(map[string]any{"path": "/x"}); err == nil || !strings.HasPrefix(err.Error(), `settings: path "/x": not the path of a record`) {
 		t.Error(err)
 	}
 }

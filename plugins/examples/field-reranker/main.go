@@ -1,5 +1,5 @@
-// Command field-reranker is a plugin that rates items by title, words, their
-// closeness, and runs of characters.
+// Command field-reranker is a plugin that rates items by their titles, their words, the
+// distances between these, and runs of characters.
 package main
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/setup"
 )
 
-// reranker holds the statistics. The host keeps what init leaves and gives it
-// to every call.
+// reranker has the statistics. The host keeps the memory as init leaves it and restores it
+// for every call.
 var reranker *plugin.Reranker
 
 func init() {

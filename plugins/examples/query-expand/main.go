@@ -18,7 +18,7 @@ func init() {
 		for _, text := range texts[1:] {
 			variant := *q
 			variant.Text = text
-			variant.Embedding = nil // is of the original text
+			variant.Embedding = nil // the embedding is that of the original text
 			queries = append(queries, variant)
 		}
 		return queries, nil

@@ -1,5 +1,5 @@
-// Command turn-summary is a plugin that condenses the turns that leave a
-// conversation: one line for each, with the sentence that says most.
+// Command turn-summary is a plugin that condenses the turns that leave a conversation: into
+// one line for each, with its most informative sentence.
 package main
 
 import (

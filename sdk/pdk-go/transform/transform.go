@@ -31,7 +31,7 @@ var lane = serve.NewDocument(abi.OpTransformQuery)
 
 func init() { lane.Export(onJSON) }
 
-// Handle registers f, which returns up to 32 queries. To search with the original too, return
+// Handle registers f, which returns up to 32 queries. To search with the original as well, return
 // it as one of them. No query means no change.
 func Handle[S any](f func(q *pdk.Query, s *S) ([]pdk.Query, error)) {
 	serve.HandleDocument(lane, settingsOf, func(req *abi.QueryRequest, s *S) (abi.TransformReply, error) {

@@ -147,7 +147,7 @@ func init() {
 	})
 }
 
-// tell returns an error whose text is what the guest received, as JSON.
+// tell returns an error whose text is the JSON of what the guest received.
 func tell(received any) error {
 	doc, err := json.Marshal(received)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package cli is what all commands share: the state of a run, how input is read and output
-// is written, messages and progress on stderr, flags that several commands have, and exit
-// codes. It knows no command.
+// Package cli has the code that all commands share: the state of a run, reading input and
+// writing output, messages and progress on stderr, flags that several commands have, and
+// exit codes. It knows no command.
 package cli
 
 import (
@@ -22,22 +22,22 @@ import (
 type App struct {
 	// In is stdin. A read ends with [context.Canceled] when the user interrupts.
 	In io.Reader
-	// Out is stdout, where data go. On a terminal control characters become escapes.
+	// Out is stdout, for data. On a terminal, control characters become escapes.
 	Out io.Writer
-	// Err is stderr, where messages go.
+	// Err is stderr, for messages.
 	Err *Messages
 	// settings resolve flags, then the environment.
 	settings *viper.Viper
 	// interrupted is closed when the user interrupts.
 	interrupted <-chan struct{}
-	// started is set once the command line is understood.
+	// started is true after the command line was parsed.
 	started bool
 }
 
 // New begins a run of the program. ctx ends when the user interrupts.
 func New(ctx context.Context, in io.Reader, out, err io.Writer) *App {
 	a := &App{Out: out, Err: newMessages(err), settings: viper.New(), interrupted: ctx.Done()}
-	if isTerminal(out) { // data keep their bytes elsewhere
+	if isTerminal(out) { // elsewhere the bytes of data do not change
 		a.Out = &plain.Writer{To: out}
 	}
 	a.In = &input{r: in, interrupted: a.interrupted}
@@ -50,8 +50,8 @@ func New(ctx context.Context, in io.Reader, out, err io.Writer) *App {
 	return a
 }
 
-// Run wraps the work of a command. Errors of f are errors of the work: the command line
-// was right.
+// Run wraps the function of a command. Errors of f are not mistakes on the command line, so
+// they get no hint to --help.
 func (a *App) Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.started = true
@@ -59,13 +59,13 @@ func (a *App) Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.C
 	}
 }
 
-// Say prints one message line, whatever the arguments hold.
+// Say prints a message on one line. Line breaks in arguments become escapes.
 func (a *App) Say(format string, args ...any) {
 	fmt.Fprintln(a.Err, "anchor-host: "+plain.Line(fmt.Sprintf(format, args...)))
 }
 
-// Emit writes the data of a command in one piece, so that an interrupted
-// command has printed all or nothing.
+// Emit writes the data of a command in one piece, so that an interrupted command prints
+// all or nothing.
 func (a *App) Emit(b *bytes.Buffer) error {
 	if _, err := a.Out.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write output: %w", err)
@@ -73,14 +73,14 @@ func (a *App) Emit(b *bytes.Buffer) error {
 	return nil
 }
 
-// EmitText is [App.Emit] for text about data, in which nothing acts on a terminal, wherever it
-// goes. JSON keeps its meaning.
+// EmitText is like [App.Emit] for text about data. It escapes control characters, even if
+// stdout is not a terminal. The meaning of JSON does not change.
 func (a *App) EmitText(b *bytes.Buffer) error {
 	return a.Emit(bytes.NewBufferString(plain.Text(b.String())))
 }
 
-// Open opens a file, or stdin for "-", and returns its name for messages. Waiting ends
-// with [context.Canceled] when the user interrupts.
+// Open opens a file, or stdin for "-", and returns its name for messages. A read that waits
+// ends with [context.Canceled] when the user interrupts.
 func (a *App) Open(path string) (io.ReadCloser, string, error) {
 	if path == "-" {
 		return io.NopCloser(a.In), "stdin", nil

@@ -7,7 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// BuildInfo says what the program was built from: what "version" prints.
+// BuildInfo describes the program. The command "version" prints it.
 type BuildInfo struct {
 	// Version is a tag such as "v1.2.0", or "devel".
 	Version string `json:"version"`
@@ -23,7 +23,7 @@ type BuildInfo struct {
 	Platform string `json:"platform"`
 }
 
-// ReadBuildInfo reads what the linker recorded. What it did not record is "devel" or
+// ReadBuildInfo reads what the linker recorded. Values that it did not record are "devel" or
 // "unknown".
 func ReadBuildInfo() BuildInfo {
 	v := BuildInfo{

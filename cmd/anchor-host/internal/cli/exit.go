@@ -21,13 +21,13 @@ import (
 
 // The exit codes. The comment of package main and the help of the root command list them.
 const (
-	CodeOK          = 0   // all was done
-	CodeFailure     = 1   // any error that has no code of its own
+	CodeOK          = 0   // success
+	CodeFailure     = 1   // any error without a code of its own
 	CodeUsage       = 2   // a mistake on the command line
 	CodeInvalid     = 3   // a mistake in a configuration, request or plugin
 	CodeRefused     = 5   // a plugin lacks a permission
 	CodeNotFound    = 6   // a file, plugin or record is not there
-	CodeLimit       = 7   // the time or another bound is exceeded
+	CodeLimit       = 7   // a timeout or another limit was exceeded
 	CodeDegraded    = 8   // under --strict: a step was skipped
 	CodeInterrupted = 130 // the user interrupted
 )
@@ -44,7 +44,7 @@ const ExitHelp = `Exit codes:
   8    degraded: --strict was given and a step was skipped
   130  interrupted`
 
-// reasonCodes are the exit codes of the typed reasons; all others are
+// reasonCodes are the exit codes of machine-readable reasons. All other reasons have
 // CodeFailure.
 var reasonCodes = map[abi.Reason]int{
 	abi.ReasonTimeout:        CodeLimit,
@@ -58,8 +58,7 @@ var reasonCodes = map[abi.Reason]int{
 	abi.ReasonCancelled:      CodeInterrupted,
 }
 
-// causeCodes are the exit codes of errors that callers decide on, in the order
-// in which they are tried.
+// causeCodes are the exit codes of known errors. exitCode tests for them in this order.
 var causeCodes = []struct {
 	cause error
 	code  int
@@ -90,14 +89,14 @@ var causeCodes = []struct {
 }
 
 var (
-	// ErrDegraded ends a build whose steps were not all run under --strict.
+	// ErrDegraded is the error of a build under --strict of which a step was skipped.
 	ErrDegraded = errors.New("degraded")
-	// errUsage marks a mistake on the command line.
+	// errUsage means that there is a mistake on the command line.
 	errUsage = errors.New("usage")
 )
 
-// exitCode is the one place where errors become exit codes. ctx is the context
-// that an interruption ends.
+// exitCode returns the exit code of an error. No other code decides on exit codes. ctx is
+// the context that ends when the user interrupts.
 func exitCode(ctx context.Context, err error) int {
 	if err == nil {
 		return CodeOK
@@ -146,11 +145,11 @@ func Usagef(cmd *cobra.Command, format string, args ...any) error {
 	return UsageError(cmd, fmt.Errorf(format, args...))
 }
 
-// silentError was reported already. Only its exit code counts.
+// silentError is an error that was already reported. Only its exit code counts.
 type silentError struct{ error }
 
 func (e silentError) Unwrap() error { return e.error }
 
-// Silent marks an error as reported already: it ends the program with its exit code and
-// prints nothing.
+// Silent marks an error as already reported: the program ends with its exit code and prints
+// nothing more.
 func Silent(err error) error { return silentError{err} }

@@ -9,8 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// Group makes a command that has nothing but sub-commands: without one it prints its help,
-// and it refuses a name that is none of them.
+// Group makes a command that only has sub-commands. Without a sub-command it prints its
+// help, and it refuses unknown names.
 func Group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -28,8 +28,7 @@ func Group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Exactly checks that there is one argument for each name. The names are those of the
-// usage line.
+// Exactly checks that there is one argument for each name. The usage line has the same names.
 func Exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch n, want := len(args), strings.Join(names, " "); {
@@ -60,12 +59,12 @@ func StoreFileFlag(cmd *cobra.Command) {
 	cmd.Flags().String("store", "", "file of the store (default: in the data folder of the user)")
 }
 
-// settingOf is the annotation of a flag that sets another value than flags of the same
+// settingOf is the annotation of a flag that sets a different value than flags of the same
 // name in other commands.
 const settingOf = "setting"
 
-// SettingFlag makes a flag set the value at a path of the configuration, where flags of
-// the same name in other commands set another one. "" means none.
+// SettingFlag makes a flag set the value at a path of the configuration. It is for flags
+// that set a different value in other commands. "" means that the flag sets none.
 func SettingFlag(cmd *cobra.Command, flag, path string) {
 	_ = cmd.Flags().SetAnnotation(flag, settingOf, []string{path}) // fails only for an unknown flag
 }

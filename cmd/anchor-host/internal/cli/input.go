@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// await returns what f returns, or context.Canceled as soon as the user
-// interrupts. f is then left behind: no system call that waits for a terminal or
-// a named pipe can be taken back, and the program is about to end.
+// await returns the results of f, or context.Canceled as soon as the user interrupts. It
+// then abandons f: a system call that waits for a terminal or a named pipe cannot be
+// cancelled, and the program is about to end.
 func await[T any](interrupted <-chan struct{}, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -27,12 +27,12 @@ func await[T any](interrupted <-chan struct{}, f func() (T, error)) (T, error) {
 	}
 }
 
-// input reads what may never come: stdin and named pipes. It belongs to one
+// input reads data that may never arrive, from stdin and named pipes. It belongs to one
 // goroutine.
 type input struct {
 	r           io.Reader
 	interrupted <-chan struct{}
-	// buf is what reads fill, as one that is left behind may still write to it.
+	// buf is the target of reads. An abandoned read may write to it later, so callers get copies.
 	buf []byte
 }
 
@@ -51,7 +51,7 @@ func (i *input) Read(p []byte) (int, error) {
 	return copy(p, buf[:n]), err
 }
 
-// inputFile is a file that is read as [input].
+// inputFile is a file that is read like [input].
 type inputFile struct {
 	input
 	io.Closer

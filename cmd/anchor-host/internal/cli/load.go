@@ -13,8 +13,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// Load reads the configuration of a command: the file, then the environment, then the
-// flags. Without --config it reads the file of the current folder if there is one.
+// Load reads the configuration of a command: from the file, then from the environment, then
+// from the flags. Without --config it reads the file in the current folder, if there is one.
 func (a *App) Load(cmd *cobra.Command) (*config.Loaded, error) {
 	path := a.configPath(cmd)
 	loaded := config.Default()
@@ -48,8 +48,8 @@ func (a *App) configPath(cmd *cobra.Command) string {
 	return ""
 }
 
-// Override applies the environment and the flags of a command to a configuration. An empty
-// variable counts as not set.
+// Override applies the environment and the flags of a command to a configuration. It ignores
+// variables that are empty.
 func (a *App) Override(cmd *cobra.Command, loaded *config.Loaded) error {
 	for _, o := range config.Overrides {
 		flag := flagOf(cmd, o)
@@ -100,7 +100,7 @@ func LogLevel(c *config.Config) slog.Level {
 	return level
 }
 
-// dropTime leaves the time out of log lines: a command's life is short.
+// dropTime removes the time from log lines, because a command runs only for a short time.
 func dropTime(groups []string, attr slog.Attr) slog.Attr {
 	if len(groups) == 0 && attr.Key == slog.TimeKey {
 		return slog.Attr{}

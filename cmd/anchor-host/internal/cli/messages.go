@@ -8,9 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
-// Messages is stderr, which several write to: this command, its log, and toolchains.
-// Control characters become escapes, so that no message acts on a terminal. It is safe
-// for concurrent use.
+// Messages is stderr. The command, its log, and toolchains write to it. Control characters
+// become escapes, so that no message can control the terminal. It is safe for concurrent use.
 type Messages struct {
 	mu    sync.Mutex
 	raw   io.Writer
@@ -26,10 +25,10 @@ func (m *Messages) Write(b []byte) (int, error) {
 	return m.plain.Write(b)
 }
 
-// Terminal says whether stderr is a terminal.
+// Terminal reports whether stderr is a terminal.
 func (m *Messages) Terminal() bool { return isTerminal(m.raw) }
 
-// drawing writes to a terminal as it is, for what moves the cursor on purpose.
+// drawing writes to a terminal without escaping, for output that moves the cursor on purpose.
 type drawing struct{ *Messages }
 
 // Write implements io.Writer.
@@ -39,7 +38,7 @@ func (d drawing) Write(b []byte) (int, error) {
 	return d.raw.Write(b)
 }
 
-// isTerminal says whether what is written goes to a terminal.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

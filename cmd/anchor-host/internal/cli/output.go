@@ -28,13 +28,13 @@ func CheckFormat(cmd *cobra.Command, format string, choices ...string) error {
 	return Usagef(cmd, "flag --output: want one of %s, got %q", strings.Join(choices, ", "), format)
 }
 
-// Listing is data that can be shown as a table.
+// Listing is data that can be printed as a table.
 type Listing struct {
 	// Header are the names of the columns of the table, nil for none.
 	Header []string
 	// Rows are the cells of the table.
 	Rows [][]string
-	// Data is what -o json and -o yaml show.
+	// Data is the value that -o json and -o yaml print.
 	Data any
 }
 
@@ -58,7 +58,8 @@ func (a *App) Print(cmd *cobra.Command, format string, l Listing) error {
 	return a.Emit(&b)
 }
 
-// Table writes rows in columns, under a header if there is one. A cell is one line of plain text, whatever it holds.
+// Table writes rows in columns, under a header if there is one. Each cell becomes one line
+// of plain text.
 func Table(b *bytes.Buffer, header []string, rows [][]string) {
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -78,7 +79,7 @@ func Table(b *bytes.Buffer, header []string, rows [][]string) {
 	}
 }
 
-// WriteJSON writes indented JSON with a newline, text as it is.
+// WriteJSON writes indented JSON with a newline at the end. It does not escape HTML.
 func WriteJSON(b *bytes.Buffer, v any) error {
 	enc := json.NewEncoder(b)
 	enc.SetIndent("", "  ")
@@ -108,8 +109,8 @@ func writeYAML(b *bytes.Buffer, v any) error {
 	return enc.Close()
 }
 
-// plainStyle drops the braces and quotes of JSON; the encoder quotes where it
-// must.
+// plainStyle removes the braces and quotes of JSON. The encoder adds quotes where they are
+// necessary.
 func plainStyle(n *yaml.Node) {
 	n.Style = 0
 	for _, c := range n.Content {

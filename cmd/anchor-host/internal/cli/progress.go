@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -10,31 +11,40 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
-// progressDelay is how long something may take before a line says so.
+// progressDelay is how long an action may take before a line reports it.
 const progressDelay = time.Second
 
-// Progress says on stderr what takes longer than a second: with a spinner on a terminal,
-// with one line elsewhere. It is safe for concurrent use.
+// Progress reports on stderr an action that takes longer than a second: with a spinner on a
+// terminal, and with one line elsewhere. It is safe for concurrent use.
 type Progress struct {
 	app   *App
 	delay time.Duration
-	// Off keeps it from saying anything. It is set before the first use.
+	// Off disables all output. Set it before the first use.
 	Off bool
 
 	mu      sync.Mutex
+	work    string // what modules are compiled for
 	what    string
 	timer   *time.Timer
 	spinner *progressbar.ProgressBar
 	ended   chan struct{}
 }
 
-// NewProgress returns a progress that has nothing to say yet.
+// NewProgress returns a progress without a current action.
 func NewProgress(a *App) *Progress {
 	return &Progress{app: a, delay: progressDelay}
 }
 
-// Start names what happens from now on. Nothing is said if [Progress.Stop] comes soon.
+// Start begins the action what. Nothing is printed if [Progress.Stop] follows soon.
 func (p *Progress) Start(what string) {
+	p.mu.Lock()
+	p.work = what
+	p.mu.Unlock()
+	p.turn(what)
+}
+
+// turn shows what happens now.
+func (p *Progress) turn(what string) {
 	p.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,16 +55,20 @@ func (p *Progress) Start(what string) {
 	p.timer = time.AfterFunc(p.delay, func() { p.show(what) })
 }
 
-// Compiling is called when the compilation of a module begins and when it is done.
+// Compiling reports that the compilation of a module begins or is done. When it is done, the
+// line of the work that was under way comes back.
 func (p *Progress) Compiling(plugin string, done bool, _ time.Duration) {
-	if done {
-		p.Start("starting the plugins")
+	if !done {
+		p.turn(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
 		return
 	}
-	p.Start(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
+	p.mu.Lock()
+	work := p.work
+	p.mu.Unlock()
+	p.turn(cmp.Or(work, "starting the plugins"))
 }
 
-// show says what takes so long, unless it has ended meanwhile.
+// show prints the action, unless it has ended meanwhile.
 func (p *Progress) show(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,12 +95,12 @@ func spin(bar *progressbar.ProgressBar, ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-tick.C:
-			_ = bar.Add(1) // a lost frame is no matter
+			_ = bar.Add(1) // a lost frame does not matter
 		}
 	}
 }
 
-// Stop ends what [Progress.Start] began, and clears the spinner.
+// Stop ends the action that [Progress.Start] began, and clears the spinner.
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,6 +26,16 @@ func TestProgress(t *testing.T) {
 	if got, want := <-written, "anchor-host: starting the plugins …\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	p.Start("preparing the messages")
+	if got, want := <-written, "anchor-host: preparing the messages …\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.Compiling("docs", false, 0)
+	<-written
+	p.Compiling("docs", true, time.Second) // what was started goes on
+	if got, want := <-written, "anchor-host: preparing the messages …\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	p.Stop()
 	p.show("starting the plugins") // a timer that fires late
 	p.Off = true

@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// Finish reports the error with which a command line ended, and returns the exit code.
-// cmd is the command that was found, ctx the context that an interruption ends.
+// Finish reports the error of a command line and returns the exit code. cmd is the command
+// that was found, and ctx the context that ends when the user interrupts.
 func (a *App) Finish(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return CodeOK
@@ -24,9 +24,9 @@ func (a *App) Finish(ctx context.Context, cmd *cobra.Command, err error) int {
 	return code
 }
 
-// report prints an error on stderr: a line for each mistake that it holds, each with the
-// program's name. A line break within one is shown as an escape, so that nothing that an
-// error repeats looks like a line of its own.
+// report prints an error on stderr, with one line for each mistake in it. Each line begins
+// with the program's name. Line breaks within a mistake become escapes, so that text quoted
+// by an error cannot look like a line of its own.
 func (a *App) report(code int, err error) {
 	var reported silentError
 	if errors.As(err, &reported) {
@@ -41,7 +41,7 @@ func (a *App) report(code int, err error) {
 	}
 }
 
-// mistakes are the texts of the mistakes that an error joins.
+// mistakes returns the texts of the joined errors.
 func mistakes(err error) []string {
 	text := err.Error()
 	var problems strict.Problems
@@ -55,7 +55,7 @@ func mistakes(err error) []string {
 			return lines
 		}
 	}
-	joined, ok := err.(interface{ Unwrap() []error }) // the parts of this error, not of one that it wraps
+	joined, ok := err.(interface{ Unwrap() []error }) // only the parts of err itself, not those of an error that it wraps
 	if !ok || errors.Join(joined.Unwrap()...).Error() != text {
 		return []string{text}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
-// OneCell makes a text fit for one cell of a table: each run of spaces, line breaks and
-// control characters becomes one space.
+// OneCell returns a text for one cell of a table: each run of spaces, line breaks and control
+// characters becomes one space.
 func OneCell(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return r == ' ' || plain.Acts(r)
@@ -26,7 +26,7 @@ func Excerpt(text string) string {
 	return string(runes[:longest-1]) + "…"
 }
 
-// Dash makes a cell of a text: a dash if there is none.
+// Dash returns a text for a cell: a dash if it is empty.
 func Dash(s string) string {
 	if s == "" {
 		return "-"
@@ -34,7 +34,7 @@ func Dash(s string) string {
 	return OneCell(s)
 }
 
-// Fuel shows units of fuel: a dash for none.
+// Fuel formats units of fuel: 0 becomes a dash.
 func Fuel(units int64) string {
 	if units == 0 {
 		return "-"
@@ -42,5 +42,5 @@ func Fuel(units int64) string {
 	return strconv.FormatInt(units, 10)
 }
 
-// Millis shows a time in milliseconds.
+// Millis formats a time in milliseconds.
 func Millis(t float64) string { return fmt.Sprintf("%.2f ms", t) }

@@ -4,5 +4,5 @@ package doctorcmd
 
 import "errors"
 
-// freeBytes says that this system is not asked.
+// freeBytes is not supported on this system.
 func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

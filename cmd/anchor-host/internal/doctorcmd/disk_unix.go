@@ -4,7 +4,7 @@ package doctorcmd
 
 import "syscall"
 
-// freeBytes is the room for this user on the disk of a file or folder.
+// freeBytes returns how many bytes this user can write to the disk that has the path.
 func freeBytes(path string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -1,4 +1,4 @@
-// Package doctorcmd is "anchor-host doctor": what it checks of the machine, the
+// Package doctorcmd implements "anchor-host doctor", which checks the machine, the
 // configuration, the store and the plugins.
 package doctorcmd
 
@@ -61,7 +61,7 @@ plugin folder. The exit code is 1 when something is a problem.`,
 	return cmd
 }
 
-// examine makes all checks, in the order in which they are shown.
+// examine makes all checks, in the order in which they are printed.
 func examine(a *cli.App, cmd *cobra.Command) []finding {
 	v := cli.ReadBuildInfo()
 	findings := []finding{
@@ -72,7 +72,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	loaded, err := a.Load(cmd)
 	if err != nil {
 		findings = append(findings, finding{"configuration", statusProblem, err.Error()})
-		if loaded = config.Default(); a.Override(cmd, loaded) != nil { // flags count all the same
+		if loaded = config.Default(); a.Override(cmd, loaded) != nil { // flags apply even without a valid file
 			loaded = config.Default()
 		}
 	} else {
@@ -85,14 +85,14 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	findings = append(findings, environmentFindings(os.Environ())...)
 	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
 	findings = append(findings, grantFindings(loaded)...)
-	cache, _ := cachePath(loaded) // cacheFinding reports the error
+	cache, _ := cachePath(loaded) // cacheFinding reports this error
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
 		addressFinding(), filesFinding())
 	return append(findings, pluginFindings(loaded.PluginDir())...)
 }
 
-// grantFindings report what is wrong with the grants of the instances, and with the
-// folders they name.
+// grantFindings report mistakes in the grants of the instances, and in the folders that the
+// grants name.
 func grantFindings(loaded *config.Loaded) []finding {
 	var findings []finding
 	for _, name := range slices.Sorted(maps.Keys(loaded.Instances)) {
@@ -103,13 +103,13 @@ func grantFindings(loaded *config.Loaded) []finding {
 	return findings
 }
 
-// compilerPlatforms are those for which wazero compiles.
+// compilerPlatforms are the platforms for which wazero has a compiler.
 var compilerPlatforms = []string{
 	"linux/amd64", "darwin/amd64", "freebsd/amd64", "netbsd/amd64", "dragonfly/amd64", "windows/amd64",
 	"linux/arm64", "darwin/arm64", "freebsd/arm64", "netbsd/arm64", "windows/arm64",
 }
 
-// engineFinding says whether plugins are compiled to machine code here.
+// engineFinding says whether plugins are compiled to machine code on this platform.
 func engineFinding() finding {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	if slices.Contains(compilerPlatforms, platform) {
@@ -118,7 +118,7 @@ func engineFinding() finding {
 	return finding{"engine", statusWarning, "interpreter on " + platform + ": plugins run many times slower"}
 }
 
-// hostFindings say what a host of this machine is like.
+// hostFindings describe the features of a plugin host on this machine.
 func hostFindings(ctx context.Context) (findings []finding) {
 	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
@@ -128,7 +128,7 @@ func hostFindings(ctx context.Context) (findings []finding) {
 	return []finding{featureFinding(h), stateFinding(ctx, h), memoryFinding(h.Stats().MaxMemory)}
 }
 
-// stateFinding says how the state of plugins is put back between calls.
+// stateFinding says how the state of plugins is restored between calls.
 func stateFinding(ctx context.Context, h *host.Host) finding {
 	line, quick, err := h.Strategy(ctx)
 	switch {
@@ -140,8 +140,8 @@ func stateFinding(ctx context.Context, h *host.Host) finding {
 	return finding{"state", statusOK, line}
 }
 
-// featureFinding says what the host takes from wazero without a promise of wazero's, and
-// what it does without.
+// featureFinding says which undocumented features of wazero the host uses, and which it does
+// without.
 func featureFinding(h *host.Host) finding {
 	f := finding{Check: "features", Status: statusOK}
 	var on, off []string
@@ -163,7 +163,7 @@ func featureFinding(h *host.Host) finding {
 	return f
 }
 
-// environmentFindings report variables that look like settings and are none.
+// environmentFindings report variables that look like settings but are unknown.
 func environmentFindings(environ []string) []finding {
 	known := []string{config.EnvPrefix + "CONFIG"}
 	for _, o := range config.Overrides {
@@ -182,7 +182,7 @@ func environmentFindings(environ []string) []finding {
 	return findings
 }
 
-// hint names the known variable that was probably meant.
+// hint suggests the known variable with the most similar name.
 func hint(name string, known []string) string {
 	lower := make([]string, len(known))
 	for i, k := range known {
@@ -194,7 +194,7 @@ func hint(name string, known []string) string {
 	return ""
 }
 
-// cacheFinding says whether compiled plugins are kept, and tries to write there.
+// cacheFinding says whether compiled plugins are kept. It tries to write to the cache folder.
 func cacheFinding(loaded *config.Loaded) finding {
 	dir, err := cachePath(loaded)
 	switch {
@@ -212,7 +212,7 @@ func cacheFinding(loaded *config.Loaded) finding {
 	return finding{"cache", statusOK, dir + " can be written"}
 }
 
-// cacheTrouble says why a host does not use a cache folder.
+// cacheTrouble returns the reason why a host does not use a cache folder.
 func cacheTrouble(dir string) error {
 	h, err := host.New(host.Config{CacheDir: dir})
 	if err != nil {
@@ -234,7 +234,7 @@ func dataFinding() finding {
 	return finding{"test data", statusOK, dir}
 }
 
-// pluginFindings says of each plugin of the plugin folder whether it can be used.
+// pluginFindings say of each plugin in the plugin folder whether it can be used.
 func pluginFindings(dir string) []finding {
 	entries, err := spec.ReadDir(dir)
 	if err != nil {

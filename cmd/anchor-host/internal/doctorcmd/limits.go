@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// littleRoom is how much room on a disk is called little, in bytes: the log of a busy
-	// store, or the machine code of a few plugins.
+	// littleRoom is the number of free bytes on a disk below which doctor warns. The log of
+	// a busy store, or the machine code of a few plugins, needs as much.
 	littleRoom = 256 << 20
-	// coldBuild is what a build with three plugins of stock Go takes that are not compiled
-	// yet, in bytes, and warmBuild when they are.
+	// coldBuild and warmBuild are the memory in bytes of a build with three plugins in
+	// stock Go: coldBuild if it must compile them, and warmBuild if they are compiled.
 	coldBuild, warmBuild = 256 << 20, 128 << 20
-	// fewFiles is how many open files are few: a guest with files may have 256.
+	// fewFiles is the limit of open files below which doctor warns: one guest may have 256.
 	fewFiles = 1024
 )
 
-// storePath is the file of the store, "" if it is not known.
+// storePath returns the path of the store, "" if it is unknown.
 func storePath(loaded *config.Loaded) string {
 	path, err := agentstore.Path(loaded.StorePath())
 	if err != nil {
@@ -33,7 +33,7 @@ func storePath(loaded *config.Loaded) string {
 	return path
 }
 
-// cachePath is the folder of compiled plugins, "" if there is none.
+// cachePath returns the folder of compiled plugins, "" if there is none.
 func cachePath(loaded *config.Loaded) (string, error) {
 	switch path := loaded.CachePath(); path {
 	case host.CacheOff:
@@ -49,7 +49,7 @@ func cachePath(loaded *config.Loaded) (string, error) {
 	}
 }
 
-// diskFinding says how much room there is where a path is, or will be.
+// diskFinding says how much room is free on the disk of an existing or future path.
 func diskFinding(check, path string) finding {
 	if path == "" {
 		return finding{check, statusOK, "none is needed"}
@@ -68,8 +68,8 @@ func diskFinding(check, path string) finding {
 	return finding{check, statusOK, detail}
 }
 
-// memoryFinding holds what guests may take, and what a build takes beside them, against the
-// control group.
+// memoryFinding compares the memory that guests may use, and the additional memory of a
+// build, with the limit of the control group.
 func memoryFinding(guests int64) finding {
 	limit, ok := cgroup.MemoryLimit()
 	if !ok {
@@ -84,12 +84,12 @@ func memoryIn(limit, guests int64) finding {
 	case limit < coldBuild:
 		return finding{"memory", statusWarning, fmt.Sprintf("%s: compiling plugins may need %d MiB, running compiled ones %d MiB (raise the limit)", detail, coldBuild>>20, warmBuild>>20)}
 	case limit < guests+coldBuild:
-		return finding{"memory", statusWarning, fmt.Sprintf("%s: guests may take %d MiB together and a build %d MiB beside them (raise the limit, or lower limits.memory of the plugins)", detail, guests>>20, coldBuild>>20)}
+		return finding{"memory", statusWarning, fmt.Sprintf("%s: guests may take %d MiB together, and a build takes another %d MiB (raise the limit, or lower limits.memory of the plugins)", detail, guests>>20, coldBuild>>20)}
 	}
 	return finding{"memory", statusOK, detail}
 }
 
-// addressFinding says whether the system bounds the addresses of a process.
+// addressFinding says whether the system limits the address space of a process.
 func addressFinding() finding {
 	n, bounded := rlimit.AddressSpace()
 	detail := fmt.Sprintf("bounded to %d MiB (ulimit -v)", n>>20)
@@ -104,7 +104,7 @@ func addressFinding() finding {
 	return finding{"addresses", statusWarning, detail + ": memories of plugins are copied when they grow (set it to unlimited, and bound the memory with a control group)"}
 }
 
-// filesFinding says how many files a process may have open.
+// filesFinding says how many files a process may open.
 func filesFinding() finding {
 	n, bounded := rlimit.OpenFiles()
 	switch {

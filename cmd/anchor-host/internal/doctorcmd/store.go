@@ -14,7 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// storeFinding looks at the store without making or changing anything.
+// storeFinding checks the store without creating or changing anything.
 func storeFinding(ctx context.Context, path string) finding {
 	path, err := agentstore.Path(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func storeFinding(ctx context.Context, path string) finding {
 		return finding{"store", statusProblem, fmt.Sprintf("%s: %v%s", detail, err, storeRemedy(err))}
 	}
 	if err := writable(path); errors.Is(err, syscall.ENOSPC) {
-		return finding{"store", statusProblem, fmt.Sprintf("%s: the disk is full: %v (make room: anchor-host memory forget works nevertheless)", detail, err)}
+		return finding{"store", statusProblem, fmt.Sprintf("%s: the disk is full: %v (make room: anchor-host memory forget works on a full disk)", detail, err)}
 	} else if err != nil {
 		return finding{"store", statusWarning, fmt.Sprintf("%s: can only be read: %v (make the file and its folder writable)", detail, err)}
 	}
@@ -61,11 +61,11 @@ func storeRemedy(err error) string {
 	return fmt.Sprintf(" (a fact: anchor-host memory forget %.100q; a frame or state: anchor-host memory forget --run ID)", damaged.ID)
 }
 
-// tried is what is written to find out whether there is room: what a small change of the
-// store takes, in bytes.
+// tried is the number of bytes that are written to find out whether there is room. A small
+// change of the store needs as much.
 const tried = 64 << 10
 
-// writable tries what a store needs: the file, and files beside it with some room.
+// writable checks that a store can write its file, and files with some content next to it.
 func writable(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -75,7 +75,7 @@ func writable(path string) error {
 	return folderWritable(filepath.Dir(path))
 }
 
-// folderWritable writes a file of a few pages and removes it.
+// folderWritable creates a file of a few pages in the folder and removes it.
 func folderWritable(dir string) error {
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
@@ -84,7 +84,7 @@ func folderWritable(dir string) error {
 	defer os.Remove(f.Name())
 	_, err = f.Write(make([]byte, tried))
 	if err == nil {
-		err = f.Sync() // some file systems say only now that there is no room
+		err = f.Sync() // some file systems report a full disk only here
 	}
 	if closed := f.Close(); err == nil {
 		err = closed

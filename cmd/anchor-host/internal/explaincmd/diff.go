@@ -37,47 +37,47 @@ func (t *tally) add(v *itemView) { t.Items, t.Tokens = t.Items+1, t.Tokens+v.tok
 type itemDiff struct {
 	ID     string          `json:"id"`
 	Source pipeline.Source `json:"source"`
-	// Changes are some of came, went, moved, rescored, prioritised, recounted and
-	// rewritten.
+	// Changes are some of the words came, went, moved, rescored, prioritised, recounted
+	// and rewritten.
 	Changes []string `json:"changes"`
-	// Place is that in the window, from 1; 0 is outside.
+	// Place is the place in the window, from 1; 0 means outside of it.
 	Place    *explain.Change[int]     `json:"place,omitempty"`
 	Score    *explain.Change[float64] `json:"score,omitempty"`
 	Priority *explain.Change[int]     `json:"priority,omitempty"`
 	Tokens   *explain.Change[int]     `json:"tokens,omitempty"`
 	Text     *explain.Change[string]  `json:"text,omitempty"` // where it begins to differ
-	// Why is what the stories say, each with "A: " or "B: " before it.
+	// Why are sentences from the traces, each with "A: " or "B: " before it.
 	Why []string `json:"why,omitempty"`
 }
 
-// itemView is an item of one build, in its window or not.
+// itemView is an item of one build, inside or outside of its window.
 type itemView struct {
 	id       string
 	source   pipeline.Source
-	place    int // in the window from 1, 0 outside
-	rank     int // in the window among the items that are in both
+	place    int // in the window, from 1; 0 outside of it
+	rank     int // in the window, among the items that both windows have
 	score    float64
 	priority int
 	tokens   int
 	text     string
-	fate     string // what is known without a story
-	story    *explain.ItemTrace
+	known    string // what is known without a trace
+	trace    *explain.ItemTrace
 }
 
-// itemName tells the items of two builds apart: repeated ids are numbered.
+// itemName identifies an item in both builds. Items with repeated ids are numbered.
 type itemName struct {
 	id     string
 	source pipeline.Source
 	number int
 }
 
-// views lists the items of a build: the window, what was left out, and what stories
-// alone know of.
+// views lists the items of a build: those in the window, those that were left out, and those
+// that only the traces have.
 func (d *builtDoc) views() (list []*itemView, byName map[itemName]*itemView) {
 	var others []*explain.ItemTrace // dropped or undecided
 	inWindow, left := map[int]*explain.ItemTrace{}, map[itemName][]*explain.ItemTrace{}
-	for i := range d.stories {
-		switch s := &d.stories[i]; s.Outcome {
+	for i := range d.traces {
+		switch s := &d.traces[i]; s.Outcome {
 		case explain.InWindow:
 			inWindow[s.Last().Place.To] = s
 		case explain.OutOfWindow:
@@ -89,28 +89,28 @@ func (d *builtDoc) views() (list []*itemView, byName map[itemName]*itemView) {
 	}
 	for i := range d.window.Items {
 		v := viewOf(&d.window.Items[i])
-		v.place, v.story, v.fate = i+1, inWindow[i+1], "in the window"
+		v.place, v.trace, v.known = i+1, inWindow[i+1], "in the window"
 		list = append(list, v)
 	}
 	for i := range d.overflow {
 		o := &d.overflow[i]
 		v := viewOf(&o.Item)
-		v.fate = fmt.Sprintf("left out (%s): %d tokens, %d left", o.Reason, o.TokenCount, o.Available)
+		v.known = fmt.Sprintf("left out (%s): %d tokens, %d left", o.Reason, o.TokenCount, o.Available)
 		name := itemName{id: o.ID, source: o.Source}
-		if told := left[name]; len(told) > 0 {
-			v.story, left[name] = told[0], told[1:]
+		if traces := left[name]; len(traces) > 0 {
+			v.trace, left[name] = traces[0], traces[1:]
 		}
 		list = append(list, v)
 	}
 	for _, s := range others {
 		list = append(list, &itemView{
-			id: s.ID, source: s.Source, score: s.Score, priority: s.Priority, tokens: s.Tokens, text: s.Excerpt, story: s,
+			id: s.ID, source: s.Source, score: s.Score, priority: s.Priority, tokens: s.Tokens, text: s.Excerpt, trace: s,
 		})
 	}
 	return list, named(list)
 }
 
-// named numbers the items whose ids repeat.
+// named numbers the items with repeated ids.
 func named(list []*itemView) map[itemName]*itemView {
 	byName := make(map[itemName]*itemView, len(list))
 	numbers := map[itemName]int{}
@@ -127,8 +127,8 @@ func viewOf(it *pipeline.Item) *itemView {
 	return &itemView{id: it.ID, source: it.Source, score: it.Score, priority: it.Priority, tokens: it.TokenCount, text: it.Content}
 }
 
-// diffBuilds compares two builds item by item. What is outside both windows does not
-// count as a difference.
+// diffBuilds compares two builds item by item. Items outside of both windows do not count as
+// a difference.
 func diffBuilds(a, b *builtDoc) buildDiff {
 	d := buildDiff{
 		A: a.name, B: b.name, Differ: []itemDiff{},
@@ -137,27 +137,27 @@ func diffBuilds(a, b *builtDoc) buildDiff {
 		Room:   explain.Change[int]{From: a.window.MaxTokens, To: b.window.MaxTokens},
 	}
 	for _, side := range []*builtDoc{a, b} {
-		if side.stories == nil {
-			d.Notes = append(d.Notes, fmt.Sprintf("%s has no stories (build it with --explain to learn why)", side.name))
+		if side.traces == nil {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s has no traces (build it with --explain to see the reasons)", side.name))
 		}
 	}
 	inA, _, pairs := pair(a, b)
 	for _, p := range pairs { // in the order of B's window
-		d.compare(p.a, p.b, a.stories != nil)
+		d.compare(p.a, p.b, a.traces != nil)
 	}
-	for _, v := range inA { // what B knows nothing of
+	for _, v := range inA { // items that B does not have
 		if v.place > 0 {
 			d.Went.add(v)
-			d.Differ = append(d.Differ, absent(v, b.stories != nil))
+			d.Differ = append(d.Differ, absent(v, b.traces != nil))
 		}
 	}
 	return d
 }
 
-// viewPair is one item in two builds; a is nil for one that only B has.
+// viewPair is one item in two builds; a is nil for an item that only B has.
 type viewPair struct{ a, b *itemView }
 
-// pair matches the items. inA are those that only A has.
+// pair matches the items of two builds. inA are the items that only A has.
 func pair(a, b *builtDoc) (inA, inB []*itemView, pairs []viewPair) {
 	listA, namesA := a.views()
 	inB, namesB := b.views()
@@ -187,12 +187,12 @@ func pair(a, b *builtDoc) (inA, inB []*itemView, pairs []viewPair) {
 	return inA, inB, pairs
 }
 
-// compare enters how an item of B differs from the same one of A.
-func (d *buildDiff) compare(a, b *itemView, storiesA bool) {
+// compare adds the differences of an item in B from the same item in A.
+func (d *buildDiff) compare(a, b *itemView, tracesA bool) {
 	if a == nil {
 		if b.place > 0 {
 			d.Came.add(b)
-			d.Differ = append(d.Differ, appeared(b, storiesA))
+			d.Differ = append(d.Differ, appeared(b, tracesA))
 		}
 		return
 	}
@@ -222,7 +222,7 @@ func (d *buildDiff) compare(a, b *itemView, storiesA bool) {
 	d.Differ = append(d.Differ, out)
 }
 
-// values enters the values that differ.
+// values adds the values that differ.
 func (out *itemDiff) values(a, b *itemView) {
 	if a.score != b.score {
 		out.Changes = append(out.Changes, "rescored")
@@ -237,7 +237,7 @@ func (out *itemDiff) values(a, b *itemView) {
 		out.Tokens = &explain.Change[int]{From: a.tokens, To: b.tokens}
 	}
 	textA, textB := a.text, b.text
-	if a.place == 0 || b.place == 0 { // stories know the beginning of a text only
+	if a.place == 0 || b.place == 0 { // traces have only the beginning of a text
 		textA, textB = beginning(textA), beginning(textB)
 	}
 	if textA != textB {
@@ -247,19 +247,19 @@ func (out *itemDiff) values(a, b *itemView) {
 	}
 }
 
-// appeared describes an item that A knows nothing of, absent one that B does.
-func appeared(v *itemView, told bool) itemDiff {
+// appeared describes an item that only B has, and absent one that only A has.
+func appeared(v *itemView, explained bool) itemDiff {
 	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"came"}, Place: &explain.Change[int]{To: v.place}}
-	return out.onlyIn(v, "B", "A", told)
+	return out.onlyIn(v, "B", "A", explained)
 }
 
-func absent(v *itemView, told bool) itemDiff {
+func absent(v *itemView, explained bool) itemDiff {
 	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"went"}, Place: &explain.Change[int]{From: v.place}}
-	return out.onlyIn(v, "A", "B", told)
+	return out.onlyIn(v, "A", "B", explained)
 }
 
-func (out itemDiff) onlyIn(v *itemView, here, there string, told bool) itemDiff {
-	if told {
+func (out itemDiff) onlyIn(v *itemView, here, there string, explained bool) itemDiff {
+	if explained {
 		out.Why = append(out.Why, there+": nothing brought it")
 	}
 	for _, s := range v.sentences() {
@@ -268,23 +268,23 @@ func (out itemDiff) onlyIn(v *itemView, here, there string, told bool) itemDiff 
 	return out
 }
 
-// sentences is the story of an item, without one what is known.
+// sentences describes the events in the trace of an item. It is empty without a trace.
 func (v *itemView) sentences() (list []string) {
-	if v.story == nil {
+	if v.trace == nil {
 		return nil
 	}
-	for i := range v.story.Events {
-		list = append(list, sentence(&v.story.Events[i]))
+	for i := range v.trace.Events {
+		list = append(list, sentence(&v.trace.Events[i]))
 	}
 	return list
 }
 
-// why lists what only one of the stories tells.
+// why returns the sentences that only one of the traces has.
 func why(a, b *itemView) (list []string) {
 	sentencesA, sentencesB := a.sentences(), b.sentences()
 	only := func(name string, v *itemView, mine, others []string) {
-		if mine == nil && v.fate != "" && v.place == 0 {
-			list = append(list, name+": "+v.fate)
+		if mine == nil && v.known != "" && v.place == 0 {
+			list = append(list, name+": "+v.known)
 		}
 		for _, s := range mine {
 			if !slices.Contains(others, s) {
@@ -297,13 +297,13 @@ func why(a, b *itemView) (list []string) {
 	return list
 }
 
-// beginning returns as much of a text as a story keeps.
+// beginning returns the part of a text that a trace keeps.
 func beginning(text string) string {
 	runes := []rune(text)
 	return string(runes[:min(len(runes), explain.ExcerptLength)])
 }
 
-// firstDifference returns where two texts begin to differ, on a character of both.
+// firstDifference returns where two texts begin to differ, at a character boundary of both.
 func firstDifference(a, b string) int {
 	at := 0
 	for i, r := range a {
@@ -346,7 +346,7 @@ func writeDiff(b *bytes.Buffer, d *buildDiff) {
 	}
 }
 
-// placeWord shows a place in the window, or that there is none.
+// placeWord formats a place in the window.
 func placeWord(place int) string {
 	if place == 0 {
 		return "none"

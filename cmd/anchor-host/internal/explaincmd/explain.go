@@ -1,6 +1,6 @@
-// Package explaincmd is "anchor-host explain", and the explanations that "anchor-host build"
-// prints: what became of each item of a build, how two builds differ, and how much of the
-// build before a prompt cache finds again.
+// Package explaincmd implements "anchor-host explain", and the explanations that "anchor-host
+// build" prints: what happened to each item of a build, how two builds differ, and how much
+// of the previous build a prompt cache can reuse.
 package explaincmd
 
 import (
@@ -18,17 +18,17 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] A.json [B.json]",
 		Short: "Tell why each item of a build is where it is, or how two builds differ",
-		Long: `Tell the story of every item of a build: which step, and which version of its
+		Long: `Print the trace of every item of a build: which step, and which version of its
 plugin, brought, moved, rescored, rewrote or dropped it, which budget it met, how
 many tokens it lacked, and which items used the room.
 
-With two builds, tell the difference: which items came into the window, went,
-moved, or changed score, priority, tokens or text, why, and what that makes in
+With two builds, print the difference: which items came into the window, went,
+moved, or changed score, priority, tokens or text, the reasons, and the change in
 tokens.
 
 The files are results of "anchor-host build -o json" or "build --request"; one of
-the two may be - for stdin. Stories are in those built with --explain (in a
-request: "explain": true); without them the difference is told, but not why.`,
+the two may be - for stdin. Results have traces if they are built with --explain (in a
+request: "explain": true); without traces the difference has no reasons.`,
 		Example: `  anchor-host build --explain -o json "how do I cancel a request?" > a.json
   anchor-host explain a.json
   anchor-host explain a.json b.json`,
@@ -47,7 +47,7 @@ request: "explain": true); without them the difference is told, but not why.`,
 	return cmd
 }
 
-// explainFiles prints what became of the items of one build, or how two builds differ.
+// explainFiles prints what happened to the items of one build, or how two builds differ.
 func explainFiles(a *cli.App, format string, paths []string) error {
 	builds := make([]*builtDoc, len(paths))
 	for i, path := range paths {
@@ -66,15 +66,15 @@ func explainFiles(a *cli.App, format string, paths []string) error {
 		} else {
 			writeDiff(&b, &d)
 		}
-	case builds[0].stories == nil:
-		err = builds[0].noStories()
+	case builds[0].traces == nil:
+		err = builds[0].noTraces()
 	case format == "json":
 		err = cli.WriteJSON(&b, struct {
 			File  string              `json:"file"`
 			Items []explain.ItemTrace `json:"items"`
-		}{builds[0].name, builds[0].stories})
+		}{builds[0].name, builds[0].traces})
 	default:
-		writeStories(&b, builds[0])
+		writeTraces(&b, builds[0])
 	}
 	if err != nil {
 		return err
@@ -82,20 +82,20 @@ func explainFiles(a *cli.App, format string, paths []string) error {
 	return a.EmitText(&b)
 }
 
-// writeStories writes each story as a heading and one line per event.
-func writeStories(b *bytes.Buffer, d *builtDoc) {
+// writeTraces writes each trace as a heading and one line for each event.
+func writeTraces(b *bytes.Buffer, d *builtDoc) {
 	b.WriteString(d.headline() + "\n")
-	for i := range d.stories {
-		s := &d.stories[i]
+	for i := range d.traces {
+		s := &d.traces[i]
 		fmt.Fprintf(b, "\n%s  %s  %s, priority %d, score %s, %d tokens  %s\n",
-			fateWords[s.Outcome], cli.OneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, cli.Excerpt(s.Excerpt))
+			outcomeWords[s.Outcome], cli.OneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, cli.Excerpt(s.Excerpt))
 		for j := range s.Events {
 			b.WriteString("    " + sentence(&s.Events[j]) + "\n")
 		}
 	}
 }
 
-// fateWords are the fates as a reader wants them.
-var fateWords = map[explain.Outcome]string{
+// outcomeWords are the outcomes in the words of the output.
+var outcomeWords = map[explain.Outcome]string{
 	explain.InWindow: "in", explain.OutOfWindow: "left out", explain.DroppedByStep: "dropped", explain.Undecided: "undecided",
 }

@@ -19,14 +19,14 @@ import (
 type Explanation struct {
 	// Items are all items, those of the window first.
 	Items []verdict `json:"items"`
-	// Steps are those that ran, in their order, then those that were skipped.
+	// Steps are the steps that ran, in their order, then those that were skipped.
 	Steps []stepLine `json:"steps"`
-	// Times say where the time went.
+	// Times are the times of the stages.
 	Times []stageTime `json:"times"`
 	diag  *pipeline.Diagnostics
 }
 
-// verdict is the fate of one item.
+// verdict says where one item ended, and why.
 type verdict struct {
 	ID       string          `json:"id"`
 	In       bool            `json:"in"`
@@ -34,12 +34,12 @@ type verdict struct {
 	Priority int             `json:"priority"`
 	Score    float64         `json:"score"`
 	Tokens   int             `json:"tokens"`
-	// BroughtBy is the step the item came from, or "system prompts" or "memory".
+	// BroughtBy is the step that added the item, or "system prompts" or "memory".
 	BroughtBy string `json:"brought_by"`
 	Why       string `json:"why"`
-	// Lacked is how many tokens more the item would have needed.
+	// Lacked is the number of further tokens that the item would have needed.
 	Lacked int `json:"lacked_tokens,omitempty"`
-	// DisplacedBy names the items that used the room, at most some of them.
+	// DisplacedBy names some of the items that used the room.
 	DisplacedBy []string `json:"displaced_by,omitempty"`
 	Excerpt     string   `json:"excerpt"`
 }
@@ -53,7 +53,7 @@ type stepLine struct {
 	Skipped    string  `json:"skipped,omitempty"`
 }
 
-// row are the cells of a step.
+// row returns the cells of a step.
 func (s *stepLine) row() []string {
 	plugin := cmp.Or(s.Plugin, "-")
 	if s.Skipped != "" {
@@ -67,21 +67,21 @@ type stageTime struct {
 	TimeMS float64 `json:"time_ms"`
 }
 
-// NewExplanation works out what became of every item of a build that was explained: first
-// the window, then what was left out, then what steps took away, in the order of the steps.
-// plugins are those that were loaded for the build, within loadTime.
+// NewExplanation explains a build that has traces. The items are sorted by outcome: first the
+// window, then items that were left out, then items that steps dropped, in the order of the
+// steps. plugins are the plugins that were loaded for the build, which took loadTime.
 func NewExplanation(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) *Explanation {
 	e := &Explanation{diag: result.Diagnostics}
-	stories := slices.Clone(result.Diagnostics.Items.All())
+	traces := slices.Clone(result.Diagnostics.Items.All())
 	steps := map[string]int{}
 	for i, s := range result.Diagnostics.Steps {
 		steps[s.Name] = i
 	}
-	slices.SortStableFunc(stories, func(a, b explain.ItemTrace) int {
-		return cmp.Or(cmp.Compare(fates[a.Outcome], fates[b.Outcome]), placeOf(&a, steps)-placeOf(&b, steps))
+	slices.SortStableFunc(traces, func(a, b explain.ItemTrace) int {
+		return cmp.Or(cmp.Compare(outcomeOrder[a.Outcome], outcomeOrder[b.Outcome]), placeOf(&a, steps)-placeOf(&b, steps))
 	})
-	for i := range stories {
-		e.Items = append(e.Items, verdictOf(&stories[i]))
+	for i := range traces {
+		e.Items = append(e.Items, verdictOf(&traces[i]))
 	}
 	for _, s := range result.Diagnostics.Steps {
 		e.Steps = append(e.Steps, stepLine{Name: s.Name, ItemsAfter: s.ItemsAfter, TimeMS: s.TimeMS, Plugin: s.Plugin, Fuel: s.Fuel})
@@ -93,7 +93,7 @@ func NewExplanation(result *pipeline.Result, plugins []anchor.Plugin, loadTime t
 	return e
 }
 
-// times says where the time went.
+// times returns the times of the stages.
 func times(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) []stageTime {
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 	list := []stageTime{{"load plugins", millis(loadTime)}}
@@ -114,11 +114,11 @@ func times(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Durat
 	)
 }
 
-// fates are the fates in the order in which they are shown.
-var fates = map[explain.Outcome]int{explain.InWindow: 0, explain.OutOfWindow: 1, explain.DroppedByStep: 2, explain.Undecided: 3}
+// outcomeOrder is the order in which items are printed, by their outcome.
+var outcomeOrder = map[explain.Outcome]int{explain.InWindow: 0, explain.OutOfWindow: 1, explain.DroppedByStep: 2, explain.Undecided: 3}
 
-// placeOf orders the stories of one fate: by the place in the window or in the list, or
-// by the step that took the item away.
+// placeOf orders the traces of one outcome: by the place in the window or in the list, or
+// by the step that dropped the item.
 func placeOf(s *explain.ItemTrace, steps map[string]int) int {
 	last := s.Last()
 	switch {
@@ -132,7 +132,7 @@ func placeOf(s *explain.ItemTrace, steps map[string]int) int {
 	return last.Place.From
 }
 
-// verdictOf says in one line what a story tells.
+// verdictOf summarizes a trace in one line.
 func verdictOf(s *explain.ItemTrace) verdict {
 	v := verdict{
 		ID: s.ID, In: s.Outcome == explain.InWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
@@ -144,7 +144,7 @@ func verdictOf(s *explain.ItemTrace) verdict {
 	return v
 }
 
-// Write writes the explanation as tables, each under a heading. The text may hold control
+// Write writes the explanation as tables, each under a heading. The text may contain control
 // characters.
 func (e *Explanation) Write(b *bytes.Buffer) {
 	b.WriteString("\n-- items --\n")
@@ -186,13 +186,13 @@ func (e *Explanation) Write(b *bytes.Buffer) {
 	cli.Table(b, []string{"STAGE", "TIME"}, rows)
 }
 
-// changeRows lists what steps changed of items that they neither brought nor took away.
-func changeRows(stories []explain.ItemTrace) (rows [][]string) {
+// changeRows lists the changes that steps made to items that they neither added nor dropped.
+func changeRows(traces []explain.ItemTrace) (rows [][]string) {
 	const ends = explain.Added | explain.Dropped | explain.Admitted | explain.LeftOut
-	for i := range stories {
-		for j := range stories[i].Events {
-			if e := &stories[i].Events[j]; e.Actions&ends == 0 {
-				rows = append(rows, []string{cli.OneCell(stories[i].ID), sentence(e)})
+	for i := range traces {
+		for j := range traces[i].Events {
+			if e := &traces[i].Events[j]; e.Actions&ends == 0 {
+				rows = append(rows, []string{cli.OneCell(traces[i].ID), sentence(e)})
 			}
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
-// ReadPrevious reads the build before: its result, or its formatted output as it was
-// printed. It returns nil for no path.
+// ReadPrevious reads the previous build: its result, or its formatted output as it was
+// printed. It returns nil if path is empty.
 func ReadPrevious(a *cli.App, path string) (*promptcache.Snapshot, error) {
 	if path == "" {
 		return nil, nil
@@ -49,7 +49,7 @@ func ReadPrevious(a *cli.App, path string) (*promptcache.Snapshot, error) {
 	return promptcache.NewSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
 }
 
-// CacheLine says in one line what a prompt cache will find.
+// CacheLine summarizes in one line how much a prompt cache can reuse.
 func CacheLine(c *promptcache.Report) string {
 	s := fmt.Sprintf("cache: the first %d of the previous build's %d tokens are the same", c.CommonTokens, c.PreviousTokens)
 	b := c.BrokenBy

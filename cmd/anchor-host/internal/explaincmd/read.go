@@ -17,20 +17,21 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// builtDoc is the result of a build as it was written to a file.
+// builtDoc is the result of a build, read from a file.
 type builtDoc struct {
 	name     string
 	window   pipeline.Window
 	overflow []pipeline.OverflowItem
-	// stories is nil for a build that was not explained.
-	stories []explain.ItemTrace
-	// output and format are what was formatted; failed is set for an error document.
+	// traces is nil for a build without --explain.
+	traces []explain.ItemTrace
+	// output and format are the formatted output and its type; failed is set for an error
+	// document.
 	output json.RawMessage
 	format string
 	failed bool
 }
 
-// resultKeys are the keys of a result, with those that commands add.
+// resultKeys are the keys of a result, and the keys that commands add.
 var resultKeys = func() []string {
 	keys := []string{"explain", "error"}
 	t := reflect.TypeFor[pipeline.Result]()
@@ -81,7 +82,7 @@ func decodeBuilt(name string, data []byte) (*builtDoc, error) {
 	}
 	d := &builtDoc{name: name, overflow: doc.Overflow, output: doc.Output, format: doc.Format, failed: doc.Error != nil}
 	if doc.Diagnostics != nil {
-		d.stories = doc.Diagnostics.Items.All()
+		d.traces = doc.Diagnostics.Items.All()
 	}
 	if doc.Window != nil {
 		d.window = *doc.Window
@@ -89,7 +90,7 @@ func decodeBuilt(name string, data []byte) (*builtDoc, error) {
 	return d, d.check()
 }
 
-// checkResultKeys refuses what is no result, with the place.
+// checkResultKeys refuses a document that is not a result, and names the place.
 func checkResultKeys(name string, n *strict.Node) error {
 	fail := func(pos strict.Pos, format string, args ...any) error {
 		return strict.Problems{{File: name, Pos: pos, Message: fmt.Sprintf(format, args...)}}
@@ -115,14 +116,14 @@ func checkResultKeys(name string, n *strict.Node) error {
 	return nil
 }
 
-// check makes sure that stories and window are of one build.
+// check makes sure that the traces and the window belong to one build.
 func (d *builtDoc) check() error {
 	fail := func(s *explain.ItemTrace, format string, args ...any) error {
 		return fmt.Errorf("%w: %s: diagnostics.items: item %q: %s", config.ErrInvalid, d.name, s.ID, fmt.Sprintf(format, args...))
 	}
 	inWindow := 0
-	for i := range d.stories {
-		s := &d.stories[i]
+	for i := range d.traces {
+		s := &d.traces[i]
 		if s.Outcome != explain.InWindow {
 			continue
 		}
@@ -132,21 +133,21 @@ func (d *builtDoc) check() error {
 			return fail(s, "its place is not in the window")
 		}
 	}
-	if d.stories != nil && !d.failed && inWindow != len(d.window.Items) {
-		return fmt.Errorf("%w: %s: diagnostics.items tells of %d items in the window, which has %d", config.ErrInvalid, d.name, inWindow, len(d.window.Items))
+	if d.traces != nil && !d.failed && inWindow != len(d.window.Items) {
+		return fmt.Errorf("%w: %s: diagnostics.items has %d items in the window, but the window has %d", config.ErrInvalid, d.name, inWindow, len(d.window.Items))
 	}
 	return nil
 }
 
-func (d *builtDoc) noStories() error {
-	return fmt.Errorf("%w: %s: no stories (build with --explain, or with \"explain\": true in the request)", config.ErrInvalid, d.name)
+func (d *builtDoc) noTraces() error {
+	return fmt.Errorf("%w: %s: no traces (build with --explain, or with \"explain\": true in the request)", config.ErrInvalid, d.name)
 }
 
-// headline says in one line what was built.
+// headline summarizes the build in one line.
 func (d *builtDoc) headline() string {
 	if d.failed {
-		return fmt.Sprintf("%s: the build failed; %d items until then", cli.OneCell(d.name), len(d.stories))
+		return fmt.Sprintf("%s: the build failed; %d items until then", cli.OneCell(d.name), len(d.traces))
 	}
 	return fmt.Sprintf("%s: %d items, %d of them in the window with %d of %d tokens",
-		cli.OneCell(d.name), len(d.stories), len(d.window.Items), d.window.UsedTokens, d.window.MaxTokens)
+		cli.OneCell(d.name), len(d.traces), len(d.window.Items), d.window.UsedTokens, d.window.MaxTokens)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// budgetReasons are the budgets that an item did not get into, as a reader wants them.
+// budgetReasons name the budget that an item exceeded, in the words of the output.
 var budgetReasons = map[explain.BudgetKind]string{
 	explain.BudgetWindow:      "window full",
 	explain.BudgetSource:      "allocation of its source used up",
@@ -17,7 +17,7 @@ var budgetReasons = map[explain.BudgetKind]string{
 	explain.BudgetSharedPool:  "shared pool used up",
 }
 
-// reason says in a few words why an item is where it is.
+// reason says in a few words why an item is in the window or not.
 func reason(s *explain.ItemTrace) string {
 	last := s.Last()
 	switch s.Outcome {
@@ -37,7 +37,7 @@ func reason(s *explain.ItemTrace) string {
 	return "the build failed first"
 }
 
-// sentence puts one event of a story into words.
+// sentence describes one event of a trace.
 func sentence(e *explain.Event) string {
 	switch {
 	case e.Actions.Has(explain.Admitted):
@@ -60,8 +60,8 @@ func actor(stage explain.Origin) string {
 	return fmt.Sprintf("step %q", cli.OneCell(stage.Step)) + plugin(stage.ModuleInfo)
 }
 
-// plugin names a plugin with the beginning of its digest, which is enough to tell two
-// versions apart.
+// plugin names a plugin with the beginning of its digest, which is enough to distinguish two
+// versions.
 func plugin(m explain.ModuleInfo) string {
 	const short = len("sha256:") + 12
 	digest := cli.OneCell(m.Module)
@@ -142,7 +142,7 @@ func sayLeftOut(e *explain.Event) string {
 	return s
 }
 
-// broughtBy names the origin of an item.
+// broughtBy names the part of a build that added an item.
 func broughtBy(stage explain.Origin) string {
 	switch stage.Stage {
 	case "step":

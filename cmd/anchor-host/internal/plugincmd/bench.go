@@ -24,8 +24,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// benchFlags are the flags of "plugin bench", on top of those of "plugin test"
-// that it shares.
+// benchFlags are the flags of "plugin bench", including those that it shares with "plugin
+// test".
 type benchFlags struct {
 	testFlags
 	op, state     string
@@ -35,7 +35,7 @@ type benchFlags struct {
 	save, compare string
 }
 
-// bothLanes is the value of --lane for every lane the operation has.
+// bothLanes is the value of --lane that selects every lane of the operation.
 const bothLanes = "both"
 
 func benchCommand(a *cli.App) *cobra.Command {
@@ -122,7 +122,7 @@ func bench(a *cli.App, cmd *cobra.Command, f *benchFlags, path string) error {
 	return printCard(a, *f.format, card, ratios)
 }
 
-// check turns the flags into what the host takes.
+// check converts the flags to the configuration of a plugin.
 func (f *benchFlags) check(cmd *cobra.Command) (host.PluginConfig, error) {
 	var pc host.PluginConfig
 	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
@@ -150,7 +150,7 @@ func (f *benchFlags) check(cmd *cobra.Command) (host.PluginConfig, error) {
 	return pc, err
 }
 
-// benchJob is what to measure.
+// benchJob is one measurement.
 type benchJob struct {
 	op      abi.Operation
 	lanes   []host.Lane
@@ -159,7 +159,7 @@ type benchJob struct {
 	init    map[string]any
 }
 
-// newBenchJob works out what to measure from the flags and the plugin.
+// newBenchJob makes the job from the flags and the plugin.
 func newBenchJob(a *cli.App, cmd *cobra.Command, f *benchFlags, spec *spec.Spec) (*benchJob, error) {
 	o, err := f.operation(cmd, spec)
 	if err != nil {
@@ -197,7 +197,7 @@ func newBenchJob(a *cli.App, cmd *cobra.Command, f *benchFlags, spec *spec.Spec)
 	return job, err
 }
 
-// operation finds what to measure: what --op says, or the only operation.
+// operation returns the operation to measure: the one that --op names, or the only one.
 func (f *benchFlags) operation(cmd *cobra.Command, plugin *spec.Spec) (spec.Operation, error) {
 	if f.op != "" {
 		if o, err := plugin.Operation(abi.Operation(f.op)); err == nil && o.Operation != abi.OpInit {
@@ -272,7 +272,7 @@ func measure(a *cli.App, cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc 
 	return card, nil
 }
 
-// readCard reads a card that was saved; nil without a name.
+// readCard reads a saved card; it returns nil if file is empty.
 func readCard(file string) (*authoring.Card, error) {
 	if file == "" {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/authoring"
 )
 
-// benchReport is what "plugin bench -o json" prints. Without the comparison it is
-// a card that --compare takes.
+// benchReport is the output of "plugin bench -o json". Without the comparison it is a card
+// for --compare.
 type benchReport struct {
 	*authoring.Card
 	Compared []authoring.Ratio `json:"compared,omitempty"`
@@ -53,7 +53,7 @@ func printCard(a *cli.App, format string, card *authoring.Card, ratios []authori
 	return a.EmitText(&b)
 }
 
-// writeRatios writes a line per figure, and which are worse.
+// writeRatios writes a line for each figure, and marks those that are worse.
 func writeRatios(b *bytes.Buffer, ratios []authoring.Ratio) {
 	var rows [][]string
 	worse := 0
@@ -84,7 +84,7 @@ func figureText(figure string, v float64) string {
 	return fmt.Sprint(int64(v))
 }
 
-// microText is a time in microseconds with three digits.
+// microText formats a time in microseconds with three digits.
 func microText(us float64) string {
 	d := time.Duration(us * 1e3)
 	switch {

@@ -82,7 +82,7 @@ func httpFlags(flags *pflag.FlagSet, f *callFlags) {
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
 }
 
-// commonMethods are those that --allow-host allows, as Extism does.
+// commonMethods are the methods that --allow-host allows, as in Extism.
 var commonMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
 func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) error {
@@ -117,7 +117,7 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 	defer progress.Stop()
 	h, err := host.New(host.Config{
 		Logger: slog.New(levelOnly{cli.LogLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling,
-		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
+		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // a single plugin is bounded by its own limit
 		DefaultLimits: neverRested,
 	})
 	if err != nil {
@@ -135,10 +135,11 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 // fuelHelp is the help of --fuel.
 var fuelHelp = fmt.Sprintf("units of fuel that one call may use; each instruction costs some (default: %d)", int64(host.DefaultFuel))
 
-// neverRested has authors see each failure of their plugin.
+// neverRested makes the host call a plugin that fails again and again, so that authors see
+// each failure.
 var neverRested = host.Limits{RestAfter: host.Unlimited}
 
-// repeat calls the function as often as asked and writes each output.
+// repeat calls the function the requested number of times and writes each output.
 func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, function string, input []byte) error {
 	times := make([]time.Duration, 0, max(0, f.repeat))
 	for range f.repeat {
@@ -164,8 +165,8 @@ func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, 
 	return nil
 }
 
-// levelOnly says which log levels are wanted and drops the records: what a
-// guest logs is part of the result of a call.
+// levelOnly enables a log level and drops the records, because the log of a guest is part of
+// the result of a call.
 type levelOnly struct{ level slog.Level }
 
 func (l levelOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
@@ -173,7 +174,7 @@ func (l levelOnly) Handle(context.Context, slog.Record) error        { return ni
 func (l levelOnly) WithAttrs([]slog.Attr) slog.Handler               { return l }
 func (l levelOnly) WithGroup(string) slog.Handler                    { return l }
 
-// callInput reads the input, and no more than one call takes.
+// callInput reads the input. More than one call may receive is an error.
 func callInput(a *cli.App, f *callFlags, file, function string) ([]byte, error) {
 	if f.inputFile == "" {
 		return []byte(f.input), nil
@@ -196,7 +197,7 @@ func callInput(a *cli.App, f *callFlags, file, function string) ([]byte, error) 
 	return data, nil
 }
 
-// pluginConfig turns the flags into what the host takes.
+// pluginConfig converts the flags to the configuration of a plugin.
 func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) {
 	pc := host.PluginConfig{WASI: f.wasi, State: host.StateKeep, Config: map[string]string{}}
 	var timeout config.Duration
@@ -235,7 +236,7 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 	return pc, nil
 }
 
-// mounts are the folders that the module sees.
+// mounts returns the folders that the module can access.
 func (f *callFlags) mounts(cmd *cobra.Command) ([]host.FileGrant, error) {
 	var quota config.Size
 	if f.pathQuota != "" {
@@ -265,7 +266,7 @@ func (f *callFlags) httpGrant() *host.HTTPGrant {
 	}
 }
 
-// links reads the modules that the module imports from.
+// links reads the modules from which the module imports.
 func (f *callFlags) links(cmd *cobra.Command) ([]host.Link, error) {
 	var out []host.Link
 	for _, pair := range f.link {
@@ -297,7 +298,7 @@ func parseMount(spec string) (host.FileGrant, bool) {
 	return g, true
 }
 
-// isPrivate says whether a server is named that can only be a private one.
+// isPrivate reports whether a pattern names a server that can only be in a private network.
 func isPrivate(pattern string) bool {
 	p, err := manifest.ParseHostPattern(pattern)
 	if err != nil || !p.Addr.IsValid() {

@@ -10,9 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// flagWords puts the flags of "plugin call" in the place of the settings that
-// errors name. Settings without a flag stay as they are; the longer of two that
-// begin alike comes first.
+// flagWords replaces the settings in error texts by the flags of "plugin call". Settings
+// without a flag stay. If one setting is the beginning of another, the longer one comes first.
 var flagWords = strings.NewReplacer(
 	"grants.http.private", "--allow-private",
 	"grants.http.methods", "--allow-method",
@@ -24,7 +23,7 @@ var flagWords = strings.NewReplacer(
 	": its author can reproduce it with plugin call", "",
 )
 
-// callError words an error of a call for its command line.
+// callError rewrites the error of a call for the command line.
 func callError(a *cli.App, err error) error {
 	var failed *host.PluginError
 	if !errors.As(err, &failed) {
@@ -34,7 +33,7 @@ func callError(a *cli.App, err error) error {
 	return withLog(a, err)
 }
 
-// withLog writes what the guest wrote before it failed, and where it trapped.
+// withLog prints what the guest wrote before it failed, and the place of a trap.
 func withLog(a *cli.App, err error) error {
 	var failed *host.PluginError
 	if errors.As(err, &failed) {
@@ -46,13 +45,13 @@ func withLog(a *cli.App, err error) error {
 	return err
 }
 
-// flagError is an error of loading, which is about what flags state.
+// flagError is an error of loading that the values of flags have caused.
 type flagError struct{ err error }
 
 func (e flagError) Error() string { return flagWords.Replace(e.err.Error()) }
 func (e flagError) Unwrap() error { return e.err }
 
-// guestLog writes what a guest wrote to stderr, stdout and its log.
+// guestLog prints what a guest wrote to stderr, stdout and its log.
 func guestLog(a *cli.App, text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintln(a.Err, cli.OneCell(line))

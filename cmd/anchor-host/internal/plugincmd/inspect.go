@@ -66,8 +66,8 @@ too), a .wasm file, or the path of a folder that holds one.`,
 	return cmd
 }
 
-// findPlugin finds what the user named: a path, an instance, or a plugin of
-// the folder. instance is nil unless it is one.
+// findPlugin finds the plugin that the user named: by a path, by the name of an instance, or
+// by its name in the plugin folder. instance is nil unless the name is that of an instance.
 func findPlugin(loaded *config.Loaded, name string) (*spec.Spec, *config.Instance, error) {
 	reader := spec.Reader{CacheDir: loaded.CachePath()}
 	var found *config.Instance
@@ -95,15 +95,15 @@ func findPlugin(loaded *config.Loaded, name string) (*spec.Spec, *config.Instanc
 	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, cmp.Or(hint, elsewhere))
 }
 
-// elsewhere is what remains to be said where no plugin is.
+// elsewhere is the remedy in the error when no plugin has that name.
 const elsewhere = " (build or copy it there, or give the path of a module, such as ./plugin.wasm)"
 
-// isPath tells the path of a file or folder from the name of a plugin.
+// isPath reports whether a text is a path, as opposed to the name of a plugin.
 func isPath(name string) bool {
 	return strings.HasSuffix(name, ".wasm") || name == "." || name == ".." || strings.ContainsRune(filepath.ToSlash(name), '/')
 }
 
-// inspection is what "plugin inspect" shows.
+// inspection is the output of "plugin inspect".
 type inspection struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
@@ -111,7 +111,7 @@ type inspection struct {
 	License     string `json:"license,omitempty"`
 	Homepage    string `json:"homepage,omitempty"`
 	Digest      string `json:"digest"`
-	// Pin is the digest to state in a configuration.
+	// Pin is the digest to write into a configuration.
 	Pin          string `json:"pin"`
 	Size         int64  `json:"size"`
 	ABI          int    `json:"abi"`
@@ -120,12 +120,12 @@ type inspection struct {
 	Portable     bool   `json:"portable"`
 	WASI         bool   `json:"wasi"`
 	MemoryPages  uint64 `json:"memory_pages"`
-	// Anatomy is what the module is made of.
+	// Anatomy describes the parts of the module.
 	Anatomy spec.Anatomy `json:"anatomy"`
-	// Load is what loading it takes, with the engine stated for the instance.
+	// Load is the cost of loading the module with the engine of the instance.
 	Load loadReport `json:"load"`
-	// State is what happens to instances between calls, Uncaptured why they
-	// cannot be reset.
+	// State is how the host treats instances between calls. Uncaptured is why it cannot
+	// reset them.
 	State       host.State        `json:"state"`
 	Uncaptured  string            `json:"uncaptured,omitempty"`
 	Operations  []operationReport `json:"operations,omitempty"`
@@ -133,12 +133,12 @@ type inspection struct {
 	Limits      []limitLine       `json:"limits"`
 	Imports     []string          `json:"imports"`
 	Functions   []string          `json:"functions"`
-	// Warnings are for everybody, Advice is for the plugin's author.
+	// Warnings are for all users, and Advice is for the plugin's author.
 	Warnings []string `json:"warnings,omitempty"`
 	Advice   []string `json:"advice,omitempty"`
 }
 
-// loadReport is an estimate with what is allowed.
+// loadReport is an estimated cost with its limits.
 type loadReport struct {
 	Engine     host.Engine `json:"engine"`
 	Memory     int64       `json:"memory_bytes"`
@@ -160,8 +160,8 @@ type operationReport struct {
 	Defaults    manifest.StepDefaults `json:"defaults,omitzero"`
 }
 
-// readsText names what the guest receives: columns, parts of the request, and "all of the"
-// query or request of which the manifest names no part.
+// readsText lists what the guest receives: columns, parts of the request, and "all of the"
+// query or request if the manifest names no part of it.
 func (o *operationReport) readsText() string {
 	if o.Whole == "" {
 		return cli.Dash(o.Reads)
@@ -174,7 +174,7 @@ func (o *operationReport) readsText() string {
 
 type permissionLine struct {
 	manifest.Permission
-	// Granted is "yes", "no", or "" when no instance was asked about.
+	// Granted is "yes" or "no", and "" without an instance.
 	Granted string `json:"granted,omitempty"`
 }
 
@@ -214,7 +214,7 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 	return r, err
 }
 
-// loadOf is what loading takes, with what the instance states.
+// loadOf estimates the cost of loading, with the engine and limits of the instance.
 func loadOf(spec *spec.Spec, instance *config.Instance) loadReport {
 	engine, set := host.EngineCompiler, config.Limits{}
 	if instance != nil {
@@ -225,7 +225,7 @@ func loadOf(spec *spec.Spec, instance *config.Instance) loadReport {
 	return loadReport{engine, e.Memory, e.MaxMemory, e.MemoryFor, e.Time.Milliseconds(), e.MaxTime.Milliseconds(), e.TimeFor, e.Near()}
 }
 
-// text is the estimate in a line.
+// text formats the estimate in one line.
 func (l *loadReport) text() string {
 	near := ""
 	if l.NearLimits {
@@ -235,7 +235,7 @@ func (l *loadReport) text() string {
 		float64(l.Millis)/1000, float64(l.MaxMillis)/1000, l.Engine, near)
 }
 
-// stateOf is the state stated for an instance.
+// stateOf returns the state that the configuration of an instance sets.
 func stateOf(instance *config.Instance) host.State {
 	if instance == nil {
 		return host.StateAuto
@@ -243,7 +243,7 @@ func stateOf(instance *config.Instance) host.State {
 	return instance.State
 }
 
-// stated is the text of a limit that an instance states, "" if it states none.
+// stated formats a limit that an instance sets; it returns "" if the instance sets none.
 func stated[T interface {
 	comparable
 	fmt.Stringer
@@ -255,7 +255,7 @@ func stated[T interface {
 	return limit.String()
 }
 
-// granted says whether an instance is granted what its plugin asks for.
+// granted reports whether an instance grants a permission that its plugin requests.
 func granted(p manifest.Permission, instance *config.Instance) string {
 	switch {
 	case instance == nil:
@@ -266,8 +266,8 @@ func granted(p manifest.Permission, instance *config.Instance) string {
 	return "no"
 }
 
-// limitLines shows every limit: its default, what the plugin asks for, and what the instance
-// states.
+// limitLines lists every limit: its default, the value that the plugin requests, and the
+// value that the instance sets.
 func limitLines(asked manifest.LimitRequest, instance *config.Instance) []limitLine {
 	var set config.Limits
 	if instance != nil {
@@ -366,7 +366,7 @@ func section(b *bytes.Buffer, title string, n int) {
 	fmt.Fprintf(b, "%s\n", title)
 }
 
-// text says what is asked for, why, and whether it is granted.
+// text describes a request for a permission, its reason, and whether it is granted.
 func (p *permissionLine) text() string {
 	parts := []string{p.Kind}
 	for _, s := range []string{p.Mode, p.Guest, strings.Join(p.Hosts, ","), strings.Join(p.Methods, ","), p.Quota, p.Service} {

@@ -19,10 +19,10 @@ type pluginLine struct {
 	Lanes      []host.Lane `json:"lanes,omitempty"`
 	Size       int64       `json:"size,omitempty"`
 	Digest     string      `json:"digest,omitempty"`
-	// Pin is the digest to state in a configuration.
+	// Pin is the digest to write into a configuration.
 	Pin  string `json:"pin,omitempty"`
 	Path string `json:"path"`
-	// Status is "ok", or what is wrong and how to mend it.
+	// Status is "ok", or the problem and its remedy.
 	Status   string   `json:"status"`
 	Warnings []string `json:"warnings,omitempty"`
 }

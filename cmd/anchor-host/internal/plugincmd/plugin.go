@@ -1,5 +1,5 @@
-// Package plugincmd is "anchor-host plugin" with its sub-commands: new, build, list, inspect,
-// call, test, bench and schema.
+// Package plugincmd implements "anchor-host plugin" with its sub-commands: new, build, list,
+// inspect, call, test, bench and schema.
 package plugincmd
 
 import (

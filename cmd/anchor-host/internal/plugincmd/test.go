@@ -94,7 +94,7 @@ func (f *testFlags) register(cmd *cobra.Command) {
 	f.format = cli.FormatFlag(cmd, "text", "json")
 }
 
-// errBreach ends a test in which a case failed.
+// errBreach is the error of a test with a failed case.
 var errBreach = errors.New("the plugin breaks the contract")
 
 func testPlugins(a *cli.App, cmd *cobra.Command, f *testFlags, args []string) error {
@@ -137,8 +137,8 @@ func testPlugins(a *cli.App, cmd *cobra.Command, f *testFlags, args []string) er
 	return nil
 }
 
-// config turns the flags into what the host takes. --set is about settings
-// here, not about config_get.
+// config converts the flags to the configuration of a plugin. Here --set changes settings,
+// not the values of config_get.
 func (f *testFlags) config(cmd *cobra.Command) (host.PluginConfig, error) {
 	if f.lane != "" && f.lane != conformance.JSON && f.lane != conformance.Batch {
 		return host.PluginConfig{}, cli.Usagef(cmd, "flag --lane: want json or batch, got %q", f.lane)
@@ -156,7 +156,7 @@ func (f *testFlags) config(cmd *cobra.Command) (host.PluginConfig, error) {
 	return pc, nil
 }
 
-// tester runs the kit over plugins.
+// tester runs the conformance kit for plugins.
 type tester struct {
 	app      *cli.App
 	flags    *testFlags
@@ -234,8 +234,8 @@ func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conf
 	return o, nil
 }
 
-// settings puts together what the folder of cases, --settings and --set say,
-// the later ones over the earlier.
+// settings combines the settings of the folder of cases, of --settings and of --set. Later
+// ones replace earlier ones.
 func (t *tester) settings(cmd *cobra.Command, spec *spec.Spec, own map[abi.Operation]map[string]any) (map[abi.Operation]map[string]any, error) {
 	out := map[abi.Operation]map[string]any{}
 	for op, s := range own {

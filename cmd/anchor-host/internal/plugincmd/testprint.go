@@ -13,8 +13,7 @@ import (
 // testedPlugin is one plugin of a test.
 type testedPlugin struct {
 	File string `json:"file"`
-	// Language is the folder the module stands in when that is the name of a
-	// language.
+	// Language is the name of the module's folder, if that is the name of a language.
 	Language string              `json:"language,omitempty"`
 	Plugin   string              `json:"plugin,omitempty"`
 	Lanes    []host.Lane         `json:"lanes,omitempty"`
@@ -81,8 +80,7 @@ func (p *testedPlugin) write(b *bytes.Buffer) {
 	}
 }
 
-// writeNotes writes why cases were skipped, each reason once, and what else
-// there is to know.
+// writeNotes writes why cases were skipped, each reason once, and other notes.
 func (p *testedPlugin) writeNotes(b *bytes.Buffer) {
 	seen := map[string]bool{}
 	for _, r := range p.Report.Results {
@@ -146,7 +144,7 @@ func writeTestTable(b *bytes.Buffer, tested []testedPlugin) {
 	}
 }
 
-// cost is the time of a call in a lane, of the first operation that has one.
+// cost returns the time of a call in a lane, for the first operation that has one.
 func (p *testedPlugin) cost(lane string) string {
 	if p.Report == nil {
 		return "-"
@@ -171,7 +169,7 @@ func (p *testedPlugin) status() string {
 	return "fails " + strings.Join(p.Report.FailedCases(), ", ")
 }
 
-// timeText writes milliseconds with as many digits as tell something.
+// timeText formats milliseconds with two or three significant digits.
 func timeText(ms float64) string {
 	switch {
 	case ms < 0.05:

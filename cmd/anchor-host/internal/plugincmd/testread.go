@@ -21,17 +21,17 @@ import (
 const (
 	casesFolder  = "tests"
 	settingsFile = "settings.json"
-	// maxCaseFile bounds a file of cases; written by hand they have a few
+	// maxCaseFile bounds a file of cases. Files that are written by hand have a few
 	// kilobytes.
 	maxCaseFile = 16 << 20
 )
 
-// moduleFile is the module of a folder: plugin.wasm, or the only *.wasm in it
-// or in the folders where builds leave theirs.
+// moduleFile returns the module of a folder: plugin.wasm, or the only *.wasm in it or in the
+// output folders of builds.
 func moduleFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		return path, nil // reading the file says what is wrong with it
+		return path, nil // reading the file reports the error
 	}
 	if file := filepath.Join(path, "plugin.wasm"); isFile(file) {
 		return file, nil
@@ -53,7 +53,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// languageOf is the language that the folder of a module names, or "".
+// languageOf returns the language that the folder of a module names, or "".
 func languageOf(path string) string {
 	dir := filepath.Base(filepath.Dir(path))
 	if slices.Contains(authoring.Languages(), dir) {
@@ -62,14 +62,14 @@ func languageOf(path string) string {
 	return ""
 }
 
-// ownTests are the cases and settings of a plugin's author.
+// ownTests are the cases and settings that a plugin's author has written.
 type ownTests struct {
 	cases    []conformance.OwnCase
 	settings map[abi.Operation]map[string]any
 }
 
-// ownCases reads the folder of cases: the one named, or tests beside the module
-// or the plugin.yaml above it.
+// ownCases reads the folder of cases: the given folder, or the folder tests next to the
+// module or next to the plugin.yaml above it.
 func ownCases(module, folder string) (own ownTests, err error) {
 	if folder == "" {
 		dir := filepath.Dir(module)
@@ -88,7 +88,7 @@ func ownCases(module, folder string) (own ownTests, err error) {
 	}
 	for _, name := range names {
 		file := filepath.Join(folder, name)
-		if !isFile(file) { // nobody named it: a pipe would be waited for
+		if !isFile(file) { // the user did not name this file, and reading a pipe would wait
 			return own, fmt.Errorf("%s: not a regular file (a folder of cases holds files only)", file)
 		}
 		b, err := readCaseFile(file)
@@ -136,7 +136,7 @@ func parseSettings(name string, b []byte) (map[abi.Operation]map[string]any, err
 	return out, nil
 }
 
-// set puts [OPERATION.]KEY=VALUE where the schemas name it.
+// set puts the value of [OPERATION.]KEY=VALUE into the settings whose schemas have the key.
 func set(out map[abi.Operation]map[string]any, spec *spec.Spec, pair string) error {
 	key, text, ok := strings.Cut(pair, "=")
 	if !ok || key == "" {
@@ -164,7 +164,7 @@ func set(out map[abi.Operation]map[string]any, spec *spec.Spec, pair string) err
 	return nil
 }
 
-// namedBy lists the operations, init among them, whose schemas name a setting.
+// namedBy lists the operations, including init, whose schemas have a setting.
 func namedBy(spec *spec.Spec, key string) (ops []abi.Operation) {
 	if spec.Manifest == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The author's own cases stand beside plugin.yaml, also when the module is in the folder
+// The author's own cases are next to plugin.yaml, also when the module is in the folder
 // build.
 func TestOwnCases(t *testing.T) {
 	dir := t.TempDir()

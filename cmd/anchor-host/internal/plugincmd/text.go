@@ -8,13 +8,13 @@ import (
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
-// shortDigest returns enough of a digest to tell modules apart.
+// shortDigest returns the beginning of a digest, which is enough to distinguish modules.
 func shortDigest(d string) string {
 	_, hex, _ := strings.Cut(d, ":")
 	return hex[:min(12, len(hex))]
 }
 
-// sizeText returns a size for reading: exact where that is short.
+// sizeText formats a size: exactly if that is short.
 func sizeText(n int64) string {
 	if exact := units.FormatSize(n); len(exact) <= len("999MiB") {
 		return exact

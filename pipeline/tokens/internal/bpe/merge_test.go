@@ -30,7 +30,7 @@ func pieceFor(g generator, v *vocab) string {
 }
 
 // The scan, the heap and the windows of every length must find the same tokens.
-// Short windows make seams that do not hold, which must be noticed.
+// Some short windows cannot be joined exactly, which must be noticed.
 func TestMergesAgree(t *testing.T) {
 	refused := 0
 	for _, name := range Names() {

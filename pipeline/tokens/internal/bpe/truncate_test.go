@@ -47,7 +47,7 @@ func TestTruncateIsLongest(t *testing.T) {
 	}
 }
 
-// Within a long piece, too, the prefix must be the longest.
+// Within a long piece the prefix must also be the longest.
 func TestTruncateLongPieces(t *testing.T) {
 	g := newGenerator(7)
 	letters := make([]byte, windowLen+500)

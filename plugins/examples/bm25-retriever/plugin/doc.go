@@ -1,3 +1,3 @@
-// Package plugin finds the documents of a folder that match a query: it joins
-// the reader of package corpus with the index of package bm25.
+// Package plugin finds the documents of a folder that match a query. It indexes the
+// documents of package corpus with package bm25.
 package plugin

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/corpus"
 )
 
-// defaultTopK is how many documents a request without a bound gets.
+// defaultTopK is the number of documents for a request without a bound.
 const defaultTopK = 10
 
 // Retriever answers queries from an index. It is immutable and safe for
@@ -61,9 +61,9 @@ func Open(fsys fs.FS, s *Settings) (*Retriever, error) {
 // Stats counts what was indexed.
 func (r *Retriever) Stats() corpus.Stats { return r.stats }
 
-// Retrieve returns the documents that match best, at most topK, 10 when that is
-// 0. The best has the score 1, and the others their part of its BM25 score, so
-// order and distances stay; the BM25 score itself is in the metadata.
+// Retrieve returns the documents that match best, at most topK; 0 means 10. The best has the
+// score 1, and the scores of the others are in proportion to their BM25 scores. The metadata
+// has the BM25 score itself.
 func (r *Retriever) Retrieve(query string, topK int) []abi.NewItem {
 	if topK <= 0 {
 		topK = defaultTopK

@@ -9,22 +9,22 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/corpus"
 )
 
-// Settings configure the plugin; they take effect once, when it starts.
+// Settings configure the plugin. They take effect only once, when it starts.
 type Settings struct {
 	// Path is the folder to index, as the guest sees it. Default "/docs".
 	Path string `json:"path"`
-	// Include and Exclude are patterns of paths below Path, see corpus.Options.
-	// By default texts and JSON Lines are included, and what belongs to tests,
-	// tools and other people's code is excluded.
+	// Include and Exclude are patterns of paths below Path, see corpus.Options. By
+	// default texts and JSON Lines are included, and files of tests, of tools and of
+	// other people's code are excluded.
 	Include []string `json:"include"`
 	Exclude []string `json:"exclude"`
 	// K1 and B are the parameters of BM25. Defaults 0.9 and 0.4.
 	K1 float64 `json:"k1"`
 	B  float64 `json:"b"`
-	// TitleWeight counts the words of titles that many times. Default 1.
+	// TitleWeight is how often each word of a title counts. Default 1.
 	TitleWeight int `json:"title_weight"`
-	// Feedback searches twice, the second time with words of the best documents
-	// added. Default: once; when on, 3 documents, 40 terms, weight 0.6.
+	// Feedback searches a second time with words of the best documents added. Default:
+	// off; when it is on, the defaults are 3 documents, 40 terms and weight 0.6.
 	Feedback Feedback `json:"feedback"`
 	// StopWords are left out of index and queries. Default "lucene".
 	StopWords StopWords `json:"stop_words"`
@@ -41,7 +41,7 @@ type Settings struct {
 	MaxFileBytes int `json:"max_file_bytes"`
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() {
 	*s = Settings{
 		Path:         "/docs",
@@ -81,7 +81,7 @@ func (s *Settings) Validate() error {
 	return err
 }
 
-// Feedback is [bm25.Feedback] as it stands in settings.
+// Feedback is [bm25.Feedback] in the form of the settings.
 type Feedback struct {
 	Model  bm25.Model `json:"model"`
 	Docs   int        `json:"docs"`
@@ -94,7 +94,7 @@ type Feedback struct {
 type StopWords struct {
 	// Name is lucene, english or none.
 	Name string
-	// Words count when Name is empty.
+	// Words is the list if Name is empty.
 	Words []string
 }
 
@@ -118,7 +118,7 @@ func (w StopWords) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w.Words)
 }
 
-// Function tells stop words from others; nil keeps every word.
+// Function returns a function that reports stop words; nil keeps every word.
 func (w StopWords) Function() (func(string) bool, error) {
 	switch w.Name {
 	case "lucene":

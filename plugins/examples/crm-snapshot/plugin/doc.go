@@ -1,3 +1,3 @@
-// Package plugin holds the logic of crm-snapshot: where a record is, what counts as
-// one, and where it goes in the list of messages.
+// Package plugin has the logic of crm-snapshot: the address of a record, the check of a
+// record, and its place in the list of messages.
 package plugin

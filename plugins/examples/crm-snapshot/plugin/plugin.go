@@ -13,11 +13,11 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// MessageName is the name of the message that holds the record. An older one of that
-// name in the list is replaced.
+// MessageName is the name of the message with the record. The new record replaces an older
+// message of that name.
 const MessageName = "crm_snapshot"
 
-// The statuses that matter.
+// The HTTP statuses that Record distinguishes.
 const (
 	statusOK        = 200
 	statusNoContent = 204
@@ -25,8 +25,8 @@ const (
 	statusGone      = 410
 )
 
-// URL returns the address of the record, or nothing when the data of the agent's state
-// names no account.
+// URL returns the address of the record, or "" if the data of the agent's state names no
+// account.
 func (s *Settings) URL(data abi.Metadata) (string, error) {
 	var id string
 	switch v := data[s.IDKey].(type) {
@@ -43,13 +43,13 @@ func (s *Settings) URL(data abi.Metadata) (string, error) {
 		return "", nil
 	}
 	if id == "." || id == ".." {
-		return "", fmt.Errorf("data.%s %q: not an id", s.IDKey, id) // it would name another path
+		return "", fmt.Errorf("data.%s %q: not an id", s.IDKey, id) // such an id would change the path
 	}
 	return strings.TrimSuffix(s.BaseURL, "/") + strings.ReplaceAll(s.Path, idMark, url.PathEscape(id)), nil
 }
 
-// Record returns the JSON of the record on one line, or nothing when the answer says
-// that there is none.
+// Record returns the JSON of the record on one line, or "" if the answer says that there is
+// none.
 func (s *Settings) Record(status int, body []byte) (string, error) {
 	switch status {
 	case statusNoContent, statusNotFound, statusGone:
@@ -74,8 +74,9 @@ func (s *Settings) Record(status int, body []byte) (string, error) {
 	return record.String(), nil
 }
 
-// Insert returns the messages with a system message of that text after a leading system
-// message, so that the instructions of the agent still come first, else at the front.
+// Insert returns the messages with an additional system message of that text. It comes first,
+// or second if the first message is a system message, so that the instructions of the agent
+// remain first.
 func Insert(messages []abi.Message, text string) []abi.Message {
 	out := slices.DeleteFunc(slices.Clone(messages), func(m abi.Message) bool {
 		return m.Role == "system" && m.Name == MessageName

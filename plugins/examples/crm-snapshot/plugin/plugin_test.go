@@ -102,8 +102,8 @@ func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
 		`base_url "crm.example.com": not an address (want one such as https://crm.example.com)`: func(s *Settings) { s.BaseURL = "crm.example.com" },
 		`base_url "file:///etc": not an address (want one such as https://crm.example.com)`:     func(s *Settings) { s.BaseURL = "file:///etc" },
-		`path "/accounts": not one of a record (want one such as /accounts/{id})`:               func(s *Settings) { s.Path = "/accounts" },
-		`path "{id}": not one of a record (want one such as /accounts/{id})`:                    func(s *Settings) { s.Path = "{id}" },
+		`path "/accounts": not the path of a record (want one such as /accounts/{id})`:          func(s *Settings) { s.Path = "/accounts" },
+		`path "{id}": not the path of a record (want one such as /accounts/{id})`:               func(s *Settings) { s.Path = "{id}" },
 		"id_key: empty":                func(s *Settings) { s.IDKey = "" },
 		"max_bytes 0: below 1":         func(s *Settings) { s.MaxBytes = 0 },
 		"estimated_tokens -1: below 0": func(s *Settings) { s.EstimatedTokens = -1 },

@@ -12,10 +12,10 @@ const idMark = "{id}"
 
 // Settings configure the plugin.
 type Settings struct {
-	// BaseURL is scheme and host of the CRM, and a path if it lies below one. Default
-	// "https://crm.example.com".
+	// BaseURL is the scheme and the host of the CRM, and a path if the CRM is below one.
+	// Default "https://crm.example.com".
 	BaseURL string `json:"base_url"`
-	// Path is that of a record, with {id} for the id of the account. Default
+	// Path is the path of a record; {id} stands for the id of the account. Default
 	// "/accounts/{id}".
 	Path string `json:"path"`
 	// IDKey is the key of the id in the data of the agent's state. Default
@@ -23,13 +23,13 @@ type Settings struct {
 	IDKey string `json:"id_key"`
 	// Heading is the line before the record.
 	Heading string `json:"heading"`
-	// MaxBytes is the largest record that goes to the model. Default 8192.
+	// MaxBytes is the largest size of a record in bytes. Default 8192.
 	MaxBytes int `json:"max_bytes"`
-	// EstimatedTokens is what a record is said to take. Default 200.
+	// EstimatedTokens is the estimate of the tokens of a record. Default 200.
 	EstimatedTokens int `json:"estimated_tokens"`
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() {
 	*s = Settings{
 		BaseURL: "https://crm.example.com", Path: "/accounts/" + idMark, IDKey: "account_id",
@@ -37,14 +37,14 @@ func (s *Settings) Defaults() {
 	}
 }
 
-// Validate refuses what leads to no address.
+// Validate refuses settings from which no address can be made.
 func (s *Settings) Validate() error {
 	base, err := url.Parse(s.BaseURL)
 	switch {
 	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "":
 		return fmt.Errorf("base_url %q: not an address (want one such as https://crm.example.com)", s.BaseURL)
 	case !strings.HasPrefix(s.Path, "/") || !strings.Contains(s.Path, idMark):
-		return fmt.Errorf("path %q: not one of a record (want one such as /accounts/%s)", s.Path, idMark)
+		return fmt.Errorf("path %q: not the path of a record (want one such as /accounts/%s)", s.Path, idMark)
 	case s.IDKey == "":
 		return errors.New("id_key: empty")
 	case s.MaxBytes < 1:

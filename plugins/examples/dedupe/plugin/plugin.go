@@ -1,5 +1,4 @@
-// Package plugin finds texts that say nearly the same and keeps the best one
-// of each group.
+// Package plugin finds texts that say nearly the same and keeps the best of each group.
 //
 // Two texts are near duplicates when the Jaccard similarity of their shingles
 // (runs of a few words, in lower case, without punctuation) reaches the
@@ -23,7 +22,7 @@ type Settings struct {
 	Shingle int `json:"shingle"`
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() { *s = Settings{Threshold: 0.8, Shingle: 3} }
 
 // Validate refuses values out of their range.
@@ -44,8 +43,8 @@ type Rows interface {
 	Score(i int) float64
 }
 
-// Keep returns the rows that stay, ascending: of every group of duplicates the
-// row with the best score, of equal scores the first. Texts without words stay.
+// Keep returns the rows that stay, ascending. Of every group of duplicates this is the row
+// with the best score, and among equal scores the first. Texts without words stay.
 func Keep(rows Rows, s *Settings) []uint32 {
 	order := make([]int, rows.Len())
 	for i := range order {
@@ -65,8 +64,8 @@ func Keep(rows Rows, s *Settings) []uint32 {
 	return keep
 }
 
-// posting is one kept row of a shingle, and the place of the one before, 0 for
-// none.
+// posting is one kept row that has a shingle, and the index of the previous posting, 0 if
+// there is none.
 type posting struct{ row, before int }
 
 // detector holds the rows kept so far.
@@ -88,8 +87,8 @@ func newDetector(sets [][]uint64, threshold float64) *detector {
 	}
 }
 
-// prefix is the part of a set that two sets as similar as the threshold cannot
-// both have without a common element.
+// prefix returns the rarest elements of a set. Two sets that reach the threshold must have a
+// common element in their prefixes.
 func (d *detector) prefix(set []uint64) []uint64 {
 	if len(set) == 0 {
 		return nil
@@ -97,7 +96,7 @@ func (d *detector) prefix(set []uint64) []uint64 {
 	return set[:len(set)-d.needed(len(set))+1]
 }
 
-// needed is the least size of a subset that is similar enough to n shingles.
+// needed returns the smallest size of a subset of n shingles that reaches the threshold.
 func (d *detector) needed(n int) int {
 	return max(int(math.Ceil(d.threshold*float64(n)-1e-9)), 1)
 }

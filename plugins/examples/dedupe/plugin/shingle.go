@@ -7,8 +7,8 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
 )
 
-// maxWords bounds the work on one text: texts that agree in so many words are
-// duplicates, whatever comes after.
+// maxWords bounds the work on one text: texts that agree in that many words count as
+// duplicates, whatever follows.
 const maxWords = 20_000
 
 // FNV-1a, 64 bits.
@@ -20,10 +20,9 @@ const (
 // buckets is the size of the table in which shingles are counted.
 const buckets = 1 << 16
 
-// shingleSets returns per row the set of its shingles, ascending. The same
-// shingle has the same number in every row, and rare shingles have the smaller
-// numbers: the upper 16 bits say how often the shingle occurs, or one that
-// shares its bucket, the lower 48 are its hash.
+// shingleSets returns for each row the set of its shingles, ascending. Equal shingles have
+// the same number in every row, and rare shingles have smaller numbers: the upper 16 bits are
+// the number of shingles in the same bucket, and the lower 48 bits are the hash.
 func shingleSets(rows Rows, size int) [][]uint64 {
 	sets := make([][]uint64, rows.Len())
 	var counts [buckets]uint16

@@ -16,8 +16,8 @@ type Rows interface {
 	MetaString(i int, key string) (value string, ok bool)
 }
 
-// Reranker rates items. It keeps storage between calls, so it is for one
-// goroutine at a time, as a guest is.
+// Reranker rates items. It reuses memory between calls, so only one goroutine at a time may
+// use it. A guest has only one.
 type Reranker struct {
 	settings *Settings
 	v        *vocabulary
@@ -30,10 +30,10 @@ type Reranker struct {
 	rated  []Parts
 }
 
-// span is the place of an item in tokens.
+// span is the range of an item in tokens.
 type span struct{ from, text, to int }
 
-// New makes a reranker that knows nothing but the items it is given.
+// New makes a reranker that takes its statistics from the items of each request.
 func New(s *Settings) (*Reranker, error) {
 	r, err := newReranker(s)
 	if err != nil {
@@ -81,11 +81,11 @@ func (r *Reranker) learn(title, text string) {
 	r.counted.add(r.v, r.tokens[s.from:s.to], s.text-s.from)
 }
 
-// Documents is how many documents the statistics are of, 0 before the first
-// request when they are of its items.
+// Documents returns the number of documents in the statistics. If the statistics come from
+// the items of requests, it is 0 before the first request.
 func (r *Reranker) Documents() int { return r.counted.documents }
 
-// tokenize puts a document at place from of tokens.
+// tokenize writes the tokens of a document to tokens, beginning at from.
 func (r *Reranker) tokenize(from int, title, text string) span {
 	r.tokens = r.v.append(r.tokens[:from], title)
 	s := span{from: from, text: len(r.tokens)}
@@ -103,8 +103,7 @@ func (r *Reranker) Rerank(query string, rows Rows, scores []float64) {
 	r.settings.Blend(scores, r.Rate(query, rows))
 }
 
-// Rate gives the parts of every row's rating; they are valid until the next
-// call.
+// Rate returns the parts of every row's rating. They are valid until the next call.
 func (r *Reranker) Rate(query string, rows Rows) []Parts {
 	r.v.forget()
 	r.read(rows)
@@ -116,7 +115,7 @@ func (r *Reranker) Rate(query string, rows Rows) []Parts {
 	return r.rated
 }
 
-// Blend is Rerank of rows that are rated already.
+// Blend does the same as Rerank for rows with known ratings.
 func (s *Settings) Blend(scores []float64, rated []Parts) {
 	highest := 0.0
 	for _, p := range rated {
@@ -134,7 +133,7 @@ func (s *Settings) rating(p Parts) float64 {
 	return p.Words + s.Title*p.Title + s.Proximity*p.Proximity + s.Grams*p.Grams
 }
 
-// read tokenizes all items, and counts them if nothing else is known.
+// read tokenizes all items. It counts them if there are no statistics of a collection.
 func (r *Reranker) read(rows Rows) {
 	r.spans, r.tokens = r.spans[:0], r.tokens[:0]
 	for i := range rows.Len() {
@@ -150,8 +149,8 @@ func (r *Reranker) read(rows Rows) {
 	}
 }
 
-// fields are title and text of an item. The title is in the metadata; the text
-// often begins with it.
+// fields returns the title and the text of an item. The title is in the metadata, and the
+// text often begins with it.
 func fields(rows Rows, i int) (title, text string) {
 	text = rows.Text(i)
 	title, _ = rows.MetaString(i, "title")

@@ -1,7 +1,7 @@
 package plugin
 
-// The parameters of BM25 for titles, which are short, and for grams, and what a
-// pair of words needs to count. They were not tuned.
+// The parameters of BM25 for titles, which are short, and for grams, and the conditions under
+// which a pair of words counts. They were not tuned.
 const (
 	titleK1, titleB = 1.2, 0.5
 	gramK1, gramB   = 1.2, 0.75
@@ -11,7 +11,7 @@ const (
 // Parts are the parts of a rating; see the package comment.
 type Parts struct{ Words, Title, Proximity, Grams float64 }
 
-// queryTerm is a term of the query and what is counted of it in one item.
+// queryTerm is a term of the query with its counts in one item.
 type queryTerm struct {
 	term   uint32
 	weight float64 // how often the query has it
@@ -27,7 +27,7 @@ type queryGram struct {
 	tf     float64
 }
 
-// rater rates items for one query after the other. It is for one goroutine.
+// rater rates items for one query after another. It belongs to one goroutine.
 type rater struct {
 	v     *vocabulary
 	stats *statistics
@@ -40,11 +40,11 @@ type rater struct {
 	tokens   []uint32
 }
 
-// maxQueryTerms bounds what is looked at of a query.
+// maxQueryTerms bounds the number of terms of a query that count.
 const maxQueryTerms = 1000
 
-// begin takes in a query. It must come after all items of the request have been
-// tokenized, so that every number is known.
+// begin sets the query. Call it after all items of the request are tokenized, because it
+// needs the numbers of their tokens.
 func (r *rater) begin(query string) {
 	for _, t := range r.terms {
 		r.termSlot[t.term] = 0
@@ -87,7 +87,7 @@ func (r *rater) ask(token uint32) {
 	}
 }
 
-// grown makes a slice of zeros at least n long, and keeps what it has.
+// grown returns a slice of at least n elements that begins with s and continues with zeros.
 func grown(s []uint16, n int) []uint16 {
 	if n <= len(s) {
 		return s
@@ -95,7 +95,7 @@ func grown(s []uint16, n int) []uint16 {
 	return append(s, make([]uint16, n-len(s))...)
 }
 
-// rate rates a document; the first titleTokens of its tokens are its title.
+// rate rates a document. The first titleTokens of its tokens are its title.
 func (r *rater) rate(tokens []uint32, titleTokens int) Parts {
 	var lengths struct{ terms, title, grams int }
 	place, last, lastPlace := 0, -1, 0
@@ -137,7 +137,7 @@ func (r *rater) rate(tokens []uint32, titleTokens int) Parts {
 	return r.sum(lengths.terms, lengths.title, lengths.grams)
 }
 
-// sum makes the parts of what rate has counted, and clears it.
+// sum computes the parts from the counts of rate, and clears the counts.
 func (r *rater) sum(terms, title, grams int) (p Parts) {
 	s := r.stats
 	norm := length(r.k1, r.b, terms, s.average(s.termTotal))
@@ -165,7 +165,7 @@ func (r *rater) sum(terms, title, grams int) (p Parts) {
 	return p
 }
 
-// length is the part of BM25 that the length of a text decides.
+// length returns the part of BM25 that depends on the length of a text.
 func length(k1, b float64, n int, average float64) float64 {
 	return k1 * (1 - b + b*float64(n)/average)
 }

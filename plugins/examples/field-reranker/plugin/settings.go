@@ -14,14 +14,14 @@ const (
 	FromItems  = "items"
 )
 
-// Settings configure the plugin; they take effect once, when it starts.
+// Settings configure the plugin. They take effect only once, when it starts.
 type Settings struct {
-	// Statistics says where the rarity of words comes from: FromFolder, the
-	// documents of Path, or FromItems, the items of each request. Default folder.
+	// Statistics says which texts determine the rarity of words: the documents in Path
+	// (FromFolder) or the items of each request (FromItems). Default folder.
 	Statistics string `json:"statistics"`
 	// Path, Include, Exclude, ChunkChars, MaxFileBytes, StopWords, Stem and
-	// SplitIdentifiers are as for bm25-retriever, and should be the same, but
-	// for StopWords, whose default is "english".
+	// SplitIdentifiers have the same meaning as in bm25-retriever. They should have the
+	// same values, except for StopWords, whose default is "english".
 	Path             string              `json:"path"`
 	Include          []string            `json:"include"`
 	Exclude          []string            `json:"exclude"`
@@ -30,19 +30,19 @@ type Settings struct {
 	StopWords        retriever.StopWords `json:"stop_words"`
 	Stem             bool                `json:"stem"`
 	SplitIdentifiers bool                `json:"split_identifiers"`
-	// Weight is the part of the rating in the new score, 0 to 1. Default 1.
+	// Weight is the share of the rating in the new score, 0 to 1. Default 1.
 	Weight float64 `json:"weight"`
 	// K1 and B are the parameters of BM25 over title and text. Defaults 2 and 0.75.
 	K1 float64 `json:"k1"`
 	B  float64 `json:"b"`
-	// Title, Proximity and Grams weigh the parts of the rating besides the
-	// first, 0 to 100. Defaults 1, 2 and 0.5.
+	// Title, Proximity and Grams are the weights of the other parts of the rating, 0 to
+	// 100. Defaults 1, 2 and 0.5.
 	Title     float64 `json:"title"`
 	Proximity float64 `json:"proximity"`
 	Grams     float64 `json:"grams"`
 }
 
-// Defaults are the values of what is not set; README.md says how the weights
+// Defaults sets the values that the settings leave out; README.md says how the weights
 // were found.
 func (s *Settings) Defaults() {
 	*s = Settings{

@@ -2,8 +2,7 @@ package plugin
 
 import "math"
 
-// statistics are counts over documents: of a collection, or of the items of a
-// request.
+// statistics are counts over documents: those of a collection, or the items of a request.
 type statistics struct {
 	documents int
 	terms     frequencies
@@ -12,13 +11,13 @@ type statistics struct {
 	termTotal, titleTotal, gramTotal int
 }
 
-// frequencies count per number the documents that have it.
+// frequencies counts, for each number, the documents that have it.
 type frequencies struct {
 	df   []uint32
 	last []uint32 // the last document counted, plus one
 }
 
-// count notes that the document has number n; documents come in order.
+// count records that a document has number n. Documents must come in order.
 func (f *frequencies) count(n uint32, document int) {
 	for int(n) >= len(f.df) {
 		f.df = append(f.df, 0)
@@ -37,7 +36,7 @@ func (s *statistics) reset() {
 	}
 }
 
-// add counts a document; the first titleTokens of its tokens are its title.
+// add counts a document. The first titleTokens of its tokens are its title.
 func (s *statistics) add(v *vocabulary, tokens []uint32, titleTokens int) {
 	s.documents++
 	for i, token := range tokens {
@@ -57,7 +56,7 @@ func (s *statistics) add(v *vocabulary, tokens []uint32, titleTokens int) {
 	}
 }
 
-// average is a mean length, and 1 when all are empty.
+// average returns the mean length of total over all documents, and 1 if all are empty.
 func (s *statistics) average(total int) float64 {
 	if total == 0 {
 		return 1
@@ -65,7 +64,7 @@ func (s *statistics) average(total int) float64 {
 	return float64(total) / float64(s.documents)
 }
 
-// idf is the weight of number n by how few documents have it.
+// idf returns the weight of number n: the fewer documents have it, the higher.
 func (s *statistics) idf(f *frequencies, n uint32) float64 {
 	df := 0.0
 	if int(n) < len(f.df) {

@@ -7,8 +7,8 @@ import (
 
 const (
 	gramBytes = 4 // the length of a gram
-	// maxLearned bounds what is kept of the tokens of items that the collection
-	// lacks: some 20 MiB.
+	// maxLearned bounds the number of remembered tokens that occur in items but not in
+	// the collection. They take about 20 MiB.
 	maxLearned = 1 << 16
 	// stopTerm is the term of a stop word.
 	stopTerm = ^uint32(0)
@@ -23,15 +23,15 @@ func newTier() tier {
 	return tier{make(map[string]uint32), make(map[string]uint32), make(map[string]uint32)}
 }
 
-// entry is what is known of a token: its term, and its run in gramIDs.
+// entry is the term of a token, and the range of its grams in gramIDs.
 type entry struct {
 	term     uint32
 	from, to uint32
 }
 
-// vocabulary numbers tokens, terms and grams, so that each token is stemmed and
-// cut once. What it meets after freeze is learned in a tier of its own, which
-// forget drops. It is for one goroutine.
+// vocabulary numbers tokens, terms and grams, so that each token is stemmed and cut into
+// grams only once. Tokens that are new after freeze go into a tier of their own, which forget
+// drops. It belongs to one goroutine.
 type vocabulary struct {
 	analyzer *bm25.Analyzer
 	scanner  *words.Scanner
@@ -53,13 +53,13 @@ func newVocabulary(a *bm25.Analyzer) *vocabulary {
 	return v
 }
 
-// freeze ends the collection.
+// freeze marks the end of the collection: later tokens come from items.
 func (v *vocabulary) freeze() {
 	v.current = &v.learned
 	v.frozen.entries, v.frozen.gramIDs, v.frozen.terms, v.frozen.grams = len(v.entries), len(v.gramIDs), v.terms, v.grams
 }
 
-// forget drops what was learned from items when it has become much.
+// forget drops the tokens of items when there are more than maxLearned.
 func (v *vocabulary) forget() {
 	if len(v.entries)-v.frozen.entries <= maxLearned {
 		return
@@ -98,7 +98,7 @@ func (v *vocabulary) learn(token string) uint32 {
 	return n
 }
 
-// cut appends the grams of a token, whose ends are marked by a space.
+// cut appends the grams of a token. A space marks each end of the token.
 func (v *vocabulary) cut(token string) {
 	v.padded = append(append(append(v.padded[:0], ' '), token...), ' ')
 	if len(v.padded) <= gramBytes {
@@ -110,7 +110,7 @@ func (v *vocabulary) cut(token string) {
 	}
 }
 
-// number finds a name in either tier, or gives it the next number.
+// number returns the number of a name in either tier, or gives it the next number.
 func (v *vocabulary) number(base, current map[string]uint32, name []byte, next *int) uint32 {
 	if n, ok := base[string(name)]; ok {
 		return n
@@ -124,7 +124,7 @@ func (v *vocabulary) number(base, current map[string]uint32, name []byte, next *
 	return n
 }
 
-// gramsOf are the grams of a token, with repetitions.
+// gramsOf returns the grams of a token, with repetitions.
 func (v *vocabulary) gramsOf(token uint32) []uint32 {
 	e := v.entries[token]
 	return v.gramIDs[e.from:e.to]

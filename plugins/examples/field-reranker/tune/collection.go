@@ -11,14 +11,14 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
 )
 
-// collection is a set of documents with questions in both forms.
+// collection is a set of documents with questions of both kinds.
 type collection struct {
 	docs     []beir.Record
 	all, one []question
 }
 
-// question is a query with the grades of the documents that answer it, and the
-// documents that are out of the collection for it.
+// question is a query with the grades of its relevant documents, and the documents that are
+// removed from the collection for it.
 type question struct {
 	text   string
 	grades map[int]float64
@@ -28,8 +28,8 @@ type question struct {
 	ideal  float64
 }
 
-// load reads a collection. The text of Cranfield's documents begins with their
-// title; it is taken off, as in other collections.
+// load reads a collection. In Cranfield the text of a document begins with the title; load
+// removes it, as other collections do.
 func load(dir string) (*collection, error) {
 	docs, err := beir.Records(filepath.Join(dir, "corpus.jsonl"))
 	if err != nil {
@@ -61,7 +61,7 @@ func load(dir string) (*collection, error) {
 	return c, nil
 }
 
-// ask adds a query in both forms.
+// ask adds the questions of both kinds for a query.
 func (c *collection) ask(query int, text string, grades map[int]float64) {
 	c.all = append(c.all, newQuestion(query, text, grades, nil, 1))
 	for _, doc := range slices.Sorted(maps.Keys(grades)) {
@@ -79,11 +79,11 @@ func newQuestion(query int, text string, grades map[int]float64, gone map[int]bo
 	return question{text, grades, gone, query, weight, beir.DCG(best, cutoff)}
 }
 
-// cutoff is how many places of a ranking count.
+// cutoff is the number of ranks that count.
 const cutoff = 10
 
-// figures are nDCG per query of the rankings that rank gives to questions; it may
-// give more places than count.
+// figures are the nDCG values of rankings, one for each query. Rankings may be longer than
+// cutoff.
 type figures []float64
 
 func newFigures(questions []question, rank func(i int) []int) (f figures) {
@@ -112,7 +112,7 @@ func (f figures) mean() (sum float64) {
 	return sum / float64(len(f))
 }
 
-// near reports whether f is at most one standard error behind best.
+// near reports whether f is at most one standard error below best.
 func (f figures) near(best figures) bool {
 	n := float64(len(f))
 	mean, square := 0.0, 0.0
@@ -138,12 +138,12 @@ func (c *collection) index(o bm25.Options) *bm25.Index {
 	return b.Build()
 }
 
-// search answers a question without the documents that are gone for it.
+// search answers a question. It leaves out the documents that are removed for it.
 func search(x *bm25.Index, q question, k int) []bm25.Hit {
 	return x.SearchFunc(q.text, k, func(doc int) bool { return !q.gone[doc] })
 }
 
-// measure is the quality of an index.
+// measure returns the quality of an index.
 func measure(x *bm25.Index, questions []question) figures {
 	return newFigures(questions, func(i int) (ranking []int) {
 		for _, hit := range search(x, questions[i], cutoff) {

@@ -3,16 +3,15 @@
 //
 //	ANCHOR_DATA_DIR=… go run ./plugins/examples/field-reranker/tune
 //
-// Two figures stand in them. "all" is nDCG@10 with all judgements. "one" is what
-// the choice goes by: nDCG@10 when only one relevant document exists, averaged
-// over the relevant documents of a query (the others leave the collection), then
-// over queries. Cranfield has eight relevant documents per query, all about the
-// same thing, so that "all" rewards whatever resembles the first hit; a context
-// window more often needs the one document that answers.
+// The tables have two figures. "all" is nDCG@10 with all judgements. "one" decides: it is
+// nDCG@10 when only one relevant document exists (the others are removed), averaged over the
+// relevant documents of a query, then over queries. Cranfield has eight relevant documents
+// for each query, all about the same topic, so "all" rewards documents that resemble the
+// first hit. A context window more often needs the one document that answers the question.
 //
-// The parts of the reranker's rating are weighed without feedback and without the
-// score of the search, so that they depend on no retriever. That score comes in
-// only if it improves the ranking by more than one standard error, over queries.
+// The parts of the reranker's rating are weighted without feedback and without the score of
+// the search, so that the weights do not depend on a retriever. The score of the search is
+// added only if it improves the ranking by more than one standard error over the queries.
 package main
 
 import (

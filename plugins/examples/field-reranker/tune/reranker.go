@@ -13,17 +13,17 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
 )
 
-// candidates is how many documents are reranked.
+// candidates is the number of documents to rerank.
 const candidates = 100
 
-// rated is what the reranker knows of the candidates for one question.
+// rated are the ratings of the candidates for one question.
 type rated struct {
 	docs   []int
 	scores []float64
 	parts  []plugin.Parts
 }
 
-// rows are candidates as the plugin sees them.
+// rows are candidates in the form that the plugin reads.
 type rows struct {
 	docs []beir.Record
 	hits []bm25.Hit
@@ -40,8 +40,8 @@ func (r rows) MetaString(i int, key string) (string, bool) {
 	return r.docs[r.hits[i].Doc].Title, key == "title"
 }
 
-// tuneParts finds the weights of the parts after a search, whose scores it
-// leaves aside.
+// tuneParts finds the weights of the parts of the rating after a search. It ignores the
+// scores of the search.
 func tuneParts(w io.Writer, c *collection, o bm25.Options, statistics string) (*plugin.Settings, error) {
 	s := new(plugin.Settings)
 	s.Defaults()
@@ -78,7 +78,7 @@ func tuneParts(w io.Writer, c *collection, o bm25.Options, statistics string) (*
 	return s, nil
 }
 
-// tuneWeight shows how much the score of the search helps.
+// tuneWeight measures how much the score of the search helps.
 func tuneWeight(w io.Writer, c *collection, o bm25.Options, found *plugin.Settings) error {
 	s := *found
 	x := c.index(o)
@@ -104,7 +104,7 @@ func tuneWeight(w io.Writer, c *collection, o bm25.Options, found *plugin.Settin
 	return nil
 }
 
-// open makes a reranker, with the statistics of the collection if it takes any.
+// open makes a reranker, with the statistics of the collection if the settings ask for them.
 func open(c *collection, s *plugin.Settings) (*plugin.Reranker, error) {
 	if s.Statistics == plugin.FromItems {
 		return plugin.New(s)
@@ -118,7 +118,7 @@ func open(c *collection, s *plugin.Settings) (*plugin.Reranker, error) {
 	return plugin.Open(fstest.MapFS{"corpus.jsonl": {Data: file.Bytes()}}, s)
 }
 
-// rate asks the reranker once for the parts of every candidate.
+// rate rates every candidate once and returns the parts of the ratings.
 func rate(c *collection, x *bm25.Index, r *plugin.Reranker, questions []question) []rated {
 	found := make([]rated, len(questions))
 	for i, q := range questions {
@@ -132,7 +132,7 @@ func rate(c *collection, x *bm25.Index, r *plugin.Reranker, questions []question
 	return found
 }
 
-// quality is that of the rankings which the settings make.
+// quality returns the quality of the rankings with the given settings.
 func quality(questions []question, found []rated, s *plugin.Settings) figures {
 	var scores []float64
 	return newFigures(questions, func(i int) []int {
@@ -142,7 +142,7 @@ func quality(questions []question, found []rated, s *plugin.Settings) figures {
 	})
 }
 
-// top are the documents of the highest scores, equals in their old order.
+// top returns the documents with the highest scores. Equals keep their order.
 func top(docs []int, scores []float64) []int {
 	var ranking [cutoff]int
 	var best [cutoff]float64

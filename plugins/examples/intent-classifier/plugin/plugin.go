@@ -36,16 +36,16 @@ type Rule struct {
 	Weight float64 `json:"weight"`
 }
 
-// credit is what a keyword is worth to a label.
+// credit is the points that a keyword gives to a label.
 type credit struct {
 	label  int
 	points float64
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() { *s = Settings{Default: "general", MinScore: 1} }
 
-// Validate refuses rules that can never hold, and prepares them for use.
+// Validate refuses rules that can never apply, and prepares the settings for use.
 func (s *Settings) Validate() error {
 	if len(s.Rules) == 0 {
 		return errors.New("rules: none (give at least one label with keywords)")
@@ -79,7 +79,7 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// addKeyword takes in a keyword that is worth c per word.
+// addKeyword adds a keyword that gives the points of c for each of its words.
 func (s *Settings) addKeyword(keyword string, c credit) error {
 	var ws []string
 	for scan := (words.Scanner{Text: keyword}); scan.Next(); {
@@ -107,8 +107,8 @@ func (s *Settings) addKeyword(keyword string, c credit) error {
 // maxWords bounds the work on a query that is a whole document.
 const maxWords = 5_000
 
-// Classify returns the label with the most points and its points; of equals the
-// one that the rules mention first. Below MinScore it returns the default and 0.
+// Classify returns the label with the most points, and its points. Among equals it returns
+// the label that the rules mention first. Below MinScore it returns the default and 0.
 func Classify(query string, s *Settings) (label string, points float64) {
 	sums := make([]float64, len(s.labels))
 	paid := make(map[string]bool) // keywords that have been counted

@@ -40,8 +40,8 @@ func Records(path string) ([]Record, error) {
 	}
 }
 
-// Judgements reads a file of query id, document id and grade with one line of
-// headings, as grades per document per query.
+// Judgements reads a file of query id, document id and grade with one line of headings. It
+// returns the grades by query and document.
 func Judgements(path string) (map[string]map[string]float64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -65,9 +65,9 @@ func Judgements(path string) (map[string]map[string]float64, error) {
 	return judged, nil
 }
 
-// NDCG is the normalized discounted cumulative gain of the first k documents,
-// as trec_eval counts it: linear gain, log2 discount. Without a relevant
-// document it is 0.
+// NDCG returns the normalized discounted cumulative gain of the first k documents, computed
+// as trec_eval does: with linear gain and log2 discount. It is 0 if there is no relevant
+// document.
 func NDCG(ranking []string, grades map[string]float64, k int) float64 {
 	got := make([]float64, 0, k)
 	for _, id := range ranking[:min(len(ranking), k)] {
@@ -86,7 +86,7 @@ func NDCG(ranking []string, grades map[string]float64, k int) float64 {
 	return DCG(got, k) / ideal
 }
 
-// DCG is the discounted cumulative gain of the grades of the first k places.
+// DCG returns the discounted cumulative gain of the grades of the first k ranks.
 func DCG(grades []float64, k int) (sum float64) {
 	for i, grade := range grades[:min(len(grades), k)] {
 		sum += grade / math.Log2(float64(i+2))

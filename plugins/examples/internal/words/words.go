@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxBytes bounds a word; longer runs of letters (encoded data, mostly) are cut
+// maxBytes bounds a word. Longer runs of letters, which are mostly encoded data, are cut
 // into pieces of about this size.
 const maxBytes = 255
 
@@ -23,8 +23,8 @@ const maxBytes = 255
 // The zero value with a Text is ready; it allocates once, for its buffer.
 type Scanner struct {
 	Text string
-	// SplitIdentifiers makes the parts of a name such as ParseDuration or SHA256
-	// words of their own, after the name itself.
+	// SplitIdentifiers also returns the parts of a name such as ParseDuration or SHA256 as
+	// words, after the name itself.
 	SplitIdentifiers bool
 
 	start, pos int
@@ -38,14 +38,14 @@ func (s *Scanner) Reset(text string) {
 	s.Text, s.start, s.pos, s.parts, s.part = text, 0, 0, s.parts[:0], 0
 }
 
-// Word returns the word that Next found; it is valid until the call after.
+// Word returns the word that Next found. It is valid until the next call of Next.
 func (s *Scanner) Word() []byte { return s.buf }
 
-// Start and End are the place of the current word in Text. The parts of a name
-// have the place of the name.
+// Start returns the start of the current word in Text. The parts of a name have the start
+// and the end of the name.
 func (s *Scanner) Start() int { return s.start }
 
-// End is the end of the current word, exclusive; see Start.
+// End returns the end of the current word, exclusive; see Start.
 func (s *Scanner) End() int { return s.pos }
 
 // Next goes to the next word and reports whether there is one.
@@ -67,9 +67,9 @@ func (s *Scanner) Next() bool {
 	return false
 }
 
-// plain skips to the next word and reads its ASCII letters and digits, which
-// is all of most words: then done is true. mixed says that a capital or digit
-// follows its first character, so that it may have parts.
+// plain skips to the next word and reads its ASCII letters and digits. For most words that
+// is the whole word, and done is true. mixed means that a capital or a digit follows the
+// first character, so that the word may have parts.
 func (s *Scanner) plain() (mixed, done bool) {
 	text, i, buf := s.Text, s.pos, s.buf[:0]
 	for i < len(text) && ascii[text[i]] == other {
@@ -90,8 +90,8 @@ func (s *Scanner) plain() (mixed, done bool) {
 	return mixed, done
 }
 
-// rest reads on with what may follow in a word, or skips one character that
-// begins none and returns false.
+// rest reads the rest of a word. If no word begins at the current character, it skips that
+// character and returns false.
 func (s *Scanner) rest() bool {
 	for s.pos < len(s.Text) && len(s.buf) < maxBytes {
 		switch c := ascii[s.Text[s.pos]]; {
@@ -115,8 +115,8 @@ func (s *Scanner) rest() bool {
 	return s.finish()
 }
 
-// restRune takes the character beyond ASCII at pos into the word and reports
-// whether the word may go on.
+// restRune adds the non-ASCII character at pos to the word and reports whether the word may
+// continue.
 func (s *Scanner) restRune() bool {
 	r, size := utf8.DecodeRuneInString(s.Text[s.pos:])
 	switch {
@@ -157,9 +157,8 @@ func (s *Scanner) letterAt(i int) bool {
 	return unicode.IsLetter(r)
 }
 
-// appendParts appends the parts of a name, nothing when it has only one. A part
-// begins at a capital, at the last capital of several (HTTP, Server), and at a
-// number.
+// appendParts appends the parts of a name, or nothing if it has only one. A part begins at a
+// capital, at the last of several capitals (HTTP, Server), and at a number.
 func appendParts(dst []string, name string) []string {
 	start := 0
 	for i := 1; i < len(name); i++ {
@@ -188,8 +187,8 @@ func partBegins(name string, i int) bool {
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
-// appendLower appends a part in lower case. Parts are cut between ASCII
-// letters, so what lies beyond ASCII is lowered rune by rune.
+// appendLower appends a part in lower case. Names are split between ASCII letters only, so a
+// part is valid UTF-8, and non-ASCII characters are converted one by one.
 func appendLower(dst []byte, part string) []byte {
 	for _, r := range part {
 		dst = utf8.AppendRune(dst, unicode.ToLower(r))
@@ -197,8 +196,8 @@ func appendLower(dst []byte, part string) []byte {
 	return dst
 }
 
-// The table ascii gives letters in lower case and digits as they are; every
-// other byte is one of these, which are below '0'.
+// The table ascii maps letters to lower case and digits to themselves. It maps every other
+// byte to one of these classes, which are below '0'.
 const (
 	other      = iota
 	apostrophe // may stand inside a word

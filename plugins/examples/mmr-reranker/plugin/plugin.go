@@ -1,5 +1,5 @@
-// Package plugin orders items by maximal marginal relevance: each next item is
-// the one that is relevant and says something the earlier ones do not.
+// Package plugin orders items by maximal marginal relevance: each next item is relevant and
+// says something that the earlier ones do not.
 //
 // Similarity is the cosine of word vectors weighted by tf-idf over the
 // candidates, so no embedding is needed.
@@ -16,12 +16,12 @@ type Settings struct {
 	// Lambda weighs relevance against novelty, 0 (only novelty) to 1 (only
 	// relevance). Default 0.7.
 	Lambda float64 `json:"lambda"`
-	// Candidates is how many items, the best, are looked at, 1 to 500; the
-	// others come after them by score. Default 200.
+	// Candidates is the number of best items to reorder, 1 to 500. The others follow by
+	// score. Default 200.
 	Candidates int `json:"candidates"`
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() { *s = Settings{Lambda: 0.7, Candidates: 200} }
 
 // Validate refuses values out of their range.
@@ -42,9 +42,9 @@ type Rows interface {
 	Score(i int) float64
 }
 
-// Order returns all rows in their new order. Only the first topK places are
-// chosen for diversity, all when topK is 0; the rest follow by score. Of equal
-// candidates the earlier row is chosen.
+// Order returns all rows in their new order. It selects only the first topK for diversity, or
+// all if topK is 0; the rest follow by score. Among equal candidates it selects the earlier
+// row.
 func Order(rows Rows, topK int, s *Settings) []int {
 	byScore := make([]int, rows.Len())
 	for i := range byScore {
@@ -69,8 +69,8 @@ func Order(rows Rows, topK int, s *Settings) []int {
 	return order
 }
 
-// selection is the state of choosing one candidate after the other. Candidates
-// are numbered from the best score down.
+// selection is the state of selecting one candidate after another. Candidates are numbered
+// from the best score down.
 type selection struct {
 	lambda  float64
 	scores  []float64
@@ -97,7 +97,7 @@ func newSelection(rows Rows, candidates []int, lambda float64) *selection {
 	}
 }
 
-// next chooses the candidate with the best marginal relevance.
+// next selects the candidate with the best marginal relevance.
 func (m *selection) next() int {
 	best, bestValue := -1, 0.0
 	for i, score := range m.scores {
@@ -114,7 +114,7 @@ func (m *selection) next() int {
 	return best
 }
 
-// approach updates how near the remaining candidates are to a chosen one.
+// approach updates the similarity of the remaining candidates to their nearest selected one.
 func (m *selection) approach(chosen int) {
 	for _, e := range m.vectors[chosen] {
 		m.weights[e.word] = e.weight

@@ -8,8 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
 )
 
-// maxWords bounds the work on one text: what it is about shows in so many
-// words.
+// maxWords bounds the work on one text. That many words are enough to show its topic.
 const maxWords = 5_000
 
 // entry is a word of a text with its weight there.
@@ -18,12 +17,12 @@ type entry struct {
 	weight float64
 }
 
-// vector is a text as weighted words, of length 1; empty for a text without
-// words.
+// vector is a text as a list of weighted words. Its length is 1. It is empty for a text
+// without words.
 type vector []entry
 
-// vectorize returns a vector per text, and how many distinct words there are.
-// A word weighs (1 + ln tf) * ln(1 + N/df).
+// vectorize returns a vector for each text, and the number of distinct words. The weight of a
+// word is (1 + ln tf) * ln(1 + N/df).
 func vectorize(texts []string) ([]vector, int) {
 	vocabulary := make(map[string]uint32)
 	var df []int

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths that the standards allow.
+// The largest lengths that the standards allow.
 const (
 	maxLocal = 64
 	maxLabel = 63
@@ -44,8 +44,8 @@ func localPart(text string, pos int) int {
 	return 0
 }
 
-// domain returns the end of a host name with at least two labels, the last of
-// letters, 0 if there is none.
+// domain returns the end of a host name with at least two labels, of which the last consists
+// of letters. It returns 0 if there is none.
 func domain(text string, pos int) int {
 	end := 0
 	for labels := 0; ; labels++ {
@@ -80,9 +80,8 @@ func domainLabel(text string, pos int) (end int, letters bool) {
 	return end, letters
 }
 
-// isWordRune knows letters and digits of the scripts that mail addresses are
-// written in with spaces around them. Ideographs may stand right before an
-// address and are no part of it.
+// isWordRune reports whether r is a letter or a digit of a script that is written with spaces
+// between words. An ideograph may come directly before an address without being part of it.
 func isWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return isAlnum(byte(r))

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// card returns the end of the payment card number that begins at pos: as long
-// as its network has them, grouped as they are printed or not at all, with the
-// right Luhn checksum.
+// card returns the end of the payment card number that begins at pos. The number must have
+// the length that its network uses, have no groups or the printed ones, and have the right
+// Luhn checksum.
 func card(text string, pos int) int {
 	digits := make([]byte, 0, maxCard)
 	var groups []int // their lengths
@@ -32,11 +32,11 @@ func card(text string, pos int) int {
 	return 0
 }
 
-// maxCard is the most digits a card number has.
+// maxCard is the largest number of digits of a card number.
 const maxCard = 19
 
-// printedGroups knows the ways of grouping the digits of a card: none, fours,
-// and what American Express and Diners do.
+// printedGroups reports whether the digits of a card are grouped in a usual way: not at all,
+// in fours, or as American Express and Diners do.
 func printedGroups(groups []int) bool {
 	switch len(groups) {
 	case 1:
@@ -49,8 +49,7 @@ func printedGroups(groups []int) bool {
 	return false
 }
 
-// networkLength reports whether a network issues numbers that begin so and have
-// this length.
+// networkLength reports whether a network issues numbers with this beginning and this length.
 func networkLength(digits []byte) bool {
 	n := len(digits)
 	if n < 13 {
@@ -89,8 +88,8 @@ func luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// iban returns the end of the account number that begins at pos: the length of
-// its country, single spaces between groups allowed, with the right checksum.
+// iban returns the end of the account number that begins at pos. The number must have the
+// length for its country and the right checksum, and may have single spaces between groups.
 func iban(text string, pos int) int {
 	if pos+4 > len(text) || !isAlpha(text[pos]) || !isAlpha(text[pos+1]) || !isDigit(text[pos+2]) || !isDigit(text[pos+3]) {
 		return 0
@@ -115,8 +114,8 @@ func iban(text string, pos int) int {
 	return 0
 }
 
-// mod97 is the remainder that ISO 7064 defines, 1 for a valid IBAN: the first
-// four characters moved to the end, letters as numbers from 10.
+// mod97 returns the remainder that ISO 7064 defines, which is 1 for a valid IBAN. It moves the
+// first four characters to the end and reads letters as numbers from 10.
 func mod97(code []byte) int {
 	rest := 0
 	for i := range code {
@@ -130,7 +129,7 @@ func mod97(code []byte) int {
 	return rest
 }
 
-// ibanLength is the length of an IBAN by country, from the SWIFT registry.
+// ibanLength has the length of an IBAN by country, from the SWIFT registry.
 var ibanLength = func() map[string]int {
 	lengths := make(map[string]int)
 	for length, countries := range map[int]string{
@@ -146,8 +145,8 @@ var ibanLength = func() map[string]int {
 	return lengths
 }()
 
-// ipAddress returns the end of the IPv4 or IPv6 address that begins at pos.
-// What goes on like a version number (1.2.3.4.5) is none.
+// ipAddress returns the end of the IPv4 or IPv6 address that begins at pos. An address with
+// further parts, like a version number (1.2.3.4.5), does not count.
 func ipAddress(text string, pos int) int {
 	if pos > 0 && (text[pos-1] == '.' || text[pos-1] == ':') {
 		return 0

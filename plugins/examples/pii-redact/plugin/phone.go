@@ -9,8 +9,8 @@ type group struct {
 	end    int
 }
 
-// phone returns the end of the phone number that begins at pos, in one of the
-// three forms that can be told from other numbers:
+// phone returns the end of the phone number that begins at pos. It accepts the three forms
+// that can be distinguished from other numbers:
 //
 //   - international: + and 8 to 15 digits;
 //   - North American: 3, 3 and 4 digits with separators, perhaps after a 1;
@@ -69,8 +69,8 @@ func phoneGroups(text string, pos int) (groups []group) {
 	return groups
 }
 
-// international accepts as many groups as make 8 to 15 digits. At 11 it is
-// content, so that a number in the text after it does not get lost.
+// international accepts groups of 8 to 15 digits in total. It stops at 11 digits, so that it
+// does not swallow the next number in the text.
 func international(groups []group) (end int) {
 	total := 0
 	for _, g := range groups {
@@ -98,13 +98,13 @@ func northAmerican(groups []group) int {
 		return 0
 	}
 	if groups[0].digits[0] < '2' || groups[1].digits[0] < '2' {
-		return 0 // no area code and no exchange begins so
+		return 0 // area codes and exchanges do not begin with these digits
 	}
 	return groups[2].end
 }
 
-// national accepts 030 1234567, (030) 123 45 67, 030/123 45 67 and
-// 01 23 45 67 89, but no date with a time.
+// national accepts 030 1234567, (030) 123 45 67, 030/123 45 67 and 01 23 45 67 89, but not a
+// date with a time.
 func national(groups []group) int {
 	if groups[0].digits[0] != '0' || len(groups) < 2 {
 		return 0
@@ -122,7 +122,7 @@ func national(groups []group) int {
 	return groups[len(groups)-1].end
 }
 
-// dateLike knows 01.02.2024 and what follows it.
+// dateLike reports whether groups begin with a date such as 01.02.2024.
 func dateLike(groups []group) bool {
 	return len(groups) >= 3 && len(groups[0].digits) == 2 && len(groups[1].digits) == 2 && len(groups[2].digits) == 4
 }

@@ -1,9 +1,8 @@
 // Package plugin replaces personal data in texts with labels: email addresses,
 // phone numbers, IP addresses, payment card numbers and bank accounts (IBAN).
 //
-// Every kind is recognized by its form and, where there is one, by its
-// checksum. Nothing is looked up, so what has no form of its own (names, street
-// addresses) stays.
+// It recognizes each kind by its form and, if it has one, by its checksum. It uses no lists of
+// known values, so data without a form of their own (names, street addresses) stay.
 package plugin
 
 import (
@@ -16,7 +15,7 @@ import (
 // Kind is a kind of personal data.
 type Kind int
 
-// The kinds, in the order in which they are tried at a place.
+// The kinds, in the order in which find tries them.
 const (
 	Email Kind = iota
 	IBAN
@@ -26,25 +25,25 @@ const (
 	kinds
 )
 
-// names are the kinds as the settings call them.
+// names are the names of the kinds in the settings.
 var names = [kinds]string{"email", "iban", "credit_card", "ip", "phone"}
 
-// String is the name of the kind in the settings.
+// String returns the name of the kind in the settings.
 func (k Kind) String() string { return names[k] }
 
 // Settings are the settings of a step.
 type Settings struct {
-	// Email, Phone, IP, CreditCard and IBAN switch the kinds. Default true.
+	// Email, Phone, IP, CreditCard and IBAN switch the kinds on or off. Default true.
 	Email      bool `json:"email"`
 	Phone      bool `json:"phone"`
 	IP         bool `json:"ip"`
 	CreditCard bool `json:"credit_card"`
 	IBAN       bool `json:"iban"`
-	// Labels are what is put in place of a kind. Default [EMAIL], [PHONE], [IP],
+	// Labels are the replacements by kind. Default [EMAIL], [PHONE], [IP],
 	// [CREDIT_CARD], [IBAN].
 	Labels map[string]string `json:"labels"`
-	// Allow lists values that stay, such as the address of the own support,
-	// compared without regard to case.
+	// Allow lists values that stay, such as the address of one's own support. Case does
+	// not matter.
 	Allow []string `json:"allow"`
 
 	enabled [kinds]bool
@@ -52,7 +51,7 @@ type Settings struct {
 	allowed map[string]bool
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() {
 	*s = Settings{Email: true, Phone: true, IP: true, CreditCard: true, IBAN: true}
 }
@@ -78,7 +77,7 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Counts says how many of each kind were replaced.
+// Counts is the number of replacements of each kind.
 type Counts [kinds]int
 
 // Add adds the counts of another text.
@@ -88,7 +87,7 @@ func (c *Counts) Add(other Counts) {
 	}
 }
 
-// Total is the number of all kinds.
+// Total returns the number of replacements of all kinds.
 func (c Counts) Total() (total int) {
 	for _, n := range c {
 		total += n
@@ -107,8 +106,8 @@ func (c Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Redact returns text with personal data replaced. Without any it returns text
-// itself and zero counts.
+// Redact returns text with personal data replaced. If there are none, it returns text itself
+// and zero counts.
 func Redact(text string, s *Settings) (string, Counts) {
 	var (
 		out    strings.Builder
@@ -140,8 +139,8 @@ func Redact(text string, s *Settings) (string, Counts) {
 	return out.String(), counts
 }
 
-// find tries the kinds that can begin at pos and returns the end of what it
-// finds, 0 when there is nothing. at is the place of the next @.
+// find tries the kinds that may begin at pos and returns the end of the match, 0 when there
+// is none. at is the position of the next @.
 func (s *Settings) find(text string, pos, at int) (Kind, int) {
 	c := text[pos]
 	if isAlnum(c) && pos > 0 && isAlnum(text[pos-1]) {
@@ -165,11 +164,10 @@ func (s *Settings) find(text string, pos, at int) (Kind, int) {
 	return 0, 0
 }
 
-// finders return the end of what begins at a place, 0 if nothing of their kind
-// does.
+// finders return the end of the match that begins at a position, 0 if there is none.
 var finders = [kinds]func(text string, pos int) int{email, iban, card, ipAddress, phone}
 
-// nextAt is the place of the next @, far away when there is none.
+// nextAt returns the position of the next @, or a very large one when there is none.
 func nextAt(text string, pos int) int {
 	if i := strings.IndexByte(text[pos:], '@'); i >= 0 {
 		return pos + i
@@ -177,8 +175,8 @@ func nextAt(text string, pos int) int {
 	return math.MaxInt
 }
 
-// next is the next place after pos at which something may begin: past the word
-// at pos and the spaces and signs after it.
+// next returns the next position after pos at which a match may begin: after the word at pos
+// and the spaces and signs that follow it.
 func next(text string, pos int) int {
 	for pos++; pos < len(text) && isAlnum(text[pos-1]) && isAlnum(text[pos]); {
 		pos++
@@ -189,7 +187,7 @@ func next(text string, pos int) int {
 	return pos
 }
 
-// begins are the characters that something may begin with.
+// begins are the characters at which a match may begin.
 var begins = func() (table [256]bool) {
 	for c := range table {
 		table[c] = isAlnum(byte(c)) || c == '+' || c == '(' || c == ':' || c >= utf8.RuneSelf
@@ -201,6 +199,5 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func isAlpha(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isAlnum(c byte) bool { return isDigit(c) || isAlpha(c) }
 
-// endsAt reports whether a number or code may end before pos: no letter or
-// digit follows.
+// endsAt reports whether a number or code may end before pos: no letter or digit follows.
 func endsAt(text string, pos int) bool { return pos >= len(text) || !isAlnum(text[pos]) }

@@ -9,22 +9,20 @@ import (
 	"strings"
 )
 
-// MaxVariants is the most variants there can be, the query itself included.
+// MaxVariants is the largest number of variants, including the query itself.
 const MaxVariants = 32
 
 // Settings are the settings of a step.
 type Settings struct {
-	// Synonyms are other words or phrases for a word or phrase, compared without
-	// regard to case and punctuation.
+	// Synonyms are alternatives for a word or phrase. Case and punctuation do not matter.
 	Synonyms map[string][]string `json:"synonyms"`
-	// Acronyms are like Synonyms, but the key counts only as it is written: IT
-	// is not it.
+	// Acronyms are like Synonyms, but the case of the key matters: IT is not it.
 	Acronyms map[string][]string `json:"acronyms"`
-	// BothWays also replaces a synonym by its key and by its siblings. Default
-	// true.
+	// BothWays also replaces a synonym by its key and by the other synonyms of that key.
+	// Default true.
 	BothWays bool `json:"both_ways"`
-	// Plurals adds variants with singular and plural of a word exchanged.
-	// Default false: a retriever that stems has no use for it.
+	// Plurals adds variants with the singular of a word replaced by its plural, or the
+	// reverse. Default false, because a retriever that stems does not need it.
 	Plurals bool `json:"plurals"`
 	// MaxVariants bounds the number of queries, the original included, 1 to 32.
 	// Default 4.
@@ -33,7 +31,7 @@ type Settings struct {
 	table table
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() { *s = Settings{BothWays: true, MaxVariants: 4} }
 
 // Validate refuses values out of their range and entries without words, and
@@ -57,9 +55,9 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Variants returns the query followed by its variants, each once, at most
-// MaxVariants in all. First comes the one with every word replaced, then those
-// with one replaced, by place in the query.
+// Variants returns the query followed by its variants, each once, at most MaxVariants in
+// all. The first variant has every word replaced. The others have one word replaced, in the
+// order of the query.
 func Variants(query string, s *Settings) []string {
 	v := &variants{query: query, limit: s.MaxVariants, seen: make(map[string]bool)}
 	v.add(query)
@@ -77,7 +75,7 @@ func Variants(query string, s *Settings) []string {
 	return v.list
 }
 
-// match is a place in the query and what can be written there instead.
+// match is a range of the query, and the alternatives for it.
 type match struct {
 	start, end int
 	other      []string
@@ -90,7 +88,7 @@ type variants struct {
 	list  []string
 }
 
-// add takes in a variant, unless it is known or there are enough.
+// add adds a variant, unless it is known or there are enough.
 func (v *variants) add(text string) {
 	key := strings.ToLower(text)
 	if len(v.list) < v.limit && !v.seen[key] {
@@ -103,7 +101,7 @@ func (v *variants) replace(m match, other string) {
 	v.add(v.query[:m.start] + other + v.query[m.end:])
 }
 
-// addAll replaces every match by its first alternative.
+// addAll adds the variant in which the first alternative replaces every match.
 func (v *variants) addAll(found []match) {
 	var b strings.Builder
 	done := 0
@@ -116,8 +114,8 @@ func (v *variants) addAll(found []match) {
 	v.add(b.String())
 }
 
-// addRound replaces each match alone by its alternative number n, and reports
-// whether any had so many and there is room for more.
+// addRound adds a variant for each match that has an alternative number n. It reports whether
+// there was such a match and whether there is room for more variants.
 func (v *variants) addRound(found []match, n int) bool {
 	more := false
 	for _, m := range found {

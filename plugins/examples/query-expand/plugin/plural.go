@@ -2,11 +2,10 @@ package plugin
 
 import "strings"
 
-// minPlural is the length from which a word is taken for a noun: shorter ones
-// are mostly not.
+// minPlural is the length from which a word may be a noun. Shorter words mostly are not.
 const minPlural = 4
 
-// plurals returns the words of the query that have another number.
+// plurals returns the words of the query that have a singular or a plural.
 func plurals(query string) (found []match) {
 	for _, p := range scan(query) {
 		if other := otherNumber(p.lower); other != "" {
@@ -16,9 +15,9 @@ func plurals(query string) (found []match) {
 	return found
 }
 
-// otherNumber is the singular of a regular English plural, or the plural of
-// what else looks like a noun; empty for short words and those with more than
-// plain letters.
+// otherNumber returns the singular of a regular English plural, or the plural of a word that
+// may be a singular noun. It returns "" for short words and for words with characters other
+// than plain letters.
 func otherNumber(word string) string {
 	if len(word) < minPlural || functionWord[word] {
 		return ""
@@ -58,8 +57,7 @@ func hasAnySuffix(word string, endings ...string) bool {
 	return false
 }
 
-// functionWord knows the common words of at least minPlural letters that are no
-// nouns.
+// functionWord has the common words of at least minPlural letters that are not nouns.
 var functionWord = func() map[string]bool {
 	known := make(map[string]bool)
 	for _, w := range strings.Fields(`about above after again against also although always among another

@@ -8,8 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
 )
 
-// table knows what to write instead of a phrase. Phrases are words joined by
-// single spaces.
+// table maps phrases to alternatives. A phrase is a list of words joined by single spaces.
 type table struct {
 	folded  map[string][]string // by phrase in lower case
 	exact   map[string][]string // by phrase as written
@@ -20,8 +19,7 @@ func newTable() table {
 	return table{folded: make(map[string][]string), exact: make(map[string][]string)}
 }
 
-// add takes in an entry. Alternatives found both ways are always compared
-// without regard to case.
+// add adds an entry. With bothWays, comparing alternatives always ignores case.
 func (t *table) add(key string, others []string, exact, bothWays bool) error {
 	family := append([]string{key}, others...)
 	for i, member := range family {
@@ -46,8 +44,7 @@ func (t *table) add(key string, others []string, exact, bothWays bool) error {
 	return nil
 }
 
-// phrase returns the words of a text joined by spaces: in lower case, and as
-// they are written.
+// phrase returns the words of a text joined by spaces: in lower case, and as written.
 func phrase(text string) (lower, written string) {
 	var ls, ws []string
 	for s := (words.Scanner{Text: text}); s.Next(); {
@@ -57,8 +54,8 @@ func phrase(text string) (lower, written string) {
 	return strings.Join(ls, " "), strings.Join(ws, " ")
 }
 
-// matches returns the phrases of the query that the table knows, the longest at
-// each place, without overlaps.
+// matches returns the phrases of the query that are in the table: the longest at each place,
+// without overlaps.
 func (t *table) matches(query string) (found []match) {
 	places := scan(query)
 	for i := 0; i < len(places); {
@@ -73,8 +70,8 @@ func (t *table) matches(query string) (found []match) {
 	return found
 }
 
-// longestAt returns the longest known phrase at the first of places, and its
-// number of words, 0 when there is none.
+// longestAt returns the longest phrase of the table that begins at the first of places, and
+// its number of words, 0 when there is none.
 func (t *table) longestAt(query string, places []place) (match, int) {
 	for n := min(t.longest, len(places)); n > 0; n-- {
 		var lower, written []string
@@ -93,7 +90,7 @@ func (t *table) longestAt(query string, places []place) (match, int) {
 	return match{}, 0
 }
 
-// place is a word of the query.
+// place is the range of a word in the query.
 type place struct {
 	lower      string
 	start, end int

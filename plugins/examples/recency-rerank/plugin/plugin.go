@@ -1,4 +1,4 @@
-// Package plugin blends the score of an item with how recent it is.
+// Package plugin combines the score of an item with its recency.
 package plugin
 
 import (
@@ -11,22 +11,22 @@ import (
 
 // Settings are the settings of a step.
 type Settings struct {
-	// HalfLife is the age at which recency has fallen to one half: a duration
-	// of Go such as "72h", or days and weeks, "30d" and "2w". Default "168h".
+	// HalfLife is the age at which recency is one half: a duration in Go's syntax, such
+	// as "72h", or days and weeks, such as "30d" and "2w". Default "168h".
 	HalfLife string `json:"half_life"`
-	// Weight is the part of recency in the new score, 0 to 1. Default 0.3.
+	// Weight is the share of recency in the new score, 0 to 1. Default 0.3.
 	Weight float64 `json:"weight"`
 	// Missing is the recency of an item without a time, 0 to 1. Default 0.5.
 	Missing float64 `json:"missing"`
-	// Now, a time in RFC 3339, stands in for the clock, so that a build can be
-	// repeated. Default: the clock.
+	// Now, a time in RFC 3339, replaces the clock, so that a build can be repeated.
+	// Default: the clock.
 	Now string `json:"now"`
 
 	halfLife time.Duration
 	now      time.Time
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() { *s = Settings{HalfLife: "168h", Weight: 0.3, Missing: 0.5} }
 
 // Validate refuses values out of their range, and reads the times.
@@ -48,8 +48,8 @@ func (s *Settings) Validate() (err error) {
 	return nil
 }
 
-// parseDuration reads what time.ParseDuration reads, and whole or broken
-// numbers of days (d) and weeks (w).
+// parseDuration accepts the syntax of time.ParseDuration, and whole or fractional numbers of
+// days (d) and weeks (w).
 func parseDuration(text string) (time.Duration, error) {
 	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if number, ok := strings.CutSuffix(text, unit); ok {
@@ -63,7 +63,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// Time is the time that ages are measured at: the setting, or else the clock.
+// Time returns the time relative to which ages are measured: the setting, or else the clock.
 func (s *Settings) Time(clock func() time.Time) time.Time {
 	if !s.now.IsZero() {
 		return s.now
@@ -71,11 +71,11 @@ func (s *Settings) Time(clock func() time.Time) time.Time {
 	return clock()
 }
 
-// Score is the new score of an item that was made at a time, zero when unknown:
+// Score returns the new score of an item. created is its time, zero if it is unknown:
 //
 //	(1 - weight) * score + weight * 0.5^(age / half-life)
 //
-// What lies in the future is as recent as what is made now.
+// An item from the future is as recent as one that is made now.
 func (s *Settings) Score(score float64, created, now time.Time) float64 {
 	recency := s.Missing
 	if !created.IsZero() {

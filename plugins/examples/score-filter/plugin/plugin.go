@@ -1,4 +1,4 @@
-// Package plugin decides which scores are good enough to stay.
+// Package plugin decides which items have a score that is high enough.
 package plugin
 
 import (
@@ -10,16 +10,16 @@ import (
 
 // Settings are the settings of a step.
 type Settings struct {
-	// MinScore is the least score that stays, 0 to 1. Default 0.5.
+	// MinScore is the lowest score that stays, 0 to 1. Default 0.5.
 	MinScore float64 `json:"min_score"`
-	// TopFraction keeps at most this part of the rows, the best, more than 0
+	// TopFraction is the largest share of the rows that stays, the best ones, more than 0
 	// and up to 1. Default 1.
 	TopFraction float64 `json:"top_fraction"`
-	// KeepAtLeast rows stay, the best, whatever their score. Default 0.
+	// KeepAtLeast is the number of best rows that stay whatever their score. Default 0.
 	KeepAtLeast int `json:"keep_at_least"`
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() { *s = Settings{MinScore: 0.5, TopFraction: 1} }
 
 // Validate refuses values out of their range.
@@ -35,8 +35,8 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Keep returns the rows that stay, ascending. Of equal scores the earlier row
-// counts as the better.
+// Keep returns the rows that stay, ascending. Among equal scores the earlier row counts as
+// better.
 func Keep(scores []float64, s *Settings) []uint32 {
 	keep, n, least := make([]uint32, len(scores)), 0, s.MinScore
 	for row, score := range scores {
@@ -52,7 +52,7 @@ func Keep(scores []float64, s *Settings) []uint32 {
 	return keep
 }
 
-// wanted is how many of n rows stay when passing reach the least score.
+// wanted returns how many of n rows stay when passing rows reach MinScore.
 func (s *Settings) wanted(passing, n int) int {
 	const slack = 1e-9 // 0.1 * 30 is a little more than 3
 	limit := int(math.Ceil(s.TopFraction*float64(n) - slack))

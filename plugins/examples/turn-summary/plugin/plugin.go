@@ -1,5 +1,5 @@
-// Package plugin condenses turns without a model: of each it keeps the sentence
-// whose words the conversation uses most.
+// Package plugin condenses turns without a model. Of each turn it keeps the sentence whose
+// words occur most often in the conversation.
 package plugin
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
 )
 
-// Settings are the settings of a use.
+// Settings are the settings of the plugin.
 type Settings struct {
 	// MaxChars bounds the summary in characters, 100 to 100000. Default 2000.
 	MaxChars int `json:"max_chars"`
 	// MaxLine bounds a line in characters, 20 to 10000. Default 160.
 	MaxLine int `json:"max_line"`
-	// Tools says whether the results of tools are summarized too. Default true.
+	// Tools says whether to summarize the results of tools as well. Default true.
 	Tools bool `json:"tools"`
 }
 
-// Defaults are the values of what is not set.
+// Defaults sets the values that the settings leave out.
 func (s *Settings) Defaults() { *s = Settings{MaxChars: 2000, MaxLine: 160, Tools: true} }
 
 // Validate refuses values out of their range.
@@ -40,9 +40,9 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Summarize returns the lines of the previous summary and one line for each turn
-// that says something. When they are too long the oldest leave, and a first line
-// says how many have.
+// Summarize returns the lines of the previous summary and one line for each turn that has
+// text. When the summary is too long, it drops the oldest lines, and a first line says how
+// many were dropped.
 func Summarize(turns []abi.Turn, previous string, s *Settings) string {
 	left, lines := split(previous)
 	known := count(turns)
@@ -76,7 +76,7 @@ const (
 
 func leftOut(n int) string { return leftPrefix + strconv.Itoa(n) + leftSuffix }
 
-// split returns how many turns a summary says were left out, and its other lines.
+// split returns the number of dropped turns that a summary states, and its other lines.
 func split(summary string) (left int, lines []string) {
 	for line := range strings.SplitSeq(summary, "\n") {
 		if n, ok := strings.CutSuffix(strings.TrimPrefix(line, leftPrefix), leftSuffix); ok && lines == nil {
@@ -92,7 +92,7 @@ func split(summary string) (left int, lines []string) {
 	return left, lines
 }
 
-// counts says how often words occur in all turns.
+// counts is how often each word occurs in all turns.
 type counts map[string]int
 
 func count(turns []abi.Turn) counts {
@@ -106,12 +106,12 @@ func count(turns []abi.Turn) counts {
 	return c
 }
 
-// shortWord is the longest word that says little on its own: articles and the
-// like are short in most languages that have them.
+// shortWord is the largest length of a word that does not count. Articles and similar words
+// are short in most languages.
 const shortWord = 3
 
-// best returns the sentence whose longer words occur most often on average, the
-// first of equals. A sentence of few words counts less.
+// best returns the sentence whose longer words occur most often on average, the first among
+// equals. A sentence of few words counts less.
 func (c counts) best(text string) string {
 	best, most := "", -1.0
 	for _, sentence := range sentences(text) {
@@ -130,7 +130,7 @@ func (c counts) best(text string) string {
 	return best
 }
 
-// sentences cuts a text at the ends of sentences and lines, each on one line.
+// sentences cuts a text at the ends of sentences and lines. Each result is on one line.
 func sentences(text string) (list []string) {
 	start := 0
 	add := func(end int) {

@@ -9,13 +9,13 @@ import (
 // AnalyzerOptions say how text becomes terms. The zero value splits into
 // lower-case words and does nothing more.
 type AnalyzerOptions struct {
-	// Stop tells which tokens to leave out; it is asked with the token in lower
-	// case, before stemming. nil keeps every token.
+	// Stop reports whether to leave out a token, which is in lower case and not yet
+	// stemmed. nil keeps every token.
 	Stop func(token string) bool
 	// Stem reduces English words to their Porter2 stem.
 	Stem bool
-	// SplitIdentifiers adds the parts of names such as ParseDuration or
-	// HTTPServer to the name itself.
+	// SplitIdentifiers also adds the parts of names such as ParseDuration or
+	// HTTPServer as terms.
 	SplitIdentifiers bool
 }
 
@@ -42,12 +42,12 @@ func (a *Analyzer) Terms(text string) []string {
 	return terms
 }
 
-// Scanner cuts a text into the tokens that Term takes.
+// Scanner returns a scanner of the tokens of a text. Pass each token to Term.
 func (a *Analyzer) Scanner(text string) *words.Scanner {
 	return &words.Scanner{Text: text, SplitIdentifiers: a.split}
 }
 
-// Term is the term of a lower-case token, empty for a stop word.
+// Term returns the term of a lower-case token, empty for a stop word.
 func (a *Analyzer) Term(token string) string {
 	if a.stop != nil && a.stop(token) {
 		return ""
@@ -58,9 +58,9 @@ func (a *Analyzer) Term(token string) string {
 	return english.Stem(token, true)
 }
 
-// stemmable tells words from numbers and codes, which no English rule fits, and
-// from words that no rule of Porter2 changes, because none removes an ending in
-// their last letter. The stemmer is the slowest part of building an index.
+// stemmable reports whether the stemmer may change a token. It does not change numbers and
+// codes, and no rule of Porter2 removes an ending that ends in certain letters. The stemmer
+// is the slowest part of building an index, so skipping it for such tokens saves time.
 func stemmable(token string) bool {
 	if len(token) <= 2 || unstemmed[token[len(token)-1]] {
 		return false
@@ -73,7 +73,7 @@ func stemmable(token string) bool {
 	return true
 }
 
-// unstemmed are the letters in which no ending that is removed ends.
+// unstemmed has the last letters of words that Porter2 never changes.
 var unstemmed = func() (table [256]bool) {
 	for _, c := range "abfhjkopquvwxz" {
 		table[c] = true

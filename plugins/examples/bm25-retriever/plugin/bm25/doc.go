@@ -1,5 +1,5 @@
-// Package bm25 is a small full-text index in memory: documents in, the best
-// matches for a query out, ranked by BM25 in the form Lucene uses.
+// Package bm25 is a small full-text index in memory. It finds the documents that match a
+// query best, ranked by BM25 in the form that Lucene uses.
 //
 //	b := bm25.NewBuilder(bm25.Options{K1: 0.9, B: 0.4, Analyzer: bm25.NewAnalyzer(bm25.AnalyzerOptions{Stem: true})})
 //	b.Add("flag", "Package flag implements command-line flag parsing.")
@@ -13,10 +13,9 @@
 // where N counts all documents and n those with the term. Documents of equal
 // score come in the order in which they were added.
 //
-// With Options.Feedback a query is expanded by terms of the best documents it
-// finds, and searched again.
+// With Options.Feedback, a search adds terms of the best documents to the query and searches
+// again.
 //
-// It is made for a guest: an index of a few million words is built with few
-// allocations, because every surface form is stemmed only once and postings
-// are kept in flat arrays.
+// The index is made for guests. Even a few million words need few allocations, because every
+// surface form is stemmed only once and postings are kept in flat arrays.
 package bm25

@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// Model is a way to choose and weigh the terms by which a query is expanded.
+// Model is a way to select and weight the terms that are added to a query.
 type Model string
 
-// The models. NoFeedback searches once.
+// The models. With NoFeedback, Search searches only once.
 const (
 	NoFeedback Model = "none"
 	RM3        Model = "rm3" // relevance model: terms frequent in the best documents, by the likelihood of these
 	Bo1        Model = "bo1" // Bose-Einstein: terms more frequent there than in the whole collection
 )
 
-// Feedback says how Search is repeated with a query that is expanded from the
-// best documents of the first pass. The zero value searches once.
+// Feedback says how Search expands a query with terms of the best documents and searches
+// again. The zero value searches once.
 type Feedback struct {
 	Model Model
-	// Docs is how many of the best documents are taken, 1 or more.
+	// Docs is the number of best documents to use, 1 or more.
 	Docs int
-	// Terms is how many of their terms are taken, 1 or more.
+	// Terms is the number of terms to add, 1 or more.
 	Terms int
-	// Weight is the part of these terms in the expanded query, 0 (the query
-	// alone) to 1 (the terms alone).
+	// Weight is the share of the added terms in the expanded query, from 0 (only the
+	// query) to 1 (only the added terms).
 	Weight float64
 }
 
@@ -55,8 +55,8 @@ type weighted struct {
 	weight float64
 }
 
-// expand makes the query of the second pass. Its weights add up to the number
-// of terms of the first query, so that scores of both passes compare.
+// expand makes the query of the second search. Its weights add up to the number of terms of
+// the first query, so that the scores of both searches are comparable.
 func (x *Index) expand(query []weighted, hits []Hit) []weighted {
 	length := 0.0
 	for _, q := range query {
@@ -85,10 +85,10 @@ func (x *Index) expand(query []weighted, hits []Hit) []weighted {
 	return expanded
 }
 
-// candidates are the distinct terms of the documents hit, each with the weight
-// that the model gives it. In the relevance model a document counts by its
-// likelihood, of which the score is the logarithm: one that stands out decides
-// alone, and several that are level decide together.
+// candidates returns the distinct terms of the documents found, each with its weight in the
+// model. In the relevance model the weight of a document is its likelihood, whose logarithm
+// is the score: a document with a much higher score than the others decides alone, and
+// documents with similar scores decide together.
 func (x *Index) candidates(hits []Hit) []weighted {
 	place := make(map[uint32]int)
 	var found []weighted
@@ -117,8 +117,8 @@ func (x *Index) candidates(hits []Hit) []weighted {
 	return found
 }
 
-// bo1 is the information of finding a term tf times in the best documents,
-// given how often the collection has it.
+// bo1 returns the information of finding a term tf times in the best documents, given its
+// frequency in the collection.
 func (x *Index) bo1(term uint32, tf float64) float64 {
 	n := 0.0
 	for i := x.start[term]; i < x.start[term+1]; i++ {

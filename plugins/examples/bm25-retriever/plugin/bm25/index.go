@@ -13,7 +13,7 @@ const (
 	DefaultB  = 0.4
 )
 
-// maxTF keeps a term frequency in 16 bits; the score has long been flat there.
+// maxTF bounds a term frequency to 16 bits. Higher frequencies hardly change the score.
 const maxTF = math.MaxUint16
 
 // stopTerm marks a surface form that is a stop word.
@@ -21,19 +21,18 @@ const stopTerm = math.MaxUint32
 
 // Options are the parameters of an index.
 type Options struct {
-	// K1 says how fast repetitions of a term saturate, 0 or more; 0 counts
-	// presence only.
+	// K1 says how fast repetitions of a term lose effect, 0 or more; with 0 only the
+	// presence of a term counts.
 	K1 float64
-	// B says how much long documents are held back, 0 (not at all) to 1.
+	// B says how much the score of long documents is reduced, from 0 (not at all) to 1.
 	B float64
-	// TitleWeight counts every term of a title that many times; 0 and 1 mean
-	// once.
+	// TitleWeight is how often each term of a title counts; 0 and 1 mean once.
 	TitleWeight int
 	// Analyzer turns documents and queries into terms; nil means the zero
 	// AnalyzerOptions.
 	Analyzer *Analyzer
-	// Feedback expands queries. The index then keeps its documents' terms too,
-	// six bytes for each distinct term of each.
+	// Feedback expands queries. With it the index also keeps the terms of its documents,
+	// six bytes for each distinct term of a document.
 	Feedback Feedback
 }
 
@@ -62,7 +61,7 @@ func NewBuilder(o Options) *Builder {
 	return &Builder{opts: o, scanner: o.Analyzer.Scanner(""), surface: make(map[string]uint32), terms: make(map[string]uint32)}
 }
 
-// Add takes in a document and returns its number, counted from 0.
+// Add adds a document and returns its number, counted from 0.
 func (b *Builder) Add(title, text string) int {
 	b.docLen = append(b.docLen, 0)
 	b.addField(title, max(b.opts.TitleWeight, 1))
@@ -86,7 +85,7 @@ func (b *Builder) addField(text string, weight int) {
 	}
 }
 
-// learn finds the term of a token that has not been seen before.
+// learn finds the term of a new token.
 func (b *Builder) learn(token string) uint32 {
 	stem := b.opts.Analyzer.Term(token)
 	term, known := b.terms[stem]
@@ -104,7 +103,7 @@ func (b *Builder) learn(token string) uint32 {
 	return term
 }
 
-// count notes one occurrence of a term in the document before number doc.
+// count counts one occurrence of a term in document doc - 1.
 func (b *Builder) count(term, doc uint32, weight int) {
 	b.docLen[doc-1] += uint32(weight)
 	if b.lastDoc[term] != doc {
@@ -135,7 +134,7 @@ func (b *Builder) Build() *Index {
 	for term, n := range b.df {
 		x.start[term+1] = x.start[term] + n
 	}
-	next := b.lastPos // no longer needed as it was
+	next := b.lastPos // reuse the memory: its contents are no longer needed
 	copy(next, x.start)
 	from := uint32(0)
 	for doc, end := range b.docEnd {
@@ -150,7 +149,7 @@ func (b *Builder) Build() *Index {
 	return x
 }
 
-// norms is per document the part of the formula that its length decides.
+// norms returns for each document the part of the formula that depends on its length.
 func (b *Builder) norms() []float32 {
 	average := 1.0
 	if b.total > 0 {

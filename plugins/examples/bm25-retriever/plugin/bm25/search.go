@@ -22,7 +22,7 @@ type Index struct {
 	docLen   []uint32
 }
 
-// Hit is one document found.
+// Hit is one document of a result.
 type Hit struct {
 	// Doc is the number that Add returned.
 	Doc int
@@ -36,14 +36,14 @@ func (x *Index) Len() int { return len(x.norm) }
 // Terms is the number of distinct terms.
 func (x *Index) Terms() int { return len(x.start) - 1 }
 
-// Search returns at most k documents that share a term with the query, best
-// first; of equals the earlier document first. A term that the query repeats
-// counts as often. With feedback, the second pass may find documents that share
-// none with the query itself.
+// Search returns at most k documents that share a term with the query, best first. Among
+// equals the document that was added earlier comes first. A term counts as often as it
+// occurs in the query. With feedback, the second search may find documents that share no
+// term with the query itself.
 func (x *Index) Search(query string, k int) []Hit { return x.SearchFunc(query, k, nil) }
 
-// SearchFunc is Search among the documents for which keep is true, all when it
-// is nil. Statistics remain those of all documents.
+// SearchFunc is like Search, but returns only documents for which keep is true; nil means
+// all. The statistics are those of all documents.
 func (x *Index) SearchFunc(query string, k int, keep func(doc int) bool) []Hit {
 	if k <= 0 || len(x.norm) == 0 {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// LuceneStopWord knows the 33 words that Lucene's English analyzer leaves out:
-// articles, prepositions and forms of "to be". Published figures for BM25
-// mostly stand on this list.
+// LuceneStopWord reports whether a token is one of the 33 words that Lucene's English
+// analyzer leaves out: articles, prepositions and forms of "to be". Most published figures
+// for BM25 were measured with this list.
 func LuceneStopWord(token string) bool {
 	switch token {
 	case "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if",
@@ -20,8 +20,8 @@ func LuceneStopWord(token string) bool {
 	return false
 }
 
-// EnglishStopWord knows some 150 words, question words and auxiliary verbs
-// among them: better for questions in whole sentences.
+// EnglishStopWord reports whether a token is one of about 150 words, including question words
+// and auxiliary verbs. The list suits questions in whole sentences better.
 func EnglishStopWord(token string) bool { return english.IsStopWord(token) }
 
 // StopList makes a stop function of a list of words.

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// chunks cuts text between paragraphs into pieces of at most limit bytes; a
-// longer paragraph is cut at a line end, a space, or where it must be, never
-// inside a character.
+// chunks cuts text between paragraphs into pieces of at most limit bytes. It cuts a longer
+// paragraph at a line end, at a space, or at another place, but never inside a character.
 func chunks(text string, limit int) []string {
 	text = strings.TrimSpace(text)
 	if len(text) <= limit {
@@ -30,8 +29,8 @@ func chunks(text string, limit int) []string {
 	return out
 }
 
-// cutAt finds the best place to cut within the first limit bytes. A place in
-// the first quarter is not worth it.
+// cutAt returns the best place to cut within the first limit bytes. It ignores line ends and
+// spaces in the first quarter.
 func cutAt(text string, limit int) int {
 	head := text[:limit]
 	for _, sep := range []string{"\n\n", "\n", ". ", " "} {

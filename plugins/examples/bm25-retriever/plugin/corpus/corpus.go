@@ -16,17 +16,17 @@ const (
 	DefaultMaxFileBytes = 64 << 20
 )
 
-// minChunkChars keeps chunks long enough to mean something.
+// minChunkChars is the smallest bound of chunks. Shorter chunks have too little content.
 const minChunkChars = 100
 
-// Document is one thing to find.
+// Document is one document to index.
 type Document struct {
 	// ID is the record's id, or made of the path: docs/a.md#2,
 	// net/http.Client.Do. Chunks after the first have a number.
 	ID string
 	// Title is the heading, record title or symbol; may be empty.
 	Title string
-	// Text is what follows the title.
+	// Text is the text after the title.
 	Text string
 	// Path is the file, relative to the root of the corpus.
 	Path string
@@ -34,8 +34,8 @@ type Document struct {
 	// exported name (empty for a package comment), and package, func, method,
 	// type, const or var.
 	Package, Symbol, Kind string
-	// Modified is when the file was last written, zero unless
-	// Options.FileTimes.
+	// Modified is the modification time of the file, zero unless Options.FileTimes is
+	// set.
 	Modified time.Time
 }
 
@@ -49,8 +49,8 @@ type Options struct {
 	// ChunkChars is the length in bytes at which texts and comments are cut; 0
 	// means DefaultChunkChars, less than 100 is taken as 100.
 	ChunkChars int
-	// FileTimes asks for the times of the files, one more call to the host for
-	// each.
+	// FileTimes reads the modification times of the files, which needs one more call to
+	// the host for each.
 	FileTimes bool
 	// MaxFileBytes is the largest file that is read; larger ones are an error.
 	// 0 means DefaultMaxFileBytes.

@@ -1,10 +1,9 @@
 // Package corpus reads the files of a folder as documents to index.
 //
-// Three kinds of file are understood, told apart by their extension:
+// It distinguishes three kinds of files by their extension:
 //
-//   - .md, .markdown, .txt, .rst and everything else that is included: text,
-//     cut at Markdown headings and between paragraphs into chunks of a bounded
-//     length;
+//   - .md, .markdown, .txt, .rst and all other included files: text, cut at
+//     Markdown headings and between paragraphs into chunks of a bounded length;
 //   - .jsonl: one record per line in the form of the BEIR collections,
 //     {"_id", "title", "text"}, one document each;
 //   - .go: the package comment and the doc comments of exported symbols, with

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// glob is a pattern of slash-separated paths. Most patterns are of one of two
-// simple forms, and a walk asks for every file.
+// glob is a pattern of slash-separated paths. Most patterns have one of two simple forms,
+// which are matched fast, because every file of a folder is matched.
 type glob struct {
-	// parts is the pattern cut at its slashes, for patterns of no simple form.
+	// parts is the pattern cut at its slashes, for patterns without a simple form.
 	parts []string
-	// base is X of **/X: the last name has to match. Empty for other patterns.
+	// base is X if the pattern is **/X: the last name must match. Otherwise it is empty.
 	base string
-	// folder is X of X/**: everything below a folder that matches.
+	// folder is X if the pattern is X/**: everything below a matching folder.
 	folder []string
 }
 
@@ -54,8 +54,8 @@ func (g *glob) matchFile(name string) bool {
 	return matchParts(g.parts, strings.Split(name, "/"))
 }
 
-// matchFolder reports whether a pattern matches a folder or everything in it,
-// so that it need not be read: a/** and a for the folder a.
+// matchFolder reports whether a pattern matches a folder or everything in it, so that the
+// folder need not be read. Both a/** and a match the folder a.
 func (gs globs) matchFolder(name string) bool {
 	parts := strings.Split(name, "/")
 	for _, g := range gs {
@@ -66,8 +66,8 @@ func (gs globs) matchFolder(name string) bool {
 	return false
 }
 
-// matchParts matches names one by one. A ** at the end stands for at least one
-// name, elsewhere for any number.
+// matchParts matches names one by one. At the end of a pattern, ** matches one or more names;
+// elsewhere it matches any number of names.
 func matchParts(pattern, parts []string) bool {
 	switch {
 	case len(pattern) == 0:

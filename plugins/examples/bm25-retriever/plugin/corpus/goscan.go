@@ -14,10 +14,10 @@ type goDecl struct {
 	source []byte // the declaration, without the body of a function
 }
 
-// goScanner finds the package clause and the exported top-level declarations
-// of formatted Go source. It goes by lines and looks only at those that begin
-// in the first column, as gofmt has it; that is many times faster than
-// parsing, and where source is not formatted it misses symbols, no more.
+// goScanner finds the package clause and the exported top-level declarations of formatted Go
+// source. It reads line by line and considers only lines that begin in the first column, as
+// gofmt formats declarations. That is many times faster than parsing. In source that is not
+// formatted it may miss symbols.
 type goScanner struct {
 	src        []byte
 	pos        int
@@ -25,7 +25,7 @@ type goScanner struct {
 	pastClause bool
 }
 
-// next returns the next declaration that is exported.
+// next returns the next exported declaration.
 func (s *goScanner) next() (goDecl, bool) {
 	for s.pos < len(s.src) {
 		if decl, ok := s.line(); ok {
@@ -35,7 +35,7 @@ func (s *goScanner) next() (goDecl, bool) {
 	return goDecl{}, false
 }
 
-// line takes the line at pos, and what belongs to it.
+// line reads the line at pos, and the declaration or comment that begins in it.
 func (s *goScanner) line() (goDecl, bool) {
 	line := s.src[s.pos:s.lineEnd(s.pos)]
 	switch {
@@ -61,7 +61,7 @@ func (s *goScanner) line() (goDecl, bool) {
 	return goDecl{}, false
 }
 
-// lineEnd is the end of the line at i, without its newline.
+// lineEnd returns the end of the line at i, without its newline.
 func (s *goScanner) lineEnd(i int) int {
 	if n := bytes.IndexByte(s.src[i:], '\n'); n >= 0 {
 		return i + n
@@ -69,14 +69,14 @@ func (s *goScanner) lineEnd(i int) int {
 	return len(s.src)
 }
 
-// skipTo goes on after the newline at end and forgets the comment.
+// skipTo continues after the newline at end and drops the comment.
 func (s *goScanner) skipTo(end int) {
 	s.doc = nil
 	s.pos = min(end+1, len(s.src))
 }
 
-// comment takes the comment that ends at end, exclusive, into the comment that
-// it continues or begins.
+// comment adds the comment up to end, exclusive, to the comment before it, or begins a new
+// one.
 func (s *goScanner) comment(end int) {
 	start := s.pos - len(s.doc)
 	s.pos = min(s.lineEnd(end)+1, len(s.src))
@@ -100,7 +100,7 @@ func (s *goScanner) packageClause(line []byte) (goDecl, bool) {
 	return decl, ok
 }
 
-// function takes a function or method and skips its body.
+// function reads a function or method and skips its body.
 func (s *goScanner) function() (goDecl, bool) {
 	decl := goDecl{kind: "func", doc: s.doc}
 	rest := s.src[s.pos+len("func ") : s.lineEnd(s.pos)]
@@ -124,8 +124,8 @@ func (s *goScanner) function() (goDecl, bool) {
 	return decl, exported
 }
 
-// signatureEnd is where the signature at pos ends: before the body, or at the
-// end of a line when there is none.
+// signatureEnd returns the end of the signature at pos: before the body, or the end of a line
+// if there is no body.
 func (s *goScanner) signatureEnd() int {
 	for i := s.pos; ; {
 		end := s.lineEnd(i)
@@ -145,7 +145,7 @@ func (s *goScanner) signatureEnd() int {
 	}
 }
 
-// group takes a type, const or var declaration, alone or in parentheses.
+// group reads a type, const or var declaration, with or without parentheses.
 func (s *goScanner) group(kind string, rest []byte) (goDecl, bool) {
 	decl := goDecl{kind: kind, doc: s.doc}
 	end := s.blockEnd(s.pos)
@@ -159,8 +159,8 @@ func (s *goScanner) group(kind string, rest []byte) (goDecl, bool) {
 	return decl, isExported([]byte(decl.name)) && s.pastClause
 }
 
-// blockEnd is the end of the declaration that begins in the line at i: that
-// line, or the line in the first column that closes what the line opens.
+// blockEnd returns the end of the declaration that begins in the line at i: the end of that
+// line, or of the line in the first column that closes a bracket which the line opens.
 func (s *goScanner) blockEnd(i int) int {
 	end := s.lineEnd(i)
 	line := s.src[i:end]
@@ -190,8 +190,8 @@ func (s *goScanner) blockEnd(i int) int {
 	return s.lineEnd(end + n + 1)
 }
 
-// trimLine drops what may stand at the end of a line: spaces, and the return
-// of a file that was edited on Windows.
+// trimLine removes spaces, and the carriage return of a file from Windows, from the end of a
+// line.
 func trimLine(line []byte) []byte {
 	for len(line) > 0 && (line[len(line)-1] == ' ' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]
@@ -199,7 +199,7 @@ func trimLine(line []byte) []byte {
 	return line
 }
 
-// firstExported is the first exported name of a declaration in parentheses.
+// firstExported returns the first exported name of a declaration in parentheses.
 func firstExported(source []byte) string {
 	for len(source) > 0 {
 		var line []byte
@@ -214,7 +214,7 @@ func firstExported(source []byte) string {
 	return ""
 }
 
-// receiverType is the type's name in a receiver such as "c *Client" or
+// receiverType returns the name of the type in a receiver such as "c *Client" or
 // "*Pointer[T]".
 func receiverType(receiver []byte) []byte {
 	if i := bytes.IndexByte(receiver, '['); i >= 0 {
@@ -226,7 +226,7 @@ func receiverType(receiver []byte) []byte {
 	return identifier(receiver)
 }
 
-// identifier is the identifier at the beginning of b, empty if there is none.
+// identifier returns the identifier at the beginning of b, empty if there is none.
 func identifier(b []byte) []byte {
 	for i := 0; i < len(b); {
 		c := b[i]

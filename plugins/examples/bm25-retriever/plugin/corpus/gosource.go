@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxDeclaration bounds how much of a declaration is quoted: enough for a
-// struct with its field comments, not for a table of a thousand constants.
+// maxDeclaration bounds the quoted part of a declaration, in bytes. It is enough for a struct
+// with its field comments, but not for a table of a thousand constants.
 const maxDeclaration = 8 << 10
 
-// The platform whose files are read, out of several that declare the same
-// symbols; the one that the documentation on the web shows.
+// Where several platforms declare the same symbols, only the files of this platform are
+// read. The documentation on the web shows the same one.
 const (
 	goOS   = "linux"
 	goArch = "amd64"
@@ -29,8 +29,8 @@ func newGoPackage(dir string, limit int, emit func(Document)) *goPackage {
 	return &goPackage{path: dir, limit: limit, emit: emit}
 }
 
-// wants reports whether a file can have documentation: no tests, no other
-// platforms.
+// wants reports whether a file may have documentation. Tests and files for other platforms
+// have none.
 func (p *goPackage) wants(base string) bool {
 	stem := strings.TrimSuffix(base, ".go")
 	if strings.HasSuffix(stem, "_test") || strings.HasPrefix(stem, "_") {
@@ -47,7 +47,7 @@ func (p *goPackage) wants(base string) bool {
 	return !knownOS[last] || last == goOS
 }
 
-// file emits what one source file documents.
+// file emits the documentation in one source file.
 func (p *goPackage) file(name string, src []byte) {
 	if p.seen == nil {
 		p.seen = make(map[string]int)
@@ -68,15 +68,14 @@ func (p *goPackage) file(name string, src []byte) {
 				return
 			}
 		} else if pkgName == "main" {
-			return // nothing of a command can be imported
+			return // a command has no importable symbols
 		}
 		p.declaration(name, decl)
 	}
 }
 
-// unusual reports whether the build constraint of a file, above its package
-// clause, leaves it out of the documentation: it is for go run, or for those
-// who switched an experiment on.
+// unusual reports whether the build constraint of a file, above its package clause, excludes
+// it from the documentation: the file is for go run, or for an experiment.
 func unusual(head []byte) bool {
 	const constraint = "//go:build "
 	i := bytes.Index(head, []byte(constraint))
@@ -119,8 +118,8 @@ func (p *goPackage) declaration(file string, decl goDecl) {
 	}
 }
 
-// commentText is a comment without its markers and directives. Line and block
-// comments may follow each other.
+// commentText returns a comment without its markers and directives. Line and block comments
+// may follow each other.
 func commentText(doc []byte) string {
 	var b strings.Builder
 	for len(doc) > 0 {
@@ -143,7 +142,7 @@ func commentText(doc []byte) string {
 	return strings.TrimSpace(b.String())
 }
 
-// isDirective knows //go:build, //export and their kind, which are no prose.
+// isDirective reports whether a line is a directive such as //go:build or //export.
 func isDirective(line []byte) bool {
 	word, _, found := bytes.Cut(line, []byte(":"))
 	if !found || len(word) == 0 || len(word) == len(line)-1 {

@@ -39,8 +39,8 @@ func readRecords(name string, data []byte, emit func(Document)) error {
 	return nil
 }
 
-// recordID is the id as text: a string without its quotes, a number as it
-// stands, empty when there is none.
+// recordID returns the id as text: a string without its quotes, a number as written, or empty
+// if there is none.
 func recordID(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

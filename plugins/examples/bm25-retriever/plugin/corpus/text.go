@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// readText emits the sections of a text, cut into chunks. A section begins at
-// a Markdown heading outside of fenced code; its title is the line of headings
-// above it.
+// readText emits the sections of a text, cut into chunks. A section begins at a Markdown
+// heading outside of fenced code. Its title consists of the headings above it.
 func readText(name, text string, limit int, emit func(Document)) {
 	t := textReader{name: name, limit: limit, emit: emit}
 	start, fence := 0, ""
@@ -50,9 +49,9 @@ func (t *textReader) setTitle(level int, title string) {
 	t.titles = append(t.titles[:level-1], title)
 }
 
-// section emits what stands below the present title. A title without text is
-// worth a document when no deeper heading goes on with it; next is the level of
-// the heading that follows, 0 at the end.
+// section emits the text below the current title. A title without text becomes a document
+// only if no deeper heading follows it; next is the level of the heading that follows, 0 at
+// the end.
 func (t *textReader) section(body string, next int) {
 	title := joinTitles(t.titles)
 	pieces := chunks(body, t.limit)
@@ -69,7 +68,7 @@ func (t *textReader) section(body string, next int) {
 	}
 }
 
-// heading returns level and title of a Markdown heading, level 0 for any other
+// heading returns the level and the title of a Markdown heading, and level 0 for any other
 // line.
 func heading(line string) (int, string) {
 	level := 0

@@ -17,7 +17,7 @@ type Settings struct {
 	words []string
 }
 
-// Validate derives what each call needs. The SDK calls it once per settings.
+// Validate prepares values that each call needs. The SDK calls it once for each settings.
 func (s *Settings) Validate() error {
 	keywords := []byte(s.Keywords)
 	for i, c := range keywords {
@@ -51,8 +51,8 @@ func matches(text string, words []string, all bool) bool {
 	return all
 }
 
-// contains reports whether a text has a word, which is in lower case, without
-// making a copy of the text in lower case.
+// contains reports whether a text contains a word, which must be in lower case. It does not
+// copy the text.
 func contains(text, word string) bool {
 	head, tail := word[0], word[1:]
 	for i := range len(text) - len(tail) {
@@ -63,7 +63,7 @@ func contains(text, word string) bool {
 	return false
 }
 
-// hasPrefix reports whether a text that is long enough begins with a prefix.
+// hasPrefix reports whether a text begins with a prefix. The text must be at least as long.
 func hasPrefix(text, prefix string) bool {
 	for i := range len(prefix) {
 		if lower(text[i]) != prefix[i] {
@@ -73,7 +73,7 @@ func hasPrefix(text, prefix string) bool {
 	return true
 }
 
-// lower lowers the letters of ASCII and no others, as strings.ToLower would.
+// lower converts ASCII letters to lower case, and no others, unlike strings.ToLower.
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'

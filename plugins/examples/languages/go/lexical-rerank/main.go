@@ -39,7 +39,7 @@ func rate(r *pdk.Request, _ *struct{}, c *pdk.Changes) error {
 	return nil
 }
 
-// weigh returns the weights of the terms, more for the rarer ones, and their sum.
+// weigh returns the weights of the terms, which are higher for rarer terms, and their sum.
 func weigh(counts []uint32, n, terms int) (weights []float64, sum float64) {
 	weights = make([]float64, terms)
 	for t := range weights {
@@ -55,7 +55,7 @@ func weigh(counts []uint32, n, terms int) (weights []float64, sum float64) {
 	return weights, sum
 }
 
-// queryTerms returns the distinct words of the query as they first occur.
+// queryTerms returns the distinct words of the query in the order in which they first occur.
 func queryTerms(query string) (terms []string) {
 	for word, rest := next(query); word != "" && len(terms) < maxTerms; word, rest = next(rest) {
 		if find(word, terms) < 0 {
@@ -65,7 +65,7 @@ func queryTerms(query string) (terms []string) {
 	return terms
 }
 
-// count adds up how often each term occurs in a text and returns its words.
+// count adds the occurrences of each term in a text to counts. It returns the number of words.
 func count(text string, terms []string, counts []uint32) (length uint32) {
 	for word, rest := next(text); word != ""; word, rest = next(rest) {
 		length++
@@ -76,7 +76,7 @@ func count(text string, terms []string, counts []uint32) (length uint32) {
 	return length
 }
 
-// find returns the term that is the word but for the case of ASCII letters, or -1.
+// find returns the index of the term that equals the word, ignoring ASCII case, or -1.
 func find(word string, terms []string) int {
 	for t, term := range terms {
 		if len(term) == len(word) && equal(term, word) {
@@ -96,8 +96,8 @@ func equal(a, b string) bool {
 	return true
 }
 
-// next returns the first word of a text and what follows it. A word is letters
-// and digits of ASCII, and all bytes beyond ASCII.
+// next returns the first word of a text and the text after it. A word consists of ASCII
+// letters and digits, and of all bytes outside of ASCII.
 func next(text string) (word, rest string) {
 	start := 0
 	for start < len(text) && !inWord(text[start]) {

@@ -1,0 +1,172 @@
+package anchor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Access says what an App may do with the store that it opens.
+type Access uint8
+
+const (
+	// ReadWrite reads and writes. It is the default.
+	ReadWrite Access = iota
+	// ReadAnyway reads and writes where that is possible. Elsewhere, where the user may not
+	// write or the disk is full, it only reads what is there.
+	ReadAnyway
+	// DeleteOnly is for a full disk: the store gives up the room that it holds ready for
+	// deleting. The error is store.ErrFull if it holds none.
+	DeleteOnly
+)
+
+// open opens the store in a file.
+func (x Access) open(ctx context.Context, path, synchronous string) (store.Store, error) {
+	open := agentstore.Open
+	switch x {
+	case ReadAnyway:
+		open = agentstore.OpenToRead
+	case DeleteOnly:
+		open = agentstore.OpenToDelete
+	}
+	s, err := open(ctx, path, synchronous)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return nil, fmt.Errorf("open store: nothing is held ready to delete with: %w", store.ErrFull)
+	}
+	return s, nil
+}
+
+// Stream is one conversation, or the frames of one agent run.
+type Stream struct {
+	// ID is its name.
+	ID string `json:"id"`
+	// Newest is the number of the newest turn or frame record. Fewer may be left.
+	Newest int64 `json:"newest"`
+	// Time is when the newest was stored.
+	Time time.Time `json:"time"`
+}
+
+// Conversations lists the conversations of a tenant, by name. An empty tenant is that of
+// the configuration.
+func (a *App) Conversations(ctx context.Context, tenant string) ([]Stream, error) {
+	return a.streams(ctx, tenant, memory.KindTurn)
+}
+
+// Runs lists the agent runs of a tenant that have frames, by name. An empty tenant is that
+// of the configuration.
+func (a *App) Runs(ctx context.Context, tenant string) ([]Stream, error) {
+	return a.streams(ctx, tenant, agentstore.KindFrame)
+}
+
+func (a *App) streams(ctx context.Context, tenant, kind string) ([]Stream, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.Keys(ctx, c.TenantName(), kind)
+	if err != nil {
+		return nil, err
+	}
+	list := []Stream{}
+	for _, key := range keys {
+		last, err := s.Last(ctx, key, 1)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range last {
+			list = append(list, Stream{key.Stream, rec.Seq, rec.Time})
+		}
+	}
+	return list, nil
+}
+
+// Export writes everything that the store has of a tenant as JSON Lines: facts, turns,
+// summaries of conversations, frames and states of agent runs. A damaged record is an
+// error; with damaged, which may be nil, it is reported there and left out. An empty tenant
+// is that of the configuration.
+func (a *App) Export(ctx context.Context, tenant string, w io.Writer, damaged func(store.Key, *store.CorruptError)) error {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	if damaged == nil {
+		return store.Export(ctx, s, w, c.TenantName())
+	}
+	return store.ExportReadable(ctx, s, w, c.TenantName(), damaged)
+}
+
+// Import stores what [App.Export] wrote as records of a tenant, which may be another one
+// than that of the export, and returns how many it stored. A record that is there already
+// is replaced. A line that does not fit its kind is an error; lines before it may have been
+// stored. An empty tenant is that of the configuration.
+func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	return store.ImportChecked(ctx, s, r, c.TenantName(), agentstore.Check)
+}
+
+// ForgetTenant deletes everything of a tenant, which must be named: its records in the
+// store, and what plugins keep for it. It returns how many records were deleted. Builds of
+// that tenant that still run may leave something behind.
+func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
+	if tenant == "" {
+		return 0, fmt.Errorf("%w: no tenant to forget (name one)", ErrInvalid)
+	}
+	g, err := a.use()
+	if err != nil {
+		return 0, err
+	}
+	defer g.users.Done()
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	keys, err := s.Keys(ctx, c.TenantName(), "")
+	if err != nil {
+		return 0, fmt.Errorf("forget tenant %q: %w", tenant, err)
+	}
+	total := 0
+	var failed error // one key must not keep the others
+	for _, key := range keys {
+		n, err := s.Clear(ctx, key)
+		total, failed = total+n, cmp.Or(failed, err)
+	}
+	if err := errors.Join(failed, a.forgetValues(ctx, g, c.TenantName())); err != nil {
+		return total, fmt.Errorf("forget tenant %q: %w", tenant, err)
+	}
+	return total, nil
+}
+
+// forgetValues deletes what plugins keep for a tenant.
+func (a *App) forgetValues(ctx context.Context, g *generation, tenant string) error {
+	if a.options.KV != nil {
+		return a.options.KV.Forget(ctx, tenant)
+	}
+	return g.plugins.ForgetTenant(ctx, tenant)
+}
+
+// Checkpoint takes what was deleted out of the log of the store, where it has one: after it
+// the file holds nothing of that. The error is store.ErrBusy while others read the store;
+// then the next Checkpoint does it, or the last process that closes the store.
+func (a *App) Checkpoint(ctx context.Context) error {
+	_, s, err := a.storeOf(ctx, "")
+	if err != nil {
+		return err
+	}
+	if c, ok := s.(interface{ Checkpoint(context.Context) error }); ok {
+		return c.Checkpoint(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package anchor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+)
+
+// Run is an agent run of a tenant in the store: the state that [App.Assemble] keeps, and
+// the frames that say what the agent did. It is safe for concurrent use.
+type Run struct {
+	run       agentstore.Run
+	tokenizer pipeline.Tokenizer
+}
+
+// Run returns an agent run of a tenant. It begins with its first frame or assembly. An
+// empty tenant is that of the configuration.
+func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
+	if id == "" {
+		return nil, fmt.Errorf("%w: a run needs a name", ErrInvalid)
+	}
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	t, err := assemble.Counter(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{agentstore.Run{Store: s, Tenant: c.TenantName(), ID: id}, t}, nil
+}
+
+// PushOptions say what else a push does.
+type PushOptions struct {
+	// By is who begins the run, noted in its document. Empty: "anchor-host".
+	By string
+	// Count counts the tokens of the frame. Otherwise they are its TokenEstimate, or a
+	// quarter of its characters.
+	Count bool
+	// Limits returns the limits of the window from now on, given those until now. nil: they
+	// stay.
+	Limits func(frames.Limits) frames.Limits
+	// GlobalSummary is the summary of the whole run. Empty: it stays.
+	GlobalSummary string
+}
+
+// Pushed is the result of a push.
+type Pushed struct {
+	// ID is the number of the frame.
+	ID uint64
+	// Frames and Tokens are how many frames the window holds, and their estimated tokens.
+	Frames int
+	Tokens uint64
+}
+
+// pushes is how often a push is tried while others push to the same run.
+const pushes = 10
+
+// Push adds a frame to the run. Old frames that leave the window by it stay in the log.
+func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, error) {
+	if o.By == "" {
+		o.By = "anchor-host"
+	}
+	if o.Limits == nil {
+		o.Limits = func(l frames.Limits) frames.Limits { return l }
+	}
+	if o.Count {
+		if err := f.CountTokens(ctx, r.tokenizer); err != nil {
+			return Pushed{}, err
+		}
+	}
+	for try := 1; ; try++ {
+		pushed, err := r.push(ctx, f, &o)
+		if !errors.Is(err, frames.ErrOrder) || try == pushes {
+			return pushed, err
+		}
+	}
+}
+
+func (r *Run) push(ctx context.Context, f frames.Frame, o *PushOptions) (Pushed, error) {
+	run := r.run // which notes what it loads
+	p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: o.By}, frames.Limits{})
+	if err != nil {
+		return Pushed{}, err
+	}
+	before := p.Limits()
+	p.SetLimits(o.Limits(before))
+	id, err := p.Push(ctx, f)
+	if err != nil {
+		return Pushed{}, fmt.Errorf("run %q: %w", run.ID, err)
+	}
+	if o.GlobalSummary != "" {
+		p.SetGlobalSummary(o.GlobalSummary)
+	}
+	if o.GlobalSummary != "" || p.Limits() != before {
+		err = run.SaveLimits(ctx, p)
+	}
+	return Pushed{id, p.Len(), p.TotalTokenEstimate()}, err
+}
+
+// Frames returns the frames of the run from a number on, oldest first, those that have left
+// the window included. A limit of 0 is no limit.
+func (r *Run) Frames(ctx context.Context, from uint64, limit int) ([]frames.Frame, error) {
+	records, err := agentstore.NewFrameLog(r.run.Store, r.run.Tenant, r.run.ID).Read(ctx, from, limit)
+	if err != nil {
+		return nil, fmt.Errorf("run %q: %w", r.run.ID, err)
+	}
+	list := make([]frames.Frame, len(records))
+	for i := range records {
+		list[i] = records[i].Frame
+	}
+	return list, nil
+}
+
+// Window returns the frames that the window of the run holds, with its limits and its
+// summary; nil if the run has no frames. What is changed there is not stored.
+func (r *Run) Window(ctx context.Context) (*frames.Pipeline, error) {
+	run := r.run
+	return run.Frames(ctx, frames.Limits{})
+}
+
+// State returns the state that the last assembly of the run left, that of a new run if
+// there was none.
+func (r *Run) State(ctx context.Context) (*agent.State, error) {
+	run := r.run
+	return run.Load(ctx)
+}
+
+// Forget deletes the whole run, its state and its frames, and returns how many records it
+// had.
+func (r *Run) Forget(ctx context.Context) (int, error) {
+	run := r.run
+	return run.Delete(ctx)
+}

@@ -1,0 +1,46 @@
+package config
+
+// stated is an option with what it needs. A file and a request may hold options that have no
+// effect until something else changes, such as the format. Options of one call are meant for
+// that call, and refused then.
+type stated struct {
+	key   string
+	given bool
+	// has says whether the configuration has what the option needs.
+	has   bool
+	needs string
+}
+
+func without(prefix string, options []stated) (findings []Finding) {
+	for _, o := range options {
+		if o.given && !o.has {
+			findings = append(findings, Finding{prefix + o.key, "needs " + o.needs + " (without it the option has no effect)"})
+		}
+	}
+	return findings
+}
+
+// WithoutEffect returns the options that have no effect with the other values of c.
+func (o FitOptions) WithoutEffect(c *Config) []Finding {
+	exact, cut := c.Fit == "exact", c.Truncate != "" && c.Truncate != "none"
+	return without("fit_options.", []stated{
+		{"message_overhead", o.MessageOverhead != nil, exact, "fit: exact"},
+		{"priming", o.Priming != nil, exact, "fit: exact"},
+		{"tools", o.Tools != "", exact, "fit: exact"},
+		{"min_tokens", o.MinTokens != 0, cut, "truncate: sentence or character"},
+	})
+}
+
+// WithoutEffect returns the options that have no effect with the other values of c. It lets
+// a cache_control without caching pass: that only says where a mark would go.
+func (o FormatOptions) WithoutEffect(c *Config) []Finding {
+	if findings := without("format_options.", []stated{
+		{"caching", o.Caching, c.Format.Name == "anthropic", "format: anthropic"},
+	}); findings != nil {
+		return findings
+	}
+	return without("format_options.", []stated{
+		{"breakpoints", o.Breakpoints != "", o.Caching, "caching"},
+		{"model", o.Model != "", o.Caching && o.Breakpoints == "auto", "breakpoints: auto"},
+	})
+}
