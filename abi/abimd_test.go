@@ -279,12 +279,8 @@ var documentBlock = regexp.MustCompile("(?s)<!-- document: (\\w+) -->\n```json\n
 // shows every member.
 func TestABIDocuments(t *testing.T) {
 	types := map[string]any{}
-	for _, v := range []any{
-		ItemsRequest{}, Changes{}, InitRequest{}, QueryRequest{}, TransformReply{}, ClassifyReply{}, EnrichReply{}, MemoryReply{},
-		CompactRequest{}, CompactReply{}, DistillRequest{}, DistillReply{}, ExtractRequest{}, ExtractReply{}, ProvideRequest{}, ProvideReply{}, EstimateReply{}, FormatRequest{}, FormatReply{},
-		CountRequest{}, CountReply{}, Event{},
-	} {
-		types[reflect.TypeOf(v).Name()] = v
+	for name := range documentNames(t) {
+		types[name] = reflect.ValueOf(NewDocument(name)).Elem().Interface()
 	}
 	shown := map[string]bool{}
 	seen := map[string]bool{} // "Type.member" of every struct in any example
@@ -307,15 +303,45 @@ func TestABIDocuments(t *testing.T) {
 	}
 	for name, v := range types {
 		if !shown[name] {
-			t.Errorf("ABI.md shows no %s", name)
+			t.Errorf("section 8 of ABI.md shows no %s (add an example with all members behind <!-- document: %s -->)", name, name)
 		}
 		checkMembers(t, seen, reflect.TypeOf(v), map[reflect.Type]bool{})
 	}
+}
+
+// documentNames returns the names of the documents of the operations.
+func documentNames(t testing.TB) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
 	for _, info := range Operations {
 		for _, name := range []string{info.Request, info.Reply} {
-			if _, ok := types[name]; !ok && name != "" {
-				t.Errorf("%s: document %s does not exist", info.Op, name)
+			switch {
+			case name == "":
+			case NewDocument(name) == nil:
+				t.Errorf("%s: NewDocument in document.go has no case for %s", info.Op, name)
+			default:
+				names[name] = true
 			}
+		}
+	}
+	return names
+}
+
+// replies returns the names of the answers that DecodeReply reads.
+func replies() (names []string) {
+	for _, info := range Operations {
+		if info.Reply != "" && info.Reply != "Changes" && NewDocument(info.Reply) != nil {
+			names = append(names, info.Reply)
+		}
+	}
+	return names
+}
+
+// DecodeReply reads each answer: the case of a new one belongs to reply in json_reply.go.
+func TestEachReplyIsRead(t *testing.T) {
+	for _, name := range replies() {
+		if err := DecodeReply([]byte("{}"), NewDocument(name)); errors.Is(err, ErrUnsupported) {
+			t.Errorf("reply in json_reply.go has no case for *%s", name)
 		}
 	}
 }

@@ -334,3 +334,56 @@ type Event struct {
 	Error    string          `json:"error,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
+
+// NewDocument returns a pointer to a new document of the JSON lane. name is that of
+// [OperationInfo.Request] or [OperationInfo.Reply]; nil for any other. It is a switch, and no
+// table, so that guests that do not call it do not contain it.
+func NewDocument(name string) any {
+	switch name {
+	case "InitRequest":
+		return new(InitRequest)
+	case "ItemsRequest":
+		return new(ItemsRequest)
+	case "Changes":
+		return new(Changes)
+	case "QueryRequest":
+		return new(QueryRequest)
+	case "TransformReply":
+		return new(TransformReply)
+	case "ClassifyReply":
+		return new(ClassifyReply)
+	case "EnrichReply":
+		return new(EnrichReply)
+	case "MemoryReply":
+		return new(MemoryReply)
+	case "CompactRequest":
+		return new(CompactRequest)
+	case "CompactReply":
+		return new(CompactReply)
+	case "DistillRequest":
+		return new(DistillRequest)
+	case "DistillReply":
+		return new(DistillReply)
+	case "ExtractRequest":
+		return new(ExtractRequest)
+	case "ExtractReply":
+		return new(ExtractReply)
+	case "ProvideRequest":
+		return new(ProvideRequest)
+	case "ProvideReply":
+		return new(ProvideReply)
+	case "EstimateReply":
+		return new(EstimateReply)
+	case "FormatRequest":
+		return new(FormatRequest)
+	case "FormatReply":
+		return new(FormatReply)
+	case "CountRequest":
+		return new(CountRequest)
+	case "CountReply":
+		return new(CountReply)
+	case "Event":
+		return new(Event)
+	}
+	return nil
+}

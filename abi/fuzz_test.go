@@ -108,12 +108,8 @@ func FuzzDecodeReply(f *testing.F) {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, fresh := range []func() any{
-			func() any { return new(TransformReply) }, func() any { return new(ClassifyReply) }, func() any { return new(EnrichReply) },
-			func() any { return new(MemoryReply) }, func() any { return new(CompactReply) }, func() any { return new(DistillReply) }, func() any { return new(ExtractReply) }, func() any { return new(ProvideReply) },
-			func() any { return new(EstimateReply) }, func() any { return new(FormatReply) }, func() any { return new(CountReply) },
-		} {
-			doc := fresh()
+		for _, name := range replies() {
+			doc := NewDocument(name)
 			err := DecodeReply(b, doc)
 			if err != nil {
 				if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrTooLarge) {
@@ -121,7 +117,7 @@ func FuzzDecodeReply(f *testing.F) {
 				}
 				continue
 			}
-			other := fresh()
+			other := NewDocument(name)
 			if err := json.Unmarshal(b, other); err != nil {
 				t.Fatalf("%T: encoding/json refuses %q: %v", doc, b, err)
 			}

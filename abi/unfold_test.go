@@ -32,14 +32,15 @@ var guestDecoders = map[string]func(b []byte) (any, error){
 		c := new(Changes)
 		return c, c.DecodeItemsWithin(b, WidestBounds())
 	},
-	"transform": reply[TransformReply], "classify": reply[ClassifyReply], "enrich": reply[EnrichReply],
-	"memory": reply[MemoryReply], "compact": reply[CompactReply], "distill": reply[DistillReply], "extract": reply[ExtractReply], "provide": reply[ProvideReply],
-	"estimate": reply[EstimateReply], "format": reply[FormatReply], "count": reply[CountReply],
 }
 
-func reply[T any](b []byte) (any, error) {
-	doc := new(T)
-	return doc, DecodeReply(b, doc)
+func init() {
+	for _, name := range replies() {
+		guestDecoders[name] = func(b []byte) (any, error) {
+			doc := NewDocument(name)
+			return doc, DecodeReply(b, doc)
+		}
+	}
 }
 
 // fill makes a document of about n bytes: before, as often element as there is room,
@@ -62,8 +63,11 @@ func fill(before, element, after string, n int) []byte {
 	return []byte(b.String())
 }
 
+// hostileDocument is before, as often element as there is room, and after.
+type hostileDocument struct{ decoder, before, element, after string }
+
 // hostileDocuments are shapes of JSON that unfold.
-var hostileDocuments = []struct{ decoder, before, element, after string }{
+var hostileDocuments = []hostileDocument{
 	{"changes json", `{"items":[`, `{}`, `]}`},
 	{"changes json", `{"items":[`, `{"content":"x"}`, `]}`},
 	{"changes json", `{"items":[`, `{"content":"x","metadata":{"":0}}`, `]}`},
@@ -99,30 +103,30 @@ var hostileDocuments = []struct{ decoder, before, element, after string }{
 	{"changes json", `{"keep":[],`, `"keep":[]`, `}`},
 	{"items json", `[`, `{}`, `]`},
 	{"items json", `[`, `{"content":"x"}`, `]`},
-	{"transform", `{"queries":[`, `{}`, `]}`},
-	{"transform", `{"queries":[{"embedding":[`, `0`, `]}]}`},
-	{"transform", `{"queries":[{"chat_history":[`, `{}`, `]}]}`},
-	{"transform", `{"queries":[{"metadata":{`, `"#":[]`, `}}]}`},
-	{"classify", `{"label":"`, `x`, `"}`},
-	{"enrich", `{"query_str":"`, `\\`, `"}`},
-	{"memory", `{"items":[`, `{}`, `]}`},
-	{"compact", `{"summary":"`, `\t`, `"}`},
-	{"extract", `{"add":[`, `{}`, `]}`},
-	{"extract", `{"add":[{"tags":[`, `""`, `]}]}`},
-	{"extract", `{"add":[{"metadata":{`, `"#":[]`, `}}]}`},
-	{"extract", `{"update":[`, `{}`, `]}`},
-	{"extract", `{"remove":[`, `""`, `]}`},
-	{"distill", `{"add":[`, `""`, `]}`},
-	{"distill", `{"reflection":"`, `x`, `"}`},
-	{"provide", `{"messages":[`, `{}`, `]}`},
-	{"provide", `{"messages":[`, `{"role":"user","content":"","tool_calls":[]}`, `]}`},
-	{"provide", `{"state":{"observations":[`, `""`, `]}}`},
-	{"provide", `{"state":{"messages":[`, `{}`, `]}}`},
-	{"provide", `{"state":{"data":{`, `"#":{}`, `}}}`},
-	{"estimate", `{"tokens":`, `1`, `}`},
-	{"format", `{"output":[`, `{}`, `]}`},
-	{"format", `{"output":{`, `"#":0`, `}}`},
-	{"count", `{"counts":[`, `0`, `]}`},
+	{"TransformReply", `{"queries":[`, `{}`, `]}`},
+	{"TransformReply", `{"queries":[{"embedding":[`, `0`, `]}]}`},
+	{"TransformReply", `{"queries":[{"chat_history":[`, `{}`, `]}]}`},
+	{"TransformReply", `{"queries":[{"metadata":{`, `"#":[]`, `}}]}`},
+	{"ClassifyReply", `{"label":"`, `x`, `"}`},
+	{"EnrichReply", `{"query_str":"`, `\\`, `"}`},
+	{"MemoryReply", `{"items":[`, `{}`, `]}`},
+	{"CompactReply", `{"summary":"`, `\t`, `"}`},
+	{"ExtractReply", `{"add":[`, `{}`, `]}`},
+	{"ExtractReply", `{"add":[{"tags":[`, `""`, `]}]}`},
+	{"ExtractReply", `{"add":[{"metadata":{`, `"#":[]`, `}}]}`},
+	{"ExtractReply", `{"update":[`, `{}`, `]}`},
+	{"ExtractReply", `{"remove":[`, `""`, `]}`},
+	{"DistillReply", `{"add":[`, `""`, `]}`},
+	{"DistillReply", `{"reflection":"`, `x`, `"}`},
+	{"ProvideReply", `{"messages":[`, `{}`, `]}`},
+	{"ProvideReply", `{"messages":[`, `{"role":"user","content":"","tool_calls":[]}`, `]}`},
+	{"ProvideReply", `{"state":{"observations":[`, `""`, `]}}`},
+	{"ProvideReply", `{"state":{"messages":[`, `{}`, `]}}`},
+	{"ProvideReply", `{"state":{"data":{`, `"#":{}`, `}}}`},
+	{"EstimateReply", `{"tokens":`, `1`, `}`},
+	{"FormatReply", `{"output":[`, `{}`, `]}`},
+	{"FormatReply", `{"output":{`, `"#":0`, `}}`},
+	{"CountReply", `{"counts":[`, `0`, `]}`},
 	{"manifest", `{"self_test":[`, `{}`, `]}`},
 	{"manifest", `{"permissions":[`, `{}`, `]}`},
 	{"manifest", `{"permissions":[{"hosts":[`, `""`, `]}]}`},
@@ -197,6 +201,11 @@ func TestDecodersUnfoldLittle(t *testing.T) {
 		}
 		for name, b := range hostileChanges(t, n) {
 			checkUnfolds(t, "changes", name, b)
+		}
+	}
+	for _, name := range replies() {
+		if !slices.ContainsFunc(hostileDocuments, func(h hostileDocument) bool { return h.decoder == name }) {
+			t.Errorf("hostileDocuments has none for %s", name)
 		}
 	}
 	for _, b := range fuzzCorpora(t) {

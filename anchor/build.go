@@ -42,7 +42,7 @@ type BuildOptions struct {
 	Fit, Fill, Truncate, Order string
 	// FitOptions replace all fit_options. nil: those of the configuration.
 	FitOptions *FitOptions
-	// Format is "anthropic", "openai" or "generic".
+	// Format is the name of a built-in format, such as "anthropic" (see [format.Names]).
 	Format string
 	// FormatOptions replace all format_options. nil: those of the configuration.
 	FormatOptions *FormatOptions

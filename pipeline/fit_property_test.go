@@ -144,7 +144,8 @@ func fitItems(r *rand.Rand) []Item {
 }
 
 func randomFormatter(r *rand.Rand) Formatter {
-	return []Formatter{format.Generic{}, format.OpenAI{}, format.Anthropic{}, format.Anthropic{Caching: true}, format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, titles{}}[r.IntN(6)]
+	list := append(format.All(), format.Anthropic{Caching: true}, format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, titles{})
+	return list[r.IntN(len(list))]
 }
 
 // claude is a model whose vocabulary is not public.
@@ -167,6 +168,11 @@ func newRandomWindow(t testing.TB, r *rand.Rand, encoding string) randomWindow {
 	}
 	items := fitItems(r)
 	cfg := Config{MaxTokens: 4 + r.IntN(150), Tokenizer: tokenizer, Formatter: randomFormatter(r), Fit: fill.FitExact, Fill: strategies()[r.IntN(3)%3]}
+	if empty, err := cfg.Formatter.Format(t.Context(), &Window{}); err != nil {
+		t.Fatal(err)
+	} else if text, ok := empty.(string); ok {
+		cfg.MaxTokens += len(text) // a window holds at least what its formatter writes around no items
+	}
 	if r.IntN(2) == 0 {
 		cfg.Fill = fill.FirstFit{}
 	}

@@ -66,6 +66,13 @@ func (rep *reply) readDocument(ctx context.Context, d *Description, op *Operatio
 		want := len(req.doc.(abi.CountRequest).Texts)
 		return decodeInto(rep, out, func(r *abi.CountReply) *trouble { return judgeCounts(r, want) })
 	}
+	info, _ := abi.LookupOperation(op.Operation)
+	if rep.doc = abi.NewDocument(info.Reply); rep.doc == nil {
+		return nil // the operation has no answer
+	}
+	if err := abi.DecodeReply(out, rep.doc); err != nil {
+		return troublef(caseDecodes, "%s", err)
+	}
 	return nil
 }
 

@@ -56,26 +56,27 @@ func build(op *Operation, s shape, seed uint64, settings json.RawMessage) *reque
 	r := rand.New(rand.NewPCG(seed, uint64(s.n)<<8|uint64(s.variant)))
 	q := s.makeQuery(r)
 	req := &request{op: op.Operation, later: s.later}
-	switch op.Operation {
-	case abi.OpTransformQuery, abi.OpClassify:
+	info, _ := abi.LookupOperation(op.Operation)
+	switch info.Request {
+	case "QueryRequest":
 		req.doc = abi.QueryRequest{Query: *q, Settings: settings}
-	case abi.OpCompact:
+	case "CompactRequest":
 		req.doc = abi.CompactRequest{Turns: s.turns(r), Summary: "They talked about a fox.", Settings: settings}
-	case abi.OpDistill:
+	case "DistillRequest":
 		req.doc = s.distill(r, settings)
-	case abi.OpExtract:
+	case "ExtractRequest":
 		req.doc = s.extract(r, settings)
-	case abi.OpProvide, abi.OpEstimateTokens:
+	case "ProvideRequest":
 		req.doc = s.provide(r, settings)
-	case abi.OpFormat:
+	case "FormatRequest":
 		req.doc = abi.FormatRequest{Items: narrowed(s.items(r), op.Reads), MaxTokens: 8192, UsedTokens: 100, Settings: settings}
-	case abi.OpCountTokens:
+	case "CountRequest":
 		texts := make([]string, s.n)
 		for i := range texts {
 			texts[i] = s.rowText(r, i)
 		}
 		req.doc = abi.CountRequest{Texts: texts, Settings: settings}
-	case abi.OpObserve:
+	case "Event":
 		req.doc = s.event(r, settings)
 	default:
 		s.itemsRequest(req, op, r, q, settings)

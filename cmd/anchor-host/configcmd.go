@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -84,16 +85,22 @@ environment variable, file and line, or the default. Secrets are not printed.`,
 	return cmd
 }
 
+// either lists values that a flag takes: "a, b or c".
+func either(values []string) string {
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
+
 // windowFlags add the flags that override the shape of the window.
 func windowFlags(cmd *cobra.Command) {
 	cmd.Flags().Int("max-tokens", 0, "size of the window in tokens")
-	cmd.Flags().String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
+	cmd.Flags().String("tokenizer", "", either(config.Tokenizers))
 	cmd.Flags().String("model", "", "model the window is for, such as gpt-4o: decides how tokens are counted")
 	cmd.Flags().String("fit", "", "what must be within the window: items (their sum) or exact (the output)")
 	cmd.Flags().String("fill", "", "first_fit, value_per_token or knapsack")
 	cmd.Flags().String("truncate", "", "cut texts that do not fit at a sentence or character, or none")
 	cmd.Flags().String("order", "", "priority, lost_in_the_middle, chronological or cache_stable")
-	cmd.Flags().String("format", "", "anthropic, openai or generic")
+	cmd.Flags().String("format", "", either(config.Formats))
 	cmd.Flags().String("preset", "", "budget: chat, rag or agent")
 	cmd.MarkFlagsMutuallyExclusive("model", "tokenizer")
 	cmd.Flags().String("timeout", "", "bound of the whole build, such as 10s")

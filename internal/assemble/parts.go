@@ -48,19 +48,18 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	return nil
 }
 
-// builtinFormatter returns the formatter of a name, the default for the empty one.
+// builtinFormatter returns the formatter of a name, with the options of a configuration.
+// The empty name is that of the default.
 func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 	options := c.FormatOptions
-	switch name {
-	case "anthropic":
+	f := format.Named(cmp.Or(name, format.Default))
+	if _, ok := f.(format.Anthropic); ok {
 		return format.Anthropic{
 			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,
 			Model: cmp.Or(options.Model, c.Model),
 		}
-	case "openai":
-		return format.OpenAI{}
 	}
-	return format.Generic{}
+	return f
 }
 
 func (b *builder) setEnricher(context.Context) (err error) {

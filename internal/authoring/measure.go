@@ -194,34 +194,12 @@ func (m *measurement) decode(answer []byte) (any, error) {
 		return abi.DecodeChanges(answer)
 	}
 	info, _ := abi.LookupOperation(m.Operation)
-	var reply any
-	switch info.Reply {
-	case "Changes":
-		return abi.DecodeChangesJSON(answer)
-	case "TransformReply":
-		reply = &abi.TransformReply{}
-	case "ClassifyReply":
-		reply = &abi.ClassifyReply{}
-	case "EnrichReply":
-		reply = &abi.EnrichReply{}
-	case "MemoryReply":
-		reply = &abi.MemoryReply{}
-	case "CompactReply":
-		reply = &abi.CompactReply{}
-	case "DistillReply":
-		reply = &abi.DistillReply{}
-	case "ExtractReply":
-		reply = &abi.ExtractReply{}
-	case "ProvideReply":
-		reply = &abi.ProvideReply{}
-	case "EstimateReply":
-		reply = &abi.EstimateReply{}
-	case "FormatReply":
-		reply = &abi.FormatReply{}
-	case "CountReply":
-		reply = &abi.CountReply{}
-	default:
+	reply := abi.NewDocument(info.Reply)
+	switch reply.(type) {
+	case nil:
 		return nil, nil
+	case *abi.Changes:
+		return abi.DecodeChangesJSON(answer)
 	}
 	return reply, abi.DecodeReply(answer, reply)
 }

@@ -19,36 +19,39 @@ import (
 func Request(op abi.Operation, items int) any {
 	w := newWriter()
 	query := abi.Query{Text: "how does a context end when its deadline passes", Metadata: abi.Metadata{"tenant": "example"}}
-	switch op {
-	case abi.OpRetrieve, abi.OpMemory:
-		return &abi.ItemsRequest{Query: query, TopK: max(1, items), TokensLeft: tokensLeft}
-	case abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpEnrichQuery:
-		return &abi.ItemsRequest{Query: query, Items: w.items(items), TopK: max(1, items), TokensLeft: tokensLeft}
-	case abi.OpTransformQuery, abi.OpClassify:
+	info, _ := abi.LookupOperation(op)
+	switch info.Request {
+	case "ItemsRequest":
+		r := &abi.ItemsRequest{Query: query, TopK: max(1, items), TokensLeft: tokensLeft}
+		if len(info.Reads) > 0 {
+			r.Items = w.items(items)
+		}
+		return r
+	case "QueryRequest":
 		return &abi.QueryRequest{Query: query}
-	case abi.OpCompact:
+	case "CompactRequest":
 		return &abi.CompactRequest{Turns: w.turns(items), Summary: w.text(40)}
-	case abi.OpDistill:
+	case "DistillRequest":
 		return &abi.DistillRequest{
 			Mode: abi.DistillObserve, Messages: w.messages(items), Observations: []string{w.text(20)}, Reflection: w.text(20), MaxTokens: tokensLeft,
 		}
-	case abi.OpExtract:
+	case "ExtractRequest":
 		facts := []abi.Fact{{ID: "fact-1", Content: w.text(12), Type: "semantic", Relevance: 0.5}}
 		return &abi.ExtractRequest{Turns: w.turns(items), Facts: facts}
-	case abi.OpProvide, abi.OpEstimateTokens:
+	case "ProvideRequest":
 		return &abi.ProvideRequest{
 			State: abi.AgentState{RunID: "run-1", Observations: []string{w.text(20)}}, Messages: w.messages(items),
 			Budget: abi.ProviderBudget{MaxTokens: tokensLeft, Phase: "llm"},
 		}
-	case abi.OpFormat:
+	case "FormatRequest":
 		return &abi.FormatRequest{Items: w.items(items), MaxTokens: tokensLeft, UsedTokens: tokensLeft / 2}
-	case abi.OpCountTokens:
+	case "CountRequest":
 		texts := make([]string, items)
 		for i := range texts {
 			texts[i] = w.text(wordsPerText)
 		}
 		return &abi.CountRequest{Texts: texts}
-	case abi.OpObserve:
+	case "Event":
 		return &abi.Event{Type: "step_end", Step: "docs", Query: query.Text, Items: items, TimeMS: 1.5}
 	}
 	return nil

@@ -20,7 +20,10 @@ func TestRequests(t *testing.T) {
 				}
 				return
 			}
-			if r == nil || !reflect.DeepEqual(r, Request(info.Op, 3)) {
+			if r == nil {
+				t.Fatalf("Request in request.go has no case for %s", info.Request)
+			}
+			if !reflect.DeepEqual(r, Request(info.Op, 3)) {
 				t.Fatalf("%+v is not the same each time", r)
 			}
 			want := 3

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // Finding is something wrong with the value at a path.
@@ -16,7 +17,7 @@ type Finding struct{ Path, Message string }
 
 // Formats and Tokenizers are the built-in ones.
 var (
-	Formats    = []string{"anthropic", "openai", "generic"}
+	Formats    = format.Names()
 	Tokenizers = []string{"words", "cl100k_base", "o200k_base", "p50k_base", "r50k_base"}
 )
 

@@ -257,7 +257,7 @@ func (g *exactGauge) readTail(output any) {
 	if order := g.f.b.p.order; !g.builtin || order != "" && order != OrderPriority {
 		return
 	}
-	text, separator := format.ContextEnd(output, &g.window)
+	text, separator := format.ContextEnd(g.f.b.p.formatter, output, &g.window)
 	from := max(0, len(text)-tailBytes)
 	split := from
 	for next := from; next < len(text); next = g.meter.texts.divide(text, next) {

@@ -13,8 +13,10 @@ import (
 // it tries. The functions test for the type itself, not for methods, because a formatter
 // or an output that embeds one of these types may write something else.
 
-// WritesWhole reports whether a formatter is one of this package. These formatters write the
-// whole text of every item, and add one more item of the context after the others.
+// WritesWhole reports whether a formatter writes the whole text of every item as it is, and
+// adds one more item of the context after the others. An exact fit estimates the output of
+// such a formatter. For all others, such as one that escapes texts, it formats the window
+// for each item that it tries: this is slower, and as correct.
 func WritesWhole(formatter any) bool {
 	switch formatter.(type) {
 	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic:
@@ -74,10 +76,10 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 	}
 }
 
-// ContextEnd returns the text of an output of this package that ends with the context of w,
+// ContextEnd returns the text that ends with the context of w in the output of a formatter,
 // and the separator that would come before one more item. Both are empty when there is no
-// context, or when other text follows the context.
-func ContextEnd(output any, w *core.Window) (text, separator string) {
+// context, when other text follows the context, and for formatters of other packages.
+func ContextEnd(formatter, output any, w *core.Window) (text, separator string) {
 	s := divide(w)
 	if s.context.n == 0 {
 		return "", ""
@@ -85,6 +87,11 @@ func ContextEnd(output any, w *core.Window) (text, separator string) {
 	turnsFollow := len(s.turns) > 0 && roleOf(s.turns[0]) == core.RoleUser
 	switch out := output.(type) {
 	case string:
+		switch formatter.(type) {
+		case Generic, *Generic:
+		default:
+			return "", ""
+		}
 		last := s.context.last().Content
 		if strings.TrimRightFunc(last, unicode.IsSpace) == last && last != "" {
 			return out, "\n"

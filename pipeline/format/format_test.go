@@ -110,3 +110,32 @@ func TestGenericTrimsTheWhole(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Each name is that of one formatter, and an unknown name is that of none.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range Names() {
+		f := Named(name)
+		if f == nil || f.FormatType() != name || seen[name] {
+			t.Errorf("%q names %T, or two formatters", name, f)
+		}
+		seen[name] = true
+	}
+	if f := Named("nothing"); f != nil || !seen[Default] {
+		t.Errorf("%q names %T; names: %v", "nothing", f, Names())
+	}
+}
+
+// upper is a formatter of the embedder: it embeds a built-in one, and writes something else.
+type upper struct{ Generic }
+
+// What follows the context is only known of the formatters of this package.
+func TestContextEndIsOfTheFormatter(t *testing.T) {
+	w := &core.Window{Items: []core.Item{doc("d")}}
+	if text, separator := ContextEnd(Generic{}, "=== CONTEXT ===\nd", w); text == "" || separator != "\n" {
+		t.Errorf("generic: text %q, separator %q", text, separator)
+	}
+	if text, separator := ContextEnd(upper{}, "=== CONTEXT ===\nd", w); text != "" || separator != "" {
+		t.Errorf("another formatter: text %q, separator %q", text, separator)
+	}
+}

@@ -12,7 +12,7 @@ import (
 type Generic struct{}
 
 // FormatType returns "generic".
-func (Generic) FormatType() string { return "generic" }
+func (Generic) FormatType() string { return Default }
 
 // Format returns the sections that have items, separated by blank lines.
 func (Generic) Format(_ context.Context, w *core.Window) (any, error) {

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/cgroup"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/rlimit"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
 const (
@@ -26,10 +26,7 @@ const (
 
 // storePath returns the path of the store, "" if it is unknown.
 func storePath(loaded *config.Loaded) string {
-	if path := loaded.StorePath(); path != "" {
-		return path
-	}
-	path, err := sqlite.DefaultPath()
+	path, err := agentstore.Path(loaded.StorePath())
 	if err != nil {
 		return ""
 	}

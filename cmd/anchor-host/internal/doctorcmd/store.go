@@ -10,17 +10,15 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
 // storeFinding checks the store without creating or changing anything.
 func storeFinding(ctx context.Context, path string) finding {
-	if path == "" {
-		var err error
-		if path, err = sqlite.DefaultPath(); err != nil {
-			return finding{"store", statusWarning, err.Error()}
-		}
+	path, err := agentstore.Path(path)
+	if err != nil {
+		return finding{"store", statusWarning, err.Error()}
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -32,12 +30,12 @@ func storeFinding(ctx context.Context, path string) finding {
 	case err == nil && info.Size() == 0 && info.Mode().IsRegular():
 		return finding{"store", statusOK, path + " is empty: what is first remembered makes it a store"}
 	}
-	schema, err := schemaOf(ctx, path)
+	schema, err := agentstore.Schema(ctx, path)
 	if err != nil {
 		return finding{"store", statusProblem, err.Error()}
 	}
 	detail := fmt.Sprintf("%s, schema %d, %d KiB", path, schema, (info.Size()+1023)>>10)
-	if err := checkStore(ctx, path); err != nil {
+	if err := agentstore.Verify(ctx, path); err != nil {
 		return finding{"store", statusProblem, fmt.Sprintf("%s: %v%s", detail, err, storeRemedy(err))}
 	}
 	if err := writable(path); errors.Is(err, syscall.ENOSPC) {
@@ -51,20 +49,6 @@ func storeFinding(ctx context.Context, path string) finding {
 	return finding{"store", statusOK, detail + ", can be written"}
 }
 
-// checkStore reads the whole store.
-func checkStore(ctx context.Context, path string) (err error) {
-	s, err := sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := s.Close(); err == nil {
-			err = closed
-		}
-	}()
-	return s.Check(ctx)
-}
-
 // storeRemedy says how to delete a damaged record.
 func storeRemedy(err error) string {
 	var damaged *store.CorruptError
@@ -75,20 +59,6 @@ func storeRemedy(err error) string {
 		return " (a turn: anchor-host memory forget --conversation ID " + strings.TrimPrefix(damaged.ID, "#") + ")"
 	}
 	return fmt.Sprintf(" (a fact: anchor-host memory forget %.100q; a frame or state: anchor-host memory forget --run ID)", damaged.ID)
-}
-
-// schemaOf opens a store for reading.
-func schemaOf(ctx context.Context, path string) (schema int, err error) {
-	s, err := sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true})
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		if closed := s.Close(); err == nil {
-			err = closed
-		}
-	}()
-	return s.Schema(ctx)
 }
 
 // tried is the number of bytes that are written to find out whether there is room. A small

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+)
+
+// The tags of Config state the names that packages of pipeline know. A tag cannot be derived
+// from them, so this test holds the two equal.
+func TestTagsNameEachChoice(t *testing.T) {
+	for field, names := range map[string][]string{
+		"Fit": names(fill.Fits), "Fill": fill.StrategyNames(), "Truncate": names(fill.Cuttings), "Order": names(fill.WindowOrders),
+	} {
+		f, _ := reflect.TypeFor[Config]().FieldByName(field)
+		if have := strings.Split(f.Tag.Get("enum"), ","); !slices.Equal(have, names) {
+			t.Errorf("enum of the field %s in config.go: %q, want %q", field, have, names)
+		}
+	}
+	for field, names := range map[string][]string{"Format": Formats, "Tokenizer": Tokenizers} {
+		f, _ := reflect.TypeFor[Config]().FieldByName(field)
+		if want := strings.Join(names, ", ") + ", or a plugin."; f.Tag.Get("doc") != want {
+			t.Errorf("doc of the field %s in config.go: %q, want %q", field, f.Tag.Get("doc"), want)
+		}
+	}
+}
+
+// names returns named values as strings.
+func names[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
