@@ -73,7 +73,7 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 			return nil, err
 		}
 	}
-	out.topK = pick(max(0, o.TopK), DefaultTopK)
+	out.topK = cmp.Or(max(0, o.TopK), DefaultTopK)
 	return out, nil
 }
 
@@ -103,7 +103,7 @@ func (o *Operation) foreignChanges(ctx context.Context, rows abi.Rows, env *abi.
 	if len(c.Items) > o.topK {
 		c.Items = c.Items[:o.topK]
 	}
-	if err := o.grant.check(c, count(rows)); err != nil {
+	if err := o.grant.Check(c, count(rows)); err != nil {
 		return o.refuse(err)
 	}
 	a.Changes = c

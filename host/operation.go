@@ -1,12 +1,14 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/answer"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
@@ -28,7 +30,7 @@ type Operation struct {
 	settings json.RawMessage
 	topK     int
 	timeout  time.Duration
-	grant    grant
+	grant    answer.Grant
 	// changes says that it answers with changes or new items, which need a grant.
 	changes bool
 	// foreign says how to call a function of a foreign module, nil for an operation of a
@@ -135,7 +137,7 @@ func (o *Operation) setTopK(opts OperationOptions) error {
 	case opts.TopK < 0:
 		return fmt.Errorf("top_k %d: %w (want 1 or more)", opts.TopK, ErrConfig)
 	case info.TopK:
-		o.topK = pick(opts.TopK, pick(o.spec.Defaults.TopK, DefaultTopK))
+		o.topK = cmp.Or(opts.TopK, cmp.Or(o.spec.Defaults.TopK, DefaultTopK))
 	}
 	return nil
 }
@@ -159,7 +161,8 @@ func (o *Operation) setGrant(opts OperationOptions) error {
 	if opts.MaxPriority < 0 || opts.MaxPriority > abi.MaxPriority {
 		return fmt.Errorf("max_priority %d: %w (want 1 to %d)", opts.MaxPriority, ErrConfig, abi.MaxPriority)
 	}
-	o.grant = newGrant(o.op, &o.spec, opts.Source, opts.MaxPriority, &o.plugin.limits)
+	limits := &o.plugin.limits
+	o.grant = answer.NewGrant(o.op, &o.spec, answer.Terms{Source: opts.Source, MaxPriority: opts.MaxPriority, Items: limits.Items, Tokens: limits.Tokens})
 	return nil
 }
 
@@ -183,7 +186,7 @@ func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelop
 	}
 	a := Answer{plugin: o.plugin}
 	own := o.narrowed(env)
-	own.TopK = pick(own.TopK, o.topK)
+	own.TopK = cmp.Or(own.TopK, o.topK)
 	a.TopK = own.TopK
 	if err := o.change(ctx, rows, &own, &a); err != nil {
 		a.Release()
@@ -233,7 +236,7 @@ func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.
 		if err != nil || a.Changes == nil {
 			return err
 		}
-		return o.grant.check(a.Changes, n)
+		return o.grant.Check(a.Changes, n)
 	})
 }
 
@@ -245,7 +248,7 @@ func (o *Operation) remember(ctx context.Context, env *abi.Envelope, a *Answer) 
 		return err
 	}
 	a.Changes = &abi.Changes{Items: reply.Items}
-	if err := o.grant.check(a.Changes, 0); err != nil {
+	if err := o.grant.Check(a.Changes, 0); err != nil {
 		return o.refuse(err)
 	}
 	return nil
@@ -356,9 +359,4 @@ func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 // refuse returns the error for an answer that the host does not accept.
 func (o *Operation) refuse(err error) error {
 	return o.plugin.inStep(o.plugin.failure(o.name, nil, err), o.step)
-}
-
-// invalid is refuse with the reason invalid_output.
-func (o *Operation) invalid(format string, args ...any) error {
-	return o.refuse(guest.Faultf(abi.ReasonInvalidOutput, format, args...))
 }
