@@ -39,8 +39,8 @@ func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item
 	return items, nil
 }
 
-// offers reports whether turn i is offered, where a turn of the user has begun or not.
-// Turns of the system are rules, whoever spoke first.
+// offers reports whether turn i is offered. It sets begun from the first offered turn that
+// is not a system turn on. System turns are rules, so they are always offered.
 func (s *SlidingWindow) offers(i int, begun *bool) bool {
 	*begun = *begun || !s.cfg.BeginWithUser || s.turns[i].Role == pipeline.RoleUser
 	return *begun || s.turns[i].Role == pipeline.RoleSystem
