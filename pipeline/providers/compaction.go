@@ -136,8 +136,9 @@ func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 	return v.replaced(summary, func(int) bool { return true }), nil
 }
 
-// improves reports whether s is a gain over a size that exceeds a bound: less of what
-// exceeds it, and not too much of the other.
+// improves reports whether s is better than the size before, which exceeds the bound. If
+// the tokens exceeded it, s must have fewer tokens and no more messages. Otherwise s must
+// have fewer messages, and its tokens must not exceed the bound.
 func (s size) improves(before, bound size) bool {
 	if (size{tokens: before.tokens}).exceeds(bound) {
 		return s.tokens < before.tokens && s.messages <= before.messages

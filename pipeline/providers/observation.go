@@ -59,7 +59,8 @@ func (o *Observation) Name() string { return ObservationName }
 // Priority returns the place in the chain.
 func (o *Observation) Priority() int { return o.cfg.Priority }
 
-// EstimateTokens returns what the message takes that is not in the state's list yet.
+// EstimateTokens returns the tokens of the message, or 0 if the list of the state has the
+// same message already.
 func (o *Observation) EstimateTokens(ctx context.Context, s *agent.State) (int, error) {
 	next, had := o.message(s), o.find(s.Messages)
 	if !observed(s) || had >= 0 && s.Messages[had].Equal(&next) {

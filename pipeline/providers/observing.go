@@ -256,7 +256,7 @@ func (v *view) rest() (out []pipeline.Message) {
 	return out
 }
 
-// those returns the kept messages that are wanted.
+// those returns the kept messages for which wanted returns true.
 func (v *view) those(wanted func(i int) bool) []pipeline.Message {
 	out := make([]pipeline.Message, 0, v.kept.messages)
 	for i, unit := range v.units {
