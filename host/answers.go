@@ -12,7 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// grant is what the answers of an operation may add and change.
+// grant says what the answers of an operation may add and change.
 type grant struct {
 	abi.Grant
 	// source is the source of new items that state none.
@@ -24,7 +24,7 @@ type grant struct {
 	tokens        int
 }
 
-// newGrant is the grant of an operation. source is "" if the operator states none.
+// newGrant returns the grant of an operation. source is "" if the operator states none.
 func newGrant(op abi.Operation, spec *spec.Operation, source string, ceiling int, l *Limits) grant {
 	g := grant{
 		source: source, ceiling: ceiling, wish: spec.MaxPriority, tokens: l.Tokens,
@@ -43,7 +43,7 @@ func newGrant(op abi.Operation, spec *spec.Operation, source string, ceiling int
 	return g
 }
 
-// highest is the highest priority that an item of a source may get.
+// highest returns the highest priority that an item of a source may get.
 func (g *grant) highest(source string) int {
 	p := g.ceiling
 	if p == 0 {
@@ -71,8 +71,8 @@ func (g *grant) check(c *abi.Changes, rows int) error {
 	return &guest.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
 }
 
-// checkEdits checks the priorities of edits against the grant. A row may keep the one it
-// has.
+// checkEdits checks the priorities of edits against the grant. A row may keep its current
+// priority.
 func (g *grant) checkEdits(edits []abi.Edit, rows abi.Rows) error {
 	for i := range edits {
 		e := &edits[i]
@@ -105,8 +105,8 @@ func (g *grant) settleItems(items []abi.NewItem) error {
 	return nil
 }
 
-// newTexts are the texts that changes bring, those of edits first. For each, before is how
-// many tokens the row had, and at is its index in [Answer.Tokens].
+// newTexts are the new texts in changes, those of edits first. For each text, before is the
+// number of tokens that the row had, and at is the index of the text in [Answer.Tokens].
 type newTexts struct {
 	texts  []string
 	before []int
@@ -114,7 +114,7 @@ type newTexts struct {
 }
 
 // textsOf lists the new texts in changes to rows. An edit that repeats the text of its row
-// brings none.
+// does not count.
 func textsOf(c *abi.Changes, rows abi.Rows) *newTexts {
 	n := &newTexts{}
 	for i := range c.Edits {
@@ -134,8 +134,8 @@ func (n *newTexts) add(text string, before, at int) {
 	n.texts, n.before, n.at = append(n.texts, text), append(n.before, before), append(n.at, at)
 }
 
-// allow makes the checks of the grant that depend on the item, on changes that passed
-// check. It then counts the tokens of new texts, within the time that the call has left.
+// allow checks changes that have passed check against the part of the grant that depends on
+// the item. It then counts the tokens of new texts, within the time that the call has left.
 func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 	c := a.Changes
 	if len(c.Edits)+len(c.Items) == 0 {
@@ -184,10 +184,10 @@ func (o *Operation) count(ctx context.Context, n *newTexts, tokens []int) error 
 	return nil
 }
 
-// checkReply checks what the contract says of a document beyond its form. texts is the number
-// of texts that were to be counted.
+// checkReply checks the rules of the contract about a reply that go beyond its form. texts
+// is the number of texts in a request to count.
 func (o *Operation) checkReply(changed bool, texts int, reply any) error {
-	switch r := reply.(type) { // these two must not answer that nothing changes
+	switch r := reply.(type) { // these two kinds of reply must not state that nothing changes
 	case *abi.FormatReply:
 		return o.checkFormat(changed, r)
 	case *abi.CountReply:
@@ -248,8 +248,9 @@ func (o *Operation) checkCounts(counts []int, texts int) error {
 	return nil
 }
 
-// checkDistilled refuses blank texts, an answer that has both observations and a reflection,
-// or none of them, and one that replaces what the guest was not sent.
+// checkDistilled refuses blank texts, an answer that has both observations and a
+// reflection, an answer that has neither, and one that replaces parts that the guest did
+// not receive.
 func (o *Operation) checkDistilled(r *abi.DistillReply) error {
 	if observed := r.Replace != nil || r.Add != nil; observed == (r.Reflection != nil) {
 		return o.invalid("want replace and add, or reflection (or status 1 for no change)")
@@ -272,8 +273,9 @@ func (o *Operation) checkDistilled(r *abi.DistillReply) error {
 	return nil
 }
 
-// checkProvided refuses to replace what a guest was not sent, messages with unknown roles,
-// and changes to the fields of an agent's state that guests must not change.
+// checkProvided refuses an answer that replaces parts that the guest did not receive, that
+// has messages with unknown roles, or that changes fields of an agent's state that guests
+// must not change.
 func (o *Operation) checkProvided(r *abi.ProvideReply) error {
 	if unread := o.parts.Unread(r); len(unread) > 0 {
 		return o.invalid("%s: a provider that does not read them must not replace them (name %[1]s in reads, or leave it out of the answer)", unread[0])

@@ -21,7 +21,7 @@ const (
 	TypeIntent   ObjectType = "intent"
 )
 
-// UnmarshalText reads a type; the name of a loose object will do.
+// UnmarshalText reads a type. It also accepts "pipeline", the name in a loose object.
 func (t *ObjectType) UnmarshalText(text []byte) error {
 	*t = ObjectType(text)
 	if *t == "pipeline" {
