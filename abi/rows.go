@@ -69,7 +69,7 @@ type Envelope struct {
 	Query *Query
 	// TopK is the largest number of items to return; 0 if the operation has no such bound.
 	TopK int
-	// TokensLeft is how many tokens still fit into the window when the step begins.
+	// TokensLeft is how many more tokens fit into the window when the step begins.
 	TokensLeft int
 	// Settings is the JSON of the step settings; empty when there are none.
 	Settings []byte

@@ -10,7 +10,7 @@ type Status int32
 const (
 	// StatusDone says that the output is the answer.
 	StatusDone Status = 0
-	// StatusNoChange says that everything stays as it is; the output is ignored.
+	// StatusNoChange says that nothing changes. The output is ignored.
 	StatusNoChange Status = 1
 	// StatusError is what the SDK returns for errors.
 	StatusError Status = -1
@@ -27,8 +27,7 @@ func (s Status) String() string {
 	return "error " + strconv.Itoa(int(s))
 }
 
-// Reason is why a call failed: the same words in errors, diagnostics and
-// metrics.
+// Reason says why a call failed. Errors, diagnostics and metrics use the same words.
 type Reason string
 
 // The reasons.
@@ -55,8 +54,7 @@ const (
 	ReasonDenied Reason = "denied"
 	// ReasonBusy says that no instance became free in time.
 	ReasonBusy Reason = "busy"
-	// ReasonRested says that the plugin failed again and again and is not called for a
-	// time.
+	// ReasonRested says that the plugin failed repeatedly and is not called for a while.
 	ReasonRested Reason = "rested"
 	// ReasonInitFailed says that init failed, for any reason.
 	ReasonInitFailed Reason = "init_failed"

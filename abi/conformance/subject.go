@@ -49,7 +49,7 @@ func (o *Options) check(d *Description) error {
 	return nil
 }
 
-// subject is the guest of one Run with what is known of it so far.
+// subject is the guest of one Run with the results so far.
 type subject struct {
 	t      Target
 	d      Description
