@@ -13,7 +13,7 @@ const Version = 1
 const (
 	// Marker is the export, () -> (), that states the version. It is never called.
 	Marker = "anchor_abi_1"
-	// MarkerPrefix is what the marker of every version begins with.
+	// MarkerPrefix is the prefix of the marker of every version.
 	MarkerPrefix = "anchor_abi_"
 	// ManifestSection is the custom section that holds the manifest as JSON.
 	ManifestSection = "anchor.manifest"

@@ -31,7 +31,7 @@ func DefaultPriority(source string) int {
 // may not make. errors.Is finds it in a *[ChangeError].
 var ErrNotGranted error = jsontext.ValueError("not granted")
 
-// Grant is what one step may change. The zero value allows nothing.
+// Grant describes the changes that one step may make. The zero value allows none.
 type Grant struct {
 	// Writes are the changes granted.
 	Writes ChangeSet

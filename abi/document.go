@@ -15,7 +15,7 @@ type Turn struct {
 	Metadata   Metadata  `json:"metadata,omitempty"`
 }
 
-// Query is what a build is about.
+// Query is the query of a build.
 type Query struct {
 	Text        string    `json:"query_str"`
 	Embedding   []float32 `json:"embedding,omitempty"`

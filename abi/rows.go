@@ -65,7 +65,7 @@ func (r ItemRows) CreatedAt(i int) time.Time { return r[i].CreatedAt }
 
 // Envelope holds the parts of a request other than its rows.
 type Envelope struct {
-	// Query is what the build is about; nil is an empty query.
+	// Query is the query of the build. nil is an empty query.
 	Query *Query
 	// TopK is the largest number of items to return; 0 if the operation has no such bound.
 	TopK int

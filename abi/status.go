@@ -2,7 +2,7 @@ package abi
 
 import "strconv"
 
-// Status is what an operation's export returns.
+// Status is the result of an operation's export.
 type Status int32
 
 // The statuses. Every other value is an error, and so is any value when the
@@ -12,7 +12,7 @@ const (
 	StatusDone Status = 0
 	// StatusNoChange says that nothing changes. The output is ignored.
 	StatusNoChange Status = 1
-	// StatusError is what the SDK returns for errors.
+	// StatusError is the status that SDKs return for errors.
 	StatusError Status = -1
 )
 

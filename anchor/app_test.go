@@ -216,7 +216,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		`"max_tokns" is not a path`: {Overrides: map[string]string{"max_tokns": "5"}},
-		"max_tokens: want":       {Overrides: map[string]string{"max_tokens": "x"}},
+		"max_tokens: want":          {Overrides: map[string]string{"max_tokens": "x"}},
 	} {
 		if _, err := Load(write(t, dir, basic), o); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -113,8 +113,8 @@ func (r *agentRun) apply(o *AssembleOptions) error {
 	return nil
 }
 
-// assemblies is how often an assembly is tried while others continue the same run. An attempt
-// fails only if another one succeeded, so the run always progresses.
+// assemblies is the maximum number of attempts of an assembly while others continue the same run.
+// An attempt fails only if another one succeeded, so the run always progresses.
 const assemblies = 100
 
 func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {

@@ -75,8 +75,8 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 	return err
 }
 
-// Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build.
-// The empty name is that of the pipeline at the top of the file.
+// Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build. The
+// empty name means the pipeline at the top level of the file.
 func (a *App) Prepare(ctx context.Context, pipeline string) error {
 	g, err := a.use()
 	if err != nil {

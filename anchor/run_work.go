@@ -15,9 +15,9 @@ import (
 
 // The labels of snapshots that are taken automatically.
 const (
-	// SnapshotStart is what the window held when the intent became active.
+	// SnapshotStart labels the snapshot that is taken when the intent becomes active.
 	SnapshotStart = "start"
-	// SnapshotStep is what the window held when a step began to progress.
+	// SnapshotStep labels a snapshot that is taken when a step begins to progress.
 	SnapshotStep = "step"
 )
 

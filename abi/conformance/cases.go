@@ -62,7 +62,7 @@ func answerCases() []Case {
 			Remedy: "look at the error and at what the guest wrote; plugin call runs one request"},
 		{ID: caseDenied, Rule: "The plugin uses nothing that it is not granted.",
 			Remedy: "ask for it in permissions with a reason, and grant it to the test with a flag"},
-		{ID: caseMailbox, Operations: changes, Lane: Batch, Rule: "The mailbox is sound, reserve lends the room asked for, and the output lies in the memory.",
+		{ID: caseMailbox, Operations: changes, Lane: Batch, Rule: "The mailbox is valid, reserve provides a buffer of the requested size, and the output lies in the memory.",
 			Remedy: "see section 5 of ABI.md: size 24 or more, addresses multiples of 8, output inside the memory"},
 		{ID: caseDecodes, Rule: "The answer is a document or change set of the contract, never empty with status 0: each member once, by its name, of its type.",
 			Remedy: "see sections 8 and 10 of ABI.md; return status 1 for no change"},

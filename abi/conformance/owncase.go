@@ -31,7 +31,7 @@ type OwnCase struct {
 	TokensLeft int       `json:"tokens_left,omitempty"`
 	// Request is the whole request document, without settings. It replaces these fields.
 	Request json.RawMessage `json:"request,omitempty"`
-	// Expect is what the answer must be.
+	// Expect describes the expected answer.
 	Expect Expect `json:"expect"`
 
 	// File is the file of the case, for messages.
@@ -49,8 +49,8 @@ func (it *OwnItem) UnmarshalJSON(b []byte) error {
 	return strictly(b, (*abi.Item)(it))
 }
 
-// Expect is what a case expects. Members that are absent are not checked; at least one is
-// required. Keep, Order, Scores, Texts and Items describe the list after the changes.
+// Expect describes the expected answer of a case. Absent members are not checked; at least one
+// member is required. Keep, Order, Scores, Texts and Items describe the list after the changes.
 type Expect struct {
 	// Keep are the rows that stay, in any order.
 	Keep []uint32 `json:"keep,omitzero"`

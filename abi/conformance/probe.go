@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// ordinaryRequests is how many ordinary requests are sent.
+// ordinaryRequests is the number of ordinary requests that are sent.
 const ordinaryRequests = 3
 
 // nothingToJudge is why a case about an answer is skipped.

@@ -61,7 +61,7 @@ type Call struct {
 	Request []byte
 }
 
-// Answer is what a guest answered, unchecked.
+// Answer is the unchecked answer of a guest.
 type Answer struct {
 	// Status is abi.StatusDone or abi.StatusNoChange.
 	Status abi.Status

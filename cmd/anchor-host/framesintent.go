@@ -27,7 +27,7 @@ run can get another request. Any other order is refused.`,
 	return cmd
 }
 
-// runWork is what a command does with one agent run.
+// runWork is the function of a command that works on one agent run.
 type runWork func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error)
 
 // runCommand makes a command work on the run that its flag --run names.

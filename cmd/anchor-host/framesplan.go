@@ -208,7 +208,7 @@ func plansListing(plans []frames.Plan) cli.Listing {
 	return l
 }
 
-// shownNumbers is how many numbers of frames a cell shows.
+// shownNumbers is the maximum number of frame numbers in a cell.
 const shownNumbers = 8
 
 // numbers shows frame numbers in one cell. An empty list is shown as "-".

@@ -234,8 +234,8 @@ func (a *app) memoryListCommand() *cobra.Command {
 --conversation lists the turns of that conversation instead, and --conversations
 lists all conversations.
 
-A damaged fact is left out, and a line on stderr names it; the exit code is 0 all
-the same. "doctor" also finds damaged facts, and "memory forget" deletes them.`,
+A damaged fact is left out, and a line on stderr names it; the exit code is still
+0. "doctor" also finds damaged facts, and "memory forget" deletes them.`,
 		Example: `  anchor-host memory list --user ann --tag travel
   anchor-host memory list --conversation chat-7 -o json
   anchor-host memory list --conversations`,

@@ -26,7 +26,7 @@ func storeFlags(cmd *cobra.Command) {
 	cmd.Flags().String("tenant", "", "tenant that owns the stored data")
 }
 
-// sessionFunc is what a command that needs the store does.
+// sessionFunc is the function of a command that works on the store.
 type sessionFunc func(cmd *cobra.Command, args []string, s *session) error
 
 // withStore opens the store for a command that writes to it, and closes it after the command.

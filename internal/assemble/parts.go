@@ -48,8 +48,8 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	return nil
 }
 
-// builtinFormatter returns the formatter of a name, with the options of a configuration.
-// The empty name is that of the default.
+// builtinFormatter returns the formatter of a name, with the options of a configuration. The
+// empty name means the default.
 func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 	options := c.FormatOptions
 	f := format.Named(cmp.Or(name, format.Default))

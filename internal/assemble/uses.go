@@ -44,7 +44,7 @@ const (
 	reflectPath = "agent.observation.reflect"
 )
 
-// extractPath is where the facts name the plugin that extracts them.
+// extractPath is the path of the plugin that extracts facts.
 const extractPath = "facts.extract"
 
 // uses lists every place that names a plugin, in the order of the format.

@@ -77,8 +77,8 @@ func (l *Plan) Finish() (int, error) {
 	return int(off), nil
 }
 
-// Put writes header, directory and the padding after each section. The length
-// of dst is what Finish returned.
+// Put writes header, directory and the padding after each section. The length of dst must be the
+// result of Finish.
 func (l *Plan) Put(dst []byte, magic uint32, rows int) {
 	le, head := binary.LittleEndian, dst[:HeaderSize]
 	le.PutUint32(head, magic)

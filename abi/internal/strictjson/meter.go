@@ -72,7 +72,8 @@ func (m *Meter) take() error {
 	return m.host.Take(more)
 }
 
-// lookAfter is how many elements are read before the Host is asked whether to go on.
+// lookAfter is the number of elements that are read before the Host is asked again whether to go
+// on.
 const lookAfter = 1 << 14
 
 // look asks the Host whether to go on, once for every lookAfter elements. i is the index of the
