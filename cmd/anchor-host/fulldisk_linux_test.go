@@ -93,3 +93,15 @@ func TestForgetOnAFullDisk(t *testing.T) {
 		t.Errorf("%+v", lines["store"])
 	}
 }
+
+// On a full disk init writes nothing, rather than a part.
+func TestInitOnAFullDisk(t *testing.T) {
+	dir := smallDisk(t, "64k")
+	code, stdout, stderr := run(t, "", "init", filepath.Join(dir, "new"))
+	if want := ": write the file: no space left on device (make room and run init again; it has removed what it wrote)\n"; code != codeFailure || stdout != "" || !strings.HasSuffix(stderr, want) {
+		t.Errorf("%d, %q, %q, want %q", code, stdout, stderr, want)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}

@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -46,7 +44,7 @@ If one of the files exists, nothing is written unless --force is given.`,
 	cmd.RunE = a.Run(func(_ *cobra.Command, args []string) error {
 		folder := "."
 		if len(args) == 1 {
-			folder = args[0]
+			folder = filepath.Clean(args[0]) // "" is the current folder
 		}
 		files, err := initFiles(*minimal)
 		if err != nil {
@@ -101,28 +99,19 @@ func filesOf(from fs.FS, folder, prefix string) (files []initFile, err error) {
 // initialize writes all files. Without force it writes nothing if some of them exist; the error
 // names those.
 func (a *app) initialize(folder string, files []initFile, force bool) error {
-	var there []string
-	for _, f := range files {
-		path := filepath.Join(folder, filepath.FromSlash(f.path))
-		if _, err := os.Lstat(path); err == nil {
-			there = append(there, path)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	there, err := present(folder, files)
+	if err != nil {
+		return err
 	}
 	if len(there) > 0 && !force {
 		return fmt.Errorf("%s: %w (overwrite with --force, or name another folder)", strings.Join(there, ", "), fs.ErrExist)
 	}
+	if err := writeAll(folder, files); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	for _, f := range files {
-		path := filepath.Join(folder, filepath.FromSlash(f.path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, f.content, 0o644); err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%s\n", path)
+		fmt.Fprintf(&b, "%s\n", f.in(folder))
 	}
 	return a.Emit(&b)
 }
@@ -142,10 +131,24 @@ func (a *app) sayNext(folder string, count int, minimal bool) {
 		}
 	}
 	if folder != "." {
-		next = append([]string{"cd " + folder}, next...)
+		next = append([]string{"cd " + shellWord(folder)}, next...)
 	}
 	a.Say("%d files written; next:", count)
 	for _, command := range next {
 		fmt.Fprintln(a.Err, "  "+plain.Line(command))
 	}
+}
+
+// shellWord returns a path as one word of a POSIX shell that no command takes for a flag.
+func shellWord(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	plainly := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./", r)
+	}
+	if strings.IndexFunc(path, func(r rune) bool { return !plainly(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -3,6 +3,7 @@ package agentstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -32,7 +33,11 @@ func Path(path string) (string, error) {
 	if path != "" {
 		return path, nil
 	}
-	return sqlite.DefaultPath()
+	path, err := sqlite.DefaultPath()
+	if err != nil {
+		return "", fmt.Errorf("%w (name the file in store.path or --store, or set XDG_DATA_HOME)", err)
+	}
+	return path, nil
 }
 
 // Open opens the store in a file and creates it if it does not exist. An empty path means the

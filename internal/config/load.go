@@ -2,8 +2,10 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -40,10 +42,16 @@ func Default() *Loaded {
 // everything that is wrong, or wraps fs.ErrNotExist.
 func Load(path string) (*Loaded, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("read configuration: %w (allow this user to read the file)", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("read configuration: %s: is a folder (name the file, such as %s)", path, filepath.Join(path, DefaultFile))
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)

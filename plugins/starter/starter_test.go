@@ -257,21 +257,8 @@ func TestCutsLongSections(t *testing.T) {
 	}
 }
 
-func TestErrorsNameTheFile(t *testing.T) {
+func TestNeedsAFolder(t *testing.T) {
 	h := newHost(t, nil)
-	deep := strings.Repeat("d/", 34) + "a.md"
-	for want, files := range map[string]map[string]string{
-		`/docs/a.jsonl:2: is no JSON object with a "text"`:      {"a.jsonl": "{\"text\": \"x\"}\nnot json\n"},
-		`/docs/b.jsonl:1: is no JSON object with a "text"`:      {"b.jsonl": `{"text": 5}`},
-		"/docs/c.jsonl:1: is not UTF-8":                         {"c.jsonl": "{\"text\": \"\xff\"}"},
-		": more than 32 folders within each other":              {deep: "x"},
-		"/docs/big.md: more than 32 MiB (split the file, or mo": {"big.md": strings.Repeat("a b ", 9<<20)},
-	} {
-		_, err := search(t, h, folder(t, files), nil, "x", 5)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-	}
 	_, err := h.Load(t.Context(), readSpec(t, "folder-search"), host.PluginConfig{Name: "docs"})
 	if want := "mount one (grants: {files: [{host: ./docs, guest: /docs, mode: ro}]})"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without a folder: %v, want %q", err, want)
@@ -410,8 +397,8 @@ func TestKeepBest(t *testing.T) {
 	}
 }
 
-// FuzzDocuments puts any bytes into the two kinds of file. The plugin answers or says what is
-// wrong; it never traps, and no item is lost or damaged on its way.
+// FuzzDocuments puts any bytes into the two kinds of file. The plugin answers; it never
+// traps, and no item is lost or damaged on its way.
 func FuzzDocuments(f *testing.F) {
 	f.Add([]byte("# A\n\nfox\n## B\n```\n#"), []byte(`{"_id": "1", "title": "t", "text": "a fox"}`), "a fox")
 	f.Add([]byte("######## x\n#\n# \n \n\xff"), []byte("{\"text\": \"\\ud800\"}\n[]\n"), "'s \xff")
@@ -420,7 +407,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, records []byte, query string) {
 		dir := folder(t, map[string]string{"a.md": string(text), "b.jsonl": string(records)})
 		items, err := search(t, h, dir, nil, strings.ToValidUTF8(query, ""), 50)
-		if err != nil && !strings.Contains(err.Error(), "/docs/b.jsonl:") {
+		if err != nil {
 			t.Error(err)
 		}
 		for _, it := range items {

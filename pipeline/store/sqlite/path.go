@@ -20,7 +20,7 @@ import (
 func DefaultPath() (string, error) {
 	dir, err := dataDir(runtime.GOOS, os.Getenv, os.UserHomeDir)
 	if err != nil {
-		return "", fmt.Errorf("default store path: %w (set XDG_DATA_HOME, or name a file)", err)
+		return "", fmt.Errorf("default store path: %w", err)
 	}
 	return filepath.Join(dir, "anchor-host", "store.db"), nil
 }

@@ -6,6 +6,7 @@ const std = @import("std");
 /// error number.
 const wasi = struct {
     extern "wasi_snapshot_preview1" fn fd_prestat_get(fd: u32, out: *[2]u32) u32;
+    extern "wasi_snapshot_preview1" fn fd_filestat_get(fd: u32, out: *Stat) u32;
     extern "wasi_snapshot_preview1" fn fd_readdir(fd: u32, buf: [*]u8, len: u32, cookie: u64, used: *u32) u32;
     extern "wasi_snapshot_preview1" fn path_open(
         fd: u32,
@@ -22,9 +23,10 @@ const wasi = struct {
     extern "wasi_snapshot_preview1" fn fd_close(fd: u32) u32;
 
     const Part = extern struct { ptr: [*]u8, len: u32 };
+    const Stat = extern struct { device: u64, inode: u64, kind: u64, links: u64, size: u64, times: [3]u64 };
     const folder = 2; // as a flag of path_open: it must be a folder
-    const read_right = 1 << 1 | 1 << 14; // fd_read and fd_readdir
-    const first_mounted = 3;
+    const read_right = 1 << 1 | 1 << 14 | 1 << 21; // fd_read, fd_readdir and fd_filestat_get
+    const mounted = 3;
 
     // The kinds of entries of a folder.
     const kind_folder = 3;
@@ -36,33 +38,34 @@ const wasi = struct {
 const max_depth = 32;
 
 pub const File = struct {
-    /// The path within the mounted folder, with slashes.
+    /// The path below /docs, with slashes. It can be shown on one line.
     path: []const u8,
+    /// Without a byte order mark.
     content: []const u8,
 };
 
-pub const Error = error{ NoFolder, Unreadable, TooDeep, TooLarge, OutOfMemory };
+/// NoFolder: none is mounted. Unreadable: the mounted folder cannot be read.
+pub const Error = error{ NoFolder, Unreadable, OutOfMemory };
 
-/// The files of all mounted folders.
+/// The files of the folder that is mounted at /docs, the only one that the manifest asks for.
 pub const Reader = struct {
     allocator: std.mem.Allocator,
     /// Files whose name ends in none of these are left out.
     endings: []const []const u8,
     max_bytes: usize,
+    /// Is called for each file and folder that is left out, with its path and the reason.
+    leave_out: *const fn (path: []const u8, why: []const u8) void,
     /// What WASI reads goes through here. A part of a listing is as large as this.
     buffer: *[64 << 10]u8,
     files: std.ArrayList(File) = .empty,
-    /// The file or folder that an error is about.
-    at: []const u8 = "",
 
     /// Reads all files, sorted by their path. Hidden files and folders are left out.
     pub fn readAll(r: *Reader) Error![]File {
-        var fd: u32 = wasi.first_mounted;
         var prestat: [2]u32 = undefined;
-        // Reading a folder changes its descriptor. The host resets a guest only if those of the
-        // mounted folders are as it made them, so each is opened once more.
-        while (wasi.fd_prestat_get(fd, &prestat) == 0) : (fd += 1) try r.inside(fd, ".", "", 0);
-        if (fd == wasi.first_mounted) return error.NoFolder;
+        if (wasi.fd_prestat_get(wasi.mounted, &prestat) != 0) return error.NoFolder;
+        // Reading a folder changes its descriptor. The host resets a guest only if that of the
+        // mounted folder is as it made it, so it is opened once more.
+        r.inside(wasi.mounted, ".", "", 0) catch |err| return if (err == error.OutOfMemory) error.OutOfMemory else error.Unreadable;
         std.sort.heap(File, r.files.items, {}, before);
         return r.files.items;
     }
@@ -71,24 +74,37 @@ pub const Reader = struct {
         return std.mem.lessThan(u8, a.path, b.path);
     }
 
-    /// Reads the files of an open folder, whose path is empty or ends in a slash.
-    fn folder(r: *Reader, fd: u32, path: []const u8, depth: usize) Error!void {
-        r.at = path;
+    /// Why a file or folder is left out.
+    const Bad = error{ Unreadable, NotFile, TooDeep, TooLarge, OutOfMemory };
+
+    fn reason(err: Bad) []const u8 {
+        return switch (err) {
+            error.Unreadable => "it cannot be read (a link must lead to a file within the folder, and a name must be UTF-8)",
+            error.NotFile => "it is no file",
+            error.TooDeep => std.fmt.comptimePrint("it is more than {d} folders deep", .{max_depth}),
+            error.TooLarge => "it is too large (split it)",
+            error.OutOfMemory => "there is not enough memory",
+        };
+    }
+
+    /// Reads the files of an open folder, whose path is empty or ends in a slash. One file that
+    /// cannot be read does not keep the others from being found.
+    fn folder(r: *Reader, fd: u32, path: []const u8, depth: usize) Bad!void {
         if (depth > max_depth) return error.TooDeep;
         for (try r.list(fd)) |entry| {
-            if (entry.kind == wasi.kind_folder) {
-                const inner = try std.mem.concat(r.allocator, u8, &.{ path, entry.name, "/" });
-                try r.inside(fd, entry.name, inner, depth + 1);
-            } else if (r.wanted(entry.name)) {
-                try r.file(fd, entry.name, try std.mem.concat(r.allocator, u8, &.{ path, entry.name }));
-            }
+            const is_folder = entry.kind == wasi.kind_folder;
+            if (!is_folder and !r.wanted(entry.name)) continue;
+            const end = if (is_folder) "/" else "";
+            const inner = try std.mem.concat(r.allocator, u8, &.{ path, try printable(r.allocator, entry.name), end });
+            const read = if (is_folder) r.inside(fd, entry.name, inner, depth + 1) else r.file(fd, entry.name, inner);
+            read catch |err| if (err == error.OutOfMemory) return err else r.leave_out(inner, reason(err));
         }
     }
 
     const Entry = struct { name: []const u8, kind: u8 };
 
     /// The files and folders in an open folder. WASI gives them in parts as large as the buffer.
-    fn list(r: *Reader, fd: u32) Error![]Entry {
+    fn list(r: *Reader, fd: u32) Bad![]Entry {
         var out: std.ArrayList(Entry) = .empty;
         var cookie: u64 = 0;
         while (true) {
@@ -102,7 +118,7 @@ pub const Reader = struct {
 
     /// Adds the entries that a part of a folder's listing names. The last one may be cut off;
     /// the cookie is that of the last whole one.
-    fn entries(r: *Reader, out: *std.ArrayList(Entry), listing: []const u8, cookie: *u64) Error!void {
+    fn entries(r: *Reader, out: *std.ArrayList(Entry), listing: []const u8, cookie: *u64) Bad!void {
         const header = 24; // cookie, inode, length of the name, kind, padding
         var rest = listing;
         while (rest.len >= header) {
@@ -123,32 +139,70 @@ pub const Reader = struct {
         return false;
     }
 
-    fn open(r: *Reader, parent: u32, name: []const u8, path: []const u8, flags: u32) Error!u32 {
-        r.at = path;
+    fn open(parent: u32, name: []const u8, flags: u32) Bad!u32 {
         var fd: u32 = 0;
         const result = wasi.path_open(parent, 1, name.ptr, name.len, flags, wasi.read_right, wasi.read_right, 0, &fd);
         return if (result == 0) fd else error.Unreadable;
     }
 
-    fn inside(r: *Reader, parent: u32, name: []const u8, path: []const u8, depth: usize) Error!void {
-        const fd = try r.open(parent, name, path, wasi.folder);
+    fn inside(r: *Reader, parent: u32, name: []const u8, path: []const u8, depth: usize) Bad!void {
+        const fd = try open(parent, name, wasi.folder);
         defer _ = wasi.fd_close(fd);
         try r.folder(fd, path, depth);
     }
 
-    fn file(r: *Reader, parent: u32, name: []const u8, path: []const u8) Error!void {
-        const fd = try r.open(parent, name, path, 0);
+    fn file(r: *Reader, parent: u32, name: []const u8, path: []const u8) Bad!void {
+        const fd = try open(parent, name, 0);
         defer _ = wasi.fd_close(fd);
+        var stat: wasi.Stat = undefined;
+        if (wasi.fd_filestat_get(fd, &stat) != 0) return error.Unreadable;
+        if (stat.kind & 0xff != wasi.kind_file) return error.NotFile;
+        // Memory is not given back, so a file that is too large is not read at all.
+        if (stat.size > r.max_bytes) return error.TooLarge;
         var content: std.ArrayList(u8) = .empty;
+        try content.ensureTotalCapacityPrecise(r.allocator, @intCast(stat.size));
         while (true) {
             var n: u32 = 0;
             if (wasi.fd_read(fd, &.{ .ptr = r.buffer, .len = r.buffer.len }, 1, &n) != 0) return error.Unreadable;
             if (n == 0) break;
             if (content.items.len + n > r.max_bytes) return error.TooLarge;
-            // Most files are read at once, and take no more room than they need.
-            if (content.items.len == 0) try content.ensureTotalCapacityPrecise(r.allocator, n);
             try content.appendSlice(r.allocator, r.buffer[0..n]);
         }
-        try r.files.append(r.allocator, .{ .path = path, .content = content.items });
+        const mark = "\u{feff}";
+        const text = content.items;
+        try r.files.append(r.allocator, .{ .path = path, .content = if (std.mem.startsWith(u8, text, mark)) text[mark.len..] else text });
     }
 };
+
+/// The text, with each character that cannot be shown on one line written as the bytes %XX: what
+/// is not UTF-8, ends a line, controls a terminal or changes the direction of writing. The host
+/// refuses keys with such characters.
+pub fn printable(allocator: std.mem.Allocator, text: []const u8) ![]const u8 {
+    var out: std.ArrayList(u8) = .empty;
+    var at: usize = 0;
+    while (at < text.len) {
+        const length = @min(std.unicode.utf8ByteSequenceLength(text[at]) catch 1, text.len - at);
+        const character = text[at..][0..length];
+        const c: ?u21 = std.unicode.utf8Decode(character) catch null;
+        if (c != null and !disturbs(c.?)) {
+            try out.appendSlice(allocator, character);
+            at += length;
+            continue;
+        }
+        const bytes = if (c == null) character[0..1] else character;
+        for (bytes) |b| try out.appendSlice(allocator, &.{ '%', hex(b >> 4), hex(b & 15) });
+        at += bytes.len;
+    }
+    return out.items;
+}
+
+fn hex(digit: u8) u8 {
+    return "0123456789ABCDEF"[digit];
+}
+
+fn disturbs(c: u21) bool {
+    return switch (c) {
+        0...0x1f, 0x7f...0x9f, 0x61c, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x2069 => true,
+        else => false,
+    };
+}

@@ -14,6 +14,12 @@ const endings = [_][]const u8{ ".md", ".markdown", ".txt", ".jsonl" };
 const max_file_bytes = 32 << 20;
 const default_top_k = 20;
 
+/// So many warnings name what is left out. One more counts the rest.
+const max_warnings = 20;
+
+/// The files, folders and lines that are left out.
+var left_out: usize = 0;
+
 /// The host keeps what init leaves and gives it to every call.
 var index: Index = undefined;
 
@@ -30,12 +36,12 @@ fn init(request: anchor.Json, _: *anchor.Text) anchor.Error!void {
         .allocator = anchor.allocator,
         .endings = &endings,
         .max_bytes = max_file_bytes,
+        .leave_out = leaveOut,
         .buffer = anchor.alloc(u8, 64 << 10)[0 .. 64 << 10],
     };
-    const found = reader.readAll() catch |err| return unread(err, reader.at);
+    const found = reader.readAll() catch |err| return unread(err);
     for (found) |file| {
-        const added = if (std.ascii.endsWithIgnoreCase(file.path, ".jsonl")) addRecords(file) else addText(file, length);
-        try added;
+        if (std.ascii.endsWithIgnoreCase(file.path, ".jsonl")) addRecords(file) else addText(file, length);
     }
     index.finish() catch @trap();
     report(found.len);
@@ -43,17 +49,27 @@ fn init(request: anchor.Json, _: *anchor.Text) anchor.Error!void {
 }
 
 /// Fails with what could not be read and what to do.
-fn unread(err: files.Error, path: []const u8) anchor.Error {
+fn unread(err: files.Error) anchor.Error {
     return anchor.fail(switch (err) {
         error.NoFolder => "no folder to index: mount one (grants: {files: [{host: ./docs, guest: /docs, mode: ro}]})",
-        error.Unreadable => join(&.{ "/docs/", path, ": cannot be read" }),
-        error.TooDeep => join(&.{ "/docs/", path, ": more than 32 folders within each other" }),
-        error.TooLarge => join(&.{ "/docs/", path, ": more than 32 MiB (split the file, or move it out of the folder)" }),
+        error.Unreadable => "/docs: cannot be read (allow this user to read the folder that is mounted there)",
         error.OutOfMemory => "not enough memory (raise limits.memory)",
     });
 }
 
+/// Warns that a file, folder or line is not searched.
+fn leaveOut(where: []const u8, why: []const u8) void {
+    left_out += 1;
+    if (left_out <= max_warnings) anchor.host.logWarn(join(&.{ "/docs/", where, ": is left out, because ", why }));
+}
+
 fn report(file_count: usize) void {
+    if (left_out > max_warnings) {
+        var rest: anchor.Text = .{};
+        rest.addInt(@intCast(left_out - max_warnings));
+        rest.add(" more files, folders and lines of /docs are left out");
+        anchor.host.logWarn(rest.bytes());
+    }
     var line: anchor.Text = .{};
     line.addInt(@intCast(index.documents.items.len));
     line.add(" sections and records of ");
@@ -64,10 +80,8 @@ fn report(file_count: usize) void {
     anchor.host.logWarn(line.bytes());
 }
 
-fn addText(file: files.File, length: usize) anchor.Error!void {
-    if (!std.unicode.utf8ValidateSlice(file.content)) {
-        return anchor.host.logWarn(join(&.{ "/docs/", file.path, ": is left out, because it is not UTF-8" }));
-    }
+fn addText(file: files.File, length: usize) void {
+    if (!std.unicode.utf8ValidateSlice(file.content)) return leaveOut(file.path, "it is not UTF-8");
     var sections: Sections = .{ .rest = file.content, .length = length };
     var n: usize = 1;
     while (sections.next()) |section| : (n += 1) {
@@ -81,20 +95,26 @@ fn addText(file: files.File, length: usize) anchor.Error!void {
 }
 
 /// Adds the lines {"_id": "42", "title": "…", "text": "…"} of a file.
-fn addRecords(file: files.File) anchor.Error!void {
+fn addRecords(file: files.File) void {
     var lines = std.mem.splitScalar(u8, file.content, '\n');
     var n: usize = 1;
     while (lines.next()) |untrimmed| : (n += 1) {
         const line = std.mem.trim(u8, untrimmed, " \t\r");
         if (line.len == 0) continue;
         const where = numbered(file.path, ":", n);
-        if (!std.unicode.utf8ValidateSlice(line)) return anchor.fail(join(&.{ "/docs/", where, ": is not UTF-8" }));
+        if (!std.unicode.utf8ValidateSlice(line)) {
+            leaveOut(where, "it is not UTF-8");
+            continue;
+        }
         const record = anchor.Json.parse(line) orelse anchor.Json{};
-        const text = record.get("text").string() orelse
-            return anchor.fail(join(&.{ "/docs/", where, ": is no JSON object with a \"text\"" }));
+        const text = record.get("text").string() orelse {
+            leaveOut(where, "it is no JSON object with a \"text\"");
+            continue;
+        };
         if (std.mem.trim(u8, text, " \t\r\n").len == 0) continue;
+        const id = record.get("_id").string() orelse "";
         index.add(.{
-            .id = record.get("_id").string() orelse where,
+            .id = if (id.len > 0) files.printable(anchor.allocator, id) catch @trap() else where,
             .path = file.path,
             .title = record.get("title").string() orelse "",
             .text = text,

@@ -6,8 +6,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -83,8 +85,15 @@ func (a *App) Open(path string) (io.ReadCloser, string, error) {
 		return io.NopCloser(a.In), "stdin", nil
 	}
 	f, err := await(a.interrupted, func() (*os.File, error) { return os.Open(path) })
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, path, fmt.Errorf("%w (allow this user to read the file)", err)
+	}
 	if err != nil {
 		return nil, path, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close() // nothing was read
+		return nil, path, fmt.Errorf("open %s: is a folder (name a file)", path)
 	}
 	return &inputFile{input{r: f, interrupted: a.interrupted}, f}, path, nil
 }
