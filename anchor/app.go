@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +21,12 @@ import (
 // not help.
 var ErrInvalid = config.ErrInvalid
 
-// ErrClosed is the error of an [App] that was closed.
-var ErrClosed = errors.New("anchor: closed")
+// ErrClosed is the error of an [App] that was closed, and of what it returned before, such
+// as a [Run] whose store was closed with it. It is store.ErrClosed.
+var ErrClosed = store.ErrClosed
+
+// errAppClosed is the error of an App that was closed.
+var errAppClosed = fmt.Errorf("anchor: the App was closed: %w", ErrClosed)
 
 // invalid is an error of a document.
 type invalid struct{ strict.Problems }
@@ -83,6 +90,7 @@ type App struct {
 	current *generation // nil once closed
 	retired sync.WaitGroup
 
+	runs      runLocks // of the runs that are written to
 	promoting sync.Map // the conversations, by tenant and id, that are promoted after a build
 
 	opening chan struct{} // holds a value while the store is opened
@@ -98,6 +106,9 @@ func Load(path string, o Options) (*App, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
+	if err := loaded.Absolute(); err != nil { // the program may change its folder
+		return nil, err
+	}
 	return Open(context.Background(), loaded, o)
 }
 
@@ -108,6 +119,9 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	a := &App{options: o, store: o.Store, reloading: make(chan struct{}, 1), opening: make(chan struct{}, 1)}
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := a.absolute(); err != nil {
+		return nil, err
 	}
 	if err := a.override(loaded); err != nil {
 		return nil, err
@@ -122,6 +136,41 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	}
 	a.current = g
 	return a, nil
+}
+
+// absolute makes the paths of the options independent of the current folder, which the
+// program may change.
+func (a *App) absolute() error {
+	a.options.Mounts, a.options.Overrides = slices.Clone(a.options.Mounts), maps.Clone(a.options.Overrides)
+	paths := []*string{&a.options.PluginDir}
+	if a.options.CacheDir != host.CacheOff {
+		paths = append(paths, &a.options.CacheDir)
+	}
+	for i := range a.options.Mounts {
+		paths = append(paths, &a.options.Mounts[i].Folder)
+	}
+	for _, key := range []string{"plugins.dir", "cache_dir", "store.path"} {
+		path := a.options.Overrides[key]
+		if path == "" || path == host.CacheOff {
+			continue
+		}
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return fmt.Errorf("overrides: %s: %w", key, err)
+		}
+		a.options.Overrides[key] = absolute
+	}
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("options: %w", err)
+		}
+		*path = absolute
+	}
+	return nil
 }
 
 // override enters the overrides of the options.
@@ -157,7 +206,7 @@ func (a *App) use() (*generation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current == nil {
-		return nil, ErrClosed
+		return nil, errAppClosed
 	}
 	a.current.users.Add(1)
 	return a.current, nil

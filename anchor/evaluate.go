@@ -56,8 +56,11 @@ func WriteReport(w io.Writer, r *Report, worst int) error { return eval.WriteHTM
 
 // Evaluate builds once for each query of a collection, and compares what was found after
 // each step, and after the budget cut, with the judgements. It ends with the first build
-// that fails.
+// that fails. Build.Remember is refused.
 func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) {
+	if o.Build.Remember {
+		return nil, fmt.Errorf("%w: build.remember: an evaluation writes to no conversation (leave it out)", ErrInvalid)
+	}
 	options, err := o.options()
 	if err != nil {
 		return nil, err

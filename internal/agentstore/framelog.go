@@ -122,7 +122,7 @@ func (l *FrameLog) remember(t tail) {
 }
 
 func (l *FrameLog) disorder(id uint64, cause error) error {
-	err := fmt.Errorf("log: frame %d is there already: %w (another process writes to the run %q: do it again)", id, frames.ErrOrder, l.key.Stream)
+	err := fmt.Errorf("log: frame %d is there already: %w (another writer has added frames to the run %q: do it again)", id, frames.ErrOrder, l.key.Stream)
 	if cause != nil {
 		return errors.Join(err, cause)
 	}

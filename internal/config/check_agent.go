@@ -9,21 +9,21 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// checkName refuses what the store does not take for a tenant, conversation or
-// run.
-func checkName(s string) error {
+// CheckName returns an error if the store does not take s as the name of a tenant, a
+// conversation or an agent run.
+func CheckName(s string) error {
 	if s == "" {
 		return fmt.Errorf("the name is empty")
 	}
 	if (store.Key{Tenant: s, Kind: "turn"}).Validate() != nil {
-		return fmt.Errorf("want a name of at most %d bytes without control characters, got %q", store.MaxName, s)
+		return fmt.Errorf("want a name of at most %d bytes without control characters, got %.100q", store.MaxName, s)
 	}
 	return nil
 }
 
 func (k *checker) tenant() {
 	if t := k.config.Tenant; t != "" {
-		if err := checkName(t); err != nil {
+		if err := CheckName(t); err != nil {
 			k.find("tenant", "%v", err)
 		}
 	}
@@ -35,7 +35,7 @@ func (k *checker) conversation() {
 		return
 	}
 	if c.ID != "" {
-		if err := checkName(c.ID); err != nil {
+		if err := CheckName(c.ID); err != nil {
 			k.find("conversation.id", "%v", err)
 		}
 		if len(c.Turns) > 0 {
@@ -55,7 +55,7 @@ func (k *checker) conversation() {
 
 func (k *checker) frames() {
 	if f := k.config.Frames; f != nil {
-		if err := checkName(f.Run); err != nil {
+		if err := CheckName(f.Run); err != nil {
 			k.find("frames.run", "%v", err)
 		}
 	}

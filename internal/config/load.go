@@ -70,6 +70,16 @@ func Parse(path string, data []byte) (*Loaded, error) {
 	return l, nil
 }
 
+// Absolute makes the paths of the configuration independent of the current folder.
+func (l *Loaded) Absolute() error {
+	dir, err := filepath.Abs(l.Dir)
+	if err != nil {
+		return fmt.Errorf("folder of the configuration: %w", err)
+	}
+	l.Dir = dir
+	return nil
+}
+
 // Path returns p as it is seen from the current folder: relative paths of the
 // file refer to the folder of the file.
 func (l *Loaded) Path(p string) string {

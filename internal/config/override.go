@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ var setters = map[string]func(*Config, string) error{
 	"model":           setModel,
 	"format":          func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) },
 	"budget.preset":   setPreset,
-	"tenant":          func(c *Config, s string) error { c.Tenant = s; return checkName(s) },
+	"tenant":          func(c *Config, s string) error { c.Tenant = s; return CheckName(s) },
 	"conversation.id": setConversation,
 	"agent.observation.make": func(c *Config, s string) error {
 		return setChoice(&c.Agent.Observation.Make, s, Makes)
@@ -183,11 +184,17 @@ func (l *Loaded) CheckOverrides() error {
 func (l *Loaded) Again() (*Loaded, error) {
 	again := Default()
 	if l.File != "" {
+		path := l.File
+		if filepath.IsAbs(l.Dir) {
+			path = filepath.Join(l.Dir, filepath.Base(path))
+		}
 		var err error
-		if again, err = Load(l.File); err != nil {
+		if again, err = Load(path); err != nil {
 			return nil, err
 		}
+		again.File = l.File
 	}
+	again.Dir = l.Dir
 	for _, o := range l.overridden {
 		if err := again.Override(o.Override, o.value, o.origin); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, o.origin, err)
@@ -216,7 +223,7 @@ func setConversation(c *Config, s string) error {
 	}
 	o.ID, o.Turns = s, nil
 	c.Conversation = &o
-	return checkName(s)
+	return CheckName(s)
 }
 
 // setPreset replaces the whole budget: a preset and allocations exclude each
