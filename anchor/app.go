@@ -43,6 +43,12 @@ func wrong(err error) error {
 	return err
 }
 
+// refused is an error of what the caller gave.
+type refused struct{ error }
+
+// Unwrap returns the error, and what it is.
+func (r refused) Unwrap() []error { return []error{r.error, ErrInvalid} }
+
 // Options are what a configuration file does not say, and what overrides it.
 type Options struct {
 	// PluginDir is the plugin folder, instead of plugins.dir. Empty: that of the file.

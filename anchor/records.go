@@ -107,14 +107,18 @@ func (a *App) Export(ctx context.Context, tenant string, w io.Writer, damaged fu
 
 // Import stores what [App.Export] wrote as records of a tenant, which may be another one
 // than that of the export, and returns how many it stored. A record that is there already
-// is replaced. A line that does not fit its kind is an error; lines before it may have been
+// is replaced. A line that does not fit its kind is an error that wraps [ErrInvalid]; lines before it may have been
 // stored. An empty tenant is that of the configuration.
 func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return 0, err
 	}
-	return store.ImportChecked(ctx, s, r, c.TenantName(), agentstore.Check)
+	n, err := store.ImportChecked(ctx, s, r, c.TenantName(), agentstore.Check)
+	if errors.Is(err, store.ErrInvalid) {
+		err = refused{err}
+	}
+	return n, err
 }
 
 // ForgetTenant deletes everything of a tenant, which must be named: its records in the

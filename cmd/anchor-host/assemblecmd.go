@@ -68,9 +68,6 @@ the whole list; -o json prints the state for the next call beside them.`,
 		if err := cli.CheckFormat(cmd, f.output, "messages", "json"); err != nil {
 			return err
 		}
-		if err := checkSelectors(cmd); err != nil {
-			return err
-		}
 		path := "-"
 		if len(args) == 1 {
 			path = args[0]
