@@ -106,7 +106,9 @@ type App struct {
 
 // Load reads a configuration file and loads its plugins. A plugin that is missing or
 // broken fails only the steps that call it, unless its instance is required. Errors wrap
-// [ErrInvalid] where the file is at fault, and fs.ErrNotExist where there is none.
+// [ErrInvalid] where the file is at fault, and fs.ErrNotExist where there is none. Load does
+// not read the environment variables ANCHOR_HOST_*: use [Options.Overrides] instead. Relative
+// paths refer to the folders of the time of the call, even if the program changes its folder.
 func Load(path string, o Options) (*App, error) {
 	loaded, err := config.Load(path)
 	if err != nil {

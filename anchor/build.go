@@ -62,7 +62,7 @@ type BuildOptions struct {
 	// Turns are a conversation that is not in the store, oldest turn first. nil: none.
 	Turns []pipeline.Turn
 	// Remember adds the query to the conversation of the store as a turn of the user once
-	// the window is built.
+	// the window is built. An empty query is refused.
 	Remember bool
 	// Items are appended by a first step with the name "items". nil: there is no such step.
 	Items []pipeline.Item
@@ -109,7 +109,9 @@ type FormatOptions struct {
 }
 
 // Build builds one context window. Errors of the build are a [*pipeline.BuildError];
-// others wrap [ErrInvalid] where the options are at fault.
+// others wrap [ErrInvalid] where the options are at fault. If the window is built and the
+// query cannot be remembered, or the build cannot be noted with the run, Build returns both the
+// result and the error.
 func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pipeline.Result, error) {
 	g, err := a.use()
 	if err != nil {

@@ -56,7 +56,7 @@ func newPreset(name string, shares []presetShare, total int) (*Budget, error) {
 		least = max(least, (100+s.percent-1)/s.percent)
 	}
 	if total < least {
-		return nil, fmt.Errorf("budget: preset %s: total of %d tokens: %w (want %d or more)", name, total, core.ErrInvalid, least)
+		return nil, fmt.Errorf("preset %s of %d tokens: %w (want %d or more)", name, total, core.ErrInvalid, least)
 	}
 	b := &Budget{TotalTokens: total, ReserveTokens: percent(total, presetReserve), preset: true}
 	for _, s := range shares {
