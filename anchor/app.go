@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +20,12 @@ import (
 // ErrInvalid marks an invalid configuration, option or request. Trying again does not help.
 var ErrInvalid = config.ErrInvalid
 
-// ErrClosed is the error of calling an [App] that was closed.
-var ErrClosed = errors.New("anchor: closed")
+// ErrClosed is the error of an [App] that was closed, and of what it returned before, such
+// as a [Run] whose store was closed with it. It is store.ErrClosed.
+var ErrClosed = store.ErrClosed
+
+// errAppClosed is the error of an App that was closed.
+var errAppClosed = fmt.Errorf("anchor: the App was closed: %w", ErrClosed)
 
 // invalid is an error that lists the problems of a document.
 type invalid struct{ strict.Problems }
@@ -34,6 +41,12 @@ func wrong(err error) error {
 	}
 	return err
 }
+
+// refused is an error of what the caller gave.
+type refused struct{ error }
+
+// Unwrap returns the error, and what it is.
+func (r refused) Unwrap() []error { return []error{r.error, ErrInvalid} }
 
 // Options are settings that a configuration file does not have, and settings that override it.
 type Options struct {
@@ -84,6 +97,7 @@ type App struct {
 	current *generation // nil once closed
 	retired sync.WaitGroup
 
+	runs      runLocks // locks of the runs that are being written
 	promoting sync.Map // conversations, by tenant and id, whose promotion after a build is running
 
 	opening chan struct{} // holds a value while the store is opened
@@ -94,10 +108,17 @@ type App struct {
 // Load reads a configuration file and loads its plugins. A missing or broken plugin fails only
 // the steps that call it, unless its instance is required. Errors wrap [ErrInvalid] if the file
 // is at fault, and fs.ErrNotExist if there is no such file.
+//
+// Load does not read the environment variables ANCHOR_HOST_*: use [Options.Overrides] instead.
+// Relative paths refer to the current folder at the time of the call, even if the program
+// changes its folder later.
 func Load(path string, o Options) (*App, error) {
 	loaded, err := config.Load(path)
 	if err != nil {
 		return nil, wrong(err)
+	}
+	if err := loaded.Absolute(); err != nil { // the program may change its folder
+		return nil, err
 	}
 	return Open(context.Background(), loaded, o)
 }
@@ -109,6 +130,9 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	a := &App{options: o, store: o.Store, reloading: make(chan struct{}, 1), opening: make(chan struct{}, 1)}
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := a.absolute(); err != nil {
+		return nil, err
 	}
 	if err := a.override(loaded); err != nil {
 		return nil, err
@@ -123,6 +147,41 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	}
 	a.current = g
 	return a, nil
+}
+
+// absolute makes the paths of the options independent of the current folder, which the
+// program may change.
+func (a *App) absolute() error {
+	a.options.Mounts, a.options.Overrides = slices.Clone(a.options.Mounts), maps.Clone(a.options.Overrides)
+	paths := []*string{&a.options.PluginDir}
+	if a.options.CacheDir != host.CacheOff {
+		paths = append(paths, &a.options.CacheDir)
+	}
+	for i := range a.options.Mounts {
+		paths = append(paths, &a.options.Mounts[i].Folder)
+	}
+	for _, key := range []string{"plugins.dir", "cache_dir", "store.path"} {
+		path := a.options.Overrides[key]
+		if path == "" || path == host.CacheOff {
+			continue
+		}
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return fmt.Errorf("overrides: %s: %w", key, err)
+		}
+		a.options.Overrides[key] = absolute
+	}
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("options: %w", err)
+		}
+		*path = absolute
+	}
+	return nil
 }
 
 // override applies the overrides of the options to the configuration.
@@ -159,7 +218,7 @@ func (a *App) use() (*generation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current == nil {
-		return nil, ErrClosed
+		return nil, errAppClosed
 	}
 	a.current.users.Add(1)
 	return a.current, nil

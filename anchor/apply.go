@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -184,6 +185,11 @@ func setTurns(p *plan, o *BuildOptions) error {
 	if o.Conversation != "" {
 		return excluded("a conversation of the store", "turns")
 	}
+	for i := range o.Turns {
+		if err := o.Turns[i].Validate(); err != nil {
+			return fmt.Errorf("%w: turns[%d]: %w", ErrInvalid, i, err)
+		}
+	}
 	var c config.Conversation
 	if p.config.Conversation != nil {
 		c = *p.config.Conversation
@@ -196,6 +202,9 @@ func setTurns(p *plan, o *BuildOptions) error {
 func setRemember(p *plan, _ *BuildOptions) error {
 	if p.config.Conversation == nil || p.config.Conversation.ID == "" {
 		return fmt.Errorf("%w: remember: no conversation of the store is named (set Conversation)", ErrInvalid)
+	}
+	if strings.TrimSpace(p.query.Text) == "" {
+		return fmt.Errorf("%w: remember: the query is empty (give it a text, or do not remember it)", ErrInvalid)
 	}
 	p.remember = true
 	return nil

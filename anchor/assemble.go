@@ -23,7 +23,7 @@ type AssembleOptions struct {
 	// the whole list.
 	Run string
 	// State replaces the stored state of the run. Without a run it is the state of this assembly.
-	// It is not modified. It may be nil.
+	// It is not modified. It may be nil. The state of another run is refused.
 	State *agent.State
 	// Tenant owns the run. Empty: the tenant of the configuration.
 	Tenant string
@@ -64,6 +64,9 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 // run.
 func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run string) (_ *Assembled, err error) {
 	if run != "" {
+		if err := config.CheckName(run); err != nil {
+			return nil, fmt.Errorf("%w: run: %w", ErrInvalid, err)
+		}
 		s, err := a.openStore(ctx, g.loaded)
 		if err != nil {
 			return nil, err
@@ -124,6 +127,9 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			return nil, err
 		}
 		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config))
+		if errors.Is(err, pipeline.ErrInvalid) {
+			err = refused{err}
+		}
 		if err == nil && r.stored != nil {
 			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {
 				if err = r.prepare(ctx); err == nil {
@@ -154,6 +160,9 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		r.state = &state
 	}
 	if r.stored != nil {
+		if id := r.state.RunID; id != "" && id != r.stored.ID {
+			return fmt.Errorf("%w: the state is that of run %.100q, not of run %q (leave out its run_id, or name that run)", ErrInvalid, id, r.stored.ID)
+		}
 		r.state.RunID = r.stored.ID
 		r.state.Messages = append(r.state.Messages, r.messages...)
 	} else if r.state.Messages == nil {

@@ -62,7 +62,7 @@ type BuildOptions struct {
 	// none.
 	Turns []pipeline.Turn
 	// Remember adds the query to the stored conversation as a user turn after the window is
-	// built.
+	// built. An empty query is refused.
 	Remember bool
 	// Items are appended to the list by a first step with the name "items". nil: there is no such
 	// step.
@@ -110,6 +110,8 @@ type FormatOptions struct {
 
 // Build builds one context window. If the build fails, the error is a [*pipeline.BuildError].
 // Errors wrap [ErrInvalid] if the options are at fault.
+// If the window is built and the query cannot be remembered, or the build cannot be noted with
+// the run, Build returns both the result and the error.
 func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pipeline.Result, error) {
 	g, err := a.use()
 	if err != nil {

@@ -11,8 +11,8 @@
 //	})
 //
 // One [App] serves any number of tenants and conversations at the same time. Plugins are loaded
-// once, and steps are made once. Options change single builds. An App can do what the commands of
-// anchor-host do:
+// once, and steps are made once. Options change single builds. An App can do what the commands
+// build, assemble, memory, frames and eval of anchor-host do:
 //
 //   - [App.Build] and [App.BuildRequest] build context windows. [App.Assemble] prepares the
 //     messages of an agent.
@@ -21,6 +21,9 @@
 //   - [App.Evaluate] measures retrieval, and compares two configurations.
 //   - [App.Plugins] says which plugins are ready. [App.Reload] reads the file again while
 //     builds go on.
+//
+// The other commands, such as doctor, explain, init and those of plugin, exist on the command
+// line only.
 //
 // Several Apps, in one process or in several processes, may share a store.
 package anchor

@@ -60,7 +60,11 @@ func WriteReport(w io.Writer, r *Report, worst int) error { return eval.WriteHTM
 
 // Evaluate builds one window for each query of a collection. It compares the items after each
 // step, and after the budget cut, with the judgements. It stops at the first build that fails.
+// Build.Remember is refused.
 func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) {
+	if o.Build.Remember {
+		return nil, fmt.Errorf("%w: build.remember: an evaluation writes to no conversation (leave it out)", ErrInvalid)
+	}
 	options, err := o.options()
 	if err != nil {
 		return nil, err

@@ -1,10 +1,10 @@
 package anchor
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -23,25 +23,36 @@ type Mount struct {
 	Guest string
 }
 
+// check refuses a mount without a folder, which would grant the current one, and a path that
+// no plugin can have.
+func (m *Mount) check() error {
+	switch {
+	case m.Folder == "":
+		return errors.New("the folder is empty (name the one to mount)")
+	case !path.IsAbs(m.Guest):
+		return fmt.Errorf("guest: %q is no absolute path (want one such as /docs)", m.Guest)
+	}
+	return nil
+}
+
 // mount grants the folders of the options to their instances.
 func (a *App) mount(loaded *config.Loaded) error {
 	if len(a.options.Mounts) == 0 {
 		return nil
 	}
 	loaded.Instances = maps.Clone(loaded.Instances)
-	for _, m := range a.options.Mounts {
+	for i, m := range a.options.Mounts {
+		if err := m.check(); err != nil {
+			return fmt.Errorf("%w: mounts[%d]: %w", ErrInvalid, i, err)
+		}
 		instance, ok := loaded.Instances[m.Instance]
 		if !ok {
 			return fmt.Errorf("%w: mounts: no instance %q%s", ErrInvalid, m.Instance, strict.Hint(m.Instance, slices.Sorted(maps.Keys(loaded.Instances))))
 		}
-		folder, err := filepath.Abs(m.Folder) // others are relative to the configuration
-		if err != nil {
-			return fmt.Errorf("mounts: %w", err)
-		}
 		grants := slices.DeleteFunc(slices.Clone(instance.Grants.Files), func(g config.FileGrant) bool {
 			return path.Clean(g.Guest) == path.Clean(m.Guest)
 		})
-		instance.Grants.Files = append(grants, config.FileGrant{Host: folder, Guest: m.Guest, Mode: "ro"})
+		instance.Grants.Files = append(grants, config.FileGrant{Host: m.Folder, Guest: m.Guest, Mode: "ro"})
 		loaded.Instances[m.Instance] = instance
 	}
 	return nil

@@ -114,7 +114,11 @@ func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	return store.ImportChecked(ctx, s, r, c.TenantName(), agentstore.Check)
+	n, err := store.ImportChecked(ctx, s, r, c.TenantName(), agentstore.Check)
+	if errors.Is(err, store.ErrInvalid) {
+		err = refused{err}
+	}
+	return n, err
 }
 
 // ForgetTenant deletes the records of a tenant in the store and the values that plugins keep for

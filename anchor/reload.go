@@ -38,7 +38,7 @@ func (a *App) Reload(ctx context.Context) error {
 	}
 	if !a.replace(g) {
 		_ = g.plugins.Close(context.WithoutCancel(ctx)) // the App was closed in the meantime
-		return ErrClosed
+		return errAppClosed
 	}
 	return nil
 }

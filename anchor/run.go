@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -18,13 +21,14 @@ import (
 type Run struct {
 	run       agentstore.Run
 	tokenizer pipeline.Tokenizer
+	locks     *runLocks // of the App
 }
 
 // Run returns an agent run of a tenant. The first frame or assembly creates it in the store. An
 // empty tenant means that of the configuration.
 func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
-	if id == "" {
-		return nil, fmt.Errorf("%w: a run needs a name", ErrInvalid)
+	if err := config.CheckName(id); err != nil {
+		return nil, fmt.Errorf("%w: run: %w", ErrInvalid, err)
 	}
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
@@ -34,7 +38,7 @@ func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{agentstore.Run{Store: s, Tenant: c.TenantName(), ID: id}, t}, nil
+	return &Run{agentstore.Run{Store: s, Tenant: c.TenantName(), ID: id}, t, &a.runs}, nil
 }
 
 // PushOptions are the options of [Run.Push].
@@ -63,10 +67,17 @@ type Pushed struct {
 	Tokens uint64
 }
 
-// pushes is the maximum number of attempts of a push while others push to the same run.
-const pushes = 10
+const (
+	// pushes is how often a push is tried while other processes push to the same run.
+	pushes = 100
+	// maxPushPause is the longest pause between two tries. Pauses are random, so that two
+	// processes do not collide again and again.
+	maxPushPause = 20 * time.Millisecond
+)
 
 // Push adds a frame to the run. Old frames that it displaces from the window stay in the log.
+// Pushes to one run through one App happen one after another. The error is frames.ErrOrder
+// if other processes push to the run again and again in the meantime.
 func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, error) {
 	if o.By == "" {
 		o.By = "anchor-host"
@@ -79,6 +90,11 @@ func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, 
 			return Pushed{}, err
 		}
 	}
+	unlock, err := r.locks.lock(ctx, &r.run)
+	if err != nil {
+		return Pushed{}, fmt.Errorf("run %q: %w", r.run.ID, err)
+	}
+	defer unlock()
 	if err := r.checkStep(ctx, o.Step); err != nil {
 		return Pushed{}, err
 	}
@@ -89,6 +105,11 @@ func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, 
 		}
 		if !errors.Is(err, frames.ErrOrder) || try == pushes {
 			return pushed, err
+		}
+		select {
+		case <-time.After(rand.N(min(time.Duration(try)*time.Millisecond, maxPushPause))):
+		case <-ctx.Done():
+			return pushed, fmt.Errorf("run %q: %w", r.run.ID, ctx.Err())
 		}
 	}
 }
@@ -144,6 +165,11 @@ func (r *Run) State(ctx context.Context) (*agent.State, error) {
 
 // Forget deletes the run with all its records and returns how many there were.
 func (r *Run) Forget(ctx context.Context) (int, error) {
+	unlock, err := r.locks.lock(ctx, &r.run)
+	if err != nil {
+		return 0, fmt.Errorf("run %q: %w", r.run.ID, err)
+	}
+	defer unlock()
 	run := r.run
 	return run.Delete(ctx)
 }

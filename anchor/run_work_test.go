@@ -1,11 +1,13 @@
 package anchor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -181,5 +183,79 @@ func TestPlanIsSharedByWriters(t *testing.T) {
 		if s.Status() != frames.StepProgressing || len(s.OFrames) != 1 {
 			t.Errorf("step %d is %s and has written %v", i+1, s.Status(), s.OFrames)
 		}
+	}
+}
+
+// Many goroutines that push to one run through one App lose no frame, and leave no lock.
+func TestConcurrentPushes(t *testing.T) {
+	app, _ := workRun(t)
+	const writers, each = 16, 10
+	var group sync.WaitGroup
+	for range writers {
+		run, err := app.Run(t.Context(), "", "fix")
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() {
+			for range each {
+				if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	run, err := app.Run(t.Context(), "", "fix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := run.Frames(t.Context(), 0, 0); err != nil || len(list) != writers*each {
+		t.Errorf("%d frames of %d, %v", len(list), writers*each, err)
+	}
+	if len(app.runs.held) != 0 {
+		t.Errorf("%d locks are left", len(app.runs.held))
+	}
+}
+
+// Two Apps push to one store as two processes do.
+func TestConcurrentPushesOfTwoApps(t *testing.T) {
+	s := store.NewMemory()
+	var group sync.WaitGroup
+	for range 4 {
+		app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = app.Close(t.Context()) })
+		run, err := app.Run(t.Context(), "", "fix")
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() {
+			for range 20 {
+				if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// A push that waits for another one ends with its context.
+func TestPushWaitsNoLongerThanItsContext(t *testing.T) {
+	app, run := workRun(t)
+	unlock, err := app.runs.lock(t.Context(), &run.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	unlock()
+	if len(app.runs.held) != 0 {
+		t.Errorf("%d locks are left", len(app.runs.held))
 	}
 }

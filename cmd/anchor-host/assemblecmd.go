@@ -68,9 +68,6 @@ input holds the whole list; -o json also prints the state for the next call.`,
 		if err := cli.CheckFormat(cmd, f.output, "messages", "json"); err != nil {
 			return err
 		}
-		if err := checkSelectors(cmd); err != nil {
-			return err
-		}
 		path := "-"
 		if len(args) == 1 {
 			path = args[0]

@@ -83,14 +83,7 @@ anchor.yaml or in a request.`,
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
 	flags.StringSliceVar(&f.skip, "skip-steps", nil, "leave out the steps with these names")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step or another part was skipped")
-	cmd.MarkFlagsMutuallyExclusive("request", "items")
-	cmd.MarkFlagsMutuallyExclusive("request", "query-file")
-	cmd.MarkFlagsMutuallyExclusive("request", "conversation")
-	cmd.MarkFlagsMutuallyExclusive("request", "remember")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := checkSelectors(cmd); err != nil {
-			return err
-		}
 		if f.request != "" {
 			return a.buildRequest(cmd, &f, args)
 		}

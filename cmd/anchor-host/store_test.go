@@ -271,7 +271,7 @@ func TestStoreErrors(t *testing.T) {
 		{"no priority", "[]", []string{"assemble", "-c", "priority.yaml"}, codeInvalid, `priority.yaml:1:13: providers[0]: missing key "priority"`},
 		{"bad tenant", "", []string{"memory", "list", "-c", "tenant.yaml"}, codeInvalid,
 			`tenant.yaml:1:9: tenant: want a name of at most 256 bytes without control characters, got "a\nb"`},
-		{"bad flag", "", []string{"memory", "list", "--tenant", ""}, codeUsage, "flag --tenant: the name is empty (see: anchor-host memory list --help)"},
+		{"bad flag", "", []string{"memory", "list", "--tenant", ""}, codeUsage, "flag --tenant: the value is empty (leave the flag out, or give it a value) (see: anchor-host memory list --help)"},
 		{"required instance", "[]", []string{"assemble", "-c", "required.yaml"}, codeNotFound,
 			`required instance "i": plugin "i": not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`},
 		{"missing provider", `[{"role": "user", "content": "hi"}]`, []string{"assemble", "-c", "gone.yaml"}, codeOK,

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
@@ -62,9 +60,6 @@ func (a *app) withStoreFor(access anchor.Access, f sessionFunc) func(*cobra.Comm
 
 // useStore opens the store, runs a command with it, and closes it.
 func (a *app) useStore(access anchor.Access, f sessionFunc, cmd *cobra.Command, args []string) (err error) {
-	if err := checkSelectors(cmd); err != nil {
-		return err
-	}
 	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
@@ -95,29 +90,6 @@ func (a *app) damaged() func(tenant, fact string, err error) {
 		}
 		said[id] = true
 	}
-}
-
-// selectors are the flags that select what a command works on. An empty value, as from a shell
-// variable that is not set, would select everything.
-var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id", "fact", "only-steps", "skip-steps"}
-
-// checkSelectors refuses selectors that are given but empty.
-func checkSelectors(cmd *cobra.Command) error {
-	for _, name := range selectors {
-		f := cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed {
-			continue
-		}
-		empty := strings.TrimSpace(f.Value.String()) == ""
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values := list.GetSlice()
-			empty = len(values) == 0 || slices.ContainsFunc(values, func(s string) bool { return strings.TrimSpace(s) == "" })
-		}
-		if empty {
-			return cli.Usagef(cmd, "flag --%s: the value is empty (leave the flag out, or give it a value)", name)
-		}
-	}
-	return nil
 }
 
 // session is one use of the store by a command.

@@ -123,7 +123,7 @@ func (l *FrameLog) remember(t tail) {
 }
 
 func (l *FrameLog) disorder(id uint64, cause error) error {
-	err := fmt.Errorf("log: frame %d exists already: %w (another process writes to the run %q: try again)", id, frames.ErrOrder, l.key.Stream)
+	err := fmt.Errorf("log: frame %d exists already: %w (another writer has added frames to the run %q: try again)", id, frames.ErrOrder, l.key.Stream)
 	if cause != nil {
 		return errors.Join(err, cause)
 	}

@@ -128,7 +128,7 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{"budget", config.Config{MaxTokens: 5, Budget: &config.Budget{Preset: "rag"}}, config.ErrInvalid,
-			"invalid configuration: preset rag of 5 tokens: budget: allocations[0]: max_tokens 0: invalid value (want 1 or more)"},
+			"invalid configuration: max_tokens: preset rag of 5 tokens: invalid value (want 20 or more)"},
 		{"builtin", config.Config{Steps: []config.Step{{Name: "a", Builtin: "sort", Settings: map[string]any{"by": "size"}}}}, config.ErrInvalid,
 			`step "a": invalid configuration: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`},
 		{"required", config.Config{Instances: map[string]config.Instance{"i": {Plugin: "p", Required: true}}}, fs.ErrNotExist,

@@ -63,7 +63,7 @@ func budget(b *config.Budget, maxTokens int) (*fill.Budget, error) {
 	if b.Preset != "" {
 		preset, err := fill.PresetBudget(b.Preset, total)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+			return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, totalKey(b), err)
 		}
 		preset.EnforceSharedPool = b.EnforceSharedPool
 		return preset, nil
@@ -76,6 +76,14 @@ func budget(b *config.Budget, maxTokens int) (*fill.Budget, error) {
 		})
 	}
 	return out, nil
+}
+
+// totalKey is the key that the total of a budget comes from.
+func totalKey(b *config.Budget) string {
+	if b.TotalTokens != 0 {
+		return "budget.total_tokens"
+	}
+	return "max_tokens"
 }
 
 func systemPrompts(prompts []config.SystemPrompt) []pipeline.SystemPrompt {

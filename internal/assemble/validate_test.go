@@ -39,7 +39,7 @@ pipelines:
 func TestValidateReportsTheTopOnce(t *testing.T) {
 	for text, want := range map[string][]string{
 		"max_tokens: 5\nbudget: {preset: rag}\npipelines: {a: {order: chronological}, b: {fill: knapsack}, c: {max_tokens: 6}}\n": {
-			"f:2:9: budget: preset rag of 5 tokens: ", "f:3:64: pipelines.c: preset rag of 6 tokens: ",
+			"f:2:9: budget: max_tokens: preset rag of 5 tokens: ", "f:3:64: pipelines.c: max_tokens: preset rag of 6 tokens: ",
 		},
 		"model: claude-sonnet-4-5\ncalibration: none.jsonl\npipelines: {a: {fit: exact}, b: {calibration: lost.jsonl, model: claude-sonnet-4-5}, c: {model: gpt-4o}}\n": {
 			"f:2:14: calibration: open ", "pipelines.b.calibration: open ",

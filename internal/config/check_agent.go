@@ -9,20 +9,20 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// checkName refuses names of tenants, conversations and runs that the store does not accept.
-func checkName(s string) error {
+// CheckName refuses names of tenants, conversations and runs that the store does not accept.
+func CheckName(s string) error {
 	if s == "" {
 		return fmt.Errorf("the name is empty")
 	}
 	if (store.Key{Tenant: s, Kind: "turn"}).Validate() != nil {
-		return fmt.Errorf("want a name of at most %d bytes without control characters, got %q", store.MaxName, s)
+		return fmt.Errorf("want a name of at most %d bytes without control characters, got %.100q", store.MaxName, s)
 	}
 	return nil
 }
 
 func (k *checker) tenant() {
 	if t := k.config.Tenant; t != "" {
-		if err := checkName(t); err != nil {
+		if err := CheckName(t); err != nil {
 			k.find("tenant", "%v", err)
 		}
 	}
@@ -34,7 +34,7 @@ func (k *checker) conversation() {
 		return
 	}
 	if c.ID != "" {
-		if err := checkName(c.ID); err != nil {
+		if err := CheckName(c.ID); err != nil {
 			k.find("conversation.id", "%v", err)
 		}
 		if len(c.Turns) > 0 {
@@ -54,7 +54,7 @@ func (k *checker) conversation() {
 
 func (k *checker) frames() {
 	if f := k.config.Frames; f != nil {
-		if err := checkName(f.Run); err != nil {
+		if err := CheckName(f.Run); err != nil {
 			k.find("frames.run", "%v", err)
 		}
 	}

@@ -78,6 +78,16 @@ func Parse(path string, data []byte) (*Loaded, error) {
 	return l, nil
 }
 
+// Absolute makes the paths of the configuration independent of the current folder.
+func (l *Loaded) Absolute() error {
+	dir, err := filepath.Abs(l.Dir)
+	if err != nil {
+		return fmt.Errorf("folder of the configuration: %w", err)
+	}
+	l.Dir = dir
+	return nil
+}
+
 // Path resolves a path of the file: a relative path refers to the folder of the file. The result
 // is relative to the current folder.
 func (l *Loaded) Path(p string) string {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -183,11 +184,17 @@ func (l *Loaded) CheckOverrides() error {
 func (l *Loaded) Again() (*Loaded, error) {
 	again := Default()
 	if l.File != "" {
+		path := l.File
+		if filepath.IsAbs(l.Dir) {
+			path = filepath.Join(l.Dir, filepath.Base(path))
+		}
 		var err error
-		if again, err = Load(l.File); err != nil {
+		if again, err = Load(path); err != nil {
 			return nil, err
 		}
+		again.File = l.File
 	}
+	again.Dir = l.Dir
 	for _, o := range l.overridden {
 		if err := again.Override(o.Override, o.value, o.origin); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, o.origin, err)
@@ -207,7 +214,7 @@ func Set(c *Config, path, value string) error {
 }
 
 func setTenant(c *Config, s string) error {
-	if err := checkName(s); err != nil {
+	if err := CheckName(s); err != nil {
 		return err
 	}
 	c.Tenant = s
@@ -217,7 +224,7 @@ func setTenant(c *Config, s string) error {
 // setConversation sets a conversation of the store, and removes turns that the configuration
 // states.
 func setConversation(c *Config, s string) error {
-	if err := checkName(s); err != nil {
+	if err := CheckName(s); err != nil {
 		return err
 	}
 	var o Conversation

@@ -85,6 +85,9 @@ func (l *Loaded) Pipeline(name string) (*Config, error) {
 		return &l.Config, nil
 	}
 	p, ok := l.Pipelines[name]
+	if !ok && l.File == "" {
+		return nil, fmt.Errorf("%w: no pipeline %q (no configuration file was read: name the one that has it with --config)", ErrInvalid, name)
+	}
 	if !ok {
 		return nil, fmt.Errorf("%w: no pipeline %q%s", ErrInvalid, name, strict.Hint(name, l.PipelineNames()))
 	}

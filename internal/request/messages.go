@@ -145,6 +145,10 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 		return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, name, err)
 	}
 	m := &Messages{Messages: own, Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
+	if in := doc.Budget.Phase; in != "" && doc.Phase != "" && in != doc.Phase {
+		at, _ := n.Find("phase")
+		return nil, strict.Problems{{File: name, Pos: at.Pos, Path: "phase", Message: fmt.Sprintf("%q contradicts budget.phase, which is %q (keep one)", doc.Phase, in)}}
+	}
 	if m.Phase == "" {
 		m.Phase = agent.Phase(doc.Budget.Phase)
 	}

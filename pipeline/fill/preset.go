@@ -51,6 +51,13 @@ func newPreset(name string, shares []presetShare, total int) (*Budget, error) {
 	if total <= 0 {
 		return nil, fmt.Errorf("budget: preset %s: total %d: %w (want 1 or more)", name, total, core.ErrInvalid)
 	}
+	least := 1 // so that no share is 0 tokens
+	for _, s := range shares {
+		least = max(least, (100+s.percent-1)/s.percent)
+	}
+	if total < least {
+		return nil, fmt.Errorf("preset %s of %d tokens: %w (want %d or more)", name, total, core.ErrInvalid, least)
+	}
 	b := &Budget{TotalTokens: total, ReserveTokens: percent(total, presetReserve), preset: true}
 	for _, s := range shares {
 		b.Allocations = append(b.Allocations, Allocation{

@@ -107,6 +107,18 @@ type Failure struct {
 // Unwrap returns the cause without its reason.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// initCause is the cause of an init_failed, with the reason for which start or init failed.
+type initCause struct {
+	reason abi.Reason
+	err    error
+}
+
+func (e *initCause) Error() string { return fmt.Sprintf("%s: %v", e.reason, e.err) }
+func (e *initCause) Unwrap() error { return e.err }
+
+// Reason returns the reason for which start or init failed. It implements pipeline.Reasoner.
+func (e *initCause) Reason() string { return string(e.reason) }
+
 // Explain explains the error of a call. in may be nil. If start or init failed, the reason is
 // init_failed, and the cause begins with the original reason. A *Failure is returned as it is.
 func Explain(in *Instance, err error) *Failure {
@@ -123,7 +135,7 @@ func Explain(in *Instance, err error) *Failure {
 		if f.Reason == abi.ReasonTimeout {
 			f.Remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
 		}
-		f.Reason, f.Err = abi.ReasonInitFailed, fmt.Errorf("%s: %w", f.Reason, f.Err)
+		f.Reason, f.Err = abi.ReasonInitFailed, &initCause{f.Reason, f.Err}
 	}
 	if f.Remedy == NoRemedy {
 		f.Remedy = ""

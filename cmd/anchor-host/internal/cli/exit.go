@@ -107,7 +107,12 @@ func exitCode(ctx context.Context, err error) int {
 	}
 	var reasoner pipeline.Reasoner
 	if errors.As(err, &reasoner) {
-		if code, ok := reasonCodes[abi.Reason(reasoner.Reason())]; ok {
+		reason := abi.Reason(reasoner.Reason())
+		var cause pipeline.Reasoner
+		if failed, ok := reasoner.(error); ok && reason == abi.ReasonInitFailed && errors.As(errors.Unwrap(failed), &cause) {
+			reason = abi.Reason(cause.Reason()) // why init failed
+		}
+		if code, ok := reasonCodes[reason]; ok {
 			return code
 		}
 	}

@@ -17,7 +17,7 @@ func (a *App) Finish(ctx context.Context, cmd *cobra.Command, err error) int {
 		return CodeOK
 	}
 	if !a.started {
-		err = UsageError(cmd, err)
+		err = UsageError(cmd, plainValue(err))
 	}
 	code := exitCode(ctx, err)
 	a.report(code, err)

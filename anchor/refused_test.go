@@ -1,0 +1,128 @@
+package anchor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// What the caller gave and is wrong is ErrInvalid, wherever that is found out.
+func TestWrongArgumentsAreErrInvalid(t *testing.T) {
+	app := load(t, basic)
+	ctx := t.Context()
+	of := func(_ any, err error) error { return err }
+	users := []pipeline.Message{{Role: pipeline.RoleUser, Content: "hi"}}
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"role of a turn":            {of(app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{Turns: []pipeline.Turn{{Role: pipeline.RoleUser, Content: "a"}, {Role: "boss"}}})), `turns[1]: turn: role "boss"`},
+		"role of a message":         {of(app.Assemble(ctx, []pipeline.Message{{Role: "boss", Content: "x"}}, AssembleOptions{})), `role "boss"`},
+		"name of a run":             {of(app.Run(ctx, "", "a\x01b")), "without control characters"},
+		"long name":                 {of(app.Run(ctx, "", strings.Repeat("a", 2000))), "bytes"},
+		"no name":                   {of(app.Run(ctx, "", "")), "the name is empty"},
+		"run of messages":           {of(app.Assemble(ctx, users, AssembleOptions{Run: "a\x01b"})), "without control characters"},
+		"bad line":                  {of(app.Import(ctx, "", strings.NewReader("{\"kind\":\"fact\"}\n"))), "line 1"},
+		"empty query":               {of(app.Build(ctx, pipeline.Query{Text: " "}, BuildOptions{Conversation: "c", Remember: true})), "the query is empty"},
+		"state of another run":      {of(app.Assemble(ctx, users, AssembleOptions{Run: "r", State: &agent.State{RunID: "other"}})), `state is that of run "other"`},
+		"evaluation that remembers": {of(app.Evaluate(ctx, EvaluateOptions{Build: BuildOptions{Conversation: "c", Remember: true}})), "build.remember"},
+	} {
+		if !errors.Is(tt.err, ErrInvalid) || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, tt.err, tt.want)
+		}
+	}
+	if list, err := app.Conversations(ctx, ""); err != nil || len(list) != 0 {
+		t.Errorf("conversations were begun: %+v, %v", list, err)
+	}
+}
+
+// What an App returned before it was closed fails as the App does.
+func TestHandlesOfAClosedApp(t *testing.T) {
+	app, err := Load(write(t, t.TempDir(), "tokenizer: words\nstore: {path: s.db}\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	run, err := app.Run(ctx, "", "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk, err := app.Conversation(ctx, "", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	_, pushed := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{})
+	_, added := talk.Add(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: "x"})
+	_, again := app.Run(ctx, "", "r")
+	for name, err := range map[string]error{"push": pushed, "add": added, "run": again} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: %v, want ErrClosed", name, err)
+		}
+	}
+}
+
+// Relative paths mean what they meant at the call of Load, although the program changes its
+// folder: those of the file, of the options, and that of the file itself.
+func TestPathsOutliveAChangeOfFolder(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "tokenizer: words\nmax_tokens: 50\nstore: {path: s.db}\ninstances: {docs: {plugin: documents}}\n")
+	t.Chdir(dir)
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := Load("anchor.yaml", Options{Lazy: true, PluginDir: "mine", CacheDir: "cache", Mounts: []Mount{{"docs", "some", "/docs"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(t.Context())
+	write(t, dir, "tokenizer: words\nmax_tokens: 60\nstore: {path: s.db}\ninstances: {docs: {plugin: documents}}\n")
+	if err := os.Chdir(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chdir(dir) }) // before the other folder is deleted
+	if err := app.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	loaded := app.current.loaded
+	if loaded.MaxTokens != 60 || loaded.File != "anchor.yaml" {
+		t.Errorf("max_tokens %d of %s: the file was not read again", loaded.MaxTokens, loaded.File)
+	}
+	for name, got := range map[string]string{
+		"mine": loaded.PluginDir(), "cache": loaded.CachePath(), "s.db": loaded.StorePath(), "some": loaded.Instances["docs"].Grants.Files[0].Host,
+	} {
+		if got != filepath.Join(home, name) {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	if _, err := app.Conversation(t.Context(), "", "c"); err != nil { // opens the store
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "s.db")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A mount is checked where the caller wrote it.
+func TestWrongMounts(t *testing.T) {
+	path := write(t, t.TempDir(), "instances: {docs: {plugin: p, grants: {files: [{host: a, guest: /a}]}}}\n")
+	for want, m := range map[string]Mount{
+		"mounts[1]: the folder is empty": {"docs", "", "/docs"}, `mounts[1]: guest: "docs" is no absolute path`: {"docs", "some", "docs"},
+		`mounts[1]: guest: "" is no absolute path`: {"docs", "some", ""},
+	} {
+		_, err := Load(path, Options{Lazy: true, Store: store.NewMemory(), Mounts: []Mount{{"docs", "some", "/fine"}, m}})
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", m, err, want)
+		}
+	}
+}
