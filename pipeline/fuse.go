@@ -17,7 +17,7 @@ type Fusion string
 // The ways to merge lists.
 const (
 	// FusionRRF is reciprocal rank fusion: an item scores the sum of weight / (K + rank)
-	// over its places, rank from 1. Scores are then scaled so that the best item of the
+	// over its first places in the lists, rank from 1. Scores are then scaled so that the best item of the
 	// result has 1 and the worst 0: all 0 when several tie, 1 for a single one. The
 	// metadata holds the score before scaling as rrf_raw_score.
 	FusionRRF Fusion = "rrf"
@@ -36,7 +36,7 @@ type FuseOptions struct {
 	Fusion Fusion
 	// K is for FusionRRF; it reduces the advantage of the first ranks. 0 means DefaultFuseK.
 	K int
-	// Weights are the weights of the lists, 0 or more. nil means 1 each.
+	// Weights are the weights of the lists, 0 or more, with a finite sum. nil means 1 each.
 	Weights []float64
 	// TopK is the largest length of the result. 0 means no limit.
 	TopK int
@@ -79,10 +79,15 @@ func (o *FuseOptions) validate(lists int) error {
 	case o.Weights != nil && len(o.Weights) != lists:
 		return fmt.Errorf("fuse: %d weights for %d lists: %w", len(o.Weights), lists, ErrInvalid)
 	}
+	total := 0.0
 	for i, w := range o.Weights {
+		total += w
 		if !(w >= 0) || math.IsInf(w, 0) {
 			return fmt.Errorf("fuse: weights[%d]: %v: %w (want 0 or more)", i, w, ErrInvalid)
 		}
+	}
+	if math.IsInf(total, 0) {
+		return fmt.Errorf("fuse: weights: the sum is too large: %w (want smaller weights)", ErrInvalid)
 	}
 	return nil
 }
@@ -106,6 +111,7 @@ func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 	place := make(map[string]int)
 	for i, list := range lists {
 		gain := o.gains(list, o.weight(i))
+		here := make(map[string]bool, len(list))
 		for rank, it := range list {
 			at, ok := place[it.ID]
 			if !ok {
@@ -115,7 +121,10 @@ func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 			} else if it.Score > fused[at].item.Score {
 				fused[at].item = it
 			}
-			fused[at].raw += gain(rank)
+			if !here[it.ID] { // its first place in the list counts
+				here[it.ID] = true
+				fused[at].raw += gain(rank)
+			}
 		}
 	}
 	return fused
@@ -130,16 +139,9 @@ func (o *FuseOptions) gains(list []Item, weight float64) func(rank int) float64 
 	for i := range list {
 		lowest, highest = min(lowest, list[i].Score), max(highest, list[i].Score)
 	}
-	seen := make(map[string]bool, len(list))
 	return func(rank int) float64 {
-		it := &list[rank]
-		again := seen[it.ID]
-		seen[it.ID] = true
-		switch {
-		case again: // its first place counts
-			return 0
-		case highest > lowest:
-			return weight * (it.Score - lowest) / (highest - lowest)
+		if highest > lowest {
+			return weight * (list[rank].Score - lowest) / (highest - lowest)
 		}
 		return weight
 	}
