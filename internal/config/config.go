@@ -113,7 +113,7 @@ func (p *Part) Use() Use {
 type Conversation struct {
 	ID            string   `key:"id" doc:"Name of a conversation in the store, whose newest turns fill the window."`
 	MaxTokens     int      `key:"max_tokens" min:"1" default:"4096" doc:"Older turns leave when the turns exceed this."`
-	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange,importance" default:"fifo" doc:"Which turns leave: the oldest, questions with their answers, whole exchanges with their tool calls, or those whose metadata importance is lowest (0 to 1, 0.5 where there is none), the older first."`
+	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange,importance" default:"fifo" doc:"Which turns leave: the oldest, questions with their answers, whole exchanges with their tool calls, or those whose metadata importance is lowest (0 to 1; 0.5 where there is none, or no such number), the older first. Among the turns of a stored conversation, those are looked at that fit in 8 times max_tokens; older ones leave whatever their importance."`
 	Recency       string   `key:"recency" enum:"linear,exponential" doc:"How the scores of the turns rise to that of the newest, 1. Default: linear, and 0.5 for a single turn."`
 	RecencyLowest *float64 `key:"recency_lowest" min:"0" max:"1" doc:"The score of the oldest turn, for linear. Default: 0.5."`
 	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential; 0 is evenly. Default: 2."`
@@ -173,7 +173,7 @@ type Step struct {
 	RRFK        int                 `key:"rrf_k" min:"1" max:"1000000" doc:"For fusion rrf: what is added to each rank; the higher, the less the first ranks count. Default: 60."`
 	Classifier  *Classifier         `key:"classifier" doc:"Chooses one of routes for each query by the keywords in it, instead of a plugin."`
 	Routes      map[string]Use      `key:"routes" doc:"For classify and classifier: the retriever of each label."`
-	Default     string              `key:"default" doc:"For classify and classifier: the label used for labels without a route, and for queries without a keyword."`
+	Default     string              `key:"default" doc:"For classify and classifier: the label used for labels without a route, and for queries without a keyword. Without it the step fails for these."`
 }
 
 // Member is one of several retrievers of a step.
@@ -183,7 +183,7 @@ type Member struct {
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call. One that fails is left out with a line in the log. Default: that of the step."`
 	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request."`
-	Weight   float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"How much its results count beside those of the others."`
+	Weight   float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"How much its results count beside those of the others; not for fusion round_robin."`
 	TopK     int            `key:"top_k" min:"1" max:"1048576" doc:"How many items it is asked for. Default: that of the step."`
 }
 
