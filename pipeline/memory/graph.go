@@ -22,8 +22,8 @@ const MaxMentionText = 64 << 10
 type Relation struct {
 	// Source is the name of an entity.
 	Source string `json:"source"`
-	// Relation and Target say what the entity has to do with another one. Both are empty
-	// where Fact is not.
+	// Relation names the relation of the entity to another one, Target. Both are empty if
+	// Fact is set.
 	Relation string `json:"relation,omitempty"`
 	Target   string `json:"target,omitempty"`
 	// Fact is the ID of a fact about the entity.
@@ -55,8 +55,8 @@ func checkEntity(what, name string) error {
 }
 
 // Graph links entities to each other and to facts. Names of entities that differ only in
-// case, or in the space around them, are the same. Everything it returns is in the order of the relations. It does not
-// change and is safe for concurrent use.
+// case, or in the space around them, mean the same entity. All results are in the order of
+// the relations. A Graph does not change and is safe for concurrent use.
 type Graph struct {
 	nodes map[string]*node // by the folded name
 	order []*node
@@ -99,7 +99,7 @@ func NewGraph(relations []Relation) *Graph {
 	return g
 }
 
-// node returns the node of an entity, which it adds if there is none.
+// node returns the node of an entity. It adds the node if there is none.
 func (g *Graph) node(name string) *node {
 	key := fold(name)
 	n := g.nodes[key]
@@ -129,15 +129,15 @@ func names(nodes []*node) []string {
 	return out
 }
 
-// Related returns the given entities that exist and those within maxDepth relations of
-// them, whatever their direction, each once and the nearest first.
+// Related returns the given entities that exist, and the entities within maxDepth relations
+// of them, in either direction. It returns each once, the nearest first.
 func (g *Graph) Related(maxDepth int, entities ...string) []string {
 	return names(g.walk(maxDepth, entities))
 }
 
-// RelatedFacts returns the facts about the given entities and about those within maxDepth
-// relations of them, each once: those of the nearest entities first. limit bounds them; 0
-// is no bound.
+// RelatedFacts returns the facts about the given entities, and about the entities within
+// maxDepth relations of them. It returns each once, the facts of the nearest entities
+// first, and at most limit of them; 0 means no limit.
 func (g *Graph) RelatedFacts(maxDepth, limit int, entities ...string) []string {
 	var out []string
 	seen := make(map[string]bool)
@@ -156,7 +156,7 @@ func (g *Graph) RelatedFacts(maxDepth, limit int, entities ...string) []string {
 	return out
 }
 
-// walk returns entities and those around them, breadth first.
+// walk returns entities and the entities around them, breadth first.
 func (g *Graph) walk(maxDepth int, entities []string) []*node {
 	var reached []*node
 	seen := make(map[*node]bool)
@@ -181,10 +181,10 @@ func (g *Graph) walk(maxDepth int, entities []string) []*node {
 	return reached
 }
 
-// Mentioned returns the entities whose names are in a text, as whole words and whatever
-// the case, in the order of their first place in it; of two at the same place the longer
-// name comes first. It searches the first [MaxMentionText] bytes of the text. Its only
-// error is that of the context.
+// Mentioned returns the entities whose names are in a text as whole words, in upper or
+// lower case. They are in the order of their first occurrence; of two at the same place,
+// the longer name comes first. It searches the first [MaxMentionText] bytes of the text.
+// The only error is that of a context that has ended.
 func (g *Graph) Mentioned(ctx context.Context, text string) ([]string, error) {
 	text = strings.ToLower(text[:min(len(text), MaxMentionText)])
 	out := []string{}
@@ -209,7 +209,7 @@ func (g *Graph) Mentioned(ctx context.Context, text string) ([]string, error) {
 }
 
 // wordLength returns the length of the word at the start of a text: of one character where
-// the script has no spaces between words, or where it is not part of a word.
+// the script has no spaces between words, or where the character is not part of a word.
 func wordLength(text string) int {
 	for at, r := range text {
 		if !spaced(r) {
@@ -219,7 +219,7 @@ func wordLength(text string) int {
 	return len(text)
 }
 
-// ends reports whether no word goes on over a place in a text.
+// ends reports whether no word continues across a place in a text.
 func ends(text string, at int) bool {
 	last, _ := utf8.DecodeLastRuneInString(text[:at])
 	next, _ := utf8.DecodeRuneInString(text[at:])
