@@ -17,10 +17,10 @@ type Fusion string
 // The ways to merge lists.
 const (
 	// FusionRRF is reciprocal rank fusion: the score of an item is the sum of weight / (K +
-	// rank) over its places in the lists. Ranks begin at 1. Scores are then scaled so that
-	// the best item of the result has 1 and the worst has 0. If all items have the same
-	// score, they all get 0; a single item gets 1. The metadata rrf_raw_score holds the
-	// score before scaling.
+	// rank) over the lists, where rank is its first place in the list, from 1. Scores are
+	// then scaled so that the best item of the result has 1 and the worst has 0. If all
+	// items have the same score, they all get 0; a single item gets 1. The metadata
+	// rrf_raw_score holds the score before scaling.
 	FusionRRF Fusion = "rrf"
 	// FusionWeighted scales the scores of each list so that its best item has 1 and its
 	// worst has 0. If all scores of a list are equal, they become 1. The score of an item
@@ -37,7 +37,7 @@ type FuseOptions struct {
 	Fusion Fusion
 	// K is for FusionRRF; it reduces the advantage of the first ranks. 0 means DefaultFuseK.
 	K int
-	// Weights are the weights of the lists, 0 or more. nil means 1 each.
+	// Weights are the weights of the lists, 0 or more, with a finite sum. nil means 1 each.
 	Weights []float64
 	// TopK is the largest length of the result. 0 means no limit.
 	TopK int
@@ -81,10 +81,15 @@ func (o *FuseOptions) validate(lists int) error {
 	case o.Weights != nil && len(o.Weights) != lists:
 		return fmt.Errorf("fuse: %d weights for %d lists: %w", len(o.Weights), lists, ErrInvalid)
 	}
+	total := 0.0
 	for i, w := range o.Weights {
+		total += w
 		if !(w >= 0) || math.IsInf(w, 0) {
 			return fmt.Errorf("fuse: weights[%d]: %v: %w (want 0 or more)", i, w, ErrInvalid)
 		}
+	}
+	if math.IsInf(total, 0) {
+		return fmt.Errorf("fuse: weights: the sum is too large: %w (want smaller weights)", ErrInvalid)
 	}
 	return nil
 }
@@ -108,6 +113,7 @@ func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 	place := make(map[string]int)
 	for i, list := range lists {
 		gain := o.gains(list, o.weight(i))
+		here := make(map[string]bool, len(list))
 		for rank, it := range list {
 			at, ok := place[it.ID]
 			if !ok {
@@ -117,7 +123,10 @@ func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 			} else if it.Score > fused[at].item.Score {
 				fused[at].item = it
 			}
-			fused[at].raw += gain(rank)
+			if !here[it.ID] { // its first place in the list counts
+				here[it.ID] = true
+				fused[at].raw += gain(rank)
+			}
 		}
 	}
 	return fused
@@ -133,16 +142,9 @@ func (o *FuseOptions) gains(list []Item, weight float64) func(rank int) float64 
 	for i := range list {
 		lowest, highest = min(lowest, list[i].Score), max(highest, list[i].Score)
 	}
-	seen := make(map[string]bool, len(list))
 	return func(rank int) float64 {
-		it := &list[rank]
-		again := seen[it.ID]
-		seen[it.ID] = true
-		switch {
-		case again: // only the first place of an item counts
-			return 0
-		case highest > lowest:
-			return weight * (it.Score - lowest) / (highest - lowest)
+		if highest > lowest {
+			return weight * (list[rank].Score - lowest) / (highest - lowest)
 		}
 		return weight
 	}

@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // Hybrid is a [Retriever] that asks several retrievers at the same time and merges their
-// lists with [Fuse]. It leaves out a retriever that fails, and logs the failure at WARN. If
-// all retrievers fail, Hybrid fails. It is safe for concurrent use.
+// lists with [Fuse]. It leaves out a retriever that fails or returns an item that is not
+// valid, and logs the failure at WARN. If all retrievers fail, Hybrid fails. It is safe for
+// concurrent use.
 type Hybrid struct {
 	// Parts are the retrievers, at least one.
 	Parts []HybridPart
@@ -34,6 +36,9 @@ type HybridPart struct {
 	// TopK is the number of items to ask this retriever for. 0 means the number that the
 	// Hybrid is asked for.
 	TopK int
+	// Timeout bounds its call. 0 means no bound of its own. If a retriever ignores the end
+	// of its context, its goroutine goes on, but Hybrid does not wait for it.
+	Timeout time.Duration
 }
 
 func (h *Hybrid) parts() []any {
@@ -52,7 +57,7 @@ func (h *Hybrid) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, erro
 	topK = orTopK(topK)
 	asked := make([]retrieval, len(h.Parts))
 	for i, p := range h.Parts {
-		asked[i] = retrieval{name: p.Name, retriever: p.Retriever, query: q.Clone(), topK: cmp.Or(p.TopK, topK)}
+		asked[i] = retrieval{name: p.Name, retriever: p.Retriever, query: q.Clone(), topK: cmp.Or(p.TopK, topK), timeout: p.Timeout}
 	}
 	lists, answered, err := retrieveAll(ctx, "retriever", asked)
 	if err != nil {
@@ -73,6 +78,22 @@ type retrieval struct {
 	retriever Retriever
 	query     Query // a copy that only this call uses
 	topK      int
+	timeout   time.Duration // 0 for none
+}
+
+// run makes the call and checks the items, so that a retriever whose items are not valid
+// fails alone.
+func (r *retrieval) run(ctx context.Context) ([]Item, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	items, err := within(ctx, r.timeout, r.retriever, func(ctx context.Context) ([]Item, error) {
+		return retrieve(ctx, r.retriever, &r.query, r.topK)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return items, core.ValidateItems(items)
 }
 
 // maxRetrievals is the number of retrievals of one step that run at the same time.
@@ -90,10 +111,7 @@ func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][
 		running.Go(func() {
 			defer func() { <-free }()
 			errs[i] = errExited
-			errs[i] = core.Guard(func() (err error) {
-				all[i], err = retrieve(ctx, c.retriever, &c.query, c.topK)
-				return err
-			})
+			all[i], errs[i] = c.run(ctx)
 		})
 	}
 	running.Wait()

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
@@ -135,7 +138,7 @@ func TestFuse(t *testing.T) {
 		t.Errorf("a single result: %+v, %v", one, err)
 	}
 	twice, err := Fuse([][]Item{{{ID: "a"}, {ID: "b"}, {ID: "a"}}}, FuseOptions{})
-	if err != nil || twice[0].Metadata["rrf_raw_score"] != 1.0/61+1.0/63 {
+	if err != nil || twice[0].Metadata["rrf_raw_score"] != 1.0/61 {
 		t.Errorf("an id twice in one list: %+v, %v", twice, err)
 	}
 	if none, err := Fuse(nil, FuseOptions{}); err != nil || len(none) != 0 {
@@ -173,6 +176,69 @@ func TestHybridToleratesFailures(t *testing.T) {
 	cancel()
 	if _, err := h.Retrieve(ctx, &Query{}, 10); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestFuseWeightsHaveAFiniteSum(t *testing.T) {
+	if _, err := Fuse([][]Item{{}, {}}, FuseOptions{Weights: []float64{1e308, 1e308}}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "sum") {
+		t.Error(err)
+	}
+}
+
+// A retriever that returns what no item may have, or that does not answer, costs its own
+// items only.
+func TestHybridLeavesOutOnlyTheBadRetriever(t *testing.T) {
+	returns := func(it Item) Retriever {
+		it.ID = "x"
+		return retrieverFunc(func(context.Context, *Query, int) ([]Item, error) { return []Item{it, {ID: "y", Score: 0.5}}, nil })
+	}
+	release := make(chan struct{})
+	defer close(release)
+	for name, bad := range map[string]Retriever{
+		"NaN": returns(Item{Score: math.NaN()}), "infinite": returns(Item{Score: math.Inf(1)}), "score": returns(Item{Score: 5}),
+		"priority": returns(Item{Priority: 99}), "tokens": returns(Item{TokenCount: -1}), "source": returns(Item{Source: "nowhere"}),
+		"hangs": retrieverFunc(func(ctx context.Context, _ *Query, _ int) ([]Item, error) { <-ctx.Done(); return nil, ctx.Err() }),
+		"deaf":  retrieverFunc(func(context.Context, *Query, int) ([]Item, error) { <-release; return nil, nil }),
+		"exits": retrieverFunc(func(context.Context, *Query, int) ([]Item, error) { runtime.Goexit(); return nil, nil }),
+	} {
+		for _, fusion := range []Fusion{FusionWeighted, FusionRRF, FusionRoundRobin} {
+			var log bytes.Buffer
+			h := &Hybrid{Fusion: fusion, Parts: []HybridPart{{Name: "good", Retriever: listRetriever{"a", "b"}}, {Name: "bad", Retriever: bad, Timeout: 50 * time.Millisecond}}}
+			r := mustBuild(t, Config{Logger: textLogger(&log), Steps: []StepConfig{{Name: "find", Step: RetrieverStep(h, 10)}}})
+			if got := ids(r.Window.Items); !slices.Equal(got, []string{"a", "b"}) {
+				t.Errorf("%s, %s: items %v", name, fusion, got)
+			}
+			if !strings.Contains(log.String(), `msg="retriever left out" retriever=bad `) {
+				t.Errorf("%s, %s: log %s", name, fusion, log.String())
+			}
+		}
+	}
+}
+
+// Once the context has ended, no variant starts that has not started yet.
+func TestNoVariantStartsAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var calls atomic.Int32
+	r := retrieverFunc(func(context.Context, *Query, int) ([]Item, error) {
+		calls.Add(1)
+		cancel()
+		return nil, nil
+	})
+	if _, err := QueryTransformStep(make(variants, 64), r, 0).Run(ctx, &Query{}, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if n := calls.Load(); n > maxRetrievals {
+		t.Errorf("%d of 64 variants were started", n)
+	}
+}
+
+// An id that one list has several times counts once, at its first place.
+func TestFuseCountsAnIDOncePerList(t *testing.T) {
+	lists := [][]Item{{{ID: "a"}, {ID: "b"}}, {{ID: "a"}, {ID: "z"}, {ID: "z"}, {ID: "z"}, {ID: "z"}}}
+	got, err := Fuse(lists, FuseOptions{Fusion: FusionRRF})
+	if err != nil || !slices.Equal(ids(got), []string{"a", "b", "z"}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -33,13 +33,20 @@ const importantWindows = 8
 // defaultImportance is the importance of a turn that states none.
 const defaultImportance = 0.5
 
-// importance returns the importance that the metadata of a turn states.
+// importance is what the metadata of a turn say, the default if that is no number from 0
+// to 1.
 func importance(t *pipeline.Turn) float64 {
-	switch v := t.Metadata["importance"].(type) {
+	v := defaultImportance
+	switch stated := t.Metadata["importance"].(type) {
 	case float64:
-		return v
+		v = stated
 	case int64:
-		return float64(v)
+		v = float64(stated)
+	case int:
+		v = float64(stated)
+	}
+	if v >= 0 && v <= 1 { // not a number is neither
+		return v
 	}
 	return defaultImportance
 }

@@ -202,6 +202,10 @@ func (k *checker) step(path string, s *Step) {
 		}
 	}
 	switch {
+	case s.Operation != "" && s.Operation != "transform_query" && (s.Retriever != nil || len(s.Retrievers) > 0):
+		k.find(path, "retriever and retrievers need operation: transform_query (leave them out)")
+	case s.Operation != "" && s.Operation != "classify" && (len(s.Routes) > 0 || s.Default != ""):
+		k.find(path, "routes and default need operation: classify (leave them out)")
 	case s.Operation == "transform_query" && s.Retriever == nil && len(s.Retrievers) == 0:
 		k.find(path, "transform_query needs a retriever (add retriever: {plugin: …})")
 	case s.Operation == "classify" && len(s.Routes) == 0:
@@ -216,6 +220,9 @@ func (k *checker) kind(path string, s *Step) {
 	case s.Builtin != "":
 		if plugin || s.Operation != "" || len(s.Retrievers) > 0 || s.Classifier != nil {
 			k.find(path, "builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)")
+		}
+		if s.Retriever != nil || len(s.Routes) > 0 || s.Default != "" {
+			k.find(path, "builtin excludes retriever, routes and default (leave them out)")
 		}
 		if s.Reads != nil {
 			k.find(path+".reads", "reads needs a plugin or an instance (a builtin sees whole items; leave it out)")
@@ -268,6 +275,10 @@ func (k *checker) retrievers(path string, s *Step) {
 		k.find(path, "retriever and retrievers exclude each other (keep one)")
 	}
 	for i := range s.Retrievers {
-		k.use(fmt.Sprintf("%s.retrievers[%d]", path, i), s.Retrievers[i].Use())
+		at := fmt.Sprintf("%s.retrievers[%d]", path, i)
+		k.use(at, s.Retrievers[i].Use())
+		if s.Retrievers[i].Weight != 0 && s.Fusion == "round_robin" {
+			k.find(at+".weight", "weight has no effect with fusion: round_robin (leave it out)")
+		}
 	}
 }

@@ -113,7 +113,7 @@ func (p *Part) Use() Use {
 type Conversation struct {
 	ID            string   `key:"id" doc:"Name of a conversation in the store. Its newest turns are added to the window."`
 	MaxTokens     int      `key:"max_tokens" min:"1" default:"4096" doc:"The maximum number of tokens of the turns. Turns beyond it leave the window."`
-	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange,importance" default:"fifo" doc:"Which turns leave: fifo the oldest, paired questions with their answers, exchange whole exchanges with their tool calls, importance those with the lowest metadata value importance (0 to 1, default 0.5), older turns first."`
+	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange,importance" default:"fifo" doc:"Which turns leave: fifo the oldest, paired questions with their answers, exchange whole exchanges with their tool calls, importance those with the lowest metadata value importance (0 to 1, default 0.5), older turns first. An importance that is no number from 0 to 1 counts as 0.5. In a stored conversation, only the turns that fit in 8 times max_tokens are looked at; older ones leave whatever their importance."`
 	Recency       string   `key:"recency" enum:"linear,exponential" doc:"How scores rise from the oldest turn to the newest one, which has the score 1. Default: linear; a single turn then has the score 0.5."`
 	RecencyLowest *float64 `key:"recency_lowest" min:"0" max:"1" doc:"The score of the oldest turn, for linear. Default: 0.5."`
 	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential. 0 means evenly. Default: 2."`
@@ -173,7 +173,7 @@ type Step struct {
 	RRFK        int                 `key:"rrf_k" min:"1" max:"1000000" doc:"For fusion rrf: the number that is added to each rank. A higher number reduces the advantage of the first ranks. Default: 60."`
 	Classifier  *Classifier         `key:"classifier" doc:"Chooses a route for each query by keywords, without a plugin."`
 	Routes      map[string]Use      `key:"routes" doc:"For classify and classifier: the retriever of each label."`
-	Default     string              `key:"default" doc:"For classify and classifier: the label whose route is used for labels without a route, and for queries without a keyword."`
+	Default     string              `key:"default" doc:"For classify and classifier: the label whose route is used for labels without a route, and for queries without a keyword. Without it the step fails for these."`
 }
 
 // Member is one of several retrievers of a step.
@@ -183,7 +183,7 @@ type Member struct {
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Time limit of one call. A retriever that fails is left out and logged. Default: the timeout of the step."`
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads."`
-	Weight   float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"The weight of its results, relative to the other retrievers."`
+	Weight   float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"The weight of its results, relative to the other retrievers. It has no effect with fusion round_robin."`
 	TopK     int            `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that it returns. Default: top_k of the step."`
 }
 

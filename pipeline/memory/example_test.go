@@ -150,7 +150,7 @@ func ExampleGraph() {
 		{Source: "Ann", Fact: "fact-1"},
 		{Source: "Bob", Fact: "fact-2"},
 	})
-	about := g.Mentioned("Who else works with ann?")
+	about, _ := g.Mentioned(context.Background(), "Who else works with ann?") // only a context that ends is an error
 	fmt.Println(g.Related(2, about...))
 	fmt.Println(g.RelatedFacts(2, 0, about...))
 	// Output:

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 
 // MaxEntity is the longest name of an entity or a relation in bytes.
 const MaxEntity = 200
+
+// MaxMentionText is how many bytes of a text [Graph.Mentioned] searches.
+const MaxMentionText = 64 << 10
 
 // Relation is one edge of a [Graph]: from an entity to another entity, or to a fact.
 type Relation struct {
@@ -51,11 +55,13 @@ func checkEntity(what, name string) error {
 }
 
 // Graph links entities to each other and to facts. Names of entities that differ only in
-// case mean the same entity. All results are in the order of the relations. A Graph does
-// not change and is safe for concurrent use.
+// case, or in the space around them, mean the same entity. All results are in the order of
+// the relations. A Graph does not change and is safe for concurrent use.
 type Graph struct {
-	nodes map[string]*node // by the name in lower case
+	nodes map[string]*node // by the folded name
 	order []*node
+	// lengths has the lengths of the folded names by their first word, ascending.
+	lengths map[string][]int
 }
 
 type node struct {
@@ -66,7 +72,7 @@ type node struct {
 
 // NewGraph returns the graph of relations, which must be valid.
 func NewGraph(relations []Relation) *Graph {
-	g := &Graph{nodes: make(map[string]*node)}
+	g := &Graph{nodes: make(map[string]*node), lengths: make(map[string][]int)}
 	type pair struct{ a, b *node }
 	linked := make(map[pair]bool)
 	known := make(map[*node]map[string]bool)
@@ -95,15 +101,22 @@ func NewGraph(relations []Relation) *Graph {
 
 // node returns the node of an entity. It adds the node if there is none.
 func (g *Graph) node(name string) *node {
-	key := strings.ToLower(name)
+	key := fold(name)
 	n := g.nodes[key]
 	if n == nil {
-		n = &node{name: name}
+		n = &node{name: strings.TrimSpace(name)}
 		g.nodes[key] = n
 		g.order = append(g.order, n)
+		word := key[:wordLength(key)]
+		if at, found := slices.BinarySearch(g.lengths[word], len(key)); !found {
+			g.lengths[word] = slices.Insert(g.lengths[word], at, len(key))
+		}
 	}
 	return n
 }
+
+// fold returns what names of the same entity have in common.
+func fold(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 // Entities returns the names of the entities.
 func (g *Graph) Entities() []string { return names(g.order) }
@@ -154,7 +167,7 @@ func (g *Graph) walk(maxDepth int, entities []string) []*node {
 		}
 	}
 	for _, entity := range entities {
-		reach(g.nodes[strings.ToLower(entity)])
+		reach(g.nodes[fold(entity)])
 	}
 	for from, depth := 0, 0; depth < maxDepth && from < len(reached); depth++ {
 		ring := reached[from:]
@@ -169,48 +182,48 @@ func (g *Graph) walk(maxDepth int, entities []string) []*node {
 }
 
 // Mentioned returns the entities whose names are in a text as whole words, in upper or
-// lower case. They are in the order of their first occurrence.
-func (g *Graph) Mentioned(text string) []string {
-	text = strings.ToLower(text)
-	type found struct {
-		node *node
-		at   int
-	}
-	var all []found
-	for key, n := range g.nodes {
-		if at := wordIndex(text, key); at >= 0 {
-			all = append(all, found{n, at})
+// lower case. They are in the order of their first occurrence; of two at the same place,
+// the longer name comes first. It searches the first [MaxMentionText] bytes of the text.
+// The only error is that of a context that has ended.
+func (g *Graph) Mentioned(ctx context.Context, text string) ([]string, error) {
+	text = strings.ToLower(text[:min(len(text), MaxMentionText)])
+	out := []string{}
+	seen := make(map[*node]bool)
+	for at := 0; at < len(text); {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("graph: search the text: %w", err)
 		}
+		size := wordLength(text[at:])
+		for _, n := range slices.Backward(g.lengths[text[at:at+size]]) {
+			if at+n > len(text) || !ends(text, at+n) {
+				continue
+			}
+			if found := g.nodes[text[at:at+n]]; found != nil && !seen[found] {
+				seen[found] = true
+				out = append(out, found.name)
+			}
+		}
+		at += size
 	}
-	slices.SortFunc(all, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(len(b.node.name), len(a.node.name)), cmp.Compare(a.node.name, b.node.name))
-	})
-	out := make([]string, len(all))
-	for i, f := range all {
-		out[i] = f.node.name
-	}
-	return out
+	return out, nil
 }
 
-// wordIndex returns the first place where name is in text as whole words, -1 if there is
-// none.
-func wordIndex(text, name string) int {
-	first, _ := utf8.DecodeRuneInString(name)
-	last, _ := utf8.DecodeLastRuneInString(name)
-	for from := 0; ; {
-		at := strings.Index(text[from:], name)
-		if at < 0 {
-			return -1
+// wordLength returns the length of the word at the start of a text: of one character where
+// the script has no spaces between words, or where the character is not part of a word.
+func wordLength(text string) int {
+	for at, r := range text {
+		if !spaced(r) {
+			return cmp.Or(at, max(1, utf8.RuneLen(r)))
 		}
-		at += from
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
-		if (!spaced(before) || !spaced(first)) && (!spaced(last) || !spaced(after)) {
-			return at
-		}
-		_, size := utf8.DecodeRuneInString(text[at:])
-		from = at + size
 	}
+	return len(text)
+}
+
+// ends reports whether no word continues across a place in a text.
+func ends(text string, at int) bool {
+	last, _ := utf8.DecodeLastRuneInString(text[:at])
+	next, _ := utf8.DecodeRuneInString(text[at:])
+	return !spaced(last) || !spaced(next)
 }
 
 // spaced reports whether a character is part of a word in a script that has spaces between

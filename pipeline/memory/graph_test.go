@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -51,6 +53,128 @@ func TestRelated(t *testing.T) {
 	}
 }
 
+func mentioned(t *testing.T, g *Graph, text string) []string {
+	t.Helper()
+	names, err := g.Mentioned(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A long text and many names with the same first word take no longer than the text.
+func TestMentionedIsBounded(t *testing.T) {
+	all := make([]Relation, 50_000)
+	for i := range all {
+		all[i] = Relation{Source: fmt.Sprint("person ", i), Fact: "f"}
+	}
+	g := NewGraph(all)
+	long := strings.Repeat("person ", 1<<20/7) + "person 7"
+	start := time.Now()
+	if got := mentioned(t, g, "Person 12345 "+long); !slices.Equal(got, []string{"person 12345"}) {
+		t.Errorf("%q", got)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.Mentioned(ctx, long); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
+// The graph is made again only when the relations change, whoever changes them.
+func TestStoreGraphKeepsItsGraph(t *testing.T) {
+	s := store.NewMemory()
+	g, other := NewStoreGraph(s, "t"), NewStoreGraph(s, "t")
+	graph := func() *Graph {
+		t.Helper()
+		got, err := g.Graph(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if err := g.Add(t.Context(), relations()...); err != nil {
+		t.Fatal(err)
+	}
+	first := graph()
+	if graph() != first {
+		t.Error("the graph was made again although nothing changed")
+	}
+	if n, err := other.Remove(t.Context(), Relation{Source: "ann", Fact: "f1"}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if got := graph().RelatedFacts(0, 0, "ann"); len(got) != 0 {
+		t.Errorf("a removed relation is in the graph: %q", got)
+	}
+	if err := other.Add(t.Context(), Relation{Source: "ann", Fact: "f9"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := graph().RelatedFacts(0, 0, "ann"); !slices.Equal(got, []string{"f9"}) {
+		t.Errorf("an added relation is not in the graph: %q", got)
+	}
+}
+
+func TestStoreGraphBound(t *testing.T) {
+	g := NewStoreGraph(store.NewMemory(), "t")
+	for from := 0; from < MaxRelations; from += 1000 {
+		batch := make([]Relation, 1000)
+		for i := range batch {
+			batch[i] = Relation{Source: "a", Fact: fmt.Sprint(from + i)}
+		}
+		data := make([]store.Record, len(batch))
+		for i := range batch {
+			data[i] = store.Record{ID: RelationID(&batch[i]), Data: fmt.Appendf(nil, `{"source":"a","fact":"%d"}`, from+i)}
+		}
+		if err := g.records.Apply(t.Context(), store.Change{Key: g.key, Put: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := g.Graph(t.Context()); err != nil {
+		t.Errorf("the most relations: %v", err)
+	}
+	if err := g.Add(t.Context(), Relation{Source: "A", Fact: "7"}); err != nil {
+		t.Errorf("one that is there: %v", err)
+	}
+	if err := g.Add(t.Context(), Relation{Source: "b", Fact: "x"}); !errors.Is(err, pipeline.ErrInvalid) || !strings.Contains(err.Error(), fmt.Sprint(MaxRelations)) {
+		t.Errorf("one more: %v", err)
+	}
+	if err := g.records.Apply(t.Context(), store.Change{Key: g.key, Put: []store.Record{{ID: "x", Data: []byte(`{"source":"b","fact":"x"}`)}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Graph(t.Context()); !errors.Is(err, pipeline.ErrInvalid) || !strings.Contains(err.Error(), fmt.Sprint(MaxRelations)) {
+		t.Errorf("one more in the store: %v", err)
+	}
+}
+
+// Names that differ only in case or in the space around them are the same everywhere, and
+// the first way to write a name stays.
+func TestStoreGraphNames(t *testing.T) {
+	g := NewStoreGraph(store.NewMemory(), "t")
+	if err := g.Add(t.Context(), Relation{Source: " Ann ", Relation: "knows ", Target: "Bob"}, Relation{Source: "ſam", Fact: "f"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Add(t.Context(), Relation{Source: "ANN", Relation: "KNOWS", Target: "bob "}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := g.Relations(t.Context())
+	if want := (Relation{Source: "Ann", Relation: "knows", Target: "Bob"}); err != nil || len(all) != 2 || all[0] != want {
+		t.Errorf("%q, %v", all, err)
+	}
+	made, err := g.Graph(t.Context())
+	if err != nil || !slices.Equal(made.Related(1, " ann"), []string{"Ann", "Bob"}) {
+		t.Errorf("%q, %v", made.Entities(), err)
+	}
+	if n, err := g.RemoveEntity(t.Context(), "sam"); n != 0 || err != nil {
+		t.Errorf("an entity that the graph takes for another: %d, %v", n, err)
+	}
+	if n, err := g.Remove(t.Context(), Relation{Source: "ann", Relation: "Knows", Target: " BOB"}); n != 1 || err != nil {
+		t.Errorf("removed %d, %v", n, err)
+	}
+}
+
 func TestMentioned(t *testing.T) {
 	var all []Relation
 	for _, name := range []string{"Ann", "New York", "York", "C++", "東京", "é"} {
@@ -67,7 +191,7 @@ func TestMentioned(t *testing.T) {
 		"":                               {},
 		"york, then ann; then york, ann": {"York", "Ann"},
 	} {
-		if got := g.Mentioned(text); !slices.Equal(got, want) {
+		if got := mentioned(t, g, text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
@@ -82,10 +206,10 @@ func FuzzMentioned(f *testing.F) {
 			return
 		}
 		g := NewGraph([]Relation{r})
-		if len(g.Mentioned(text)) > 0 && !strings.Contains(strings.ToLower(text), strings.ToLower(name)) {
+		if len(mentioned(t, g, text)) > 0 && !strings.Contains(strings.ToLower(text), fold(name)) {
 			t.Errorf("%q is not in %q", name, text)
 		}
-		if got := g.Mentioned("(" + name + ")"); strings.ToLower(name) == name && len(got) != 1 {
+		if got := mentioned(t, g, "("+name+")"); strings.ToLower(name) == name && len(got) != 1 {
 			t.Errorf("%q is not found alone: %q", name, got)
 		}
 	})

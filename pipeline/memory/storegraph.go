@@ -1,13 +1,16 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -16,59 +19,110 @@ import (
 // KindRelation is the kind under which the relations of a graph are stored.
 const KindRelation = "relation"
 
+// MaxRelations is how many relations the graph of a tenant may have.
+const MaxRelations = 50_000
+
 // StoreGraph keeps the relations of a tenant's graph in a store. It is safe for concurrent
-// use.
+// use. What another process changes is seen by the next call.
 type StoreGraph struct {
 	records RecordStore
 	key     store.Key
+
+	mu    sync.Mutex
+	known []store.Record // those of graph
+	graph *Graph         // nil before the first use
 }
 
 // NewStoreGraph returns the graph of a tenant in a store.
 func NewStoreGraph(s RecordStore, tenant string) *StoreGraph {
-	return &StoreGraph{s, store.Key{Tenant: tenant, Kind: KindRelation}}
+	return &StoreGraph{records: s, key: store.Key{Tenant: tenant, Kind: KindRelation}}
 }
 
-// RelationID returns the ID of the record of a relation. Relations that differ only in the
-// case of their entities have the same ID.
+// RelationID returns the ID of the record of a relation. Relations that differ only in case,
+// or in the space around their names, have the same ID.
 func RelationID(r *Relation) string {
-	parts, _ := json.Marshal([]string{strings.ToLower(r.Source), r.Relation, strings.ToLower(r.Target), r.Fact}) // texts always encode
+	parts, _ := json.Marshal([]string{fold(r.Source), fold(r.Relation), fold(r.Target), r.Fact}) // texts always encode
 	sum := sha256.Sum256(parts)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Add adds relations, all or none. A relation that is stored already keeps its place.
+// Add adds relations, all or none. It removes the space around names. A relation that is
+// stored already stays as it is. A graph has at most [MaxRelations].
 func (g *StoreGraph) Add(ctx context.Context, relations ...Relation) error {
-	change := store.Change{Key: g.key}
-	ids := make(map[string]bool, len(relations))
-	for i := range relations {
-		r := &relations[i]
+	records := make([]store.Record, len(relations))
+	for i, r := range relations {
 		if err := r.Validate(); err != nil {
 			return err
 		}
+		r.Source, r.Relation, r.Target = strings.TrimSpace(r.Source), strings.TrimSpace(r.Relation), strings.TrimSpace(r.Target)
 		data, err := json.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("relation: encode: %w", err)
 		}
-		if id := RelationID(r); !ids[id] {
-			ids[id] = true
-			change.Put = append(change.Put, store.Record{ID: id, Data: data})
+		records[i] = store.Record{ID: RelationID(&r), Data: data}
+	}
+	for {
+		err := g.add(ctx, records)
+		if !errors.Is(err, store.ErrConflict) { // otherwise another process added some
+			return err
 		}
 	}
-	if len(change.Put) == 0 {
+}
+
+// add adds the records whose IDs are new. It returns [store.ErrConflict] if others were
+// added meanwhile.
+func (g *StoreGraph) add(ctx context.Context, records []store.Record) error {
+	existing, err := g.read(ctx, 0)
+	if err != nil {
+		return err
+	}
+	newest := int64(0)
+	ids := make(map[string]bool, len(existing)+len(records))
+	for _, r := range existing {
+		newest, ids[r.ID] = r.Seq, true
+	}
+	change := store.Change{Key: g.key, IfNewest: &newest}
+	for _, r := range records {
+		if !ids[r.ID] {
+			ids[r.ID] = true
+			change.Put = append(change.Put, r)
+		}
+	}
+	switch total := len(existing) + len(change.Put); {
+	case len(change.Put) == 0:
 		return nil
+	case total > MaxRelations:
+		return tooMany(total)
 	}
 	if err := g.records.Apply(ctx, change); err != nil {
-		return fmt.Errorf("graph: store %d relations: %w", len(relations), err)
+		return fmt.Errorf("graph: store %d relations: %w", len(change.Put), err)
 	}
 	return nil
 }
 
-// Relations returns all relations in the order in which they were added.
-func (g *StoreGraph) Relations(ctx context.Context) ([]Relation, error) {
-	records, err := g.records.Read(ctx, g.key, 0, 0)
+func tooMany(n int) error {
+	return fmt.Errorf("graph: %d relations or more: %w (a tenant may have %d: remove some)", n, pipeline.ErrInvalid, MaxRelations)
+}
+
+// read returns the first records, all for limit 0.
+func (g *StoreGraph) read(ctx context.Context, limit int) ([]store.Record, error) {
+	records, err := g.records.Read(ctx, g.key, 0, limit)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
 	}
+	return records, nil
+}
+
+// Relations returns all relations in the order in which they were added.
+func (g *StoreGraph) Relations(ctx context.Context) ([]Relation, error) {
+	records, err := g.read(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return decodeRelations(records)
+}
+
+func decodeRelations(records []store.Record) ([]Relation, error) {
 	relations := make([]Relation, len(records))
 	for i, rec := range records {
 		err := json.Unmarshal(rec.Data, &relations[i])
@@ -82,13 +136,28 @@ func (g *StoreGraph) Relations(ctx context.Context) ([]Relation, error) {
 	return relations, nil
 }
 
-// Graph returns the graph of all relations.
+// Graph returns the graph of all relations. It decodes them only when they have changed
+// since the last call. More than [MaxRelations] are an error.
 func (g *StoreGraph) Graph(ctx context.Context) (*Graph, error) {
-	relations, err := g.Relations(ctx)
+	records, err := g.read(ctx, MaxRelations+1)
 	if err != nil {
 		return nil, err
 	}
-	return NewGraph(relations), nil
+	if len(records) > MaxRelations {
+		return nil, tooMany(len(records))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	same := func(a, b store.Record) bool { return a.Seq == b.Seq && bytes.Equal(a.Data, b.Data) }
+	if g.graph != nil && slices.EqualFunc(g.known, records, same) {
+		return g.graph, nil
+	}
+	relations, err := decodeRelations(records)
+	if err != nil {
+		return nil, err
+	}
+	g.known, g.graph = records, NewGraph(relations)
+	return g.graph, nil
 }
 
 // Remove removes relations and returns how many it removed.
@@ -110,7 +179,8 @@ func (g *StoreGraph) Remove(ctx context.Context, relations ...Relation) (int, er
 
 // RemoveEntity removes the relations of an entity and returns how many it removed.
 func (g *StoreGraph) RemoveEntity(ctx context.Context, name string) (int, error) {
-	return g.removeIf(ctx, func(r *Relation) bool { return strings.EqualFold(r.Source, name) || strings.EqualFold(r.Target, name) })
+	key := fold(name)
+	return g.removeIf(ctx, func(r *Relation) bool { return fold(r.Source) == key || (r.Target != "" && fold(r.Target) == key) })
 }
 
 // RemoveFact removes the relations to a fact and returns how many it removed.
@@ -163,7 +233,11 @@ func (m *GraphMemory) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.
 	if limit == 0 {
 		limit = DefaultGraphItems
 	}
-	ids := g.RelatedFacts(depth, 0, g.Mentioned(q.Text)...)
+	mentioned, err := g.Mentioned(ctx, q.Text)
+	if err != nil {
+		return nil, err
+	}
+	ids := g.RelatedFacts(depth, 0, mentioned...)
 	if len(ids) == 0 {
 		return nil, nil
 	}
