@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
@@ -138,8 +139,8 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 		return 0, fmt.Errorf("forget tenant %q: %w", tenant, err)
 	}
 	total := 0
-	var failed error // one key must not keep the others
-	for _, key := range keys {
+	var failed error                            // one key must not keep the others
+	for _, key := range slices.Backward(keys) { // turns before facts: no promotion takes facts from them meanwhile
 		n, err := s.Clear(ctx, key)
 		total, failed = total+n, cmp.Or(failed, err)
 	}
