@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"strings"
 	"time"
@@ -11,43 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
-
-// metadataFlag adds the flag that states metadata.
-func metadataFlag(cmd *cobra.Command, pairs *[]string) {
-	cmd.Flags().StringArrayVar(pairs, "metadata", nil, "metadata as KEY=VALUE; may be repeated; a VALUE that is JSON counts as such, anything else as text")
-}
-
-// metadata reads the values of the flag --metadata, nil for none.
-func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
-	var out map[string]any
-	for _, pair := range pairs {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" {
-			return nil, cli.Usagef(cmd, "flag --metadata: want KEY=VALUE, got %q", pair)
-		}
-		if !json.Valid([]byte(value)) {
-			text, err := json.Marshal(value)
-			if err != nil {
-				return nil, err
-			}
-			value = string(text)
-		}
-		name, err := json.Marshal(key)
-		if err != nil {
-			return nil, err
-		}
-		// An entry knows which values metadata can have.
-		var e memory.Entry
-		if err := json.Unmarshal([]byte(`{"content":"","metadata":{`+string(name)+`:`+value+`}}`), &e); err != nil {
-			return nil, cli.Usagef(cmd, "flag --metadata: %q: %w", pair, err)
-		}
-		if out == nil {
-			out = map[string]any{}
-		}
-		maps.Copy(out, e.Metadata)
-	}
-	return out, nil
-}
 
 // updateFlags are the flags of memory update.
 type updateFlags struct {
@@ -61,9 +23,9 @@ func (a *app) memoryUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [flags] ID [TEXT]",
 		Short: "Change a fact",
-		Long: `Change what the arguments and flags state of a fact, and print it. The text is the
-second argument, or with "-" what comes on stdin. --tag replaces all tags; --metadata
-is added to the metadata that is there, and KEY=null sets a value to null.`,
+		Long: `Change a fact as the arguments and flags state, and print it. The text is the
+second argument, or with "-" what comes on stdin. --tag replaces all tags.
+--metadata is merged into the existing metadata; KEY=null sets a value to null.`,
 		Example: `  anchor-host memory update 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11 "Ann is in Bergen"
   anchor-host memory update f1 --tag travel --relevance 0.9 --expires 720h`,
 		Args: cobra.RangeArgs(1, 2),
@@ -73,7 +35,7 @@ is added to the metadata that is there, and KEY=null sets a value to null.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "type", "", "type of the fact: semantic, episodic, procedural, conversation")
 	flags.StringSliceVar(&f.tags, "tag", nil, "tags of the fact, instead of those it has; may be repeated")
-	flags.StringVar(&f.expires, "expires", "", "forget the fact after this time, such as 720h, or at a time such as 2030-01-02T15:04:05Z, or never")
+	flags.StringVar(&f.expires, "expires", "", "when the fact expires: after a time span such as 720h, at a time such as 2030-01-02T15:04:05Z, or never")
 	flags.Float64Var(&f.relevance, "relevance", 0, "how important the fact is, 0 to 1")
 	metadataFlag(cmd, &f.metadata)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
@@ -12,27 +9,20 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
 )
 
-// app has the commands of this package as methods. What a run of the program keeps is in
-// the [cli.App], which the packages of other commands share.
-type app struct{ *cli.App }
-
-func newApp(ctx context.Context, in io.Reader, out, err io.Writer) *app {
-	return &app{cli.New(ctx, in, out, err)}
-}
-
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "anchor-host",
 		Short: "Build token-budgeted context windows with sandboxed plugins",
 		Long: `anchor-host turns a query into a token-budgeted context window for a language
 model. The steps that retrieve, filter and rerank are plugins compiled to
-WebAssembly, run in a sandbox with limits and permissions.
+WebAssembly. They run in a sandbox with limits and permissions.
 
-Data goes to stdout, messages to stderr. Control characters in messages and tables
-are shown as escapes such as \u001b, those in data on a terminal alone. A value is taken from the flag, else
-from the environment, else from anchor.yaml, else from the default; "anchor-host
-config show --origin" says which. The variable of a key such as agent.max_tokens
-is ANCHOR_HOST_AGENT_MAX_TOKENS. Lists and named entries have none.
+Data goes to stdout, messages to stderr. Messages and tables show control
+characters as escapes such as \u001b; data does so only on a terminal. A value
+comes from the flag, else from the environment, else from anchor.yaml, else from
+the default; "anchor-host config show --origin" prints the origin. The variable
+for a key such as agent.max_tokens is ANCHOR_HOST_AGENT_MAX_TOKENS. Lists and
+named entries have no variables.
 
 ` + cli.ExitHelp,
 		Example: `  anchor-host init

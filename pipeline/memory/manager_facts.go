@@ -11,10 +11,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Add remembers a fact. Only its content is needed: an ID, times, the type Semantic
-// and DefaultRelevance, which also stands for a relevance of 0, are filled in. If a
-// fact of the same user and session that has not expired has the same content, that
-// one is returned unchanged, and added is false.
+// Add remembers a fact. Only its content is required. Add fills in an ID, times, the type
+// Semantic and DefaultRelevance if they are missing; a relevance of 0 counts as missing. If
+// an unexpired fact of the same user and session has the same content, Add returns that
+// fact unchanged, and added is false.
 func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, err error) {
 	if m.cfg.Facts == nil {
 		return Entry{}, false, fmt.Errorf("memory: add: %w", ErrNoFacts)
@@ -78,7 +78,7 @@ func (m *Manager) fresh(e Entry) (*Entry, error) {
 	return &c, c.Validate()
 }
 
-// unexpired returns the facts that count at a time.
+// unexpired returns the facts that have not expired at a time.
 func unexpired(entries []*Entry, now time.Time) []*Entry {
 	return (&Filter{}).apply(entries, now)
 }
@@ -87,7 +87,7 @@ func errTaken(id string) error {
 	return fmt.Errorf("fact %.100q: id is taken: %w (leave the id empty, or update the fact)", id, pipeline.ErrInvalid)
 }
 
-// equalContent returns the first entry that says the same to the same owner.
+// equalContent returns the first entry of the same owner with the same content.
 func equalContent(entries []*Entry, e *Entry) *Entry {
 	for _, other := range entries {
 		if other.ContentHash == e.ContentHash && sameOwner(other, e) {
@@ -97,14 +97,15 @@ func equalContent(entries []*Entry, e *Entry) *Entry {
 	return nil
 }
 
-// Update gives a fact another content, and with it a new hash and time of update. The
+// Update replaces the content of a fact, and sets its hash and its time of update. The
 // error is [ErrNotFound] if it does not exist or has expired.
 func (m *Manager) Update(ctx context.Context, id, content string) (Entry, error) {
 	return m.Edit(ctx, id, func(e *Entry) { e.Content = content })
 }
 
 // Edit has f change a fact, which gets a new hash and time of update. The ID stays. f must
-// not use the manager, and is called again if somebody else changed the fact meanwhile. The error is [ErrNotFound] if the fact does not exist or has expired.
+// not use the manager, and is called again if somebody else changed the fact meanwhile. The
+// error is [ErrNotFound] if the fact does not exist or has expired.
 func (m *Manager) Edit(ctx context.Context, id string, f func(e *Entry)) (Entry, error) {
 	var invalid error
 	changed, err := m.change(ctx, []string{id}, true, func(e *Entry, now time.Time) *Entry {
@@ -126,14 +127,14 @@ func (m *Manager) Edit(ctx context.Context, id string, f func(e *Entry)) (Entry,
 	return changed[0].Clone(), nil
 }
 
-// Touch notes that facts were used: decay goes by it. Those that do not exist or have
-// expired are passed over.
+// Touch notes that facts were used, which delays their decay. It ignores facts that do not
+// exist or have expired.
 func (m *Manager) Touch(ctx context.Context, ids ...string) error {
 	_, err := m.change(ctx, ids, false, (*Entry).touched)
 	return err
 }
 
-// change replaces facts by what f makes of them.
+// change replaces facts by the results of f.
 func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *Entry, now time.Time) *Entry) ([]*Entry, error) {
 	if m.cfg.Facts == nil {
 		return nil, fmt.Errorf("memory: update: %w", ErrNoFacts)
@@ -165,7 +166,7 @@ func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *
 	return changed, err
 }
 
-// Get returns a fact, [ErrNotFound] if it does not exist or has expired.
+// Get returns a fact. The error is [ErrNotFound] if it does not exist or has expired.
 func (m *Manager) Get(ctx context.Context, id string) (Entry, error) {
 	if m.cfg.Facts == nil {
 		return Entry{}, fmt.Errorf("fact %.100q: %w", id, ErrNotFound)
@@ -187,9 +188,9 @@ func (m *Manager) List(ctx context.Context, filter Filter) ([]Entry, error) {
 	return clones(entries), err
 }
 
-// Search returns the facts whose content contains the query, whatever the case, and
-// that the filter selects: the most relevant first, at most topK, where 0 means
-// DefaultTopK. An empty query is contained in every fact.
+// Search returns the facts that the filter selects and whose content contains the query, in
+// upper or lower case. The most relevant come first. It returns at most topK facts; 0 means
+// DefaultTopK. Every fact contains an empty query.
 func (m *Manager) Search(ctx context.Context, query string, topK int, filter Filter) ([]Entry, error) {
 	if topK < 0 {
 		return nil, fmt.Errorf("memory: top_k %d: %w (want 0 or more)", topK, pipeline.ErrInvalid)
@@ -198,8 +199,8 @@ func (m *Manager) Search(ctx context.Context, query string, topK int, filter Fil
 	return clones(first(search(entries, query), topK)), err
 }
 
-// Relevant returns the facts that the filter selects and that matter most to a
-// query, by the scorer of the manager, at most topK, where 0 means DefaultTopK.
+// Relevant returns the facts that the filter selects and that matter most to a query by the
+// scorer of the manager. It returns at most topK facts; 0 means DefaultTopK.
 func (m *Manager) Relevant(ctx context.Context, q *pipeline.Query, topK int, filter Filter) ([]Scored, error) {
 	if topK < 0 {
 		return nil, fmt.Errorf("memory: top_k %d: %w (want 0 or more)", topK, pipeline.ErrInvalid)
@@ -220,7 +221,7 @@ func (m *Manager) Relevant(ctx context.Context, q *pipeline.Query, topK int, fil
 	return out, nil
 }
 
-// Delete forgets facts by ID, expired or not, and returns how many there were.
+// Delete deletes facts by ID, expired or not, and returns how many it deleted.
 func (m *Manager) Delete(ctx context.Context, ids ...string) (int, error) {
 	if m.cfg.Facts == nil || len(ids) == 0 {
 		return 0, nil
@@ -230,8 +231,8 @@ func (m *Manager) Delete(ctx context.Context, ids ...string) (int, error) {
 	return m.cfg.Facts.Delete(ctx, ids...)
 }
 
-// Forget deletes the facts that the filter selects, such as all of one user, and
-// returns how many there were. Set Expired to reach those that have expired too.
+// Forget deletes the facts that the filter selects, such as all of one user, and returns
+// how many it deleted. Set Expired in the filter to delete expired facts as well.
 func (m *Manager) Forget(ctx context.Context, filter Filter) (int, error) {
 	if m.cfg.Facts == nil {
 		return 0, nil
