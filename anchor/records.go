@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
@@ -143,7 +144,8 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	}
 	total := 0
 	var failed error // a failure must not keep the other records from being deleted
-	for _, key := range keys {
+	// Turns go before facts, so that no promotion takes facts from them meanwhile.
+	for _, key := range slices.Backward(keys) {
 		n, err := s.Clear(ctx, key)
 		total, failed = total+n, cmp.Or(failed, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Facts keeps entries: [NewFacts] in memory, [NewStoreFacts] durably. A [Manager] uses it,
@@ -30,10 +31,24 @@ type Facts interface {
 // another process.
 type ConditionalFacts interface {
 	Facts
-	// PutIf inserts an entry if check returns nil. Otherwise it returns the error of check.
-	// check receives all entries, as List returns them. No entry is added between the check
-	// and the insertion. PutIf may call check several times.
-	PutIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error
+	// Change makes the changes that decide returns, together or not at all. decide is
+	// given the entries with these IDs, or, where ids is nil, all entries as List returns
+	// them. Nobody else changed or removed an entry that is written between the decision
+	// and the change, and where ids is nil, nobody added one. decide may be called
+	// several times; its error is returned.
+	Change(ctx context.Context, ids []string, decide func(existing []*Entry) (FactChange, error)) error
+}
+
+// FactChange is a change of facts.
+type FactChange struct {
+	// Put are entries to insert, or to replace by ID.
+	Put []*Entry
+	// Delete are the IDs of entries to delete.
+	Delete []string
+	// With are changes of other records that are made together with these. Only
+	// [StoreFacts] makes them. If one of their conditions does not hold, nothing is
+	// changed, and the error is [store.ErrConflict].
+	With []store.Change
 }
 
 // LocalFacts are [Facts] that exist as long as the process.

@@ -164,30 +164,55 @@ type PromotedThrough struct {
 
 // Promoted returns the number of the last turn that was promoted, 0 for none.
 func (l *Log) Promoted(ctx context.Context) (int64, error) {
+	through, _, err := l.promoted(ctx)
+	return through, err
+}
+
+// promoted also returns a change whose condition is that the note stays as it is.
+func (l *Log) promoted(ctx context.Context) (int64, store.Change, error) {
+	note := store.Change{Key: l.mark}
 	r, err := l.turns.Get(ctx, l.mark, promotedID)
 	if errors.Is(err, store.ErrNotFound) {
-		return 0, nil
+		note.IfNewest = new(int64)
+		return 0, note, nil
 	}
 	var p PromotedThrough
 	if err == nil {
 		err = json.Unmarshal(r.Data, &p)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("conversation: promoted turns: %w", err)
+		return 0, note, fmt.Errorf("conversation: promoted turns: %w", err)
 	}
-	return max(0, p.Through), nil
+	note.If = []store.Record{{ID: promotedID, Data: r.Data}}
+	return max(0, p.Through), note, nil
 }
 
-// SetPromoted notes the number of the last turn that was promoted.
-func (l *Log) SetPromoted(ctx context.Context, through int64) error {
+// noted returns a change that notes the number of the last turn that was promoted.
+func noted(note store.Change, through int64) (store.Change, error) {
 	data, err := json.Marshal(PromotedThrough{through})
-	if err == nil {
-		err = l.turns.Put(ctx, l.mark, store.Record{ID: promotedID, Data: data})
+	note.Put = []store.Record{{ID: promotedID, Data: data}}
+	return note, err
+}
+
+// SetPromoted notes the number of the last turn that was promoted. A greater number that
+// is noted already stays.
+func (l *Log) SetPromoted(ctx context.Context, through int64) error {
+	for {
+		at, note, err := l.promoted(ctx)
+		if err != nil || at >= through {
+			return err
+		}
+		if note, err = noted(note, through); err == nil {
+			err = l.turns.Apply(ctx, note)
+		}
+		switch {
+		case errors.Is(err, store.ErrConflict):
+		case err != nil:
+			return fmt.Errorf("conversation: note promoted turns: %w", err)
+		default:
+			return nil
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("conversation: note promoted turns: %w", err)
-	}
-	return nil
 }
 
 // Unpromoted returns how many turns were added since the last one that was promoted. The

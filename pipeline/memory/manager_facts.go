@@ -26,14 +26,14 @@ func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, e
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	var same *Entry
-	err = m.putIf(ctx, fresh, func(existing []*Entry) error {
+	err = m.write(ctx, nil, func(existing []*Entry) (c FactChange, err error) {
 		if same = equalContent(unexpired(existing, m.cfg.Now()), fresh); same != nil {
-			return errSame
+			return c, errSame
 		}
 		if slices.ContainsFunc(existing, func(e *Entry) bool { return e.ID == fresh.ID }) {
-			return errTaken(fresh.ID)
+			return c, errTaken(fresh.ID)
 		}
-		return nil
+		return FactChange{Put: []*Entry{fresh}}, nil
 	})
 	switch {
 	case errors.Is(err, errSame):
@@ -47,20 +47,28 @@ func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, e
 // errSame ends the addition of a fact that is there.
 var errSame = errors.New("the fact is there already")
 
-// putIf inserts an entry if check returns nil. No other call of this manager writes
-// meanwhile. With [ConditionalFacts] no other process does either.
-func (m *Manager) putIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error {
+// write makes the changes that decide returns for the entries with these IDs, or for all.
+// Nobody else of this manager writes meanwhile, and nobody at all where the facts can see
+// to that. The caller holds writing.
+func (m *Manager) write(ctx context.Context, ids []string, decide func(existing []*Entry) (FactChange, error)) error {
 	if f, ok := m.cfg.Facts.(ConditionalFacts); ok {
-		return f.PutIf(ctx, e, check)
+		return f.Change(ctx, ids, decide)
 	}
 	existing, err := m.cfg.Facts.List(ctx)
 	if err != nil {
 		return err
 	}
-	if err := check(existing); err != nil {
-		return err
+	if ids != nil {
+		existing = slices.DeleteFunc(slices.Clone(existing), func(e *Entry) bool { return !slices.Contains(ids, e.ID) })
 	}
-	return m.cfg.Facts.Put(ctx, e)
+	c, err := decide(existing)
+	if err == nil && len(c.Put) > 0 {
+		err = m.cfg.Facts.Put(ctx, c.Put...)
+	}
+	if err == nil && len(c.Delete) > 0 {
+		_, err = m.cfg.Facts.Delete(ctx, c.Delete...)
+	}
+	return err
 }
 
 // fresh returns a completed copy of an entry.
@@ -73,18 +81,6 @@ func (m *Manager) fresh(e Entry) (*Entry, error) {
 // unexpired returns the facts that have not expired at a time.
 func unexpired(entries []*Entry, now time.Time) []*Entry {
 	return (&Filter{}).apply(entries, now)
-}
-
-// free returns an error if a fact has that ID.
-func (m *Manager) free(ctx context.Context, id string) error {
-	_, err := m.cfg.Facts.Get(ctx, id)
-	switch {
-	case err == nil:
-		return errTaken(id)
-	case errors.Is(err, ErrNotFound):
-		return nil
-	}
-	return err
 }
 
 func errTaken(id string) error {
@@ -107,9 +103,9 @@ func (m *Manager) Update(ctx context.Context, id, content string) (Entry, error)
 	return m.Edit(ctx, id, func(e *Entry) { e.Content = content })
 }
 
-// Edit calls f to change a fact, and sets its hash and its time of update. The ID stays. f
-// must not use the manager. The error is [ErrNotFound] if the fact does not exist or has
-// expired.
+// Edit has f change a fact, which gets a new hash and time of update. The ID stays. f must
+// not use the manager, and is called again if somebody else changed the fact meanwhile. The
+// error is [ErrNotFound] if the fact does not exist or has expired.
 func (m *Manager) Edit(ctx context.Context, id string, f func(e *Entry)) (Entry, error) {
 	var invalid error
 	changed, err := m.change(ctx, []string{id}, true, func(e *Entry, now time.Time) *Entry {
@@ -147,22 +143,27 @@ func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *
 	defer m.writing.Unlock()
 	now := m.cfg.Now()
 	var changed []*Entry
-	for _, id := range union(nil, ids) {
-		e, err := m.cfg.Facts.Get(ctx, id)
-		if err == nil && e.Expired(now) {
-			err = fmt.Errorf("fact %.100q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
+	ids = union(nil, ids)
+	err := m.write(ctx, ids, func(existing []*Entry) (FactChange, error) {
+		changed = nil
+		for _, id := range ids {
+			var err error
+			i := slices.IndexFunc(existing, func(e *Entry) bool { return e.ID == id })
+			if i < 0 {
+				err = fmt.Errorf("fact %.100q: %w", id, ErrNotFound)
+			} else if e := existing[i]; e.Expired(now) {
+				err = fmt.Errorf("fact %.100q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
+			}
+			switch {
+			case err == nil:
+				changed = append(changed, f(existing[i], now))
+			case all:
+				return FactChange{}, err
+			}
 		}
-		switch {
-		case err == nil:
-			changed = append(changed, f(e, now))
-		case all || !errors.Is(err, ErrNotFound):
-			return nil, err
-		}
-	}
-	if len(changed) == 0 {
-		return nil, nil
-	}
-	return changed, m.cfg.Facts.Put(ctx, changed...)
+		return FactChange{Put: changed}, nil
+	})
+	return changed, err
 }
 
 // Get returns a fact. The error is [ErrNotFound] if it does not exist or has expired.

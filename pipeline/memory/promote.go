@@ -2,7 +2,9 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Extractor takes facts from turns, and merges, shortens and removes facts. It may call a
@@ -72,9 +75,14 @@ func (p *Promotion) add(q Promotion) {
 
 // Promote asks the extractor for facts in turns, and stores them. The facts belong to the
 // user and session of Filter; the extractor sees the facts of that owner that matter most
-// to the turns. Without an extractor or turns Promote does nothing. After an error, the
-// promotion lists what was stored before it.
+// to the turns. Without an extractor or turns Promote does nothing. If there is an error,
+// nothing is stored.
 func (m *Manager) Promote(ctx context.Context, turns []pipeline.Turn) (Promotion, error) {
+	return m.promote(ctx, turns, nil)
+}
+
+// promote promotes turns and makes other changes together with those of the facts.
+func (m *Manager) promote(ctx context.Context, turns []pipeline.Turn, with []store.Change) (Promotion, error) {
 	if m.cfg.Extractor == nil || len(turns) == 0 {
 		return Promotion{}, nil
 	}
@@ -83,7 +91,7 @@ func (m *Manager) Promote(ctx context.Context, turns []pipeline.Turn) (Promotion
 	if err != nil {
 		return Promotion{}, err
 	}
-	p, err := m.extract(ctx, owner, turns, known)
+	p, err := m.extract(ctx, owner, turns, known, with)
 	p.Turns = len(turns)
 	return p, err
 }
@@ -133,29 +141,32 @@ func (m *Manager) Consolidate(ctx context.Context, filter Filter) (Promotion, er
 	if err != nil {
 		return all, err
 	}
-	for len(entries) > 0 {
-		owner := entries[0]
-		var own, others []*Entry
-		for _, e := range entries {
-			if len(own) < MaxConsolidated && sameOwner(e, owner) {
-				own = append(own, e)
-			} else {
-				others = append(others, e)
-			}
+	type owner struct{ user, session string }
+	byOwner := make(map[owner]int)
+	var groups [][]*Entry
+	for _, e := range entries {
+		key := owner{e.UserID, e.SessionID}
+		at, ok := byOwner[key]
+		if !ok || len(groups[at]) == MaxConsolidated {
+			at = len(groups)
+			byOwner[key], groups = at, append(groups, nil)
 		}
-		p, err := m.extract(ctx, owner, nil, clones(own))
+		groups[at] = append(groups[at], e)
+	}
+	for _, own := range groups {
+		p, err := m.extract(ctx, own[0], nil, clones(own), nil)
 		all.add(p)
 		if err != nil {
 			return all, err
 		}
-		entries = others
 	}
 	return all, nil
 }
 
-// extract asks the extractor and stores its answer. It stores new facts first, so that an
-// error does not lose any.
-func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Turn, known []Entry) (p Promotion, err error) {
+// extract asks the extractor and stores all that it finds, or nothing. A known fact that
+// was changed while the extractor worked stays as it is. If one was deleted, the answer may
+// say the same again: nothing is stored, and the error is [store.ErrConflict].
+func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Turn, known []Entry, with []store.Change) (p Promotion, err error) {
 	var found Extraction
 	err = core.Guard(func() (err error) {
 		found, err = m.cfg.Extractor.Extract(ctx, turns, known)
@@ -175,9 +186,66 @@ func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Tu
 			e.SourceTurns = sources
 		}
 	}
-	decisions, err := m.Remember(ctx, found.Add...)
+	if m.cfg.Facts == nil {
+		return p, fmt.Errorf("memory: promote: %w", ErrNoFacts)
+	}
+	fresh := make([]*Entry, len(found.Add))
+	for i := range found.Add {
+		if fresh[i], err = m.fresh(found.Add[i]); err != nil {
+			return p, err
+		}
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	err = m.write(ctx, nil, func(existing []*Entry) (c FactChange, err error) {
+		p, c, err = m.merge(ctx, &found, fresh, known, existing, sources)
+		c.With = with
+		return c, err
+	})
 	if err != nil {
-		return p, err
+		return Promotion{}, err
+	}
+	return p, nil
+}
+
+// merge returns the changes by which what was found is stored. New facts are compared with
+// those that stay and with the edited ones.
+func (m *Manager) merge(ctx context.Context, found *Extraction, fresh []*Entry, known []Entry, existing []*Entry, sources []string) (p Promotion, c FactChange, err error) {
+	now := m.cfg.Now()
+	byID := make(map[string]*Entry, len(existing))
+	for _, e := range existing {
+		byID[e.ID] = e
+	}
+	changed := make(map[string]bool)
+	for i := range known {
+		e := byID[known[i].ID]
+		if e == nil {
+			return p, c, fmt.Errorf("memory: fact %.100q was deleted while facts were extracted: %w (extract again)", known[i].ID, store.ErrConflict)
+		}
+		changed[e.ID] = !e.UpdatedAt.Equal(known[i].UpdatedAt) || e.Content != known[i].Content
+	}
+	left := make(map[string]bool) // facts that others replace
+	var edited []*Entry
+	for i := range found.Update {
+		if edit := &found.Update[i]; !changed[edit.ID] {
+			left[edit.ID] = true
+			edited = append(edited, edit.of(byID[edit.ID], sources, now))
+		}
+	}
+	for _, id := range found.Remove {
+		if !changed[id] {
+			left[id] = true
+			c.Delete = append(c.Delete, id)
+		}
+	}
+	stay := slices.DeleteFunc(unexpired(existing, now), func(e *Entry) bool { return left[e.ID] })
+	decisions, err := m.decide(ctx, fresh, append(stay, edited...))
+	if err != nil {
+		return p, c, err
+	}
+	decided, err := carriedOut(decisions, existing)
+	if err != nil {
+		return p, c, err
 	}
 	for _, d := range decisions {
 		switch d.Action {
@@ -185,22 +253,15 @@ func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Tu
 			p.Added = append(p.Added, d.Entry.Clone())
 		case ActionUpdate:
 			p.Updated = append(p.Updated, d.Entry.Clone())
-		case ActionDelete:
-			p.Removed++
 		case ActionNone:
 			p.Known++
 		}
 	}
-	for _, edit := range found.Update {
-		changed, err := m.change(ctx, []string{edit.ID}, false, func(e *Entry, now time.Time) *Entry { return edit.of(e, sources, now) })
-		if err != nil {
-			return p, err
-		}
-		p.Updated = append(p.Updated, clones(changed)...)
-	}
-	removed, err := m.Delete(ctx, found.Remove...)
-	p.Removed += removed
-	return p, err
+	p.Updated = append(p.Updated, clones(edited)...)
+	c.Delete = append(c.Delete, decided.Delete...)
+	c.Put = slices.DeleteFunc(append(edited, decided.Put...), func(e *Entry) bool { return slices.Contains(decided.Delete, e.ID) })
+	p.Removed = len(c.Delete)
+	return p, c, nil
 }
 
 // check refuses changes to facts that the extractor did not receive.
@@ -253,32 +314,58 @@ func turnNames(turns []pipeline.Turn) []string {
 // promoteTurns is how many turns an extractor receives at a time.
 const promoteTurns = 50
 
+// promoteTries is how often a batch is promoted anew that somebody else promoted, changed
+// or deleted meanwhile.
+const promoteTries = 3
+
 // PromoteLog promotes the turns of a stored conversation that have not been promoted yet,
-// and notes the last turn that it promoted. After a failure, the next call begins with the
-// turns that failed. Two calls at the same time may promote the same turns; even then a
-// fact with the same content is stored once.
+// and notes how far it came: what fails is done again the next time. Facts in the store of
+// the conversation and the note are written together, and only if the turns are there and
+// nobody else promoted them meanwhile.
 func (m *Manager) PromoteLog(ctx context.Context, l *Log) (Promotion, error) {
 	var all Promotion
 	if m.cfg.Extractor == nil {
 		return all, nil
 	}
-	through, err := l.Promoted(ctx)
-	if err != nil {
-		return all, err
-	}
-	for {
+	for tries := 0; ; {
+		through, note, err := l.promoted(ctx)
+		if err != nil {
+			return all, err
+		}
 		turns, err := l.Turns(ctx, through, promoteTurns)
 		if err != nil || len(turns) == 0 {
 			return all, err
 		}
-		p, err := m.Promote(ctx, turns)
-		all.add(p)
-		if err == nil {
-			through = turns[len(turns)-1].Sequence
-			err = l.SetPromoted(ctx, through)
+		p, err := m.promoteTurns(ctx, l, turns, note)
+		if errors.Is(err, store.ErrConflict) && tries < promoteTries {
+			tries++
+			continue
 		}
+		all.add(p)
 		if err != nil {
 			return all, err
 		}
+		tries = 0
 	}
+}
+
+// promoteTurns promotes turns of a log and notes the last of them.
+func (m *Manager) promoteTurns(ctx context.Context, l *Log, turns []pipeline.Turn, note store.Change) (Promotion, error) {
+	there := store.Change{Key: l.turnKey}
+	for i := range turns {
+		there.If = append(there.If, store.Record{ID: store.AutoID(turns[i].Sequence)})
+	}
+	note, err := noted(note, turns[len(turns)-1].Sequence)
+	if err != nil {
+		return Promotion{}, err
+	}
+	with := []store.Change{there, note}
+	if f, ok := m.cfg.Facts.(*StoreFacts); ok && reflect.TypeOf(f.records).Comparable() && any(f.records) == any(l.turns) {
+		return m.promote(ctx, turns, with)
+	}
+	p, err := m.promote(ctx, turns, nil)
+	if err == nil {
+		err = l.turns.Apply(ctx, with...)
+	}
+	return p, err
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -27,15 +28,14 @@ func (m *Manager) Remember(ctx context.Context, entries ...Entry) ([]Decision, e
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	existing, err := m.list(ctx, Filter{}, m.cfg.Now())
-	if err != nil {
-		return nil, err
-	}
-	decisions, err := m.decide(ctx, fresh, existing)
-	if err != nil {
-		return nil, err
-	}
-	return decisions, m.carryOut(ctx, decisions)
+	var decisions []Decision
+	err := m.write(ctx, nil, func(existing []*Entry) (c FactChange, err error) {
+		if decisions, err = m.decide(ctx, fresh, unexpired(existing, m.cfg.Now())); err != nil {
+			return c, err
+		}
+		return carriedOut(decisions, existing)
+	})
+	return decisions, err
 }
 
 // decide asks the consolidator, or compares contents if there is none.
@@ -64,36 +64,25 @@ func (m *Manager) decide(ctx context.Context, fresh, existing []*Entry) (decisio
 	return decisions, nil
 }
 
-// carryOut applies the decisions.
-func (m *Manager) carryOut(ctx context.Context, decisions []Decision) error {
-	var put []*Entry
-	var deleted []string
+// carriedOut returns the changes that were decided.
+func carriedOut(decisions []Decision, existing []*Entry) (c FactChange, err error) {
 	for i, d := range decisions {
 		switch {
 		case d.Action == ActionNone:
 		case d.Entry == nil:
-			return fmt.Errorf("memory: consolidator: decision %d: no entry: %w", i, pipeline.ErrInvalid)
+			return c, fmt.Errorf("memory: consolidator: decision %d: no entry: %w", i, pipeline.ErrInvalid)
 		case d.Action == ActionAdd:
-			if err := m.free(ctx, d.Entry.ID); err != nil {
-				return err
+			if slices.ContainsFunc(existing, func(e *Entry) bool { return e.ID == d.Entry.ID }) {
+				return c, errTaken(d.Entry.ID)
 			}
-			put = append(put, d.Entry)
+			c.Put = append(c.Put, d.Entry)
 		case d.Action == ActionUpdate:
-			put = append(put, d.Entry)
+			c.Put = append(c.Put, d.Entry)
 		case d.Action == ActionDelete:
-			deleted = append(deleted, d.Entry.ID)
+			c.Delete = append(c.Delete, d.Entry.ID)
 		default:
-			return fmt.Errorf("memory: consolidator: decision %d: action %q: %w (want add, update, delete or none)", i, d.Action, pipeline.ErrInvalid)
+			return c, fmt.Errorf("memory: consolidator: decision %d: action %q: %w (want add, update, delete or none)", i, d.Action, pipeline.ErrInvalid)
 		}
 	}
-	if len(put) > 0 {
-		if err := m.cfg.Facts.Put(ctx, put...); err != nil {
-			return err
-		}
-	}
-	if len(deleted) == 0 {
-		return nil
-	}
-	_, err := m.cfg.Facts.Delete(ctx, deleted...)
-	return err
+	return c, nil
 }

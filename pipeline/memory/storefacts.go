@@ -56,15 +56,16 @@ func (f *StoreFacts) SkipDamaged(report func(id string, err error)) { f.damaged 
 // List implements [Facts]. It reads all records, but decodes only those that have
 // changed since the last List.
 func (f *StoreFacts) List(ctx context.Context) ([]*Entry, error) {
-	entries, _, err := f.list(ctx)
+	entries, _, _, err := f.list(ctx)
 	return entries, err
 }
 
-// list is List. It also returns the number of the newest record, 0 if there is none.
-func (f *StoreFacts) list(ctx context.Context) (entries []*Entry, newest int64, err error) {
+// list also returns the entries as they are stored, and the number of the newest record, 0
+// for none.
+func (f *StoreFacts) list(ctx context.Context) (entries []*Entry, stored map[string]decodedEntry, newest int64, err error) {
 	records, newest, err := f.read(ctx)
 	if err != nil {
-		return nil, 0, fmt.Errorf("facts: %w", err)
+		return nil, nil, 0, fmt.Errorf("facts: %w", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +77,7 @@ func (f *StoreFacts) list(ctx context.Context) (entries []*Entry, newest int64, 
 			known.entry, err = decodeRecord(r)
 			switch {
 			case err != nil && f.damaged == nil:
-				return nil, 0, err
+				return nil, nil, 0, err
 			case err != nil:
 				f.damaged(r.ID, err)
 				continue
@@ -86,7 +87,7 @@ func (f *StoreFacts) list(ctx context.Context) (entries []*Entry, newest int64, 
 		entries, decoded[r.ID] = append(entries, known.entry), known
 	}
 	f.decoded = decoded
-	return entries, newest, nil
+	return entries, decoded, newest, nil
 }
 
 // read reads all records and the number of the newest, damaged or not.
@@ -105,26 +106,73 @@ func (f *StoreFacts) read(ctx context.Context) (records []store.Record, newest i
 	}
 }
 
-// PutIf implements [ConditionalFacts]. If another process adds facts between the check and
-// the write, nothing is written, and the check is made again.
-func (f *StoreFacts) PutIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error {
-	change, err := f.change(e)
-	if err != nil {
-		return err
-	}
+// Change implements [ConditionalFacts]. Where somebody else was faster, nothing is written,
+// and decide is asked again.
+func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(existing []*Entry) (FactChange, error)) error {
 	for {
-		existing, newest, err := f.list(ctx)
+		existing, stored, condition, err := f.stored(ctx, ids)
 		if err != nil {
 			return err
 		}
-		if err := check(existing); err != nil {
+		c, err := decide(existing)
+		if err != nil {
 			return err
 		}
-		change.IfNewest = &newest
-		if err = f.records.Apply(ctx, change); !errors.Is(err, store.ErrConflict) {
-			return storeError(1, err)
+		change, err := f.change(c.Put...)
+		if err != nil {
+			return err
+		}
+		change.Delete, change.IfNewest = c.Delete, condition
+		for _, id := range union(entryIDs(c.Put), c.Delete) {
+			if e, ok := stored[id]; ok {
+				change.If = append(change.If, store.Record{ID: id, Data: e.data})
+			}
+		}
+		if len(c.Put)+len(c.Delete)+len(c.With) == 0 {
+			return nil
+		}
+		err = f.records.Apply(ctx, append(c.With[:len(c.With):len(c.With)], change)...)
+		if !errors.Is(err, store.ErrConflict) {
+			return storeError(len(c.Put), err)
+		}
+		if err := f.records.Apply(ctx, conditions(c.With)...); err != nil {
+			return storeError(len(c.Put), err)
 		}
 	}
+}
+
+// stored returns the entries with these IDs, or all, as entries and as they are stored. The
+// condition, where all were read, is the number of the newest.
+func (f *StoreFacts) stored(ctx context.Context, ids []string) (entries []*Entry, stored map[string]decodedEntry, condition *int64, err error) {
+	if ids == nil {
+		entries, stored, newest, err := f.list(ctx)
+		return entries, stored, &newest, err
+	}
+	stored = make(map[string]decodedEntry, len(ids))
+	for _, id := range ids {
+		r, err := f.records.Get(ctx, f.key, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		var e *Entry
+		if err == nil {
+			e, err = decodeRecord(r)
+		}
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("fact %.100q: %w", id, err)
+		}
+		entries, stored[id] = append(entries, e), decodedEntry{r.Data, e}
+	}
+	return entries, stored, nil, nil
+}
+
+// conditions returns changes that change nothing and have the conditions of others.
+func conditions(changes []store.Change) []store.Change {
+	out := make([]store.Change, len(changes))
+	for i, c := range changes {
+		out[i] = store.Change{Key: c.Key, IfNewest: c.IfNewest, If: c.If}
+	}
+	return out
 }
 
 // Get implements [Facts].

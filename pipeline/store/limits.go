@@ -64,7 +64,7 @@ func (r *Record) Validate() error {
 // the changes is invalid, if two changes have the same key, or if there are too many or too
 // large changes for one call.
 func ValidateChanges(changes []Change) error {
-	count, size := 0, 0
+	count, conditions, size := 0, 0, 0
 	seen := make(map[Key]bool, len(changes))
 	for i := range changes {
 		c := &changes[i]
@@ -75,13 +75,13 @@ func ValidateChanges(changes []Change) error {
 			return fmt.Errorf("%w: two changes of %s in one call", ErrInvalid, c.Key)
 		}
 		seen[c.Key] = true
-		count += len(c.Put) + len(c.Delete)
+		count, conditions = count+len(c.Put)+len(c.Delete), conditions+len(c.If)
 		for j := range c.Put {
 			size += len(c.Put[j].Data)
 		}
 	}
-	if count > MaxBatch {
-		return fmt.Errorf("%w: %d records in one call (at most %d)", ErrInvalid, count, MaxBatch)
+	if n := max(count, conditions); n > MaxBatch {
+		return fmt.Errorf("%w: %d records in one call (at most %d)", ErrInvalid, n, MaxBatch)
 	}
 	if size > MaxBatchData {
 		return fmt.Errorf("%w: %d bytes of data in one call (at most %d)", ErrInvalid, size, MaxBatchData)
@@ -98,6 +98,11 @@ func (c *Change) validate() error {
 	}
 	for _, id := range c.Delete {
 		if err := validateName("id", id, true); err != nil {
+			return err
+		}
+	}
+	for i := range c.If {
+		if err := validateName("id", c.If[i].ID, true); err != nil {
 			return err
 		}
 	}

@@ -248,6 +248,13 @@ func (m *Memory) check(c *Change) error {
 	if c.IfNewest != nil && l.newest() != *c.IfNewest {
 		return fmt.Errorf("%w: the newest record is %d, not %d", ErrConflict, l.newest(), *c.IfNewest)
 	}
+	for i := range c.If {
+		r := &c.If[i]
+		at, ok := l.find(r.ID)
+		if !ok || r.Data != nil && !bytes.Equal(l.recs[at].Data, r.Data) {
+			return fmt.Errorf("%w: record %.100q", ErrConflict, r.ID)
+		}
+	}
 	for i := range c.Put {
 		r := &c.Put[i]
 		if _, ok := l.find(r.ID); ok && !slices.Contains(c.Delete, r.ID) {

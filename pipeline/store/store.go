@@ -55,6 +55,10 @@ type Change struct {
 	// before the change, 0 for no record. If the newest record has another Seq, Apply
 	// changes nothing and returns [ErrConflict].
 	IfNewest *int64
+	// If lists records that must be there before the change, by ID, with the same data.
+	// A record without data only has to be there. Otherwise Apply changes nothing and
+	// returns [ErrConflict]. The other fields of the records do not matter.
+	If []Record
 	// LastSeq raises the last assigned number of the key to at least this value, after
 	// the insertions. Imports use this, and callers who store such numbers elsewhere.
 	LastSeq int64

@@ -118,8 +118,13 @@ func (t *tx) apply(r *request, c *change) error {
 	return nil
 }
 
-// unchanged checks the condition of a change, if it has one.
+// unchanged checks the conditions of a change.
 func (t *tx) unchanged(h *head, c *change) error {
+	for i := range c.same {
+		if err := t.same(h, &c.same[i]); err != nil {
+			return err
+		}
+	}
 	if c.newest == nil {
 		return nil
 	}
@@ -135,6 +140,25 @@ func (t *tx) unchanged(h *head, c *change) error {
 	}
 	if newest != *c.newest {
 		return fmt.Errorf("%w: the newest record is %d, not %d", store.ErrConflict, newest, *c.newest)
+	}
+	return nil
+}
+
+// same returns an error if a record is not there, or not with the same data.
+func (t *tx) same(h *head, r *row) error {
+	found := false
+	if h != nil {
+		at, there, err := t.find(h, r.id)
+		if err == nil && there && r.data != nil {
+			_, there, err = t.conn.number(hasData, at, r.data)
+		}
+		if err != nil {
+			return err
+		}
+		found = there
+	}
+	if !found {
+		return fmt.Errorf("%w: record %.100q", store.ErrConflict, r.id)
 	}
 	return nil
 }

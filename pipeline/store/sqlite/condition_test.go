@@ -109,3 +109,35 @@ func TestCheckpointForgets(t *testing.T) {
 		t.Errorf("of a closed store: %v", err)
 	}
 }
+
+// A change under the condition that records are as they were read is made only then.
+func TestIfRecordsAreTheSame(t *testing.T) {
+	for name, s := range both(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx, key := t.Context(), store.Key{Tenant: "t", Kind: "k"}
+			apply := func(want error, same ...store.Record) {
+				t.Helper()
+				err := s.Apply(ctx, store.Change{Key: key, Put: []store.Record{{ID: "a", Data: []byte("2")}}, If: same})
+				if !errors.Is(err, want) {
+					t.Errorf("%v: %v, want %v", same, err, want)
+				}
+			}
+			apply(store.ErrConflict, store.Record{ID: "a"}) // a key without records
+			if _, err := s.Append(ctx, key, store.Record{ID: "a", Data: []byte("1")}, store.Record{Data: []byte("1")}); err != nil {
+				t.Fatal(err)
+			}
+			apply(store.ErrConflict, store.Record{ID: "a", Data: []byte("3")})
+			apply(store.ErrConflict, store.Record{ID: "a", Data: []byte("1")}, store.Record{ID: "b"})
+			apply(store.ErrConflict, store.Record{ID: store.AutoID(3)})
+			apply(store.ErrInvalid, store.Record{})
+			if r, err := s.Get(ctx, key, "a"); err != nil || string(r.Data) != "1" {
+				t.Errorf("after changes that were refused: %s, %v", r.Data, err)
+			}
+			apply(nil, store.Record{ID: "a", Data: []byte("1")}, store.Record{ID: store.AutoID(2)})
+			apply(store.ErrConflict, store.Record{ID: "a", Data: []byte("1")})
+			if err := s.Apply(ctx, store.Change{Key: key, If: []store.Record{{ID: "b"}}}); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("a change that is only a condition: %v", err)
+			}
+		})
+	}
+}

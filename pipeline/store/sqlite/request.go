@@ -48,6 +48,7 @@ type change struct {
 	append  bool // an ID that is there is an error
 	keepSeq bool
 	newest  *int64 // condition: the seq of the newest record
+	same    []row  // condition: these are there, with these data if they have any
 	last    int64  // the last number is at least this after the change
 }
 

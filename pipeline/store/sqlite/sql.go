@@ -27,6 +27,7 @@ const (
 	newestAt    = "SELECT at FROM records WHERE at BETWEEN ? AND ? ORDER BY at DESC LIMIT 1"
 	findSeq     = "SELECT at FROM records WHERE at = ? AND id IS NULL"
 	findID      = "SELECT at FROM records WHERE at >> 32 = ? AND id = ?"
+	hasData     = "SELECT at FROM records WHERE at = ? AND data = ?"
 	insertOne   = "INSERT INTO records (at, id, time, sum, data) VALUES (?, ?, ?, ?, ?)"
 	updateOne   = "UPDATE records SET time = ?, sum = ?, data = ? WHERE at = ?"
 	deleteOne   = "DELETE FROM records WHERE at = ?"

@@ -65,6 +65,7 @@ func (s *Store) Apply(ctx context.Context, changes ...store.Change) error {
 			newest := *c.IfNewest
 			own[i].newest = &newest
 		}
+		own[i].same = newRows(c.If)
 	}
 	if err := s.write(ctx, newRequest(own...)); err != nil {
 		return s.fail(err, "apply changes")
@@ -77,7 +78,7 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	empty := true
 	for i := range r.changes {
 		c := &r.changes[i]
-		empty = empty && !c.clear && len(c.put) == 0 && len(c.delete) == 0 && c.newest == nil && c.last == 0
+		empty = empty && !c.clear && len(c.put) == 0 && len(c.delete) == 0 && c.newest == nil && len(c.same) == 0 && c.last == 0
 	}
 	select {
 	case <-s.closing:
