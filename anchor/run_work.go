@@ -212,13 +212,8 @@ func (r *Run) ChangeStep(ctx context.Context, number int, c StepChange) (*frames
 	plan, err := r.changeStep(ctx, number, func(s *frames.PlanStep) (bool, error) {
 		s.Consume(c.Read...)
 		s.Produce(c.Wrote...)
-		for _, v := range []struct {
-			to   *json.RawMessage
-			from json.RawMessage
-		}{{&s.Inputs, c.Inputs}, {&s.Outputs, c.Outputs}, {&s.Checks, c.Checks}} {
-			if v.from != nil {
-				*v.to = v.from
-			}
+		if err := s.SetData(c.Inputs, c.Outputs, c.Checks); err != nil {
+			return false, err
 		}
 		if c.Status == "" {
 			return true, nil
