@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -312,7 +313,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.LoadMemory == 0 {
 		c.LoadMemory = DefaultLoadMemory
 	}
-	c.KVMemory = numberOf(pick(c.KVMemory, DefaultKVMemory), 0)
+	c.KVMemory = numberOf(cmp.Or(c.KVMemory, DefaultKVMemory), 0)
 	if err := c.DefaultLimits.Check(); err != nil {
 		return c, fmt.Errorf("host config: default %w", err)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +48,8 @@ func (p *Plugin) mountGrants() []mounts.Grant {
 		at := slices.IndexFunc(p.cfg.Grants.Files, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
 		grants = append(grants, mounts.Grant{
 			Key: fmt.Sprintf("grants.files[%d]", at), Guest: cleanGuest(g.Guest), Host: g.Host, FS: g.FS, Writable: g.Mode == ModeRW,
-			Quota:    numberOf(pick(g.Quota, DefaultFolderQuota), math.MaxInt64),
-			MaxFiles: numberOf(int64(pick(g.MaxFiles, DefaultFolderFiles)), math.MaxInt64),
+			Quota:    numberOf(cmp.Or(g.Quota, DefaultFolderQuota), math.MaxInt64),
+			MaxFiles: numberOf(int64(cmp.Or(g.MaxFiles, DefaultFolderFiles)), math.MaxInt64),
 		})
 	}
 	return grants

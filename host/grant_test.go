@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/answer"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
@@ -39,7 +40,7 @@ func testOperation(source string, ceiling, wish int) *Operation {
 		panic(err)
 	}
 	op := spec.Operation{Writes: all, MaxPriority: wish}
-	return &Operation{plugin: p, op: abi.OpProcess, grant: newGrant(abi.OpProcess, &op, source, ceiling, &Limits{Items: 2, Tokens: 100})}
+	return &Operation{plugin: p, op: abi.OpProcess, grant: answer.NewGrant(abi.OpProcess, &op, answer.Terms{Source: source, MaxPriority: ceiling, Items: 2, Tokens: 100})}
 }
 
 var threeRows = abi.ItemRows{
@@ -53,7 +54,7 @@ func text(s string) *string { return &s }
 
 // settled is what a check and allow make of changes.
 func settled(t *testing.T, o *Operation, c *abi.Changes) (*Answer, error) {
-	if err := o.grant.check(c, threeRows.Len()); err != nil {
+	if err := o.grant.Check(c, threeRows.Len()); err != nil {
 		return nil, err
 	}
 	a := &Answer{Changes: c, plugin: o.plugin}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -163,28 +164,21 @@ func builtinLimits() Limits {
 // or returns l with each zero field taken from d.
 func (l Limits) or(d Limits) Limits {
 	return Limits{
-		Timeout: pick(l.Timeout, d.Timeout), InitTimeout: pick(l.InitTimeout, d.InitTimeout),
-		QueueTimeout: pick(l.QueueTimeout, d.QueueTimeout), IdleTimeout: pick(l.IdleTimeout, d.IdleTimeout),
-		Fuel: pick(l.Fuel, d.Fuel), Memory: pick(l.Memory, d.Memory),
-		Input: pick(l.Input, d.Input), Output: pick(l.Output, d.Output),
-		LogBytes: pick(l.LogBytes, d.LogBytes), HTTPBody: pick(l.HTTPBody, d.HTTPBody),
-		Items: pick(l.Items, d.Items), Tokens: pick(l.Tokens, d.Tokens), Instances: pick(l.Instances, d.Instances),
-		MinInstances: pick(l.MinInstances, d.MinInstances),
-		RestAfter:    pick(l.RestAfter, d.RestAfter), RestMost: pick(l.RestMost, d.RestMost),
-		LoadMemory: pick(l.LoadMemory, d.LoadMemory), LoadTime: pick(l.LoadTime, d.LoadTime),
+		Timeout: cmp.Or(l.Timeout, d.Timeout), InitTimeout: cmp.Or(l.InitTimeout, d.InitTimeout),
+		QueueTimeout: cmp.Or(l.QueueTimeout, d.QueueTimeout), IdleTimeout: cmp.Or(l.IdleTimeout, d.IdleTimeout),
+		Fuel: cmp.Or(l.Fuel, d.Fuel), Memory: cmp.Or(l.Memory, d.Memory),
+		Input: cmp.Or(l.Input, d.Input), Output: cmp.Or(l.Output, d.Output),
+		LogBytes: cmp.Or(l.LogBytes, d.LogBytes), HTTPBody: cmp.Or(l.HTTPBody, d.HTTPBody),
+		Items: cmp.Or(l.Items, d.Items), Tokens: cmp.Or(l.Tokens, d.Tokens), Instances: cmp.Or(l.Instances, d.Instances),
+		MinInstances: cmp.Or(l.MinInstances, d.MinInstances),
+		RestAfter:    cmp.Or(l.RestAfter, d.RestAfter), RestMost: cmp.Or(l.RestMost, d.RestMost),
+		LoadMemory: cmp.Or(l.LoadMemory, d.LoadMemory), LoadTime: cmp.Or(l.LoadTime, d.LoadTime),
 	}
 }
 
 // loadLimits are the limits for loading a module.
 func loadLimits(l Limits) spec.LoadLimits {
 	return spec.LoadLimits{Memory: l.LoadMemory, Time: l.LoadTime, Stack: l.Memory}
-}
-
-func pick[T ~int | ~int64](v, otherwise T) T {
-	if v != 0 {
-		return v
-	}
-	return otherwise
 }
 
 // effectiveLimits returns the limits of a plugin. Each is the operator's if stated, else what

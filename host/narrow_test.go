@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -229,11 +230,11 @@ func widerCalls(t *testing.T, own, side *manifest.Manifest) string {
 			return fmt.Sprintf("limits %+v, own %+v", ls, lo)
 		}
 	}
-	most := func(n int) int { return pick(n, abi.MaxPriority) }
+	most := func(n int) int { return cmp.Or(n, abi.MaxPriority) }
 	for op, s := range side.Operations {
 		o, ok := own.Operations[op]
 		if !ok || side.Reads(op)&^own.Reads(op) != 0 || side.Writes(op)&^own.Writes(op) != 0 || most(s.MaxPriority) > most(o.MaxPriority) ||
-			pick(s.Defaults.TopK, pipeline.DefaultTopK) > pick(o.Defaults.TopK, pipeline.DefaultTopK) {
+			cmp.Or(s.Defaults.TopK, pipeline.DefaultTopK) > cmp.Or(o.Defaults.TopK, pipeline.DefaultTopK) {
 			return "operation " + string(op)
 		}
 		for _, part := range abi.Parts {

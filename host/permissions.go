@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -189,7 +190,7 @@ func (f FileGrant) check() error {
 }
 
 // bytes is the quota in force.
-func (g *KVGrant) bytes() int64 { return numberOf(pick(g.Quota, DefaultKVQuota), math.MaxInt64) }
+func (g *KVGrant) bytes() int64 { return numberOf(cmp.Or(g.Quota, DefaultKVQuota), math.MaxInt64) }
 
 func cleanGuest(p string) string { return path.Clean("/" + p) }
 

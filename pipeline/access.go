@@ -76,10 +76,10 @@ func (st *step) keeps() bool {
 }
 
 // itemList owns the items of a build. It has the list that holds the items, and two lists
-// that steps write into alternately. The items are in one of the two, or in a list of
-// somebody else; the build lends the other one to the next step. Without this reuse, a
-// program that builds thousands of windows would spend most of its garbage collection on
-// lists.
+// that steps write into alternately. The items are in one of the two, or in a list that
+// other code has made. The build lends a list without items to the next step. Without this
+// reuse, a program that builds thousands of windows would spend most of its garbage
+// collection on lists.
 //
 //	              lend                    take
 //	spare list ─────────▶ listWriter ─────────▶ the items lie in it, the other is spare
@@ -205,8 +205,8 @@ func sameList(a, b []Item) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// appendItems appends without writing into memory behind the end of items, because items may
-// be the beginning of somebody's longer list.
+// appendItems appends without writing into memory behind the end of items, because items
+// may be the beginning of a longer list that other code uses.
 func appendItems(items, more []Item) []Item {
 	if len(items) == 0 {
 		return more

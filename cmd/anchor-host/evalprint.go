@@ -38,6 +38,14 @@ func writeEvaluation(b *bytes.Buffer, r *eval.Report, worst int) {
 	}
 }
 
+// reportsOf lists a report and that of the comparison.
+func reportsOf(r *eval.Report) []*eval.Report {
+	if r.Compare == nil {
+		return []*eval.Report{r}
+	}
+	return []*eval.Report{r, r.Compare.Report}
+}
+
 // leftOut says which queries and judgements do not count.
 func leftOut(r *eval.Report) (rows [][]string) {
 	for _, c := range []struct {

@@ -76,14 +76,6 @@ type namedReader struct {
 // Name returns the name.
 func (r namedReader) Name() string { return r.name }
 
-// options are those of the evaluation without its files.
-func (f *evalFlags) options() anchor.EvaluateOptions {
-	return anchor.EvaluateOptions{
-		CorpusItems: f.corpusItems, Limit: f.limit, AllowMissing: f.missing, Metrics: f.kinds, Depths: f.depths,
-		Concurrency: f.jobs, IDMetadata: f.idMetadata, IDCut: f.idCut, ListTies: f.ties == "list",
-	}
-}
-
 // open loads a configuration whose instances find the corpus where that is asked for.
 func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *cli.Progress) (*anchor.App, error) {
 	var mounts []anchor.Mount

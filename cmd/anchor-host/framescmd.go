@@ -92,6 +92,19 @@ quarter of its characters.`,
 	}
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
+	f.add(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
+		pushed, err := s.push(cmd, &f, args[0])
+		if err != nil {
+			return err
+		}
+		return a.Print(cmd, *format, pushed)
+	})
+	return cmd
+}
+
+func (f *frameFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.run, "run", "", "the agent run (required)")
 	flags.StringVar(&f.kind, "kind", "", "what the frame captures (required)")
@@ -103,41 +116,42 @@ quarter of its characters.`,
 	flags.IntVar(&f.step, "step", 0, "the step of the plan that wrote the frame (default: the one that is progressing)")
 	f.limits.add(cmd, "from now on keep the window")
 	cmd.MarkFlagsMutuallyExclusive("tokens", "count")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
 	_ = cmd.MarkFlagRequired("kind")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
-		frame, err := a.frame(cmd, &f, args[0])
-		if err != nil {
-			return err
-		}
-		limits, err := f.limits.limits(cmd)
-		if err != nil {
-			return err
-		}
-		run, err := s.front.Run(cmd.Context(), "", f.run)
-		if err != nil {
-			return err
-		}
-		pushed, err := run.Push(cmd.Context(), frame, anchor.PushOptions{
-			By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
-		})
-		if err != nil {
-			return err
-		}
-		doc := struct {
+}
+
+// push adds the frame of a command line to its run.
+func (s *session) push(cmd *cobra.Command, f *frameFlags, summary string) (cli.Listing, error) {
+	frame, err := s.app.frame(cmd, f, summary)
+	if err != nil {
+		return cli.Listing{}, err
+	}
+	limits, err := f.limits.limits(cmd)
+	if err != nil {
+		return cli.Listing{}, err
+	}
+	run, err := s.front.Run(cmd.Context(), "", f.run)
+	if err != nil {
+		return cli.Listing{}, err
+	}
+	pushed, err := run.Push(cmd.Context(), frame, anchor.PushOptions{
+		By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
+	})
+	if err != nil {
+		return cli.Listing{}, err
+	}
+	return cli.Listing{
+		Header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
+		Rows: [][]string{{
+			cli.OneCell(f.run), strconv.FormatUint(pushed.ID, 10), strconv.Itoa(pushed.Frames), strconv.FormatUint(pushed.Tokens, 10),
+		}},
+		Data: struct {
 			Run    string `json:"run"`
 			ID     uint64 `json:"frame_id"`
 			Frames int    `json:"frames_in_window"`
 			Tokens uint64 `json:"total_token_estimate"`
-		}{f.run, pushed.ID, pushed.Frames, pushed.Tokens}
-		return a.Print(cmd, *format, cli.Listing{
-			Header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
-			Rows:   [][]string{{cli.OneCell(f.run), strconv.FormatUint(doc.ID, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
-			Data:   doc,
-		})
-	})
-	return cmd
+		}{f.run, pushed.ID, pushed.Frames, pushed.Tokens},
+	}, nil
 }
 
 // frame makes the frame of a command line.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -163,21 +162,6 @@ func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory
 		a.Say("the fact is there already")
 	}
 	return factListing([]memory.Entry{e}, e), nil
-}
-
-// expiry reads a time span from now, or a time; zero for none.
-func expiry(s string, now time.Time) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(s); err == nil && d > 0 {
-		return now.Add(d).UTC(), nil
-	}
-	at, err := time.Parse(time.RFC3339, s)
-	if err != nil || !at.After(now) {
-		return time.Time{}, fmt.Errorf("want a time span such as 720h, or a time to come such as 2030-01-02T15:04:05Z, got %q", s)
-	}
-	return at.UTC(), nil
 }
 
 // addTurn appends a turn.

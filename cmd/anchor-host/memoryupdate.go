@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"strings"
 	"time"
@@ -11,43 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
-
-// metadataFlag adds the flag that states metadata.
-func metadataFlag(cmd *cobra.Command, pairs *[]string) {
-	cmd.Flags().StringArrayVar(pairs, "metadata", nil, "metadata as KEY=VALUE; may be repeated; a VALUE that is JSON counts as such, anything else as text")
-}
-
-// metadata reads the values of the flag --metadata, nil for none.
-func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
-	var out map[string]any
-	for _, pair := range pairs {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" {
-			return nil, cli.Usagef(cmd, "flag --metadata: want KEY=VALUE, got %q", pair)
-		}
-		if !json.Valid([]byte(value)) {
-			text, err := json.Marshal(value)
-			if err != nil {
-				return nil, err
-			}
-			value = string(text)
-		}
-		name, err := json.Marshal(key)
-		if err != nil {
-			return nil, err
-		}
-		// An entry knows which values metadata can have.
-		var e memory.Entry
-		if err := json.Unmarshal([]byte(`{"content":"","metadata":{`+string(name)+`:`+value+`}}`), &e); err != nil {
-			return nil, cli.Usagef(cmd, "flag --metadata: %q: %w", pair, err)
-		}
-		if out == nil {
-			out = map[string]any{}
-		}
-		maps.Copy(out, e.Metadata)
-	}
-	return out, nil
-}
 
 // updateFlags are the flags of memory update.
 type updateFlags struct {

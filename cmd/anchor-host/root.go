@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
@@ -11,14 +8,6 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
 )
-
-// app has the commands of this package as methods. What a run of the program keeps is in
-// the [cli.App], which the packages of other commands share.
-type app struct{ *cli.App }
-
-func newApp(ctx context.Context, in io.Reader, out, err io.Writer) *app {
-	return &app{cli.New(ctx, in, out, err)}
-}
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{

@@ -41,7 +41,7 @@ var setters = map[string]func(*Config, string) error{
 	"model":           setModel,
 	"format":          func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) },
 	"budget.preset":   setPreset,
-	"tenant":          func(c *Config, s string) error { c.Tenant = s; return checkName(s) },
+	"tenant":          setTenant,
 	"conversation.id": setConversation,
 	"agent.observation.make": func(c *Config, s string) error {
 		return setChoice(&c.Agent.Observation.Make, s, Makes)
@@ -207,16 +207,27 @@ func Set(c *Config, path, value string) error {
 	return nil
 }
 
+func setTenant(c *Config, s string) error {
+	if err := checkName(s); err != nil {
+		return err
+	}
+	c.Tenant = s
+	return nil
+}
+
 // setConversation takes a conversation of the store in the place of one that is
 // given turn by turn.
 func setConversation(c *Config, s string) error {
+	if err := checkName(s); err != nil {
+		return err
+	}
 	var o Conversation
 	if c.Conversation != nil {
 		o = *c.Conversation
 	}
 	o.ID, o.Turns = s, nil
 	c.Conversation = &o
-	return checkName(s)
+	return nil
 }
 
 // setPreset replaces the whole budget: a preset and allocations exclude each
@@ -241,7 +252,7 @@ func setChoice(to *Choice, s string, names []string) error {
 
 func oneOf(to *string, s string, names ...string) error {
 	if !slices.Contains(names, s) {
-		return fmt.Errorf("unknown value %q%s", s, strict.Hint(s, names))
+		return fmt.Errorf("unknown value %.100q%s", s, strict.Hint(s, names))
 	}
 	*to = s
 	return nil

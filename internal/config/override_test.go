@@ -115,11 +115,13 @@ func TestOverrideErrors(t *testing.T) {
 			t.Errorf("%s: a refused value is set: %+v", path, l.Config)
 		}
 	}
-	l := Default()
-	for path, text := range map[string]string{"max_tokens": "0", "plugins.plugin_share": "1.5"} {
+	for path, text := range map[string]string{
+		"max_tokens": "0", "plugins.plugin_share": "1.5", "tenant": "a\nb", "conversation.id": "", "format": strings.Repeat("x", 1000),
+	} {
+		l := Default()
 		i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })
-		if err := l.Override(Overrides[i], text, "x"); err == nil {
-			t.Errorf("%s: %s is taken", path, text)
+		if err := l.Override(Overrides[i], text, "x"); err == nil || len(err.Error()) > 300 || !reflect.DeepEqual(l.Config, Config{}) {
+			t.Errorf("%s: %.20s: error %v; %+v", path, text, err, l.Config)
 		}
 	}
 }

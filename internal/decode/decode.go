@@ -60,7 +60,7 @@ func open(data []byte, other func(name string, value json.RawMessage) error, mem
 		if _, err := dec.ReadValue(); err != nil {
 			return syntaxError("", err)
 		}
-		return fmt.Errorf("%.20s: %w (want an object)", bytes.TrimSpace(data), ErrInvalid)
+		return fmt.Errorf("%s: %w (want an object)", quoted(bytes.TrimSpace(data), 20), ErrInvalid)
 	}
 	var seen uint64 // a bit for each of the members
 	if _, err := dec.ReadToken(); err != nil {
@@ -195,7 +195,7 @@ func readInt(value jsontext.Value, to *int) error {
 	}
 	f, err := strconv.ParseFloat(string(value), 64)
 	if value.Kind() != '0' || err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		return fmt.Errorf("%.20s: %w (want an integer)", value, ErrInvalid)
+		return fmt.Errorf("%s: %w (want an integer)", quoted(value, 20), ErrInvalid)
 	}
 	*to = int(f)
 	return nil
@@ -247,8 +247,11 @@ func fromLibrary(path string, value []byte, to any, err error) error {
 	if isNumber := len(value) > 0 && jsontext.Value(value).Kind() == '0'; isNumber && t.Kind() == reflect.Float64 {
 		want += " within float64"
 	}
-	return at(where, fmt.Errorf("%.40s: %w (want %s)", value, ErrInvalid, want))
+	return at(where, fmt.Errorf("%s: %w (want %s)", quoted(value, 40), ErrInvalid, want))
 }
+
+// quoted returns the first characters of a value as part of one line.
+func quoted(value []byte, most int) string { return plain.Line(fmt.Sprintf("%.*s", most, value)) }
 
 // below returns a pointer as the rest of a path.
 func below(pointer jsontext.Pointer) string {

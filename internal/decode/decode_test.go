@@ -99,6 +99,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A value that an error shows can neither act on a terminal nor begin a line.
+func TestErrorsAreOneLine(t *testing.T) {
+	for doc, want := range map[string]string{
+		"{\"name\":\"a\",\"count\":\"\u202egnp\"}":   `count: "\u202egnp": invalid value (want an integer)`,
+		"{\"name\":\"a\",\"on\":\"\u009b2J\"}":       `on: "\u009b2J": invalid value (want true or false)`,
+		"{\"name\":\"a\",\"words\":[{\n\"b\":\t1}]}": "words[0]: {\\n\"b\":\t1}: invalid value (want a string)",
+		"[\n\"\u2028\"]":                   `[\n"\u2028"]: invalid value (want an object)`,
+		"{\"name\":\"a\",\"on\":\"\xff\"}": "on: \"\uFFFD\": invalid value (want true or false)",
+	} {
+		if err := new(document).read(doc); err == nil || err.Error() != want {
+			t.Errorf("%q\n got %q\nwant %q", doc, err, want)
+		}
+	}
+}
+
 // What is no JSON is refused with the place.
 func TestSyntax(t *testing.T) {
 	for doc, want := range map[string]string{

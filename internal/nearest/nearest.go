@@ -16,8 +16,9 @@ const longest = 64
 // third of the letters may differ, and at least one must be the same.
 func Name(name string, valid []string) string {
 	best, least := "", 0
+	lower := strings.ToLower(name[:min(len(name), longest)])
 	for _, v := range valid {
-		d := distance(strings.ToLower(name), v)
+		d := distance(lower, v)
 		if d <= (len(v)+2)/3 && d < len(name) && (best == "" || d < least) {
 			best, least = v, d
 		}

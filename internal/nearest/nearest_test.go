@@ -1,6 +1,7 @@
 package nearest
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -44,5 +45,17 @@ func TestHint(t *testing.T) {
 		if got := Hint(c.name, c.valid); got != c.want {
 			t.Errorf("%s of %q: got %q, want %q", c.name, c.valid, got, c.want)
 		}
+	}
+}
+
+// A long name costs no more than a short one.
+func TestLongName(t *testing.T) {
+	long := strings.Repeat("X", 1<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := Name(long, columns)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; got != "" || took > 100<<10 {
+		t.Errorf("got %q, took %d KiB", got, took>>10)
 	}
 }

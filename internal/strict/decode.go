@@ -15,16 +15,19 @@ type Unmarshaler interface {
 	UnmarshalNode(d *Decoder, n *Node, path string)
 }
 
+// maxProblems is how many mistakes of a document are listed.
+const maxProblems = 100
+
 // Decode fills the struct that into points to from n. The error is a
-// [Problems] with everything that is wrong. Null is no document.
+// [Problems] with the first 100 mistakes and the number of others. Null is no document.
 func Decode(file string, n *Node, into any) error {
 	d := &Decoder{file: file}
 	if n.Kind == Null {
 		d.Fail(n, "", "want a map, got null")
-		return d.problems.Err()
+		return d.err()
 	}
 	d.Value(n, reflect.ValueOf(into).Elem(), "")
-	return d.problems.Err()
+	return d.err()
 }
 
 // DecodeAny fills the struct that into points to from a value of free form, such
@@ -39,7 +42,21 @@ func DecodeAny(name string, value map[string]any, into any) error {
 type Decoder struct {
 	file     string
 	problems Problems
+	// others is the number of mistakes beyond maxProblems.
+	others int
 }
+
+// err returns the mistakes, nil for none.
+func (d *Decoder) err() error {
+	err := d.problems.Err()
+	if d.others > 0 {
+		return append(d.problems, Problem{File: d.file, Message: fmt.Sprintf("%d more mistakes (mend these first)", d.others)})
+	}
+	return err
+}
+
+// found returns the number of mistakes so far.
+func (d *Decoder) found() int { return len(d.problems) + d.others }
 
 // Fail reports a problem at the place of n.
 func (d *Decoder) Fail(n *Node, path, format string, args ...any) {
@@ -47,6 +64,10 @@ func (d *Decoder) Fail(n *Node, path, format string, args ...any) {
 }
 
 func (d *Decoder) failAt(at Pos, path, format string, args ...any) {
+	if len(d.problems) == maxProblems {
+		d.others++
+		return
+	}
 	d.problems = append(d.problems, Problem{File: d.file, Pos: at, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -86,9 +107,9 @@ func (d *Decoder) Value(n *Node, v reflect.Value, path string) {
 // Into fills what into points to from n, and reports whether nothing was wrong.
 // An [Unmarshaler] uses it to decode itself by a type of its own.
 func (d *Decoder) Into(n *Node, into any, path string) bool {
-	before := len(d.problems)
+	before := d.found()
 	d.Value(n, reflect.ValueOf(into).Elem(), path)
-	return len(d.problems) == before
+	return d.found() == before
 }
 
 // text fills a value that parses a string.
@@ -169,7 +190,7 @@ func (d *Decoder) list(n *Node, v reflect.Value, path string) {
 	}
 	list := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
 	for i, item := range n.Items {
-		d.element(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		d.element(item, list.Index(i), place(path, i))
 	}
 	v.Set(list)
 }
@@ -223,7 +244,7 @@ func (d *Decoder) free(n *Node, path string) {
 		d.free(e.Value, Join(path, e.Key))
 	}
 	for i, item := range n.Items {
-		d.free(item, fmt.Sprintf("%s[%d]", path, i))
+		d.free(item, place(path, i))
 	}
 }
 
@@ -238,10 +259,26 @@ func (d *Decoder) duplicates(n *Node, path string) {
 	}
 }
 
-// Join returns the path of a key inside path.
+// maxPath is the length from which a path does not grow. Otherwise a long key would be
+// copied for each value below it. Messages show less of it.
+const maxPath = 1000
+
+// Join returns the path of a key inside path. It cuts the path where it is longer than
+// any that a valid document has.
 func Join(path, key string) string {
-	if path == "" {
-		return key
+	switch {
+	case path == "":
+		return key[:min(len(key), maxPath)]
+	case len(path) >= maxPath:
+		return path
 	}
-	return path + "." + key
+	return path + "." + key[:min(len(key), maxPath)]
+}
+
+// place returns the path of a value of the list at path.
+func place(path string, i int) string {
+	if len(path) >= maxPath {
+		return path
+	}
+	return path + "[" + strconv.Itoa(i) + "]"
 }

@@ -2,7 +2,9 @@ package strict
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -259,5 +261,52 @@ func fuzzOne(t *testing.T, text string, parse func(string, []byte) (*Node, error
 		if Decode("f", n, &free) == nil && !reflect.DeepEqual(FromAny(free.Free).Any(), any(free.Free)) && free.Free != nil {
 			t.Fatal("a value of free form changes when it is converted")
 		}
+	}
+}
+
+// A document with many mistakes costs no more than one with few: the error lists the first.
+func TestManyMistakes(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString("{")
+	for i := range 1000 {
+		fmt.Fprintf(&doc, `"unknown%d":1,`, i)
+	}
+	doc.WriteString(`"names":[1]}`)
+	n, err := ParseJSON("f", []byte(doc.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var into struct {
+		Names []string `key:"names"`
+	}
+	var problems Problems
+	if err := Decode("f", n, &into); !errors.As(err, &problems) || len(problems) != 101 {
+		t.Fatalf("%d problems", len(problems))
+	}
+	if got, want := problems[100].Error(), "f: 901 more mistakes (mend these first)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A long key is not copied for each of the values below it.
+func TestLongKeys(t *testing.T) {
+	const values = 20_000
+	doc := `{"free":{"` + strings.Repeat("k", 1<<20) + `":[` + strings.Repeat("0,", values-1) + `1e999]}}`
+	n, err := ParseJSON("f", []byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var into struct {
+		Free map[string]any `key:"free"`
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = Decode("f", n, &into)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.HasSuffix(err.Error(), "the number 1e999 is out of range") || len(err.Error()) > 400 {
+		t.Errorf("got %.300v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
+		t.Errorf("%d values below a key of 1 MiB took %d MiB", values, took>>20)
 	}
 }

@@ -58,16 +58,20 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 		at := Join(path, e.Key)
 		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == e.Key })
 		if i < 0 {
-			d.failAt(e.Pos, at, "unknown key%s", Hint(e.Key, keys(fields)))
+			hint := ""
+			if d.found() < maxProblems { // one that is listed
+				hint = Hint(e.Key, keys(fields))
+			}
+			d.failAt(e.Pos, at, "unknown key%s", hint)
 			continue
 		}
 		if given[e.Key] {
 			continue // reported as a duplicate
 		}
 		given[e.Key] = e.Value.Kind != Null
-		before := len(d.problems)
+		before := d.found()
 		d.Value(e.Value, v.Field(fields[i].index), at)
-		if len(d.problems) == before && e.Value.Kind != Null {
+		if d.found() == before && e.Value.Kind != Null {
 			d.bounds(e.Value, v.Field(fields[i].index), fields[i], at)
 		}
 	}
@@ -94,7 +98,7 @@ func (d *Decoder) bounds(n *Node, v reflect.Value, f Field, path string) {
 	}
 	if len(f.Enum) > 0 && n.Kind == List {
 		for i, item := range n.Items {
-			d.member(item, f, path+"["+strconv.Itoa(i)+"]")
+			d.member(item, f, place(path, i))
 		}
 	} else if len(f.Enum) > 0 && n.Kind == String {
 		d.member(n, f, path)

@@ -18,7 +18,7 @@ func cleanJSON(data json.RawMessage) (json.RawMessage, error) {
 	}
 	var out bytes.Buffer
 	if err := json.Compact(&out, bytes.ToValidUTF8(data, []byte("\uFFFD"))); err != nil {
-		return nil, fmt.Errorf("%w: %w", pipeline.ErrInvalid, err)
+		return nil, err
 	}
 	if err := decode.Free("", out.Bytes()); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func cleanJSON(data json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), nil
 }
 
-// cleanTime turns a time to UTC and refuses one that RFC 3339 cannot write there.
+// cleanTime converts a time to UTC. It refuses a time that RFC 3339 cannot write.
 func cleanTime(t *time.Time) error {
 	utc := t.UTC()
 	if year := utc.Year(); year < 0 || year > 9999 {

@@ -282,3 +282,27 @@ func TestStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestFail(t *testing.T) {
+	root := repository(t, map[string]string{
+		"small/a.go": "package small\n", "long/a.go": "package long\n\n\n", "many/a.go": "package many\n", "many/b.go": "package many\n",
+	})
+	const message = `house: long: more than 2 lines: too large (move a part that the rest names seldom into a package of its own)
+house: many: more than 1 files: too large (move a part that the rest names seldom into a package of its own)
+`
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"-fail"}, 1, message},
+		{nil, 0, ""},
+		{[]string{"-fail", "-only", "small"}, 0, ""},
+	} {
+		var out, msg bytes.Buffer
+		args := append([]string{"-root", root, "-max-lines", "2", "-max-files", "1"}, c.args...)
+		if got := run(args, &out, &msg); got != c.status || msg.String() != c.want || out.Len() == 0 {
+			t.Errorf("%q: status %d, want %d; stderr %q", args, got, c.status, msg.String())
+		}
+	}
+}

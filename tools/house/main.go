@@ -2,9 +2,9 @@
 // export: lines, files, exported symbols, doc comments, the longest function, and files
 // that use each other in a circle. Tests are not counted.
 //
-//	go -C tools run ./house [-root DIR] [-only REGEXP] [-max-lines N] [-max-files N] [-o json]
+//	go -C tools run ./house [-root DIR] [-only REGEXP] [-max-lines N] [-max-files N] [-fail] [-o json]
 //
-// It marks packages that are too large, but judges nothing: the exit status is 0.
+// It marks packages that are too large. With -fail the exit status is then 1.
 package main
 
 import (
@@ -24,6 +24,7 @@ type options struct {
 	only     *regexp.Regexp
 	maxLines int
 	maxFiles int
+	fail     bool
 	json     bool
 }
 
@@ -38,6 +39,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	})
 	flags.IntVar(&o.maxLines, "max-lines", 5000, "mark packages with more lines than `N`")
 	flags.IntVar(&o.maxFiles, "max-files", 30, "mark packages with more files than `N`")
+	flags.BoolVar(&o.fail, "fail", false, "exit with status 1 if a package is too large")
 	flags.Func("o", "`format` of the report: json; a table without it", func(s string) error {
 		if o.json = s == "json"; !o.json {
 			return errors.New("want json")
@@ -55,8 +57,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, nil
 }
 
-// run returns the exit status: 0 for success, 1 for a repository that cannot be read, and 2
-// for invalid flags.
+// run returns the exit status: 0 for success, 1 for a repository that cannot be read or, with
+// -fail, has packages that are too large, and 2 for invalid flags.
 func run(args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	switch {
@@ -82,6 +84,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "house: write the report:", err)
 		return 1
+	}
+	if o.fail {
+		return r.judge(stderr)
 	}
 	return 0
 }

@@ -64,6 +64,17 @@ func place(folder string) int {
 	return len(areas)
 }
 
+// judge names the packages that are too large, and returns the exit status.
+func (r *report) judge(w io.Writer) (status int) {
+	for _, p := range r.Packages {
+		if len(p.TooLarge) > 0 {
+			fmt.Fprintf(w, "house: %s: %s: too large (move a part that the rest names seldom into a package of its own)\n", p.Folder, strings.Join(p.TooLarge, ", "))
+			status = 1
+		}
+	}
+	return status
+}
+
 func (r *report) writeJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/eval"
+)
+
+// evalFlags are the flags of eval that are no settings.
+type evalFlags struct {
+	corpus, queries, qrels      string
+	compare, output, html       string
+	depths                      []int
+	kinds, mounts               []string
+	limit, jobs, worst          int
+	idMetadata, idCut, ties     string
+	corpusItems, missing, alert bool
+}
+
+func (f *evalFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.corpus, "corpus", "", "documents, JSON Lines (required)")
+	flags.StringVar(&f.queries, "queries", "", "queries, JSON Lines (required)")
+	flags.StringVar(&f.qrels, "qrels", "", "judgements, tab-separated (required)")
+	flags.IntSliceVar(&f.depths, "k", eval.DefaultDepths, "depths of the metrics")
+	flags.StringSliceVar(&f.kinds, "metric", eval.DefaultKinds, "metrics: "+strings.Join(eval.Kinds(), ", "))
+	flags.IntVar(&f.limit, "limit", 0, "evaluate only the first N queries (default: all)")
+	flags.IntVar(&f.jobs, "jobs", 0, "builds at the same time (default: one per processor)")
+	flags.StringVar(&f.compare, "compare", "", "a second configuration to compare with")
+	flags.StringVarP(&f.output, "output", "o", "table", "output: table or json")
+	flags.StringVar(&f.html, "html", "", "write a report as one HTML page to this file")
+	flags.IntVar(&f.worst, "worst", 10, "how many of the worst queries to list")
+	flags.StringArrayVar(&f.mounts, "mount", nil, "give a plugin instance the corpus: INSTANCE or INSTANCE=/guest/path")
+	flags.BoolVar(&f.corpusItems, "corpus-items", false, "hand the whole corpus to every build as items")
+	flags.StringVar(&f.idMetadata, "id-metadata", eval.DefaultIDMetadata, "metadata key of an item's document id")
+	flags.StringVar(&f.idCut, "id-cut", "", `end document ids at this text, such as "#" for chunks named guide.md#2`)
+	flags.StringVar(&f.ties, "ties", "id", "order of equal scores: id (descending) or list")
+	flags.BoolVar(&f.missing, "allow-missing", false, "count judgements of documents and queries that do not exist")
+	flags.BoolVar(&f.alert, "strict", false, "exit with 8 when a step or another part was skipped for any query")
+	for _, name := range []string{"corpus", "queries", "qrels"} {
+		_ = cmd.MarkFlagRequired(name) // fails only for an unknown flag
+	}
+	cmd.MarkFlagsMutuallyExclusive("mount", "corpus-items")
+}
+
+// check refuses values that no evaluation can have.
+func (f *evalFlags) check(cmd *cobra.Command) error {
+	if err := cli.CheckFormat(cmd, f.output, "table", "json"); err != nil {
+		return err
+	}
+	if f.ties != "id" && f.ties != "list" {
+		return cli.Usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
+	}
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"limit", f.limit}, {"jobs", f.jobs}, {"worst", f.worst}} {
+		if n.value < 0 {
+			return cli.Usagef(cmd, "flag --%s: want a whole number, 0 or more, got %d", n.flag, n.value)
+		}
+	}
+	if _, err := eval.Metrics(f.kinds, f.depths); err != nil {
+		return cli.UsageError(cmd, err)
+	}
+	return nil
+}
+
+// options are those of the evaluation without its files.
+func (f *evalFlags) options() anchor.EvaluateOptions {
+	return anchor.EvaluateOptions{
+		CorpusItems: f.corpusItems, Limit: f.limit, AllowMissing: f.missing, Metrics: f.kinds, Depths: f.depths,
+		Concurrency: f.jobs, IDMetadata: f.idMetadata, IDCut: f.idCut, ListTies: f.ties == "list",
+	}
+}

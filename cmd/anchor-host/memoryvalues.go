@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+// metadataFlag adds the flag that states metadata.
+func metadataFlag(cmd *cobra.Command, pairs *[]string) {
+	cmd.Flags().StringArrayVar(pairs, "metadata", nil, "metadata as KEY=VALUE; may be repeated; a VALUE that is JSON counts as such, anything else as text")
+}
+
+// metadata reads the values of the flag --metadata, nil for none.
+func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
+	var out map[string]any
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, cli.Usagef(cmd, "flag --metadata: want KEY=VALUE, got %q", pair)
+		}
+		if !json.Valid([]byte(value)) {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return nil, err
+			}
+			value = string(text)
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		// An entry knows which values metadata can have.
+		var e memory.Entry
+		if err := json.Unmarshal([]byte(`{"content":"","metadata":{`+string(name)+`:`+value+`}}`), &e); err != nil {
+			return nil, cli.Usagef(cmd, "flag --metadata: %q: %w", pair, err)
+		}
+		if out == nil {
+			out = map[string]any{}
+		}
+		maps.Copy(out, e.Metadata)
+	}
+	return out, nil
+}
+
+// expiry reads a time span from now, or a time; zero for none.
+func expiry(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return now.Add(d).UTC(), nil
+	}
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil || !at.After(now) {
+		return time.Time{}, fmt.Errorf("want a time span such as 720h, or a time to come such as 2030-01-02T15:04:05Z, got %q", s)
+	}
+	return at.UTC(), nil
+}
