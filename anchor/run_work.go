@@ -291,6 +291,11 @@ func (r *Run) read(ctx context.Context, ids []uint64) error {
 	})
 }
 
+// notNoted is the warning about frames that could not be noted with the step that read them.
+func notNoted(err error) string {
+	return "the plan does not name the frames that its step has read: " + err.Error()
+}
+
 // hasFrame says whether the run has a frame, in its window or not.
 func (r *Run) hasFrame(ctx context.Context, id uint64) (bool, error) {
 	found, err := r.Frames(ctx, id, 1)
