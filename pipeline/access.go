@@ -18,7 +18,7 @@ import (
 // Where the build must be able to continue without a foreign step, the step works on a copy.
 // Where the build may have to abandon a step, the step runs in its own goroutine:
 //
-//	          alone, on_error raise  alone, on_error skip  alone, with a timeout  beside others
+//	          alone, on_error raise  alone, on_error skip  alone, with a timeout  in a group
 //	isolated  list                   list                  list                   list
 //	adapted   list                   list                  list, goroutine        list, goroutine
 //	foreign   list                   copy                  copy, goroutine        copy, goroutine
@@ -52,7 +52,7 @@ type step struct {
 	group    int // on the first step of a group: how many steps run at the same time
 }
 
-// leaves reports whether the build may have to continue while the step is still running.
+// leaves reports whether the build may have to continue before the step has ended.
 func (st *step) leaves(grouped bool) bool {
 	return st.access != isolatedAccess && (grouped || st.Timeout > 0)
 }

@@ -28,7 +28,7 @@ func (p *Pipeline) factor() (high float64) {
 // countedSystem returns copies of the system items with their token counts. The first build
 // counts them, and not New, because counting may need a context and a vocabulary. A later
 // build counts them again when the factor of an estimate has changed, so that they agree
-// with the items of steps, which each build counts anew. Turns of a conversation, and other
+// with the items of steps, which each build counts. Turns of a conversation, and other
 // items that bring a count, keep it.
 func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	factor := p.factor()

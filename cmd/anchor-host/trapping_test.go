@@ -180,7 +180,7 @@ steps: [{name: found, plugin: allops, operation: retrieve, reads: []}]
 `)
 	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
 	for _, want := range []string{
-		`anchor.yaml:2:49: conversation.compact.reads: name summary: the answer takes the place of the summary so far`,
+		`anchor.yaml:2:49: conversation.compact.reads: name summary: the answer replaces the previous summary`,
 		`anchor.yaml:3:35: enricher.reads: unknown column "colour" (want one of `,
 	} {
 		if !strings.Contains(stderr, want) {

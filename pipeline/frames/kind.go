@@ -19,7 +19,7 @@ const (
 	StepSummary    Kind = "step_summary"    // what a plan step achieved
 	CodeChange     Kind = "code_change"     // a digest of changed files
 	SystemState    Kind = "system_state"    // the state of the surroundings
-	ErrorRecovery  Kind = "error_recovery"  // what went wrong and what was done
+	ErrorRecovery  Kind = "error_recovery"  // a failure and its repair
 	Checkpoint     Kind = "checkpoint"      // an explicit save point; protected
 	ToolCall       Kind = "tool_call"       // the result of a tool
 )
