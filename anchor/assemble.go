@@ -138,7 +138,10 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			}
 		}
 		if err == nil && r.stored != nil {
-			err = (&Run{run: *r.stored}).read(ctx, frames.ObservedFrames(r.state.Observations))
+			// The state is stored: an error would make the caller assemble the same messages again.
+			if note := (&Run{run: *r.stored}).read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
+				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(note))
+			}
 		}
 		return &Assembled{result, r.state}, err
 	}

@@ -230,12 +230,15 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 	if err == nil && p.previous != nil {
 		err = p.compare(ctx, assembly.Tokenizer(), result)
 	}
-	if err == nil && p.config.Frames != nil {
-		run := &Run{run: agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}}
-		err = run.read(ctx, frames.ItemFrames(result.Window.Items))
-	}
 	if err == nil && p.remember {
 		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: p.query.Text})
+	}
+	if err == nil && p.config.Frames != nil {
+		run := &Run{run: agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}}
+		// The turn is stored: an error would make the caller build, and remember, again.
+		if note := run.read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {
+			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(note))
+		}
 	}
 	return result, err
 }

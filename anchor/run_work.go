@@ -213,13 +213,8 @@ func (r *Run) ChangeStep(ctx context.Context, number int, c StepChange) (*frames
 	plan, err := r.changeStep(ctx, number, func(s *frames.PlanStep) (bool, error) {
 		s.Consume(c.Read...)
 		s.Produce(c.Wrote...)
-		for _, v := range []struct {
-			to   *json.RawMessage
-			from json.RawMessage
-		}{{&s.Inputs, c.Inputs}, {&s.Outputs, c.Outputs}, {&s.Checks, c.Checks}} {
-			if v.from != nil {
-				*v.to = v.from
-			}
+		if err := s.SetData(c.Inputs, c.Outputs, c.Checks); err != nil {
+			return false, err
 		}
 		if c.Status == "" {
 			return true, nil
@@ -294,6 +289,11 @@ func (r *Run) read(ctx context.Context, ids []uint64) error {
 		}
 		return nil
 	})
+}
+
+// notNoted is the warning about frames that could not be noted with the step that read them.
+func notNoted(err error) string {
+	return "the plan does not name the frames that its step has read: " + err.Error()
 }
 
 // hasFrame reports whether the run has a frame, in its window or not.

@@ -118,7 +118,7 @@ func checkRelation(_ store.Key, rec *store.Record) error {
 
 func checkFrame(_ store.Key, rec *store.Record) error {
 	var r frames.Record
-	if err := json.Unmarshal(rec.Data, &r); err != nil {
+	if err := unmarshal(KindFrame, rec.Data, &r); err != nil {
 		return err
 	}
 	if rec.ID != frameID(r.ID) {
@@ -133,7 +133,7 @@ func checkFrame(_ store.Key, rec *store.Record) error {
 
 func checkRun(_ store.Key, rec *store.Record) error {
 	var d frames.Document
-	if err := json.Unmarshal(rec.Data, &d); err != nil {
+	if err := unmarshal(KindRun, rec.Data, &d); err != nil {
 		return err
 	}
 	if rec.ID != pipelineID {
@@ -144,7 +144,7 @@ func checkRun(_ store.Key, rec *store.Record) error {
 
 func checkState(_ store.Key, rec *store.Record) error {
 	var s agent.State
-	return json.Unmarshal(rec.Data, &s)
+	return unmarshal(KindState, rec.Data, &s)
 }
 
 // decodeStrict decodes an object and refuses keys that it does not know.

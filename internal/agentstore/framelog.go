@@ -161,7 +161,7 @@ func (l *FrameLog) Read(ctx context.Context, from uint64, limit int) ([]frames.R
 		}
 		for _, rec := range recs {
 			var r frames.Record
-			if err := json.Unmarshal(rec.Data, &r); err != nil {
+			if err := unmarshal(KindFrame, rec.Data, &r); err != nil {
 				return nil, fmt.Errorf("log: frame %s: %w", rec.ID, err)
 			}
 			if after = rec.Seq; r.ID >= from {

@@ -42,7 +42,7 @@ func (r *Run) Load(ctx context.Context) (*agent.State, error) {
 	}
 	r.loaded = store.Record{}
 	if len(last) > 0 {
-		if err := json.Unmarshal(last[0].Data, state); err != nil {
+		if err := unmarshal(KindState, last[0].Data, state); err != nil {
 			return nil, fmt.Errorf("run %q: stored state: %w", r.ID, err)
 		}
 		r.loaded = store.Record{ID: last[0].ID, Seq: last[0].Seq}
@@ -132,7 +132,7 @@ func (r *Run) Frames(ctx context.Context, limits frames.Limits) (*frames.Pipelin
 		return nil, fmt.Errorf("run %q: load frames: %w", r.ID, err)
 	}
 	var doc frames.Document
-	if err := json.Unmarshal(rec.Data, &doc); err != nil {
+	if err := unmarshal(KindRun, rec.Data, &doc); err != nil {
 		return nil, fmt.Errorf("run %q: stored frames: %w", r.ID, err)
 	}
 	p, err := frames.Restore(ctx, doc, frames.Config{Log: NewFrameLog(r.Store, r.Tenant, r.ID)})

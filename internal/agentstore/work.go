@@ -31,7 +31,7 @@ func readWork[T work](ctx context.Context, r *Run, kind string) ([]T, error) {
 	}
 	list := make([]T, len(recs))
 	for i, rec := range recs {
-		if err := json.Unmarshal(rec.Data, &list[i]); err != nil {
+		if err := unmarshal(kind, rec.Data, &list[i]); err != nil {
 			return nil, fmt.Errorf("run %q: stored %s %s: %w", r.ID, kind, rec.ID, err)
 		}
 	}
@@ -76,7 +76,7 @@ func changeNewest[T work](ctx context.Context, r *Run, kind string, idOf func(*T
 	var seq int64
 	if len(last) > 0 {
 		newest, seq = new(T), last[0].Seq
-		if err := json.Unmarshal(last[0].Data, newest); err != nil {
+		if err := unmarshal(kind, last[0].Data, newest); err != nil {
 			return nil, fmt.Errorf("stored %s %s: %w", kind, last[0].ID, err)
 		}
 	}
@@ -141,7 +141,7 @@ func checkIntent(_ store.Key, rec *store.Record) error {
 
 func checkPlan(_ store.Key, rec *store.Record) error {
 	var p frames.Plan
-	if err := json.Unmarshal(rec.Data, &p); err != nil {
+	if err := unmarshal(KindPlan, rec.Data, &p); err != nil {
 		return err
 	}
 	return checkOwnID(rec, p.ObjectID)

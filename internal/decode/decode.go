@@ -51,7 +51,11 @@ func Object(data []byte, members ...Member) error { return Open(data, nil, membe
 // Open reads a JSON object that may have further members. It calls other for each of them. If
 // other is nil, further members are errors.
 func Open(data []byte, other func(name string, value json.RawMessage) error, members ...Member) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(data), syntax)
+	return open(data, other, members, syntax)
+}
+
+func open(data []byte, other func(name string, value json.RawMessage) error, members []Member, options ...jsontext.Options) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data), options...)
 	if dec.PeekKind() != '{' {
 		if _, err := dec.ReadValue(); err != nil {
 			return syntaxError("", err)

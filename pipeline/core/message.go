@@ -97,8 +97,13 @@ func (m *Message) Validate() error {
 	if !m.Role.Valid() && m.Role != RoleDeveloper {
 		return fmt.Errorf("role %.100q: %w (want user, assistant, system, developer or tool)", m.Role, ErrInvalid)
 	}
-	if len(m.ToolCalls) > 0 && (m.ToolCalls[0] != '[' || !json.Valid(m.ToolCalls)) {
-		return fmt.Errorf("tool_calls: %.20s: %w (want a JSON array)", m.ToolCalls, ErrInvalid)
+	if len(m.ToolCalls) > 0 {
+		if m.ToolCalls[0] != '[' || !json.Valid(m.ToolCalls) {
+			return fmt.Errorf("tool_calls: %.20s: %w (want a JSON array)", m.ToolCalls, ErrInvalid)
+		}
+		if err := decode.Free("tool_calls", m.ToolCalls); err != nil {
+			return err
+		}
 	}
 	if len(m.Rest) > 0 {
 		if err := checkRest(m.Rest); err != nil {

@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// cleanJSON checks a JSON value and returns it as compact text in valid UTF-8. It returns
-// nil for null.
+// cleanJSON checks a JSON value that is kept as text, as strictly as it is read again, and
+// returns it: compact, valid UTF-8, nothing for null.
 func cleanJSON(data json.RawMessage) (json.RawMessage, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
 	var out bytes.Buffer
 	if err := json.Compact(&out, bytes.ToValidUTF8(data, []byte("\uFFFD"))); err != nil {
+		return nil, err
+	}
+	if err := decode.Free("", out.Bytes()); err != nil {
 		return nil, err
 	}
 	if out.String() == "null" {

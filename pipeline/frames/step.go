@@ -66,6 +66,29 @@ func (s *PlanStep) Consume(ids ...uint64) { s.IFrames = union(s.IFrames, ids) }
 // IFrames.
 func (s *PlanStep) Produce(ids ...uint64) { s.OFrames = union(s.OFrames, ids) }
 
+// SetData sets what is given of the inputs, the outputs and the checks. nil stays as it is, and
+// the JSON value null sets none. They are checked as strictly as they are read; on an error
+// the step is unchanged.
+func (s *PlanStep) SetData(inputs, outputs, checks json.RawMessage) error {
+	changed := *s
+	for _, v := range []struct {
+		name string
+		to   *json.RawMessage
+		from json.RawMessage
+	}{{"inputs", &changed.Inputs, inputs}, {"outputs", &changed.Outputs, outputs}, {"checks", &changed.Checks, checks}} {
+		if v.from == nil {
+			continue
+		}
+		clean, err := cleanJSON(v.from)
+		if err != nil {
+			return fmt.Errorf("step %.40q: %s: %w (want JSON)", s.Description, v.name, err)
+		}
+		*v.to = clean
+	}
+	*s = changed
+	return nil
+}
+
 func union(a, b []uint64) []uint64 {
 	all := slices.Concat(a, b)
 	slices.Sort(all)

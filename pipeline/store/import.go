@@ -191,7 +191,7 @@ func parseLine(b []byte) (key Key, rec Record, last int64, err error) {
 		"tenant": &key.Tenant, "kind": &key.Kind, "stream": &key.Stream,
 		"seq": &rec.Seq, "id": &rec.ID, "time": &rec.Time, "last": &last,
 	}
-	err = decode.Open(b, func(name string, value json.RawMessage) error {
+	err = decode.OpenLoose(b, func(name string, value json.RawMessage) error {
 		to, known := targets[name]
 		switch {
 		case name == "data":
