@@ -31,9 +31,9 @@ const (
 	PartFacts      Part = "facts"
 )
 
-// The parts of a [ProvideRequest], three of which a [DistillRequest] has too. Messages are read whole or not at all, because a guest
-// that hands them back must hand back all of them. PartStateMessages are the messages of
-// the state, before the providers that ran earlier.
+// The parts of a [ProvideRequest], three of which a [DistillRequest] has too. Messages are read
+// whole or not at all, because a guest that hands them back must hand back all of them.
+// PartStateMessages are the messages of the state, before the providers that ran earlier.
 const (
 	PartMessages      Part = "messages"
 	PartStateMessages Part = "state_messages"

@@ -44,9 +44,24 @@ func NarrowedReads(op Operation, names []string) (ColumnSet, PartSet, error) {
 	return ReadsOf(op, names)
 }
 
-// Answerable reports whether a guest that reads the parts can answer the operation at all. The
-// answer of compact takes the place of the summary, and so the guest must read that.
-func (s PartSet) Answerable(op Operation) bool { return op != OpCompact || s.Has(PartSummary) }
+// Missing returns the parts whose place an answer of the operation takes, and which are not in
+// the set: a guest that does not receive them cannot answer. A summary takes the place of the
+// summary before and of turns, and notes take that of messages, observations and a reflection.
+func (s PartSet) Missing(op Operation) (missing []Part) {
+	var needed []Part
+	switch op {
+	case OpCompact:
+		needed = []Part{PartContent, PartSummary}
+	case OpDistill:
+		needed = distillParts
+	}
+	for _, p := range needed {
+		if !s.Has(p) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
 
 // Unread returns the parts that a reply of provide would replace although the guest does not
 // read them. What a guest does not know it must not replace: messages, observations, the

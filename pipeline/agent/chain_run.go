@@ -24,7 +24,6 @@ func (c *Chain) Run(ctx context.Context, s *State, messages []pipeline.Message, 
 // Assemble passes messages, usually s.Messages, through the providers and returns the list
 // for the model. It does not change the given list. Changes to the state by providers that
 // succeed remain in s.
-// the state stays in s.
 //
 // A provider fails if it returns an error, panics or exceeds its timeout. It also fails if
 // no model would take its list: the list holds an invalid message, or a tool call without
