@@ -11,9 +11,9 @@ const Version = 1
 
 // Names a module uses to speak the contract.
 const (
-	// Marker is the export, () -> (), that states the version; never called.
+	// Marker is the export, () -> (), that states the version. It is never called.
 	Marker = "anchor_abi_1"
-	// MarkerPrefix is what the marker of every version begins with.
+	// MarkerPrefix is the prefix of the marker of every version.
 	MarkerPrefix = "anchor_abi_"
 	// ManifestSection is the custom section that holds the manifest as JSON.
 	ManifestSection = "anchor.manifest"
@@ -36,9 +36,9 @@ const (
 
 // The bounds of what both sides exchange.
 const (
-	// MaxRows is the most rows of a batch, and the most new items of a change set.
+	// MaxRows is the maximum number of rows of a batch, and of new items of a change set.
 	MaxRows = layout.MaxRows
-	// MaxBytes is the most bytes of a batch, a change set or an answer in JSON.
+	// MaxBytes is the maximum size in bytes of a batch, a change set or an answer in JSON.
 	MaxBytes = jsontext.MaxBytes
 	// MaxDepth is how deep lists and objects in a metadata value may nest.
 	MaxDepth = jsontext.MaxDepth

@@ -45,8 +45,7 @@ func OpenBatch(b []byte) (*Batch, error) {
 	return v, nil
 }
 
-// OpenBatchInto does what OpenBatch does with a Batch that is used again. After an error
-// v must not be read.
+// OpenBatchInto is OpenBatch, but reuses v. After an error v must not be read.
 func OpenBatchInto(v *Batch, b []byte) error {
 	d, err := layout.Open(b, layout.BatchMagic)
 	if err != nil {
@@ -204,7 +203,7 @@ func (b *Batch) Embedding() []float32 { return b.embedding }
 // TopK returns the largest number of items to return, 0 when there is no such bound.
 func (b *Batch) TopK() int { return int(b.topK) }
 
-// TokensLeft returns how many tokens still fit into the window when the step begins.
+// TokensLeft returns how many more tokens fit into the window when the step begins.
 func (b *Batch) TokensLeft() int { return int(b.left) }
 
 // Settings returns the JSON of the step settings, nil when there are none.

@@ -29,7 +29,7 @@ func (e *RowError) Error() string {
 // Unwrap returns what is wrong with the value.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// stringsPlan holds what Plan has measured of a strings column.
+// stringsPlan holds the measurements of Plan for a strings column.
 type stringsPlan struct {
 	off    []uint32
 	repair bool
@@ -51,11 +51,11 @@ type BatchWriter struct {
 	metaLen int
 }
 
-// Plan works out the length of the batch for the given columns of rows, which
-// may be nil. Text that is not UTF-8 is measured as it will be repaired. The error is a
-// *[RowError] for a value of a row that a batch cannot hold, wraps [ErrTooLarge], or
-// says which metadata of the query a batch cannot hold. Rows and env must not change until
-// Write returns.
+// Plan computes the length of the batch for the given columns of rows, which may be nil. Text
+// that is not UTF-8 is measured in its repaired form. The error is a *[RowError] if a batch
+// cannot hold a value of a row, and wraps [ErrTooLarge] if the batch would be too large. Any
+// other error names metadata of the query that a batch cannot hold. Rows and env must not change
+// until Write returns.
 func (w *BatchWriter) Plan(rows Rows, cols ColumnSet, env *Envelope) (size int, err error) {
 	w.release()
 	if rows != nil {
@@ -162,10 +162,9 @@ func (w *BatchWriter) planMetadata() (int, error) {
 	return w.meta.Size(), nil
 }
 
-// Write writes the planned batch to dst, whose length is the planned size, and
-// lets go of the rows. It checks the values of fixed size: the error is a *[RowError] for
-// a score that is not finite, for a number below 0 or above 32 bits, and for a time that
-// does not fit.
+// Write writes the planned batch to dst, whose length must be the planned size, and releases the
+// rows. It checks the values of fixed size: the error is a *[RowError] for a score that is not
+// finite, for a number below 0 or above 32 bits, and for a time that does not fit.
 func (w *BatchWriter) Write(dst []byte) error {
 	defer w.release()
 	if w.size == 0 || len(dst) != w.size {

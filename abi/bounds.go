@@ -10,9 +10,9 @@ import (
 
 // Meter decides whether decoding may take more memory, and whether it may go on.
 type Meter interface {
-	// Take is called with n before the decoder allocates n bytes, about 64 KiB. It is
-	// called with 0 after as much has been read without allocating, so that decoding can
-	// be stopped there too. An error ends the decoding, which returns it.
+	// Take is called with n before the decoder allocates n bytes, about 64 KiB. It is called with
+	// 0 after the decoder has read as many bytes without allocating, so that it can be stopped
+	// there as well. The decoder stops at the first error and returns it.
 	Take(bytes int64) error
 }
 
@@ -23,7 +23,7 @@ type Meter interface {
 type Bounds struct {
 	// Rows is the number of rows, messages or texts of the request.
 	Rows int
-	// Writes are the changes that are granted.
+	// Writes are the granted changes.
 	Writes ChangeSet
 	// MaxItems is the largest number of new items.
 	MaxItems int
@@ -44,17 +44,16 @@ var everyChange = func() (all ChangeSet) {
 	return all
 }()
 
-// meter returns the meter of an answer of n bytes; rows may add to what it may take.
+// meter returns the meter of an answer of n bytes to a request with the given number of rows.
 func (b *Bounds) meter(n, rows int) strictjson.Meter {
-	if rows >= MaxRows { // the caller has not said how many there are
+	if rows >= MaxRows { // the caller does not know the number of rows
 		rows = 0
 	}
 	return strictjson.NewMeter(n, rows, b.Meter)
 }
 
-// admit refuses n changes of a part if they are not granted or far more than there are
-// rows. If there are only somewhat more, they are read, so that the error can name the
-// wrong one.
+// admit refuses n changes of a part if they are not granted, or if there are far more of them
+// than rows. A few more are read, so that a later error can name the wrong one.
 func (b *Bounds) admit(part string, change Change, n, most int) error {
 	if !b.Writes.Has(change) {
 		return notGranted(part, change, b.Writes)

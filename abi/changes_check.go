@@ -11,8 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
-// DefaultPriority is the priority of a new item of a source where nothing else is stated,
-// and the highest that a guest may state where nothing else is granted.
+// DefaultPriority returns the priority of a new item of a source that states none. It is also the
+// highest priority that a guest may state unless a higher one is granted.
 func DefaultPriority(source string) int {
 	switch source {
 	case "system":
@@ -31,7 +31,7 @@ func DefaultPriority(source string) int {
 // may not make. errors.Is finds it in a *[ChangeError].
 var ErrNotGranted error = jsontext.ValueError("not granted")
 
-// Grant is what one step may change. The zero value allows nothing.
+// Grant describes the changes that one step may make. The zero value allows none.
 type Grant struct {
 	// Writes are the changes granted.
 	Writes ChangeSet
@@ -40,8 +40,8 @@ type Grant struct {
 	// MaxPriority is the highest priority that new items and edits may state;
 	// above 10 means 10.
 	MaxPriority int
-	// Sources are the sources that new items may state. An item that states
-	// none gets the step's; system is never allowed.
+	// Sources are the sources that new items may state. An item that states none gets the source
+	// of the step. The source system is never allowed.
 	Sources []string
 	// MaxTextBytes bounds the text of edits and new items together, in bytes; 0 means
 	// that only the output limit bounds it.
@@ -270,8 +270,7 @@ func (k *checker) content(part string, i int, row int64, s string) *ChangeError 
 	return nil
 }
 
-// metadata checks what decoders have checked already, for change sets that do not come
-// from one.
+// metadata checks metadata of change sets that no decoder has checked.
 func (k *checker) metadata(m Metadata) error {
 	if k.g.Decoded {
 		return nil

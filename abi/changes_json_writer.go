@@ -37,7 +37,7 @@ func (w *jsonChanges) fail(part string, i int, row int64, msg string) {
 	}
 }
 
-// open appends the name of a member, behind a comma if it is not the first.
+// open appends the name of a member, after a comma if it is not the first.
 func (w *jsonChanges) open(name string) {
 	if n := len(w.dst); n > 0 && w.dst[n-1] != '{' {
 		w.dst = append(w.dst, ',')

@@ -65,8 +65,8 @@ func DecodeChanges(b []byte) (*Changes, error) {
 // memory of Keep and Order. After an error c is empty.
 func (c *Changes) Decode(b []byte) error { return c.DecodeWithin(b, WidestBounds()) }
 
-// DecodeWithin does what Decode does, within narrower bounds. The error is a
-// *[ChangeError], which may wrap [ErrNotGranted], or that of the Meter.
+// DecodeWithin is Decode with narrower bounds. The error is a *[ChangeError], which may wrap
+// [ErrNotGranted], or that of the Meter.
 func (c *Changes) DecodeWithin(b []byte, within Bounds) error {
 	keep, order := c.Keep[:0], c.Order[:0]
 	*c = Changes{}
@@ -305,8 +305,8 @@ func (r *changesReader) text(s, part string, i int, row int64) (string, error) {
 // refuses the limited value as it would the original.
 func intOf(v uint32) int { return int(min(v, math.MaxInt32)) }
 
-// mergeEdits sorts edits by row and joins the edits of a row unless they name the same
-// part. Check refuses a row that still has two edits.
+// mergeEdits sorts edits by row and joins the edits of a row unless they name the same part.
+// Check refuses a row that has two edits after that.
 func mergeEdits(edits []Edit) []Edit {
 	slices.SortStableFunc(edits, func(a, b Edit) int {
 		return cmp.Compare(a.Row, b.Row)

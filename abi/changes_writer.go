@@ -275,8 +275,8 @@ func (w *changesWriter) putRows(dst []byte, edits []int) {
 	}
 }
 
-// putStrings writes a strings section. Text of a guest is not repaired here:
-// the host says where it is not UTF-8.
+// putStrings writes a strings section. It does not repair the text of a guest, because the host
+// reports text that is not UTF-8.
 func putStrings(dst []byte, n int, get func(int) string) {
 	le, end := binary.LittleEndian, 0
 	bytes := dst[4*(n+1):]

@@ -20,10 +20,10 @@ func DecodeItemsRequest(b []byte) (*ItemsRequest, error) {
 	return req, nil
 }
 
-// DecodeReply reads the answer of a guest into one of the documents. It refuses bytes that
-// are not UTF-8, bytes after the document, and members that are unknown, repeated or of
-// another type. Errors wrap [ErrMalformed], or [ErrTooLarge] if the answer would take many
-// times its bytes. Nothing in the document aliases b.
+// DecodeReply decodes the answer of a guest into one of the documents. It refuses bytes that are
+// not UTF-8, bytes after the document, and members that are unknown, repeated or of another type.
+// Errors wrap [ErrMalformed], or [ErrTooLarge] if the answer would take many times its bytes.
+// Nothing in the document aliases b.
 func DecodeReply(b []byte, reply any) error { return DecodeReplyWithin(b, reply, WidestBounds()) }
 
 // DecodeReplyWithin does what [DecodeReply] does, within narrower bounds. Errors may also

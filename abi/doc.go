@@ -1,8 +1,8 @@
-// Package abi is the contract between anchor-host and its guests, version 1:
-// the names and signatures of functions, the documents of the JSON lane, the
-// layout of the batch lane, statuses and reasons. The normative text is ABI.md beside
-// this file; a test holds it against the tables here. Package manifest, below this one, reads
-// manifests, and package schemas has the JSON Schemas of the documents.
+// Package abi is the contract between anchor-host and its guests, version 1: the names and
+// signatures of functions, the documents of the JSON lane, the layout of the batch lane, statuses
+// and reasons. The normative text is ABI.md in this folder; a test compares it with the tables of
+// this package. Package abi/manifest reads manifests, and package abi/schemas has the JSON
+// Schemas of the documents.
 //
 // Hosts write a request and read changes; m is the plugin's manifest:
 //
@@ -15,8 +15,8 @@
 //	err = changes.Check(rows.Len(), grant)
 //
 // Guests do the opposite with [OpenBatch] and [AppendChanges]. In the JSON lane
-// [AppendItemsRequest], [DecodeItemsRequest] with [BatchOf],
-// [AppendChangesJSON] and [DecodeChangesJSON] take their places.
+// [AppendItemsRequest], [DecodeItemsRequest] with [BatchOf], [AppendChangesJSON] and
+// [DecodeChangesJSON] replace these functions.
 //
 // # Ownership
 //

@@ -15,7 +15,7 @@ type Turn struct {
 	Metadata   Metadata  `json:"metadata,omitempty"`
 }
 
-// Query is what a build is about.
+// Query is the query of a build.
 type Query struct {
 	Text        string    `json:"query_str"`
 	Embedding   []float32 `json:"embedding,omitempty"`
@@ -94,7 +94,7 @@ type ItemsRequest struct {
 	Items   []Item   `json:"items,omitzero"`
 	// TopK is the largest number of items to return, for retrieve and rerank.
 	TopK int `json:"top_k,omitempty"`
-	// TokensLeft is how many tokens still fit into the window when the step begins.
+	// TokensLeft is how many more tokens fit into the window when the step begins.
 	TokensLeft int             `json:"tokens_left,omitempty"`
 	Settings   json.RawMessage `json:"settings,omitempty"`
 }
@@ -133,7 +133,7 @@ type MemoryReply struct {
 // CompactRequest is the input document of compact.
 type CompactRequest struct {
 	Turns []Turn `json:"turns"`
-	// Summary is the summary so far, empty at first.
+	// Summary is the current summary, empty at first.
 	Summary  string          `json:"summary,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
@@ -163,33 +163,33 @@ type Fact struct {
 	Metadata  Metadata  `json:"metadata,omitempty"`
 }
 
-// NewFact is a fact that a guest takes from turns.
+// NewFact is a fact that a guest extracts from turns.
 type NewFact struct {
 	Content string `json:"content"`
 	// Type is one of [FactTypes], semantic if it is empty.
 	Type string   `json:"memory_type,omitempty"`
 	Tags []string `json:"tags,omitempty"`
-	// Relevance is 0 to 1. 0 leaves it to the host.
+	// Relevance is 0 to 1. With 0 the host chooses it.
 	Relevance float64  `json:"relevance_score,omitempty"`
 	Metadata  Metadata `json:"metadata,omitempty"`
 }
 
-// FactEdit gives a fact another text.
+// FactEdit replaces the text of a fact.
 type FactEdit struct {
-	// ID is that of a fact of the request.
+	// ID is the ID of a fact of the request.
 	ID      string `json:"id"`
 	Content string `json:"content"`
-	// Tags replace those of the fact. If the list is nil, those stay.
+	// Tags replace the tags of the fact. If the list is nil, the tags do not change.
 	Tags []string `json:"tags,omitzero"`
 }
 
 // ExtractRequest is the input document of extract.
 type ExtractRequest struct {
-	// Turns are the turns to take facts from, oldest first. There are none when the facts
-	// alone are to be put in order.
+	// Turns are the turns to extract facts from, oldest first. There are none if the guest should
+	// only tidy up the facts.
 	Turns []Turn `json:"turns"`
-	// Facts are what is known: facts of the same owner that matter to the turns, or the
-	// facts to put in order.
+	// Facts are known facts of the same owner: those that are related to the turns, or those to
+	// tidy up.
 	Facts    []Fact          `json:"facts,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
@@ -199,7 +199,7 @@ type ExtractRequest struct {
 type ExtractReply struct {
 	Add    []NewFact  `json:"add,omitempty"`
 	Update []FactEdit `json:"update,omitempty"`
-	// Remove are the IDs of facts that are wrong, or that others say.
+	// Remove are the IDs of facts that are wrong, or whose content another fact repeats.
 	Remove []string `json:"remove,omitempty"`
 }
 
@@ -207,7 +207,7 @@ type ExtractReply struct {
 const (
 	// DistillObserve asks for observations of messages that are about to leave the list.
 	DistillObserve = "observe"
-	// DistillReflect asks for a reflection that stands for observations.
+	// DistillReflect asks for a reflection that replaces observations.
 	DistillReflect = "reflect"
 )
 
@@ -218,14 +218,14 @@ const MaxObservations = 256
 type DistillRequest struct {
 	// Mode is [DistillObserve] or [DistillReflect].
 	Mode string `json:"mode"`
-	// Messages are those to observe, oldest first. There are none in the mode reflect.
+	// Messages are the messages to observe, oldest first. There are none in the mode reflect.
 	Messages []Message `json:"messages"`
-	// Observations are those so far. In the mode reflect they are those that the reflection
-	// is to stand for.
+	// Observations are the current observations. In the mode reflect they are those that the
+	// reflection will replace.
 	Observations []string `json:"observations,omitempty"`
-	// Reflection is the one so far, empty at first. The new one replaces it.
+	// Reflection is the current reflection, empty at first. The new reflection replaces it.
 	Reflection string `json:"reflection,omitempty"`
-	// MaxTokens is how many tokens the answer may have.
+	// MaxTokens is the maximum number of tokens of the answer.
 	MaxTokens int             `json:"max_tokens"`
 	Settings  json.RawMessage `json:"settings,omitempty"`
 }
@@ -233,9 +233,10 @@ type DistillRequest struct {
 // DistillReply is the answer to distill: observations in the mode observe, a reflection in
 // the mode reflect.
 type DistillReply struct {
-	// Replace are observations in the place of those so far. If it is nil, those stay.
+	// Replace are observations that replace all current ones. If it is nil, the current ones are
+	// kept.
 	Replace []string `json:"replace,omitzero"`
-	// Add are observations that follow them. Both lists have at most [MaxObservations].
+	// Add are observations that are appended. Both lists have at most [MaxObservations].
 	Add []string `json:"add,omitzero"`
 	// Reflection is nil in the mode observe.
 	Reflection *string `json:"reflection,omitempty"`
@@ -250,7 +251,7 @@ type Message struct {
 	ToolCallID string          `json:"tool_call_id,omitempty"`
 }
 
-// AgentState is what an agent carries from call to call.
+// AgentState is the state of an agent that persists from call to call.
 type AgentState struct {
 	RunID        string    `json:"run_id,omitempty"`
 	Messages     []Message `json:"messages,omitzero"`
@@ -282,9 +283,9 @@ type ProvideReply struct {
 	State    *StateChange `json:"state,omitempty"`
 }
 
-// StateChange names the parts of a state that change. What is nil stays as it is; an empty
-// list, text or map that is not nil takes away what was there. RunID and Messages are not
-// a guest's to change: a host refuses an answer that names them.
+// StateChange has the parts of a state that change. A part that is nil does not change. An empty
+// list, text or map that is not nil removes the current value. A guest cannot change RunID and
+// Messages: a host refuses an answer that names them.
 type StateChange struct {
 	RunID        string    `json:"run_id,omitempty"`
 	Messages     []Message `json:"messages,omitempty"`
@@ -335,9 +336,10 @@ type Event struct {
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
 
-// NewDocument returns a pointer to a new document of the JSON lane. name is that of
-// [OperationInfo.Request] or [OperationInfo.Reply]; nil for any other. It is a switch, and no
-// table, so that guests that do not call it do not contain it.
+// NewDocument returns a pointer to a new document of the JSON lane. name is an
+// [OperationInfo.Request] or an [OperationInfo.Reply]. For any other name the result is nil.
+// NewDocument uses a switch instead of a table, so that guests that do not call it do not contain
+// it.
 func NewDocument(name string) any {
 	switch name {
 	case "InitRequest":

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Check says what is wrong with an answer to extract: a blank text, a type or a relevance
-// that does not exist, or a fact that is named twice or is none of those of the request.
-// With known nil it does not look whether the request has the facts.
+// Check returns an error if an answer to extract has a blank text, an unknown type, a relevance
+// outside 0 to 1, or names a fact twice. It also returns one if the answer names a fact that is
+// not in known, unless known is nil.
 func (r *ExtractReply) Check(known []Fact) error {
 	for i := range r.Add {
 		if err := r.Add[i].check(); err != nil {

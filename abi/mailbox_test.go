@@ -28,8 +28,8 @@ func TestMailbox(t *testing.T) {
 		want string
 	}{
 		{Mailbox{Size: 20}, "mailbox states size 20 (want 24 or more)"},
-		{Mailbox{Size: 24, InAddr: 4}, "mailbox lends input room at 4, which is not 8-aligned"},
-		{Mailbox{Size: 24, InAddr: 4294967288, InCap: 4294967295}, "mailbox lends input room 4294967288+4294967295 beyond the memory of 65536 bytes"},
+		{Mailbox{Size: 24, InAddr: 4}, "mailbox states an input buffer at 4, which is not 8-aligned"},
+		{Mailbox{Size: 24, InAddr: 4294967288, InCap: 4294967295}, "mailbox states an input buffer 4294967288+4294967295 beyond the memory of 65536 bytes"},
 		{Mailbox{Size: 24, OutAddr: 65530, OutLen: 7}, "mailbox states output 65530+7 beyond the memory of 65536 bytes"},
 	}
 	for _, tc := range cases {

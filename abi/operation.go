@@ -53,7 +53,7 @@ func (op Operation) Valid() bool {
 // OperationInfo is a row of the table [Operations].
 type OperationInfo struct {
 	Op Operation
-	// Batch says that the operation has a batch lane too.
+	// Batch says that the operation also has a batch lane.
 	Batch bool
 	// Step says that the operation can be a step of a build.
 	Step bool

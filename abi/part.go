@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Part is a part of a request besides the columns of its items, under the name by which a
-// manifest asks to read it in reads. What a part means depends on the operation: metadata
-// of compact is that of the turns.
+// Part is a part of a request other than the columns of its items. Manifests name it in reads.
+// The meaning of a part depends on the operation: for compact, metadata is the metadata of the
+// turns.
 type Part string
 
 // The parts of a query. They have the names of the sections of a batch.
@@ -31,9 +31,10 @@ const (
 	PartFacts      Part = "facts"
 )
 
-// The parts of a [ProvideRequest], three of which a [DistillRequest] has too. Messages are read
-// whole or not at all, because a guest that hands them back must hand back all of them.
-// PartStateMessages are the messages of the state, before the providers that ran earlier.
+// The parts of a [ProvideRequest]. A [DistillRequest] also has three of them. Messages are read
+// completely or not at all, because a guest that returns them must return all of them.
+// PartStateMessages are the messages of the state, as they were before the providers that ran
+// earlier.
 const (
 	PartMessages      Part = "messages"
 	PartStateMessages Part = "state_messages"
@@ -46,8 +47,8 @@ const (
 // PartError is the text of the error of an [Event], which also has [PartQueryText].
 const PartError Part = "error"
 
-// PartNone in a list of names stands for no part. It makes a list that names no other part
-// say so, because such a list would otherwise stand for the whole query or request.
+// PartNone in a list of names stands for no part. A list that names no part at all would stand
+// for the whole query or request, so a guest that wants no part names PartNone.
 const PartNone Part = "none"
 
 // Parts are all parts, each once, without [PartNone].
@@ -58,8 +59,8 @@ var Parts = []Part{
 	PartError, PartFacts,
 }
 
-// The parts of the requests that have some. They are literals so that no guest has to run
-// code for them when it starts.
+// The sets of parts of the requests. They are literals, so that guests run no code for them at
+// start.
 var (
 	queryParts   = []Part{PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory}
 	compactParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary}
@@ -127,7 +128,8 @@ func (s PartSet) Names() []string {
 // String returns the names, separated by commas, and "" for the whole request.
 func (s PartSet) String() string { return strings.Join(s.Names(), ",") }
 
-// Query returns q with the parts that are in the set: q itself if it has no others.
+// Query returns q with only the parts that are in the set. It returns q itself if q has no other
+// parts.
 func (s PartSet) Query(q *Query) *Query {
 	if q == nil || s.Whole() {
 		return q

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// ReadsOf returns what the operation receives by a list of names in a manifest: columns of
-// items, and parts of the rest of the request. A list that names no part, and so an empty one,
-// stands for all parts; [PartNone] stands for none of them. The error wraps [ErrUnknownName]
-// and names the first name that the operation does not have.
+// ReadsOf returns the columns of items and the other parts of the request that an operation
+// receives, given the list of names in a manifest. A list that names no part, such as an empty
+// one, stands for all parts. [PartNone] stands for no part. The error wraps [ErrUnknownName] and
+// names the first name that the operation does not have.
 func ReadsOf(op Operation, names []string) (ColumnSet, PartSet, error) {
 	info, _ := LookupOperation(op)
 	var cols ColumnSet
@@ -30,8 +30,8 @@ func ReadsOf(op Operation, names []string) (ColumnSet, PartSet, error) {
 	return cols, parts, nil
 }
 
-// NarrowedReads returns what the operation may receive by the list of an operator, who
-// narrows what a manifest asks for. It is [ReadsOf], but for an empty list: that allows
+// NarrowedReads returns what the operation may receive, given the list of an operator, who
+// narrows the reads of a manifest. It is [ReadsOf] with one difference: an empty list allows
 // nothing. nil allows everything.
 func NarrowedReads(op Operation, names []string) (ColumnSet, PartSet, error) {
 	info, _ := LookupOperation(op)
@@ -44,9 +44,9 @@ func NarrowedReads(op Operation, names []string) (ColumnSet, PartSet, error) {
 	return ReadsOf(op, names)
 }
 
-// Missing returns the parts whose place an answer of the operation takes, and which are not in
-// the set: a guest that does not receive them cannot answer. A summary takes the place of the
-// summary before and of turns, and notes take that of messages, observations and a reflection.
+// Missing returns the parts that an answer of the operation replaces and that are not in the
+// set. A guest that does not read them must not answer. A summary replaces turns and the summary
+// before, and notes replace messages, observations and the reflection.
 func (s PartSet) Missing(op Operation) (missing []Part) {
 	var needed []Part
 	switch op {
@@ -63,9 +63,9 @@ func (s PartSet) Missing(op Operation) (missing []Part) {
 	return missing
 }
 
-// Unread returns the parts that a reply of provide would replace although the guest does not
-// read them. What a guest does not know it must not replace: messages, observations, the
-// reflection and data are replaced as a whole.
+// Unread returns the parts that a reply of provide would replace although the guest does not read
+// them. Messages, observations, the reflection and data are replaced as a whole, so a guest must
+// not replace a part that it has not read.
 func (s PartSet) Unread(r *ProvideReply) []Part {
 	named := map[Part]bool{PartMessages: r.Messages != nil}
 	if st := r.State; st != nil {
@@ -80,7 +80,7 @@ func (s PartSet) Unread(r *ProvideReply) []Part {
 	return unread
 }
 
-// Readable are the names that reads of the operation may have: columns, parts and [PartNone].
+// Readable returns the names that reads of the operation may have: columns, parts and [PartNone].
 func (info OperationInfo) Readable() []string {
 	var names []string
 	for _, c := range info.Reads {
@@ -95,9 +95,10 @@ func (info OperationInfo) Readable() []string {
 	return names
 }
 
-// Request returns the request document of op with the parts that are in the set. Members
-// that a document always has stay, and are empty. request may be the document or a pointer
-// to it, and is not changed. A value of any other type is taken for the document's JSON.
+// Request returns the request document of op with only the parts that are in the set. Members
+// that a document always has remain but are empty. request may be the document or a pointer to
+// it, and is not changed. A value of any other type is encoded as JSON and decoded as the
+// document.
 func (s PartSet) Request(op Operation, request any) (any, error) {
 	if s.Whole() {
 		return request, nil
@@ -189,7 +190,7 @@ func (s PartSet) compact(r CompactRequest) CompactRequest {
 	return r
 }
 
-// turns returns what a guest receives of turns.
+// turns returns turns with only the parts that a guest receives.
 func (s PartSet) turns(of []Turn) []Turn {
 	turns := make([]Turn, len(of))
 	for i := range turns {

@@ -110,7 +110,7 @@ func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// appendCell appends one member of an item, behind a comma.
+// appendCell appends one member of an item, after a comma.
 func appendCell(dst []byte, rows Rows, i int, c Column) ([]byte, error) {
 	switch c {
 	case ColumnID:

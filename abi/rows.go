@@ -65,11 +65,11 @@ func (r ItemRows) CreatedAt(i int) time.Time { return r[i].CreatedAt }
 
 // Envelope holds the parts of a request other than its rows.
 type Envelope struct {
-	// Query is what the build is about; nil is an empty query.
+	// Query is the query of the build. nil is an empty query.
 	Query *Query
 	// TopK is the largest number of items to return; 0 if the operation has no such bound.
 	TopK int
-	// TokensLeft is how many tokens still fit into the window when the step begins.
+	// TokensLeft is how many more tokens fit into the window when the step begins.
 	TokensLeft int
 	// Settings is the JSON of the step settings; empty when there are none.
 	Settings []byte

@@ -33,7 +33,7 @@ type Signature struct {
 	Params, Results []ValueType
 }
 
-// Is reports whether the types are those of s.
+// Is reports whether s has these types.
 func (s Signature) Is(params, results []ValueType) bool {
 	return sameTypes(s.Params, params) && sameTypes(s.Results, results)
 }

@@ -2,7 +2,7 @@ package abi
 
 import "strconv"
 
-// Status is what an operation's export returns.
+// Status is the result of an operation's export.
 type Status int32
 
 // The statuses. Every other value is an error, and so is any value when the
@@ -10,9 +10,9 @@ type Status int32
 const (
 	// StatusDone says that the output is the answer.
 	StatusDone Status = 0
-	// StatusNoChange says that everything stays as it is; the output is ignored.
+	// StatusNoChange says that nothing changes. The output is ignored.
 	StatusNoChange Status = 1
-	// StatusError is what the SDK returns for errors.
+	// StatusError is the status that SDKs return for errors.
 	StatusError Status = -1
 )
 
@@ -27,8 +27,7 @@ func (s Status) String() string {
 	return "error " + strconv.Itoa(int(s))
 }
 
-// Reason is why a call failed: the same words in errors, diagnostics and
-// metrics.
+// Reason says why a call failed. Errors, diagnostics and metrics use the same words.
 type Reason string
 
 // The reasons.
@@ -55,8 +54,7 @@ const (
 	ReasonDenied Reason = "denied"
 	// ReasonBusy says that no instance became free in time.
 	ReasonBusy Reason = "busy"
-	// ReasonRested says that the plugin failed again and again and is not called for a
-	// time.
+	// ReasonRested says that the plugin failed repeatedly and is not called for a while.
 	ReasonRested Reason = "rested"
 	// ReasonInitFailed says that init failed, for any reason.
 	ReasonInitFailed Reason = "init_failed"

@@ -8,8 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
-// ValueKind says what a metadata value is. The numbers are those of the batch
-// layout.
+// ValueKind is the kind of a metadata value. The numbers are those of the batch layout.
 type ValueKind uint8
 
 // The kinds. KindJSON is the JSON text of a list or an object.
@@ -94,5 +93,5 @@ func valueOf(v *layout.MetaView, e uint32) Value {
 	return Value{ValueKind(k), bits, text}
 }
 
-// NoTime is what a created_at column holds for a row without a time.
+// NoTime is the value of a created_at column for a row without a time.
 const NoTime = jsontext.NoTime

@@ -14,17 +14,16 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// ErrInvalid marks a configuration, an option or a request that is wrong. Trying again does
-// not help.
+// ErrInvalid marks an invalid configuration, option or request. Trying again does not help.
 var ErrInvalid = config.ErrInvalid
 
-// ErrClosed is the error of an [App] that was closed.
+// ErrClosed is the error of calling an [App] that was closed.
 var ErrClosed = errors.New("anchor: closed")
 
-// invalid is an error of a document.
+// invalid is an error that lists the problems of a document.
 type invalid struct{ strict.Problems }
 
-// Unwrap returns the problems, and what they are.
+// Unwrap returns the problems and [ErrInvalid].
 func (i invalid) Unwrap() []error { return []error{i.Problems, ErrInvalid} }
 
 // wrong marks problems of a document as [ErrInvalid].
@@ -36,44 +35,46 @@ func wrong(err error) error {
 	return err
 }
 
-// Options are what a configuration file does not say, and what overrides it.
+// Options are settings that a configuration file does not have, and settings that override it.
 type Options struct {
-	// PluginDir is the plugin folder, instead of plugins.dir. Empty: that of the file.
+	// PluginDir is the plugin folder. Empty: plugins.dir of the file.
 	PluginDir string
-	// CacheDir is the folder of compiled plugins, instead of cache_dir. "off" is none.
-	// Empty: that of the file.
+	// CacheDir is the folder of compiled plugins; "off" keeps no compiled plugins. Empty:
+	// cache_dir of the file.
 	CacheDir string
-	// Overrides are values that replace those of the file, by their path, such as "agent.compaction.enabled":
-	// "false". Values are texts as on a command line. Every key can be overridden that holds
-	// one value and is in no list and no map of names of your choice.
+	// Overrides maps key paths to values that replace those of the file, such as
+	// "agent.compaction.enabled": "false". Values are written as on a command line. A key can be
+	// overridden if it holds a single value and is not in a list or in a map with names of your
+	// choice.
 	Overrides map[string]string
 	// Logger receives log lines, those of plugins included. nil discards them.
 	Logger *slog.Logger
-	// OnCompile is called before a module is compiled, and again when it is compiled: then
-	// done is true, and took is the time that it took. It may be called from several
-	// goroutines at the same time. It may be nil.
+	// OnCompile is called before a module is compiled, with done false, and again after it, with
+	// done true and the time that compiling took. It may be called from several goroutines at the
+	// same time. It may be nil.
 	OnCompile func(plugin string, done bool, took time.Duration)
-	// Store keeps conversations, facts and agent runs; [App.Close] leaves it open. nil: the
-	// file that the configuration names, which is opened when it is first needed.
+	// Store keeps conversations, facts and agent runs. [App.Close] does not close it. nil: the
+	// App opens the store file of the configuration at first use.
 	Store store.Store
-	// Access says what is done with the file of the store. It means nothing for Store.
+	// Access says what the App may do with the store file of the configuration. It has no effect
+	// on Store.
 	Access Access
-	// OnDamaged is called for each fact that is damaged and left out. It may be called from
-	// several goroutines, and again for the same fact. nil: a line is logged.
+	// OnDamaged is called for each damaged fact, which is then left out. It may be called from
+	// several goroutines, and more than once for a fact. nil: a line is logged.
 	OnDamaged func(tenant, fact string, err error)
-	// Mounts are folders that instances read, instead of what the configuration mounts
-	// there.
+	// Mounts are folders that instances read. They replace folders that the configuration mounts
+	// at the same guest paths.
 	Mounts []Mount
-	// KV keeps what plugins store, so that it outlives [App.Reload] and the App. nil: each
-	// load begins with nothing, in memory.
+	// KV is the key-value store of the plugins. Its values outlive [App.Reload] and the App. nil:
+	// values are kept in memory, and each load begins with an empty store.
 	KV host.KVStore
-	// Lazy loads the plugins of a pipeline with its first build. Otherwise [Load] and
+	// Lazy delays loading the plugins of a pipeline until its first build. Otherwise [Load] and
 	// [App.Reload] load all plugins.
 	Lazy bool
 }
 
-// App is a configuration with its plugins loaded. It is safe for concurrent use. One App is
-// enough for any number of tenants and conversations.
+// App is a loaded configuration with its plugins. It is safe for concurrent use. One App serves
+// any number of tenants and conversations.
 type App struct {
 	options Options
 
@@ -83,16 +84,16 @@ type App struct {
 	current *generation // nil once closed
 	retired sync.WaitGroup
 
-	promoting sync.Map // the conversations, by tenant and id, that are promoted after a build
+	promoting sync.Map // conversations, by tenant and id, whose promotion after a build is running
 
 	opening chan struct{} // holds a value while the store is opened
 	store   store.Store
-	opened  bool // the store is to be closed
+	opened  bool // the App opened the store and has to close it
 }
 
-// Load reads a configuration file and loads its plugins. A plugin that is missing or
-// broken fails only the steps that call it, unless its instance is required. Errors wrap
-// [ErrInvalid] where the file is at fault, and fs.ErrNotExist where there is none.
+// Load reads a configuration file and loads its plugins. A missing or broken plugin fails only
+// the steps that call it, unless its instance is required. Errors wrap [ErrInvalid] if the file
+// is at fault, and fs.ErrNotExist if there is no such file.
 func Load(path string, o Options) (*App, error) {
 	loaded, err := config.Load(path)
 	if err != nil {
@@ -101,9 +102,9 @@ func Load(path string, o Options) (*App, error) {
 	return Open(context.Background(), loaded, o)
 }
 
-// Open is [Load] for a configuration that was read already. The commands of this module use
-// it, because flags and environment variables change what they read. ctx bounds the loading
-// of plugins.
+// Open is [Load] for a configuration that is already in memory. The commands of this module use
+// it, because flags and environment variables change the configuration after it was read. Loading
+// plugins stops when ctx ends.
 func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	a := &App{options: o, store: o.Store, reloading: make(chan struct{}, 1), opening: make(chan struct{}, 1)}
 	if a.options.Logger == nil {
@@ -117,14 +118,14 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	}
 	g, err := a.newGeneration(ctx, loaded)
 	if err != nil {
-		_ = a.closeStore() // the first error is the one to report
+		_ = a.closeStore() // only the first error is reported
 		return nil, err
 	}
 	a.current = g
 	return a, nil
 }
 
-// override enters the overrides of the options.
+// override applies the overrides of the options to the configuration.
 func (a *App) override(loaded *config.Loaded) error {
 	values := map[string]string{}
 	for path, v := range a.options.Overrides {
@@ -147,12 +148,13 @@ func (a *App) override(loaded *config.Loaded) error {
 		delete(values, o.Path)
 	}
 	for path := range values {
-		return fmt.Errorf("%w: overrides: %q is no path that can be overridden", ErrInvalid, path)
+		return fmt.Errorf("%w: overrides: %q is not a path that can be overridden", ErrInvalid, path)
 	}
 	return loaded.CheckOverrides()
 }
 
-// use returns the current generation. It stays open until its users are done.
+// use returns the current generation and registers a user. The generation stays open until all
+// users are done.
 func (a *App) use() (*generation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,8 +165,8 @@ func (a *App) use() (*generation, error) {
 	return a.current, nil
 }
 
-// replace makes a generation the current one, nil for none, and ends the one before as soon
-// as nobody uses it. It returns whether there was one.
+// replace makes g the current generation; nil means none. The previous generation is closed when
+// its last user is done. replace reports whether there was one.
 func (a *App) replace(g *generation) bool {
 	a.mu.Lock()
 	old := a.current
@@ -185,8 +187,8 @@ func (a *App) replace(g *generation) bool {
 	return true
 }
 
-// Close ends the plugins once running builds are done, and closes the store that the App
-// opened. If ctx ends first, its error is returned, and the rest is done later.
+// Close waits for running builds, ends the plugins, and closes the store if the App opened it. If
+// ctx ends first, Close returns its error and the rest happens in the background.
 func (a *App) Close(ctx context.Context) error {
 	a.replace(nil)
 	done := make(chan error, 1)
@@ -215,7 +217,7 @@ func (a *App) closeStore() error {
 	return nil
 }
 
-// openStore returns the store, and opens it if that has not been done.
+// openStore returns the store. The first call opens it.
 func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store, error) {
 	if err := take(ctx, a.opening); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)

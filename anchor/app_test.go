@@ -215,8 +215,8 @@ func TestLoadErrors(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	for want, o := range map[string]Options{
-		`"max_tokns" is no path`: {Overrides: map[string]string{"max_tokns": "5"}},
-		"max_tokens: want":       {Overrides: map[string]string{"max_tokens": "x"}},
+		`"max_tokns" is not a path`: {Overrides: map[string]string{"max_tokns": "5"}},
+		"max_tokens: want":          {Overrides: map[string]string{"max_tokens": "x"}},
 	} {
 		if _, err := Load(write(t, dir, basic), o); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

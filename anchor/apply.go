@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 )
 
-// appliers enter a field of [BuildOptions] that is not zero in a plan, by its name. They
-// run in this order.
+// appliers apply the fields of [BuildOptions] that are not zero to a plan. They run in this
+// order.
 var appliers = []struct {
 	field string
 	apply func(*plan, *BuildOptions) error
@@ -44,7 +44,7 @@ var appliers = []struct {
 	{"Callbacks", func(p *plan, o *BuildOptions) error { p.build.Callbacks = o.Callbacks; return nil }},
 }
 
-// apply enters the options in the plan.
+// apply applies the options to the plan.
 func (p *plan) apply(o *BuildOptions) error {
 	p.build.Config = &p.config
 	v := reflect.ValueOf(o).Elem()
@@ -56,14 +56,14 @@ func (p *plan) apply(o *BuildOptions) error {
 			return err
 		}
 	}
-	p.build.Explain = p.explain || p.previous != nil // stories tell what changed
+	p.build.Explain = p.explain || p.previous != nil // the comparison uses the traces
 	if p.config.Memory != nil && p.config.Conversation != nil {
 		return excluded("memory", "conversation")
 	}
 	return nil
 }
 
-// places are the places of the fields of the appliers in [BuildOptions].
+// places are the indexes, in [BuildOptions], of the fields that appliers name.
 var places = func() []int {
 	places := make([]int, len(appliers))
 	for i, a := range appliers {
@@ -76,7 +76,7 @@ var places = func() []int {
 	return places
 }()
 
-// refuse refuses options for what a request states.
+// refuse returns an error for options that a request states itself.
 func refuse(o *BuildOptions) error {
 	v := reflect.ValueOf(o).Elem()
 	for _, s := range request.Settings {
@@ -139,7 +139,7 @@ func setFormatOptions(p *plan, o *BuildOptions) error {
 	return effective(f.WithoutEffect(&p.config))
 }
 
-// effective refuses options that have no effect.
+// effective returns an error for options that have no effect.
 func effective(findings []config.Finding) error {
 	if len(findings) == 0 {
 		return nil
@@ -195,7 +195,7 @@ func setTurns(p *plan, o *BuildOptions) error {
 
 func setRemember(p *plan, _ *BuildOptions) error {
 	if p.config.Conversation == nil || p.config.Conversation.ID == "" {
-		return fmt.Errorf("%w: there is no conversation of the store to remember the query in (name one)", ErrInvalid)
+		return fmt.Errorf("%w: remember: no conversation of the store is named (set Conversation)", ErrInvalid)
 	}
 	p.remember = true
 	return nil

@@ -15,38 +15,38 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
-// AssembleOptions say what is different in one assembly. A field with its zero value changes
-// nothing: the configuration holds.
+// AssembleOptions override the configuration for one assembly. A field with its zero value
+// overrides nothing.
 type AssembleOptions struct {
-	// Run names a run whose state is kept in the store: the messages are the new ones since
-	// its last assembly, and its frames become observations. Empty: the messages are the
-	// whole list.
+	// Run names an agent run whose state is kept in the store. The messages are then those since
+	// its last assembly, and the frames of the run become observations. Empty: the messages are
+	// the whole list.
 	Run string
-	// State replaces the stored state of the run, or is the state where there is no run. It
-	// is not changed. It may be nil.
+	// State replaces the stored state of the run. Without a run it is the state of this assembly.
+	// It is not modified. It may be nil.
 	State *agent.State
-	// Tenant owns the run.
+	// Tenant owns the run. Empty: the tenant of the configuration.
 	Tenant string
-	// Timeout bounds the assembly.
+	// Timeout bounds the duration of the assembly.
 	Timeout time.Duration
 	// MaxTokens and MaxMessages bound the messages for the model.
 	MaxTokens, MaxMessages int
-	// Phase is what the messages are for: agent.PhaseLLM for a call of the loop, or
+	// Phase is the purpose of the messages: agent.PhaseLLM for a call of the loop, or
 	// agent.PhaseSynthesize for the final answer.
 	Phase agent.Phase
 }
 
-// Assembled is what an assembly made.
+// Assembled is the result of an assembly.
 type Assembled struct {
-	// Messages are those for the model, Diagnostics what each provider did.
+	// Assembly has the messages for the model, and diagnostics about each provider.
 	*agent.Assembly
-	// State is the state for the next assembly; that of a run is in the store.
+	// State is the state for the next assembly. If Run was set, it is already stored.
 	State *agent.State
 }
 
-// Assemble takes the messages of an agent through the provider chain, before a call of
-// the model. If the state cannot be saved after the chain has run, Assemble returns both the
-// result and the error.
+// Assemble runs the provider chain over the messages of an agent, to prepare them for a model
+// call. If the state cannot be saved after the chain has run, Assemble returns both the result
+// and the error.
 func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o AssembleOptions) (*Assembled, error) {
 	g, err := a.use()
 	if err != nil {
@@ -60,7 +60,8 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 	return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run) })
 }
 
-// carryOutRun assembles, for a run of the store unless run is empty.
+// carryOutRun assembles the messages. If run is not empty, it loads and saves the state of that
+// run.
 func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run string) (_ *Assembled, err error) {
 	if run != "" {
 		s, err := a.openStore(ctx, g.loaded)
@@ -78,13 +79,13 @@ func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run s
 	return r.assemble(ctx)
 }
 
-// agentRun is one assembly.
+// agentRun holds the inputs and the state of one assembly.
 type agentRun struct {
 	config   config.Config
 	messages []pipeline.Message
 	given    *agent.State
 	recipe   *assemble.ChainRecipe
-	// stored is where the state is kept, nil for a state that is not.
+	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
 	state  *agent.State
 	frames *frames.Pipeline
@@ -112,8 +113,8 @@ func (r *agentRun) apply(o *AssembleOptions) error {
 	return nil
 }
 
-// assemblies is how often an assembly is tried while others continue the same run. Each
-// time one of them has succeeded.
+// assemblies is the maximum number of attempts of an assembly while others continue the same run.
+// An attempt fails only if another one succeeded, so the run always progresses.
 const assemblies = 100
 
 func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
@@ -137,7 +138,7 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 	}
 }
 
-// prepare puts the state together.
+// prepare loads or copies the state for the assembly.
 func (r *agentRun) prepare(ctx context.Context) (err error) {
 	r.state = &agent.State{}
 	if r.stored != nil {
@@ -149,7 +150,7 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		}
 	}
 	if r.given != nil {
-		state := r.given.Clone() // for another try
+		state := r.given.Clone() // another attempt needs the original
 		r.state = &state
 	}
 	if r.stored != nil {
@@ -161,7 +162,7 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// list returns the messages that the chain begins with.
+// list returns the input messages of the chain.
 func (r *agentRun) list() []pipeline.Message {
 	if r.stored != nil || r.messages == nil {
 		return r.state.Messages

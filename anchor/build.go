@@ -19,23 +19,22 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
-// BuildOptions say what is different in one build. A field with its zero value changes
-// nothing: the configuration holds. Other values override it. They are written as in
-// anchor.yaml, and mean the same.
+// BuildOptions override the configuration for one build. A field with its zero value overrides
+// nothing. Values have the same form and meaning as in anchor.yaml.
 type BuildOptions struct {
-	// Pipeline is the name of a pipeline of the configuration. Empty: that at the top of the
-	// file.
+	// Pipeline is the name of a pipeline of the configuration. Empty: the pipeline at the top
+	// level of the file.
 	Pipeline string
-	// Tenant owns the conversation, the facts, and what plugins store.
+	// Tenant owns the conversation, the facts, and the values that plugins store.
 	Tenant string
-	// Timeout bounds the build.
+	// Timeout bounds the duration of the build.
 	Timeout time.Duration
 	// MaxTokens is the size of the window in tokens.
 	MaxTokens int
 	// Tokenizer is a built-in tokenizer, such as "cl100k_base".
 	Tokenizer string
-	// Model is the model that the window is for, such as "gpt-4o". It decides how tokens are
-	// counted, instead of a tokenizer.
+	// Model is the target model, such as "gpt-4o". It selects how tokens are counted, so
+	// Tokenizer must be empty.
 	Model string
 	// Fit, Fill, Truncate and Order are words such as "exact", "knapsack", "sentence" and
 	// "lost_in_the_middle".
@@ -51,29 +50,31 @@ type BuildOptions struct {
 	// Preset is the name of a budget: "chat", "rag" or "agent". It replaces the budget of the
 	// configuration.
 	Preset string
-	// Budget replaces the budget of the configuration. Its TotalTokens may be 0: then they
-	// are those of the window. It may be nil.
+	// Budget replaces the budget of the configuration. If its TotalTokens is 0, the size of the
+	// window is used. It may be nil.
 	Budget *fill.Budget
-	// SystemPrompts replace those of the configuration. An empty list is none. nil: those of
-	// the configuration.
+	// SystemPrompts replace those of the configuration. An empty list removes them all. nil:
+	// those of the configuration.
 	SystemPrompts []pipeline.SystemPrompt
-	// Conversation is the conversation of the store whose newest turns are in the window.
+	// Conversation names a conversation of the store. Its newest turns are added to the window.
 	Conversation string
-	// Turns are a conversation that is not in the store, oldest turn first. nil: none.
+	// Turns are the turns of a conversation that is not in the store, oldest first. nil: there is
+	// none.
 	Turns []pipeline.Turn
-	// Remember adds the query to the conversation of the store as a turn of the user once
-	// the window is built.
+	// Remember adds the query to the stored conversation as a user turn after the window is
+	// built.
 	Remember bool
-	// Items are appended by a first step with the name "items". nil: there is no such step.
+	// Items are appended to the list by a first step with the name "items". nil: there is no such
+	// step.
 	Items []pipeline.Item
-	// Only are the names of the steps that run. The step of Items runs in any case. nil: all.
+	// Only names the steps that run. The step of Items always runs. nil: all steps run.
 	Only []string
-	// Skip are the names of steps that do not run. nil: none.
+	// Skip names steps that do not run. nil: no step is skipped.
 	Skip []string
 	// Explain records what happened to each item, in Diagnostics.Items.
 	Explain bool
-	// Previous is the last prompt. Diagnostics.Cache then says how much of it a prompt cache
-	// finds again. nil: nothing is compared.
+	// Previous is the previous prompt. Diagnostics.Cache then says how much of it a prompt cache
+	// can reuse. nil: nothing is compared.
 	Previous *promptcache.Snapshot
 	// Callbacks observe the build, after those of the configuration.
 	Callbacks []pipeline.Callback
@@ -81,15 +82,14 @@ type BuildOptions struct {
 
 // FitOptions are the fit_options of anchor.yaml.
 type FitOptions struct {
-	// MessageOverhead are the tokens of a chat message in addition to its role and texts, and
-	// Priming those of a chat document in addition to its messages. Both need Fit "exact".
-	// nil: 3.
+	// MessageOverhead is the number of tokens that a chat message costs in addition to its role
+	// and texts. Priming is the number that a chat document costs in addition to its messages.
+	// Both need Fit "exact". nil: 3.
 	MessageOverhead, Priming *int
-	// Tools are the tool schemas that are sent with the window, as text. They are counted. It
-	// needs Fit "exact".
+	// Tools are the tool schemas that are sent with the window, as text. Their tokens are
+	// counted. Tools needs Fit "exact".
 	Tools string
-	// MinTokens is the least number of tokens that may be left of a text that is cut. It needs
-	// Truncate. 0: 32.
+	// MinTokens is the minimum number of tokens that a cut text keeps. It needs Truncate. 0: 32.
 	MinTokens int
 }
 
@@ -97,19 +97,19 @@ type FitOptions struct {
 type FormatOptions struct {
 	// Caching marks the stable parts for prompt caching.
 	Caching bool
-	// CacheControl is where the mark goes: "block", the default, puts it on a content block,
-	// "seed" beside the role.
+	// CacheControl says where the mark is placed: "block", the default, places it on a content
+	// block, "seed" next to the role.
 	CacheControl string
-	// Breakpoints is "auto" for up to four marks, and needs Caching. Empty: marks on the
-	// system prompt and the context.
+	// Breakpoints is "auto" to place up to four marks. It needs Caching. Empty: the system prompt
+	// and the context are marked.
 	Breakpoints string
-	// Model is the model whose least cacheable prefix counts for "auto". Empty: the model of
-	// the window.
+	// Model selects the minimum length of a cacheable prefix for "auto". Empty: the model of the
+	// window.
 	Model string
 }
 
-// Build builds one context window. Errors of the build are a [*pipeline.BuildError];
-// others wrap [ErrInvalid] where the options are at fault.
+// Build builds one context window. If the build fails, the error is a [*pipeline.BuildError].
+// Errors wrap [ErrInvalid] if the options are at fault.
 func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pipeline.Result, error) {
 	g, err := a.use()
 	if err != nil {
@@ -120,17 +120,17 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 	return a.build(ctx, p, &o)
 }
 
-// BuildRequest builds what a JSON document says, the input of "anchor-host build
-// --request". What the document does not state has its default. Of the configuration it
-// uses the plugin folder, the instances, the tenant, the timeout and the calibration; a
-// document that names a pipeline of the configuration begins with all that this pipeline
-// says, its conversation and facts in the store included. name stands for the document in
-// errors. Options for what a document states are refused.
+// BuildRequest builds one context window from a JSON document, the input of "anchor-host build
+// --request". Settings that the document leaves out have their defaults. From the configuration
+// it uses the plugin folder, the instances, the tenant, the timeout and the calibration. A
+// document that names a pipeline of the configuration starts from the settings of that pipeline,
+// including its conversation and facts in the store. name identifies the document in errors.
+// Options that a document can state are refused.
 func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader, o BuildOptions) (*pipeline.Result, error) {
 	if err := refuse(&o); err != nil {
 		return nil, err
 	}
-	// The document is read first, because nothing bounds the time that its reader takes.
+	// The document is read before the timeout starts, because its reader may take any time.
 	data, err := io.ReadAll(io.LimitReader(document, request.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -152,10 +152,10 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	return a.build(ctx, p, &o)
 }
 
-// plan is one build, as configuration and options say together.
+// plan describes one build: the configuration with the options applied.
 type plan struct {
 	generation *generation
-	// pipeline is the name of the pipeline whose steps run, unless own has others.
+	// pipeline is the name of the pipeline whose steps run, unless own has steps.
 	pipeline string
 	own      *config.Config
 
@@ -174,8 +174,8 @@ func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Re
 	return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
 }
 
-// within runs work for the tenant of a configuration, within its timeout, 0 for none. The
-// error of work that took too long says how to give it more time.
+// within runs work for the tenant of a configuration and stops it after the timeout of the
+// configuration; 0 is no timeout. The error of a timeout says how to raise it.
 func within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
 	ctx = host.WithTenant(ctx, c.TenantName())
 	if c.Timeout <= 0 {
@@ -190,7 +190,7 @@ func within[T any](ctx context.Context, c *config.Config, work func(context.Cont
 	return done, err
 }
 
-// carryOut builds what a plan says.
+// carryOut runs the build of a plan.
 func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	if assemble.UsesStore(&p.config) {
 		var err error
@@ -213,7 +213,7 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	return result, err
 }
 
-// recipe returns what the build shares with others.
+// recipe returns the recipe that the build shares with other builds.
 func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
 	if p.own != nil {
 		return p.generation.plugins.Recipe(ctx, p.own)
@@ -221,7 +221,8 @@ func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
 	return p.generation.recipeOf(ctx, p.pipeline)
 }
 
-// run builds, and does what is to be done once the window is built.
+// run builds the window, then compares it with the previous prompt and remembers the query if
+// asked to.
 func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.Result, error) {
 	result, err := assembly.Build(ctx, p.query)
 	if err == nil && p.previous != nil {
@@ -237,7 +238,7 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 	return result, err
 }
 
-// compare enters how much of the prompt before a prompt cache finds again.
+// compare records in the diagnostics how much of the previous prompt a prompt cache can reuse.
 func (p *plan) compare(ctx context.Context, t pipeline.Tokenizer, result *pipeline.Result) error {
 	current, err := promptcache.NewSnapshot(result.Output, result.Window.Items)
 	if err != nil {
@@ -246,7 +247,7 @@ func (p *plan) compare(ctx context.Context, t pipeline.Tokenizer, result *pipeli
 	d := result.Diagnostics
 	d.Cache, err = promptcache.Compare(ctx, t, p.previous, current, d.Items)
 	if !p.explain {
-		d.Items = nil // recorded for the comparison alone
+		d.Items = nil // recorded only for the comparison
 	}
 	return err
 }

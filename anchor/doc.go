@@ -1,5 +1,5 @@
-// Package anchor is the front door for programs that embed anchor-host: anchor.yaml in,
-// context windows out.
+// Package anchor is the main entry point for Go programs that embed anchor-host. It loads
+// anchor.yaml and builds context windows.
 //
 //	app, err := anchor.Load("anchor.yaml", anchor.Options{})
 //	if err != nil {
@@ -10,9 +10,9 @@
 //		Tenant: "acme", Conversation: "chat-7", Remember: true,
 //	})
 //
-// One [App] serves any number of tenants and conversations at the same time. Plugins are
-// loaded once, and steps are made once; what is different in one build is in its options.
-// What the commands of anchor-host do, an App does:
+// One [App] serves any number of tenants and conversations at the same time. Plugins are loaded
+// once, and steps are made once. Options change single builds. An App can do what the commands of
+// anchor-host do:
 //
 //   - [App.Build] and [App.BuildRequest] build context windows. [App.Assemble] prepares the
 //     messages of an agent.
@@ -22,5 +22,5 @@
 //   - [App.Plugins] says which plugins are ready. [App.Reload] reads the file again while
 //     builds go on.
 //
-// Several Apps, in one process or in several, may have the same store.
+// Several Apps, in one process or in several processes, may share a store.
 package anchor

@@ -11,52 +11,55 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// EvaluateOptions are a collection in the form of BEIR, and how it is measured. A field with
-// its zero value has the default of "anchor-host eval". The help of that command describes
+// EvaluateOptions name a collection in the format of BEIR and say how it is evaluated. A field
+// with its zero value has the default of "anchor-host eval". The help of that command describes
 // the files.
 type EvaluateOptions struct {
-	// Corpus and Queries are JSON Lines, and Qrels are tab-separated. All are needed. A
-	// reader that has a name, as a file has, gives it to errors.
+	// Corpus and Queries are JSON Lines, and Qrels are tab-separated. All three are required. If
+	// a reader has a method Name, as a file has, errors show the name.
 	Corpus, Queries, Qrels io.Reader
-	// CorpusItems gives every build the whole corpus as items, up to 10,000 documents. Then
-	// Build has no items of its own.
+	// CorpusItems gives every build the whole corpus as items, up to 10,000 documents.
+	// Build.Items must then be nil.
 	CorpusItems bool
-	// Other is a second configuration, which builds the same queries under the same options.
-	// The report then compares both. nil: there is none.
+	// Other is a second configuration to compare with. It builds the same queries with the same
+	// options. nil: there is no comparison.
 	Other *App
-	// Limit is the most queries. 0: all.
+	// Limit is the maximum number of queries. 0: all queries.
 	Limit int
-	// AllowMissing counts judgements of documents and queries that do not exist.
+	// AllowMissing accepts judgements of documents and queries that do not exist, and counts
+	// them. Otherwise they are an error.
 	AllowMissing bool
-	// Metrics are names such as "ndcg" and "recall". Each is measured at each of Depths. nil:
-	// those of the command.
+	// Metrics are names such as "ndcg" and "recall". Each is computed at each of Depths. nil: the
+	// default metrics of the command.
 	Metrics []string
-	// Depths say how many of the first documents count. nil: 1, 5, 10 and 100.
+	// Depths are the numbers of first documents that metrics consider. nil: 1, 5, 10 and 100.
 	Depths []int
-	// Concurrency is the most builds at the same time. 0: one for each processor.
+	// Concurrency is the maximum number of concurrent builds. 0: one for each processor.
 	Concurrency int
-	// IDMetadata is the key of the metadata that names the document of an item. IDCut is a
-	// text at which the name of the document ends, such as "#".
+	// IDMetadata is the metadata key that holds the document id of an item. The id ends before
+	// the text IDCut, such as "#".
 	IDMetadata, IDCut string
-	// ListTies keeps items of equal score in their order; otherwise the greater id is first.
+	// ListTies keeps items of equal score in their order. Otherwise the item with the greater id
+	// comes first.
 	ListTies bool
-	// Build are the options of every build. Its Callbacks get another one.
+	// Build are the options of every build. The evaluation adds a callback of its own to
+	// Build.Callbacks.
 	Build BuildOptions
-	// Progress is called after each build, one call after another, with the name that the
-	// report has for the configuration. It may be nil.
+	// Progress is called after each build, with the name of the configuration as in the report.
+	// Calls do not overlap. It may be nil.
 	Progress func(config string, done, total int)
 }
 
-// Report is what an evaluation found. Its JSON is that of "anchor-host eval -o json".
+// Report is the result of an evaluation. Its JSON form is the output of "anchor-host eval -o
+// json".
 type Report = eval.Report
 
-// WriteReport writes a report as one HTML page, which needs no other file, no script and no
-// network. worst is how many of the worst queries it lists.
+// WriteReport writes a report as a single HTML page, which needs no other file, no script and no
+// network. The page lists the given number of worst queries.
 func WriteReport(w io.Writer, r *Report, worst int) error { return eval.WriteHTML(w, r, worst) }
 
-// Evaluate builds once for each query of a collection, and compares what was found after
-// each step, and after the budget cut, with the judgements. It ends with the first build
-// that fails.
+// Evaluate builds one window for each query of a collection. It compares the items after each
+// step, and after the budget cut, with the judgements. It stops at the first build that fails.
 func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) {
 	options, err := o.options()
 	if err != nil {
@@ -81,7 +84,7 @@ func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) 
 	return report, nil
 }
 
-// evaluate builds the queries of a set, and returns the name of the configuration too.
+// evaluate builds the queries of a set. It also returns the name of the configuration.
 func (a *App) evaluate(ctx context.Context, o *EvaluateOptions, set *eval.Set, options eval.Options) (*eval.Run, string, error) {
 	g, err := a.use()
 	if err != nil {
@@ -92,7 +95,7 @@ func (a *App) evaluate(ctx context.Context, o *EvaluateOptions, set *eval.Set, o
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := g.recipeOf(ctx, o.Build.Pipeline); err != nil { // the time of no query
+	if _, err := g.recipeOf(ctx, o.Build.Pipeline); err != nil { // loading must not count as time of a query
 		return nil, "", err
 	}
 	name := cmp.Or(g.loaded.File, "the default configuration")
@@ -133,7 +136,7 @@ func (o *EvaluateOptions) read() (*eval.Set, error) {
 	return eval.Select(corpus, queries, qrels, eval.SelectOptions{Limit: o.Limit, AllowMissing: o.AllowMissing})
 }
 
-// nameOf returns the name of a reader.
+// nameOf returns the name of a reader, or fallback if the reader has none.
 func nameOf(r io.Reader, fallback string) string {
 	if named, ok := r.(interface{ Name() string }); ok {
 		return named.Name()
@@ -141,14 +144,14 @@ func nameOf(r io.Reader, fallback string) string {
 	return fallback
 }
 
-// maxCorpusItems bounds a corpus that is given to every build: a larger one is for a
-// retriever.
+// maxCorpusItems is the maximum size of a corpus that is given to every build. A larger corpus
+// needs a retriever.
 const maxCorpusItems = 10_000
 
-// keep adds a document to the items of every build.
+// keep adds a document of the corpus to the items of every build.
 func (o *EvaluateOptions) keep(d eval.Document) error {
 	if len(o.Build.Items) == maxCorpusItems {
-		return fmt.Errorf("%w: more than %d documents (as items only a small corpus can be given: let a retriever index this one)", ErrInvalid, maxCorpusItems)
+		return fmt.Errorf("%w: more than %d documents (only a small corpus can be given as items: let a retriever index this one)", ErrInvalid, maxCorpusItems)
 	}
 	o.Build.Items = append(o.Build.Items, pipeline.Item{
 		ID: d.ID, Content: strings.TrimSpace(d.Title + "\n" + d.Text), Source: pipeline.SourceRetrieval,
@@ -157,7 +160,7 @@ func (o *EvaluateOptions) keep(d eval.Document) error {
 	return nil
 }
 
-// options returns how the collection is measured.
+// options returns the options of the evaluation in the form of package eval.
 func (o *EvaluateOptions) options() (eval.Options, error) {
 	names, depths := o.Metrics, o.Depths
 	if names == nil {
@@ -188,7 +191,7 @@ func (o *EvaluateOptions) options() (eval.Options, error) {
 	}, nil
 }
 
-// evalBuilder builds with one generation, whatever is loaded meanwhile.
+// evalBuilder builds with one generation, even if the App is reloaded meanwhile.
 type evalBuilder struct {
 	app        *App
 	generation *generation

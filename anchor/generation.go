@@ -10,23 +10,23 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// generation is a configuration with what was made of it: its plugins, and its steps,
-// each once.
+// generation is one loaded version of the configuration with its plugins and steps. Each is made
+// once.
 type generation struct {
 	loaded  *config.Loaded
-	configs map[string]*config.Config // of the named pipelines; "" is the file itself
+	configs map[string]*config.Config // by name of the pipeline; "" is the top level of the file
 	plugins *assemble.Generation
-	// users are the builds that run with it.
+	// users counts the builds that use the generation.
 	users sync.WaitGroup
 
-	making chan struct{} // holds a value while something is made
+	making chan struct{} // holds a value while a recipe is made
 
 	mu      sync.RWMutex                // guards what is below
 	recipes map[string]*assemble.Recipe // by the name of the pipeline
 	chain   *assemble.ChainRecipe
 }
 
-// newGeneration makes a generation, and loads its plugins unless that is to wait.
+// newGeneration makes a generation. It loads the plugins unless [Options.Lazy] is set.
 func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*generation, error) {
 	g := &generation{loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
 	for _, name := range append(loaded.PipelineNames(), "") {
@@ -44,15 +44,16 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		return g, nil
 	}
 	if err := a.prepare(ctx, g); err != nil {
-		_ = g.plugins.Close(context.WithoutCancel(ctx)) // the first error is the one to report
+		_ = g.plugins.Close(context.WithoutCancel(ctx)) // only the first error is reported
 		return nil, err
 	}
 	return g, nil
 }
 
-// prepare makes everything that a generation can be asked for.
+// prepare makes the recipes of all pipelines and of the provider chain.
 func (a *App) prepare(ctx context.Context, g *generation) error {
-	// The pipeline at the top comes first: plugins count with its tokenizer in their init.
+	// The pipeline at the top level comes first, because plugins count with its tokenizer in
+	// their init.
 	for _, name := range append([]string{""}, g.loaded.PipelineNames()...) {
 		if assemble.UsesStore(g.configs[name]) {
 			if _, err := a.openStore(ctx, g.loaded); err != nil {
@@ -74,8 +75,8 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 	return err
 }
 
-// Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build.
-// The empty name is that of the pipeline at the top of the file.
+// Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build. The
+// empty name means the pipeline at the top level of the file.
 func (a *App) Prepare(ctx context.Context, pipeline string) error {
 	g, err := a.use()
 	if err != nil {
@@ -89,15 +90,14 @@ func (a *App) Prepare(ctx context.Context, pipeline string) error {
 	return err
 }
 
-// recipeOf returns the recipe of a pipeline, and makes it if that has not been done.
+// recipeOf returns the recipe of a pipeline. The first call makes it.
 func (g *generation) recipeOf(ctx context.Context, name string) (*assemble.Recipe, error) {
 	return made(ctx, g, func() *assemble.Recipe { return g.recipes[name] },
 		func(ctx context.Context) (*assemble.Recipe, error) { return g.plugins.Recipe(ctx, g.configs[name]) },
 		func(r *assemble.Recipe) { g.recipes[name] = r })
 }
 
-// chainOf returns the chain recipe of the configuration, and makes it if that has not
-// been done.
+// chainOf returns the chain recipe of the configuration. The first call makes it.
 func (g *generation) chainOf(ctx context.Context) (*assemble.ChainRecipe, error) {
 	return made(ctx, g, func() *assemble.ChainRecipe { return g.chain },
 		func(ctx context.Context) (*assemble.ChainRecipe, error) {
@@ -106,8 +106,9 @@ func (g *generation) chainOf(ctx context.Context) (*assemble.ChainRecipe, error)
 		func(r *assemble.ChainRecipe) { g.chain = r })
 }
 
-// made returns what get finds, and otherwise what produce makes, one at a time, and keep
-// keeps. A caller that finds something does not wait for others.
+// made returns the value of get. If get returns nil, it calls produce, passes the value to keep,
+// and returns it. Only one produce runs at a time. A caller for whom get finds a value does not
+// wait.
 func made[T any](ctx context.Context, g *generation, get func() *T, produce func(context.Context) (*T, error), keep func(*T)) (*T, error) {
 	find := func() *T {
 		g.mu.RLock()
@@ -134,8 +135,8 @@ func made[T any](ctx context.Context, g *generation, get func() *T, produce func
 	return t, nil
 }
 
-// take puts a value in a channel with room for one. A free channel is taken even when ctx
-// has ended: what the caller does next returns a better error.
+// take sends a value into a channel with room for one, to lock it. It prefers a free channel over
+// an ended ctx, because the next operation of the caller returns a better error.
 func take(ctx context.Context, room chan struct{}) error {
 	select {
 	case room <- struct{}{}:

@@ -13,8 +13,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// Facts returns the facts of a tenant, to add, search and forget them. An empty tenant is
-// that of the configuration.
+// Facts returns the manager of a tenant's facts, which can add, search and forget them. An empty
+// tenant means that of the configuration.
 func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error) {
 	g, err := a.use()
 	if err != nil {
@@ -28,9 +28,9 @@ func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 	return memory.New(memory.Config{Facts: g.plugins.Facts(s, c.TenantName()), Logger: a.options.Logger})
 }
 
-// ForgetFacts deletes the facts of a tenant that a filter selects, expired ones included,
-// and returns how many there were. A filter that selects all deletes damaged ones too. An
-// empty tenant is that of the configuration.
+// ForgetFacts deletes the facts of a tenant that a filter selects, expired ones included, and
+// returns how many there were. A filter that selects all deletes damaged ones too. An empty
+// tenant means that of the configuration.
 func (a *App) ForgetFacts(ctx context.Context, tenant string, filter memory.Filter) (int, error) {
 	if filter.UserID == "" && filter.SessionID == "" && filter.Type == "" && len(filter.Tags) == 0 {
 		c, s, err := a.storeOf(ctx, tenant)
@@ -55,8 +55,8 @@ type Conversation struct {
 	tokenizer pipeline.Tokenizer
 }
 
-// Conversation returns a conversation of a tenant. It begins with its first turn. An empty
-// tenant is that of the configuration.
+// Conversation returns a conversation of a tenant. The first turn creates it in the store. An
+// empty tenant means that of the configuration.
 func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversation, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
@@ -90,8 +90,8 @@ func (a *App) storeOf(ctx context.Context, tenant string) (*config.Config, store
 	return &c, s, err
 }
 
-// Add adds a turn and returns it with its number. A turn without a time has that of the
-// call, and one without a number of tokens is counted.
+// Add adds a turn and returns it with its number. It sets the time of a turn without one to the
+// current time, and counts the tokens if TokenCount is 0.
 func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
 	if !t.Role.Valid() {
 		return t, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.key.Stream, t.Role)
@@ -99,7 +99,7 @@ func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn,
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = time.Now().UTC()
 	}
-	if t.TokenCount == 0 { // a build reads no more turns than its window takes
+	if t.TokenCount == 0 { // builds use the counts to read only the turns that fit
 		counts, err := c.tokenizer.Count(ctx, t.Content)
 		if err != nil {
 			return t, fmt.Errorf("conversation %q: count tokens: %w", c.key.Stream, err)
@@ -113,8 +113,8 @@ func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn,
 	return t, nil
 }
 
-// Turns returns turns of the whole conversation, oldest first: up to limit of those whose
-// number is above after. A limit of 0 is no limit.
+// Turns returns at most limit turns of the conversation whose number is greater than after,
+// oldest first. A limit of 0 is no limit.
 func (c *Conversation) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Turn, error) {
 	turns, err := c.log.Turns(ctx, after, limit)
 	if err != nil {
@@ -123,10 +123,10 @@ func (c *Conversation) Turns(ctx context.Context, after int64, limit int) ([]pip
 	return turns, nil
 }
 
-// turnPage is how many turns are read at a time.
+// turnPage is the number of turns in one read of the store.
 const turnPage = 1000
 
-// Search returns the turns that contain a text in upper or lower case, oldest first.
+// Search returns the turns that contain a text, oldest first. Case does not matter.
 func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn, error) {
 	found := []pipeline.Turn{}
 	text = strings.ToLower(text)
@@ -147,8 +147,8 @@ func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn
 	}
 }
 
-// Delete deletes turns by their numbers and returns how many there were. A summary that was
-// made of a turn stays as it is.
+// Delete deletes turns by their numbers and returns how many it deleted. A summary that was made
+// from a deleted turn is not changed.
 func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) {
 	ids := make([]string, len(turns))
 	for i, n := range turns {

@@ -11,18 +11,17 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
-// PromoteOptions say what is different in one call of [App.Promote]. The zero value of a
-// field stands for what the configuration says.
+// PromoteOptions override the configuration for one call of [App.Promote]. A field with its zero
+// value overrides nothing.
 type PromoteOptions struct {
-	// Tenant is whose conversation and facts they are.
+	// Tenant owns the conversation and the facts.
 	Tenant string
-	// User and Session are whom the facts belong to, instead of facts.user and
-	// facts.session.
+	// User and Session own the promoted facts. Empty: facts.user and facts.session.
 	User, Session string
 }
 
-// Promote takes facts from the turns of a stored conversation that were added since the
-// last time, with the plugin that facts.extract of the configuration names.
+// Promote extracts facts from the turns of a stored conversation that were added since its last
+// promotion. The plugin that facts.extract names does the extraction.
 func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions) (memory.Promotion, error) {
 	var none memory.Promotion
 	g, err := a.use()
@@ -47,9 +46,9 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 	return a.promote(ctx, g, &c)
 }
 
-// Consolidate puts the facts of a tenant that a filter selects in order, with the plugin
-// that facts.extract of the configuration names: it merges, shortens and removes facts of
-// one user and session. An empty tenant is that of the configuration.
+// Consolidate merges, shortens and removes facts of a tenant that a filter selects. The plugin
+// that facts.extract names decides what changes. It sees the facts of one user and session at a
+// time. An empty tenant means that of the configuration.
 func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filter) (memory.Promotion, error) {
 	var none memory.Promotion
 	g, err := a.use()
@@ -88,12 +87,12 @@ func (a *App) promote(ctx context.Context, g *generation, c *config.Config) (mem
 	return p, nil
 }
 
-// promoteTimeout bounds what is promoted after a build.
+// promoteTimeout bounds the duration of a promotion after a build.
 const promoteTimeout = 5 * time.Minute
 
-// promoteLater promotes the conversation of a build that remembered a turn, if enough
-// turns were added. It does so beside the builds that follow: nobody waits for it but
-// [App.Close]. A failure is logged, and the turns are promoted the next time.
+// promoteLater promotes the conversation of a build that remembered a turn, if enough turns were
+// added. The promotion runs in the background; only [App.Close] waits for it. A failure is
+// logged, and the next promotion covers the same turns.
 func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config) {
 	if c.Facts == nil || c.Facts.Extract == nil || c.Conversation == nil || c.Conversation.ID == "" {
 		return
@@ -116,12 +115,13 @@ func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
 		defer cancel()
 		if err := a.promoteDue(ctx, g, c, int64(every)); err != nil {
-			a.options.Logger.Warn("turns are not promoted", "conversation", c.Conversation.ID, "error", err)
+			a.options.Logger.Warn("turns were not promoted", "conversation", c.Conversation.ID, "error", err)
 		}
 	}()
 }
 
-// promoteDue promotes if so many turns were added since the last time.
+// promoteDue promotes the conversation if at least every turns were added since its last
+// promotion.
 func (a *App) promoteDue(ctx context.Context, g *generation, c *config.Config, every int64) error {
 	s, err := a.openStore(ctx, g.loaded)
 	if err != nil {

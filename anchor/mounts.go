@@ -15,10 +15,11 @@ import (
 type Mount struct {
 	// Instance is the name of an entry of instances.
 	Instance string
-	// Folder is the folder, seen from the current one. It can only be read.
+	// Folder is the path of the folder, relative to the current folder. The plugin can only read
+	// it.
 	Folder string
-	// Guest is where the plugin finds it, such as "/docs". What the configuration mounts
-	// there is not mounted.
+	// Guest is the path at which the plugin finds it, such as "/docs". It replaces a mount of the
+	// configuration at this path.
 	Guest string
 }
 

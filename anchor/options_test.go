@@ -106,8 +106,8 @@ func TestReloadOfStoreSettings(t *testing.T) {
 	}
 	defer app.Close(t.Context())
 	for text, want := range map[string]string{
-		"tokenizer: words\nstore: {path: memory.db, synchronous: normal}\n": "store.synchronous: another store needs a start",
-		"tokenizer: words\nstore: {path: other.db}\n":                       "store.path: another store needs a start",
+		"tokenizer: words\nstore: {path: memory.db, synchronous: normal}\n": "store.synchronous: the store cannot change while running",
+		"tokenizer: words\nstore: {path: other.db}\n":                       "store.path: the store cannot change while running",
 		"tokenizer: words\nstore: {path: memory.db, synchronous: full}\n":   "",
 	} {
 		write(t, dir, text)

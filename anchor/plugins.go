@@ -12,21 +12,21 @@ import (
 
 // Plugin is a plugin that a configuration calls.
 type Plugin struct {
-	// Name is that of its instance, or of the plugin where it has none.
+	// Name is the name of its instance, or of the plugin if there is no instance.
 	Name string
-	// Spec is what its module and manifest say. It is nil where Err is not.
+	// Spec describes its module and manifest. It is nil if Err is not.
 	Spec *spec.Spec
-	// Stats are what it has done and what it takes.
+	// Stats are its calls so far and the resources that it uses.
 	Stats host.Stats
-	// LoadTime is how long it took to compile and start it.
+	// LoadTime is the time to compile and start it.
 	LoadTime time.Duration
-	// Err is why it is not ready: the steps that call it fail. nil: it is.
+	// Err says why the plugin is not ready. Steps that call it fail. nil: it is ready.
 	Err error
 }
 
-// Plugins lists the plugins that were loaded, those of requests included, by name, and
-// says how long that took all together: the plugins of one pipeline are loaded side by
-// side. Of the plugins that are not ready it lists those of the configuration.
+// Plugins lists the loaded plugins by name, including those of requests. It also lists plugins of
+// the configuration that are not ready. took is the total time of loading; the plugins of one
+// pipeline are loaded in parallel.
 func (a *App) Plugins() (list []Plugin, took time.Duration) {
 	g, err := a.use()
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *App) Plugins() (list []Plugin, took time.Duration) {
 		if c := strings.Compare(a.Name, b.Name); c != 0 || (a.Err == nil) == (b.Err == nil) {
 			return c
 		}
-		if a.Err != nil { // the steps that found it so still fail
+		if a.Err != nil { // steps that were made while it was not ready keep failing
 			return -1
 		}
 		return 1

@@ -19,11 +19,11 @@ type Access uint8
 const (
 	// ReadWrite reads and writes. It is the default.
 	ReadWrite Access = iota
-	// ReadAnyway reads and writes where that is possible. Elsewhere, where the user may not
-	// write or the disk is full, it only reads what is there.
+	// ReadAnyway reads and writes if that is possible. If the user may not write, or the disk is
+	// full, it only reads.
 	ReadAnyway
-	// DeleteOnly is for a full disk: the store gives up the room that it holds ready for
-	// deleting. The error is store.ErrFull if it holds none.
+	// DeleteOnly is for deleting on a full disk: the store releases the space that it reserves
+	// for this. The error is store.ErrFull if it has no such space.
 	DeleteOnly
 )
 
@@ -41,7 +41,7 @@ func (x Access) open(ctx context.Context, path, synchronous string) (store.Store
 	case err != nil:
 		return nil, err
 	case s == nil:
-		return nil, fmt.Errorf("open store: nothing is held ready to delete with: %w", store.ErrFull)
+		return nil, fmt.Errorf("open store: no space is reserved for deleting: %w", store.ErrFull)
 	}
 	return s, nil
 }
@@ -50,20 +50,21 @@ func (x Access) open(ctx context.Context, path, synchronous string) (store.Store
 type Stream struct {
 	// ID is its name.
 	ID string `json:"id"`
-	// Newest is the number of the newest turn or frame record. Fewer may be left.
+	// Newest is the number of the newest turn or frame record. Older records may have been
+	// deleted.
 	Newest int64 `json:"newest"`
-	// Time is when the newest was stored.
+	// Time is the time at which the newest record was stored.
 	Time time.Time `json:"time"`
 }
 
-// Conversations lists the conversations of a tenant, by name. An empty tenant is that of
-// the configuration.
+// Conversations lists the conversations of a tenant, by name. An empty tenant means that of the
+// configuration.
 func (a *App) Conversations(ctx context.Context, tenant string) ([]Stream, error) {
 	return a.streams(ctx, tenant, memory.KindTurn)
 }
 
-// Runs lists the agent runs of a tenant that have frames, by name. An empty tenant is that
-// of the configuration.
+// Runs lists the agent runs of a tenant that have frames, by name. An empty tenant means that of
+// the configuration.
 func (a *App) Runs(ctx context.Context, tenant string) ([]Stream, error) {
 	return a.streams(ctx, tenant, agentstore.KindFrame)
 }
@@ -90,10 +91,9 @@ func (a *App) streams(ctx context.Context, tenant, kind string) ([]Stream, error
 	return list, nil
 }
 
-// Export writes everything that the store has of a tenant as JSON Lines: facts, turns,
-// summaries of conversations, frames and states of agent runs. A damaged record is an
-// error; with damaged, which may be nil, it is reported there and left out. An empty tenant
-// is that of the configuration.
+// Export writes all records of a tenant as JSON Lines: facts, turns, summaries of conversations,
+// frames and states of agent runs. A damaged record is an error if damaged is nil. Otherwise the
+// record is left out and damaged is called. An empty tenant means that of the configuration.
 func (a *App) Export(ctx context.Context, tenant string, w io.Writer, damaged func(store.Key, *store.CorruptError)) error {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
@@ -105,10 +105,10 @@ func (a *App) Export(ctx context.Context, tenant string, w io.Writer, damaged fu
 	return store.ExportReadable(ctx, s, w, c.TenantName(), damaged)
 }
 
-// Import stores what [App.Export] wrote as records of a tenant, which may be another one
-// than that of the export, and returns how many it stored. A record that is there already
-// is replaced. A line that does not fit its kind is an error; lines before it may have been
-// stored. An empty tenant is that of the configuration.
+// Import stores the output of [App.Export] as records of a tenant and returns how many it stored.
+// The tenant need not be that of the export. Existing records are replaced. A line whose content
+// does not match its kind is an error; earlier lines may have been stored by then. An empty
+// tenant means that of the configuration.
 func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
@@ -117,9 +117,9 @@ func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, erro
 	return store.ImportChecked(ctx, s, r, c.TenantName(), agentstore.Check)
 }
 
-// ForgetTenant deletes everything of a tenant, which must be named: its records in the
-// store, and what plugins keep for it. It returns how many records were deleted. Builds of
-// that tenant that still run may leave something behind.
+// ForgetTenant deletes the records of a tenant in the store and the values that plugins keep for
+// it. The tenant must not be empty. ForgetTenant returns how many records it deleted. Builds of
+// the tenant that run at the same time may store new records.
 func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if tenant == "" {
 		return 0, fmt.Errorf("%w: no tenant to forget (name one)", ErrInvalid)
@@ -138,7 +138,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 		return 0, fmt.Errorf("forget tenant %q: %w", tenant, err)
 	}
 	total := 0
-	var failed error // one key must not keep the others
+	var failed error // a failure must not keep the other records from being deleted
 	for _, key := range keys {
 		n, err := s.Clear(ctx, key)
 		total, failed = total+n, cmp.Or(failed, err)
@@ -149,7 +149,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	return total, nil
 }
 
-// forgetValues deletes what plugins keep for a tenant.
+// forgetValues deletes the values that plugins keep for a tenant.
 func (a *App) forgetValues(ctx context.Context, g *generation, tenant string) error {
 	if a.options.KV != nil {
 		return a.options.KV.Forget(ctx, tenant)
@@ -157,9 +157,9 @@ func (a *App) forgetValues(ctx context.Context, g *generation, tenant string) er
 	return g.plugins.ForgetTenant(ctx, tenant)
 }
 
-// Checkpoint takes what was deleted out of the log of the store, where it has one: after it
-// the file holds nothing of that. The error is store.ErrBusy while others read the store;
-// then the next Checkpoint does it, or the last process that closes the store.
+// Checkpoint removes deleted data from the log of the store, if the store has a log. The error is
+// store.ErrBusy while other processes read the store. The next Checkpoint then removes the data,
+// or the last process that closes the store.
 func (a *App) Checkpoint(ctx context.Context) error {
 	_, s, err := a.storeOf(ctx, "")
 	if err != nil {

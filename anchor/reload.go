@@ -9,9 +9,9 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// Reload reads the configuration file again and loads its plugins. Builds that begin later
-// use them. Builds that run end with what they began with. If Reload fails, everything
-// stays as it is. What is under store cannot change.
+// Reload reads the configuration file again and loads its plugins. New builds use the new
+// configuration; running builds finish with the old one. If Reload fails, nothing changes. The
+// settings under store cannot change.
 func (a *App) Reload(ctx context.Context) error {
 	if err := take(ctx, a.reloading); err != nil {
 		return fmt.Errorf("reload: %w", err)
@@ -37,23 +37,23 @@ func (a *App) Reload(ctx context.Context) error {
 		return err
 	}
 	if !a.replace(g) {
-		_ = g.plugins.Close(context.WithoutCancel(ctx)) // the App was closed meanwhile
+		_ = g.plugins.Close(context.WithoutCancel(ctx)) // the App was closed in the meantime
 		return ErrClosed
 	}
 	return nil
 }
 
-// sameStore refuses another store: the one that is open may be in use.
+// sameStore returns an error if the store settings changed, because the open store may be in use.
 func (a *App) sameStore(old, loaded *config.Loaded) error {
 	if a.options.Store != nil {
-		return nil // nothing is read from the configuration
+		return nil // the store does not come from the configuration
 	}
 	for _, v := range []struct{ key, was, is string }{
 		{"path", filepath.Clean(old.StorePath()), filepath.Clean(loaded.StorePath())},
 		{"synchronous", cmp.Or(old.Store.Synchronous, "full"), cmp.Or(loaded.Store.Synchronous, "full")},
 	} {
 		if v.was != v.is {
-			return fmt.Errorf("%w: store.%s: another store needs a start (it is %q, and was %q)", ErrInvalid, v.key, v.is, v.was)
+			return fmt.Errorf("%w: store.%s: the store cannot change while running (was %q, now %q: restart the program)", ErrInvalid, v.key, v.was, v.is)
 		}
 	}
 	return nil

@@ -12,16 +12,16 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
-// Run is an agent run of a tenant in the store: the state that [App.Assemble] keeps, the
-// frames that say what the agent did, and what it is to do: its intent, its plan, and what its
-// window held at certain moments. It is safe for concurrent use.
+// Run is an agent run of a tenant in the store. It has the state of [App.Assemble], frames that
+// record what the agent did, an intent, plans, and snapshots of its window. It is safe for
+// concurrent use.
 type Run struct {
 	run       agentstore.Run
 	tokenizer pipeline.Tokenizer
 }
 
-// Run returns an agent run of a tenant. It begins with its first frame or assembly. An
-// empty tenant is that of the configuration.
+// Run returns an agent run of a tenant. The first frame or assembly creates it in the store. An
+// empty tenant means that of the configuration.
 func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
 	if id == "" {
 		return nil, fmt.Errorf("%w: a run needs a name", ErrInvalid)
@@ -37,20 +37,20 @@ func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
 	return &Run{agentstore.Run{Store: s, Tenant: c.TenantName(), ID: id}, t}, nil
 }
 
-// PushOptions say what else a push does.
+// PushOptions are the options of [Run.Push].
 type PushOptions struct {
-	// By is who begins the run, noted in its document. Empty: "anchor-host".
+	// By is recorded as the creator of the run by its first push. Empty: "anchor-host".
 	By string
-	// Step is the number of the step of the plan that wrote the frame, from 1. 0: the step that
-	// is progressing, if it is the only one.
+	// Step is the number, from 1, of the plan step that wrote the frame. 0: the only step that is
+	// progressing, if there is exactly one.
 	Step int
-	// Count counts the tokens of the frame. Otherwise they are its TokenEstimate, or a
-	// quarter of its characters.
+	// Count counts the tokens of the frame. Otherwise its TokenEstimate is used, or a quarter of
+	// its characters.
 	Count bool
-	// Limits returns the limits of the window from now on, given those until now. nil: they
-	// stay.
+	// Limits returns the new limits of the window for the current ones. nil: the limits do not
+	// change.
 	Limits func(frames.Limits) frames.Limits
-	// GlobalSummary is the summary of the whole run. Empty: it stays.
+	// GlobalSummary is the new summary of the whole run. Empty: the summary does not change.
 	GlobalSummary string
 }
 
@@ -58,15 +58,15 @@ type PushOptions struct {
 type Pushed struct {
 	// ID is the number of the frame.
 	ID uint64
-	// Frames and Tokens are how many frames the window holds, and their estimated tokens.
+	// Frames is the number of frames in the window, and Tokens the sum of their estimated tokens.
 	Frames int
 	Tokens uint64
 }
 
-// pushes is how often a push is tried while others push to the same run.
+// pushes is the maximum number of attempts of a push while others push to the same run.
 const pushes = 10
 
-// Push adds a frame to the run. Old frames that leave the window by it stay in the log.
+// Push adds a frame to the run. Old frames that it displaces from the window stay in the log.
 func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, error) {
 	if o.By == "" {
 		o.By = "anchor-host"
@@ -94,7 +94,7 @@ func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, 
 }
 
 func (r *Run) push(ctx context.Context, f frames.Frame, o *PushOptions) (Pushed, error) {
-	run := r.run // which notes what it loads
+	run := r.run // a copy, because loading changes it
 	p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: o.By}, frames.Limits{})
 	if err != nil {
 		return Pushed{}, err
@@ -114,8 +114,8 @@ func (r *Run) push(ctx context.Context, f frames.Frame, o *PushOptions) (Pushed,
 	return Pushed{id, p.Len(), p.TotalTokenEstimate()}, err
 }
 
-// Frames returns the frames of the run from a number on, oldest first, those that have left
-// the window included. A limit of 0 is no limit.
+// Frames returns at most limit frames of the run from a number on, oldest first, including frames
+// that have left the window. A limit of 0 is no limit.
 func (r *Run) Frames(ctx context.Context, from uint64, limit int) ([]frames.Frame, error) {
 	records, err := agentstore.NewFrameLog(r.run.Store, r.run.Tenant, r.run.ID).Read(ctx, from, limit)
 	if err != nil {
@@ -128,22 +128,21 @@ func (r *Run) Frames(ctx context.Context, from uint64, limit int) ([]frames.Fram
 	return list, nil
 }
 
-// Window returns the frames that the window of the run holds, with its limits and its
-// summary; nil if the run has no frames. What is changed there is not stored.
+// Window returns the frames in the window of the run, with its limits and its summary. It returns
+// nil if the run has no frames. Changes to the result are not stored.
 func (r *Run) Window(ctx context.Context) (*frames.Pipeline, error) {
 	run := r.run
 	return run.Frames(ctx, frames.Limits{})
 }
 
-// State returns the state that the last assembly of the run left, that of a new run if
-// there was none.
+// State returns the state after the last assembly of the run. Without an assembly it returns the
+// state of a new run.
 func (r *Run) State(ctx context.Context) (*agent.State, error) {
 	run := r.run
 	return run.Load(ctx)
 }
 
-// Forget deletes the whole run with all that [Run] names, and returns how many records it
-// had.
+// Forget deletes the run with all its records and returns how many there were.
 func (r *Run) Forget(ctx context.Context) (int, error) {
 	run := r.run
 	return run.Delete(ctx)

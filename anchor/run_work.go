@@ -13,20 +13,20 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// The labels of snapshots that are taken by themselves.
+// The labels of snapshots that are taken automatically.
 const (
-	// SnapshotStart is what the window held when the intent became active.
+	// SnapshotStart labels the snapshot that is taken when the intent becomes active.
 	SnapshotStart = "start"
-	// SnapshotStep is what the window held when a step began to progress.
+	// SnapshotStep labels a snapshot that is taken when a step begins to progress.
 	SnapshotStep = "step"
 )
 
-// creator is who makes a document of a run.
+// creator returns the actor that is recorded as the creator of a document.
 func creator(by string) frames.Actor {
 	return frames.Actor{Kind: frames.Agent, ID: cmp.Or(by, "anchor-host")}
 }
 
-// Intent returns the newest intent of the run, nil if it has none.
+// Intent returns the newest intent of the run, or nil if it has none.
 func (r *Run) Intent(ctx context.Context) (*frames.Intent, error) {
 	run := r.run
 	list, err := run.Intents(ctx)
@@ -36,8 +36,8 @@ func (r *Run) Intent(ctx context.Context) (*frames.Intent, error) {
 	return &list[len(list)-1], nil
 }
 
-// Ask gives the run a request: a new intent, which is a draft until [Run.Analyze]. by is who
-// asks; empty is "anchor-host". An intent before it must have ended, and becomes its parent.
+// Ask gives the run a new intent, which is a draft until [Run.Analyze]. by is recorded as its
+// creator; empty means "anchor-host". The previous intent must have ended and becomes the parent.
 func (r *Run) Ask(ctx context.Context, prompt, by string) (*frames.Intent, error) {
 	if strings.TrimSpace(prompt) == "" {
 		return nil, fmt.Errorf("%w: run %q: the prompt is empty", ErrInvalid, r.run.ID)
@@ -56,9 +56,9 @@ func (r *Run) Ask(ctx context.Context, prompt, by string) (*frames.Intent, error
 	})
 }
 
-// Analyze says how the prompt of the newest intent is understood, which makes it active. The
-// content becomes a frame of the kind intent_analysis, and a snapshot with the label
-// [SnapshotStart] is taken. Another content replaces the one before, and becomes a frame too.
+// Analyze records how the prompt of the newest intent is understood, and makes the intent active.
+// The content becomes a frame of the kind intent_analysis, and a snapshot with the label
+// [SnapshotStart] is taken. A second analysis replaces the first one and also becomes a frame.
 func (r *Run) Analyze(ctx context.Context, content, by string) (*frames.Intent, error) {
 	run := r.run
 	var frame frames.Frame
@@ -82,8 +82,8 @@ func (r *Run) Analyze(ctx context.Context, content, by string) (*frames.Intent, 
 
 var errNoIntent = fmt.Errorf("intent: %w (give the run one first)", store.ErrNotFound)
 
-// EndIntent completes or cancels the newest intent. reason and commit, which names what
-// fulfilled it, may be empty.
+// EndIntent completes or cancels the newest intent. commit names the commit that fulfils it.
+// reason and commit may be empty.
 func (r *Run) EndIntent(ctx context.Context, status frames.IntentStatus, reason, commit string) (*frames.Intent, error) {
 	run := r.run
 	return run.ChangeIntent(ctx, func(in *frames.Intent) (*frames.Intent, error) {
@@ -100,14 +100,15 @@ func (r *Run) EndIntent(ctx context.Context, status frames.IntentStatus, reason,
 	})
 }
 
-// Plans returns the plans of the run, oldest first. Each but the first replaces the one before.
+// Plans returns the plans of the run, oldest first. Each plan after the first replaces the
+// previous one.
 func (r *Run) Plans(ctx context.Context) ([]frames.Plan, error) {
 	run := r.run
 	return run.Plans(ctx)
 }
 
-// Seen returns the frames that a plan of the run has seen, those that have left the window
-// included.
+// Seen returns the frames that the window held when a plan was made, including frames that have
+// left it since.
 func (r *Run) Seen(ctx context.Context, plan *frames.Plan) ([]frames.Frame, error) {
 	p, err := r.Window(ctx)
 	if err != nil || p == nil || plan.Pipeline.IsZero() {
@@ -116,9 +117,9 @@ func (r *Run) Seen(ctx context.Context, plan *frames.Plan) ([]frames.Frame, erro
 	return plan.Visible(ctx, p)
 }
 
-// Plan gives the run a plan, or with replan another one that replaces it. The plan names the
-// frames that the window holds, and the newest intent, if there is one, names the plan: it must
-// be active. by is who plans; empty is "anchor-host".
+// Plan gives the run its first plan, or with replan a plan that replaces the newest one. The plan
+// names the frames in the window. If the run has an intent, it must be active, and it then names
+// the plan. by is recorded as the creator of the plan; empty means "anchor-host".
 func (r *Run) Plan(ctx context.Context, steps []string, by string, replan bool) (*frames.Plan, error) {
 	if err := checkSteps(steps); err != nil {
 		return nil, fmt.Errorf("%w: run %q: %w", ErrInvalid, r.run.ID, err)
@@ -151,7 +152,7 @@ func (r *Run) Plan(ctx context.Context, steps []string, by string, replan bool) 
 	return plan, err
 }
 
-// maxSteps bounds a plan: more are no plan but a list of work.
+// maxSteps is the maximum number of steps of a plan.
 const maxSteps = 1000
 
 func checkSteps(steps []string) error {
@@ -189,14 +190,14 @@ func newPlan(before *frames.Plan, steps []string, by string, replan bool, seen *
 	return plan, nil
 }
 
-// StepChange says what changes in a step of a plan. What is zero stays.
+// StepChange describes a change of a plan step. Fields with their zero value change nothing.
 type StepChange struct {
-	// Status is the next status, Reason why; see frames.PlanStep.Advance. A snapshot is taken
-	// of a step that begins to progress.
+	// Status is the next status, and Reason explains it; see frames.PlanStep.Advance. A snapshot
+	// is taken when a step begins to progress.
 	Status frames.StepStatus
 	Reason string
-	// Read and Wrote are frames that the step has read and written, besides those that are
-	// noted by themselves.
+	// Read and Wrote are frames that the step read and wrote, in addition to those that are
+	// recorded automatically.
 	Read, Wrote []uint64
 	// Inputs, Outputs and Checks are any JSON values.
 	Inputs, Outputs, Checks json.RawMessage
@@ -258,7 +259,7 @@ func step(p *frames.Plan, number int) (*frames.PlanStep, error) {
 	return &p.Steps[number-1], nil
 }
 
-// checkStep refuses the number of a step that does not exist; 0 is fine.
+// checkStep returns an error if a step does not exist. 0 is valid and stands for no step.
 func (r *Run) checkStep(ctx context.Context, number int) error {
 	if number == 0 {
 		return nil
@@ -267,8 +268,7 @@ func (r *Run) checkStep(ctx context.Context, number int) error {
 	return err
 }
 
-// wrote notes a frame that was pushed with the step that wrote it: number, or for 0 the only
-// one that is progressing.
+// wrote records that a step wrote a frame. If number is 0, it is the only progressing step.
 func (r *Run) wrote(ctx context.Context, number int, id uint64) error {
 	return r.note(ctx, number, func(s *frames.PlanStep) error {
 		s.Produce(id)
@@ -276,7 +276,7 @@ func (r *Run) wrote(ctx context.Context, number int, id uint64) error {
 	})
 }
 
-// read notes frames that were offered with the only step that is progressing.
+// read records that the only progressing step read frames.
 func (r *Run) read(ctx context.Context, ids []uint64) error {
 	if len(ids) == 0 {
 		return nil
@@ -296,13 +296,14 @@ func (r *Run) read(ctx context.Context, ids []uint64) error {
 	})
 }
 
-// hasFrame says whether the run has a frame, in its window or not.
+// hasFrame reports whether the run has a frame, in its window or not.
 func (r *Run) hasFrame(ctx context.Context, id uint64) (bool, error) {
 	found, err := r.Frames(ctx, id, 1)
 	return len(found) == 1 && found[0].ID == id, err
 }
 
-// note notes frames with a step, or for 0 with the only one that is progressing, if there is one.
+// note calls note for a step and stores the plan. If number is 0, it is the only progressing
+// step; without one nothing happens.
 func (r *Run) note(ctx context.Context, number int, note func(*frames.PlanStep) error) error {
 	run := r.run
 	_, err := run.ChangePlan(ctx, func(p *frames.Plan) (*frames.Plan, error) {
@@ -329,7 +330,7 @@ func (r *Run) note(ctx context.Context, number int, note func(*frames.PlanStep) 
 	return err
 }
 
-// TakeSnapshot stores what the window of the run holds now.
+// TakeSnapshot stores a snapshot of the frames in the window of the run.
 func (r *Run) TakeSnapshot(ctx context.Context, label string) (frames.Snapshot, error) {
 	plans, err := r.Plans(ctx)
 	if err != nil || len(plans) == 0 {

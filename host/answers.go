@@ -9,8 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
-// allow makes the checks of the grant that depend on the item, on changes that passed
-// check. It then counts the tokens of new texts, within the time that the call has left.
+// allow checks changes that have passed check against the part of the grant that depends on
+// the item. It then counts the tokens of new texts, within the time that the call has left.
 func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 	c := a.Changes
 	if len(c.Edits)+len(c.Items) == 0 {

@@ -276,7 +276,7 @@ var badLoads = []struct {
 	{"start-spins", nil, `init: init_failed: timeout: not done within 100ms ` + atInit},
 	{"mailbox-malformed", nil, `init: init_failed: invalid_output: mailbox states size 4 (want 24 or more)`},
 	{"mailbox-out-of-bounds", nil, `init: init_failed: invalid_output: mailbox at 65530 lies outside the memory of 65536 bytes`},
-	{"mailbox-room-out-of-bounds", nil, `init: init_failed: invalid_output: mailbox lends input room 64+4294967295 beyond the memory of 65536 bytes`},
+	{"mailbox-room-out-of-bounds", nil, `init: init_failed: invalid_output: mailbox states an input buffer 64+4294967295 beyond the memory of 65536 bytes`},
 }
 
 func TestBadLoads(t *testing.T) {

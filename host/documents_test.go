@@ -38,7 +38,7 @@ func TestDocumentsThroughTheMailbox(t *testing.T) {
 			{abi.OpProvide, 4001, "", "output_too_large: output of 4001 bytes, allowed 4000"},
 			{abi.OpProvide, 4097, "", "input_too_large: the guest lends room for 4096 bytes, needed are 4097"},
 			{abi.OpProvide, 5000, "", "input_too_large: the guest lends room for"},
-			{abi.OpProvide, 6000, "", "invalid_output: mailbox lends input room 65536+65537 beyond the memory"},
+			{abi.OpProvide, 6000, "", "invalid_output: mailbox states an input buffer 65536+65537 beyond the memory"},
 			{abi.OpProvide, 7000, "", "invalid_output: the mailbox lost its field document"},
 			{abi.OpProvide, 8001, "", "input_too_large: input of 8001 bytes, allowed 8000"},
 			{abi.OpProcess, 9, "", ""},

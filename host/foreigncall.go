@@ -16,16 +16,16 @@ import (
 	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
-// FunctionOptions say how a function of a foreign module is called as if it were an
-// operation. Settings are sent with InputRequest only, and are not checked. Reads are the
-// columns of the items and the parts of the query in InputRequest, and are refused with other
-// inputs; nil: text and the whole query. TopK is the most items that the
-// function adds; the rest is dropped. 0: DefaultTopK.
+// FunctionOptions configure calls of a function of a foreign module as an operation.
+// Settings are sent with InputRequest only, and are not checked. Reads are the columns of
+// the items and the parts of the query in InputRequest; nil means text and the whole query.
+// Other inputs refuse Reads. TopK is the largest number of items that the function adds;
+// the host drops further ones. 0 means DefaultTopK.
 type FunctionOptions struct {
 	OperationOptions
-	// Input is what the function is sent.
+	// Input is the form of the function's input.
 	Input FunctionInput
-	// Output is what it answers. InputText allows only OutputText.
+	// Output is the form of the function's output. InputText allows only OutputText.
 	Output FunctionOutput
 }
 
@@ -35,10 +35,10 @@ type foreignCall struct {
 	output FunctionOutput
 }
 
-// Function prepares a function of a foreign module for calls by [Operation.Changes]. As
-// there is no manifest, the options alone decide what its answer may do: otherwise it may
-// do what an operation that processes items may. A status other than 0, or a message, is an
-// error of the call. Errors wrap ErrNoOperation, ErrNoExport or ErrConfig.
+// Function prepares a function of a foreign module for calls by [Operation.Changes]. There
+// is no manifest, so the options decide what its answer may do. Apart from that, it may do
+// the same as the operation process. A status other than 0, or a message, is an error of
+// the call. Errors wrap ErrNoOperation, ErrNoExport or ErrConfig.
 func (p *Plugin) Function(function string, o FunctionOptions) (*Operation, error) {
 	out, err := p.prepareFunction(function, o)
 	if err != nil {
@@ -205,7 +205,7 @@ func textOf(in *guest.Instance, out []byte, what string) (string, error) {
 	if !utf8.Valid(out) {
 		return "", guest.Faultf(abi.ReasonInvalidOutput, "%s is not valid UTF-8", what)
 	}
-	const small = 64 << 10 // decoders do not ask for so little either
+	const small = 64 << 10 // a smaller buffer is not worth a charge, as in decoders
 	if len(out) > small {
 		if err := in.Take(int64(len(out))); err != nil {
 			return "", err
@@ -214,7 +214,8 @@ func textOf(in *guest.Instance, out []byte, what string) (string, error) {
 	return string(out), nil
 }
 
-// setOpenSettings takes the settings unchecked, as a foreign module has no schema.
+// setOpenSettings sets the settings without a check, because a foreign module has no
+// schema.
 func (o *Operation) setOpenSettings(opts OperationOptions) error {
 	if len(opts.Settings) == 0 {
 		return nil
@@ -238,7 +239,7 @@ func functionWrites(input FunctionInput, output FunctionOutput) []abi.Change {
 	return []abi.Change{abi.ChangeItems}
 }
 
-// functionHint names the function that was probably meant, or those that there are.
+// functionHint returns the function that was probably meant, or the list of all functions.
 func functionHint(s *spec.Spec, function string) string {
 	if near := nearest.Name(function, s.Functions); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

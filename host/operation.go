@@ -20,7 +20,7 @@ import (
 type Operation struct {
 	plugin *Plugin
 	op     abi.Operation
-	// name is what errors call it: the operation, or the name of the function.
+	// name is the name in errors: that of the operation or of the function.
 	name     abi.Operation
 	spec     spec.Operation
 	step     string
@@ -31,15 +31,15 @@ type Operation struct {
 	topK     int
 	timeout  time.Duration
 	grant    answer.Grant
-	// changes says that it answers with changes or new items, which need a grant.
+	// changes means that the answers are changes or new items, which need a grant.
 	changes bool
 	// foreign says how to call a function of a foreign module, nil for an operation of a
 	// plugin.
 	foreign *foreignCall
 }
 
-// Answer is what an operation changes in the items it was called with. The caller must call
-// Release when it has used the answer.
+// Answer holds the changes of an operation to the items that it received. The caller must
+// call Release when it has used the answer.
 type Answer struct {
 	// Changes are within what is granted, nil for none. New items have their source and their
 	// priority set.
@@ -47,7 +47,8 @@ type Answer struct {
 	// Tokens are the tokens of the texts of Changes.Edits and then of Changes.Items, as the
 	// host counts them. An edit that keeps its text has 0.
 	Tokens []int
-	// TopK is the most items that the guest was asked for, 0 for operations without.
+	// TopK is the number of items that the guest was asked for. It is 0 for operations
+	// without one.
 	TopK int
 
 	plugin  *Plugin
@@ -90,7 +91,8 @@ func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, erro
 	return out, nil
 }
 
-// setLane takes the batch lane if the plugin has it and the configuration asks for no other.
+// setLane chooses the batch lane, if the plugin has it and the configuration asks for no
+// other.
 func (o *Operation) setLane(OperationOptions) error {
 	info, _ := abi.LookupOperation(o.op)
 	o.lane = o.plugin.cfg.Lane
@@ -114,7 +116,7 @@ func (o *Operation) setReads(opts OperationOptions) error {
 	o.reads &= cols
 	o.parts = o.parts.And(parts)
 	if missing := o.parts.Missing(o.op); len(missing) > 0 {
-		return fmt.Errorf("reads: %w (name %s: the answer takes the place of all that it stands for)", ErrConfig, missing[0])
+		return fmt.Errorf("reads: %w (name %s: the answer replaces what it stands for)", ErrConfig, missing[0])
 	}
 	return nil
 }
@@ -176,10 +178,12 @@ func (o *Operation) Parts() abi.PartSet { return o.parts }
 // changed.
 func (o *Operation) Settings() json.RawMessage { return o.settings }
 
-// Changes calls retrieve, process, filter, rerank, memory or a function of a foreign module,
-// and returns what the guest changes in rows. rows may be nil. The guest receives env with the
-// settings of the operation, with the parts of the query that it reads, and, where TopK is 0,
-// with the operation's. env is not changed. Items of a retrieve beyond TopK are dropped. Errors are a *[PluginError], or wrap ErrNoOperation for other operations.
+// Changes calls retrieve, process, filter, rerank, memory or a function of a foreign
+// module, and returns what the guest changes in rows. rows may be nil. The guest receives
+// env with the settings of the operation and the parts of the query that it reads. If TopK
+// of env is 0, the guest receives that of the operation. env is not changed. The host drops
+// items of retrieve beyond TopK. Errors are a *[PluginError], or wrap ErrNoOperation for
+// other operations.
 func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelope) (Answer, error) {
 	if !o.changes {
 		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.name, o.name, ErrNoOperation)
@@ -195,7 +199,7 @@ func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelop
 	return a, nil
 }
 
-// narrowed is what the guest receives of env, besides rows.
+// narrowed returns the parts of env that the guest receives, without rows.
 func (o *Operation) narrowed(env *abi.Envelope) abi.Envelope {
 	own := *env
 	own.Settings, own.Query = o.settings, o.parts.Query(own.Query)
@@ -263,10 +267,10 @@ func count(rows abi.Rows) int {
 }
 
 // Ask sends a document to an operation and decodes the answer into reply: a pointer to the
-// document that the contract names, or nil to ignore the answer. The guest receives the parts
-// of the request that it reads; columns of items are the caller's to leave out. changed is false if the guest
-// answered that nothing changes. Errors are a *[PluginError], or wrap ErrNoOperation for
-// operations that answer with changes.
+// document that the contract names, or nil to ignore the answer. The guest receives the
+// parts of the request that it reads. The caller must leave out columns of items that the
+// guest does not read. changed is false if the guest answered that nothing changes. Errors
+// are a *[PluginError], or wrap ErrNoOperation for operations that answer with changes.
 func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, err error) {
 	if o.changes {
 		return false, o.noDocument()
@@ -325,7 +329,7 @@ func (o *Operation) askItems(ctx context.Context, r *guest.Receipt, rows abi.Row
 	return o.send(ctx, r, doc, count(rows), reply)
 }
 
-// send sends a document about so many rows and decodes the reply, unless reply is nil.
+// send sends a document about a number of rows, and decodes the reply unless reply is nil.
 func (o *Operation) send(ctx context.Context, r *guest.Receipt, doc []byte, rows int, reply any) (changed bool, err error) {
 	err = o.call(ctx, r, func(in *guest.Instance) (err error) {
 		var decode func([]byte) error
@@ -343,7 +347,7 @@ func (o *Operation) call(ctx context.Context, r *guest.Receipt, f func(*guest.In
 	return o.callWithin(ctx, o.timeout, r, f)
 }
 
-// callWithin is call with another timeout than the operation's.
+// callWithin is call with a timeout other than that of the operation.
 func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *guest.Receipt, f func(*guest.Instance) error) error {
 	return o.plugin.with(ctx, o.name, o.step, timeout, func(in *guest.Instance) error {
 		defer r.Take(in)
@@ -351,7 +355,8 @@ func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *gu
 	})
 }
 
-// bounds are the bounds for decoding the answer to a request with so many rows.
+// bounds returns the bounds for decoding the answer to a request with the given number of
+// rows.
 func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 	return abi.Bounds{Rows: rows, Writes: o.grant.Writes, MaxItems: o.grant.MaxItems, Meter: in}
 }

@@ -18,7 +18,7 @@ import (
 // Where the build must be able to continue without a foreign step, the step works on a copy.
 // Where the build may have to abandon a step, the step runs in its own goroutine:
 //
-//	          alone, on_error raise  alone, on_error skip  alone, with a timeout  beside others
+//	          alone, on_error raise  alone, on_error skip  alone, with a timeout  in a group
 //	isolated  list                   list                  list                   list
 //	adapted   list                   list                  list, goroutine        list, goroutine
 //	foreign   list                   copy                  copy, goroutine        copy, goroutine
@@ -52,7 +52,7 @@ type step struct {
 	group    int // on the first step of a group: how many steps run at the same time
 }
 
-// leaves reports whether the build may have to continue while the step is still running.
+// leaves reports whether the build may have to continue before the step has ended.
 func (st *step) leaves(grouped bool) bool {
 	return st.access != isolatedAccess && (grouped || st.Timeout > 0)
 }
@@ -76,10 +76,10 @@ func (st *step) keeps() bool {
 }
 
 // itemList owns the items of a build. It has the list that holds the items, and two lists
-// that steps write into alternately. The items are in one of the two, or in a list of
-// somebody else; the build lends the other one to the next step. Without this reuse, a
-// program that builds thousands of windows would spend most of its garbage collection on
-// lists.
+// that steps write into alternately. The items are in one of the two, or in a list that
+// other code has made. The build lends a list without items to the next step. Without this
+// reuse, a program that builds thousands of windows would spend most of its garbage
+// collection on lists.
 //
 //	              lend                    take
 //	spare list ─────────▶ listWriter ─────────▶ the items lie in it, the other is spare
@@ -205,8 +205,8 @@ func sameList(a, b []Item) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// appendItems appends without writing into memory behind the end of items, because items may
-// be the beginning of somebody's longer list.
+// appendItems appends without writing into memory behind the end of items, because items
+// may be the beginning of a longer list that other code uses.
 func appendItems(items, more []Item) []Item {
 	if len(items) == 0 {
 		return more

@@ -100,7 +100,7 @@ func (b *build) enrich(ctx context.Context) error {
 		return nil
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
-	enricher, query := b.p.enricher, b.query.Text // what is left behind must not use the build
+	enricher, query := b.p.enricher, b.query.Text // an abandoned call must not use the build
 	text, err := within(ctx, b.p.parts.enricher.timeout, enricher, func(ctx context.Context) (string, error) { return enricher.Enrich(ctx, query, memories) })
 	if err != nil {
 		return b.settlePart(ctx, EnricherPart, b.p.parts.enricher.onError, err)

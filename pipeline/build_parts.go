@@ -26,10 +26,10 @@ func (p *Pipeline) factor() (high float64) {
 }
 
 // countedSystem returns copies of the system items with their token counts. The first build
-// counts them, because counting may need a context and a vocabulary. A later build counts
-// them again when the factor of an estimate has changed, so that they agree with the items
-// of steps, which each build counts anew. Turns of a conversation, and other items that
-// bring a count, keep it.
+// counts them, and not New, because counting may need a context and a vocabulary. A later
+// build counts them again when the factor of an estimate has changed, so that they agree
+// with the items of steps, which each build counts. Turns of a conversation, and other
+// items that bring a count, keep it.
 func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	factor := p.factor()
 	if counted := p.counted.Load(); counted != nil && counted.factor == factor {
@@ -79,7 +79,7 @@ func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) 
 // items together with an error.
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
-	memory := b.p.memory // what is left behind must not use the build
+	memory := b.p.memory // an abandoned call must not use the build
 	items, err = within(ctx, b.p.parts.memory.timeout, memory, func(ctx context.Context) ([]Item, error) { return memory.Items(ctx, &q) })
 	items = withDefaults(items, SourceMemory)
 	if bad := core.ValidateItems(items); bad != nil {

@@ -32,7 +32,7 @@ type Callback struct {
 // list; copy what you want to keep. The zero value has no items.
 type ItemsView struct{ items []Item }
 
-// ViewItems returns the view of items, for callers of a [Callback] other than a build.
+// ViewItems returns the view of items, for code other than a build that calls a [Callback].
 func ViewItems(items []Item) ItemsView { return ItemsView{items} }
 
 // Len returns the number of items.
@@ -49,7 +49,7 @@ func (v ItemsView) Copy() []Item { return core.CloneItems(v.items) }
 // for, and is valid until the callback returns.
 type ResultView struct{ result *Result }
 
-// ViewResult returns the view of r, for callers of a [Callback] other than a build.
+// ViewResult returns the view of r, for code other than a build that calls a [Callback].
 func ViewResult(r *Result) ResultView { return ResultView{r} }
 
 // Items returns the items of the window.

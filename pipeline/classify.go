@@ -8,14 +8,14 @@ import (
 // KeywordClassifier is a [QueryClassifier] that looks for keywords. It is safe for
 // concurrent use.
 type KeywordClassifier struct {
-	// Rules are tried in order; the first with a keyword in the text decides.
+	// Rules are tried in order. The first rule with a keyword in the text decides.
 	Rules []KeywordRule
 	// Default is the label of a query that matches no rule.
 	Default string
 }
 
-// KeywordRule gives queries that contain one of the keywords a label. Keywords
-// match anywhere in the text, also inside words, in upper or lower case.
+// KeywordRule gives a label to the queries that contain one of its keywords. A keyword
+// matches anywhere in the text, also inside words. Upper and lower case are the same.
 type KeywordRule struct {
 	Label    string
 	Keywords []string

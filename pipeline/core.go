@@ -26,8 +26,8 @@ type (
 	Tokenizer = core.Tokenizer
 	// Formatter turns a filled window into the document that a model API takes.
 	Formatter = core.Formatter
-	// Formatted is the output of a formatter together with its type. Formatters return it that
-	// learn the type only when they make the output.
+	// Formatted is the output of a formatter together with its type. A formatter returns it
+	// if it learns the type only when it makes the output.
 	Formatted = core.Formatted
 	// PanicError is a panic of a step, provider, formatter or callback.
 	PanicError = core.PanicError

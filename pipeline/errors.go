@@ -27,7 +27,7 @@ type BuildError struct {
 	// Stage is the stage that failed: "query", "system", "memory", "enrich", "step",
 	// "count", "fill" or "format".
 	Stage string
-	// Step is the name of the failed step, empty in the other stages.
+	// Step is the name of the failed step. It is empty in all stages but "step".
 	Step        string
 	Err         error
 	Diagnostics *Diagnostics

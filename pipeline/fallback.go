@@ -9,10 +9,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
-// skipFormatter enters the failure of the formatter. If it may be skipped, its fallback is the
-// writer from then on.
+// skipFormatter records the failure of the formatter. If the formatter may be skipped, the
+// build uses its fallback from then on. Otherwise skipFormatter returns the error.
 func (b *build) skipFormatter(ctx context.Context, err error) error {
-	if b.writer.filler == b.p.fallback.filler { // which fails too
+	if b.writer.filler == b.p.fallback.filler { // the fallback has failed as well
 		return err
 	}
 	if err = b.settlePart(ctx, FormatterPart, b.p.parts.formatter.onError, err); err == nil {
@@ -21,8 +21,9 @@ func (b *build) skipFormatter(ctx context.Context, err error) error {
 	return err
 }
 
-// recount counts all items with the second tokenizer, whatever they bring, once the first
-// has failed, and reports whether it did. It does so once.
+// recount counts all items with the second tokenizer after the first one has failed,
+// including the items that bring a count. It reports whether it counted. It counts only
+// once per build.
 func (b *build) recount(ctx context.Context) (bool, error) {
 	t, ok := b.p.tokenizer.(*FallbackTokenizer)
 	if !ok || b.recounted || t.Failure() == nil {
@@ -35,14 +36,14 @@ func (b *build) recount(ctx context.Context) (bool, error) {
 	return true, b.countTexts(ctx, t.second, func(it *Item) bool { return it.Content != "" })
 }
 
-// tryFill fills the window once. again says that it must be filled anew, because something
-// took the place of the formatter or the tokenizer.
+// tryFill fills the window once. again means that the build must fill the window again,
+// because it now uses another formatter or tokenizer.
 func (b *build) tryFill(ctx context.Context) (again bool, err error) {
 	w := b.filling
 	*w = fill.Filling{Items: b.list.items, Counts: b.counts, Began: b.began, Window: &b.docs.window}
 	*w.Window = Window{}
 	if b.mayFillAnew() {
-		w.Counts = slices.Clone(b.counts) // filling changes those of texts that it cuts
+		w.Counts = slices.Clone(b.counts) // filling changes the counts of texts that it cuts
 	}
 	b.recordFill()
 	err = b.writer.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.list.items)))
@@ -51,7 +52,7 @@ func (b *build) tryFill(ctx context.Context) (again bool, err error) {
 	switch {
 	case countErr != nil:
 		return false, countErr
-	case recounted: // whatever became of counts that do not go together
+	case recounted: // the result before came from counts of two tokenizers
 		return true, nil
 	case err != nil && ofFormatter(err):
 		err = b.skipFormatter(ctx, err)
@@ -60,13 +61,13 @@ func (b *build) tryFill(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// ofFormatter reports whether an error of filling is that of the formatter.
+// ofFormatter reports whether filling failed because the formatter failed.
 func ofFormatter(err error) bool {
 	var failed *core.FormatError
 	return errors.As(err, &failed)
 }
 
-// mayFillAnew reports whether something may take the place of the formatter or the tokenizer.
+// mayFillAnew reports whether the build has a fallback for the formatter or the tokenizer.
 func (b *build) mayFillAnew() bool {
 	_, fallback := b.p.tokenizer.(*FallbackTokenizer)
 	return fallback || b.p.fallback.filler != nil

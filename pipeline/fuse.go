@@ -16,17 +16,18 @@ type Fusion string
 
 // The ways to merge lists.
 const (
-	// FusionRRF is reciprocal rank fusion: an item scores the sum of weight / (K + rank)
-	// over its places, rank from 1. Scores are then scaled so that the best item of the
-	// result has 1 and the worst 0: all 0 when several tie, 1 for a single one. The
-	// metadata holds the score before scaling as rrf_raw_score.
+	// FusionRRF is reciprocal rank fusion: the score of an item is the sum of weight / (K +
+	// rank) over its places in the lists. Ranks begin at 1. Scores are then scaled so that
+	// the best item of the result has 1 and the worst has 0. If all items have the same
+	// score, they all get 0; a single item gets 1. The metadata rrf_raw_score holds the
+	// score before scaling.
 	FusionRRF Fusion = "rrf"
 	// FusionWeighted scales the scores of each list so that its best item has 1 and its
-	// worst 0, or all 1 when they are equal. An item scores the weighted mean over the
-	// lists; a list without it counts as 0.
+	// worst has 0. If all scores of a list are equal, they become 1. The score of an item
+	// is the weighted mean over the lists; a list without the item counts as 0.
 	FusionWeighted Fusion = "weighted"
 	// FusionRoundRobin takes the first item of each list, then the second of each, and so
-	// on, as [RoundRobin] does. The scores fall evenly from 1. Weights mean nothing.
+	// on, as [RoundRobin] does. The scores fall evenly from 1. Weights have no effect.
 	FusionRoundRobin Fusion = "round_robin"
 )
 
@@ -40,13 +41,14 @@ type FuseOptions struct {
 	Weights []float64
 	// TopK is the largest length of the result. 0 means no limit.
 	TopK int
-	// Method is what the metadata retrieval_method says. Empty means the fusion.
+	// Method is the value of the metadata retrieval_method. Empty means the name of the
+	// fusion.
 	Method string
 }
 
-// Fuse merges ranked lists. Items are the same when their ids are; Fuse keeps the copy
-// whose own score is highest. Items with equal scores keep the order in which they first
-// appeared.
+// Fuse merges ranked lists. Items with the same id are the same item; Fuse keeps the copy
+// with the highest score of its own. Items with equal scores keep the order in which they
+// first appeared.
 func Fuse(lists [][]Item, opts FuseOptions) ([]Item, error) {
 	opts.Fusion = cmp.Or(opts.Fusion, FusionRRF)
 	opts.K = cmp.Or(opts.K, DefaultFuseK)
@@ -121,7 +123,8 @@ func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 	return fused
 }
 
-// gains returns what each place of a list adds to the score of its item.
+// gains returns a function: how much the place at a rank of the list adds to the score of
+// its item.
 func (o *FuseOptions) gains(list []Item, weight float64) func(rank int) float64 {
 	if o.Fusion == FusionRRF {
 		return func(rank int) float64 { return weight / float64(o.K+rank+1) }
@@ -136,7 +139,7 @@ func (o *FuseOptions) gains(list []Item, weight float64) func(rank int) float64 
 		again := seen[it.ID]
 		seen[it.ID] = true
 		switch {
-		case again: // its first place counts
+		case again: // only the first place of an item counts
 			return 0
 		case highest > lowest:
 			return weight * (it.Score - lowest) / (highest - lowest)
@@ -145,7 +148,7 @@ func (o *FuseOptions) gains(list []Item, weight float64) func(rank int) float64 
 	}
 }
 
-// mean returns copies whose scores are the sums by the total weight.
+// mean returns copies whose scores are the sums divided by the total weight.
 func (o *FuseOptions) mean(fused []fusedItem, lists int) []Item {
 	total := 0.0
 	for i := range lists {
@@ -161,7 +164,7 @@ func (o *FuseOptions) mean(fused []fusedItem, lists int) []Item {
 	return out
 }
 
-// alternate returns the items of the lists in turn.
+// alternate returns the first item of each list, then the second of each, and so on.
 func (o *FuseOptions) alternate(lists [][]Item) []Item {
 	out := RoundRobin(lists, o.TopK)
 	for i := range out {
@@ -171,7 +174,7 @@ func (o *FuseOptions) alternate(lists [][]Item) []Item {
 	return out
 }
 
-// marked returns a copy of an item that names the method.
+// marked returns a copy of an item whose metadata name the method.
 func (o *FuseOptions) marked(it Item) Item {
 	metadata := make(map[string]any, len(it.Metadata)+2)
 	maps.Copy(metadata, it.Metadata)

@@ -12,13 +12,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// Hybrid is a [Retriever] that asks several retrievers at the same time and merges
-// their lists with [Fuse]. It leaves out a retriever that fails, and logs that at WARN;
-// when all fail, Hybrid does. It is safe for concurrent use.
+// Hybrid is a [Retriever] that asks several retrievers at the same time and merges their
+// lists with [Fuse]. It leaves out a retriever that fails, and logs the failure at WARN. If
+// all retrievers fail, Hybrid fails. It is safe for concurrent use.
 type Hybrid struct {
 	// Parts are the retrievers, at least one.
 	Parts []HybridPart
-	// Fusion is how the lists are merged. Empty means FusionWeighted.
+	// Fusion is the way to merge the lists. Empty means FusionWeighted.
 	Fusion Fusion
 	// K is the k of FusionRRF. 0 means DefaultFuseK.
 	K int
@@ -31,7 +31,8 @@ type HybridPart struct {
 	Retriever Retriever
 	// Weight is the weight of its list, above 0. 0 means 1.
 	Weight float64
-	// TopK is how many items it is asked for. 0 means as many as the Hybrid is.
+	// TopK is the number of items to ask this retriever for. 0 means the number that the
+	// Hybrid is asked for.
 	TopK int
 }
 
@@ -70,16 +71,16 @@ func (h *Hybrid) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, erro
 type retrieval struct {
 	name      string
 	retriever Retriever
-	query     Query // nobody else uses it
+	query     Query // a copy that only this call uses
 	topK      int
 }
 
-// maxRetrievals is how many retrievals of one step run at the same time.
+// maxRetrievals is the number of retrievals of one step that run at the same time.
 const maxRetrievals = 8
 
 // retrieveAll makes the calls at the same time and waits for all of them. It returns the
-// lists of those that answer, and the indices of these calls. Others are logged; when
-// all fail, retrieveAll does. what names one call in logs and errors.
+// lists of the calls that succeed, and the indices of these calls. It logs the others. If
+// all calls fail, retrieveAll fails. what names one call in logs and errors.
 func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][]Item, answered []int, err error) {
 	all, errs := make([][]Item, len(calls)), make([]error, len(calls))
 	running, free := sync.WaitGroup{}, make(chan struct{}, maxRetrievals)

@@ -14,8 +14,7 @@ type QueryEnricher interface {
 
 // Compactor condenses turns that leave a conversation into a summary. previous is the
 // summary so far, empty at first. A Compactor must be safe for concurrent use and end with
-// its context, because a call that exceeds its timeout may still be running when the next
-// one begins.
+// its context, because a call that exceeds its timeout may go on while the next one begins.
 type Compactor interface {
 	Compact(ctx context.Context, turns []Turn, previous string) (summary string, err error)
 }

@@ -19,7 +19,8 @@ type Config struct {
 	// 0 means DefaultMaxTokens.
 	MaxTokens int
 	// Tokenizer counts items that bring no count. nil means DefaultEncoding, whose
-	// vocabulary the first count loads. When it fails, the build fails. When the first
+	// vocabulary the first count loads. It has no timeout of its own: one that ignores its
+	// context holds the build. When it fails, the build fails. When the first
 	// tokenizer of a [FallbackTokenizer] fails, the build counts all texts again with the
 	// second one.
 	Tokenizer Tokenizer
@@ -75,18 +76,18 @@ type Config struct {
 	Now func() time.Time
 }
 
-// The names that skipped parts have in diagnostics and events. The name of a classifier is
-// that of its step, a dot and ClassifierPart.
+// The names of skipped parts in diagnostics and events. A classifier has the name of its
+// step, a dot and ClassifierPart.
 const (
 	MemoryPart     = "memory"
 	EnricherPart   = "enricher"
 	ClassifierPart = "classifier"
-	// TokenizerPart is skipped by a build that counts with the second tokenizer of a
+	// TokenizerPart is skipped if the build counts with the second tokenizer of a
 	// [FallbackTokenizer].
 	TokenizerPart = "tokenizer"
-	// FormatterPart is skipped by a build whose output is that of the fallback.
+	// FormatterPart is skipped if the fallback makes the output.
 	FormatterPart = "formatter"
-	// CompactorPart is skipped by a conversation whose summary lists turns that its
+	// CompactorPart is skipped if the summary of a conversation lists turns that its
 	// compactor could not condense.
 	CompactorPart = "compactor"
 )
@@ -133,7 +134,7 @@ type Pipeline struct {
 	parts     struct{ memory, enricher, formatter policy }
 	steps     []step
 	writer    writer
-	fallback  writer // for a formatter that may be skipped
+	fallback  writer // used when a formatter is skipped
 	callbacks []Callback
 	warnings  []string
 	explain   bool

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// ContextSources are the sources that a filter or reranker usually works on: what was found
-// for this query. System prompts, memory and conversation are not among them.
+// ContextSources are the sources that a filter or reranker usually works on: items that
+// were found or made for this query. System prompts, memory and conversation are not among
+// them.
 var ContextSources = []Source{SourceRetrieval, SourceTool, SourceUser}
 
 // Scope returns a step that shows s only the items of the given sources. The other items

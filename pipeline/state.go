@@ -15,11 +15,13 @@ type build struct {
 	query  *Query
 	list   *itemList
 	counts []int // the tokens of each item, after the count stage; scratch memory
-	// filling is the window, once its stage has begun. It has the output if filling made it.
+	// filling holds the window, once the window stage has begun. It also holds the output
+	// if filling made one.
 	filling *fill.Filling
-	// writer makes the output: that of the pipeline, or its fallback.
+	// writer makes the output. It is the writer of the pipeline, or its fallback.
 	writer writer
-	// recounted says that the second tokenizer of a [FallbackTokenizer] counted everything.
+	// recounted means that the second tokenizer of a [FallbackTokenizer] has counted
+	// everything.
 	recounted bool
 	diag      *Diagnostics
 	recorder  *record.Recorder // nil unless the pipeline explains its builds

@@ -72,8 +72,8 @@ func (s *postProcessorStep) Run(ctx context.Context, q *Query, items []Item) ([]
 	return s.processor.Process(ctx, q, items)
 }
 
-// FilterStep returns a step that keeps the items for which f reports true, of all items,
-// system prompts included. Use [Scope] to pass it only some sources.
+// FilterStep returns a step that keeps the items for which f reports true. f receives all
+// items, system prompts included. Use [Scope] to pass it only some sources.
 func FilterStep(f Filter) Step { return &filterStep{f} }
 
 type filterStep struct{ filter Filter }
@@ -149,10 +149,10 @@ func (s *rerankerStep) Run(ctx context.Context, q *Query, items []Item) ([]Item,
 	return out, err
 }
 
-// QueryTransformStep returns a step that retrieves topK items for each variant of
-// the query, several at the same time, merges the lists with [Fuse], and appends the
-// best topK whose id is not in the list yet. A variant whose retrieval fails is logged
-// at WARN and left out; when all fail, the step does. topK 0 means [DefaultTopK].
+// QueryTransformStep returns a step that retrieves topK items for each variant of the
+// query, several at the same time, merges the lists with [Fuse], and appends the best topK
+// whose id is not in the list yet. A variant whose retrieval fails is logged at WARN and
+// left out. If all fail, the step fails. topK 0 means [DefaultTopK].
 func QueryTransformStep(t QueryTransformer, r Retriever, topK int) Step {
 	return &transformStep{t, r, orTopK(topK)}
 }
@@ -207,9 +207,9 @@ func withoutKnown(more, items []Item) []Item {
 // Without either, the step fails with [ErrNoRetriever]. topK 0 means [DefaultTopK]. The step
 // is an [Appender].
 //
-// In a pipeline, the timeout of the step bounds the classifier and the retriever, each. If
-// the step may be skipped and c fails, the step uses the retriever of the label def, and
-// diagnostics show [ClassifierPart] as skipped.
+// In a pipeline, the timeout of the step bounds the call of the classifier, and again the
+// call of the retriever. If the step may be skipped and c fails, the step uses the
+// retriever of the label def, and diagnostics show [ClassifierPart] as skipped.
 func ClassifiedStep(c QueryClassifier, routes map[string]Retriever, def string, topK int) Step {
 	s := &classifiedStep{classifier: c, routes: make(map[string]Retriever, len(routes)), def: def, topK: orTopK(topK)}
 	for label, r := range routes {
@@ -236,13 +236,14 @@ func (s *classifiedStep) parts() []any {
 
 func (s *classifiedStep) showsItems() bool { return false }
 
-// unclassifiedError is the failure of a classifier, beside which there are the items of the
+// unclassifiedError is the failure of a classifier whose step returns the items of the
 // default route.
 type unclassifiedError struct{ error }
 
 func (e unclassifiedError) Unwrap() error { return e.error }
 
-// Append implements [Appender]. Beside an [unclassifiedError] there are valid items.
+// Append implements [Appender]. The items are also valid if the error is an
+// [unclassifiedError].
 func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
 	label, err := s.classify(ctx, q)
 	if err == nil {
@@ -259,7 +260,7 @@ func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item
 }
 
 func (s *classifiedStep) classify(ctx context.Context, q *Query) (string, error) {
-	if s.policy.timeout > 0 && !isolated(s.classifier) { // which may be left behind with it
+	if s.policy.timeout > 0 && !isolated(s.classifier) { // an abandoned classifier may go on using the query
 		own := q.Clone()
 		q = &own
 	}

@@ -55,10 +55,10 @@ func ModelTokenizer(model string) (Tokenizer, error) {
 }
 
 // FallbackTokenizer counts with a first tokenizer until that fails, and with a second one
-// from then on, so that counts by different tokenizers are not mixed for long: a build during
-// which the first fails counts everything anew, and notes that [TokenizerPart] was skipped.
-// It is made for one build, or for several that share their fate. It is safe for concurrent
-// use.
+// from then on. Counts of different tokenizers do not go together. So if the first
+// tokenizer fails during a build, the build counts everything again, and notes that
+// [TokenizerPart] was skipped. A FallbackTokenizer serves one build, or several that are to
+// count with the same tokenizer. It is safe for concurrent use.
 type FallbackTokenizer struct {
 	first, second Tokenizer
 	failure       atomic.Pointer[error]
@@ -80,8 +80,8 @@ func (t *FallbackTokenizer) Failure() error {
 // Second returns the tokenizer that counts when the first has failed.
 func (t *FallbackTokenizer) Second() Tokenizer { return t.second }
 
-// failed reports whether an error of the first tokenizer is one of its own, and not the end
-// of the caller's context, and notes the first that is.
+// failed reports whether the first tokenizer itself has failed. An error because the
+// caller's context has ended is not its failure. failed keeps the first failure.
 func (t *FallbackTokenizer) failed(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil {
 		return false

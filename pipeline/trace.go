@@ -21,8 +21,8 @@ func (b *build) record(origin explain.Origin, next []step) {
 	b.recorder.Record(origin, b.list.items, false)
 }
 
-// recordOffer notes the items of the system prompts or of the memory provider by, which may
-// be nil. own says that their list belongs to the build.
+// recordOffer records the items of the system prompts or of a memory provider. by is the
+// provider; it may be nil. own means that the list of these items belongs to the build.
 func (b *build) recordOffer(stage string, by any, own bool) {
 	if b.recorder == nil {
 		return

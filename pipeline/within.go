@@ -9,12 +9,12 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// errExited is the failure of code that ended its goroutine.
+// errExited is the error of code that ended its goroutine.
 var errExited = errors.New("called runtime.Goexit")
 
-// within calls a part of a build, such as its memory provider, and bounds its time; a
-// timeout of 0 is no bound. A part that is not [Isolated] may be left behind, so that f must
-// not use what the build goes on with.
+// within calls f for a part of a build, such as its memory provider, and bounds its time. A
+// timeout of 0 means no bound. within may abandon a part that is not [Isolated] while f is
+// running. So f must not use anything that the build uses afterwards.
 func within[T any](ctx context.Context, timeout time.Duration, part any, f func(context.Context) (T, error)) (T, error) {
 	if timeout <= 0 {
 		return guarded(ctx, f)
@@ -27,8 +27,8 @@ func within[T any](ctx context.Context, timeout time.Duration, part any, f func(
 	return leave(ctx, timeout, f)
 }
 
-// leave calls f in a goroutine of its own, and leaves it behind when the context ends first.
-// timeout is the bound that the context has, 0 for none.
+// leave calls f in a goroutine of its own, and abandons it when the context ends first.
+// timeout is the time limit of the context, for the error; 0 means that it has none.
 func leave[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T

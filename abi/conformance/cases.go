@@ -18,7 +18,7 @@ type Case struct {
 
 	// run checks the case. If it is nil, the answers to ordinary requests decide it.
 	run func(p *probe) outcome
-	// pair says that it compares the lanes.
+	// pair says that the case compares the lanes.
 	pair bool
 }
 
@@ -62,7 +62,7 @@ func answerCases() []Case {
 			Remedy: "look at the error and at what the guest wrote; plugin call runs one request"},
 		{ID: caseDenied, Rule: "The plugin uses nothing that it is not granted.",
 			Remedy: "ask for it in permissions with a reason, and grant it to the test with a flag"},
-		{ID: caseMailbox, Operations: changes, Lane: Batch, Rule: "The mailbox is sound, reserve lends the room asked for, and the output lies in the memory.",
+		{ID: caseMailbox, Operations: changes, Lane: Batch, Rule: "The mailbox is valid, reserve provides a buffer of the requested size, and the output lies in the memory.",
 			Remedy: "see section 5 of ABI.md: size 24 or more, addresses multiples of 8, output inside the memory"},
 		{ID: caseDecodes, Rule: "The answer is a document or change set of the contract, never empty with status 0: each member once, by its name, of its type.",
 			Remedy: "see sections 8 and 10 of ABI.md; return status 1 for no change"},
@@ -139,8 +139,8 @@ func inputCases() []Case {
 func repeatCases() []Case {
 	return []Case{
 		{ID: caseAgain, Rule: "A second call of the same instance works.",
-			Remedy: "init runs once and calls many times: a call must not use up what init made", run: tryAgain},
-		{ID: caseSame, Rule: "The same request gets the same answer, whatever was asked before.",
+			Remedy: "init runs once and calls many times: a call must not consume data that init made", run: tryAgain},
+		{ID: caseSame, Rule: "The same request gets the same answer, independent of earlier requests.",
 			Remedy: "keep nothing from call to call, initialise what you read, and take clock and random numbers from the request", run: trySame},
 		{ID: caseLanes, Operations: changes, Rule: "Both lanes give the same answer.", Remedy: "write one function and serve both lanes from it", pair: true, run: tryLanes},
 		{ID: caseExtism, Lane: JSON, Rule: "A request in the Extism input gets the same answer as one in the mailbox.",

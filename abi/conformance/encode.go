@@ -53,7 +53,7 @@ func (req *request) encodeBatch() ([]byte, error) {
 	return b, nil
 }
 
-// laterMember is what laterDocument adds to every object.
+// laterMember is the name of the member that laterDocument adds to every object.
 const laterMember = "a_later_member"
 
 // laterDocument adds a member that no version defines to the document and to the objects in

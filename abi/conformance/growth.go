@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// How often tryGrowth calls, and when it reads the size of the memory.
+// These bound how often tryGrowth calls a guest, and when it reads the size of the memory.
 const (
 	growthCalls      = 10_000
 	growthCallsShort = 2_000

@@ -9,8 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// judge checks one change set, one rule at a time, so that the case of each broken rule is
-// known.
+// judge checks one change set rule by rule, so that the case of each broken rule is known.
 type judge struct {
 	d   *Description
 	op  *Operation
@@ -25,7 +24,7 @@ func (j *judge) highest() int {
 	return j.op.MaxPriority
 }
 
-// grant allows everything that was checked before Check is called.
+// grant returns a grant that allows everything that judge has checked before it calls Check.
 func (j *judge) grant() abi.Grant {
 	return abi.Grant{Writes: j.op.Writes, MaxItems: abi.MaxRows, MaxPriority: abi.MaxPriority, Sources: j.op.Sources}
 }

@@ -50,7 +50,7 @@ func (s *session) recordOwn(c *OwnCase, op *Operation, lane string, began time.T
 		r.Operation = op.Operation
 	}
 	if o.verdict == Fail {
-		r.Remedy = "mend the plugin or the case in " + c.File
+		r.Remedy = "correct the plugin or the case in " + c.File
 	}
 	s.report.add(r)
 }

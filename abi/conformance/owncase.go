@@ -29,9 +29,9 @@ type OwnCase struct {
 	Items      []OwnItem `json:"items,omitempty"`
 	TopK       int       `json:"top_k,omitempty"`
 	TokensLeft int       `json:"tokens_left,omitempty"`
-	// Request is the whole document in place of these fields, without settings.
+	// Request is the whole request document, without settings. It replaces these fields.
 	Request json.RawMessage `json:"request,omitempty"`
-	// Expect is what the answer must be.
+	// Expect describes the expected answer.
 	Expect Expect `json:"expect"`
 
 	// File is the file of the case, for messages.
@@ -49,8 +49,8 @@ func (it *OwnItem) UnmarshalJSON(b []byte) error {
 	return strictly(b, (*abi.Item)(it))
 }
 
-// Expect is what a case expects. Members that are absent are not checked; at least one is
-// required. Keep, Order, Scores, Texts and Items describe the list after the changes.
+// Expect describes the expected answer of a case. Absent members are not checked; at least one
+// member is required. Keep, Order, Scores, Texts and Items describe the list after the changes.
 type Expect struct {
 	// Keep are the rows that stay, in any order.
 	Keep []uint32 `json:"keep,omitzero"`
@@ -65,8 +65,8 @@ type Expect struct {
 	Items []json.RawMessage `json:"items,omitzero"`
 	// NoChange expects status 1, or changes that change nothing.
 	NoChange bool `json:"no_change,omitempty"`
-	// Output is the answer of an operation without rows; members that it does
-	// not name are not compared.
+	// Output is the answer of an operation without rows. Members that it does not have are not
+	// compared.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Error is a part of the message of a refusal.
 	Error string `json:"error,omitempty"`
@@ -84,7 +84,7 @@ func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
 		err = strictly(b, &cases[0])
 	}
 	if err == nil && len(cases) == 0 {
-		err = errors.New("no case (take the file out, or write one)")
+		err = errors.New("the file has no case (remove the file, or write a case)")
 	}
 	for i := range cases {
 		if err == nil {
@@ -116,11 +116,11 @@ func (c *OwnCase) check() error {
 	e := &c.Expect
 	switch {
 	case c.Name == "":
-		return errors.New("a case has no name (say what it looks at)")
+		return errors.New("a case has no name (say what it checks)")
 	case strings.ContainsFunc(c.Name, unicode.IsControl):
 		return fmt.Errorf("case %.100q: a name is one line without control characters", c.Name)
 	case c.Request != nil && (c.Items != nil || c.Query != "" || c.TopK != 0 || c.TokensLeft != 0):
-		return fmt.Errorf("case %.100q: request stands for itself (leave query, items, top_k and tokens_left out)", c.Name)
+		return fmt.Errorf("case %.100q: request is the whole document (leave out query, items, top_k and tokens_left)", c.Name)
 	case !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil:
 		return fmt.Errorf("case %.100q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error)", c.Name)
 	}
@@ -188,7 +188,7 @@ func (c *OwnCase) document(info abi.OperationInfo, settings json.RawMessage) (an
 	if info.Op != abi.OpCountTokens {
 		return members, nil
 	}
-	var count abi.CountRequest // its answer is held against it
+	var count abi.CountRequest // the answer is compared with its texts
 	b, err := json.Marshal(members)
 	if err != nil {
 		return nil, err

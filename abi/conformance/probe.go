@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// ordinaryRequests is how many ordinary requests are sent.
+// ordinaryRequests is the number of ordinary requests that are sent.
 const ordinaryRequests = 3
 
 // nothingToJudge is why a case about an answer is skipped.
@@ -25,17 +25,17 @@ const (
 	maxQueryBytes = 200
 )
 
-// probe holds what the cases of one operation in one lane share.
+// probe holds the state that the cases of one operation in one lane share.
 type probe struct {
 	ctx      context.Context
 	s        *subject
 	op       *Operation
 	lane     string
 	settings json.RawMessage
-	// extism asks as every Extism host does, see Call.
+	// extism makes calls as every Extism host does; see Call.
 	extism bool
-	// guest does between calls what a host does in production, kept keeps its
-	// state. kept is loaded when it is first needed.
+	// guest is reset between calls as in production, and kept keeps its state. kept is loaded at
+	// first use.
 	guest, kept Guest
 	// plain are the answers to ordinary requests, first is the first fault in them.
 	first *trouble
@@ -114,7 +114,7 @@ func (p *probe) verdictOf(id string, t *trouble) outcome {
 	return failed("%s: %s", t.id, t.detail)
 }
 
-// try sends requests; every one must be answered by the rules.
+// try sends requests. Every answer must follow the rules.
 func (p *probe) try(shapes ...shape) outcome {
 	for _, s := range shapes {
 		if _, t := p.ask(p.ctx, p.guest, p.build(s)); t != nil {
@@ -279,7 +279,7 @@ func tryExtism(p *probe) outcome {
 	return passed
 }
 
-// lost says whether a case of this operation and lane has failed.
+// lost reports whether a case of this operation and lane has failed.
 func (p *probe) lost(id string) bool {
 	for _, r := range p.s.report.Results {
 		if r.Case == id && r.Verdict == Fail && r.Operation == p.op.Operation && (r.Lane == p.lane || r.Lane == "") {
@@ -319,7 +319,7 @@ func (p *probe) cancelHalfway(b []byte, after time.Duration) time.Duration {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = p.guest.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b}) // an error is as good as an answer
+		_, _ = p.guest.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b}) // both an error and an answer are fine
 	}()
 	select {
 	case <-done:

@@ -185,7 +185,7 @@ func TestMistakesInOwnCases(t *testing.T) {
 		`{"name": "a", "expect": {}}`:     "nothing is expected",
 		`{"name": "a", "expext": {}}`:     `unknown field "expext"`,
 		`{"name": "a", "items": [{"text": "x"}], "expect": {"keep": []}}`:      `unknown field "text"`,
-		`{"name": "a", "request": {}, "query": "q", "expect": {"keep": []}}`:   "request stands for itself",
+		`{"name": "a", "request": {}, "query": "q", "expect": {"keep": []}}`:   "request is the whole document",
 		`{"name": "a", "expect": {"keep": []}} {}`:                             "more than one value",
 		`[{"name": "a", "expect": {"keep": []}}, {"name": "b", "expect": {}}]`: `case "b"`,
 	} {

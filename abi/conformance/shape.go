@@ -24,7 +24,7 @@ type shape struct {
 	metadata abi.Metadata
 	// alike gives all rows the same id and text.
 	alike bool
-	// tokens is how many tokens still fit into the window, 0 for 4000.
+	// tokens is how many more tokens fit into the window. 0 means 4000.
 	tokens int
 	// later adds members and sections that a later version might have.
 	later bool
@@ -195,7 +195,8 @@ func (s shape) turns(r *rand.Rand) []abi.Turn {
 	return turns
 }
 
-// extract asks for the facts of n turns, every other time for the order of n facts.
+// extract makes a request to extract facts from n turns. Every second request asks to tidy up n
+// facts instead.
 func (s shape) extract(r *rand.Rand, settings json.RawMessage) abi.ExtractRequest {
 	req := abi.ExtractRequest{Turns: s.turns(r), Settings: settings}
 	known := min(s.n, 2)
@@ -225,8 +226,8 @@ func (s shape) messages(r *rand.Rand) []abi.Message {
 	return msgs
 }
 
-// distill asks for observations of n messages, every other time for a reflection that
-// stands for n observations.
+// distill makes a request to observe n messages. Every second request asks for a reflection that
+// replaces n observations instead.
 func (s shape) distill(r *rand.Rand, settings json.RawMessage) abi.DistillRequest {
 	req := abi.DistillRequest{Mode: abi.DistillObserve, Messages: s.messages(r), MaxTokens: s.room(), Settings: settings}
 	if s.variant%2 == 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// DefaultGrace is how long a cancelled call may take to end.
+// DefaultGrace is the default time that a cancelled call may take to end.
 const DefaultGrace = 5 * time.Second
 
 // Options say what Run checks. The zero value checks everything.
@@ -25,7 +25,7 @@ type Options struct {
 	Steps map[abi.Operation]map[string]any
 	// Own are cases of the plugin's author.
 	Own []OwnCase
-	// Grace is how long a cancelled call may take to end. 0: DefaultGrace.
+	// Grace is the time that a cancelled call may take to end. 0: DefaultGrace.
 	Grace time.Duration
 	// OnCase is called before each case is run, unless it is nil.
 	OnCase func(id string, op abi.Operation, lane string)
@@ -49,7 +49,7 @@ func (o *Options) check(d *Description) error {
 	return nil
 }
 
-// subject is the guest of one Run with what is known of it so far.
+// subject is the guest of one Run with the results so far.
 type subject struct {
 	t      Target
 	d      Description

@@ -53,15 +53,15 @@ type Call struct {
 	Operation abi.Operation
 	// Lane is JSON or Batch.
 	Lane string
-	// Extism asks that a call in the lane JSON be made as every Extism host makes it:
-	// the request is the Extism input, though the guest takes documents through its
-	// mailbox. Hosts that never write documents there need not look at it.
+	// Extism asks for a call in the lane JSON as every Extism host makes it: the request is the
+	// Extism input, even if the guest accepts documents through its mailbox. Hosts that never
+	// write documents to the mailbox can ignore Extism.
 	Extism bool
 	// Request is the document or the batch.
 	Request []byte
 }
 
-// Answer is what a guest answered, unchecked.
+// Answer is the unchecked answer of a guest.
 type Answer struct {
 	// Status is abi.StatusDone or abi.StatusNoChange.
 	Status abi.Status
@@ -74,7 +74,7 @@ type Answer struct {
 	Time time.Duration
 }
 
-// Description is what is known of a guest without running it.
+// Description describes a guest. It is known without running the guest.
 type Description struct {
 	// Manifest is the manifest of the plugin. Required.
 	Manifest *manifest.Manifest
@@ -99,8 +99,8 @@ type Operation struct {
 	Operation abi.Operation
 	// Lanes are JSON, Batch or both.
 	Lanes []string
-	// Reads are the columns that it receives, Parts the other parts of its request, Writes the
-	// changes that it may make.
+	// Reads are the columns that it receives, Parts the other parts of its request that it
+	// receives, and Writes the changes that it may make.
 	Reads  abi.ColumnSet
 	Parts  abi.PartSet
 	Writes abi.ChangeSet

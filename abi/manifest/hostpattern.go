@@ -117,7 +117,7 @@ func (p HostPattern) matchesName(name string) bool {
 	return name == p.Name
 }
 
-// portOf is the port of a URL, or the default port of its scheme.
+// portOf returns the port of a URL, or the default port of its scheme.
 func portOf(u *url.URL) (uint16, bool) {
 	switch u.Port() {
 	case "":

@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// Manifest describes a plugin. It is the JSON of the custom section ManifestSection, or
-// plugin.yaml beside the module, which has the same keys in YAML.
+// Manifest describes a plugin. It is the JSON of the custom section ManifestSection, or the file
+// plugin.yaml in the folder of the module, which has the same keys in YAML.
 type Manifest struct {
 	// ABI is the version the plugin speaks. Required.
 	ABI int `json:"abi"`
@@ -24,11 +24,10 @@ type Manifest struct {
 	Operations  map[abi.Operation]OperationSpec `json:"operations"`
 	Permissions []Permission                    `json:"permissions,omitempty"`
 	Limits      LimitRequest                    `json:"limits,omitzero"`
-	// Settings is the JSON Schema (2020-12) of the init settings. Without it
-	// there are none.
+	// Settings is the JSON Schema (2020-12) of the init settings. Without it the plugin has none.
 	Settings json.RawMessage `json:"settings,omitempty"`
-	// SelfTest are calls with known answers. A host makes them when it loads the plugin,
-	// and refuses a plugin that answers otherwise.
+	// SelfTest are calls with known answers. A host makes them when it loads the plugin, and
+	// refuses a plugin that answers differently.
 	SelfTest []SelfTest `json:"self_test,omitzero"`
 }
 
@@ -38,11 +37,11 @@ type SelfTest struct {
 	Operation abi.Operation `json:"operation"`
 	// Input is the request document of the operation.
 	Input json.RawMessage `json:"input"`
-	// Output is the answer, compared as a JSON value; null is "no change".
+	// Output is the expected answer. It is compared as a JSON value; null means no change.
 	Output json.RawMessage `json:"output"`
 }
 
-// OperationSpec is what a manifest states of one operation.
+// OperationSpec is the description of one operation in a manifest.
 type OperationSpec struct {
 	// Reads are names of columns of items and of parts of the request. A column that is not
 	// named is not sent. A request with a query is sent with the whole query unless a part of
@@ -70,7 +69,7 @@ type StepDefaults struct {
 	OnError  string `json:"on_error,omitempty"`
 }
 
-// Permission is one thing a plugin asks for, with the reason an operator reads.
+// Permission is one permission that a plugin asks for, with a reason for the operator.
 type Permission struct {
 	// Kind is http, files, kv or service.
 	Kind   string `json:"kind"`

@@ -75,7 +75,7 @@ func Parse(b []byte) (*Manifest, error) {
 	if err := parseManifest(b, m); err != nil {
 		return nil, err
 	}
-	if repeated != "" { // inside of a schema or a self test
+	if repeated != "" { // inside a schema or a self test
 		return nil, mistake("", "%s", string(repeated))
 	}
 	if err := m.Validate(); err != nil {

@@ -127,7 +127,7 @@ func (s *OperationSpec) checkReads(at string, info abi.OperationInfo) *Error {
 		}
 	}
 	if _, parts, _ := abi.ReadsOf(info.Op, s.Reads); len(parts.Missing(info.Op)) > 0 {
-		return mistake(at+".reads", "lacks %s (the answer takes the place of all that it stands for; name it)", parts.Missing(info.Op)[0])
+		return mistake(at+".reads", "lacks %s (the answer replaces what it stands for; name it)", parts.Missing(info.Op)[0])
 	}
 	return nil
 }
@@ -266,14 +266,14 @@ func (m *Manifest) Reads(op abi.Operation) abi.ColumnSet {
 	return set
 }
 
-// Parts returns the parts of its request besides columns that op reads: all of them if m does
-// not name any, as [abi.ReadsOf] says.
+// Parts returns the parts of its request, other than columns, that op reads. If m names no part,
+// these are all parts; see [abi.ReadsOf].
 func (m *Manifest) Parts(op abi.Operation) abi.PartSet {
 	_, set, _ := abi.ReadsOf(op, m.Operations[op].Reads)
 	return set
 }
 
-// Writes returns the changes that op makes: those that m states, or else the defaults of the
+// Writes returns the changes that op may make: those that m states, or the defaults of the
 // operation. It returns none if m does not have op.
 func (m *Manifest) Writes(op abi.Operation) abi.ChangeSet {
 	spec, ok := m.Operations[op]

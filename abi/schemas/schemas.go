@@ -1,5 +1,5 @@
 // Package schemas holds the JSON Schemas (2020-12) of the documents of package abi. A test
-// makes them from the Go types.
+// generates them from the Go types.
 package schemas
 
 import (
@@ -14,14 +14,14 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// Documents are the documents that have a JSON Schema: those of the operations, by the names
-// of ABI.md, and the Manifest.
+// Documents are the names of the documents that have a JSON Schema: those of the operations, as
+// in ABI.md, and Manifest.
 var Documents = names()
 
-// Of returns the JSON Schema of a document, such as Changes. Requests may have members that
-// the schema does not name, and a guest must skip them; answers and the manifest may not.
-// ABI.md states the rules that a schema cannot express, such as members that depend on each
-// other or on the request.
+// Of returns the JSON Schema of a document, such as Changes. Requests may have members that the
+// schema does not name, and a guest must skip them. Answers and the manifest must not have any.
+// ABI.md states the rules that a schema cannot express, such as members that depend on each other
+// or on the request.
 func Of(document string) ([]byte, error) {
 	b, err := files.ReadFile(document + ".json")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// assembleFlags are the flags of assemble that are no settings.
+// assembleFlags are the flags of assemble that do not override a key of anchor.yaml.
 type assembleFlags struct {
 	run, output     string
 	explain, strict bool
@@ -30,13 +30,13 @@ func (a *app) assembleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "assemble [flags] [FILE]",
 		Short: "Prepare the messages of an agent for a model call",
-		Long: `Take the messages of an agent through the provider chain and print the list for
-the model: what is configured under agent and providers in anchor.yaml, by
-ascending priority. Built in are observation (10), compaction (20) and
-truncation (30), and where agent.observation.make says so, observing (7) and
-reflecting (8), which turn old messages into observations and old observations
-into a reflection. A provider that fails changes nothing and leaves one line on
-stderr.
+		Long: `Run the provider chain over the messages of an agent and print the list for the
+model. The chain consists of the built-in providers, configured under agent in
+anchor.yaml, and of the plugins under providers. They run by ascending priority.
+The built-in ones are observation (10), compaction (20) and truncation (30).
+agent.observation.make adds two more: observing (7) turns old messages into
+observations, and reflecting (8) turns old observations into a reflection. A
+provider that fails changes nothing and leaves one line on stderr.
 
 The input is a JSON list of messages, on stdin or in FILE, or an object:
 
@@ -44,20 +44,20 @@ The input is a JSON list of messages, on stdin or in FILE, or an object:
    "state": {"run_id", "messages", "observations", "reflection", "data"},
    "budget": {"max_tokens", "max_messages"}, "phase": "llm" | "synthesize"}
 
-Messages are those of the API that the agent calls: content may be a list of
-parts, and members that are not named here come out as they went in. Calls of
-tools and their results stay or go together; a result that does not fit is cut.
+Messages have the form of the API that the agent calls. Their content may be a
+list of parts. Members that are not named here are returned unchanged. A tool call
+and its results are kept or dropped together; a result that does not fit is cut.
 
-A flag counts before the input, the input before environment and anchor.yaml.
-ANCHOR_HOST_AGENT_OBSERVATION, ANCHOR_HOST_AGENT_COMPACTION,
+A flag overrides the input. The input overrides the environment and anchor.yaml.
+The variables ANCHOR_HOST_AGENT_OBSERVATION, ANCHOR_HOST_AGENT_COMPACTION,
 ANCHOR_HOST_AGENT_TRUNCATION and ANCHOR_HOST_AGENT_FRAMES switch the built-in
-providers: true or false.
+providers on or off: true or false.
 
-With --run the state is kept in the store: the messages are the new ones since
-the last call and come after those of the state, what observing, observation and
-compaction write back lasts, and frames of the run become observations. A state
-in the input takes the place of the stored one. Without --run the messages are
-the whole list; -o json prints the state for the next call beside them.`,
+With --run the state is kept in the store. The input then holds only the messages
+since the last call; they are appended to those of the state. The state keeps what
+observing, observation and compaction write back, and frames of the run become
+observations. A state in the input replaces the stored one. Without --run the
+input holds the whole list; -o json also prints the state for the next call.`,
 		Example: `  anchor-host assemble --max-tokens 16000 < messages.json
   echo '[{"role": "user", "content": "go on"}]' | anchor-host assemble --run fix-42 --explain
   anchor-host assemble --run fix-42 --phase synthesize -o json < /dev/null`,
@@ -85,16 +85,16 @@ func (f *assembleFlags) register(cmd *cobra.Command) {
 	cli.HostFlags(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
-	flags.Int("max-tokens", 0, "the most tokens of the messages")
+	flags.Int("max-tokens", 0, "maximum tokens of all messages together")
 	cli.SettingFlag(cmd, "max-tokens", "agent.max_tokens")
-	flags.Int("max-messages", 0, "the most messages")
+	flags.Int("max-messages", 0, "maximum number of messages")
 	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
 	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
-	flags.String("timeout", "", "bound of the whole run, such as 10s")
+	flags.String("timeout", "", "time limit of the whole run, such as 10s")
 	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
 	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
-	flags.BoolVar(&f.explain, "explain", false, "say on stderr what each provider did")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider or the tokenizer failed or the budget is exceeded")
+	flags.BoolVar(&f.explain, "explain", false, "print on stderr what each provider did")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider or the tokenizer fails or the budget is exceeded")
 }
 
 // assemble reads, runs and prints.
@@ -120,7 +120,7 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 	return degradedChain(f.strict, result.Diagnostics)
 }
 
-// messages reads the input. Nothing at all is no new messages of a stored run.
+// messages reads the input. Empty input means no new messages if the run is stored.
 func (a *app) messages(path string, stored bool) (*request.Messages, error) {
 	r, name, err := a.Open(path)
 	if err != nil {
@@ -153,7 +153,7 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 	return o
 }
 
-// runChain runs the provider chain, and says on stderr which providers were left out.
+// runChain runs the provider chain and reports on stderr which providers were left out.
 func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pipeline.Message, o anchor.AssembleOptions) (*anchor.Assembled, error) {
 	progress := cli.NewProgress(a.App)
 	defer progress.Stop()
@@ -164,7 +164,7 @@ func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pi
 	if err != nil {
 		return nil, err
 	}
-	defer front.Close(context.WithoutCancel(ctx)) // everything that was saved is on disk
+	defer front.Close(context.WithoutCancel(ctx)) // all changes are on disk by now
 	result, err := front.Assemble(ctx, messages, o)
 	progress.Stop()
 	if result != nil {
@@ -173,8 +173,7 @@ func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pi
 	return result, err
 }
 
-// reportChain leaves one line for each provider that was left out, and for what else
-// is not as it should be.
+// reportChain prints one line for each provider that was left out, and for each other problem.
 func (a *app) reportChain(d *agent.Diagnostics) {
 	for _, p := range d.Providers {
 		if p.Outcome == agent.ProviderFailed {
@@ -195,18 +194,18 @@ func (a *app) reportChain(d *agent.Diagnostics) {
 	}
 }
 
-// overBudget says by how much a list exceeds its budget, nothing if it does not.
+// overBudget describes by how much a list exceeds its budget. It is empty if the list fits.
 func overBudget(d *agent.Diagnostics) string {
 	switch {
 	case d.TokensOver > 0:
-		return fmt.Sprintf("the messages exceed max_tokens %d by %d (system messages, the newest user message and a tool call at the end stay; a larger budget or shorter messages help)", d.Budget.MaxTokens, d.TokensOver)
+		return fmt.Sprintf("the messages exceed max_tokens %d by %d (system messages, the newest user message and a final tool call are never dropped: raise the budget or shorten messages)", d.Budget.MaxTokens, d.TokensOver)
 	case d.MessagesOver > 0:
 		return fmt.Sprintf("the messages exceed max_messages %d by %d", d.Budget.MaxMessages, d.MessagesOver)
 	}
 	return ""
 }
 
-// degradedChain is the error of a run under --strict that was not as it should be.
+// degradedChain returns the error of a degraded run under --strict, nil otherwise.
 func degradedChain(strict bool, d *agent.Diagnostics) error {
 	failed := 0
 	for _, p := range d.Providers {
@@ -226,7 +225,7 @@ func degradedChain(strict bool, d *agent.Diagnostics) error {
 	return nil
 }
 
-// printAssembly writes the messages, and what was asked for beside them.
+// printAssembly writes the messages, and the state and the explanation if the flags ask for them.
 func (a *app) printAssembly(f *assembleFlags, result *anchor.Assembled) error {
 	messages := result.Messages
 	if messages == nil {
@@ -277,7 +276,7 @@ func explainChain(b *bytes.Buffer, d *agent.Diagnostics) {
 	cli.Table(b, []string{"PROVIDER", "PRIORITY", "MESSAGES", "TOKENS", "TIME", "FUEL", "OUTCOME"}, rows)
 }
 
-// arrow shows a number before and after, once if it has not changed.
+// arrow shows a number before and after a change. A number that did not change is shown once.
 func arrow(before, after int) string {
 	if before == after {
 		return strconv.Itoa(after)
@@ -292,7 +291,7 @@ func tokenArrow(before, after agent.ListSize) string {
 	return arrow(*before.Tokens, *after.Tokens)
 }
 
-// chainSummary says in one line what was assembled.
+// chainSummary describes the assembly in one line.
 func chainSummary(d *agent.Diagnostics) string {
 	return fmt.Sprintf("messages: %s; tokens: %s of %d; %.0f ms", arrow(d.Before.Messages, d.After.Messages),
 		tokenArrow(d.Before, d.After), d.Budget.MaxTokens, d.TimeMS)

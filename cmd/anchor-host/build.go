@@ -20,7 +20,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// buildFlags are the flags of build that are no settings.
+// buildFlags are the flags of build that do not override a key of anchor.yaml.
 type buildFlags struct {
 	output, queryFile, items, request string
 	previous                          string
@@ -38,26 +38,27 @@ func (a *app) buildCommand() *cobra.Command {
 the window within its token budget, and the format of the model API. The
 formatted window goes to stdout, a one-line summary to stderr.
 
-A step that fails under "on_error: skip" (the default of plugins) leaves one
-line on stderr and the items as they were. So does a step whose plugin, or a
-folder granted to it, is not there, and so do the plugins under memory and
-enricher. A tokenizer or format that fails ends the build: nothing can stand in
-for it. Wrong settings end every build with exit code 3: they are never right.
+A step that fails under "on_error: skip" (the default of plugins) prints one line
+on stderr and changes no items. The same holds for a step whose plugin, or a
+folder granted to it, is missing, and for the plugins under memory and enricher. A
+tokenizer or formatter that fails ends the build, because nothing can replace it.
+Invalid settings end every build with exit code 3.
 
-The query is the argument, the content of --query-file, or with "-" what comes
-on stdin. With --conversation the newest turns of that conversation in the store
-fill the window as far as its own size goes (conversation.max_tokens), and with
---remember the query becomes its newest turn once the window is built; add the
-answer with "memory add --role assistant".
+The query is the argument, the content of --query-file, or with "-" what comes on
+stdin. With --conversation the newest turns of that conversation in the store are
+added to the window, up to conversation.max_tokens. With --remember the query
+becomes the newest turn of the conversation after the build; add the answer with
+"memory add --role assistant".
 
-With --request the whole build is one JSON document, and the result is one too; a
-failed build then prints a document with the key "error". A request uses the
-plugins of --plugins. With --config it also uses the instances, the tenant and the
-timeout of that file, and a request that names a pipeline of the file begins with
-all that this pipeline says. Flags for what a request states are refused beside it.
+With --request one JSON document describes the whole build, and the result is a
+JSON document as well. A failed build then prints a document with the key "error".
+A request uses the plugins of --plugins. With --config it also uses the instances,
+the tenant and the timeout of that file. A request that names a pipeline of the
+file starts from the settings of that pipeline. Flags that set what a request
+states cannot be combined with --request.
 
-What has no flag, such as fit_options and format_options, is stated in anchor.yaml
-or in a request.`,
+Settings without a flag, such as fit_options and format_options, are set in
+anchor.yaml or in a request.`,
 		Example: `  anchor-host build "how do I cancel a request?"
   anchor-host build --explain --max-tokens 2000 "how do I cancel a request?"
   anchor-host build --conversation chat-7 --remember "and when do we leave?"
@@ -76,9 +77,9 @@ or in a request.`,
 	flags.StringVarP(&f.output, "output", "o", "text", "output: text (the formatted window) or json (the whole result)")
 	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
-	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin), print the result as JSON")
-	flags.BoolVar(&f.explain, "explain", false, "say of each item why it is in the window or not, and where the time went")
-	flags.StringVar(&f.previous, "previous", "", "say how much of the last prompt a prompt cache finds again: a file with the result or the output of that build")
+	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin) and print the result as JSON")
+	flags.BoolVar(&f.explain, "explain", false, "explain for each item why it is in the window or not, and show how long each stage took")
+	flags.StringVar(&f.previous, "previous", "", "report how much of an earlier prompt a prompt cache can reuse; the file holds the result or the output of that build")
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
 	flags.StringSliceVar(&f.skip, "skip-steps", nil, "leave out the steps with these names")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step or another part was skipped")
@@ -98,7 +99,7 @@ or in a request.`,
 	return cmd
 }
 
-// buildQuery builds for a query, as the configuration says.
+// buildQuery builds a window for a query with the configuration.
 func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error {
 	if err := cli.CheckFormat(cmd, f.output, "text", "json"); err != nil {
 		return err
@@ -200,14 +201,14 @@ type buildRun struct {
 	config  *config.Loaded
 	options anchor.BuildOptions
 	strict  bool
-	// silent leaves out progress: a program is reading.
+	// silent suppresses progress, because a program reads the output.
 	silent bool
 	// plugins are those that were loaded, in loadTime.
 	plugins  []anchor.Plugin
 	loadTime time.Duration
 }
 
-// do loads the plugins, builds, and says on stderr which steps were skipped.
+// do loads the plugins, builds, and reports on stderr which steps were skipped.
 func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.App) (*pipeline.Result, error)) (*pipeline.Result, error) {
 	progress := cli.NewProgress(r.app.App)
 	progress.Off = r.silent
@@ -223,7 +224,7 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 	if err != nil {
 		return nil, err
 	}
-	defer front.Close(context.WithoutCancel(ctx)) // what was remembered is on disk
+	defer front.Close(context.WithoutCancel(ctx)) // remembered turns are on disk by now
 	result, err := build(ctx, front)
 	progress.Stop()
 	r.reportSkipped(result, err)
@@ -231,7 +232,7 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 	return result, err
 }
 
-// reportSkipped leaves one line for each step, and each other part, that was skipped.
+// reportSkipped prints one line for each step or other part that was skipped.
 func (r *buildRun) reportSkipped(result *pipeline.Result, err error) {
 	d := diagnosticsOf(result, err)
 	if d == nil {
@@ -256,7 +257,7 @@ func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
 	return nil
 }
 
-// degraded is the error of a build that skipped steps under --strict.
+// degraded returns the error of a build that skipped steps under --strict, nil otherwise.
 func (r *buildRun) degraded(result *pipeline.Result) error {
 	if skipped := result.Diagnostics.SkippedSteps; r.strict && len(skipped) > 0 {
 		return fmt.Errorf("%w: skipped: %s (--strict)", cli.ErrDegraded, strings.Join(skipped, ", "))
@@ -264,8 +265,7 @@ func (r *buildRun) degraded(result *pipeline.Result) error {
 	return nil
 }
 
-// printResult writes the result of a build that was asked for on the command
-// line.
+// printResult writes the result of a build whose query came from the command line.
 func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result) error {
 	var b bytes.Buffer
 	switch {
@@ -307,7 +307,7 @@ func writeWindow(b *bytes.Buffer, output any) error {
 	return nil
 }
 
-// summary says in one line what was built.
+// summary describes the built window in one line.
 func summary(result *pipeline.Result) string {
 	d, w := result.Diagnostics, result.Window
 	used, how := w.UsedTokens, ""

@@ -29,10 +29,10 @@ func (a *app) configValidateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check anchor.yaml and the plugins it names",
-		Long: `Check anchor.yaml: every key and value, the plugins it names, their settings
-against the plugins' schemas, the grants against what the plugins ask for, and
-the steps against what the plugins offer. All mistakes are reported, each with
-file, line and column. No plugin is run.`,
+		Long: `Check every key and value of anchor.yaml and the plugins it names. Settings are
+compared with the schemas of the plugins, grants with the permissions they ask
+for, and steps with the operations they offer. All mistakes are reported, each
+with file, line and column. No plugin is run.`,
 		Example: `  anchor-host config validate --config anchor.yaml`,
 		Args:    cobra.NoArgs,
 	}
@@ -65,8 +65,9 @@ func (a *app) configShowCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Print the effective settings",
 		Long: `Print every setting that is set or has a default, after flags and environment
-have been applied. With --origin also where each comes from: a flag, an
-environment variable, file and line, or the default. Secrets are not printed.`,
+variables are applied. With --origin also print where each setting comes from: a
+flag, an environment variable, file and line, or the default. Secrets are not
+printed.`,
 		Example: `  ANCHOR_HOST_MAX_TOKENS=4000 anchor-host config show --origin`,
 		Args:    cobra.NoArgs,
 	}
@@ -85,25 +86,25 @@ environment variable, file and line, or the default. Secrets are not printed.`,
 	return cmd
 }
 
-// either lists values that a flag takes: "a, b or c".
+// either lists the values that a flag accepts, such as "a, b or c".
 func either(values []string) string {
 	last := len(values) - 1
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
-// windowFlags add the flags that override the shape of the window.
+// windowFlags adds the flags that override settings of the window.
 func windowFlags(cmd *cobra.Command) {
 	cmd.Flags().Int("max-tokens", 0, "size of the window in tokens")
 	cmd.Flags().String("tokenizer", "", either(config.Tokenizers))
-	cmd.Flags().String("model", "", "model the window is for, such as gpt-4o: decides how tokens are counted")
-	cmd.Flags().String("fit", "", "what must be within the window: items (their sum) or exact (the output)")
+	cmd.Flags().String("model", "", "target model, such as gpt-4o; it selects how tokens are counted")
+	cmd.Flags().String("fit", "", "what max_tokens bounds: items (the sum of their tokens) or exact (the formatted output)")
 	cmd.Flags().String("fill", "", "first_fit, value_per_token or knapsack")
-	cmd.Flags().String("truncate", "", "cut texts that do not fit at a sentence or character, or none")
+	cmd.Flags().String("truncate", "", "where to cut texts that do not fit: sentence, character, or none (no cutting)")
 	cmd.Flags().String("order", "", "priority, lost_in_the_middle, chronological or cache_stable")
 	cmd.Flags().String("format", "", either(config.Formats))
 	cmd.Flags().String("preset", "", "budget: chat, rag or agent")
 	cmd.MarkFlagsMutuallyExclusive("model", "tokenizer")
-	cmd.Flags().String("timeout", "", "bound of the whole build, such as 10s")
+	cmd.Flags().String("timeout", "", "time limit of the whole build, such as 10s")
 }
 
 func settingsListing(settings []config.Setting, origin bool) cli.Listing {

@@ -19,12 +19,12 @@ func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval [flags] --corpus FILE --queries FILE --qrels FILE",
-		Short: "Measure what retrieval finds, and what the budget loses of it",
+		Short: "Measure what retrieval finds and what the budget cut loses",
 		Long: `Measure a configuration on a collection in the form of BEIR. Each query is built
 once. Its ranking after each step, and after the budget cut, is compared with
-judgements. The waterfall shows what each stage gained or lost of recall, nDCG and
-MRR. The metrics are computed as trec_eval does, those named seed_* as the seed
-system does.
+judgements. The waterfall shows how each stage changed recall, nDCG and MRR.
+Metrics follow the definitions of trec_eval. Metrics named seed_* follow those of
+the seed system.
 
   corpus   JSON Lines: {"_id": "42", "title": "…", "text": "…"}
   queries  JSON Lines: {"_id": "7", "text": "…"}
@@ -33,25 +33,24 @@ system does.
 
 Queries without relevant documents are left out and counted.
 
-The corpus file is read for the ids of its documents: every judged document must
-be there. The configuration has to retrieve from the same corpus. With --mount
+The corpus file supplies the ids of the documents. It must contain every judged
+document. The configuration has to retrieve from the same corpus. With --mount
 INSTANCE a plugin instance finds the corpus in the read-only folder /docs (or
-/guest/path, with INSTANCE=/guest/path). The folder holds this file and nothing
-else, and takes the place of what the configuration mounts there. With --compare,
-one of the two configurations must have the instance. With
---corpus-items every build gets the whole of a small corpus, from a first step
-named "items".
+/guest/path, with INSTANCE=/guest/path). The folder holds only this file and
+replaces what the configuration mounts there. With --compare, at least one of the
+two configurations must have the instance. With --corpus-items a first step named
+"items" gives every build the whole corpus, which must be small.
 
-Items are ranked as the window is filled: by priority, then by score. Among equals
-the greater document id is first, as in trec_eval; with --ties list they stay in
-their order. Only items of source retrieval count. The metadata of --id-metadata
-names the document of an item; without it, the item's id does, less the name of the
-plugin instance.
+Items are ranked in the order in which the window is filled: by priority, then by
+score. Among equal items the greater document id comes first, as in trec_eval;
+with --ties list equal items keep their order. Only items of the source retrieval
+count. The metadata key of --id-metadata names the document of an item. An item
+without this key is identified by its id, without the name of the plugin instance.
 
-With --compare the same queries are built with a second configuration too. The
-report then has, for each metric, the difference with its 95 % bootstrap interval,
-the p-value of a paired randomisation test, and the number of queries that came out
-better or worse.`,
+With --compare the same queries are also built with a second configuration. For
+each metric the report then shows the difference with its 95 % bootstrap interval,
+the p-value of a paired randomisation test, and the numbers of queries with better
+and with worse results.`,
 		Example: `  anchor-host eval -c anchor.yaml --mount docs --corpus scifact/corpus.jsonl \
     --queries scifact/queries.jsonl --qrels scifact/qrels.tsv --html report.html
   anchor-host eval -c anchor.yaml --compare other.yaml --k 10 --metric ndcg,recall \
@@ -102,7 +101,7 @@ func (a *app) loadOther(cmd *cobra.Command, path string) (*config.Loaded, error)
 	return loaded, a.Override(cmd, loaded)
 }
 
-// finish prints the report and says what weakens it.
+// finish prints the report and warns of what makes it less reliable.
 func (e *evaluation) finish(r *anchor.Report) error {
 	var b bytes.Buffer
 	if e.flags.output == "json" {
@@ -139,8 +138,8 @@ func (e *evaluation) finish(r *anchor.Report) error {
 	return nil
 }
 
-// writeHTML writes the page beside its place first, so that a failure leaves what
-// was there.
+// writeHTML writes the page to a temporary file in the same folder first, so that a failure keeps
+// an existing page.
 func writeHTML(path string, r *anchor.Report, worst int) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".anchor-host-eval-*")
 	if err != nil {

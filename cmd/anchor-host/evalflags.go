@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/eval"
 )
 
-// evalFlags are the flags of eval that are no settings.
+// evalFlags are the flags of eval that do not override a key of anchor.yaml.
 type evalFlags struct {
 	corpus, queries, qrels      string
 	compare, output, html       string
@@ -35,7 +35,7 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.html, "html", "", "write a report as one HTML page to this file")
 	flags.IntVar(&f.worst, "worst", 10, "how many of the worst queries to list")
 	flags.StringArrayVar(&f.mounts, "mount", nil, "give a plugin instance the corpus: INSTANCE or INSTANCE=/guest/path")
-	flags.BoolVar(&f.corpusItems, "corpus-items", false, "hand the whole corpus to every build as items")
+	flags.BoolVar(&f.corpusItems, "corpus-items", false, "give every build the whole corpus as items")
 	flags.StringVar(&f.idMetadata, "id-metadata", eval.DefaultIDMetadata, "metadata key of an item's document id")
 	flags.StringVar(&f.idCut, "id-cut", "", `end document ids at this text, such as "#" for chunks named guide.md#2`)
 	flags.StringVar(&f.ties, "ties", "id", "order of equal scores: id (descending) or list")
@@ -69,7 +69,7 @@ func (f *evalFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// options are those of the evaluation without its files.
+// options returns the options of the evaluation without its files.
 func (f *evalFlags) options() anchor.EvaluateOptions {
 	return anchor.EvaluateOptions{
 		CorpusItems: f.corpusItems, Limit: f.limit, AllowMissing: f.missing, Metrics: f.kinds, Depths: f.depths,

@@ -38,7 +38,7 @@ func writeEvaluation(b *bytes.Buffer, r *eval.Report, worst int) {
 	}
 }
 
-// reportsOf lists a report and that of the comparison.
+// reportsOf returns a report, followed by that of the second configuration if there is one.
 func reportsOf(r *eval.Report) []*eval.Report {
 	if r.Compare == nil {
 		return []*eval.Report{r}
@@ -46,7 +46,7 @@ func reportsOf(r *eval.Report) []*eval.Report {
 	return []*eval.Report{r, r.Compare.Report}
 }
 
-// leftOut says which queries and judgements do not count.
+// leftOut lists which queries and judgements do not count.
 func leftOut(r *eval.Report) (rows [][]string) {
 	for _, c := range []struct {
 		what string
@@ -74,7 +74,7 @@ func stageName(s eval.StageReport) string {
 
 func figure(v float64) string { return fmt.Sprintf("%.4f", v) }
 
-// signedFigure writes a difference; what rounds to nothing has no sign.
+// signedFigure formats a difference with its sign. A value that rounds to zero has no sign.
 func signedFigure(v float64) string {
 	if s := fmt.Sprintf("%+.4f", v); s != "+0.0000" && s != "-0.0000" {
 		return s
@@ -82,7 +82,7 @@ func signedFigure(v float64) string {
 	return "0.0000"
 }
 
-// writeWaterfall writes what each stage left and changed.
+// writeWaterfall writes the metrics after each stage and how the stage changed them.
 func writeWaterfall(b *bytes.Buffer, r *eval.Report) {
 	header := []string{"STAGE", "ITEMS"}
 	for _, m := range r.Waterfall {
@@ -103,7 +103,7 @@ func writeWaterfall(b *bytes.Buffer, r *eval.Report) {
 	cli.Table(b, header, rows)
 }
 
-// writeMetrics writes every metric, a row each, and what the budget cut changed.
+// writeMetrics writes a row for each metric, with the change by the budget cut.
 func writeMetrics(b *bytes.Buffer, r *eval.Report) {
 	header := []string{"METRIC"}
 	for _, s := range r.Stages {
@@ -128,7 +128,7 @@ func writeFates(b *bytes.Buffer, r *eval.Report) {
 	cli.Table(b, []string{"FATE", "DOCUMENTS", "SHARE"}, rows)
 }
 
-// writeWorst writes the queries that came out worst, a row per relevant document.
+// writeWorst writes the queries with the worst results, a row for each relevant document.
 func writeWorst(b *bytes.Buffer, r *eval.Report, list []eval.QueryReport) {
 	metric := r.Waterfall[1]
 	var rows [][]string

@@ -8,12 +8,11 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
-// progressEvery is how often a line says how far an evaluation is, where there is
-// no terminal.
+// progressEvery is the time between progress lines where there is no terminal.
 const progressEvery = 5 * time.Second
 
-// evalProgress shows how far the builds of one configuration are: a bar on a
-// terminal, a plain line now and then elsewhere. Its calls come one after another.
+// evalProgress shows the progress of the builds of one configuration: a bar on a terminal, lines
+// of text elsewhere. Its methods are not safe for concurrent use.
 type evalProgress struct {
 	app  *app
 	what string
@@ -26,7 +25,7 @@ func newEvalProgress(a *app, what string) *evalProgress {
 	return &evalProgress{app: a, what: cli.OneCell(what), now: time.Now, next: time.Now().Add(progressEvery)}
 }
 
-// step is told after each build.
+// step updates the display after each build.
 func (p *evalProgress) step(done, total int) {
 	if p.app.Err.Terminal() {
 		if p.bar == nil {
@@ -35,7 +34,7 @@ func (p *evalProgress) step(done, total int) {
 				progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond),
 				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
 		}
-		_ = p.bar.Set(done) // a lost frame is no matter
+		_ = p.bar.Set(done) // a missed update does no harm
 		return
 	}
 	if now := p.now(); !now.Before(p.next) && done < total {
@@ -47,6 +46,6 @@ func (p *evalProgress) step(done, total int) {
 // stop clears the bar.
 func (p *evalProgress) stop() {
 	if p.bar != nil {
-		_ = p.bar.Clear() // the bar is gone with the next line anyway
+		_ = p.bar.Clear() // the next line overwrites the bar anyway
 	}
 }

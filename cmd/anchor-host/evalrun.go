@@ -15,14 +15,15 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// corpusMount is where guests find the corpus, unless it is said otherwise.
+// corpusMount is the default path at which guests find the corpus.
 const corpusMount = "/docs"
 
 // evaluation is one run of eval.
 type evaluation struct {
 	app   *app
 	flags *evalFlags
-	// stage is the folder that holds only the corpus, empty if there is none.
+	// stage is the path of the folder that holds only the corpus. It is empty if there is no such
+	// folder.
 	stage string
 	bar   *evalProgress
 }
@@ -67,7 +68,7 @@ func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (*a
 	return fronts[0].Evaluate(ctx, o)
 }
 
-// namedReader is a reader that errors name.
+// namedReader is a reader with a name for error messages.
 type namedReader struct {
 	io.Reader
 	name string
@@ -76,7 +77,7 @@ type namedReader struct {
 // Name returns the name.
 func (r namedReader) Name() string { return r.name }
 
-// open loads a configuration whose instances find the corpus where that is asked for.
+// open loads a configuration and mounts the corpus for the instances that --mount names.
 func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *cli.Progress) (*anchor.App, error) {
 	var mounts []anchor.Mount
 	for _, m := range e.flags.mounts {
@@ -94,7 +95,7 @@ func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *cli.Progr
 	})
 }
 
-// progress shows how far a configuration is.
+// progress shows how many builds of a configuration are done.
 func (e *evaluation) progress(config string, done, total int) {
 	if e.bar == nil || e.bar.what != cli.OneCell(config) || done == 1 {
 		e.endProgress()
@@ -127,8 +128,8 @@ func configName(c *config.Loaded) string {
 	return c.File
 }
 
-// checkMounts refuses a mount for an instance that no configuration has. One of two that
-// are compared is enough: they may differ by just that instance.
+// checkMounts refuses a mount for an instance that no configuration has. Of two compared
+// configurations only one must have the instance: they may differ by just that instance.
 func (e *evaluation) checkMounts(configs []*config.Loaded) error {
 	for _, m := range e.flags.mounts {
 		name, _ := splitMount(m)
@@ -159,8 +160,7 @@ func (e *evaluation) makeStage() (err error) {
 	return nil
 }
 
-// copyFile makes a copy, or another name for the same file where that is
-// possible.
+// copyFile makes a hard link to the file, or copies it where links are not possible.
 func copyFile(from, to string) error {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
@@ -184,6 +184,6 @@ func copyFile(from, to string) error {
 
 func (e *evaluation) removeStage() {
 	if e.stage != "" {
-		_ = os.RemoveAll(e.stage) // a leftover in the temporary folder is no failure
+		_ = os.RemoveAll(e.stage) // a file left in the temporary folder does no harm
 	}
 }

@@ -56,7 +56,7 @@ steps:
 	for _, want := range []string{
 		`:6:47: steps[0].function: plugin "foreign-step": "uper": no such export (did you mean "upper"?)`,
 		`:7:44: steps[1].function: plugin "no-change": "anchor_filter": no such operation: the plugin has operations`,
-		`:8:5: steps[2]: plugin "foreign-step": no such operation: the module does not speak the plugin contract (name the function a step calls`,
+		`:8:5: steps[2]: plugin "foreign-step": no such operation: the module does not implement the plugin contract (name the function a step calls`,
 	} {
 		if code != codeInvalid || !strings.Contains(stderr, want) {
 			t.Errorf("exit code %d, stderr:\n%s\nwant\n%s", code, stderr, want)
@@ -104,7 +104,7 @@ func TestLinkedSteps(t *testing.T) {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
 	code, _, stderr = run(t, "", "config", "validate", "-c", config(", links: {lib: Lib}"))
-	if code != codeInvalid || !strings.Contains(stderr, `"Lib" is no name of a plugin`) {
+	if code != codeInvalid || !strings.Contains(stderr, `"Lib" is not a valid plugin name`) {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
 	for _, links := range []string{"", ", links: {other: link-lib}", ", links: {lib: foreign-step}"} {

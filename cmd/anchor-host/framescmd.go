@@ -16,14 +16,15 @@ func (a *app) framesCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "frames",
 		Short: "Keep what an agent did as frames",
-		Long: `Keep what an agent did and found as frames: small summaries that outlive the
-messages they come from. A run has a log, which keeps every frame, and a window
-over it, which forgets the oldest frames beyond its limits. Frames of the kinds
-intent_analysis and checkpoint are never forgotten. "assemble --run" offers the
-window to the model as observations.
+		Long: `Keep what an agent did and found as frames. A frame is a small summary that
+outlives the messages it comes from. Each run has a log, which keeps every frame,
+and a window, which drops the oldest frames when it exceeds its limits. Frames of
+the kinds intent_analysis and checkpoint never leave the window. "assemble --run"
+offers the window to the model as observations.
 
-A run can also have a request (intent), a plan whose steps say which frames they
-read and wrote, and snapshots of what its window held.`,
+A run can also have a request (intent), a plan and snapshots. The steps of the
+plan record which frames they read and wrote. A snapshot records what the window
+held.`,
 		Example: `  anchor-host frames push --run fix-42 --kind step_summary "auth module split in two"
   anchor-host frames window --run fix-42`,
 	})
@@ -57,7 +58,7 @@ func (l *limitFlags) limits(cmd *cobra.Command) (frames.Limits, error) {
 	return frames.Limits{MaxFrames: uint32(l.frames), MaxTokens: uint64(l.tokens)}, nil
 }
 
-// change returns what the flags that are given make of limits: 0 lifts one.
+// change returns a function that applies the given flags to limits. The value 0 removes a limit.
 func (l *limitFlags) change(cmd *cobra.Command, given frames.Limits) func(frames.Limits) frames.Limits {
 	inFrames, inTokens := cmd.Flags().Changed("max-frames"), cmd.Flags().Changed("max-tokens")
 	return func(now frames.Limits) frames.Limits {
@@ -76,16 +77,16 @@ func (a *app) framesPushCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push --run ID --kind KIND [flags] SUMMARY",
 		Short: "Add a frame to a run",
-		Long: `Add a frame to a run, which begins with its first frame, and print the number of
-the frame. The summary is the argument, or with "-" what comes on stdin.
+		Long: `Add a frame to a run and print the number of the frame. The first frame creates
+the run. The summary is the argument, or with "-" what comes on stdin.
 
 The kinds are intent_analysis, step_summary, code_change, system_state,
 error_recovery, checkpoint, tool_call, and other:TEXT for one of your own.
 
---max-frames and --max-tokens set the limits of the window from now on; the
-oldest frames that are not protected leave it, and stay in the log. 0 lifts a
-limit. A frame counts as many tokens as --tokens says or --count finds, else a
-quarter of its characters.`,
+--max-frames and --max-tokens set the limits of the window from now on. The oldest
+unprotected frames beyond them leave the window but stay in the log. The value 0
+removes a limit. --tokens states how many tokens the frame has, and --count counts
+them. Without both, the estimate is one token for four characters.`,
 		Example: `  anchor-host frames push --run fix-42 --kind intent_analysis "make the login faster"
   anchor-host frames push --run fix-42 --kind tool_call --data '{"exit": 0}' --max-frames 50 "tests pass"`,
 		Args: cli.Exactly("SUMMARY"),
@@ -108,11 +109,11 @@ func (f *frameFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.run, "run", "", "the agent run (required)")
 	flags.StringVar(&f.kind, "kind", "", "what the frame captures (required)")
-	flags.StringVar(&f.data, "data", "", "any JSON value for programs, - for stdin")
-	flags.Int64Var(&f.tokens, "tokens", -1, "estimate of the tokens of the frame")
+	flags.StringVar(&f.data, "data", "", "any JSON value to keep with the summary (- for stdin)")
+	flags.Int64Var(&f.tokens, "tokens", -1, "estimated tokens of the frame; -1: a quarter of its characters")
 	flags.BoolVar(&f.count, "count", false, "count the tokens of the frame")
 	flags.StringVar(&f.summary, "global-summary", "", "set the summary of the whole run")
-	flags.StringVar(&f.by, "by", "anchor-host", "who begins the run, noted in its document")
+	flags.StringVar(&f.by, "by", "anchor-host", "name recorded in the run as its creator")
 	flags.IntVar(&f.step, "step", 0, "the step of the plan that wrote the frame (default: the one that is progressing)")
 	f.limits.add(cmd, "from now on keep the window")
 	cmd.MarkFlagsMutuallyExclusive("tokens", "count")

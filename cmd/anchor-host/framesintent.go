@@ -16,9 +16,9 @@ func (a *app) framesIntentCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "intent",
 		Short: "Keep the request that a run works on",
-		Long: `Keep the request that a run works on. It is a draft until analyze says how it is
-understood, which makes it active, and ends completed or cancelled. Then the run
-can be asked again. Any other order is refused.`,
+		Long: `Keep the request that a run works on. A new request is a draft. "analyze" records
+how it is understood and makes it active. "end" completes or cancels it; then the
+run can get another request. Any other order is refused.`,
 		Example: `  anchor-host frames intent ask --run fix-42 "make the login faster"
   anchor-host frames intent analyze --run fix-42 "cache sessions, p95 below 200 ms"
   anchor-host frames intent end --run fix-42 --status completed --commit 1f3a9c2`,
@@ -27,7 +27,7 @@ can be asked again. Any other order is refused.`,
 	return cmd
 }
 
-// runWork is the work of a command on one agent run.
+// runWork is the function of a command that works on one agent run.
 type runWork func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error)
 
 // runCommand makes a command work on the run that its flag --run names.
@@ -39,7 +39,7 @@ func (a *app) runCommand(cmd *cobra.Command, with func(sessionFunc) func(*cobra.
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = with(func(cmd *cobra.Command, args []string, s *session) error {
 		if err := cli.CheckFormat(cmd, *format, "table", "json", "yaml"); err != nil {
-			return err // before anything changes
+			return err // nothing has changed yet
 		}
 		run, err := s.front.Run(cmd.Context(), "", *id)
 		if err != nil {
@@ -76,14 +76,14 @@ or with "-" what comes on stdin. The intent before it must have ended.`,
 func (a *app) intentAnalyzeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "analyze --run ID [flags] CONTENT",
-		Short: "Say how the request is understood",
-		Long: `Say how the request of a run is understood, which makes its intent active. The
+		Short: "Record how the request is understood",
+		Long: `Record how the request of a run is understood. This makes its intent active. The
 content is the argument, or with "-" what comes on stdin. It becomes a frame of
 the kind intent_analysis, and a snapshot with the label "start" is taken.`,
 		Example: `  anchor-host frames intent analyze --run fix-42 "cache sessions, p95 below 200 ms"`,
 		Args:    cli.Exactly("CONTENT"),
 	}
-	by := cmd.Flags().String("by", "anchor-host", "who begins the run, noted in its document")
+	by := cmd.Flags().String("by", "anchor-host", "name recorded in the run as its creator")
 	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		content, err := a.text(args[0], "content")
 		if err != nil {
@@ -104,7 +104,7 @@ func (a *app) intentEndCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&status, "status", "completed", "how it ends: completed or cancelled")
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
-	cmd.Flags().StringVar(&commit, "commit", "", "the commit that fulfilled it")
+	cmd.Flags().StringVar(&commit, "commit", "", "the commit that fulfils the request")
 	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
 		return intentListing(run.EndIntent(ctx, frames.IntentStatus(status), reason, commit))
 	})
@@ -114,7 +114,7 @@ func (a *app) intentShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show --run ID [flags]",
 		Short:   "Show the request of a run",
-		Long:    "Show the newest intent of a run, with -o json its whole document.",
+		Long:    "Show the newest intent of a run; -o json prints its whole document.",
 		Example: `  anchor-host frames intent show --run fix-42 -o json`,
 		Args:    cobra.NoArgs,
 	}

@@ -19,9 +19,8 @@ func (a *app) framesListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the frames of a run, or the runs",
-		Long: `List the frames of a run, oldest first: all of them, those that have left its
-window too, or those that --from and --limit select. Without --run, list the runs
-that have frames.`,
+		Long: `List the frames of a run, oldest first, including those that have left its window.
+--from and --limit select a part. Without --run, list the runs that have frames.`,
 		Example: `  anchor-host frames list
   anchor-host frames list --run fix-42 --from 100 --limit 20 -o json`,
 		Args: cobra.NoArgs,
@@ -56,7 +55,7 @@ that have frames.`,
 	return cmd
 }
 
-// frameListing shows frames, and data to programs.
+// frameListing shows frames as a table, and data as JSON or YAML.
 func frameListing(list []frames.Frame, data any) cli.Listing {
 	l := cli.Listing{Header: []string{"FRAME", "KIND", "TOKENS", "CREATED", "SUMMARY"}, Data: data}
 	for i := range list {
@@ -72,7 +71,7 @@ func frameListing(list []frames.Frame, data any) cli.Listing {
 	return l
 }
 
-// windowDocument is what is visible of a run.
+// windowDocument is the visible part of a run.
 type windowDocument struct {
 	Run           string           `json:"run"`
 	Pipeline      frames.UUID      `json:"context_pipeline"`
@@ -89,9 +88,9 @@ func (a *app) framesWindowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "window --run ID [flags]",
 		Short: "Show the visible frames of a run",
-		Long: `Show the frames that the window of a run holds, oldest first. With tighter limits
-only what they leave is shown: the protected frames and the newest others. With
--o document the stored form is printed, the JSON that git-internal reads.`,
+		Long: `Show the frames that the window of a run holds, oldest first. --max-frames and
+--max-tokens narrow the view to the protected frames and the newest others. -o
+document prints the stored form, which is the JSON that git-internal reads.`,
 		Example: `  anchor-host frames window --run fix-42
   anchor-host frames window --run fix-42 --max-tokens 2000 -o json`,
 		Args: cobra.NoArgs,

@@ -20,12 +20,12 @@ func (a *app) framesPlanCommand() *cobra.Command {
 		Use:   "plan",
 		Short: "Keep the plan of a run, and what its steps read and wrote",
 		Long: `Keep the plan of a run. A plan names the frames that the window held when it was
-made. Each of its steps is pending, progressing, and then completed, failed or
-skipped; another order is refused.
+made. Each step is first pending, then progressing, and finally completed, failed
+or skipped. Any other order is refused.
 
-While one step alone is progressing, frames that are pushed are noted as written
-by it (oframes), and frames that build or assemble offers to the model as read by
-it (iframes).`,
+While exactly one step is progressing, the plan records its frames: frames that
+are pushed count as written by the step (oframes), and frames that build or
+assemble offers to the model count as read by it (iframes).`,
 		Example: `  anchor-host frames plan push --run fix-42 "measure the login" "cache sessions"
   anchor-host frames plan step --run fix-42 --status progressing 1
   anchor-host frames plan replan --run fix-42 "index the sessions table"`,
@@ -39,7 +39,7 @@ func (a *app) planPushCommand() *cobra.Command {
 		Use:   "push --run ID [flags] STEP...",
 		Short: "Give a run its first plan",
 		Long: `Give a run its first plan, with a step for each argument. If the run has an
-intent, the intent must be active, and from then on names the plan.`,
+intent, it must be active. The intent then names the plan.`,
 		Example: `  anchor-host frames plan push --run fix-42 "measure the login" "cache sessions"`,
 	}, false)
 }
@@ -48,8 +48,8 @@ func (a *app) planReplanCommand() *cobra.Command {
 	return a.planCommand(&cobra.Command{
 		Use:   "replan --run ID [flags] STEP...",
 		Short: "Replace the plan of a run",
-		Long: `Replace the plan of a run by another one, which points back to it and names the
-frames that the window holds now. The plan before stays as it is.`,
+		Long: `Replace the plan of a run. The new plan names the plan that it replaces and the
+frames that the window holds now. The old plan is kept unchanged.`,
 		Example: `  anchor-host frames plan replan --run fix-42 "index the sessions table"`,
 	}, true)
 }
@@ -71,15 +71,15 @@ func (a *app) planShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show --run ID [flags]",
 		Short: "Show the plan of a run",
-		Long: `Show the newest plan of a run, with -o json its whole document. With --all show
-every plan of the run, oldest first; with --seen the frames that the newest plan
-saw when it was made, those that have left the window included.`,
+		Long: `Show the newest plan of a run; -o json prints its whole document. --all shows
+every plan of the run, oldest first. --seen shows the frames that the window held
+when the newest plan was made, including those that have left it since.`,
 		Example: `  anchor-host frames plan show --run fix-42
   anchor-host frames plan show --run fix-42 --seen`,
 		Args: cobra.NoArgs,
 	}
-	all := cmd.Flags().Bool("all", false, "show every plan, those that were replaced included")
-	seen := cmd.Flags().Bool("seen", false, "show the frames that the plan saw")
+	all := cmd.Flags().Bool("all", false, "also show plans that were replaced")
+	seen := cmd.Flags().Bool("seen", false, "show the frames that the window held when the plan was made")
 	cmd.MarkFlagsMutuallyExclusive("all", "seen")
 	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
 		plans, err := run.Plans(ctx)
@@ -105,11 +105,12 @@ func (a *app) planStepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step --run ID [flags] STEP",
 		Short: "Change a step of the plan",
-		Long: `Change a step of the newest plan of a run. Steps are numbered from 1, as "plan
-show" does. A snapshot with the label "step" is taken of a step that begins to
-progress.
+		Long: `Change a step of the newest plan of a run. Steps are numbered from 1; "plan show"
+prints the numbers. When a step begins to progress, a snapshot with the label
+"step" is taken.
 
---read and --wrote note frames besides those that are noted by themselves.`,
+--read and --wrote record frames in addition to those that are recorded
+automatically.`,
 		Example: `  anchor-host frames plan step --run fix-42 --status progressing 1
   anchor-host frames plan step --run fix-42 --status failed --reason "no session store" --wrote 4 1`,
 		Args: cli.Exactly("STEP"),
@@ -120,8 +121,8 @@ progress.
 	flags.StringSliceVar(&f.read, "read", nil, "numbers of frames that the step has read")
 	flags.StringSliceVar(&f.wrote, "wrote", nil, "numbers of frames that the step has written")
 	flags.StringVar(&f.inputs, "inputs", "", "any JSON value: what the step works on")
-	flags.StringVar(&f.outputs, "outputs", "", "any JSON value: what came of it")
-	flags.StringVar(&f.checks, "checks", "", "any JSON value: how it is checked")
+	flags.StringVar(&f.outputs, "outputs", "", "any JSON value: what the step produced")
+	flags.StringVar(&f.checks, "checks", "", "any JSON value: how the results are checked")
 	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		number, err := strconv.Atoi(args[0])
 		if err != nil {
@@ -191,7 +192,7 @@ func planListing(p *frames.Plan) cli.Listing {
 	return l
 }
 
-// plansListing shows plans with the frames that they have seen.
+// plansListing shows plans with the frames that the window held when they were made.
 func plansListing(plans []frames.Plan) cli.Listing {
 	l := cli.Listing{Header: []string{"PLAN", "CREATED", "STEPS", "SAW", "REPLACES"}, Data: plans}
 	for i := range plans {
@@ -207,10 +208,10 @@ func plansListing(plans []frames.Plan) cli.Listing {
 	return l
 }
 
-// shownNumbers is how many numbers of frames a cell shows.
+// shownNumbers is the maximum number of frame numbers in a cell.
 const shownNumbers = 8
 
-// numbers shows numbers of frames in one cell, "-" for none.
+// numbers shows frame numbers in one cell. An empty list is shown as "-".
 func numbers(ids []uint64) string {
 	if len(ids) == 0 {
 		return "-"

@@ -15,9 +15,10 @@ func (a *app) framesSnapshotCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Keep what the window of a run held",
-		Long: `Keep what the window of a run held at certain moments: when its request was
-analyzed (label "start"), when a step began to progress ("step"), and when you
-say so. A snapshot names frames, which stay in the log of the run.`,
+		Long: `A snapshot records which frames the window of a run held at a certain moment.
+Snapshots are taken when the request is analyzed (label "start"), when a step
+begins to progress ("step"), and by "snapshot take". The frames themselves stay in
+the log of the run.`,
 		Example: `  anchor-host frames snapshot list --run fix-42
   anchor-host frames snapshot diff --run fix-42 1 2`,
 	})
@@ -48,7 +49,7 @@ func (a *app) snapshotListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list --run ID [flags]",
 		Short:   "List the snapshots of a run",
-		Long:    "List the snapshots of a run, oldest first, with -o json their whole documents.",
+		Long:    "List the snapshots of a run, oldest first; -o json prints their whole documents.",
 		Example: `  anchor-host frames snapshot list --run fix-42 -o json`,
 		Args:    cobra.NoArgs,
 	}

@@ -19,15 +19,15 @@ import (
 //go:embed template
 var templates embed.FS
 
-// sampleQuestion is answered by a section of the sample documents.
+// sampleQuestion is a question that a section of the sample documents answers.
 const sampleQuestion = "How do I limit a plugin's memory?"
 
 func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [flags] [FOLDER]",
 		Short: "Write a configuration that answers a first question",
-		Long: `Write a set-up that answers a first question into FOLDER, which is the current one
-when none is named:
+		Long: `Write a working set-up that can answer a first question. FOLDER is the folder to
+write into; the default is the current one. The files are:
 
   anchor.yaml   a commented configuration
   plugins       folder-search, which finds documents, and keep-best, which drops
@@ -35,13 +35,13 @@ when none is named:
   sample-docs   documents about anchor-host to search; name your own instead
 
 With --minimal it writes anchor.yaml without plugins and an empty plugin folder.
-If one of the files is there, nothing is written, unless --force is given.`,
+If one of the files exists, nothing is written unless --force is given.`,
 		Example: `  anchor-host init && anchor-host build "` + sampleQuestion + `"
   anchor-host init my-project
   anchor-host init --minimal --force`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
+	force := cmd.Flags().Bool("force", false, "overwrite existing files")
 	minimal := cmd.Flags().Bool("minimal", false, "write a configuration without plugins and documents")
 	cmd.RunE = a.Run(func(_ *cobra.Command, args []string) error {
 		folder := "."
@@ -98,8 +98,8 @@ func filesOf(from fs.FS, folder, prefix string) (files []initFile, err error) {
 	return files, err
 }
 
-// initialize writes all files. Without force it writes none if one is there already, and names
-// all that are.
+// initialize writes all files. Without force it writes nothing if some of them exist; the error
+// names those.
 func (a *app) initialize(folder string, files []initFile, force bool) error {
 	var there []string
 	for _, f := range files {
@@ -127,7 +127,7 @@ func (a *app) initialize(folder string, files []initFile, force bool) error {
 	return a.Emit(&b)
 }
 
-// sayNext says what was made and what to do next.
+// sayNext prints how many files were written and which commands to try next.
 func (a *app) sayNext(folder string, count int, minimal bool) {
 	next := []string{
 		`anchor-host build "` + sampleQuestion + `"`,

@@ -1,9 +1,8 @@
 // Command anchor-host builds token-budgeted context windows with plugins that
 // run in a WebAssembly sandbox.
 //
-// Data goes to stdout, messages to stderr. A value is taken from the flag,
-// else from the environment (ANCHOR_HOST_*), else from anchor.yaml, else from
-// the default.
+// Data goes to stdout, messages to stderr. A value comes from the flag, else from the environment
+// (ANCHOR_HOST_*), else from anchor.yaml, else from the default.
 //
 // # Exit codes
 //
@@ -30,8 +29,8 @@ func main() {
 	os.Exit(doMain(signalContext(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// signalContext returns a context that the first signal ends. The second one
-// ends the program, whatever it is doing.
+// signalContext returns a context that the first signal cancels. The second signal ends the
+// program at once.
 func signalContext() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

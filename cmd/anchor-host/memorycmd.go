@@ -20,8 +20,8 @@ func (a *app) memoryCommand() *cobra.Command {
 		Long: `Keep facts and the turns of conversations in the store, by tenant. Commands work
 on facts, or with --conversation on the turns of that conversation.
 
-"build --conversation" puts the newest turns into the window; with facts in
-anchor.yaml a build also gets the facts that matter to the query.`,
+"build --conversation" puts the newest turns into the window. If anchor.yaml has
+the key facts, a build also gets the facts that matter to the query.`,
 		Example: `  anchor-host memory add --tag travel "Ann prefers the night train"
   anchor-host memory add --conversation chat-7 --role user "when do we leave?"
   anchor-host memory search "train"`,
@@ -40,7 +40,7 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
+	cmd.Flags().StringVar(&f.conversation, "conversation", "", "select turns of this conversation instead of facts")
 	cli.SettingFlag(cmd, "conversation", "")
 	f.addFacts(cmd)
 }
@@ -51,10 +51,10 @@ func (f *filterFlags) addFacts(cmd *cobra.Command) {
 	flags.StringVar(&f.user, "user", "", "facts of this user")
 	flags.StringVar(&f.session, "session", "", "facts of one session")
 	flags.StringVar(&f.kind, "type", "", "facts of this type: semantic, episodic, procedural, conversation")
-	flags.StringSliceVar(&f.tags, "tag", nil, "facts with this tag; may be repeated, then with all")
+	flags.StringSliceVar(&f.tags, "tag", nil, "facts with this tag; repeated, facts with all of the tags")
 }
 
-// factFlags are the flags that mean nothing for turns.
+// factFlags are the flags that do not apply to turns.
 var factFlags = []string{"user", "session", "type", "tag", "relevance", "expires", "expired", "id", "top-k", "contains"}
 
 // filter returns what the flags select.
@@ -86,12 +86,13 @@ func (a *app) memoryAddCommand() *cobra.Command {
 		Use:   "add [flags] TEXT",
 		Short: "Remember a fact, or a turn of a conversation",
 		Long: `Remember a fact and print it. The text is the argument, or with "-" what comes on
-stdin. A fact that the same user and session has already is not added again: the
-one that is there is printed.
+stdin. A fact that the same user and session already has is not added again; the
+existing one is printed.
 
-With --conversation the text is the newest turn of that conversation, which
-begins with its first turn. The metadata importance of a turn, 0 to 1, is what
-"conversation: {eviction: importance}" of anchor.yaml goes by.`,
+With --conversation the text becomes the newest turn of that conversation. The
+first turn creates the conversation. With "conversation: {eviction: importance}"
+in anchor.yaml, the metadata key importance, from 0 to 1, decides which turns
+leave the window first.`,
 		Example: `  anchor-host memory add --user ann --tag travel --expires 720h "Ann is in Oslo"
   anchor-host memory add --conversation chat-7 --role assistant "At nine."`,
 		Args: cli.Exactly("TEXT"),
@@ -102,7 +103,7 @@ begins with its first turn. The metadata importance of a turn, 0 to 1, is what
 	flags := cmd.Flags()
 	flags.StringVar(&f.id, "id", "", "id of the fact (default: a new one)")
 	flags.StringVar(&f.role, "role", "user", "who says the turn: user, assistant, system, tool")
-	flags.StringVar(&f.expires, "expires", "", "forget the fact after this time, such as 720h, or at a time such as 2030-01-02T15:04:05Z")
+	flags.StringVar(&f.expires, "expires", "", "when the fact expires: after a time span such as 720h, or at a time such as 2030-01-02T15:04:05Z")
 	flags.Float64Var(&f.relevance, "relevance", memory.DefaultRelevance, "how important the fact is, 0 to 1")
 	metadataFlag(cmd, &f.metadata)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
@@ -159,7 +160,7 @@ func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory
 		return cli.Listing{}, err
 	}
 	if !added {
-		a.Say("the fact is there already")
+		a.Say("the fact exists already")
 	}
 	return factListing([]memory.Entry{e}, e), nil
 }
@@ -213,12 +214,12 @@ func (a *app) memoryListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List facts, the turns of a conversation, or the conversations",
-		Long: `List the facts that the flags select, in the order in which they were added. With
---conversation list the turns of that conversation, with --conversations the
-conversations there are.
+		Long: `List the facts that the flags select, in the order in which they were added.
+--conversation lists the turns of that conversation instead, and --conversations
+lists all conversations.
 
-A fact that is damaged is left out, with a line on stderr that names it; the exit
-code stays 0. "doctor" finds it too, and "memory forget" deletes it.`,
+A damaged fact is left out, and a line on stderr names it; the exit code is still
+0. "doctor" also finds damaged facts, and "memory forget" deletes them.`,
 		Example: `  anchor-host memory list --user ann --tag travel
   anchor-host memory list --conversation chat-7 -o json
   anchor-host memory list --conversations`,
@@ -227,7 +228,7 @@ code stays 0. "doctor" finds it too, and "memory forget" deletes it.`,
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.expired, "expired", false, "also facts that have expired")
+	cmd.Flags().BoolVar(&f.expired, "expired", false, "also list facts that have expired")
 	cmd.Flags().BoolVar(&conversations, "conversations", false, "list the conversations")
 	cmd.MarkFlagsMutuallyExclusive("conversation", "conversations")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")

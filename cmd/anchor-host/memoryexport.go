@@ -20,21 +20,21 @@ func (a *app) memoryExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [flags]",
 		Short: "Write everything of a tenant as JSON Lines",
-		Long: `Write everything that the store has of the tenant as JSON Lines, to stdout or to
-a file: facts, turns, summaries of conversations, frames and states of agent
-runs. The same content gives the same bytes, and every line stands for itself. A
-line with last says how far the numbers of a list go whose newest records were
-deleted.
+		Long: `Write everything that the store has of the tenant as JSON Lines, to stdout or to a
+file: facts, turns, summaries of conversations, frames and states of agent runs.
+The same content gives the same bytes, and every line is a complete record. A line
+with the key last gives the highest number that was used in a list whose newest
+records were deleted.
 
-A record that is damaged is an error that names it. With --skip-damaged it is left
-out, with a line on stderr.`,
+A damaged record is an error that names it. With --skip-damaged it is left out,
+and a line on stderr names it.`,
 		Example: `  anchor-host memory export > memory.jsonl
   anchor-host memory export --tenant acme --file acme.jsonl`,
 		Args: cobra.NoArgs,
 	}
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
-	cmd.Flags().StringVar(&file, "file", "", "write to this file, which must not be there")
+	cmd.Flags().StringVar(&file, "file", "", "write to this file, which must not exist")
 	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "leave out records that are damaged, and name them")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) (err error) {
 		if file == "" {
@@ -49,7 +49,7 @@ out, with a line on stderr.`,
 	return cmd
 }
 
-// export writes everything of the tenant, with skip what of it can be read.
+// export writes all records of the tenant. With skip it leaves out damaged ones.
 func (s *session) export(ctx context.Context, w io.Writer, skip bool) error {
 	if !skip {
 		return s.front.Export(ctx, "", w, nil)
@@ -59,7 +59,7 @@ func (s *session) export(ctx context.Context, w io.Writer, skip bool) error {
 	})
 }
 
-// exportFile writes a new file, and leaves none behind when that fails.
+// exportFile writes a new file, and removes it if the export fails.
 func exportFile(cmd *cobra.Command, s *session, path string, skip bool) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -89,10 +89,10 @@ func (a *app) memoryImportCommand() *cobra.Command {
 		Use:   "import [flags] FILE",
 		Short: "Read JSON Lines that export has written",
 		Long: `Read JSON Lines from a file, or with "-" from stdin, and store every record under
-the tenant, whatever tenant the lines name. A record that is there is replaced;
-importing twice changes nothing. A line that cannot be read as what its kind says
-is an error. Lines are stored in batches: an error names the
-line it is about and says how many records are stored.`,
+the tenant. The tenant named in a line is ignored. An existing record is replaced,
+so importing twice changes nothing. A line whose content does not match its kind
+is an error. Lines are stored in batches; an error names its line and how many
+records are stored.`,
 		Example: `  anchor-host memory import memory.jsonl
   anchor-host memory export --tenant acme | anchor-host memory import --tenant test -`,
 		Args: cli.Exactly("FILE"),

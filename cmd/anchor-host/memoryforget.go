@@ -23,18 +23,18 @@ func (a *app) memoryForgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget [flags] [ID…]",
 		Short: "Delete facts, turns, a conversation or an agent run",
-		Long: `Delete the facts with these ids, or with --all the facts that the flags select,
-expired ones too. With --conversation the ids are the numbers of turns, and
---all deletes the whole conversation with its summary. A summary that was made
-of a turn is not undone by deleting the turn. With --run everything of an agent
-run is deleted: its state and its frames. With --everything all that the store has
-of a tenant is deleted; --tenant must name it.
+		Long: `Delete the facts with these ids. --all deletes the facts that the flags select,
+including expired ones. With --conversation the ids are numbers of turns, and
+--all deletes the whole conversation with its summary. Deleting a turn does not
+change a summary that was made from it. --run deletes an agent run with its state
+and frames. --everything deletes all records of a tenant, which --tenant must
+name.
 
-What was deleted is overwritten in the file of the store and its log is emptied. A
-process that reads the store at that moment keeps the log from being emptied; the
-next forget or gc, or the last process that closes the store, does it then.
+Deleted data is overwritten in the file of the store, and the log of the store is
+emptied. While another process reads the store, the log cannot be emptied. The
+next forget or gc then does it, or the last process that closes the store.
 
-Ids that are not there are an error, after the others have been deleted.`,
+Unknown ids are an error. The others are deleted first.`,
 		Example: `  anchor-host memory forget 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11
   anchor-host memory forget --all --user ann
   anchor-host memory forget --conversation chat-7 --all
@@ -45,8 +45,8 @@ Ids that are not there are an error, after the others have been deleted.`,
 	storeFlags(cmd)
 	f.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
-	cmd.Flags().BoolVar(&everything, "everything", false, "all that the store has of the tenant that --tenant names")
-	cmd.Flags().StringVar(&run, "run", "", "the state and the frames of this agent run, not facts")
+	cmd.Flags().BoolVar(&everything, "everything", false, "all records of the tenant that --tenant names")
+	cmd.Flags().StringVar(&run, "run", "", "delete the state and the frames of this agent run instead of facts")
 	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, ids []string, s *session) error {
 		switch {
 		case everything:
@@ -85,7 +85,7 @@ func (a *app) forgetTenant(cmd *cobra.Command, s *session, ids []string) error {
 		return cli.Usagef(cmd, "ids and --everything exclude each other (a tenant is deleted whole)")
 	}
 	if !cmd.Flags().Changed("tenant") {
-		return cli.Usagef(cmd, "--everything needs --tenant (name the tenant that is to be forgotten, such as --tenant %s)", s.tenant)
+		return cli.Usagef(cmd, "--everything needs --tenant (name the tenant to forget, such as --tenant %s)", s.tenant)
 	}
 	n, err := s.front.ForgetTenant(cmd.Context(), s.tenant)
 	if err == nil && n == 0 {
@@ -123,10 +123,10 @@ func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string
 	return a.forgotten(n)
 }
 
-// emptyLog takes what was deleted out of the log of the store too, if it has one.
+// emptyLog also removes deleted data from the log of the store, if it has one.
 func (a *app) emptyLog(ctx context.Context, s *session) {
 	if err := s.front.Checkpoint(ctx); errors.Is(err, store.ErrBusy) {
-		a.Say("the log of the store keeps what was deleted until other processes that read it are done")
+		a.Say("the log of the store keeps the deleted data until other processes stop reading the store")
 	} else if err != nil {
 		a.Say("warning: %v", err)
 	}
@@ -172,7 +172,7 @@ func (s *session) forgetTurns(cmd *cobra.Command, conversation string, ids []str
 	return n, missing(err, "turns", len(ids)-n)
 }
 
-// missing is the error of deleting what is not there.
+// missing returns the error of deleting n records that do not exist.
 func missing(err error, what string, n int) error {
 	if err != nil || n <= 0 {
 		return err
@@ -206,11 +206,11 @@ func (a *app) memoryCollectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc [flags]",
 		Short: "Delete facts that have expired or faded",
-		Long: `Delete the facts that have expired, and with --threshold also those that have
-faded: whose retention, 1 for just used to 0, is below it. By the linear decay
-retention falls to 0.5 within the half-life since the last use and to 0 within
-twice that; by the Ebbinghaus curve it falls faster, and slower the more often a
-fact was used. Turns are never collected.`,
+		Long: `Delete the facts that have expired. With --threshold also delete facts whose
+retention is below that value. Retention is 1 right after a use and falls to 0.
+With linear decay it falls to 0.5 within the half-life and to 0 within twice that
+time. On the Ebbinghaus curve it falls faster at first, and more slowly the more
+often the fact was used. Turns are never deleted.`,
 		Example: `  anchor-host memory gc --dry-run
   anchor-host memory gc --threshold 0.1 --half-life 720h`,
 		Args: cobra.NoArgs,
@@ -219,9 +219,9 @@ fact was used. Turns are never collected.`,
 	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&f.threshold, "threshold", 0, "also delete facts whose retention is below this, 0 to 1")
-	flags.StringVar(&f.decay, "decay", "linear", "how facts fade: linear or ebbinghaus")
+	flags.StringVar(&f.decay, "decay", "linear", "how retention falls: linear or ebbinghaus")
 	flags.DurationVar(&f.halfLife, "half-life", memory.DefaultHalfLife, "half-life of the linear decay")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, say what would be deleted")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing; list what would be deleted")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, _ []string, s *session) error {
 		c, err := f.collector(cmd)
@@ -262,7 +262,7 @@ func (f *collectFlags) collector(cmd *cobra.Command) (c memory.Collector, err er
 	return c, nil
 }
 
-// collected is one fact that a collection takes.
+// collected is one fact that a collection deletes.
 type collected struct {
 	Why  string       `json:"why"`
 	Fact memory.Entry `json:"fact"`

@@ -15,10 +15,11 @@ func (a *app) memoryGraphCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "graph",
 		Short: "Link entities to each other and to facts",
-		Long: `Keep a graph of entities, such as people and projects, in the store: what they have
-to do with each other, and which facts are about them. With "facts: {graph: {}}" in
-anchor.yaml, a build also gets the facts about entities that the query mentions, and
-about those around them. Upper and lower case of names do not matter.`,
+		Long: `Keep a graph of entities, such as people and projects, in the store. It has
+relations between entities, and links from entities to facts about them. With
+"facts: {graph: {}}" in anchor.yaml, a build also gets the facts about entities
+that the query mentions, and about entities related to those. Names are not
+case-sensitive.`,
 		Example: `  anchor-host memory graph add Ann "works on" Apollo
   anchor-host memory graph add Apollo --fact f1
   anchor-host memory graph query Ann`,
@@ -27,7 +28,7 @@ about those around them. Upper and lower case of names do not matter.`,
 	return cmd
 }
 
-// relationOf returns the relation that arguments and --fact state.
+// relationOf returns the relation that the arguments and --fact describe.
 func relationOf(cmd *cobra.Command, args []string, fact string) (memory.Relation, error) {
 	var r memory.Relation
 	switch {
@@ -49,8 +50,9 @@ func (a *app) graphAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add [flags] SOURCE RELATION TARGET | ENTITY --fact ID",
 		Short: "Add a relation, or link an entity to a fact",
-		Long: `Add a relation between two entities, or with --fact link an entity to a fact that there
-is. Entities exist as long as they have a relation or a fact. What is there already stays.`,
+		Long: `Add a relation between two entities. With --fact link an entity to an existing
+fact instead. An entity exists as long as it has a relation or a fact. Adding the
+same relation or link again changes nothing.`,
 		Example: `  anchor-host memory graph add Ann "works on" Apollo
   anchor-host memory graph add Ann --fact 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11`,
 	}
@@ -120,10 +122,10 @@ func (a *app) graphQueryCommand() *cobra.Command {
 	var depth int
 	cmd := &cobra.Command{
 		Use:   "query [flags] ENTITY…",
-		Short: "Show what is around entities",
-		Long: `Show the entities within some relations of the given ones, the nearest first, and the
-facts about each. This is what a build looks at for the entities that its query
-mentions.`,
+		Short: "Show related entities and their facts",
+		Long: `Show the entities that can be reached from the given ones over at most --depth
+relations, the closest first, with the facts about each. A build uses the same
+search for the entities that its query mentions.`,
 		Example: `  anchor-host memory graph query --depth 1 Ann Apollo`,
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -153,7 +155,8 @@ mentions.`,
 	return cmd
 }
 
-// queryGraph returns the entities around some, with the facts that there are about them.
+// queryGraph returns the entities within depth relations of the given ones, with the facts about
+// each.
 func queryGraph(cmd *cobra.Command, front *anchor.App, depth int, entities []string) ([]reachedEntity, error) {
 	stored, err := front.Graph(cmd.Context(), "")
 	if err != nil {
@@ -165,7 +168,7 @@ func queryGraph(cmd *cobra.Command, front *anchor.App, depth int, entities []str
 	}
 	for _, name := range entities {
 		if len(g.Related(0, name)) == 0 {
-			return nil, fmt.Errorf("entity %.100q: %w (memory graph list shows all)", name, memory.ErrNotFound)
+			return nil, fmt.Errorf("entity %.100q: %w (list all with: anchor-host memory graph list)", name, memory.ErrNotFound)
 		}
 	}
 	facts, err := front.Facts(cmd.Context(), "")
@@ -194,8 +197,9 @@ func (a *app) graphRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove [flags] SOURCE RELATION TARGET | ENTITY | [ENTITY] --fact ID",
 		Short: "Remove a relation, an entity with all its relations, or links to a fact",
-		Long: `Remove one relation, or all relations and links of an entity, or with --fact the links
-to a fact. The facts themselves stay; "memory forget" deletes them.`,
+		Long: `Remove one relation, or all relations and links of an entity. With --fact remove
+the links to a fact instead. The facts themselves stay; "memory forget" deletes
+them.`,
 		Example: `  anchor-host memory graph remove Ann "works on" Apollo
   anchor-host memory graph remove Apollo
   anchor-host memory graph remove --fact f1`,
@@ -226,7 +230,7 @@ to a fact. The facts themselves stay; "memory forget" deletes them.`,
 		case err != nil:
 			return err
 		case n == 0:
-			return fmt.Errorf("nothing to remove: %w (memory graph list shows all relations)", memory.ErrNotFound)
+			return fmt.Errorf("nothing to remove: %w (list all relations with: anchor-host memory graph list)", memory.ErrNotFound)
 		}
 		a.Say("removed: %d", n)
 		return nil

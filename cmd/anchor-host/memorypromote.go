@@ -16,15 +16,15 @@ func (a *app) memoryPromoteCommand() *cobra.Command {
 	var o anchor.PromoteOptions
 	cmd := &cobra.Command{
 		Use:   "promote --conversation ID [flags]",
-		Short: "Take facts from the turns of a conversation",
-		Long: `Take facts from the turns of a conversation that were added since the last time,
-with the plugin that anchor.yaml names:
+		Short: "Extract facts from the turns of a conversation",
+		Long: `Extract facts from the turns that were added to a conversation since the last
+promotion. anchor.yaml names the plugin that does it:
 
   facts: {extract: {plugin: my-extractor, every: 10}}
 
-The plugin adds facts, and changes or removes facts that it was shown. With every a
-build that remembers its query does the same on its own when so many turns were
-added.`,
+The plugin can add facts, and change or remove facts that it was shown. If every
+is set, a build that remembers its query also promotes the conversation as soon as
+that many turns were added.`,
 		Example: `  anchor-host memory promote --conversation chat-7
   anchor-host memory promote --conversation chat-7 --user ann -o json`,
 		Args: cobra.NoArgs,
@@ -34,8 +34,8 @@ added.`,
 	flags := cmd.Flags()
 	flags.StringVar(&conversation, "conversation", "", "the conversation")
 	cli.SettingFlag(cmd, "conversation", "")
-	flags.StringVar(&o.User, "user", "", "whom the facts belong to (default: facts.user)")
-	flags.StringVar(&o.Session, "session", "", "the session that the facts belong to (default: facts.session)")
+	flags.StringVar(&o.User, "user", "", "user who owns the facts (default: facts.user)")
+	flags.StringVar(&o.Session, "session", "", "session that owns the facts (default: facts.session)")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
 		if conversation == "" {
@@ -52,9 +52,9 @@ func (a *app) memoryConsolidateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "consolidate [flags]",
 		Short: "Merge and remove facts with a plugin",
-		Long: `Put the facts that the flags select in order with the plugin that facts.extract of
-anchor.yaml names: it merges, shortens and removes them. Facts of different users or
-sessions are never shown to the plugin together.`,
+		Long: `Tidy up the facts that the flags select. The plugin that facts.extract in
+anchor.yaml names merges, shortens and removes facts. It never sees facts of
+different users or sessions together.`,
 		Example: `  anchor-host memory consolidate --user ann`,
 		Args:    cobra.NoArgs,
 	}
@@ -73,7 +73,7 @@ sessions are never shown to the plugin together.`,
 	return cmd
 }
 
-// printPromotion prints what became of facts, also of those before an error.
+// printPromotion prints how facts changed, including the changes before an error.
 func (a *app) printPromotion(cmd *cobra.Command, format string, p memory.Promotion, failed error) error {
 	if failed != nil && len(p.Added)+len(p.Updated)+p.Removed == 0 {
 		return failed

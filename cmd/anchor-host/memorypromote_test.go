@@ -80,11 +80,11 @@ func TestBuildsPromote(t *testing.T) {
 		t.Errorf("facts %q", got)
 	}
 	flags = factFolder(t, "{plugin: allops, every: 1, settings: {mode: unknown}}")
-	if stderr := ask("I drink tea"); !strings.Contains(stderr, `msg="turns are not promoted" conversation=c`) || !strings.Contains(stderr, `the request has no fact \"unknown\"`) {
+	if stderr := ask("I drink tea"); !strings.Contains(stderr, `msg="turns were not promoted" conversation=c`) || !strings.Contains(stderr, `the request has no fact \"unknown\"`) {
 		t.Errorf("stderr %s", stderr)
 	}
 	flags = factFolder(t, "{plugin: gone, every: 1}")
-	if stderr := ask("I drink tea"); !strings.Contains(stderr, "turns are not promoted") || !strings.Contains(stderr, "not_found") {
+	if stderr := ask("I drink tea"); !strings.Contains(stderr, "turns were not promoted") || !strings.Contains(stderr, "not_found") {
 		t.Errorf("stderr %s", stderr)
 	}
 }

@@ -23,9 +23,9 @@ func (a *app) memorySearchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search [flags] QUERY",
 		Short: "Find the facts that matter to a query, or turns",
-		Long: `Find the facts that matter most to a query: by the words they share with it, by
-how recently they were used and by how important they are. With --contains find
-the facts that contain the text, whatever the case.
+		Long: `Find the facts that matter most to a query. They are ranked by the words they
+share with it, by how recently they were used and by how important they are. With
+--contains find the facts that contain the text, in upper or lower case.
 
 With --conversation find the turns that contain the text.`,
 		Example: `  anchor-host memory search --user ann "which train?"
@@ -37,9 +37,9 @@ With --conversation find the turns that contain the text.`,
 	storeFlags(cmd)
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&f.topK, "top-k", memory.DefaultTopK, "the most facts")
+	flags.IntVar(&f.topK, "top-k", memory.DefaultTopK, "maximum number of facts")
 	flags.BoolVar(&f.contains, "contains", false, "only facts that contain the text")
-	flags.BoolVar(&f.touch, "touch", false, "note that the facts were used, so that they decay more slowly")
+	flags.BoolVar(&f.touch, "touch", false, "record a use of the facts, so that they decay more slowly")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, args []string, s *session) error {
 		filter, err := f.filter(cmd)
@@ -63,8 +63,7 @@ With --conversation find the turns that contain the text.`,
 	return cmd
 }
 
-// foundFact is a fact with the score by which it was found, absent where it was
-// found by its text.
+// foundFact is a fact with its score. A fact that was found by --contains has no score.
 type foundFact struct {
 	Score *float64     `json:"score,omitempty"`
 	Fact  memory.Entry `json:"fact"`

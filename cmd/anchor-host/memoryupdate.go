@@ -23,9 +23,9 @@ func (a *app) memoryUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [flags] ID [TEXT]",
 		Short: "Change a fact",
-		Long: `Change what the arguments and flags state of a fact, and print it. The text is the
-second argument, or with "-" what comes on stdin. --tag replaces all tags; --metadata
-is added to the metadata that is there, and KEY=null sets a value to null.`,
+		Long: `Change a fact as the arguments and flags state, and print it. The text is the
+second argument, or with "-" what comes on stdin. --tag replaces all tags.
+--metadata is merged into the existing metadata; KEY=null sets a value to null.`,
 		Example: `  anchor-host memory update 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11 "Ann is in Bergen"
   anchor-host memory update f1 --tag travel --relevance 0.9 --expires 720h`,
 		Args: cobra.RangeArgs(1, 2),
@@ -35,7 +35,7 @@ is added to the metadata that is there, and KEY=null sets a value to null.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "type", "", "type of the fact: semantic, episodic, procedural, conversation")
 	flags.StringSliceVar(&f.tags, "tag", nil, "tags of the fact, instead of those it has; may be repeated")
-	flags.StringVar(&f.expires, "expires", "", "forget the fact after this time, such as 720h, or at a time such as 2030-01-02T15:04:05Z, or never")
+	flags.StringVar(&f.expires, "expires", "", "when the fact expires: after a time span such as 720h, at a time such as 2030-01-02T15:04:05Z, or never")
 	flags.Float64Var(&f.relevance, "relevance", 0, "how important the fact is, 0 to 1")
 	metadataFlag(cmd, &f.metadata)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")

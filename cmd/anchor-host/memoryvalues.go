@@ -15,7 +15,7 @@ import (
 
 // metadataFlag adds the flag that states metadata.
 func metadataFlag(cmd *cobra.Command, pairs *[]string) {
-	cmd.Flags().StringArrayVar(pairs, "metadata", nil, "metadata as KEY=VALUE; may be repeated; a VALUE that is JSON counts as such, anything else as text")
+	cmd.Flags().StringArrayVar(pairs, "metadata", nil, "metadata as KEY=VALUE (repeatable); VALUE is JSON, or else text")
 }
 
 // metadata reads the values of the flag --metadata, nil for none.
@@ -60,7 +60,7 @@ func expiry(s string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil || !at.After(now) {
-		return time.Time{}, fmt.Errorf("want a time span such as 720h, or a time to come such as 2030-01-02T15:04:05Z, got %q", s)
+		return time.Time{}, fmt.Errorf("want a time span such as 720h, or a future time such as 2030-01-02T15:04:05Z, got %q", s)
 	}
 	return at.UTC(), nil
 }

@@ -23,8 +23,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// buildRequest builds what a request document says, and prints a result or an
-// error document.
+// buildRequest builds as a request document describes, and prints a result or an error document.
 func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) error {
 	if len(args) > 0 {
 		return cli.Usagef(cmd, "a query and --request exclude each other (the request states the query)")
@@ -57,7 +56,7 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 	return run.degraded(result)
 }
 
-// refuseFlags refuses the flags that would be without effect.
+// refuseFlags refuses the flags that would have no effect.
 func refuseFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if why := request.RefusedFlag(f.Name); err == nil && why != "" {
@@ -77,7 +76,8 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, err
 	}
 	defer r.Close()
-	// It is read before the time of the build begins, because who writes it may take long.
+	// The document is read before the build's time limit starts, because its writer may take
+	// long.
 	document, err := io.ReadAll(io.LimitReader(r, request.MaxBytes+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
@@ -131,7 +131,7 @@ type lineError struct {
 func (e *lineError) Error() string { return e.line }
 func (e *lineError) Unwrap() error { return e.err }
 
-// problemsOf returns the mistakes in a document, nil for other errors.
+// problemsOf returns the mistakes in a document. It returns nil for other errors.
 func problemsOf(err error) []string {
 	var problems strict.Problems
 	if !errors.As(err, &problems) {
@@ -183,8 +183,8 @@ func reasonOf(err error) string {
 	return "failure"
 }
 
-// causeReasons are the reasons of errors that callers decide on, in the order
-// in which they are tried.
+// causeReasons are the reasons of errors that callers handle differently, in the order in which
+// they are checked.
 var causeReasons = []struct {
 	cause  error
 	reason string

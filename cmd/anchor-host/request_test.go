@@ -41,7 +41,7 @@ func TestRequestErrors(t *testing.T) {
 		{"builtin settings", `{"query": "q", "steps": [{"name": "a", "builtin": "filter", "settings": {"min": 1}}]}`, codeInvalid,
 			errorDetail{Message: `step "a": invalid configuration: builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request", Step: "a"}},
 		{"name of the items step", `{"query": "q", "items": [], "steps": [{"name": "items", "builtin": "sort"}]}`, codeInvalid,
-			errorDetail{Message: `invalid configuration: steps[0]: the name "items" is taken by the step that appends the given items (choose another)`, Reason: "invalid_request"}},
+			errorDetail{Message: `invalid configuration: steps[0]: the name "items" is reserved for the step that appends the given items (choose another)`, Reason: "invalid_request"}},
 		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "builtin": "sort"}]}`, codeInvalid,
 			errorDetail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)`, Reason: "invalid_request"}},
 		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter", "on_error": "raise"}]}`, codeNotFound,

@@ -15,13 +15,14 @@ func (a *app) rootCommand() *cobra.Command {
 		Short: "Build token-budgeted context windows with sandboxed plugins",
 		Long: `anchor-host turns a query into a token-budgeted context window for a language
 model. The steps that retrieve, filter and rerank are plugins compiled to
-WebAssembly, run in a sandbox with limits and permissions.
+WebAssembly. They run in a sandbox with limits and permissions.
 
-Data goes to stdout, messages to stderr. Control characters in messages and tables
-are shown as escapes such as \u001b, those in data on a terminal alone. A value is taken from the flag, else
-from the environment, else from anchor.yaml, else from the default; "anchor-host
-config show --origin" says which. The variable of a key such as agent.max_tokens
-is ANCHOR_HOST_AGENT_MAX_TOKENS. Lists and named entries have none.
+Data goes to stdout, messages to stderr. Messages and tables show control
+characters as escapes such as \u001b; data does so only on a terminal. A value
+comes from the flag, else from the environment, else from anchor.yaml, else from
+the default; "anchor-host config show --origin" prints the origin. The variable
+for a key such as agent.max_tokens is ANCHOR_HOST_AGENT_MAX_TOKENS. Lists and
+named entries have no variables.
 
 ` + cli.ExitHelp,
 		Example: `  anchor-host init

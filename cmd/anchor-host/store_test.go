@@ -59,7 +59,7 @@ func TestFacts(t *testing.T) {
 	storeFolder(t, nil)
 	must(t, "", "memory", "add", "--id", "f1", "--user", "ann", "--tag", "travel", "--type", "episodic", "Ann took the night train")
 	must(t, "Bob likes tea\n", "memory", "add", "--id", "f2", "--user", "bob", "--expires", "720h", "-")
-	if _, _, stderr := run(t, "", "memory", "add", "--user", "bob", "Bob likes tea"); stderr != "anchor-host: the fact is there already\n" {
+	if _, _, stderr := run(t, "", "memory", "add", "--user", "bob", "Bob likes tea"); stderr != "anchor-host: the fact exists already\n" {
 		t.Errorf("the same fact again: %q", stderr)
 	}
 	for _, tt := range []struct {
@@ -265,9 +265,9 @@ func TestStoreErrors(t *testing.T) {
 		{"keep", "[]", []string{"assemble", "-c", "keep.yaml"}, codeInvalid,
 			"keep.yaml:1:54: agent.compaction.keep_tokens: want less than trigger_tokens 5, got 5"},
 		{"reserved name", "[]", []string{"assemble", "-c", "names.yaml"}, codeInvalid,
-			`names.yaml:1:13: providers[0]: the name "observation" is that of a built-in provider (add a name of its own)`},
+			`names.yaml:1:13: providers[0]: the name "observation" belongs to a built-in provider (set a different name)`},
 		{"name twice", "[]", []string{"assemble", "-c", "names.yaml"}, codeInvalid,
-			`names.yaml:1:75: providers[2]: the name "a" is taken by providers[1] (add a name of its own)`},
+			`names.yaml:1:75: providers[2]: the name "a" is already used by providers[1] (set a different name)`},
 		{"no priority", "[]", []string{"assemble", "-c", "priority.yaml"}, codeInvalid, `priority.yaml:1:13: providers[0]: missing key "priority"`},
 		{"bad tenant", "", []string{"memory", "list", "-c", "tenant.yaml"}, codeInvalid,
 			`tenant.yaml:1:9: tenant: want a name of at most 256 bytes without control characters, got "a\nb"`},
@@ -298,7 +298,7 @@ func TestStoreErrors(t *testing.T) {
 		{"bad type", "", []string{"memory", "add", "--type", "x", "t"}, codeUsage,
 			`flag --type: want one of semantic, episodic, procedural, conversation, got "x" (see: anchor-host memory add --help)`},
 		{"bad expiry", "", []string{"memory", "add", "--expires", "2001-01-01T00:00:00Z", "t"}, codeUsage,
-			`flag --expires: want a time span such as 720h, or a time to come such as 2030-01-02T15:04:05Z, got "2001-01-01T00:00:00Z" (see: anchor-host memory add --help)`},
+			`flag --expires: want a time span such as 720h, or a future time such as 2030-01-02T15:04:05Z, got "2001-01-01T00:00:00Z" (see: anchor-host memory add --help)`},
 		{"bad threshold", "", []string{"memory", "gc", "--threshold", "2"}, codeUsage, "flag --threshold: want 0 to 1, got 2 (see: anchor-host memory gc --help)"},
 		{"bad line", `{"x": 1}`, []string{"memory", "import", "-"}, codeInvalid, `stdin: import: line 1: `},
 		{"remember nothing", "", []string{"build", "--remember", "q"}, codeUsage,

@@ -23,13 +23,13 @@ import (
 // storeFlags add the flags of every command that opens the store.
 func storeFlags(cmd *cobra.Command) {
 	cli.StoreFileFlag(cmd)
-	cmd.Flags().String("tenant", "", "whose memory it is")
+	cmd.Flags().String("tenant", "", "tenant that owns the stored data")
 }
 
-// sessionFunc is the work of a command that needs the store.
+// sessionFunc is the function of a command that works on the store.
 type sessionFunc func(cmd *cobra.Command, args []string, s *session) error
 
-// withStore wraps the work of a command that writes to the store, and closes it.
+// withStore opens the store for a command that writes to it, and closes it after the command.
 func (a *app) withStore(f sessionFunc) func(*cobra.Command, []string) error {
 	return a.withStoreFor(anchor.ReadWrite, f)
 }
@@ -40,8 +40,8 @@ func (a *app) withStoreToRead(f sessionFunc) func(*cobra.Command, []string) erro
 	return a.withStoreFor(anchor.ReadAnyway, f)
 }
 
-// withStoreToDelete does the same for a command that makes room: on a full disk it goes on
-// with what the store holds ready for that.
+// withStoreToDelete does the same for a command that frees space. On a full disk it uses the
+// space that the store reserves for deleting.
 func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) error {
 	return a.Run(func(cmd *cobra.Command, args []string) error {
 		err := a.useStore(anchor.ReadWrite, f, cmd, args)
@@ -60,7 +60,7 @@ func (a *app) withStoreFor(access anchor.Access, f sessionFunc) func(*cobra.Comm
 	return a.Run(func(cmd *cobra.Command, args []string) error { return a.useStore(access, f, cmd, args) })
 }
 
-// useStore makes the store ready for a command, and closes it.
+// useStore opens the store, runs a command with it, and closes it.
 func (a *app) useStore(access anchor.Access, f sessionFunc, cmd *cobra.Command, args []string) (err error) {
 	if err := checkSelectors(cmd); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (a *app) useStore(access anchor.Access, f sessionFunc, cmd *cobra.Command, 
 	return f(cmd, args, &session{app: a, front: front, tenant: loaded.TenantName()})
 }
 
-// damaged says of each fact once that it is damaged.
+// damaged returns a function that reports each damaged fact once.
 func (a *app) damaged() func(tenant, fact string, err error) {
 	var mu sync.Mutex
 	said := map[string]bool{}
@@ -97,8 +97,8 @@ func (a *app) damaged() func(tenant, fact string, err error) {
 	}
 }
 
-// selectors are the flags that say what a command works on. One that is given but
-// empty, as from a variable that is not set, would select everything.
+// selectors are the flags that select what a command works on. An empty value, as from a shell
+// variable that is not set, would select everything.
 var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id", "fact", "only-steps", "skip-steps"}
 
 // checkSelectors refuses selectors that are given but empty.
@@ -128,7 +128,7 @@ type session struct {
 	tenant string
 }
 
-// text returns a value of the command line, or with "-" what comes on stdin.
+// text returns a value of the command line, or the content of stdin if the value is "-".
 func (a *app) text(value, what string) (string, error) {
 	if value != "-" {
 		return value, nil
@@ -143,10 +143,11 @@ func (a *app) text(value, what string) (string, error) {
 	return strings.TrimRight(string(data), "\r\n"), nil
 }
 
-// maxText bounds a text on stdin: what fits into a record of the store.
+// maxText is the maximum length of a text on stdin. A text of this length fits into a record of
+// the store.
 const maxText = 8 << 20
 
-// moment shows a time to the second, nothing for none.
+// moment formats a time to the second. The zero time is empty.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return "-"

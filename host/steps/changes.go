@@ -11,8 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// apply makes the changes of a guest to the items of a view and returns the new list; the
-// old one stays as it is.
+// apply applies the changes of a guest to the items of a view and returns the new list. It
+// does not change the old list.
 func (o *operation) apply(v *rowView, a *host.Answer, topK int) []pipeline.Item {
 	c := a.Changes
 	if c == nil {
@@ -29,7 +29,7 @@ func (o *operation) apply(v *rowView, a *host.Answer, topK int) []pipeline.Item 
 	return e.place()
 }
 
-// keep returns the items with the rows that stay; nil keeps all.
+// keep returns the items without the rows that the guest drops. nil keeps all.
 func (v *rowView) keep(keep []uint32) []pipeline.Item {
 	if keep == nil || len(keep) == v.Len() {
 		return v.items
@@ -40,7 +40,7 @@ func (v *rowView) keep(keep []uint32) []pipeline.Item {
 		return out
 	}
 	out := v.list(len(v.items) - len(v.at) + len(keep))
-	from, next := 0, 0 // the first item and the first of keep that are not dealt with
+	from, next := 0, 0 // the first item and the first index of keep that are not copied yet
 	for row, i := range v.at {
 		if next < len(keep) && int(keep[next]) == row {
 			next++
@@ -54,8 +54,8 @@ func (v *rowView) keep(keep []uint32) []pipeline.Item {
 	return append(out, v.items[from:]...)
 }
 
-// copyItems copies the items of the given rows, which ascend, into dst, which has as many
-// places. Neighbors are copied together, a block at a time.
+// copyItems copies the items of the given ascending rows into dst, which has as many
+// places. It copies neighboring rows as one block.
 func copyItems(dst, items []pipeline.Item, rows []uint32) {
 	const block = 8
 	for i := 0; i < len(rows); {
@@ -70,8 +70,8 @@ func copyItems(dst, items []pipeline.Item, rows []uint32) {
 	}
 }
 
-// editor is the state of one apply: rows are the items of the view and the new
-// ones behind them, sequence the rows that are left in their order.
+// editor is the state of one call of apply. rows are the items of the view, followed by the
+// new ones. sequence are the remaining rows in their order.
 type editor struct {
 	o        *operation
 	c        *abi.Changes
@@ -90,7 +90,7 @@ func (e *editor) copyRows() {
 	}
 }
 
-// edit makes edits and scores.
+// edit applies the edits and the scores.
 func (e *editor) edit() {
 	for i := range e.c.Edits {
 		ed := &e.c.Edits[i]
@@ -110,7 +110,7 @@ func (e *editor) edit() {
 	}
 }
 
-// arrange works out which rows are left, in their order, and with which scores.
+// arrange determines the remaining rows, their order and their scores.
 func (e *editor) arrange() {
 	c, n := e.c, e.v.Len()
 	switch {
@@ -139,8 +139,8 @@ func (e *editor) arrange() {
 	}
 }
 
-// deal hands the scores of the sequence out along it, highest first: the window
-// fills by score, so an order alone would otherwise be lost there.
+// deal distributes the scores of the sequence along it, the highest first. The window fills
+// by score, so it would ignore an order without scores.
 func (e *editor) deal() {
 	scores := make([]float64, len(e.sequence))
 	for i, r := range e.sequence {
@@ -152,7 +152,7 @@ func (e *editor) deal() {
 	}
 }
 
-// place puts the sequence where the visible rows were; what is left over, and
+// place puts the sequence at the places of the visible rows. Rows beyond these places, and
 // new items that no order names, go to the end.
 func (e *editor) place() []pipeline.Item {
 	out := e.v.list(len(e.v.items) + len(e.c.Items))
@@ -176,7 +176,7 @@ func (e *editor) place() []pipeline.Item {
 	return out
 }
 
-// newItems makes items of what a guest adds.
+// newItems makes items from the new items of a guest.
 func (o *operation) newItems(a *host.Answer) []pipeline.Item {
 	added := a.Changes.Items
 	tokens := a.Tokens[len(a.Tokens)-len(added):]
@@ -191,8 +191,9 @@ func (o *operation) newItems(a *host.Answer) []pipeline.Item {
 	return items
 }
 
-// newID makes the id of a new item: the plugin, or what the step says instead, and the guest's key, or the
-// content's digest.
+// newID makes the id of a new item. It begins with the name of the plugin, or with
+// Options.IDs, followed by the guest's key, or by a digest of the content if there is no
+// key.
 func (o *operation) newID(a *abi.NewItem) string {
 	key := a.Key
 	if key == "" {

@@ -4,13 +4,13 @@
 //	step, err := steps.New(p, abi.OpFilter, steps.Options{Step: "recent"})
 //	built, err := pipeline.New(pipeline.Config{Steps: []pipeline.StepConfig{{Name: "recent", Priority: 20, Step: step}}})
 //
-// A guest is shown items and answers with changes. This package makes rows of the items
-// that the guest may see and makes the changes to a copy of the list. What an answer may
-// do is checked by package host before it comes here, where it also counts for the time
-// and the memory of the call; see [host.Operation].
+// A guest receives items and answers with changes. This package makes rows of the items
+// that the guest may see, and applies the changes to a copy of the list. Package host has
+// checked by then what the answer may do, and has charged its time and memory to the call;
+// see [host.Operation].
 //
-// What is made of a plugin is safe for concurrent use and lasts as long as the plugin.
-// Calls fail with a *[host.PluginError].
+// All values that this package makes from a plugin are safe for concurrent use, and valid
+// as long as the plugin. Their calls fail with a *[host.PluginError].
 package steps
 
 // The files of this package, in the order to read them.

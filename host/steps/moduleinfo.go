@@ -5,7 +5,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// moduleOf names a plugin, for the stories of items.
+// moduleOf returns the name and version of a plugin, for traces.
 func moduleOf(p *host.Plugin) explain.ModuleInfo {
 	return explain.ModuleInfo{Plugin: p.Name(), Module: p.Spec().Digest}
 }

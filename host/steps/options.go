@@ -10,45 +10,47 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// Options say how a plugin's operation takes its place in a build.
+// Options configure an operation of a plugin as a part of a build.
 type Options struct {
 	// Step is the name of the step, for errors and logs.
 	Step string
-	// TopK is the most items of retrieve and rerank. 0: the manifest's default,
-	// else pipeline.DefaultTopK.
+	// TopK is the largest number of items of retrieve and rerank. 0 means the default of
+	// the manifest, or else pipeline.DefaultTopK.
 	TopK int
 	// Priority is the priority of a Provider.
 	Priority int
-	// IDs is what the ids of items that the guest adds begin with, before a colon and the
-	// guest's key. Empty: the name of the plugin. Retrievers that give an item the same
-	// key find the same item where they have the same IDs.
+	// IDs is the beginning of the ids of items that the guest adds. A colon and the guest's
+	// key follow. Empty means the name of the plugin. If two retrievers have the same IDs,
+	// items with the same key are the same item.
 	IDs string
-	// Settings travel with each call, checked against the operation's schema.
+	// Settings are sent with each call. They are checked against the operation's schema.
 	Settings map[string]any
-	// Scope are the sources whose items the guest sees, never system. Empty:
-	// the operation's default.
+	// Scope are the sources whose items the guest sees. The source system is not allowed.
+	// Empty means the operation's default.
 	Scope []pipeline.Source
-	// Source is the source of items the guest adds. Empty: retrieval, or for
-	// memory the guest's choice of memory and conversation.
+	// Source is the source of items that the guest adds. Empty means retrieval. For the
+	// operation memory, the guest then chooses memory or conversation.
 	Source pipeline.Source
-	// MaxPriority is the highest priority of items the guest adds or edits. 0:
+	// MaxPriority is the highest priority of items that the guest adds or edits. 0 means
 	// the default priority of their source. The manifest may ask for less.
 	MaxPriority int
 	// Reads narrows what the guest receives to the columns and the parts of the request in
-	// this list that the manifest reads too, see [abi.NarrowedReads]. nil: all the manifest reads.
+	// this list that the manifest also reads, see [abi.NarrowedReads]. nil means all that
+	// the manifest reads.
 	Reads []string
-	// Timeout bounds one call of this step. 0: the plugin's limit, which it
-	// cannot exceed.
+	// Timeout bounds one call of this step. 0 means the plugin's limit, and the timeout
+	// cannot exceed that.
 	Timeout time.Duration
 }
 
-// FunctionOptions say how a function of a foreign module takes its place in a build, see
+// FunctionOptions configure a function of a foreign module as a part of a build, see
 // [host.FunctionOptions].
 type FunctionOptions struct {
 	Options
-	// Input is what the function is sent.
+	// Input is the form of the function's input.
 	Input host.FunctionInput
-	// Output is what it answers. host.InputText allows only host.OutputText.
+	// Output is the form of the function's output. host.InputText allows only
+	// host.OutputText.
 	Output host.FunctionOutput
 }
 
@@ -62,7 +64,7 @@ type operation struct {
 	ids    string // see Options.IDs
 }
 
-// prepare makes an operation ready to be called in a build.
+// prepare checks the options and returns an operation that a build can call.
 func prepare(p *host.Plugin, op abi.Operation, o Options) (*operation, error) {
 	called, err := p.Operation(op, o.called())
 	if err != nil {
@@ -75,13 +77,13 @@ func prepare(p *host.Plugin, op abi.Operation, o Options) (*operation, error) {
 	return &operation{Operation: called, op: op, step: o.Step, scope: s, module: moduleOf(p), ids: o.IDs}, nil
 }
 
-// called are the options of the calls.
+// called returns the options for the calls.
 func (o *Options) called() host.OperationOptions {
 	return host.OperationOptions{Step: o.Step, TopK: o.TopK, Settings: o.Settings, Source: string(o.Source),
 		MaxPriority: o.MaxPriority, Reads: o.Reads, Timeout: o.Timeout}
 }
 
-// placed checks what a pipeline demands of the options, and returns the scope.
+// placed checks the options that only a pipeline knows, and returns the scope.
 func (o *Options) placed(op abi.Operation) (s scope, err error) {
 	if o.Source != "" && !o.Source.Valid() {
 		return 0, fmt.Errorf("source %q: %w (want a source other than system)", o.Source, host.ErrConfig)
@@ -98,7 +100,7 @@ func (o *Options) placed(op abi.Operation) (s scope, err error) {
 	return s, nil
 }
 
-// refuse makes the error of an answer that the pipeline has no use for.
+// refuse returns the error for an answer that the pipeline cannot use.
 func (o *operation) refuse(format string, args ...any) error {
 	return &host.PluginError{Plugin: o.module.Plugin, Step: o.step, Operation: o.op,
 		Code: abi.ReasonInvalidOutput, Err: fmt.Errorf(format, args...)}

@@ -11,9 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Formatter returns the operation format as a pipeline.Formatter. Its type is
-// what the plugin says of each output, and the name of the plugin where it says
-// nothing.
+// Formatter returns the operation format as a pipeline.Formatter. Its type is the type that
+// the plugin states for each output, or else the name of the plugin.
 func Formatter(p *host.Plugin, o Options) (pipeline.Formatter, error) {
 	op, err := prepare(p, abi.OpFormat, o)
 	if err != nil {
@@ -45,8 +44,8 @@ func (f formatter) Format(ctx context.Context, w *pipeline.Window) (any, error) 
 	return pipeline.Formatted{Type: reply.FormatType, Output: reply.Output}, nil
 }
 
-// Tokenizer returns the operation count_tokens as a pipeline.Tokenizer. Its name
-// is that of the plugin.
+// Tokenizer returns the operation count_tokens as a pipeline.Tokenizer. Its name is the
+// name of the plugin.
 func Tokenizer(p *host.Plugin, o Options) (pipeline.Tokenizer, error) {
 	op, err := prepare(p, abi.OpCountTokens, o)
 	if err != nil {
@@ -70,11 +69,11 @@ func (t guestTokenizer) Count(ctx context.Context, texts ...string) ([]int, erro
 	return reply.Counts, nil
 }
 
-// prefixes is how many prefixes one call of Truncate tries.
+// prefixes is how many prefixes one call of the guest counts.
 const prefixes = 16
 
-// Truncate narrows the length down, several prefixes per call. It takes counts
-// to grow with the text.
+// Truncate searches for the length with several prefixes per call. It assumes that longer
+// texts have higher counts.
 func (t guestTokenizer) Truncate(ctx context.Context, text string, limit int) (string, error) {
 	if limit <= 0 {
 		return "", nil
@@ -116,8 +115,8 @@ func (t guestTokenizer) Truncate(ctx context.Context, text string, limit int) (s
 	return text[:fits], nil
 }
 
-// Callback returns the operation observe as a pipeline.Callback. Failures are
-// the pipeline's to log.
+// Callback returns the operation observe as a pipeline.Callback. The pipeline logs its
+// failures.
 func Callback(p *host.Plugin, o Options) (pipeline.Callback, error) {
 	op, err := prepare(p, abi.OpObserve, o)
 	if err != nil {

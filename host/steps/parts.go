@@ -53,8 +53,8 @@ func (r reranker) Rerank(ctx context.Context, q *pipeline.Query, items []pipelin
 	return r.o.changeItems(ctx, q, items, nil, max(0, topK))
 }
 
-// Filter returns the operation filter as a pipeline.Filter. Items outside the
-// scope are kept.
+// Filter returns the operation filter as a pipeline.Filter. Items outside of the scope
+// stay.
 func Filter(p *host.Plugin, o Options) (pipeline.Filter, error) {
 	op, err := prepare(p, abi.OpFilter, o)
 	if err != nil {
@@ -91,8 +91,8 @@ func (f filter) Filter(ctx context.Context, q *pipeline.Query, items []pipeline.
 	return keep, nil
 }
 
-// QueryTransformer returns the operation transform_query as a
-// pipeline.QueryTransformer. A guest without an answer leaves the one query.
+// QueryTransformer returns the operation transform_query as a pipeline.QueryTransformer. If
+// the guest answers that nothing changes, the query is the only variant.
 func QueryTransformer(p *host.Plugin, o Options) (pipeline.QueryTransformer, error) {
 	op, err := prepare(p, abi.OpTransformQuery, o)
 	if err != nil {
@@ -124,8 +124,8 @@ func (t queryTransformer) TransformQuery(ctx context.Context, q *pipeline.Query)
 	return out, nil
 }
 
-// Classifier returns the operation classify as a pipeline.QueryClassifier. A
-// guest without an answer gives the empty label, which routes to the default.
+// Classifier returns the operation classify as a pipeline.QueryClassifier. If the guest
+// gives no label, the label is empty, which selects the default route.
 func Classifier(p *host.Plugin, o Options) (pipeline.QueryClassifier, error) {
 	op, err := prepare(p, abi.OpClassify, o)
 	if err != nil {
@@ -144,8 +144,8 @@ func (c classifier) Classify(ctx context.Context, q *pipeline.Query) (string, er
 	return reply.Label, err
 }
 
-// Enricher returns the operation enrich_query as a pipeline.QueryEnricher. A
-// guest without an answer leaves the query as it is.
+// Enricher returns the operation enrich_query as a pipeline.QueryEnricher. If the guest
+// answers that nothing changes, the query stays as it is.
 func Enricher(p *host.Plugin, o Options) (pipeline.QueryEnricher, error) {
 	op, err := prepare(p, abi.OpEnrichQuery, o)
 	if err != nil {
@@ -185,8 +185,8 @@ func (m memoryProvider) Items(ctx context.Context, q *pipeline.Query) ([]pipelin
 	return m.o.added(ctx, &abi.Envelope{Query: m.o.abiQuery(q), TokensLeft: tokensLeft(ctx, nil)})
 }
 
-// Extractor returns the operation extract as a memory.Extractor. Answers about facts that
-// the request does not have are refused.
+// Extractor returns the operation extract as a memory.Extractor. It refuses an answer about
+// facts that are not in the request.
 func Extractor(p *host.Plugin, o Options) (memory.Extractor, error) {
 	op, err := prepare(p, abi.OpExtract, o)
 	if err != nil {
@@ -229,8 +229,8 @@ func (e extractor) Extract(ctx context.Context, turns []pipeline.Turn, known []m
 	return out, nil
 }
 
-// Compactor returns the operation compact as a pipeline.Compactor. A guest
-// without an answer leaves the summary as it was.
+// Compactor returns the operation compact as a pipeline.Compactor. If the guest answers
+// that nothing changes, the summary stays as it was.
 func Compactor(p *host.Plugin, o Options) (pipeline.Compactor, error) {
 	op, err := prepare(p, abi.OpCompact, o)
 	if err != nil {

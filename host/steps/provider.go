@@ -11,8 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// Provider returns the operation provide as a agent.Provider,
-// with estimate_tokens if the plugin has it.
+// Provider returns the operation provide as an agent.Provider. It calls estimate_tokens if
+// the plugin has that operation.
 func Provider(p *host.Plugin, o Options) (agent.Provider, error) {
 	op, err := prepare(p, abi.OpProvide, o)
 	if err != nil {
@@ -35,7 +35,7 @@ type contextProvider struct {
 
 func (c *contextProvider) Isolated() {}
 
-// Name is the name of the step, or of the plugin.
+// Name returns the name of the step, or else of the plugin.
 func (c *contextProvider) Name() string {
 	if c.o.step != "" {
 		return c.o.step
@@ -45,7 +45,7 @@ func (c *contextProvider) Name() string {
 
 func (c *contextProvider) Priority() int { return c.priority }
 
-// EstimateTokens is 0 for a plugin that does not estimate.
+// EstimateTokens returns 0 for a plugin without the operation estimate_tokens.
 func (c *contextProvider) EstimateTokens(ctx context.Context, s *agent.State) (int, error) {
 	if c.estimate == nil {
 		return 0, nil
@@ -58,7 +58,7 @@ func (c *contextProvider) EstimateTokens(ctx context.Context, s *agent.State) (i
 	return reply.Tokens, nil
 }
 
-// Apply changes the messages, and the parts of the state the guest names.
+// Apply changes the messages, and the parts of the state that the guest names.
 func (c *contextProvider) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	var reply abi.ProvideReply
 	changed, err := c.o.Ask(ctx, c.o.provideRequest(s, msgs, b), &reply)
@@ -90,7 +90,7 @@ func Distiller(p *host.Plugin, o Options) (agent.Distiller, error) {
 
 type distiller struct{ o *operation }
 
-// Observe asks for observations. An answer of the other mode is refused.
+// Observe asks for observations. It refuses an answer with a reflection.
 func (d distiller) Observe(ctx context.Context, r agent.Observing) (*agent.Observed, error) {
 	request := abi.DistillRequest{
 		Mode: abi.DistillObserve, Observations: r.Observations, Reflection: r.Reflection, MaxTokens: r.MaxTokens, Settings: d.o.Settings(),
@@ -108,7 +108,7 @@ func (d distiller) Observe(ctx context.Context, r agent.Observing) (*agent.Obser
 	return &agent.Observed{Replace: reply.Replace, Add: reply.Add}, nil
 }
 
-// Reflect asks for a reflection. An answer of the other mode is refused.
+// Reflect asks for a reflection. It refuses an answer with observations.
 func (d distiller) Reflect(ctx context.Context, r agent.Reflecting) (string, error) {
 	reply, err := d.ask(ctx, abi.DistillRequest{
 		Mode: abi.DistillReflect, Messages: []abi.Message{}, Observations: r.Observations, Reflection: r.Reflection,
@@ -123,7 +123,7 @@ func (d distiller) Reflect(ctx context.Context, r agent.Reflecting) (string, err
 	return *reply.Reflection, nil
 }
 
-// ask returns nil for no change.
+// ask sends the request. It returns nil for no change.
 func (d distiller) ask(ctx context.Context, request abi.DistillRequest) (*abi.DistillReply, error) {
 	reply := new(abi.DistillReply)
 	changed, err := d.o.Ask(ctx, request, reply)
@@ -133,15 +133,15 @@ func (d distiller) ask(ctx context.Context, request abi.DistillRequest) (*abi.Di
 	return reply, nil
 }
 
-// shownMessage tells messages apart as a guest sees them.
+// shownMessage is a message in the form that a guest sees, as a key for comparisons.
 type shownMessage struct{ role, content, name, calls, callID string }
 
 func shown(m *abi.Message) shownMessage {
 	return shownMessage{m.Role, m.Content, m.Name, canonicalCalls(m.ToolCalls), m.ToolCallID}
 }
 
-// canonicalCalls writes tool calls in the one form that all ways to write the same JSON
-// share: a guest may order keys and escape characters in its own. No calls are empty.
+// canonicalCalls writes tool calls in a canonical form, because a guest may write the same
+// JSON with another order of keys or other escapes. It returns "" if there are no calls.
 func canonicalCalls(raw json.RawMessage) string {
 	var calls []any
 	if len(raw) == 0 {
@@ -160,9 +160,9 @@ func canonicalCalls(raw json.RawMessage) string {
 	return string(data)
 }
 
-// pipelineMessages are the messages of a guest; nil is no change. One that the guest was
-// sent and hands back is the message that it stands for, with all that a guest does not
-// see: images and other parts, and members that are not known.
+// pipelineMessages converts the messages of a guest; nil means no change. If the guest
+// returns a message that it received, the result has the original message, with everything
+// that a guest does not see: images and other parts, and unknown members.
 func pipelineMessages(in []abi.Message, sent []pipeline.Message) []pipeline.Message {
 	if in == nil {
 		return nil
@@ -182,11 +182,12 @@ func pipelineMessages(in []abi.Message, sent []pipeline.Message) []pipeline.Mess
 	return out
 }
 
-// handedBack returns for each message of a guest which of those it was sent it is, -1 for a
-// new one. Several may look the same to a guest, such as two images. Their order tells them
-// apart: the longer of the two ends that are as they were comes first, then the other end. What
-// is in between is sought from the end, each before the one found last. A message that is not
-// there was moved, and is any that is left.
+// handedBack returns, for each message of a guest, the index of the sent message that it
+// is, and -1 for a new one. Several messages may look the same to a guest, such as two
+// images. Their order distinguishes them. First it matches the unchanged beginning and the
+// unchanged end of the list, the longer of the two first. Then it matches the messages in
+// between from the end, each before the one matched last. A message without such a match
+// was moved; it matches any remaining message that looks the same.
 func handedBack(in, sent []abi.Message) []int {
 	given, had := looks(in), looks(sent)
 	most := min(len(given), len(had))
@@ -213,7 +214,7 @@ func handedBack(in, sent []abi.Message) []int {
 	return out
 }
 
-// looks are messages as a guest sees them.
+// looks returns messages in the form that a guest sees.
 func looks(messages []abi.Message) []shownMessage {
 	out := make([]shownMessage, len(messages))
 	for i := range messages {
@@ -222,8 +223,8 @@ func looks(messages []abi.Message) []shownMessage {
 	return out
 }
 
-// findBetween seeks the given messages among those that were sent, of which the first has the
-// number first. Each is found once.
+// findBetween looks for the given messages among the sent ones. The first of these has the
+// index first. Each sent message matches once.
 func findBetween(out []int, given, had []shownMessage, first int) {
 	type places struct {
 		at []int
@@ -268,8 +269,9 @@ func findBetween(out []int, given, had []shownMessage, first int) {
 	}
 }
 
-// provideRequest is the request of provide and estimate_tokens. Messages that the guest does
-// not read are not made; the call leaves out the rest.
+// provideRequest is the request of provide and estimate_tokens. It does not convert
+// messages if the guest does not read them. The call leaves out the other parts that the
+// guest does not read.
 func (o *operation) provideRequest(s *agent.State, msgs []pipeline.Message, b agent.Budget) abi.ProvideRequest {
 	r := abi.ProvideRequest{
 		State:    abi.AgentState{RunID: s.RunID, Observations: s.Observations, Reflection: s.Reflection, Data: s.Data},
@@ -285,8 +287,8 @@ func (o *operation) provideRequest(s *agent.State, msgs []pipeline.Message, b ag
 	return r
 }
 
-// abiMessages are messages as guests see them: with the texts of their parts, the calls in
-// them as tool calls, and the developer as the system.
+// abiMessages converts messages into the form that guests see: the texts of parts become
+// the content, calls in parts become tool calls, and the role developer becomes system.
 func abiMessages(msgs []pipeline.Message) []abi.Message {
 	out := make([]abi.Message, len(msgs))
 	for i := range msgs {

@@ -8,17 +8,17 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// rowView shows a guest the items of its scope. at lists their indices; nil
-// means all of them.
+// rowView presents the items of a scope as rows. at lists their indices; nil means all
+// items.
 type rowView struct {
 	items []pipeline.Item
 	at    []int32
-	// spare is memory for the list that comes of the items, or nil; room is some for at.
+	// spare is memory for the resulting list, or nil. room is memory for at.
 	spare []pipeline.Item
 	room  []int32
 }
 
-// list returns an empty list for n items.
+// list returns an empty list with room for n items.
 func (v *rowView) list(n int) []pipeline.Item {
 	if n <= cap(v.spare) {
 		return v.spare[:0]
@@ -26,7 +26,7 @@ func (v *rowView) list(n int) []pipeline.Item {
 	return make([]pipeline.Item, 0, n)
 }
 
-// visible makes the view of the items of the given scope.
+// visible returns a view of the items of the given scope.
 func visible(items []pipeline.Item, s scope) *rowView {
 	v := &rowView{}
 	v.show(items, s)
@@ -44,7 +44,7 @@ func (v *rowView) show(items []pipeline.Item, s scope) {
 	}
 }
 
-// hide lists the items of the scope. The first that is not in it is known.
+// hide sets at to the items of the scope. first is the first item that is not in the scope.
 func (v *rowView) hide(s scope, first int) {
 	v.at = slices.Grow(v.room[:0], len(v.items))
 	for i := range first {
@@ -57,7 +57,7 @@ func (v *rowView) hide(s scope, first int) {
 	}
 }
 
-// index is the index of a row in the items.
+// index returns the index of the item of a row.
 func (v *rowView) index(row int) int {
 	if v.at != nil {
 		return int(v.at[row])
@@ -113,7 +113,7 @@ func (v *rowView) TokenCount(i int) int { return v.item(i).TokenCount }
 // CreatedAt implements abi.Rows.
 func (v *rowView) CreatedAt(i int) time.Time { return v.item(i).CreatedAt }
 
-// abiItems are items as documents carry them, with the given columns only.
+// abiItems converts items for documents, with the given columns only.
 func abiItems(items []pipeline.Item, reads abi.ColumnSet) []abi.Item {
 	out := make([]abi.Item, len(items))
 	for i := range items {
@@ -139,14 +139,15 @@ func abiItem(it *pipeline.Item, reads abi.ColumnSet) (out abi.Item) {
 	return out
 }
 
-// abiQuery is a query as it crosses the border to the guest.
+// abiQuery converts a query for a guest.
 func (o *operation) abiQuery(q *pipeline.Query) *abi.Query {
 	out := o.guestQuery(q)
 	return &out
 }
 
-// guestQuery is abiQuery for callers that have room for it. Turns that the guest does not read
-// are not made; the call leaves out the rest.
+// guestQuery is abiQuery without an allocation for the query. It does not convert turns if
+// the guest does not read them. The call leaves out the other parts that the guest does not
+// read.
 func (o *operation) guestQuery(q *pipeline.Query) abi.Query {
 	out := abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata}
 	if o.Parts().Has(abi.PartChatHistory) {
@@ -167,8 +168,8 @@ func abiTurns(turns []pipeline.Turn) []abi.Turn {
 	return out
 }
 
-// hostQuery is a query from a guest; what it leaves out is taken from the one
-// it was asked about.
+// hostQuery converts a query of a guest. Members that the guest leaves out are taken from
+// the query that it received.
 func hostQuery(q *abi.Query, asked *pipeline.Query) pipeline.Query {
 	out := pipeline.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata}
 	if out.Embedding == nil && q.Text == asked.Text {

@@ -10,11 +10,11 @@ type scope uint8
 
 func (s scope) with(src pipeline.Source) scope { return s | bitOf(src) }
 
-// has is asked once per item.
+// has reports whether the scope contains a source. It runs once per item.
 func (s scope) has(src pipeline.Source) bool { return s&bitOf(src) != 0 }
 
-// bitOf is the bit of a source, 0 for what is none. Texts that are constant are compared
-// without a call.
+// bitOf returns the bit of a source, 0 for any other text. The compiler compares constant
+// texts without a call.
 func bitOf(src pipeline.Source) scope {
 	switch src {
 	case pipeline.SourceRetrieval:
@@ -33,8 +33,9 @@ func bitOf(src pipeline.Source) scope {
 	return 0
 }
 
-// defaultScope is what an operation sees: filters and rerankers what was found
-// and said for this query, the others everything; none the system prompts.
+// defaultScope returns the sources that an operation sees by default. Filters and rerankers
+// see the items that belong to this query, and the other operations all items. No operation
+// sees system prompts.
 func defaultScope(op abi.Operation) scope {
 	var s scope
 	sources := pipeline.Sources

@@ -12,8 +12,8 @@ import (
 )
 
 // New returns a step of a build that runs the operation retrieve, process, filter or
-// rerank: the shortest way from items to guest and back. Errors wrap host.ErrNoOperation
-// or host.ErrConfig. The step is safe for concurrent use.
+// rerank. Errors wrap host.ErrNoOperation or host.ErrConfig. The step is safe for
+// concurrent use.
 func New(p *host.Plugin, op abi.Operation, o Options) (pipeline.Step, error) {
 	switch op {
 	case abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank:
@@ -30,11 +30,11 @@ func New(p *host.Plugin, op abi.Operation, o Options) (pipeline.Step, error) {
 	return &changeStep{out}, nil
 }
 
-// Function returns a step of a build that calls a function of a foreign module. What its
-// answer may do is what a plugin may do that processes items: the operator's configuration
-// stands for a manifest. A status other than 0, or a message, is an error. Errors wrap
-// host.ErrNoOperation, host.ErrNoExport or host.ErrConfig. The step is safe for concurrent
-// use.
+// Function returns a step of a build that calls a function of a foreign module. Its answer
+// may do the same as that of a plugin with the operation process. The operator's
+// configuration replaces the manifest. A status other than 0, or a message, is an error.
+// Errors wrap host.ErrNoOperation, host.ErrNoExport or host.ErrConfig. The step is safe for
+// concurrent use.
 func Function(p *host.Plugin, function string, o FunctionOptions) (pipeline.Step, error) {
 	called, err := p.Function(function, host.FunctionOptions{OperationOptions: o.called(), Input: o.Input, Output: o.Output})
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *changeStep) RunInto(ctx context.Context, q *pipeline.Query, items, spar
 	return s.o.changeItems(ctx, q, items, spare, 0)
 }
 
-// changeItems shows the guest the items of its scope and applies its changes, in spare
-// if they have room there. topK 0 is the operation's.
+// changeItems sends the items of the scope to the guest and applies its changes. It uses
+// the memory of spare if that is large enough. topK 0 means the TopK of the operation.
 func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item, topK int) ([]pipeline.Item, error) {
 	a := questions.Get().(*question)
 	defer a.end()
@@ -83,8 +83,8 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 	return o.apply(v, &answer, answer.TopK), nil
 }
 
-// question is what a guest is shown. Nothing refers to it when the call is over, so that
-// the next one uses it again.
+// question holds the data for one call. Nothing refers to it after the call, so that the
+// next call uses its memory again.
 type question struct {
 	view  rowView
 	query abi.Query
@@ -92,7 +92,7 @@ type question struct {
 
 var questions = sync.Pool{New: func() any { return new(question) }}
 
-// end lets go of what was shown.
+// end clears the references to the items.
 func (a *question) end() {
 	const most = 1 << 16
 	room := a.view.room
@@ -134,12 +134,13 @@ func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([
 	return r.find(ctx, q, topK, tokensLeft(ctx, nil))
 }
 
-// find asks the guest for new items, best first. topK 0 or less is the operation's.
+// find asks the guest for new items, the best first. topK 0 or less means the TopK of the
+// operation.
 func (r retriever) find(ctx context.Context, q *pipeline.Query, topK, tokensLeft int) ([]pipeline.Item, error) {
 	return r.o.added(ctx, &abi.Envelope{Query: r.o.abiQuery(q), TopK: max(0, topK), TokensLeft: tokensLeft})
 }
 
-// added asks the guest for items, which are nil if there are none.
+// added asks the guest for items. It returns nil if there are none.
 func (o *operation) added(ctx context.Context, env *abi.Envelope) ([]pipeline.Item, error) {
 	answer, err := o.Changes(ctx, nil, env)
 	if err != nil {
@@ -152,12 +153,12 @@ func (o *operation) added(ctx context.Context, env *abi.Envelope) ([]pipeline.It
 	return o.newItems(&answer), nil
 }
 
-// bytesPerToken estimates the tokens of items nobody has counted yet.
+// bytesPerToken is the estimate for items that have no token count yet.
 const bytesPerToken = 4
 
-// tokensLeft is the room in the window, 0 when it is full or not known. Items
-// without a count are estimated, as counting them here would cost more than
-// most steps.
+// tokensLeft returns the room in the window in tokens, 0 if the window is full or its size
+// is not known. It estimates items without a count, because counting them would cost more
+// than most steps.
 func tokensLeft(ctx context.Context, items []pipeline.Item) int {
 	info, ok := pipeline.BuildInfoFrom(ctx)
 	if !ok {

@@ -14,14 +14,15 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// checks are what a record of each kind must be to be read again.
+// checks hold a function for each kind of record. It returns an error if the record could not be
+// read again.
 var checks = map[string]func(key store.Key, rec *store.Record) error{
 	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest, memory.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
 	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot,
 }
 
-// Kinds lists the kinds of records that there are, sorted.
+// Kinds returns all kinds of records, sorted.
 func Kinds() []string {
 	var kinds []string
 	for kind := range checks {
@@ -31,8 +32,8 @@ func Kinds() []string {
 	return kinds
 }
 
-// Check is a [store.Check]: it refuses a record that could not be read as its kind.
-// The errors wrap [store.ErrInvalid].
+// Check is a [store.Check]. It refuses a record that cannot be read as its kind. The errors wrap
+// [store.ErrInvalid].
 func Check(key store.Key, rec *store.Record) error {
 	check := checks[key.Kind]
 	if check == nil {

@@ -14,22 +14,22 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// FrameLog is a [frames.Log] in a store: one record per frame, under the number
-// of the frame. The sequence number of a record is never less than the number of
-// its frame plus one, and is that wherever nothing was ever deleted, so that a
-// read begins where it should.
+// FrameLog is a [frames.Log] in a store. It has one record per frame, and the id of the record is
+// the number of the frame. The sequence number of a record is at least the number of its frame
+// plus one, and exactly that if no record was ever deleted. A read from a frame on can therefore
+// start at its number.
 type FrameLog struct {
 	store store.Store
 	key   store.Key
 
 	mu   sync.Mutex
-	tail tail // of what this log has appended
+	tail tail // the end of the log after the last append of this FrameLog
 }
 
-// tail is where a log ends, as far as is known.
+// tail is the known end of a log.
 type tail struct {
 	next uint64 // the number of the next frame
-	seq  int64  // the last sequence number that was given, 0 when it is not known
+	seq  int64  // the last used sequence number, 0 if it is not known
 }
 
 var _ frames.Log = (*FrameLog)(nil)
@@ -39,8 +39,8 @@ func NewFrameLog(s store.Store, tenant, run string) *FrameLog {
 	return &FrameLog{store: s, key: store.Key{Tenant: tenant, Kind: KindFrame, Stream: run}}
 }
 
-// Append implements [frames.Log]. What another process has appended meanwhile
-// makes it fail with [frames.ErrOrder].
+// Append implements [frames.Log]. It fails with [frames.ErrOrder] if another process has appended
+// frames in the meantime.
 func (l *FrameLog) Append(ctx context.Context, records []frames.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -73,15 +73,16 @@ func (l *FrameLog) Append(ctx context.Context, records []frames.Record) error {
 	case records[0].ID < end.next:
 		return l.disorder(records[0].ID, nil)
 	case records[0].ID > end.next || gaps:
-		// Frames of a document: its window, which has gaps where frames were evicted.
+		// These are the frames of a document: its window, which has gaps because frames were
+		// evicted.
 		l.remember(tail{})
 		return l.store.Apply(ctx, store.Change{Key: l.key, Put: recs, KeepSeq: true})
 	}
 	return l.extend(ctx, end, recs)
 }
 
-// extend appends the frames that follow the known end. What others have appended
-// since shows in the ID of the first or, if theirs left a gap, in its sequence number.
+// extend appends the frames that follow the known end. If other processes have appended since,
+// the id of the first frame exists already, or its sequence number is not the expected one.
 func (l *FrameLog) extend(ctx context.Context, end tail, recs []store.Record) error {
 	first, err := l.store.Append(ctx, l.key, recs...)
 	if err == nil && (end.seq == 0 || first == end.seq+1) {
@@ -99,7 +100,7 @@ func (l *FrameLog) extend(ctx context.Context, end tail, recs []store.Record) er
 	return l.disorder(end.next, l.withdraw(ctx, recs))
 }
 
-// withdraw deletes frames that turned out to follow greater ones.
+// withdraw deletes frames that were appended after frames with greater numbers.
 func (l *FrameLog) withdraw(ctx context.Context, recs []store.Record) error {
 	ids := make([]string, len(recs))
 	for i := range recs {
@@ -122,7 +123,7 @@ func (l *FrameLog) remember(t tail) {
 }
 
 func (l *FrameLog) disorder(id uint64, cause error) error {
-	err := fmt.Errorf("log: frame %d is there already: %w (another process writes to the run %q: do it again)", id, frames.ErrOrder, l.key.Stream)
+	err := fmt.Errorf("log: frame %d exists already: %w (another process writes to the run %q: try again)", id, frames.ErrOrder, l.key.Stream)
 	if cause != nil {
 		return errors.Join(err, cause)
 	}
@@ -139,7 +140,7 @@ func (l *FrameLog) end(ctx context.Context) (tail, error) {
 	if err != nil {
 		return tail{}, fmt.Errorf("log: record %q: %w (want the number of a frame)", last[0].ID, store.ErrCorrupt)
 	}
-	return tail{next: id + 1}, nil // records after it may have been deleted: the next seq is open
+	return tail{next: id + 1}, nil // later records may have been deleted, so the next seq is unknown
 }
 
 // Read implements [frames.Log].

@@ -9,25 +9,25 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
-// The kinds under which a run is stored, beside those of package memory.
+// The kinds of records of a run. Package memory has further kinds.
 const (
 	KindFrame = "frame" // a log of frames
 	KindRun   = "run"   // the pipeline document of the frames, without them
 	KindState = "state" // the state, newest version last
 
-	KindIntent   = "intent"   // what the run was asked, newest last
-	KindPlan     = "plan"     // how it is to be reached, newest last
-	KindSnapshot = "snapshot" // what the window of the frames held at some moments
+	KindIntent   = "intent"   // the requests of the run, newest last
+	KindPlan     = "plan"     // the plans of the run, newest last
+	KindSnapshot = "snapshot" // the frames that the window held at certain moments
 )
 
-// reserve is what is held ready to delete records on a full disk, in bytes: what the log
-// needs for records of a few hundred KiB.
+// reserve is the disk space, in bytes, that the store reserves for deleting records on a full
+// disk. The log needs this much for records of a few hundred KiB.
 const reserve = 512 << 10
 
-// This file is all that the command and package anchor know of the form of their store:
-// another form is chosen here.
+// Only this file chooses the store implementation for the command and package anchor. Another
+// implementation is chosen here.
 
-// Path is the file of the store: path, or that of the user if it is empty.
+// Path returns the file of the store: path, or the default file of the user if path is empty.
 func Path(path string) (string, error) {
 	if path != "" {
 		return path, nil
@@ -35,14 +35,14 @@ func Path(path string) (string, error) {
 	return sqlite.DefaultPath()
 }
 
-// Open opens the store in a file, by default that of the user, and creates it if
-// need be. synchronous is full, normal or empty for full.
+// Open opens the store in a file and creates it if it does not exist. An empty path means the
+// default file of the user. synchronous is full or normal; empty means full.
 func Open(ctx context.Context, path, synchronous string) (store.Store, error) {
 	return open(ctx, path, options(synchronous, reserve))
 }
 
-// OpenToDelete opens the store like [Open] to delete from it on a full disk: it gives up
-// what is held ready for that. nil if there is nothing to give up.
+// OpenToDelete opens the store like [Open], to delete from it on a full disk. It releases the
+// disk space that is reserved for this. It returns nil if no space is reserved.
 func OpenToDelete(ctx context.Context, path, synchronous string) (store.Store, error) {
 	path, err := Path(path)
 	if err != nil || !sqlite.FreeReserve(path) {
@@ -51,8 +51,8 @@ func OpenToDelete(ctx context.Context, path, synchronous string) (store.Store, e
 	return open(ctx, path, options(synchronous, 0))
 }
 
-// OpenToRead opens the store like [Open] where that is possible, and otherwise, where
-// this user may not write or the disk is full, a store that is there for reading alone.
+// OpenToRead opens the store like [Open] if that is possible. If the user may not write, or the
+// disk is full, it opens an existing store for reading only.
 func OpenToRead(ctx context.Context, path, synchronous string) (store.Store, error) {
 	s, err := Open(ctx, path, synchronous)
 	if !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrFull) {
@@ -60,7 +60,7 @@ func OpenToRead(ctx context.Context, path, synchronous string) (store.Store, err
 	}
 	s, readErr := open(ctx, path, sqlite.Options{ReadOnly: true})
 	if errors.Is(readErr, fs.ErrNotExist) {
-		return nil, err // it could not be made
+		return nil, err // the file does not exist and could not be created
 	}
 	return s, readErr
 }
@@ -74,8 +74,8 @@ func Schema(ctx context.Context, path string) (version int, err error) {
 	return version, err
 }
 
-// Verify reads the whole store in a file and changes nothing. The error is
-// [store.ErrCorrupt] if something is not what was written.
+// Verify reads the whole store in a file and changes nothing. The error is [store.ErrCorrupt] if
+// the file is damaged.
 func Verify(ctx context.Context, path string) error {
 	return inspect(ctx, path, func(s *sqlite.Store) error { return s.Check(ctx) })
 }
@@ -95,12 +95,12 @@ func open(ctx context.Context, path string, o sqlite.Options) (store.Store, erro
 	}
 	s, err := sqlite.Open(ctx, path, o)
 	if err != nil {
-		return nil, err // and no interface that holds a nil
+		return nil, err // not s: an interface that holds a nil pointer is not nil
 	}
 	return s, nil
 }
 
-// inspect opens a store for reading alone, and closes it.
+// inspect opens a store for reading only, calls f, and closes the store.
 func inspect(ctx context.Context, path string, f func(*sqlite.Store) error) (err error) {
 	s, err := sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true})
 	if err != nil {

@@ -25,7 +25,7 @@ type Run struct {
 	// ID names the run.
 	ID string
 
-	// loaded is the record of the state that was loaded, the zero value for none.
+	// loaded is the record of the loaded state. It is the zero value if there is none.
 	loaded store.Record
 }
 
@@ -33,7 +33,7 @@ func (r *Run) key(kind string) store.Key {
 	return store.Key{Tenant: r.Tenant, Kind: kind, Stream: r.ID}
 }
 
-// Load returns the state of the run: that of a new run if there is none.
+// Load returns the state of the run. If there is none, it returns the state of a new run.
 func (r *Run) Load(ctx context.Context) (*agent.State, error) {
 	state := &agent.State{}
 	last, err := r.Store.Last(ctx, r.key(KindState), 1)
@@ -51,8 +51,8 @@ func (r *Run) Load(ctx context.Context) (*agent.State, error) {
 	return state, nil
 }
 
-// Save stores the state in place of the one that was loaded. If that is no longer
-// the newest, the error is [ErrContinued].
+// Save replaces the loaded state with state. If the loaded state is no longer the newest, the
+// error is [ErrContinued].
 func (r *Run) Save(ctx context.Context, state *agent.State) error {
 	data, err := encode(state)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *Run) Save(ctx context.Context, state *agent.State) error {
 	return r.settle(ctx, key, change.Put[0].ID)
 }
 
-// encode is json.Marshal without escapes for HTML: what an API sent is to come out as it
-// came in, and an escape takes more tokens than the character.
+// encode is json.Marshal without HTML escapes. Messages of an API must not change, and an escape
+// takes more tokens than its character.
 func encode(state *agent.State) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -87,8 +87,8 @@ func encode(state *agent.State) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// settle notes what was saved as what the next Save replaces. Where another process
-// has replaced it meanwhile, the next Save finds that out.
+// settle records the saved state as the one that the next Save replaces. If another process has
+// replaced it in the meantime, the next Save fails.
 func (r *Run) settle(ctx context.Context, key store.Key, id string) error {
 	saved, err := r.Store.Get(ctx, key, id)
 	switch {
@@ -102,11 +102,11 @@ func (r *Run) settle(ctx context.Context, key store.Key, id string) error {
 	return nil
 }
 
-// Delete deletes the whole run, its state, frames, intents, plans and snapshots, and returns how many
-// records it had.
+// Delete deletes the whole run with its state, frames, intents, plans and snapshots. It returns
+// how many records it deleted.
 func (r *Run) Delete(ctx context.Context) (int, error) {
 	total := 0
-	// Without its document a run has no frames, so that goes first.
+	// The document goes first, because without it the run has no frames.
 	for _, kind := range []string{KindRun, KindFrame, KindState, KindIntent, KindPlan, KindSnapshot} {
 		n, err := r.Store.Clear(ctx, r.key(kind))
 		total += n
@@ -121,8 +121,8 @@ func (r *Run) Delete(ctx context.Context) (int, error) {
 // pipelineID is the ID of the document of a run.
 const pipelineID = "pipeline"
 
-// Frames returns the frames of the run, nil if it has none. Limits that are not
-// zero take the place of those that the run was pushed with.
+// Frames returns the frames of the run, or nil if it has none. Limits that are not zero replace
+// the stored limits of the run.
 func (r *Run) Frames(ctx context.Context, limits frames.Limits) (*frames.Pipeline, error) {
 	rec, err := r.Store.Get(ctx, r.key(KindRun), pipelineID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -146,11 +146,11 @@ func (r *Run) Frames(ctx context.Context, limits frames.Limits) (*frames.Pipelin
 	return p, nil
 }
 
-// openings is how often a run is begun while others delete it.
+// openings is the maximum number of attempts to create a run while others delete it.
 const openings = 10
 
-// OpenFrames is Frames for one who pushes: a run without frames begins here. The error is
-// store.ErrConflict if others delete it again and again meanwhile.
+// OpenFrames is Frames for a caller that pushes: it creates a run that does not exist. The error
+// is store.ErrConflict if others keep deleting the run.
 func (r *Run) OpenFrames(ctx context.Context, creator frames.Actor, limits frames.Limits) (*frames.Pipeline, error) {
 	for range openings {
 		p, err := r.Frames(ctx, limits)
@@ -161,10 +161,10 @@ func (r *Run) OpenFrames(ctx context.Context, creator frames.Actor, limits frame
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("run %q: store frames: %w (it is deleted while it begins)", r.ID, store.ErrConflict)
+	return nil, fmt.Errorf("run %q: store frames: %w (others delete the run while it is created: try again)", r.ID, store.ErrConflict)
 }
 
-// begin stores the document of a run, unless another has done so.
+// begin stores the document of a run, unless another process has done so.
 func (r *Run) begin(ctx context.Context, creator frames.Actor, limits frames.Limits) error {
 	p, err := frames.New(ctx, creator, frames.Config{Limits: limits})
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *Run) begin(ctx context.Context, creator frames.Actor, limits frames.Lim
 // SaveLimits stores the limits and the global summary of the frames.
 func (r *Run) SaveLimits(ctx context.Context, p *frames.Pipeline) error {
 	doc := p.Document()
-	// The frames are in the log, which the next one to open the run replays.
+	// The frames are in the log, which is replayed when the run is opened.
 	doc.Frames, doc.NextFrameID = nil, 0
 	data, err := json.Marshal(doc)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// work is a document of what a run is to do: the newest of its kind may change, the others
-// are history.
+// work is an intent or a plan of a run. Only the newest document of each kind changes.
 type work interface{ frames.Intent | frames.Plan }
 
 // Intents returns the intents of the run, oldest first.
@@ -39,9 +38,10 @@ func readWork[T work](ctx context.Context, r *Run, kind string) ([]T, error) {
 	return list, nil
 }
 
-// ChangeIntent has change make a new intent of the newest one, which is nil at first, and
-// stores it: in the place of the newest if it is the same one, else after it. nil without an
-// error changes nothing. change is called again when somebody else was faster.
+// ChangeIntent calls change with the newest intent, which is nil if there is none, and stores the
+// result. A result with the same id replaces the newest intent; another one is added after it. A
+// nil result without an error changes nothing. If another process changed the intents in the
+// meantime, change is called again.
 func (r *Run) ChangeIntent(ctx context.Context, change func(newest *frames.Intent) (*frames.Intent, error)) (*frames.Intent, error) {
 	return changeWork(ctx, r, KindIntent, func(in *frames.Intent) string { return in.ObjectID.String() }, change)
 }
@@ -51,8 +51,8 @@ func (r *Run) ChangePlan(ctx context.Context, change func(newest *frames.Plan) (
 	return changeWork(ctx, r, KindPlan, func(p *frames.Plan) string { return p.ObjectID.String() }, change)
 }
 
-// changes is how often a change is tried while others change the same document. Each time one
-// of them has succeeded.
+// changes is the maximum number of attempts of a change while others change the same document. An
+// attempt fails only if another change succeeded.
 const changes = 100
 
 func changeWork[T work](ctx context.Context, r *Run, kind string, idOf func(*T) string, change func(*T) (*T, error)) (*T, error) {
@@ -90,7 +90,8 @@ func changeNewest[T work](ctx context.Context, r *Run, kind string, idOf func(*T
 	}
 	put := store.Change{Key: r.key(kind), Put: []store.Record{{ID: idOf(next), Data: data}}, IfNewest: &seq}
 	if len(last) > 0 && last[0].ID == idOf(next) {
-		// As a new record, so that its number shows others that it has changed.
+		// It becomes a new record, so that its new number shows other processes that it has
+		// changed.
 		put.Delete = []string{last[0].ID}
 	}
 	if err := r.Store.Apply(ctx, put); err != nil {
@@ -146,7 +147,7 @@ func checkPlan(_ store.Key, rec *store.Record) error {
 	return checkOwnID(rec, p.ObjectID)
 }
 
-// checkOwnID refuses a record that has another ID than its document.
+// checkOwnID refuses a record whose id differs from that of its document.
 func checkOwnID(rec *store.Record, id frames.UUID) error {
 	if rec.ID != id.String() {
 		return fmt.Errorf("id %.100q: %w (want %.100q, the object_id)", rec.ID, pipeline.ErrInvalid, id.String())

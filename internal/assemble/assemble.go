@@ -16,17 +16,17 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// Recipe is what the builds of one configuration share: its steps and the other parts
-// that may be plugins, each made once. It is safe for concurrent use.
+// Recipe holds the parts that all builds of one configuration share: the steps, and the other
+// parts that may be plugins. Each is made once. It is safe for concurrent use.
 type Recipe struct {
 	generation *Generation
 	config     *config.Config
-	// out is what every pipeline of the recipe begins as.
+	// out is the common configuration of all pipelines of the recipe.
 	out       pipeline.Config
 	compactor pipeline.Compactor
-	// LoadTime is how long making the recipe took, Loads how long each of its plugins
-	// did. Plugins are loaded side by side, and those that were loaded already count
-	// with the time that they took then.
+	// LoadTime is the time to make the recipe. Loads has the time to load each plugin. Plugins
+	// are loaded in parallel. A plugin that was loaded before is listed with the time of that
+	// load.
 	LoadTime time.Duration
 	Loads    []Load
 }
@@ -34,16 +34,16 @@ type Recipe struct {
 // Load is the loading of one plugin.
 type Load struct {
 	Name string
-	// Took is how long it took to compile and start it, its init included.
+	// Took is the time to compile and start it, including its init.
 	Took time.Duration
-	// Plugin is the plugin, nil where Err says why it is not ready.
+	// Plugin is the plugin. It is nil if Err says why the plugin is not ready.
 	Plugin *host.Plugin
 	Err    error
 }
 
-// Recipe loads the plugins that the builds of a configuration call and makes its parts.
-// c is the configuration of the generation, or one that has its instances. It must have
-// passed its Check.
+// Recipe loads the plugins that the builds of a configuration call, and makes its parts. c is the
+// configuration of the generation, or another one with the same instances. It must have passed
+// its Check.
 func (g *Generation) Recipe(ctx context.Context, c *config.Config) (*Recipe, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	start := time.Now()
@@ -64,7 +64,7 @@ type builder struct {
 	out        pipeline.Config
 	late       *lateTokenizer
 	compactor  pipeline.Compactor
-	// takeBack undoes what the generation counts with because of this recipe.
+	// takeBack removes the tokenizer that this recipe set for the whole generation.
 	takeBack func()
 }
 
@@ -81,7 +81,7 @@ func (b *builder) run(ctx context.Context, stages ...func(context.Context) error
 	return nil
 }
 
-// load makes the plugins of the builds ready.
+// load loads the plugins that builds call.
 func (b *builder) load(ctx context.Context) error { return b.loadFor(ctx, jobBuild) }
 
 func (b *builder) loadFor(ctx context.Context, j job) (err error) {
@@ -99,8 +99,8 @@ func (b *builder) setSteps(context.Context) (err error) {
 	return err
 }
 
-// setTokenizer sets the tokenizer that host and pipeline share. One that is a
-// plugin takes its place when it is loaded.
+// setTokenizer sets the tokenizer that host and pipeline share. A tokenizer plugin is set later,
+// when it is loaded.
 func (b *builder) setTokenizer(context.Context) (err error) {
 	if b.config.Model == "" && b.config.Tokenizer.Use != nil {
 		b.late = new(lateTokenizer)
@@ -111,7 +111,7 @@ func (b *builder) setTokenizer(context.Context) (err error) {
 	return err
 }
 
-// builtinTokenizer returns the tokenizer that a configuration names, which is no plugin.
+// builtinTokenizer returns the built-in tokenizer that a configuration names.
 func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, error) {
 	if c.Model == "" {
 		t, err := pipeline.EncodingTokenizer(cmp.Or(c.Tokenizer.Name, pipeline.DefaultEncoding))
@@ -130,7 +130,7 @@ func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, err
 	return t, nil
 }
 
-// fallible returns t, or, for a plugin that may be skipped, t with what takes its place.
+// fallible returns t. If t is a plugin that may be skipped, the result has a fallback.
 func fallible(c *config.Config, t pipeline.Tokenizer) (pipeline.Tokenizer, error) {
 	if c.Model != "" || c.Tokenizer.Use == nil || c.Tokenizer.OnError != skip {
 		return t, nil
@@ -142,15 +142,15 @@ func fallible(c *config.Config, t pipeline.Tokenizer) (pipeline.Tokenizer, error
 	return pipeline.NewFallbackTokenizer(t, second), nil
 }
 
-// Counter returns the tokenizer of a configuration for what is not sent to a model: one
-// that is a plugin is replaced by the default.
+// Counter returns the tokenizer of a configuration for texts that are not sent to a model. It
+// returns the default instead of a plugin.
 func Counter(c *config.Config) (pipeline.Tokenizer, error) {
 	own := *c
 	own.Calibration = ""
 	return new(Generation).builtinTokenizer(&own)
 }
 
-// checkWindow finds budgets that leave no room before any plugin is opened.
+// checkWindow refuses budgets that leave no room, before any plugin is opened.
 func (b *builder) checkWindow(context.Context) error {
 	out := b.out
 	if err := setWindow(&out, b.config); err != nil {
@@ -162,7 +162,7 @@ func (b *builder) checkWindow(context.Context) error {
 	return nil
 }
 
-// part makes a part of the pipeline of the plugin at a place.
+// part makes a part of the pipeline from the plugin that a path of the configuration names.
 func part[T any](b *builder, path string, op abi.Operation, u config.Use, get func(*host.Plugin, steps.Options) (T, error)) (T, error) {
 	var none T
 	plugin, _, err := b.get(use{Use: u, path: path, op: op})
@@ -176,8 +176,8 @@ func part[T any](b *builder, path string, op abi.Operation, u config.Use, get fu
 	return t, nil
 }
 
-// quiet returns a logger that leaves out the records of skipped steps: the
-// diagnostics name them, and the caller says so once.
+// quiet returns a logger that leaves out the records of skipped steps. The diagnostics name those
+// steps, and the caller reports them once.
 func quiet(l *slog.Logger) *slog.Logger { return drop(l, "step skipped") }
 
 // drop returns a logger that leaves out the records of some messages.

@@ -12,22 +12,21 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// Build is what one build adds to its recipe.
+// Build has the options of one build.
 type Build struct {
-	// Config is the configuration of the recipe, or a copy with other values. The places
-	// that name plugins are those of the recipe; in the place of one, tokenizer and
-	// format may name what is built in.
+	// Config is the configuration of the recipe, or a copy with other values. The copy must name
+	// the same plugins, but tokenizer and format may name built-in ones instead.
 	Config *config.Config
 	// Items are appended by a first step named [ItemsStep]. nil: there is no such step.
 	Items []pipeline.Item
-	// Turns take the place of those of the conversation of Config, unless they are nil.
+	// Turns replace those of the conversation of Config, unless they are nil.
 	Turns []pipeline.Turn
-	// Only are the names of the steps that run, all if it is nil; Skip those that do not.
-	// The step of Items always runs.
+	// Only names the steps that run; nil means all steps. Skip names steps that do not run. The
+	// step of Items always runs.
 	Only, Skip []string
-	// Formatter takes the place of the format of Config. It may be nil.
+	// Formatter replaces the format of Config. It may be nil.
 	Formatter pipeline.Formatter
-	// Explain records the story of every item; see [pipeline.Config].
+	// Explain records a trace of every item; see [pipeline.Config].
 	Explain bool
 	// Callbacks observe the build, after those of the configuration.
 	Callbacks []pipeline.Callback
@@ -41,12 +40,12 @@ type Assembly struct {
 	pipeline *pipeline.Pipeline
 	host     *hostTokenizer
 	counts   pipeline.Tokenizer
-	// memory is the conversation with its facts, nil where there is neither.
+	// memory is the conversation with its facts. It is nil if there is neither.
 	memory *memory.Manager
 }
 
-// Assembly makes the pipeline of a build. No plugin is loaded, but one that condenses a
-// conversation may be called.
+// Assembly makes the pipeline of a build. It loads no plugin, but may call the plugin that
+// condenses the conversation.
 func (r *Recipe) Assembly(ctx context.Context, b Build) (*Assembly, error) {
 	if UsesStore(b.Config) && b.Store == nil {
 		return nil, errNoStore
@@ -82,7 +81,8 @@ func (r *Recipe) Assembly(ctx context.Context, b Build) (*Assembly, error) {
 	return &Assembly{pipeline: p, host: r.generation.tokenizer, counts: out.Tokenizer, memory: own}, nil
 }
 
-// tailored is what the recipe and a build make together, without what is remembered.
+// tailored returns the pipeline configuration of the recipe with the options of a build, without
+// memory.
 func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 	out = r.out
 	out.Logger, out.Explain = quiet(r.generation.options.Logger), b.Explain
@@ -111,8 +111,8 @@ func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 	return out, err
 }
 
-// chosen returns the steps of a build: the given items, then those of the recipe that
-// were asked for.
+// chosen returns the steps of a build: the step of the given items, then the selected steps of
+// the recipe.
 func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) {
 	if b.Items == nil && b.Only == nil && b.Skip == nil {
 		return all, nil
@@ -126,7 +126,7 @@ func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) 
 	}
 	for i, s := range all {
 		if s.Name == ItemsStep && b.Items != nil {
-			return nil, fmt.Errorf("%w: steps[%d]: the name %q is taken by the step that appends the given items (choose another)", config.ErrInvalid, i, s.Name)
+			return nil, fmt.Errorf("%w: steps[%d]: the name %q is reserved for the step that appends the given items (choose another)", config.ErrInvalid, i, s.Name)
 		}
 		if (b.Only == nil || slices.Contains(b.Only, s.Name)) && !slices.Contains(b.Skip, s.Name) {
 			list = append(list, s)
@@ -165,8 +165,8 @@ func (a *Assembly) Build(ctx context.Context, q pipeline.Query) (*pipeline.Resul
 	return a.pipeline.Build(a.host.counting(ctx, a.counts), q)
 }
 
-// Tokenizer returns the tokenizer of the build. One that is a plugin ends with its
-// generation.
+// Tokenizer returns the tokenizer of the build. A tokenizer plugin can be used until its
+// generation is closed.
 func (a *Assembly) Tokenizer() pipeline.Tokenizer { return a.counts }
 
 // Remember adds a turn to the conversation of the configuration.

@@ -29,8 +29,8 @@ type (
 	noSettings struct{}
 )
 
-// builtin makes a built-in step. Like a guest that filters or reranks, it sees
-// what was found for the query, unless the step states a scope.
+// builtin makes a built-in step. Like a plugin that filters or reranks, it sees only retrieved
+// items unless the step states a scope.
 func builtin(s *config.Step) (pipeline.Step, error) {
 	change, err := builtinChange(s)
 	if err != nil {
@@ -53,11 +53,11 @@ func (b builtinStep) Run(_ context.Context, _ *pipeline.Query, items []pipeline.
 	return b.change(slices.Clone(items)), nil
 }
 
-// Isolated says that the step changes nothing it is given.
+// Isolated declares that the step does not change its input.
 func (builtinStep) Isolated() {}
 
-// builtinChange returns what a built-in does to the items of its scope; it may
-// change the slice it is given.
+// builtinChange returns the function that a built-in applies to the items of its scope. The
+// function may change its argument.
 func builtinChange(s *config.Step) (func([]pipeline.Item) []pipeline.Item, error) {
 	topK := s.TopK
 	if topK == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
-// catalog are the plugins of a folder that a configuration names.
+// catalog holds the plugins of a folder that a configuration names.
 type catalog struct {
 	dir     string
 	entries map[string]spec.Entry
@@ -44,7 +44,7 @@ func (c *catalog) spec(plugin string) (*spec.Spec, *Unavailable) {
 		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(c.err), Err: c.err}
 	case !ok:
 		path := filepath.Join(c.dir, plugin, "plugin.wasm")
-		hint := fmt.Sprintf(" (build or copy the plugin there, or take the step out%s)", c.near(plugin))
+		hint := fmt.Sprintf(" (build or copy the plugin there, or remove the step%s)", c.near(plugin))
 		return nil, &Unavailable{Plugin: plugin, Code: ReasonNotFound, Err: &hinted{path, fs.ErrNotExist, hint}}
 	case e.Err != nil:
 		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(e.Err), Err: named(e.Path, plugin, e.Err)}
@@ -52,8 +52,8 @@ func (c *catalog) spec(plugin string) (*spec.Spec, *Unavailable) {
 	return e.Spec, nil
 }
 
-// links are the modules that an instance links to. With an error comes the name of
-// the link.
+// links returns the modules that an instance links to. If it fails, it returns the name of the
+// link as well.
 func (c *catalog) links(i config.Instance) (links []host.Link, name string, missing *Unavailable) {
 	for _, name := range slices.Sorted(maps.Keys(i.Links)) {
 		spec, missing := c.spec(i.Links[name])
@@ -72,7 +72,7 @@ func (c *catalog) near(plugin string) string {
 	return ""
 }
 
-// hinted is an error with a file before and a remedy after its cause.
+// hinted is an error whose message is a file, the cause and a remedy.
 type hinted struct {
 	path  string
 	cause error
@@ -82,14 +82,13 @@ type hinted struct {
 func (h *hinted) Error() string { return fmt.Sprintf("%s: %v%s", h.path, h.cause, h.hint) }
 func (h *hinted) Unwrap() error { return h.cause }
 
-// named puts the path of the module in the place of the name of the plugin,
-// which the message has already.
+// named replaces the plugin name at the start of a message with the path of the module, because
+// the name is already part of the message.
 func named(path, plugin string, err error) error {
 	return &renamed{fmt.Sprintf("%s: %s", path, strings.TrimPrefix(err.Error(), fmt.Sprintf("plugin %q: ", plugin))), err}
 }
 
-// resolve returns the name under which a use of a plugin is loaded and its
-// configuration.
+// resolve returns the configuration of a used plugin, and the name under which it is loaded.
 func resolve(c *config.Config, u config.Use) (string, config.Instance) {
 	if u.Instance != "" {
 		return u.Instance, c.Instances[u.Instance]

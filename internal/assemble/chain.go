@@ -17,8 +17,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
-// ChainRecipe is what the provider chains of one configuration share: the providers that
-// are plugins, each made once. It is safe for concurrent use.
+// ChainRecipe holds the parts that all provider chains of one configuration share: the plugins
+// among the providers, each made once. It is safe for concurrent use.
 type ChainRecipe struct {
 	config    *config.Config
 	providers providers.Config
@@ -29,10 +29,10 @@ type ChainRecipe struct {
 	Loads    []Load
 }
 
-// ChainRecipe loads the plugins of the agent's part of a configuration and makes its
-// providers. c is the configuration of the generation, or one that has its instances. It
-// must have passed its Check. A plugin that is missing or broken is a provider that
-// fails, and so is left out of every run, unless its instance is required.
+// ChainRecipe loads the plugins of a configuration that an agent uses, and makes its providers. c
+// is the configuration of the generation, or another one with the same instances. It must have
+// passed its Check. A missing or broken plugin becomes a provider that always fails and so is
+// left out of every run. If its instance is required, ChainRecipe fails.
 func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainRecipe, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	start := time.Now()
@@ -58,12 +58,12 @@ type Chain struct {
 	chain  *agent.Chain
 	host   *hostTokenizer
 	counts pipeline.Tokenizer
-	// standIn takes the place of chain once its tokenizer has failed. nil: nothing does.
+	// standIn replaces chain once its tokenizer has failed. nil: there is no replacement.
 	standIn *Chain
 }
 
-// Chain makes the provider chain of a run. run are its frames, which are offered as
-// observations; it may be nil.
+// Chain makes the provider chain of an agent run. run holds its frames, which are offered as
+// observations. It may be nil.
 func (r *ChainRecipe) Chain(run *frames.Pipeline) (*Chain, error) {
 	counts, err := fallible(r.config, r.counts)
 	if err != nil {
@@ -100,9 +100,9 @@ func (r *ChainRecipe) chain(run *frames.Pipeline, counts pipeline.Tokenizer) (_ 
 	return &Chain{chain: chain, host: r.host, counts: counts}, nil
 }
 
-// Assemble runs the chain; see [agent.Chain.Assemble]. If a tokenizer that may be skipped
-// fails, the chain runs anew with another one, and the diagnostics say so: lists that are
-// counted by two tokenizers cannot be compared.
+// Assemble runs the chain; see [agent.Chain.Assemble]. If a tokenizer that may be skipped fails,
+// the whole chain runs again with another one, because counts of two tokenizers cannot be
+// compared. The diagnostics report this.
 func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Message, b agent.Budget) (*agent.Assembly, error) {
 	ctx = c.host.counting(ctx, c.counts)
 	t, ok := c.counts.(*pipeline.FallbackTokenizer)
@@ -121,7 +121,7 @@ func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Me
 	return result, err
 }
 
-// Budget returns the room that the configuration gives the messages.
+// Budget returns the budget of the configuration for the messages.
 func Budget(c *config.Config) agent.Budget {
 	return agent.Budget{
 		MaxTokens:   cmp.Or(c.Agent.MaxTokens, c.MaxTokens, pipeline.DefaultMaxTokens),
@@ -157,8 +157,8 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	return cfg, nil
 }
 
-// compaction describes the compaction provider. A compactor that is not ready
-// fails whenever something is to be compacted.
+// compaction returns the configuration of the compaction provider. If the compactor is not ready,
+// each compaction fails.
 func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConfig, err error) {
 	cfg = providers.CompactionConfig{
 		Disabled:      !config.On(c.Enabled),
@@ -178,8 +178,8 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 	return cfg, nil
 }
 
-// observing describes the providers that make observations. A distiller that is not ready
-// fails whenever something is to be distilled.
+// observing returns the configuration of the providers that make observations. If a distiller is
+// not ready, each of its calls fails.
 func (b *builder) observing(o *config.Observation) (cfg providers.ObservingConfig, err error) {
 	cfg = providers.ObservingConfig{
 		Enabled: o.Made(), HighWater: o.HighWater, LowWater: o.LowWater,
@@ -196,7 +196,8 @@ func (b *builder) observing(o *config.Observation) (cfg providers.ObservingConfi
 	return cfg, err
 }
 
-// distiller returns the distiller that a place names, nil for none.
+// distiller returns the distiller that a path of the configuration names, or nil if it names
+// none.
 func (b *builder) distiller(path string, u *config.Use) (agent.Distiller, error) {
 	if u == nil {
 		return nil, nil
@@ -208,11 +209,11 @@ func (b *builder) distiller(path string, u *config.Use) (agent.Distiller, error)
 	return d, err
 }
 
-// waiting is how much longer than its own bound a provider may take: its call
-// may have to wait for an instance, and the error of the call says more.
+// waiting is the time that a provider gets beyond its own limit. Its call may have to wait for an
+// instance, and then fails with a more precise error than that of the chain.
 const waiting = time.Second
 
-// provider makes a provider of a plugin.
+// provider makes a provider that calls a plugin.
 func (b *builder) provider(path string, p *config.Provider) (agent.Provider, error) {
 	plugin, _, err := b.get(use{Use: p.Use(), path: path, op: abi.OpProvide})
 	if err == nil {
@@ -234,7 +235,7 @@ func (b *builder) provider(path string, p *config.Provider) (agent.Provider, err
 	return failingProvider{failing{err}, p.Title(), p.Priority}, nil
 }
 
-// failingProvider stands for a provider whose plugin is not ready.
+// failingProvider replaces a provider whose plugin is not ready.
 type failingProvider struct {
 	failing
 	name     string
@@ -247,7 +248,7 @@ func (f failingProvider) Name() string { return f.name }
 // Priority returns the place in the chain.
 func (f failingProvider) Priority() int { return f.priority }
 
-// EstimateTokens is 0: what fails adds nothing.
+// EstimateTokens returns 0, because the provider adds nothing.
 func (f failingProvider) EstimateTokens(context.Context, *agent.State) (int, error) {
 	return 0, nil
 }
@@ -257,7 +258,8 @@ func (f failingProvider) Apply(context.Context, *agent.State, []pipeline.Message
 	return nil, f.err
 }
 
-// quietChain returns a logger that leaves out what the diagnostics of a run say.
+// quietChain returns a logger that leaves out records whose content is in the diagnostics of a
+// run.
 func quietChain(l *slog.Logger) *slog.Logger {
 	return drop(l, "provider left out", "messages over budget", "no estimate", "tokens not counted")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
-// pluginConfig is the host's form of an instance. path resolves paths of the
+// pluginConfig converts an instance to the form of the host. path resolves paths of the
 // configuration.
 func pluginConfig(name string, i config.Instance, path func(string) string) host.PluginConfig {
 	return host.PluginConfig{
@@ -48,7 +48,7 @@ func limits(l config.Limits) host.Limits {
 	}
 }
 
-// budget returns the pipeline's form of a budget, nil for none.
+// budget converts a budget to the form of the pipeline. It returns nil if there is none.
 func budget(b *config.Budget, maxTokens int) (*fill.Budget, error) {
 	if b == nil {
 		return nil, nil

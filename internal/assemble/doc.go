@@ -7,15 +7,14 @@
 //	assembly, err := recipe.Assembly(ctx, assemble.Build{Config: &loaded.Config})    // for each build
 //	result, err := assembly.Build(ctx, pipeline.Query{Text: "how do contexts end?"})
 //
-// A [Generation] has the plugins of a configuration, each loaded once. A [Recipe] has the
-// parts of its builds that may be plugins, and an [Assembly] is the pipeline of a build.
+// A [Generation] has the plugins of a configuration, each loaded once. A [Recipe] has the parts
+// that all its builds share. An [Assembly] is the pipeline of a build.
 //
-// A plugin that is missing or broken stops only what refers to it: its step
-// fails as a call of the plugin would, so the step's policy decides, which is
-// to skip unless the configuration says otherwise. A plugin whose instance is
-// required stops everything.
+// A missing or broken plugin affects only the steps that use it. Such a step fails as if a call
+// of the plugin had failed, so its on_error decides; the default is skip. If the instance of the
+// plugin is required, making the recipe fails.
 //
-// [ChainRecipe] makes the provider chains of an agent of the same configuration.
+// A [ChainRecipe] makes the provider chains for the agents of a configuration.
 //
 // [Validate] checks a configuration against the plugin folder without running
 // anything.

@@ -10,14 +10,13 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// The reasons of a plugin that cannot be called, beside those of package abi.
+// The reasons why a plugin cannot be called, in addition to those of package abi.
 const (
-	// ReasonNotFound: there is no such plugin, or a folder that it is granted is
-	// not there.
+	// ReasonNotFound says that the plugin, or a folder that it is granted, does not exist.
 	ReasonNotFound = "not_found"
-	// ReasonInvalidPlugin: the module or its manifest is not usable.
+	// ReasonInvalidPlugin says that the module or its manifest is invalid.
 	ReasonInvalidPlugin = "invalid_plugin"
-	// ReasonInvalidConfig: the plugin refuses its configuration.
+	// ReasonInvalidConfig says that the plugin refuses its configuration.
 	ReasonInvalidConfig = "invalid_config"
 )
 
@@ -31,9 +30,9 @@ func reasonFor(err error) string {
 	return ReasonInvalidPlugin
 }
 
-// mistake reports whether an error is one of the configuration itself, with which
-// no build can be right. A plugin or a granted folder that is not there, or cannot
-// be read, is none: that is a failure of the steps that need it.
+// mistake reports whether an error is a mistake in the configuration itself, with which no build
+// can succeed. A missing or unreadable plugin or granted folder is not a mistake: only the steps
+// that need it fail.
 func mistake(err error) bool {
 	return (errors.Is(err, config.ErrInvalid) || errors.Is(err, host.ErrConfig)) && !errors.Is(err, host.ErrFolder)
 }

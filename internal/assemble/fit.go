@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// setWindow says how large the window is, what is in it in any case, and how it is
-// filled. What the configuration leaves out stays at the defaults of the pipeline.
+// setWindow sets the size of the window, its fixed content, and how it is filled. Settings that
+// the configuration leaves out keep the defaults of the pipeline.
 func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 	out.MaxTokens, out.SystemPrompts = c.MaxTokens, systemPrompts(c.SystemPrompts)
 	if out.Budget, err = budget(c.Budget, c.MaxTokens); err != nil {
@@ -29,14 +29,14 @@ func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 	return nil
 }
 
-// maxCalibrated is the most models whose calibration a generation keeps: callers may name
-// any number of them.
+// maxCalibrated is the maximum number of models whose calibration a generation keeps, because
+// callers may name any number of models.
 const maxCalibrated = 64
 
 // calibrated is a model with the file of its figures.
 type calibrated struct{ model, file string }
 
-// calibrated returns the tokenizer of a model with the figures of a configuration, which
+// calibrated returns the tokenizer of a model with the figures of a configuration. The figures
 // are read once.
 func (g *Generation) calibrated(c *config.Config, e *tokens.Estimator) (*tokens.Estimator, error) {
 	own := calibrated{c.Model, c.Calibration}
@@ -62,7 +62,7 @@ func (g *Generation) calibrate(c *config.Config, e *tokens.Estimator) error {
 		return fmt.Errorf("%w: calibration: %w", config.ErrInvalid, err)
 	}
 	if used == 0 {
-		g.options.Logger.Warn("calibration has no usable figure of the model", "file", path, "model", c.Model, "refused", refused)
+		g.options.Logger.Warn("calibration has no usable figure for the model", "file", path, "model", c.Model, "refused", refused)
 	}
 	return nil
 }
@@ -81,8 +81,8 @@ func observe(e *tokens.Estimator, path, model string) (used, refused int, err er
 	return used, refused, nil
 }
 
-// orNone turns an explicit zero into what the pipeline takes for none, and what is not
-// set into its default.
+// orNone converts a number for the pipeline: an explicit zero becomes the value that means none,
+// and nil the value that means the default.
 func orNone(n *int) int {
 	switch {
 	case n == nil:

@@ -19,7 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// Options are what a configuration does not say.
+// Options are settings that are not part of a configuration.
 type Options struct {
 	// PluginDir is the plugin folder, CacheDir that of compiled plugins (see
 	// [host.Config]).
@@ -28,33 +28,33 @@ type Options struct {
 	Path func(string) string
 	// Logger receives log lines, those of plugins included. nil discards them.
 	Logger *slog.Logger
-	// OnCompile is told of each module that is compiled; see [host.Config].
+	// OnCompile is called for each module that is compiled; see [host.Config].
 	OnCompile func(plugin string, done bool, took time.Duration)
-	// KV keeps what plugins store. nil: the host does, in memory.
+	// KV is the key-value store of the plugins. nil: the host keeps their values in memory.
 	KV host.KVStore
 	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
 	OnDamaged func(tenant, fact string, err error)
 }
 
-// Generation is a configuration with the plugins that were loaded for it, each once.
-// A plugin is loaded when the first [Recipe] or [ChainRecipe] that calls it is made. It
-// is safe for concurrent use. Close ends its plugins.
+// Generation is a configuration with its plugins, each loaded once. A plugin is loaded when the
+// first [Recipe] or [ChainRecipe] that calls it is made. A Generation is safe for concurrent use.
+// Close ends its plugins.
 type Generation struct {
 	config    *config.Config
 	options   Options
 	tokenizer *hostTokenizer
 
-	// loading holds a value while somebody works with what is below.
+	// loading holds a value while a goroutine uses the fields below.
 	loading chan struct{}
 	closed  bool
 	host    *host.Host
 	loaded  map[string]*loaded
 
-	listing sync.Mutex // guards what is below: a list does not wait while plugins are loaded
+	listing sync.Mutex // guards the fields below, so that a list need not wait while plugins are loaded
 	ready   []Load
 	took    time.Duration
 
-	calibrating  sync.Mutex // guards what is below
+	calibrating  sync.Mutex // guards the fields below
 	calibrations map[calibrated]*tokens.Estimator
 }
 
@@ -81,7 +81,7 @@ func Open(c *config.Config, o Options) *Generation {
 	}
 }
 
-// ForgetTenant deletes what plugins keep for a tenant in memory.
+// ForgetTenant deletes the values that plugins keep for a tenant in memory.
 func (g *Generation) ForgetTenant(ctx context.Context, tenant string) error {
 	select {
 	case g.loading <- struct{}{}:
@@ -95,15 +95,14 @@ func (g *Generation) ForgetTenant(ctx context.Context, tenant string) error {
 	return g.host.ForgetTenant(ctx, tenant)
 }
 
-// Facts returns the facts of a tenant in a store. One that is damaged keeps nobody from the
-// others.
+// Facts returns the facts of a tenant in a store. Damaged facts are reported and left out.
 func (g *Generation) Facts(s store.Store, tenant string) *memory.StoreFacts {
 	facts := memory.NewStoreFacts(s, tenant)
 	facts.SkipDamaged(func(id string, err error) { g.options.OnDamaged(tenant, id, err) })
 	return facts
 }
 
-// Close ends the plugins, waiting for running calls.
+// Close waits for running calls and ends the plugins.
 func (g *Generation) Close(ctx context.Context) error {
 	g.loading <- struct{}{}
 	defer func() { <-g.loading }()
@@ -114,11 +113,11 @@ func (g *Generation) Close(ctx context.Context) error {
 	return g.host.Close(ctx)
 }
 
-// load makes every plugin ready that a job of a configuration may call. c has the
-// instances of the generation. It fails for required instances and for configurations
-// that the plugin or the host refuses; other plugins that fail, those whose granted
-// folder is missing among them, are remembered as such. warm is what counts the tokens,
-// nil for a plugin: it loads its vocabulary meanwhile.
+// load loads every plugin that a job of a configuration may call. c has the instances of the
+// generation. load fails if a required instance fails, or if the plugin or the host refuses a
+// configuration. It records other failures, such as a missing granted folder, with the plugin.
+// warm is the built-in tokenizer, or nil if the tokenizer is a plugin. Its vocabulary is loaded
+// at the same time.
 func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pipeline.Tokenizer) (*plugins, error) {
 	p := &plugins{config: c, loaded: map[string]*loaded{}}
 	wanted := wanted(c, j)
@@ -173,9 +172,9 @@ func (g *Generation) openHost() (err error) {
 	return err
 }
 
-// loadAll loads the wanted plugins side by side, those that are not loaded already. What
-// is ready then stays with the generation (see [Generation.list]); what is not is tried
-// again for the next recipe that calls it.
+// loadAll loads in parallel those wanted plugins that are not loaded yet. The generation keeps
+// plugins that are ready (see [Generation.list]). Others are tried again for the next recipe that
+// calls them.
 func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]config.Instance, warm pipeline.Tokenizer) {
 	var modules []string
 	for name, instance := range wanted {
@@ -206,7 +205,7 @@ func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]
 	wg.Wait()
 }
 
-// list keeps the plugins that are ready.
+// list adds plugins that are ready to the generation.
 func (g *Generation) list(p *plugins, took time.Duration) {
 	g.listing.Lock()
 	defer g.listing.Unlock()
@@ -218,8 +217,7 @@ func (g *Generation) list(p *plugins, took time.Duration) {
 	}
 }
 
-// Loads lists the plugins that are ready, whichever recipe they were loaded for, and how
-// long loading took all together.
+// Loads returns the plugins of all recipes that are ready, and the total time of loading.
 func (g *Generation) Loads() ([]Load, time.Duration) {
 	g.listing.Lock()
 	defer g.listing.Unlock()
@@ -282,12 +280,12 @@ func placed(c *config.Config, j job, instance string, err error) error {
 	return err
 }
 
-// modulesOf are the modules of an instance: its plugin, and what that links to.
+// modulesOf returns the modules of an instance: its plugin and its links.
 func modulesOf(i config.Instance) []string {
 	return append([]string{i.Plugin}, slices.Sorted(maps.Values(i.Links))...)
 }
 
-// checkDigest refuses a module and a plugin.yaml that are not the pinned ones.
+// checkDigest returns an error if the module or its plugin.yaml differ from the pin.
 func checkDigest(instance config.Instance, spec *spec.Spec) error {
 	if instance.Digest == "" {
 		return nil

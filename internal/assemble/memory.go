@@ -13,8 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
-// errNoStore is the error of a configuration that needs a store, where none was
-// opened.
+// errNoStore is the error of a build that needs a store when none is open.
 var errNoStore = errors.New("no store is open")
 
 // UsesStore says whether a build of the configuration needs the store.
@@ -22,7 +21,7 @@ func UsesStore(c *config.Config) bool {
 	return c.Facts != nil || c.Frames != nil || c.Conversation != nil && c.Conversation.ID != ""
 }
 
-// setMemory sets the plugin that remembers, or that which condenses a conversation.
+// setMemory sets the memory plugin, or the plugin that condenses a conversation.
 func (b *builder) setMemory(context.Context) (err error) {
 	if u := b.config.Memory; u != nil {
 		b.out.MemoryOnError = cmp.Or(pipeline.OnError(u.OnError), pipeline.Skip)
@@ -39,14 +38,14 @@ func (b *builder) setMemory(context.Context) (err error) {
 			return err
 		}
 		if err != nil {
-			b.compactor = unready(err) // then turns are listed
+			b.compactor = unready(err) // the summary is then a list of turns
 		}
 	}
 	return nil
 }
 
-// remembers makes the conversation and the facts of one build, nil where there are
-// neither.
+// remembers makes the memory manager of one build. It returns nil if there is neither a
+// conversation nor facts.
 func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) (*memory.Manager, error) {
 	c := b.Config
 	if c.Memory != nil || c.Conversation == nil && c.Facts == nil {
@@ -74,7 +73,7 @@ func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) 
 	return m, nil
 }
 
-// memoryConfig describes the conversation and the facts of one build.
+// memoryConfig returns the configuration of the memory manager of one build.
 func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config) {
 	c := b.Config
 	cfg.Tokenizer, cfg.Logger = t, r.generation.options.Logger

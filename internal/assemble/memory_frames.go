@@ -9,11 +9,11 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
-// memories are memory providers of one build, in this order.
+// memories are the memory providers of one build, in order.
 type memories []pipeline.MemoryProvider
 
-// Items returns the items of all, those with one id once. One provider that fails does not
-// take away the items of the others: they are returned with its error.
+// Items returns the items of all providers, without duplicate ids. If a provider fails, the items
+// of the others are returned with the error.
 func (m memories) Items(ctx context.Context, q *pipeline.Query) (all []pipeline.Item, err error) {
 	known := map[string]bool{}
 	for _, p := range m {
@@ -29,8 +29,8 @@ func (m memories) Items(ctx context.Context, q *pipeline.Query) (all []pipeline.
 	return all, err
 }
 
-// frameMemory returns the frames of the run that the configuration names; nil when it
-// names none, or one that has no frames yet.
+// frameMemory returns the frames of the run that the configuration names. It returns nil if no
+// run is named or the run has no frames yet.
 func (r *Recipe) frameMemory(ctx context.Context, b *Build) (pipeline.MemoryProvider, error) {
 	c := b.Config.Frames
 	if c == nil {

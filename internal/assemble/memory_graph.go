@@ -5,8 +5,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
-// graphMemory returns the facts that the graph of the store leads to, nil where the
-// configuration asks for none.
+// graphMemory returns a provider of the facts that the graph of the store leads to. It returns
+// nil if the configuration has no graph.
 func graphMemory(b *Build, m *memory.Manager) pipeline.MemoryProvider {
 	f := b.Config.Facts
 	if f == nil || f.Graph == nil {

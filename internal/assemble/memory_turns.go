@@ -12,7 +12,7 @@ const (
 	defaultRecencyRate   = 2
 )
 
-// eviction returns the policy that a conversation names, nil for the oldest first.
+// eviction returns the policy that a conversation names. nil evicts the oldest turns first.
 func eviction(c *config.Conversation) memory.EvictionPolicy {
 	switch c.Eviction {
 	case "paired":
@@ -26,14 +26,14 @@ func eviction(c *config.Conversation) memory.EvictionPolicy {
 	return nil
 }
 
-// importantWindows is among how many times the tokens of its window a stored conversation
-// looks for important turns when it is first loaded.
+// importantWindows says how many turns of a stored conversation are searched for important ones
+// when it is first loaded: as many as have this many times the tokens of the window.
 const importantWindows = 8
 
-// defaultImportance is that of a turn that states none.
+// defaultImportance is the importance of a turn that states none.
 const defaultImportance = 0.5
 
-// importance is what the metadata of a turn say.
+// importance returns the importance that the metadata of a turn states.
 func importance(t *pipeline.Turn) float64 {
 	switch v := t.Metadata["importance"].(type) {
 	case float64:
@@ -44,7 +44,7 @@ func importance(t *pipeline.Turn) float64 {
 	return defaultImportance
 }
 
-// recency returns the scorer that a conversation names, nil for that of the pipeline.
+// recency returns the scorer that a conversation names. nil is the default of the pipeline.
 func recency(c *config.Conversation) memory.RecencyScorer {
 	switch c.Recency {
 	case "linear":
@@ -55,7 +55,7 @@ func recency(c *config.Conversation) memory.RecencyScorer {
 	return nil
 }
 
-// or returns what p points to, else a default.
+// or returns the value that p points to, or fallback if p is nil.
 func or(p *float64, fallback float64) float64 {
 	if p == nil {
 		return fallback

@@ -31,7 +31,7 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 // skip is the value of on_error of a part that may be skipped.
 const skip = string(pipeline.Skip)
 
-// setFormatter sets a formatter that is a plugin. Others are made for each build.
+// setFormatter sets a formatter plugin. Built-in formatters are made for each build.
 func (b *builder) setFormatter(context.Context) (err error) {
 	c := b.config.Format
 	if c.Use == nil {
@@ -48,8 +48,8 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	return nil
 }
 
-// builtinFormatter returns the formatter of a name, with the options of a configuration.
-// The empty name is that of the default.
+// builtinFormatter returns the formatter of a name, with the options of a configuration. The
+// empty name means the default.
 func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 	options := c.FormatOptions
 	f := format.Named(cmp.Or(name, format.Default))
@@ -80,8 +80,8 @@ func (b *builder) setEnricher(context.Context) (err error) {
 	return nil
 }
 
-// setCallbacks adds the observers. One that is not ready is left out with a
-// warning: observing never breaks a build.
+// setCallbacks adds the observers. An observer that is not ready is left out with a warning,
+// because observers never fail a build.
 func (b *builder) setCallbacks(context.Context) error {
 	for i, u := range b.config.Callbacks {
 		path := fmt.Sprintf("callbacks[%d]", i)

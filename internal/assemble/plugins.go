@@ -20,7 +20,7 @@ type plugins struct {
 	loaded map[string]*loaded
 }
 
-// loaded is one plugin: ready, or not and why.
+// loaded is one plugin, or the error that says why it is not ready.
 type loaded struct {
 	spec   *spec.Spec
 	plugin *host.Plugin
@@ -38,8 +38,8 @@ func (p *plugins) loads() []Load {
 	return list
 }
 
-// asUnavailable makes every error of the host one that names plugin, operation and
-// reason, each once.
+// asUnavailable converts an error of the host into one that names plugin, operation and reason
+// once each.
 func asUnavailable(name string, op abi.Operation, err error) error {
 	var typed *host.PluginError
 	var unavailable *Unavailable
@@ -52,7 +52,7 @@ func asUnavailable(name string, op abi.Operation, err error) error {
 	return &Unavailable{Plugin: name, Operation: op, Code: reasonFor(err), Err: &renamed{text, err}}
 }
 
-// get returns the plugin of a use, and the operation the use means.
+// get returns the plugin of a use and the operation that the use calls.
 func (p *plugins) get(u use) (*host.Plugin, abi.Operation, error) {
 	name, _ := resolve(p.config, u.Use)
 	l := p.loaded[name]
@@ -80,9 +80,8 @@ var stepOperations = []abi.Operation{
 	abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpTransformQuery, abi.OpClassify,
 }
 
-// errForeign is the error of a module that can be called, but has no place in a
-// build.
-var errForeign = fmt.Errorf("%w: the module does not speak the plugin contract (name the function a step calls, or call it with: anchor-host plugin call)", host.ErrNoOperation)
+// errForeign is the error of using a module without the plugin contract where only plugins work.
+var errForeign = fmt.Errorf("%w: the module does not implement the plugin contract (name the function a step calls, or call it with: anchor-host plugin call)", host.ErrNoOperation)
 
 // errAmbiguous marks a step that must name its operation.
 var errAmbiguous = errors.New("several operations")

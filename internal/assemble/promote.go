@@ -12,12 +12,11 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// errNoExtract is the error of a configuration that names no plugin to take facts with.
+// errNoExtract is the error of a configuration that names no plugin to extract facts.
 var errNoExtract = fmt.Errorf("%w: facts.extract is not set (add facts: {extract: {plugin: NAME}}, where the plugin has the operation extract)", config.ErrInvalid)
 
-// Promoter returns the facts of a configuration with the plugin that takes facts from
-// turns, which it loads. What is promoted belongs to the user and session of the
-// configuration.
+// Promoter returns the facts of a configuration with the plugin that extracts facts from turns.
+// It loads the plugin. The user and session of the configuration own the promoted facts.
 func (g *Generation) Promoter(ctx context.Context, c *config.Config, s store.Store) (*memory.Manager, error) {
 	if c.Facts == nil || c.Facts.Extract == nil {
 		return nil, errNoExtract
@@ -45,9 +44,8 @@ func (g *Generation) Promoter(ctx context.Context, c *config.Config, s store.Sto
 	})
 }
 
-// PreparePromoter loads the plugin that takes facts from turns, if there is one. A plugin
-// that is not ready is an error only where its instance is required, or refuses what the
-// configuration says.
+// PreparePromoter loads the plugin that extracts facts from turns, if there is one. A plugin that
+// is not ready is an error only if its instance is required or if it refuses its configuration.
 func (g *Generation) PreparePromoter(ctx context.Context, c *config.Config) error {
 	if c.Facts == nil || c.Facts.Extract == nil {
 		return nil
@@ -59,7 +57,7 @@ func (g *Generation) PreparePromoter(ctx context.Context, c *config.Config) erro
 	return b.loadToExtract(ctx)
 }
 
-// loadToExtract makes the plugins ready that extract facts.
+// loadToExtract loads the plugins that extract facts.
 func (b *builder) loadToExtract(ctx context.Context) error { return b.loadFor(ctx, jobFacts) }
 
 // countedExtractor is an extractor whose plugin counts with the tokenizer of its

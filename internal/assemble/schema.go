@@ -9,8 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// checkSettings holds settings against a schema of a manifest, as the host does when it
-// loads the plugin. The error begins with what is wrong: who asks names the place.
+// checkSettings checks settings against a schema of a manifest, as the host does when it loads
+// the plugin. The error does not name the place in the file; the caller adds it.
 func checkSettings(spec *spec.Spec, op abi.Operation, settings map[string]any) error {
 	_, err := spec.CheckSettings(op, settings)
 	if err == nil {

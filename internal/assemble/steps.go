@@ -81,7 +81,7 @@ func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig
 	}
 	u := use{Use: s.Use(), path: path, op: abi.Operation(s.Operation), step: s}
 	plugin, op, err := p.get(u)
-	if err != nil && !mistake(err) && s.Default != "" { // a classifier that is not ready fails, and its step has the default route
+	if err != nil && !mistake(err) && s.Default != "" { // if the classifier is not ready, the step uses the default route
 		out.Step, err = p.classified(failing{err}, path, s)
 		return err
 	}
@@ -93,8 +93,8 @@ func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig
 	return err
 }
 
-// hybrid makes the retrievers of a step that are asked together. One whose plugin is not
-// ready is left out of each build with a line in the log, as one that fails.
+// hybrid makes the retrievers of a step that run together. A retriever whose plugin is not ready
+// is left out of each build and logged, like one whose call fails.
 func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) {
 	h := &pipeline.Hybrid{Fusion: pipeline.Fusion(s.Fusion), K: s.RRFK}
 	for i := range s.Retrievers {
@@ -111,7 +111,7 @@ func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) 
 	return h, nil
 }
 
-// defaults fills in what the manifest states for steps that state nothing.
+// defaults sets values of the manifest that the step does not state.
 func (p *plugins) defaults(u use, op abi.Operation, out *pipeline.StepConfig) {
 	name, _ := resolve(p.config, u.Use)
 	o, err := p.loaded[name].spec.Operation(op)
@@ -173,7 +173,7 @@ func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step
 	return pipeline.QueryTransformStep(transformer, retriever, s.TopK), nil
 }
 
-// lacks is the error of a step that does not state what its operation needs.
+// lacks returns the error of a step that lacks something its operation needs.
 func lacks(plugin *host.Plugin, op abi.Operation, what string) error {
 	return &Unavailable{plugin.Name(), op, ReasonInvalidConfig, &renamed{what, config.ErrInvalid}}
 }
@@ -198,8 +198,8 @@ func (p *plugins) classified(classifier pipeline.QueryClassifier, path string, s
 	return pipeline.ClassifiedStep(classifier, routes, s.Default, s.TopK), nil
 }
 
-// routes makes the retrievers of the labels. One whose plugin is not ready fails for the
-// queries that take its route.
+// routes makes the retrievers of the labels. If the plugin of a route is not ready, queries that
+// take this route fail.
 func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retriever, error) {
 	routes := make(map[string]pipeline.Retriever, len(s.Routes))
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
@@ -215,8 +215,8 @@ func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retri
 	return routes, nil
 }
 
-// retriever makes a retriever that a step calls. topK is what it is asked for, 0 for that
-// of the step.
+// retriever makes a retriever that a step calls. topK is the maximum number of its results; 0
+// means top_k of the step.
 func (p *plugins) retriever(path string, s *config.Step, u config.Use, topK int) (pipeline.Retriever, error) {
 	plugin, _, err := p.get(use{Use: u, path: path, op: abi.OpRetrieve})
 	if err != nil {
@@ -226,7 +226,7 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use, topK int)
 		Step: s.Name, TopK: cmp.Or(topK, s.TopK), Settings: u.Settings, Source: pipeline.Source(s.Source),
 		MaxPriority: s.MaxPriority, Reads: u.Reads, Timeout: time.Duration(u.Timeout),
 	}
-	if s.Plugin == "" && s.Instance == "" { // with a plugin the timeout of the step is that of its own calls
+	if s.Plugin == "" && s.Instance == "" { // if the step has a plugin, the timeout of the step bounds only calls of that plugin
 		options.Timeout = time.Duration(cmp.Or(u.Timeout, s.Timeout))
 	}
 	if len(s.Retrievers) > 0 {
@@ -239,12 +239,12 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use, topK int)
 	return r, nil
 }
 
-// failing stands for a step, or another part of a build, whose plugin is not ready: it fails as
-// a call of the plugin would.
+// failing replaces a step, or another part of a build, whose plugin is not ready. It fails as a
+// call of the plugin would.
 type failing struct{ err error }
 
-// unready stands for a part whose error, from [part], names its place: whoever reports the
-// failure does so too.
+// unready returns a part that always fails. It removes the place from an error of [part], because
+// the code that reports the failure adds the place.
 func unready(err error) failing {
 	if cause := errors.Unwrap(err); cause != nil {
 		err = cause
@@ -311,5 +311,5 @@ func (f failing) Compact(context.Context, []pipeline.Turn, string) (string, erro
 	return "", f.err
 }
 
-// Isolated says that failing changes nothing.
+// Isolated declares that failing does not change its input.
 func (failing) Isolated() {}

@@ -43,8 +43,8 @@ func (l *lateTokenizer) Truncate(ctx context.Context, text string, max int) (str
 	return "", errTokenizer
 }
 
-// hostTokenizer counts what guests add: with the tokenizer of the build that calls them,
-// and outside of builds with that of the first [Recipe] of the generation.
+// hostTokenizer counts the texts that plugins add. During a build it uses the tokenizer of the
+// build. Outside of builds it uses that of the first [Recipe] of the generation.
 type hostTokenizer struct {
 	first atomic.Pointer[pipeline.Tokenizer]
 }
@@ -60,16 +60,16 @@ func (h *hostTokenizer) counting(ctx context.Context, t pipeline.Tokenizer) cont
 	return context.WithValue(ctx, tokenizerKey{}, t)
 }
 
-// begin sets the tokenizer for what is outside of builds, unless there is one. The
-// returned function takes it away again: the recipe was not made.
+// begin sets the tokenizer for use outside of builds, unless one is set. The returned function
+// removes it again if the recipe cannot be made.
 func (h *hostTokenizer) begin(t pipeline.Tokenizer) (takeBack func()) {
 	own := &t
 	h.first.CompareAndSwap(nil, own)
 	return func() { h.first.CompareAndSwap(own, nil) }
 }
 
-// outside returns the tokenizer outside of builds. Without one it is a tokenizer that is
-// not loaded.
+// outside returns the tokenizer for use outside of builds. If none is set, it returns one that
+// fails as not loaded.
 func (h *hostTokenizer) outside() pipeline.Tokenizer {
 	if first := h.first.Load(); first != nil {
 		return *first

@@ -15,17 +15,18 @@ type use struct {
 	config.Use
 	// path is the key path of the place.
 	path string
-	// op is the operation the place needs, "" where the step leaves it open.
+	// op is the operation that the place needs. It is empty if the step does not state its
+	// operation.
 	op abi.Operation
-	// step is the step whose own plugin this is, nil for all other places.
+	// step is the step if its plugin or instance is this place, nil for all other places.
 	step *config.Step
-	// stepName is the name of the step that has the place, "" outside of steps.
+	// stepName is the name of the step that contains the place. It is empty outside of steps.
 	stepName string
-	// job says what calls the plugin.
+	// job is the kind of work that calls the plugin.
 	job job
 }
 
-// job is what a configuration is used for.
+// job is a kind of work that a configuration is used for.
 type job uint8
 
 // The jobs, and all of them.
@@ -43,7 +44,7 @@ const (
 	reflectPath = "agent.observation.reflect"
 )
 
-// extractPath is where the facts name the plugin that extracts them.
+// extractPath is the path of the plugin that extracts facts.
 const extractPath = "facts.extract"
 
 // uses lists every place that names a plugin, in the order of the format.

@@ -18,11 +18,11 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// Validate checks a configuration against the plugin folder: that the plugins
-// are there and offer what is asked of them, that settings match their schemas,
-// and that grants match what the plugins ask for. Nothing is run. The error
-// lists everything with its place in the file; warnings are what an operator
-// should know but nothing fails for.
+// Validate checks a configuration against the plugin folder: that the plugins exist and offer the
+// operations that are used, that settings match their schemas, and that grants match the
+// permissions that the plugins ask for. It runs nothing. The error lists all mistakes with their
+// positions in the file. Warnings report things that an operator should know but that make
+// nothing fail.
 func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
 	v := &validator{loaded: l, warned: map[string]bool{}}
 	v.values(func(key string) string { return key }, &l.Config)
@@ -45,8 +45,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	return v.warnings, l.Place(v.findings).Err()
 }
 
-// overlaid checks what a named pipeline states, and returns the places of it that name
-// plugins.
+// overlaid checks a named pipeline and returns its places that name plugins.
 func (v *validator) overlaid(o config.Overlaid) (list []use) {
 	v.values(func(key string) string { at, _ := o.Place(key); return at }, o.Config)
 	for i := range o.Steps {
@@ -83,7 +82,7 @@ type validator struct {
 	warnings []string
 	// warned holds the plugins that have been reported.
 	warned map[string]bool
-	// top holds what is wrong with values at the top of the file, which pipelines inherit.
+	// top holds the mistakes in values at the top level of the file, which pipelines inherit.
 	top []string
 }
 
@@ -91,7 +90,7 @@ func (v *validator) find(path string, err error) {
 	v.findings = append(v.findings, config.Finding{Path: path, Message: err.Error()})
 }
 
-// values checks values that belong together. What a pipeline inherits is reported once.
+// values checks values that must fit each other. Mistakes in inherited values are reported once.
 func (v *validator) values(place func(key string) string, c *config.Config) {
 	for _, value := range []struct {
 		key   string
@@ -123,7 +122,7 @@ func (v *validator) calibration(c *config.Config) error {
 	}
 	e, ok := t.(*tokens.Estimator)
 	if !ok {
-		return nil // its check has refused it
+		return nil // Check has already reported it
 	}
 	_, _, err = observe(e, v.loaded.Path(c.Calibration), c.Model)
 	return err
@@ -141,12 +140,12 @@ func window(c *config.Config) error {
 	return err
 }
 
-// unwrapInvalid takes the mark off an error that is placed in a file anyway.
+// unwrapInvalid removes ErrInvalid from an error that gets a position in the file anyway.
 func unwrapInvalid(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), config.ErrInvalid.Error()+": "))
 }
 
-// instance checks what an instance states of its plugin.
+// instance checks an instance against its plugin.
 func (v *validator) instance(name string, i config.Instance) {
 	at := "instances." + name
 	spec, missing := v.catalog.spec(i.Plugin)
@@ -177,8 +176,8 @@ func (v *validator) instance(name string, i config.Instance) {
 	}
 }
 
-// grants checks grants. A folder may be there when a build starts, so what is wrong with
-// one is a warning.
+// grants checks grants. A problem with a folder is only a warning, because the folder may exist
+// when a build starts.
 func (v *validator) grants(at, name string, g config.Grants) {
 	for _, err := range CheckGrants(g, v.loaded.Path) {
 		if errors.Is(err, host.ErrFolder) {
@@ -189,8 +188,8 @@ func (v *validator) grants(at, name string, g config.Grants) {
 	}
 }
 
-// CheckGrants returns what is wrong with grants as such, and with the folders they name,
-// for which the errors wrap host.ErrFolder. path resolves paths of the configuration.
+// CheckGrants returns the mistakes in grants and the problems with their folders. Errors about
+// folders wrap host.ErrFolder. path resolves paths of the configuration.
 func CheckGrants(g config.Grants, path func(string) string) []error {
 	var errs []error
 	out := grants(g, path)
@@ -200,8 +199,8 @@ func CheckGrants(g config.Grants, path func(string) string) []error {
 	return append(errs, out.CheckFolders()...)
 }
 
-// atLinks is where an error of an instance's imports stands: at its links, if it
-// states any.
+// atLinks returns the path for an error about the imports of an instance: its links if it has
+// any, otherwise the instance.
 func atLinks(at string, i config.Instance) string {
 	if len(i.Links) == 0 {
 		return at
@@ -218,7 +217,7 @@ func (v *validator) use(u use) {
 			v.find(u.path, missing)
 			v.warned[name] = true
 		}
-		return // an instance is reported where it stands
+		return // mistakes in an instance are reported at the instance
 	}
 	if u.Instance == "" {
 		if err := host.CheckLinks(spec, nil, false); err != nil {
@@ -247,8 +246,8 @@ func (v *validator) use(u use) {
 	v.relation(u, op)
 }
 
-// checkReads checks what an operator lets an operation read, as the host does when it is
-// prepared.
+// checkReads checks the reads that an operator allows an operation, as the host does when it
+// prepares the operation.
 func checkReads(spec *spec.Spec, op abi.Operation, names []string) error {
 	_, parts, err := abi.NarrowedReads(op, names)
 	if err != nil {
@@ -256,13 +255,13 @@ func checkReads(spec *spec.Spec, op abi.Operation, names []string) error {
 	}
 	if o, err := spec.Operation(op); err == nil {
 		if missing := o.Parts.And(parts).Missing(op); len(missing) > 0 {
-			return fmt.Errorf("name %s: the answer takes the place of all that it stands for", missing[0])
+			return fmt.Errorf("name %s: the answer replaces what it stands for", missing[0])
 		}
 	}
 	return nil
 }
 
-// ungranted says once what a plugin asks for that is called without an instance.
+// ungranted warns once about the permissions that a plugin without an instance asks for.
 func (v *validator) ungranted(spec *spec.Spec, plugin string) {
 	if spec.Foreign || v.warned[plugin] {
 		return
@@ -273,8 +272,8 @@ func (v *validator) ungranted(spec *spec.Spec, plugin string) {
 	}
 }
 
-// relation checks what transform_query and classify steps need beside their
-// plugin, when the step leaves the operation open.
+// relation checks that transform_query and classify steps have a retriever or routes, if the step
+// does not state its operation.
 func (v *validator) relation(u use, op abi.Operation) {
 	switch {
 	case u.step == nil:
@@ -296,8 +295,8 @@ func (v *validator) builtin(path string, s *config.Step) {
 	}
 }
 
-// CompareGrants says which grants were not asked for and which requests are not
-// granted.
+// CompareGrants lists permissions that the plugin asks for without a grant, and grants that it
+// does not ask for.
 func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 	var notes []string
 	for _, p := range asked {
@@ -331,7 +330,7 @@ func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 	return notes
 }
 
-// Granted says whether grants hold for a permission that a plugin asks for.
+// Granted reports whether grants include a permission that a plugin asks for.
 func Granted(p manifest.Permission, g config.Grants) bool {
 	switch p.Kind {
 	case "http":

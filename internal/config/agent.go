@@ -6,39 +6,39 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// Store says where conversations, facts and agent runs are kept.
+// Store says where conversations, facts and agent runs are stored.
 type Store struct {
 	Path        string `key:"path" doc:"File of the store. Default: anchor-host/store.db in the data folder of the user."`
 	Synchronous string `key:"synchronous" enum:"full,normal" default:"full" doc:"When a change counts as stored: full waits until the disk has it; normal survives the end of the process, but a power cut may take the last changes."`
 }
 
-// Facts says which facts of the store a build is offered.
+// Facts selects the facts of the store that are offered to a build.
 type Facts struct {
-	MaxItems int        `key:"max_items" min:"1" default:"5" doc:"The most facts: those that matter most to the query."`
-	MinScore float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts that matter less."`
+	MaxItems int        `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts. Those that match the query best are chosen."`
+	MinScore float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts with a lower score."`
 	User     string     `key:"user" doc:"Only facts of this user."`
-	Session  string     `key:"session" doc:"Only facts of one session."`
+	Session  string     `key:"session" doc:"Only facts of this session."`
 	Type     string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
 	Tags     []string   `key:"tags" doc:"Only facts that have all of these tags."`
-	Graph    *FactGraph `key:"graph" doc:"Also offers facts about the entities that the query mentions, and about those around them (see memory graph). {} takes the defaults."`
-	Extract  *Extract   `key:"extract" doc:"Takes facts from the turns of stored conversations, and puts facts in order."`
+	Graph    *FactGraph `key:"graph" doc:"Also offers facts about entities that the query mentions, and about related entities (see memory graph). {} takes the defaults."`
+	Extract  *Extract   `key:"extract" doc:"The plugin that extracts facts from the turns of stored conversations, and merges and removes facts."`
 }
 
-// FactGraph says which facts a graph leads to.
+// FactGraph says which facts are found through the graph.
 type FactGraph struct {
-	MaxDepth *int `key:"max_depth" min:"0" max:"10" doc:"How many relations to follow from an entity of the query; 0 stays with its own facts. Default: 2."`
-	MaxItems int  `key:"max_items" min:"1" default:"5" doc:"The most facts, besides those of facts."`
+	MaxDepth *int `key:"max_depth" min:"0" max:"10" doc:"How many relations to follow from an entity of the query. 0: only facts about the entity itself. Default: 2."`
+	MaxItems int  `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts from the graph, in addition to facts.max_items."`
 }
 
-// Extract names the plugin that takes facts from turns.
+// Extract names the plugin that extracts facts from turns.
 type Extract struct {
 	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration (operation extract)."`
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
-	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these parts of the request."`
-	Every    *int           `key:"every" min:"0" doc:"When a build remembers its query and so many turns were added since the last time, facts are taken from them after the build. 0: only memory promote does. Default: 10."`
-	Known    *int           `key:"known" min:"0" max:"1000" doc:"How many facts of the same user and session the plugin sees beside the turns: those that matter most to them. Default: 20."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
+	Reads    []string       `key:"reads" doc:"The plugin receives only these parts of the request, of those that it reads."`
+	Every    *int           `key:"every" min:"0" doc:"Facts are extracted after a build that remembers its query, once this many turns were added since the last extraction. 0: only memory promote extracts facts. Default: 10."`
+	Known    *int           `key:"known" min:"0" max:"1000" doc:"How many known facts of the same user and session the plugin also sees. Those that match the turns best are chosen. Default: 20."`
 }
 
 // Use returns the plugin.
@@ -46,46 +46,46 @@ func (e *Extract) Use() Use {
 	return Use{Plugin: e.Plugin, Instance: e.Instance, Settings: e.Settings, Timeout: e.Timeout, Reads: e.Reads}
 }
 
-// DefaultEvery is how many turns are added before facts are taken from them.
+// DefaultEvery is the default number of new turns after which facts are extracted.
 const DefaultEvery = 10
 
-// Agent describes the provider chain of assemble: its budget, and the built-in
-// providers, each with a switch.
+// Agent configures the provider chain of assemble: its budget, and the built-in providers with
+// their switches.
 type Agent struct {
-	MaxTokens   int         `key:"max_tokens" min:"1" doc:"The most tokens of the messages for the model. Default: max_tokens of the window."`
-	MaxMessages int         `key:"max_messages" min:"1" doc:"The most messages. Default: no bound."`
-	Phase       string      `key:"phase" enum:"llm,synthesize" default:"llm" doc:"What the messages are for: a model call of the loop, or the final answer."`
-	Frames      Offer       `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or how many."`
-	Observation Observation `key:"observation" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10): true, false, or a map that also says how they are made. The switch is that of all."`
-	Compaction  Compaction  `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
-	Truncation  *bool       `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
-	Enforce     *bool       `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
-	Begin       string      `key:"begin" enum:"any,user" default:"any" doc:"Whose message may come first in a list that was truncated or compacted: user leaves out those before the first one of the user, instructions excepted, for APIs that refuse others."`
-	Plan        bool        `key:"plan" default:"false" doc:"Asks providers for estimates first, and keeps room for what later ones add."`
-	Timeout     Duration    `key:"timeout" default:"10s" doc:"Bound of one provider that states none."`
+	MaxTokens   int         `key:"max_tokens" min:"1" doc:"The maximum number of tokens of the messages for the model. Default: max_tokens of the window."`
+	MaxMessages int         `key:"max_messages" min:"1" doc:"The maximum number of messages. Default: no limit."`
+	Phase       string      `key:"phase" enum:"llm,synthesize" default:"llm" doc:"The purpose of the messages: llm for a model call of the loop, synthesize for the final answer."`
+	Frames      Offer       `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or a map with limits."`
+	Observation Observation `key:"observation" doc:"Inserts the observations and the reflection of the state before the conversation, and stores the result in the state (priority 10): true, false, or a map that also says how they are made. The switch enabled also holds for the providers that make them."`
+	Compaction  Compaction  `key:"compaction" doc:"Replaces old messages with a summary, and stores the result in the state (priority 20)."`
+	Truncation  *bool       `key:"truncation" default:"true" doc:"Leaves out the oldest messages if not all fit. The state keeps them (priority 30)."`
+	Enforce     *bool       `key:"enforce" doc:"Truncates once more after all providers. Default: the value of truncation."`
+	Begin       string      `key:"begin" enum:"any,user" default:"any" doc:"Which role may come first in a list that was truncated or compacted. user leaves out messages before the first user message, except instructions; some APIs require this."`
+	Plan        bool        `key:"plan" default:"false" doc:"First asks each provider how many tokens it will add, and reserves room for later providers."`
+	Timeout     Duration    `key:"timeout" default:"10s" doc:"Time limit of each provider that has no timeout of its own."`
 }
 
-// Offer says which frames of a run an agent is offered. In a file it may be true or
-// false, which stands for its switch alone.
+// Offer selects the frames of a run that are offered to an agent. In a file it may be true or
+// false, which sets only its switch.
 type Offer struct {
 	Enabled   *bool `key:"enabled" default:"true"`
-	MaxFrames int   `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The most frames: protected ones, and the newest others."`
-	MaxTokens int   `key:"max_tokens" min:"1" doc:"The most tokens they take as observations. Default: a quarter of the budget."`
+	MaxFrames int   `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The maximum number of frames: protected frames, and the newest others."`
+	MaxTokens int   `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these observations. Default: a quarter of the budget."`
 }
 
 // offer is an Offer without methods.
 type offer Offer
 
-// UnmarshalNode decodes either shape. A switch alone becomes the map that it stands for,
-// so that its place in the file is found under the path of the value.
+// UnmarshalNode decodes either form. A plain true or false becomes the equivalent map, so that
+// its position in the file is found under the path of the switch.
 func (o *Offer) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	decodeSwitch(d, n, (*offer)(o), path)
 }
 
-// JSONSchema states either shape.
+// JSONSchema describes both forms.
 func (o *Offer) JSONSchema() map[string]any { return switchSchema(reflect.TypeFor[offer]()) }
 
-// decodeSwitch decodes a section that may be its switch alone.
+// decodeSwitch decodes a section that may be just true or false.
 func decodeSwitch(d *strict.Decoder, n *strict.Node, into any, path string) {
 	if n.Kind == strict.Bool {
 		value := *n
@@ -102,34 +102,34 @@ func switchSchema(t reflect.Type) map[string]any {
 	return map[string]any{"oneOf": []any{map[string]any{"type": "boolean"}, strict.Schema(t)}}
 }
 
-// RunFrames says which frames of the store a build is offered.
+// RunFrames selects the frames of the store that are offered to a build.
 type RunFrames struct {
-	Run       string `key:"run,required" doc:"The agent run, as named with frames push --run."`
-	MaxFrames int    `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The most frames: protected ones, and the newest others."`
-	MaxTokens int    `key:"max_tokens" min:"1" doc:"The most tokens of the frames, by their estimates; protected ones always stay. Default: no bound but the window."`
-	Data      bool   `key:"data" default:"false" doc:"Offers the data of the frames below their summaries."`
+	Run       string `key:"run,required" doc:"The name of the agent run, as in frames push --run."`
+	MaxFrames int    `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The maximum number of frames: protected frames, and the newest others."`
+	MaxTokens int    `key:"max_tokens" min:"1" doc:"The maximum number of estimated tokens of the frames. Protected frames are always kept. Default: only the window limits them."`
+	Data      bool   `key:"data" default:"false" doc:"Appends the data of each frame to its summary."`
 }
 
-// Observation describes the built-in observation provider, and those that make observations
-// and reflections. In a file it may be true or false, which stands for its switch alone.
+// Observation configures the built-in observation provider, and the providers that make
+// observations and reflections. In a file it may be true or false, which sets only its switch.
 type Observation struct {
 	Enabled          *bool    `key:"enabled" default:"true"`
 	Make             Choice   `key:"make" default:"off" doc:"Turns old messages into observations (priority 7): off, builtin for one line per message, or a plugin (operation distill)."`
-	HighWater        int      `key:"high_water" min:"1" doc:"The tokens of the conversation above which its oldest messages become observations. Default: half of the budget."`
-	LowWater         int      `key:"low_water" min:"1" doc:"The tokens of the conversation that then stay. Default: half of high_water."`
+	HighWater        int      `key:"high_water" min:"1" doc:"When the conversation has more tokens than this, its oldest messages become observations. Default: half of the budget."`
+	LowWater         int      `key:"low_water" min:"1" doc:"How many tokens of the conversation then remain. Default: half of high_water."`
 	Reflect          Choice   `key:"reflect" default:"builtin" doc:"Turns old observations into a reflection (priority 8): builtin for a list of them, or a plugin (operation distill)."`
-	ReflectHighWater int      `key:"reflect_high_water" min:"1" doc:"The tokens of the observations above which the oldest become a reflection. Default: half of high_water."`
-	ReflectLowWater  int      `key:"reflect_low_water" min:"1" doc:"The tokens of observations that then stay. Default: half of reflect_high_water."`
-	Timeout          Duration `key:"timeout" doc:"Bound of each of the two. Default: that of the chain, or 1m with a plugin."`
+	ReflectHighWater int      `key:"reflect_high_water" min:"1" doc:"When the observations have more tokens than this, the oldest become a reflection. Default: half of high_water."`
+	ReflectLowWater  int      `key:"reflect_low_water" min:"1" doc:"How many tokens of observations then remain. Default: half of reflect_high_water."`
+	Timeout          Duration `key:"timeout" doc:"Time limit of each of the two providers. Default: agent.timeout, or 1m with a plugin."`
 }
 
-// Makes are the names that make may have, Reflects those of reflect.
+// Makes are the valid names for make, and Reflects those for reflect.
 var (
 	Makes    = []string{"off", "builtin"}
 	Reflects = []string{"builtin"}
 )
 
-// Made says whether observations are made. The switch is that of all three providers.
+// Made reports whether observations are made. The switch enabled holds for all three providers.
 func (o *Observation) Made() bool {
 	return On(o.Enabled) && (o.Make.Use != nil || o.Make.Name == "builtin")
 }
@@ -137,48 +137,48 @@ func (o *Observation) Made() bool {
 // observation is an Observation without methods.
 type observation Observation
 
-// UnmarshalNode decodes either shape; see [Offer.UnmarshalNode].
+// UnmarshalNode decodes either form; see [Offer.UnmarshalNode].
 func (o *Observation) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	decodeSwitch(d, n, (*observation)(o), path)
 }
 
-// JSONSchema states either shape.
+// JSONSchema describes both forms.
 func (o *Observation) JSONSchema() map[string]any {
 	return switchSchema(reflect.TypeFor[observation]())
 }
 
-// Compaction describes the built-in compaction provider. In a file it may be true or
-// false, which stands for its switch alone.
+// Compaction configures the built-in compaction provider. In a file it may be true or false,
+// which sets only its switch.
 type Compaction struct {
 	Enabled         *bool    `key:"enabled" default:"true"`
-	TriggerTokens   int      `key:"trigger_tokens" min:"1" doc:"Messages are compacted above this. Default: three quarters of the budget."`
-	TriggerMessages int      `key:"trigger_messages" min:"1" doc:"The same for their number."`
-	KeepTokens      int      `key:"keep_tokens" min:"1" doc:"What stays, without the summary. Default: half of the trigger."`
-	KeepMessages    int      `key:"keep_messages" min:"1" doc:"The same for their number."`
+	TriggerTokens   int      `key:"trigger_tokens" min:"1" doc:"Compaction starts when the messages have more tokens than this. Default: three quarters of the budget."`
+	TriggerMessages int      `key:"trigger_messages" min:"1" doc:"Compaction also starts when there are more messages than this. Default: no limit."`
+	KeepTokens      int      `key:"keep_tokens" min:"1" doc:"How many tokens of messages remain, without the summary. Default: half of trigger_tokens."`
+	KeepMessages    int      `key:"keep_messages" min:"1" doc:"How many messages remain, without the summary. Default: half of trigger_messages."`
 	Compact         *Use     `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
-	Timeout         Duration `key:"timeout" doc:"Bound of one compaction. Default: that of the chain, or 1m with a plugin."`
+	Timeout         Duration `key:"timeout" doc:"Time limit of one compaction. Default: agent.timeout, or 1m with a plugin."`
 }
 
 // compaction is a Compaction without methods.
 type compaction Compaction
 
-// UnmarshalNode decodes either shape, as that of [Offer] does.
+// UnmarshalNode decodes either form; see [Offer.UnmarshalNode].
 func (c *Compaction) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	decodeSwitch(d, n, (*compaction)(c), path)
 }
 
-// JSONSchema states either shape.
+// JSONSchema describes both forms.
 func (c *Compaction) JSONSchema() map[string]any { return switchSchema(reflect.TypeFor[compaction]()) }
 
 // Provider is a context provider of an agent loop.
 type Provider struct {
 	Name     string         `key:"name" doc:"Shown in diagnostics; unique. Default: the name of the instance or plugin."`
-	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Priority int            `key:"priority,required" min:"1" doc:"Lower runs earlier; the built-in ones are at 5, 7, 8, 10, 20 and 30."`
+	Priority int            `key:"priority,required" min:"1" doc:"Providers with lower priority run earlier. The built-in ones have 5, 7, 8, 10, 20 and 30."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Bound of one call. One that fails changes nothing, and the next one runs."`
-	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request; an empty list allows nothing."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call. A provider that fails changes nothing, and the next one runs."`
+	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
 }
 
 // Use returns the plugin of the provider.
@@ -197,10 +197,10 @@ func (p *Provider) Title() string {
 	return p.Plugin
 }
 
-// On says whether a switch that is on by default is on.
+// On returns the value of a switch whose default is true.
 func On(b *bool) bool { return b == nil || *b }
 
-// Enforced says whether the chain truncates after all providers.
+// Enforced reports whether the chain truncates after all providers.
 func (a *Agent) Enforced() bool {
 	if a.Enforce != nil {
 		return *a.Enforce

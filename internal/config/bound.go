@@ -8,11 +8,11 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// The words that a bound may be, and what the host calls them. Which of them a key takes,
-// [host.Limits.Check] and [host.Grants.Check] say.
+// boundWords are the words that a limit may have instead of a value. [host.Limits.Check] and
+// [host.Grants.Check] decide which words each key allows.
 var boundWords = map[string]int64{"unlimited": host.Unlimited, "none": host.None}
 
-// boundWord returns the word of a bound that is one of boundWords.
+// boundWord returns the word for a value of boundWords.
 func boundWord(v int64) (string, bool) {
 	for word, is := range boundWords {
 		if v == is {
@@ -22,7 +22,7 @@ func boundWord(v int64) (string, bool) {
 	return "", false
 }
 
-// Span is a bound that is a [Duration], "unlimited" or "none".
+// Span is a limit: a [Duration], "unlimited" or "none".
 type Span time.Duration
 
 // UnmarshalText parses a span, which must be positive, or a word.
@@ -34,7 +34,7 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return (*Duration)(s).UnmarshalText(text)
 }
 
-// String returns the span as it is written.
+// String returns the span in the form of the file.
 func (s Span) String() string {
 	if word, ok := boundWord(int64(s)); ok {
 		return word
@@ -42,7 +42,7 @@ func (s Span) String() string {
 	return Duration(s).String()
 }
 
-// Bytes is a bound that is a [Size], "unlimited" or "none".
+// Bytes is a limit: a [Size], "unlimited" or "none".
 type Bytes int64
 
 // UnmarshalText parses a size, which must be positive, or a word.
@@ -62,8 +62,7 @@ func (b Bytes) String() string {
 	return Size(b).String()
 }
 
-// Count is a bound that is a whole number, "unlimited" or "none". The number -1 is another
-// spelling of unlimited.
+// Count is a limit: a whole number, "unlimited" or "none". The number -1 also means unlimited.
 type Count int64
 
 // UnmarshalNode decodes a number, which must be positive, or a word.
@@ -86,7 +85,7 @@ func (c *Count) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	*c = Count(v)
 }
 
-// JSONSchema states either shape.
+// JSONSchema describes both forms.
 func (Count) JSONSchema() map[string]any {
 	return map[string]any{"oneOf": []any{
 		map[string]any{"type": "integer", "minimum": 1},

@@ -12,7 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
-// Finding is something wrong with the value at a path.
+// Finding is a mistake in the value at a path.
 type Finding struct{ Path, Message string }
 
 // Formats and Tokenizers are the built-in ones.
@@ -23,8 +23,8 @@ var (
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}(\+sha256:[0-9a-f]{64})?$`)
 
-// Check returns what decoding cannot see: references to nothing, names used
-// twice, and keys that contradict each other. It opens no file.
+// Check returns mistakes that decoding cannot detect: references to missing names, names that are
+// used twice, and keys that contradict each other. It opens no file.
 func (c *Config) Check() []Finding {
 	k := &checker{config: c}
 	k.choice("tokenizer", c.Tokenizer, Tokenizers)
@@ -129,11 +129,10 @@ func (k *checker) reference(path string, u Use) {
 	}
 }
 
-// plugin refuses what no manifest can have as its name, and no folder as that of a
-// plugin.
+// plugin refuses names that neither a manifest nor the folder of a plugin can have.
 func (k *checker) plugin(path, name string) {
 	if !manifest.ValidName(name) {
-		k.find(path, "%q is no name of a plugin (want lower-case letters, digits and single hyphens, a letter first, at most 64)", name)
+		k.find(path, "%q is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)", name)
 	}
 }
 
@@ -158,7 +157,7 @@ func (k *checker) steps() {
 	for i := range k.config.Steps {
 		s, path := &k.config.Steps[i], fmt.Sprintf("steps[%d]", i)
 		if j, ok := first[s.Name]; ok {
-			k.find(path+".name", "the name %q is taken by steps[%d] (give each step its own)", s.Name, j)
+			k.find(path+".name", "the name %q is already used by steps[%d] (give each step its own)", s.Name, j)
 		} else {
 			first[s.Name] = i
 		}
@@ -210,7 +209,7 @@ func (k *checker) step(path string, s *Step) {
 	}
 }
 
-// kind checks that a step says in one way what it is.
+// kind checks that a step has exactly one kind, such as plugin or builtin.
 func (k *checker) kind(path string, s *Step) {
 	plugin := s.Plugin != "" || s.Instance != ""
 	switch {
@@ -231,7 +230,7 @@ func (k *checker) kind(path string, s *Step) {
 		k.find(path, "name a plugin, an instance, a builtin, retrievers or a classifier")
 		return
 	case s.Operation != "" || s.Retriever != nil || len(s.Routes) > 0:
-		k.find(path, "retrievers without a plugin exclude operation, retriever and routes (keep one way)")
+		k.find(path, "retrievers without a plugin exclude operation, retriever and routes (leave those out)")
 	}
 	if len(s.Settings) > 0 || s.Reads != nil || len(s.Scope) > 0 {
 		k.find(path, "settings, reads and scope need a plugin (give settings and reads to each retriever)")

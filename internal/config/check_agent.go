@@ -9,8 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// checkName refuses what the store does not take for a tenant, conversation or
-// run.
+// checkName refuses names of tenants, conversations and runs that the store does not accept.
 func checkName(s string) error {
 	if s == "" {
 		return fmt.Errorf("the name is empty")
@@ -109,9 +108,9 @@ func (k *checker) providers() {
 		switch {
 		case name == "":
 		case slices.Contains(builtinProviders, name):
-			k.find(path, "the name %q is that of a built-in provider (add a name of its own)", name)
+			k.find(path, "the name %q belongs to a built-in provider (set a different name)", name)
 		case taken:
-			k.find(path, "the name %q is taken by providers[%d] (add a name of its own)", name, j)
+			k.find(path, "the name %q is already used by providers[%d] (set a different name)", name, j)
 		default:
 			first[name] = i
 		}

@@ -1,4 +1,4 @@
-// Package config reads anchor.yaml.
+// Package config reads and checks anchor.yaml.
 //
 // [Load] decodes the file strictly: every unknown key, wrong type, value out of
 // bounds and broken reference is reported at once, with line, column, key path

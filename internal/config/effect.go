@@ -1,12 +1,12 @@
 package config
 
-// stated is an option with what it needs. A file and a request may hold options that have no
-// effect until something else changes, such as the format. Options of one call are meant for
-// that call, and refused then.
+// stated is an option and its precondition. A file or a request may hold options that have no
+// effect until another setting changes, such as the format. An option of a single call without
+// effect is a mistake and is refused.
 type stated struct {
 	key   string
 	given bool
-	// has says whether the configuration has what the option needs.
+	// has reports whether the precondition holds.
 	has   bool
 	needs string
 }
@@ -31,8 +31,8 @@ func (o FitOptions) WithoutEffect(c *Config) []Finding {
 	})
 }
 
-// WithoutEffect returns the options that have no effect with the other values of c. It lets
-// a cache_control without caching pass: that only says where a mark would go.
+// WithoutEffect returns the options that have no effect with the other values of c. A
+// cache_control without caching is allowed, because it only says where a mark would be placed.
 func (o FormatOptions) WithoutEffect(c *Config) []Finding {
 	if findings := without("format_options.", []stated{
 		{"caching", o.Caching, c.Format.Name == "anthropic", "format: anthropic"},

@@ -7,13 +7,13 @@ import (
 
 // FitOptions are the options of fit and truncate.
 type FitOptions struct {
-	MessageOverhead *int   `key:"message_overhead" min:"0" default:"3" doc:"Tokens of a chat message beside its role and texts (exact fit)."`
-	Priming         *int   `key:"priming" min:"0" default:"3" doc:"Tokens of a chat document beside its messages (exact fit)."`
-	Tools           string `key:"tools" doc:"The tool schemas that are sent beside the window, as text: they are counted with it (exact fit)."`
-	MinTokens       int    `key:"min_tokens" min:"1" default:"32" doc:"The least number of tokens that may be left of a text that is cut."`
+	MessageOverhead *int   `key:"message_overhead" min:"0" default:"3" doc:"Tokens that a chat message costs in addition to its role and texts (exact fit)."`
+	Priming         *int   `key:"priming" min:"0" default:"3" doc:"Tokens that a chat document costs in addition to its messages (exact fit)."`
+	Tools           string `key:"tools" doc:"The tool schemas that are sent with the window, as text. Their tokens are counted (exact fit)."`
+	MinTokens       int    `key:"min_tokens" min:"1" default:"32" doc:"The minimum number of tokens that a cut text keeps."`
 }
 
-// fit checks what decoding cannot see: the name of the model.
+// fit checks the model and its calibration.
 func (k *checker) fit() {
 	c := k.config
 	if c.Model == "" {
@@ -33,8 +33,8 @@ func (k *checker) fit() {
 	}
 }
 
-// setModel takes the tokenizer of a model instead of one that is named. Figures that it
-// has no use for go.
+// setModel sets the model, and removes a named tokenizer and a calibration that the model cannot
+// use.
 func setModel(c *Config, s string) error {
 	if _, err := pipeline.ModelTokenizer(s); err != nil {
 		return err
@@ -46,7 +46,7 @@ func setModel(c *Config, s string) error {
 	return nil
 }
 
-// setTokenizer takes a tokenizer instead of that of a model, and of the figures for it.
+// setTokenizer sets the tokenizer, and removes the model and its calibration.
 func setTokenizer(c *Config, s string) error {
 	if err := setChoice(&c.Tokenizer, s, Tokenizers); err != nil {
 		return err

@@ -19,7 +19,7 @@ const DefaultFile = "anchor.yaml"
 // maxFile bounds the size of a configuration file.
 const maxFile = 4 << 20
 
-// Loaded is a configuration with the place of each of its values.
+// Loaded is a configuration that knows the position of each of its values in the file.
 type Loaded struct {
 	Config
 	// File is the path of the file, empty when there is none.
@@ -27,7 +27,7 @@ type Loaded struct {
 	// Dir is the folder that relative paths of the file refer to.
 	Dir  string
 	node *strict.Node
-	// overridden are the overrides that were made, in their order.
+	// overridden are the applied overrides, in order.
 	overridden []overridden
 }
 
@@ -70,8 +70,8 @@ func Parse(path string, data []byte) (*Loaded, error) {
 	return l, nil
 }
 
-// Path returns p as it is seen from the current folder: relative paths of the
-// file refer to the folder of the file.
+// Path resolves a path of the file: a relative path refers to the folder of the file. The result
+// is relative to the current folder.
 func (l *Loaded) Path(p string) string {
 	if p == "" || filepath.IsAbs(p) {
 		return p
@@ -79,7 +79,7 @@ func (l *Loaded) Path(p string) string {
 	return filepath.Join(l.Dir, p)
 }
 
-// DefaultPluginDir is the plugin folder beside a file that names none.
+// DefaultPluginDir is the default plugin folder, relative to the folder of the file.
 const DefaultPluginDir = "plugins"
 
 // PluginDir returns the plugin folder, seen from the current folder.
@@ -105,8 +105,8 @@ func (l *Loaded) StorePath() string { return l.overridable("store.path", l.Store
 // TenantName returns the tenant, which is [store.DefaultTenant] if there is none.
 func (c *Config) TenantName() string { return cmp.Or(c.Tenant, store.DefaultTenant) }
 
-// overridable is Path for a value that may come from a flag or the environment,
-// where paths refer to the current folder.
+// overridable is Path for a value that a flag or the environment may have set. Such paths refer
+// to the current folder.
 func (l *Loaded) overridable(key, p string) string {
 	if _, ok := l.overriddenAt(key); ok {
 		return p

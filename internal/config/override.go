@@ -35,7 +35,7 @@ var flags = map[string]string{
 	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages", "agent.phase": "phase",
 }
 
-// setters set the values that take the place of others.
+// setters set values that replace other values as well.
 var setters = map[string]func(*Config, string) error{
 	"tokenizer":       setTokenizer,
 	"model":           setModel,
@@ -78,8 +78,8 @@ func scalars(t reflect.Type, prefix string) (paths []string) {
 	return paths
 }
 
-// setScalar sets the value at a path of keys, as if the file had it. Sections on the way
-// are copied, because other configurations share them.
+// setScalar sets the value at a key path as if the file had it. It copies the sections along the
+// path, because other configurations share them.
 func setScalar(c *Config, path, text string) error {
 	at := reflect.ValueOf(c).Elem()
 	keys := strings.Split(path, ".")
@@ -126,14 +126,13 @@ func FlagPath(flag string) string {
 }
 
 // Env returns the name of the environment variable: the path in capitals, with an
-// underscore for each dot. A switch of a section has the name of the section.
+// underscore for each dot. The variable of a switch is named after its section.
 func (o Override) Env() string {
 	path := strings.TrimSuffix(o.Path, ".enabled")
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// Override sets a value; origin says where it came from. The error does not
-// name the origin.
+// Override sets a value and records its origin. The error does not name the origin.
 func (l *Loaded) Override(o Override, value, origin string) error {
 	if err := o.set(&l.Config, value); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (l *Loaded) Override(o Override, value, origin string) error {
 	return nil
 }
 
-// overridden is an override that was made.
+// overridden is an applied override.
 type overridden struct {
 	Override
 	value, origin string
@@ -158,8 +157,9 @@ func (l *Loaded) overriddenAt(path string) (overridden, bool) {
 	return overridden{}, false
 }
 
-// CheckOverrides checks the whole configuration once more if values were overridden: each
-// may be right, and contradict another. The error names where they came from.
+// CheckOverrides checks the whole configuration again if values were overridden, because values
+// that are valid by themselves may contradict each other. The error names the origins of the
+// values.
 func (l *Loaded) CheckOverrides() error {
 	if len(l.overridden) == 0 {
 		return nil
@@ -179,7 +179,7 @@ func (l *Loaded) CheckOverrides() error {
 	return fmt.Errorf("%w: %s: %s (with %s)", ErrInvalid, f.Path, f.Message, strings.Join(origins, ", "))
 }
 
-// Again reads the file of l anew, with the overrides of l.
+// Again reads the file of l again and applies the overrides of l.
 func (l *Loaded) Again() (*Loaded, error) {
 	again := Default()
 	if l.File != "" {
@@ -196,9 +196,8 @@ func (l *Loaded) Again() (*Loaded, error) {
 	return again, again.CheckOverrides()
 }
 
-// Set sets the value at the path of an override in a copy of a configuration: c shares
-// with others what is behind pointers, and none of that changes. Errors wrap [ErrInvalid]
-// and begin with the path.
+// Set sets the value at the path of an override. c may be a shallow copy of another
+// configuration, which does not change. Errors wrap [ErrInvalid] and begin with the path.
 func Set(c *Config, path, value string) error {
 	i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })
 	if err := Overrides[i].set(c, value); err != nil {
@@ -215,8 +214,8 @@ func setTenant(c *Config, s string) error {
 	return nil
 }
 
-// setConversation takes a conversation of the store in the place of one that is
-// given turn by turn.
+// setConversation sets a conversation of the store, and removes turns that the configuration
+// states.
 func setConversation(c *Config, s string) error {
 	if err := checkName(s); err != nil {
 		return err
@@ -230,8 +229,7 @@ func setConversation(c *Config, s string) error {
 	return nil
 }
 
-// setPreset replaces the whole budget: a preset and allocations exclude each
-// other.
+// setPreset replaces the whole budget, because a preset and allocations exclude each other.
 func setPreset(c *Config, s string) error {
 	var b Budget
 	if err := oneOf(&b.Preset, s, "chat", "rag", "agent"); err != nil {

@@ -16,10 +16,10 @@ var pipelineKeys = []string{
 	"format_options", "budget", "system_prompts", "memory", "conversation", "facts", "frames", "enricher", "steps", "callbacks",
 }
 
-// Pipeline is a named pipeline: each key that it states takes the place of the one at the
-// top of the file.
+// Pipeline is a named pipeline. Each key that it states overrides the same key at the top level
+// of the file.
 type Pipeline struct {
-	// keys are the stated ones. A key that is null takes away what the top of the file has.
+	// keys are the stated keys. A key with the value null removes the value of the top level.
 	keys   []string
 	values Config
 }
@@ -27,7 +27,7 @@ type Pipeline struct {
 // UnmarshalNode decodes the keys of a pipeline.
 func (p *Pipeline) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	if n.Kind != strict.Map {
-		d.Fail(n, path, "want a map of keys that count before those of the top")
+		d.Fail(n, path, "want a map of keys that override those at the top level")
 		return
 	}
 	known := *n
@@ -48,7 +48,7 @@ func (p *Pipeline) JSONSchema() map[string]any {
 	return strict.SchemaOf(reflect.TypeFor[Config](), pipelineKeys)
 }
 
-// with returns a copy of c with what a pipeline states.
+// with returns a copy of c with the keys that a pipeline states.
 func (c *Config) with(p *Pipeline) *Config {
 	merged := *c
 	merged.Pipelines = nil
@@ -62,9 +62,9 @@ func (c *Config) with(p *Pipeline) *Config {
 	return &merged
 }
 
-// setTokenizer keeps one of tokenizer and model, which stand for the same. Stating one of
-// them takes away the other; a null takes away no more than what it stands at. The figures
-// of a calibration are those of one model, and go with it.
+// setTokenizer keeps only one of tokenizer and model, since both select how tokens are counted.
+// If the pipeline states one of them, the other is removed, unless the stated value is null. A
+// calibration belongs to one model and is removed with it.
 func (p *Pipeline) setTokenizer(merged *Config) {
 	states := func(key string) bool { return slices.Contains(p.keys, key) }
 	if !states("model") && p.values.Tokenizer != (Choice{}) {
@@ -78,8 +78,8 @@ func (p *Pipeline) setTokenizer(merged *Config) {
 	}
 }
 
-// Pipeline returns the configuration of a named pipeline, in which flags and environment
-// count before what it states. The empty name stands for the configuration itself.
+// Pipeline returns the configuration of a named pipeline. Flags and environment variables
+// override its keys. The empty name stands for the configuration itself.
 func (l *Loaded) Pipeline(name string) (*Config, error) {
 	if name == "" {
 		return &l.Config, nil
@@ -116,8 +116,8 @@ func (c *Config) Overlaid() (list []Overlaid) {
 	return list
 }
 
-// Place returns where the value at a path of the configuration stands in the file, and
-// whether the pipeline states it.
+// Place returns the path in the file of a value of the configuration, and whether the pipeline
+// states the value.
 func (o *Overlaid) Place(path string) (string, bool) {
 	key := path
 	if i := strings.IndexAny(path, ".["); i >= 0 {
@@ -129,7 +129,7 @@ func (o *Overlaid) Place(path string) (string, bool) {
 	return o.path + "." + path, true
 }
 
-// pipelines checks what the named pipelines make of the configuration.
+// pipelines checks the configurations of the named pipelines.
 func (k *checker) pipelines() {
 	top := slices.Clone(k.findings)
 	for _, o := range k.config.Overlaid() {

@@ -23,7 +23,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the span as it is written.
+// String returns the span in the form of the file.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // Size is a number of bytes written "64MiB" or "1KiB".
@@ -52,30 +52,29 @@ func (s Size) String() string {
 	return fmt.Sprintf("%dB", int64(s))
 }
 
-// Choice is a built-in named by a string, or a plugin named by a map. OnError and Fallback
-// are of a plugin.
+// Choice is a built-in named by a string, or a plugin named by a map. OnError and Fallback apply
+// to plugins only.
 type Choice struct {
 	Name string
 	Use  *Use
-	// OnError is "raise", "skip" or empty for raise.
+	// OnError is "raise" or "skip". Empty means raise.
 	OnError string
-	// Fallback is the built-in that takes the place of a plugin that is skipped. Empty: the
-	// default.
+	// Fallback is the built-in that replaces a skipped plugin. Empty: the default.
 	Fallback string
 }
 
-// replaceable is a plugin in the place of a built-in, which may take its place again.
+// replaceable is a plugin that is used instead of a built-in, with a fallback.
 type replaceable struct {
-	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
-	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request; an empty list allows nothing."`
-	OnError  string         `key:"on_error" enum:"raise,skip" default:"raise" doc:"When it fails: fail the build, or go on with the fallback and say so."`
-	Fallback string         `key:"fallback" doc:"The built-in that takes its place where on_error is skip. Default: cl100k_base for a tokenizer, generic for a format."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
+	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
+	OnError  string         `key:"on_error" enum:"raise,skip" default:"raise" doc:"What happens when it fails: raise fails the build, skip continues with the fallback and reports that."`
+	Fallback string         `key:"fallback" doc:"The built-in that replaces it if on_error is skip. Default: cl100k_base for a tokenizer, generic for a format."`
 }
 
-// UnmarshalNode decodes either shape.
+// UnmarshalNode decodes either form.
 func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	if n.Kind == strict.Map {
 		var p replaceable
@@ -87,7 +86,7 @@ func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	d.Value(n, reflect.ValueOf(&c.Name).Elem(), path)
 }
 
-// JSONSchema states either shape.
+// JSONSchema describes both forms.
 func (c *Choice) JSONSchema() map[string]any {
 	return map[string]any{"oneOf": []any{
 		map[string]any{"type": "string"},

@@ -24,7 +24,7 @@ type Setting struct {
 	Origin string `json:"origin,omitempty"`
 }
 
-// hidden stands for the value of a secret.
+// hidden is printed instead of the value of a secret.
 const hidden = "(hidden)"
 
 // secretKey finds keys whose values are not printed.
@@ -71,7 +71,7 @@ func (s *lister) add(v reflect.Value, path, value, fallback string) {
 	s.settings = append(s.settings, setting)
 }
 
-// typed returns the value of a text, by the type of the setting that has it.
+// typed parses a text by the type of its setting.
 func typed(v reflect.Value, text string) any {
 	if list, ok := v.Interface().([]string); ok {
 		return append([]string{}, list...)
@@ -97,7 +97,8 @@ func typed(v reflect.Value, text string) any {
 	return x
 }
 
-// isSecret looks at the free-form parts only, where keys are the plugin's.
+// isSecret reports whether a path names a secret. Only free-form parts can, because plugins
+// define their keys.
 func isSecret(path string) bool {
 	for _, part := range []string{".settings.", ".config."} {
 		if _, key, ok := strings.Cut(path, part); ok && secretKey.MatchString(key) {
@@ -156,8 +157,8 @@ func stringKeys(v reflect.Value) map[string]bool {
 	return keys
 }
 
-// plain returns the text of a value that is printed in one cell; the zero
-// value of a number or string is the empty text.
+// plain returns the text of a value that is printed in one cell. The text of a zero number is
+// empty.
 func plain(v reflect.Value) (string, bool) {
 	switch x := v.Interface().(type) {
 	case Choice:

@@ -1,6 +1,6 @@
-// Package decode reads JSON documents strictly. Unknown members, members that are named
-// twice at any depth, names in other letters and values of another type are errors. An
-// integer keeps all of its 64 bits. A half character is read as U+FFFD.
+// Package decode reads JSON documents strictly. Unknown members, duplicate members at any depth,
+// names that differ in case and values of another type are errors. Integers are read exactly, up
+// to 64 bits. Invalid UTF-8 is read as U+FFFD.
 package decode
 
 import (
@@ -27,12 +27,12 @@ var ErrInvalid = errors.New("invalid value")
 
 // Member is a member of a JSON object.
 type Member struct {
-	// Name is the name, as it must be written.
+	// Name is the exact name.
 	Name string
-	// To points to where the value goes. nil: the value is not read.
+	// To points to the variable that receives the value. nil: the value is not read.
 	To any
-	// Required members must be there, and not null. Of others null is the same as
-	// absence: what To points to stays as it is.
+	// Required members must be present and not null. If another member is absent or null, the
+	// variable does not change.
 	Required bool
 }
 
@@ -42,14 +42,14 @@ func Required(name string, to any) Member { return Member{name, to, true} }
 // Optional returns a member that an object may have.
 func Optional(name string, to any) Member { return Member{name, to, false} }
 
-// syntax is what a document is read by.
+// syntax are the options for reading a document.
 var syntax = jsontext.AllowInvalidUTF8(true)
 
 // Object reads a JSON object of the given members and no others.
 func Object(data []byte, members ...Member) error { return Open(data, nil, members...) }
 
-// Open reads a JSON object that may have other members. It calls other for each, unless
-// other is nil: then they are refused.
+// Open reads a JSON object that may have further members. It calls other for each of them. If
+// other is nil, further members are errors.
 func Open(data []byte, other func(name string, value json.RawMessage) error, members ...Member) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data), syntax)
 	if dec.PeekKind() != '{' {
@@ -125,7 +125,7 @@ func names(members []Member) []string {
 	return known
 }
 
-// tagged returns the names that the tags of a struct type say.
+// tagged returns the member names in the tags of a struct type.
 func tagged(t reflect.Type) (known []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
@@ -154,17 +154,17 @@ func at(path string, err error) error {
 	return fmt.Errorf("%s: %w", plain.Path(strings.TrimPrefix(path, ".")), err)
 }
 
-// Value reads one JSON value into what to points to. Members of structs have the names of their
-// tags. Lists hold no null. Errors begin with path, unless it is empty.
+// Value reads one JSON value into the variable that to points to. Members of structs have the
+// names of their tags. A null in a list is an error. Errors begin with path, unless it is empty.
 func Value(path string, data []byte, to any) error {
 	return fromLibrary(path, data, to, jsonv2.Unmarshal(data, to, values))
 }
 
-// values reads what is no object of [Object].
+// values are the options for reading values other than objects of [Object].
 var values = jsonv2.JoinOptions(syntax, jsonv2.RejectUnknownMembers(true), jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(readInside)))
 
-// readInside refuses null in lists and in maps of texts. Where anything may be, null may be too,
-// and numbers are int64 or float64.
+// readInside refuses null in lists and in maps of texts. A value of type any may be null, and its
+// numbers are int64 or float64.
 func readInside(dec *jsontext.Decoder, to any) error {
 	free, anything := to.(*any)
 	_, isText := to.(*string) // of a map
@@ -183,7 +183,7 @@ func readInside(dec *jsontext.Decoder, to any) error {
 	return errors.ErrUnsupported
 }
 
-// readInt takes integers, also written as 5.0 or 5e0.
+// readInt reads an integer. It may be written as 5.0 or 5e0.
 func readInt(value jsontext.Value, to *int) error {
 	if n, err := strconv.Atoi(string(value)); err == nil {
 		*to = n
@@ -197,8 +197,8 @@ func readInt(value jsontext.Value, to *int) error {
 	return nil
 }
 
-// readNumber reads a number of free form. An integer that no int64 holds is an error, because
-// rounding it would change it.
+// readNumber reads a number of a free-form value. An integer beyond int64 is an error, because
+// rounding would change it.
 func readNumber(s string) (any, error) {
 	if !strings.ContainsAny(s, ".eE") {
 		n, err := strconv.ParseInt(s, 10, 64)
@@ -214,8 +214,8 @@ func readNumber(s string) (any, error) {
 	return f, nil
 }
 
-// fromLibrary makes an error of the JSON library one that says where, what is there, and what is
-// wanted.
+// fromLibrary converts an error of the JSON library into one with the place, the value and the
+// wanted type.
 func fromLibrary(path string, value []byte, to any, err error) error {
 	var semantic *jsonv2.SemanticError
 	switch {
@@ -237,7 +237,7 @@ func fromLibrary(path string, value []byte, to any, err error) error {
 	}
 	value = bytes.TrimLeft(value[min(semantic.ByteOffset, int64(len(value))):], " \t\r\n,:")
 	if inside := jsontext.NewDecoder(bytes.NewBuffer(value), syntax); semantic.JSONPointer != "" {
-		value, _ = inside.ReadValue() // it was read before
+		value, _ = inside.ReadValue() // the same value was read before without an error
 	}
 	want := describe(t)
 	if isNumber := len(value) > 0 && jsontext.Value(value).Kind() == '0'; isNumber && t.Kind() == reflect.Float64 {
@@ -249,7 +249,7 @@ func fromLibrary(path string, value []byte, to any, err error) error {
 // quoted returns the first characters of a value as part of one line.
 func quoted(value []byte, most int) string { return plain.Line(fmt.Sprintf("%.*s", most, value)) }
 
-// below returns a pointer as the rest of a path.
+// below converts a JSON pointer to the end of a path.
 func below(pointer jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range pointer.Tokens() {
@@ -277,14 +277,13 @@ func syntaxError(path string, err error) error {
 	return at(where, fmt.Errorf("%w at byte %d", s.Err, s.ByteOffset))
 }
 
-// readsItself reports whether values of a type have a decoder of their own, which says what is
-// wrong.
+// readsItself reports whether a type has its own decoder, which returns precise errors.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t != reflect.TypeFor[time.Time]() && (p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()))
 }
 
-// describe says what is wanted for a value of a type.
+// describe describes the wanted value of a type for an error.
 func describe(t reflect.Type) string {
 	if t == reflect.TypeFor[time.Time]() {
 		return "a time in RFC 3339"
@@ -314,7 +313,7 @@ func describe(t reflect.Type) string {
 	return "another value"
 }
 
-// list says what the elements of a list are.
+// list describes the elements of a list for an error.
 func list(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

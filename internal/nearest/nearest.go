@@ -1,4 +1,4 @@
-// Package nearest finds the valid names that a misspelt one was probably meant to be.
+// Package nearest finds valid names that are similar to a misspelt name.
 package nearest
 
 import (
@@ -12,8 +12,8 @@ import (
 // longest is how many bytes of a name are compared. Valid names are shorter.
 const longest = 64
 
-// Name returns the valid name closest to a misspelt one, or "" if none is close. About a
-// third of the letters may differ, and at least one must be the same.
+// Name returns the valid name that is most similar to a misspelt one, or "" if none is similar.
+// About a third of the letters may differ, and at least one letter must be the same.
 func Name(name string, valid []string) string {
 	best, least := "", 0
 	lower := strings.ToLower(name[:min(len(name), longest)])
@@ -33,8 +33,8 @@ func Names(name string, valid []string, n int) []string {
 	return sorted[:min(n, len(sorted))]
 }
 
-// Hint is the remedy of an error about an unknown name, in brackets behind a blank: the valid
-// name that was probably meant, or else all valid names.
+// Hint returns the remedy for an unknown name, as text in brackets after a space: the valid name
+// that was probably meant, or all valid names.
 func Hint(name string, valid []string) string {
 	if n := Name(name, valid); n != "" {
 		return " (did you mean \"" + n + "\"?)"

@@ -9,7 +9,6 @@
 // [ReadMessages] reads the messages of an agent: the input of "anchor-host
 // assemble".
 //
-// Decoding is strict: an unknown field is named with its path and the nearest
-// valid one, what follows the document is refused, and so is a document larger
-// than [MaxBytes].
+// Decoding is strict. An error about an unknown field names its path and the most similar valid
+// field. Data after the document and documents larger than [MaxBytes] are refused.
 package request

@@ -13,9 +13,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// Messages is what a provider chain is to work on.
+// Messages is the input of a provider chain.
 type Messages struct {
-	// State is what the agent carries; nil if none was given.
+	// State is the state of the agent. It is nil if none was given.
 	State *agent.State
 	// Messages is the list, nil if none was given.
 	Messages []pipeline.Message
@@ -23,7 +23,7 @@ type Messages struct {
 	Phase    agent.Phase
 }
 
-// Budget is the room for the messages; what is 0 was not given.
+// Budget is the budget for the messages. A value of 0 was not given.
 type Budget struct {
 	MaxTokens   int    `key:"max_tokens" min:"1"`
 	MaxMessages int    `key:"max_messages" min:"1"`
@@ -53,11 +53,11 @@ type message struct {
 	ToolCallID string  `key:"tool_call_id"`
 }
 
-// messageKeys are the members of a message that are checked. All others are kept as they
-// are: APIs add members, and take back what they have sent.
+// messageKeys are the members of a message that are checked. All others are kept unchanged,
+// because APIs add members and expect to get them back.
 var messageKeys = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
 
-// UnmarshalNode checks a message, which needs content, tool calls or other members.
+// UnmarshalNode checks a message. It must have content, tool calls or other members.
 func (m *message) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	type plain message
 	var p plain
@@ -76,7 +76,7 @@ func (m *message) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) 
 	}
 }
 
-// content is a text, or a list of parts in whatever form a model's API has them.
+// content is a text, or a list of parts in the form of the model's API.
 type content struct{}
 
 // UnmarshalNode checks that parts are objects with a type.
@@ -95,19 +95,18 @@ func (c *content) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) 
 	}
 }
 
-// calls says whether a message has tool calls, a list in whatever form a model's API has
-// them.
+// calls reports whether a message has tool calls. They are a list in the form of the model's API.
 type calls bool
 
-// UnmarshalNode checks that it is a list.
+// UnmarshalNode checks that the value is a list.
 func (c *calls) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	var list []any
 	*c = calls(d.Into(n, &list, path))
 }
 
-// rawDocument returns the messages of a document that was decoded strictly. Order, numbers
-// and members that are not known stay as they came; whitespace is left out, so that a list
-// that was printed and read again counts as many tokens.
+// rawDocument returns the messages of a document that was already decoded strictly. The order of
+// members, numbers and unknown members are kept unchanged. Whitespace is removed, so that a
+// printed list has the same number of tokens when it is read again.
 func rawDocument(data []byte, list bool) (messages, state []pipeline.Message, err error) {
 	data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	if list {

@@ -14,15 +14,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// MaxBytes bounds a request: room for the largest batch of items a guest may
-// be sent, with some to spare for quoting.
+// MaxBytes is the maximum size of a request. The largest batch of items that a plugin may receive
+// fits into it, even with JSON escapes.
 const MaxBytes = 64 << 20
 
 // Request is a whole build.
 type Request struct {
 	Query Query `key:"query,required"`
-	// Pipeline is a named pipeline of the configuration. What the request states counts
-	// before it.
+	// Pipeline is a named pipeline of the configuration. The request overrides its settings.
 	Pipeline      string                `key:"pipeline"`
 	MaxTokens     int                   `key:"max_tokens" min:"1"`
 	Tokenizer     config.Choice         `key:"tokenizer"`
@@ -39,14 +38,14 @@ type Request struct {
 	Steps         []config.Step         `key:"steps"`
 	Format        config.Choice         `key:"format"`
 	FormatOptions config.FormatOptions  `key:"format_options"`
-	// Explain asks for the story of every item.
+	// Explain asks for a trace of every item.
 	Explain bool `key:"explain"`
 }
 
-// Query is the question: a string, or an object with what belongs to it.
+// Query is the query: a string, or an object with text, metadata and other fields.
 type Query struct{ Query pipeline.Query }
 
-// queryObject is the long shape of a query.
+// queryObject is the object form of a query.
 type queryObject struct {
 	Text        string         `key:"query_str,required"`
 	Metadata    map[string]any `key:"metadata"`
@@ -62,7 +61,7 @@ type turn struct {
 	Metadata   map[string]any `key:"metadata"`
 }
 
-// UnmarshalNode decodes either shape.
+// UnmarshalNode decodes either form.
 func (q *Query) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	if n.Kind != strict.Map {
 		d.Value(n, reflect.ValueOf(&q.Query.Text).Elem(), path)
@@ -79,10 +78,9 @@ func (q *Query) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	}
 }
 
-// Item is one given item. What is absent has a default: priority 5 whatever the
-// source, score 0, and the time of the build. An absent id is worked out from
-// the content ([core.ContentID]), so that builds repeat. An id and a time that
-// are given are kept whatever they are.
+// Item is one given item. Absent fields have defaults: priority 5 for every source, score 0, and
+// the time of the build. An absent id is derived from the content ([core.ContentID]), so that
+// builds are repeatable. A given id or time is kept unchanged.
 type Item struct {
 	ID         *string        `key:"id"`
 	Content    string         `key:"content,required"`
@@ -94,7 +92,8 @@ type Item struct {
 	CreatedAt  *time.Time     `key:"created_at"`
 }
 
-// stated returns a time that is not the zero value, which stands for no time.
+// stated converts a given time to one that is not the zero value, because the zero value means
+// that there is no time.
 func stated(t time.Time) time.Time {
 	if t.IsZero() {
 		return t.In(time.FixedZone("UTC", 0))
@@ -102,8 +101,8 @@ func stated(t time.Time) time.Time {
 	return t
 }
 
-// Convert returns the items as the pipeline takes them, nil for nil: an empty
-// list was given, nil was not.
+// Convert converts items to those of the pipeline. It returns nil for nil, because an empty list
+// differs from no list.
 func Convert(items []Item) []pipeline.Item {
 	if items == nil {
 		return nil
@@ -126,15 +125,13 @@ func Convert(items []Item) []pipeline.Item {
 	return converted
 }
 
-// SharesPlugins says that a request calls the plugins that its pipeline calls, and no
-// others.
+// SharesPlugins reports whether a request calls only plugins that its pipeline calls.
 func (r *Request) SharesPlugins() bool {
 	return r.Pipeline != "" && r.Steps == nil && r.Tokenizer.Use == nil && r.Format.Use == nil
 }
 
-// Read reads one request. base holds what steps may refer to: its instances, its
-// pipelines and plugin folder. name appears in errors, which are a [strict.Problems] when
-// the document is at fault.
+// Read reads one request. Steps may refer to the instances, the pipelines and the plugin folder
+// of base. name appears in errors. The error is a [strict.Problems] if the document is at fault.
 func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Config, error) {
 	n, err := parse(name, r)
 	if err != nil {
@@ -165,7 +162,7 @@ func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Conf
 	return &req, c, nil
 }
 
-// config returns the configuration that the request amounts to.
+// config returns the configuration that the request describes.
 func (r *Request) config(base config.Config) *config.Config {
 	c := &config.Config{
 		Plugins: base.Plugins, CacheDir: base.CacheDir, Timeout: base.Timeout,
@@ -180,7 +177,7 @@ func (r *Request) config(base config.Config) *config.Config {
 	return c
 }
 
-// over returns the configuration that the request makes of a named pipeline.
+// over returns the configuration c of a named pipeline with the settings of the request.
 func (r *Request) over(c config.Config) *config.Config {
 	c.MaxTokens = cmp.Or(r.MaxTokens, c.MaxTokens)
 	switch {

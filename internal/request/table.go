@@ -1,18 +1,18 @@
 package request
 
-// Setting is one thing that a caller can say of a build, under each of its names; a name is empty
-// where there is none.
+// Setting is one option of a build with its name in each interface. An empty name means that the
+// interface does not have it.
 type Setting struct {
 	// Field is the field of anchor.BuildOptions, Flag the flag of "anchor-host build", and
 	// Member the member of a [Request].
 	Field, Flag, Member string
-	// Beside says why field and flag are refused beside a request. Empty: they are honoured.
+	// Beside says why the field and the flag cannot be combined with a request. Empty: they can.
 	Beside string
 	// NoFlag says why there is no flag. Empty: there is one.
 	NoFlag string
 }
 
-// inRequest says why fields and flags are refused beside a request.
+// inRequest says why fields and flags cannot be combined with a request.
 const inRequest = "the request states it"
 
 // Why a setting has no flag.
@@ -21,7 +21,7 @@ const (
 	code   = "it is Go code"
 )
 
-// Settings are all of them.
+// Settings are all options of a build.
 var Settings = []Setting{
 	{"", "", "query", inRequest, "it is the argument"},
 	{"", "query-file", "", inRequest, ""},
@@ -62,8 +62,8 @@ var Settings = []Setting{
 	{"", "output", "", "", ""},
 }
 
-// RefusedFlag says why a flag of "anchor-host build" is refused beside a request, nothing
-// for one that is honoured.
+// RefusedFlag says why a flag of "anchor-host build" cannot be combined with a request. It
+// returns "" if it can.
 func RefusedFlag(flag string) string {
 	for _, s := range Settings {
 		if s.Flag == flag {

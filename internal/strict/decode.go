@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// An Unmarshaler decodes itself from a node, for values that may have several
-// shapes.
+// An Unmarshaler decodes itself from a node. It is meant for values that may have several forms.
 type Unmarshaler interface {
 	UnmarshalNode(d *Decoder, n *Node, path string)
 }
@@ -18,8 +17,8 @@ type Unmarshaler interface {
 // maxProblems is how many mistakes of a document are listed.
 const maxProblems = 100
 
-// Decode fills the struct that into points to from n. The error is a
-// [Problems] with the first 100 mistakes and the number of others. Null is no document.
+// Decode fills the struct that into points to from n. The error is a [Problems] with the
+// first 100 mistakes and the number of others. A null document is a mistake.
 func Decode(file string, n *Node, into any) error {
 	d := &Decoder{file: file}
 	if n.Kind == Null {
@@ -30,9 +29,8 @@ func Decode(file string, n *Node, into any) error {
 	return d.err()
 }
 
-// DecodeAny fills the struct that into points to from a value of free form, such
-// as the settings of a step. nil is an empty map. name appears in errors in the
-// place of the file.
+// DecodeAny fills the struct that into points to from a free-form value, such as the settings of
+// a step. nil is an empty map. Errors show name instead of a file.
 func DecodeAny(name string, value map[string]any, into any) error {
 	return Decode(name, FromAny(value), into)
 }
@@ -104,8 +102,8 @@ func (d *Decoder) Value(n *Node, v reflect.Value, path string) {
 	}
 }
 
-// Into fills what into points to from n, and reports whether nothing was wrong.
-// An [Unmarshaler] uses it to decode itself by a type of its own.
+// Into fills the value that into points to from n, and reports whether it succeeded. An
+// [Unmarshaler] uses it to decode itself as a different type.
 func (d *Decoder) Into(n *Node, into any, path string) bool {
 	before := d.found()
 	d.Value(n, reflect.ValueOf(into).Elem(), path)
@@ -170,7 +168,7 @@ func quoteHint(n *Node) string {
 	return ""
 }
 
-// whole returns the value of an integer, which may be written 5.0.
+// whole returns the value of an integer. It may be written as 5.0.
 func whole(n *Node) (int64, bool) {
 	switch n.Kind {
 	case Int:
@@ -195,9 +193,8 @@ func (d *Decoder) list(n *Node, v reflect.Value, path string) {
 	v.Set(list)
 }
 
-// element fills a value of a list or map. There, null is no way to leave a value
-// out: it counts as an empty map where a map is wanted, and is a mistake
-// elsewhere.
+// element fills an element of a list or map. A null element is an empty map if a map is wanted,
+// and otherwise a mistake.
 func (d *Decoder) element(n *Node, v reflect.Value, path string) {
 	switch {
 	case n.Kind != Null || v.Kind() == reflect.Interface:
@@ -225,8 +222,8 @@ func (d *Decoder) mapping(n *Node, v reflect.Value, path string) {
 	v.Set(m)
 }
 
-// free checks a value of free form: no duplicate keys, and no numbers that
-// would change by being read.
+// free checks a free-form value: it must have no duplicate keys, and no numbers that Go types
+// cannot hold exactly.
 func (d *Decoder) free(n *Node, path string) {
 	switch n.Kind {
 	case Map:

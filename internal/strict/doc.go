@@ -1,5 +1,5 @@
-// Package strict decodes YAML and JSON documents into Go structs and says of
-// every mistake where it is.
+// Package strict decodes YAML and JSON documents into Go structs. It reports every mistake with
+// its position.
 //
 // A document is first read into a tree of [Node] values that know their line
 // and column ([ParseYAML], [ParseJSON]); [Decode] then fills a struct from the

@@ -12,8 +12,8 @@ import (
 type Problem struct {
 	File string
 	Pos  Pos
-	// Path names the value, such as steps[0].priority. It may be empty. A message quotes
-	// one with keys that are no names, and cuts a long one.
+	// Path names the value, such as steps[0].priority. It may be empty. Error quotes a path with
+	// unusual keys, and cuts a long path.
 	Path    string
 	Message string
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ParseJSON reads one JSON document. file appears in errors. Whatever follows
-// the document is refused. Invalid UTF-8 is repaired.
+// ParseJSON reads one JSON document. file appears in errors. Data after the document is refused.
+// Invalid UTF-8 is repaired.
 func ParseJSON(file string, data []byte) (*Node, error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true),
 		jsontext.AllowDuplicateNames(true)) // [Decode] reports them with both places
@@ -27,13 +27,13 @@ func ParseJSON(file string, data []byte) (*Node, error) {
 	return n, nil
 }
 
-// jsonParser turns the tokens of a document into nodes. Positions are counted
-// forward only, so that a document on one long line costs no more than others.
+// jsonParser turns the tokens of a document into nodes. It computes positions incrementally, so
+// that a document on one long line is not slower than others.
 type jsonParser struct {
 	file string
 	data []byte
 	dec  *jsontext.Decoder
-	off  int // the byte that at belongs to
+	off  int // the byte offset of the position at
 	at   Pos
 }
 

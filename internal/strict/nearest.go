@@ -7,8 +7,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
-// Hint returns the bracketed remedy for an unknown name: the nearest
-// candidate, or all of them.
+// Hint returns the remedy for an unknown name, in brackets: the most similar candidate, or all
+// candidates.
 func Hint(name string, candidates []string) string {
 	if near := nearest.Name(name, candidates); near != "" {
 		return fmt.Sprintf(" (did you mean %.100q?)", near)

@@ -28,8 +28,7 @@ const (
 // configuration, shallow enough for recursion.
 const maxDepth = 64
 
-// Pos is a place in a document. Line and Column count from 1; the zero value
-// is no place.
+// Pos is a position in a document. Line and Column count from 1. The zero value is no position.
 type Pos struct{ Line, Column int }
 
 // Node is one value of a document.
@@ -52,8 +51,8 @@ type Entry struct {
 	Value *Node
 }
 
-// Find returns the value at a path such as steps[0].name, and whether the path
-// leads all the way; if not, the last value on the way.
+// Find returns the value at a path such as steps[0].name and true. If the path does not exist, it
+// returns the last value along the path and false.
 func (n *Node) Find(path string) (*Node, bool) {
 	if path == "" {
 		return n, true
@@ -113,7 +112,7 @@ func (n *Node) float() float64 {
 	return f
 }
 
-// describe says what the node is, for error messages.
+// describe describes the node for error messages.
 func (n *Node) describe() string {
 	switch n.Kind {
 	case Null:

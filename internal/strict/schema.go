@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// A Schemer states its own JSON Schema, for values that may have several
-// shapes.
+// A Schemer returns its own JSON Schema. It is meant for values that may have several forms.
 type Schemer interface{ JSONSchema() map[string]any }
 
 var (
@@ -45,7 +44,7 @@ func Schema(t reflect.Type) map[string]any {
 	return map[string]any{}
 }
 
-// SchemaOf is [Schema] for a struct type of which only some keys are accepted.
+// SchemaOf is [Schema] for a struct type, restricted to the given keys.
 func SchemaOf(t reflect.Type, keys []string) map[string]any {
 	fields := slices.DeleteFunc(Fields(t), func(f Field) bool { return !slices.Contains(keys, f.Key) })
 	return fieldsSchema(t, fields)
@@ -68,7 +67,7 @@ func fieldsSchema(t reflect.Type, fields []Field) map[string]any {
 	return s
 }
 
-// schema adds what the tags say to the schema of the field's type.
+// schema adds the tags of the field to the schema of its type.
 func (f Field) schema(s map[string]any) map[string]any {
 	target := s
 	if items, ok := s["items"].(map[string]any); ok && len(f.Enum) > 0 {

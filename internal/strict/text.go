@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// IsScalar reports whether a value of a type is one word of a document, or a pointer to
-// such a value.
+// IsScalar reports whether values of a type are scalars in a document, or pointers to such
+// values.
 func IsScalar(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -23,9 +23,9 @@ func IsScalar(t reflect.Type) bool {
 	return false
 }
 
-// DecodeText fills the scalar v of field f from a text without quotation marks, such as
-// the value of an environment variable. The rules are those of a document; the error
-// holds the message alone.
+// DecodeText fills the scalar v of field f from a text without quotation marks, such as the value
+// of an environment variable. It follows the rules of a document. The error has only the message,
+// without a position.
 func DecodeText(text string, v reflect.Value, f Field) error {
 	d, n := &Decoder{}, &Node{Kind: textKind(text, v), Text: text}
 	d.Value(n, v, "")
@@ -38,7 +38,8 @@ func DecodeText(text string, v reflect.Value, f Field) error {
 	return nil
 }
 
-// textKind returns what a text is as a value of v. A string takes everything.
+// textKind returns the kind that a text has as a value of v. If v is a string, every text is a
+// string.
 func textKind(text string, v reflect.Value) Kind {
 	t := v.Type()
 	if t.Kind() == reflect.Pointer {

@@ -13,11 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxYAMLNodes bounds what aliases may expand to.
+// maxYAMLNodes is the maximum number of values after aliases are expanded.
 const maxYAMLNodes = 100_000
 
-// yamlLine finds the line in an error of the YAML parser, which has no other
-// way to tell.
+// yamlLine finds the line number in the text of a YAML parser error, because the error has no
+// field for it.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // ParseYAML reads one YAML document. file appears in errors. An empty document

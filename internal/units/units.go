@@ -1,5 +1,4 @@
-// Package units reads and writes sizes and durations as manifests and configurations state
-// them.
+// Package units parses and formats sizes and durations of manifests and configurations.
 package units
 
 import (

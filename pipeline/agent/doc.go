@@ -1,6 +1,6 @@
-// Package agent prepares the messages of an agent before each of its model calls. A
-// [Chain] runs context providers over the list by ascending priority. Package
-// providers has the built-in ones.
+// Package agent prepares the messages of an agent before each of its model calls. A [Chain]
+// runs context providers over the list by ascending priority. Package providers has the
+// built-in providers.
 //
 // The files, in the order to read them:
 //

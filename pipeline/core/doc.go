@@ -1,5 +1,5 @@
-// Package core has what the packages of a pipeline share: the items, queries, turns and
+// Package core defines what the packages of a pipeline share: the items, queries, turns and
 // messages of a build with their JSON forms, the window that items are put into, and the
-// tokenizer that counts them. Package pipeline has the same types under its own name;
-// this page has their methods.
+// tokenizer that counts them. Package pipeline has aliases of these types. This page lists
+// their methods.
 package core

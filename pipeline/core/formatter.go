@@ -10,14 +10,14 @@ import (
 type Formatter interface {
 	// FormatType names the format, such as "anthropic".
 	FormatType() string
-	// Format returns a string or a value that encoding/json can marshal, as it is
-	// or in a Formatted.
+	// Format returns a string or a value that encoding/json can marshal. Either may be in a
+	// Formatted.
 	Format(ctx context.Context, w *Window) (any, error)
 }
 
-// Formatted is what a formatter returns that learns the type of an output only by
-// making it: a build takes Output as the output, and Type, unless it is empty, in
-// place of what FormatType says.
+// Formatted is an output together with its type. A formatter returns it if it learns the
+// type only when it makes the output. A build then uses Type instead of FormatType, unless
+// Type is empty.
 type Formatted struct {
 	Type   string
 	Output any
@@ -41,7 +41,7 @@ func (e *FormatError) Error() string {
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // FormatWindow calls a formatter and returns the output and its type. Its error is a
-// [*FormatError], also if the formatter panics.
+// [*FormatError]; a panic of the formatter is such an error as well.
 func FormatWindow(ctx context.Context, f Formatter, w *Window) (output any, formatType string, err error) {
 	err = Guard(func() (err error) {
 		output, err = f.Format(ctx, w)

@@ -50,7 +50,7 @@ func (s Source) Index() int {
 // Valid reports whether s is one of the six sources.
 func (s Source) Valid() bool { return s.Index() >= 0 }
 
-// DefaultPriority returns the priority of an item of source s that the pipeline
+// DefaultPriority returns the priority that the pipeline gives to items of source s that it
 // makes itself: 10 for system prompts, 8 for memory, 7 for conversation, 6 for tool
 // results, 5 for everything else.
 func (s Source) DefaultPriority() int {
@@ -96,33 +96,34 @@ type Item struct {
 	Score float64 `json:"score"`
 	// Priority orders the fill of the window, 1 to 10; higher is kept first.
 	Priority int `json:"priority"`
-	// TokenCount is the number of tokens of Content; 0 means not counted yet.
-	// A count that is given is believed.
+	// TokenCount is the number of tokens of Content; 0 means not counted yet. The build
+	// does not check a count that is given.
 	TokenCount int `json:"token_count"`
 	// Metadata holds nil, bool, int64, float64, string, []any and
 	// map[string]any values.
 	Metadata map[string]any `json:"metadata"`
-	// CreatedAt orders turns and facts in the formatted output. An item without
-	// it, which is the zero value, gets the time at which the build began. To give
-	// the zero time itself, put it into a location.
+	// CreatedAt orders turns and facts in the formatted output. An item whose CreatedAt is
+	// the zero value gets the time at which the build began. A zero time that has a
+	// location other than UTC stays as it is.
 	CreatedAt time.Time `json:"created_at"`
-	// Sequence breaks ties of CreatedAt: lower is earlier, 0 is no number.
+	// Sequence orders items of equal CreatedAt: a lower number is earlier. 0 means that the
+	// item has no number.
 	Sequence int64 `json:"sequence,omitempty"`
 
-	// turn permits a role that metadata alone do not; see SetTurn.
+	// turn permits a role that metadata alone do not permit; see SetTurn.
 	turn *Message
 }
 
 // Validate checks the bounds of every field and names the first that fails.
 func (it *Item) Validate() error {
-	// Not a number is not >= 0.
+	// NaN fails the comparison, so it is refused.
 	if it.Score >= 0 && it.Score <= 1 && it.Priority >= MinPriority && it.Priority <= MaxPriority && it.TokenCount >= 0 && it.Source.Valid() {
 		return nil
 	}
 	return it.invalid()
 }
 
-// invalid names the first bound that the item does not keep.
+// invalid returns an error that names the first field out of bounds.
 func (it *Item) invalid() error {
 	switch {
 	case !it.Source.Valid():
@@ -147,8 +148,8 @@ func ValidateItems(items []Item) error {
 	return nil
 }
 
-// CompareAge orders items by time, then by sequence number: it is negative when a is
-// older than b, and 0 when neither is.
+// CompareAge orders items by time, then by sequence number. It is negative when a is older
+// than b, positive when b is older, and 0 otherwise.
 func CompareAge(a, b *Item) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Sequence, b.Sequence))
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
-// UnmarshalJSON decodes an item strictly: unknown and repeated keys, numbers in
-// strings and values out of bounds are errors. Content and source are required;
-// the priority defaults to [DefaultItemPriority], the id to [ContentID], and what
-// else is absent or null to zero. On an error the item is unchanged.
+// UnmarshalJSON decodes an item strictly: unknown and repeated keys, numbers in strings and
+// values out of bounds are errors. Content and source are required; the priority defaults
+// to [DefaultItemPriority] and the id to [ContentID]. Any other member that is absent or
+// null is zero. On an error the item is unchanged.
 func (it *Item) UnmarshalJSON(data []byte) error {
 	var doc Item
 	if err := decodeItem(data, &doc); err != nil {
@@ -22,7 +22,8 @@ func (it *Item) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodeItem decodes into an empty item. Other members may lie beside its own.
+// decodeItem decodes into an empty item. others are members that the document may have
+// besides those of an item.
 func decodeItem(data []byte, doc *Item, others ...decode.Member) error {
 	doc.Priority = DefaultItemPriority
 	var id *string
@@ -40,8 +41,8 @@ func decodeItem(data []byte, doc *Item, others ...decode.Member) error {
 	return doc.Validate()
 }
 
-// ContentID is the id of an item that states none: "item-" and the first 16 hex
-// digits of the SHA-256 of its content.
+// ContentID returns the id of an item whose document states none: "item-" and the first 16
+// hex digits of the SHA-256 of its content.
 func ContentID(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "item-" + hex.EncodeToString(sum[:8])

@@ -8,29 +8,31 @@ import (
 	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
-// DefaultMessageOverhead is the number of tokens a message takes beside its texts: what
-// models of the OpenAI family use for role and separators.
+// DefaultMessageOverhead is the number of tokens that a message takes besides its texts.
+// Models of the OpenAI family use so many for the role and the separators.
 const DefaultMessageOverhead = 3
 
-// Message is one entry of the message list an agent loop sends to a model. What is not
-// known here comes out as it went in.
+// Message is one entry of the message list that an agent loop sends to a model. Members
+// that this type does not know are kept as they came.
 type Message struct {
 	// Role is one of the four roles, or RoleDeveloper.
 	Role Role `json:"role"`
 	// Content is the text of a message without Parts.
 	Content string `json:"content"`
-	// Parts is a content that is no text, as it came: a JSON array of parts, such as
-	// texts, images, and calls and results of tools, or null. nil for a text.
+	// Parts is a content that is not a text, as it came: null, or a JSON array of parts,
+	// such as texts, images, and calls and results of tools. It is nil if the content is a
+	// text.
 	Parts json.RawMessage `json:"-"`
-	// Name tells speakers of one role apart; of a tool message it is the tool.
+	// Name distinguishes speakers of one role. In a tool message it is the name of the
+	// tool.
 	Name string `json:"name,omitempty"`
-	// ToolCalls is a JSON array of the calls an assistant asks for, each with an
-	// "id", in whatever form the model's API has them.
+	// ToolCalls is a JSON array of the calls an assistant asks for, each with an "id", in
+	// the form of the model's API.
 	ToolCalls json.RawMessage `json:"tool_calls,omitempty"`
 	// ToolCallID says which call a tool message answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
 	// Rest is a JSON object of all other members of the message, such as refusal or
-	// annotations. nil for none.
+	// annotations. It is nil if there are none.
 	Rest json.RawMessage `json:"-"`
 }
 
@@ -52,10 +54,10 @@ func (m *Message) Equal(o *Message) bool {
 }
 
 // UnmarshalJSON decodes a message of an API whose messages have these roles, such as those
-// of Anthropic and OpenAI's chat. Content is a text or a list of parts;
-// members that are not known are kept. Repeated keys and values of another type are
-// errors. Role is required, and content too unless there are tool calls or members that
-// are not known. On an error the message is unchanged.
+// of Anthropic and OpenAI's chat. Content is a text or a list of parts. Unknown members are
+// kept. Repeated keys and values of another type are errors. Role is required. Content is
+// required unless there are tool calls or unknown members. On an error the message is
+// unchanged.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	var doc Message
 	var rest restOf
@@ -106,7 +108,7 @@ func (m *Message) Validate() error {
 	return checkParts(m.Parts)
 }
 
-// checkRest refuses what is no JSON object, and members that a message has already.
+// checkRest refuses anything but a JSON object, and members that the message itself has.
 func checkRest(raw json.RawMessage) error {
 	if raw[0] != '{' || !json.Valid(raw) {
 		return fmt.Errorf("%.20s: %w (want a JSON object)", raw, ErrInvalid)

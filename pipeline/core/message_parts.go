@@ -10,12 +10,13 @@ import (
 	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
-// MediaTokens is what a part with an image, a document or sound counts: about what a
-// large image costs. Its bytes say nothing about its tokens.
+// MediaTokens is the number of tokens that a part with an image, a document or sound counts
+// as: about the cost of a large image. The size of such a part says nothing about its
+// tokens.
 const MediaTokens = 1600
 
-// messagePart is what the chain reads of a part, as the APIs of Anthropic and OpenAI
-// write it. Everything else in it is left alone.
+// messagePart has the members of a part that the chain reads, as the APIs of Anthropic and
+// OpenAI write them.
 type messagePart struct {
 	Type, ID, ToolUseID string
 	Text, Refusal       *string
@@ -31,17 +32,17 @@ func (m *Message) parts() (list []json.RawMessage) {
 	return list
 }
 
-// readPart reads a part as far as it can be read. Keys count as they are written: an API
-// that tells text from Text must not see what was not counted here.
+// readPart reads the members of a part that it can read. Keys are case-sensitive, as they
+// are for the APIs, so that every text that an API reads is counted.
 func readPart(raw json.RawMessage) (p messagePart) {
-	_ = json.Unmarshal(raw, &p.members) // what is no object has no members
+	_ = json.Unmarshal(raw, &p.members) // anything but an object has no members
 	p.Type, p.ID, p.ToolUseID = p.string("type"), p.string("id"), p.string("tool_use_id")
 	p.Text, p.Refusal = stringOf(p.members["text"]), stringOf(p.members["refusal"])
 	p.Content = p.members["content"]
 	return p
 }
 
-// string returns a member, and nothing for one of another type.
+// string returns a member that is a string, and "" for any other.
 func (p *messagePart) string(key string) string {
 	if s := stringOf(p.members[key]); s != nil {
 		return *s
@@ -49,7 +50,7 @@ func (p *messagePart) string(key string) string {
 	return ""
 }
 
-// stringOf reads a string; nil for what is none.
+// stringOf reads a JSON string. It returns nil for any other value.
 func stringOf(raw json.RawMessage) *string {
 	var s string
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
@@ -91,8 +92,8 @@ func (m *Message) Text() string {
 	return partsText(m.parts(), false)
 }
 
-// partsText is the text of parts. Inside of a result no other is followed: no API takes
-// one there, and each level would read anew all that is in it.
+// partsText returns the text of parts. It does not read a result inside of another result:
+// no API accepts one, and each level would be read several times.
 func partsText(parts []json.RawMessage, inside bool) string {
 	var lines []string
 	for _, raw := range parts {
@@ -112,13 +113,13 @@ func partsText(parts []json.RawMessage, inside bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// contentText is the text of a result's content: a string, or a list of parts.
+// contentText returns the text of a result's content, which is a string or a list of parts.
 func contentText(raw json.RawMessage) string {
 	if text := stringOf(raw); text != nil {
 		return *text
 	}
 	var parts []json.RawMessage
-	_ = json.Unmarshal(raw, &parts) // what cannot be read says nothing
+	_ = json.Unmarshal(raw, &parts) // a content that cannot be read has no text
 	return partsText(parts, true)
 }
 
@@ -136,7 +137,7 @@ func (m *Message) Calls() json.RawMessage {
 	}
 	if len(m.ToolCalls) > 0 {
 		var calls []json.RawMessage
-		_ = json.Unmarshal(m.ToolCalls, &calls) // what cannot be read is left out
+		_ = json.Unmarshal(m.ToolCalls, &calls) // calls that cannot be read are left out
 		uses = append(calls, uses...)
 	}
 	data, err := plainJSON(uses)
@@ -146,8 +147,8 @@ func (m *Message) Calls() json.RawMessage {
 	return data
 }
 
-// ResultIDs returns the ids of the calls that a message answers: ToolCallID of a tool
-// message, and those of parts of type tool_result.
+// ResultIDs returns the ids of the calls that a message answers: the ToolCallID of a tool
+// message, and the ids in parts of type tool_result.
 func (m *Message) ResultIDs() (ids []string) {
 	if m.Role == RoleTool && m.ToolCallID != "" {
 		ids = append(ids, m.ToolCallID)
@@ -162,9 +163,9 @@ func (m *Message) ResultIDs() (ids []string) {
 
 // ToolResult is the result of a tool in a message.
 type ToolResult struct {
-	// ID is the id of the call that it answers; empty for none.
+	// ID is the id of the call that it answers. It is empty if the result names no call.
 	ID string
-	// Text is what it says, see [Message.Text].
+	// Text is the text of the result, see [Message.Text].
 	Text string
 }
 
@@ -181,8 +182,7 @@ func (m *Message) Results() (results []ToolResult) {
 	return results
 }
 
-// OnlyAnswers reports whether a message holds results of tools and nothing that its sender
-// says.
+// OnlyAnswers reports whether a message holds results of tools and no text of its sender.
 func (m *Message) OnlyAnswers() bool {
 	parts := m.parts()
 	if m.Role == RoleTool || len(parts) == 0 {
@@ -196,8 +196,8 @@ func (m *Message) OnlyAnswers() bool {
 	return true
 }
 
-// checkParts refuses a content that is no list of objects with a type, or in which a member
-// is given twice: of two texts only one would be counted.
+// checkParts refuses a content that is not a list of objects with a type. It also refuses a
+// member that is given twice, because only one of the two texts would be counted.
 func checkParts(raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -226,8 +226,8 @@ func (m *Message) CountedTexts(text func(string)) (media int) {
 	return countParts(m.parts(), text, false)
 }
 
-// countParts is CountedTexts for parts. What is inside of a result or of a document is
-// followed one level deep; anything deeper counts as it is written.
+// countParts is CountedTexts for parts. It reads the content of a result or of a document
+// one level deep. Anything deeper is counted as JSON text.
 func countParts(parts []json.RawMessage, text func(string), inside bool) (media int) {
 	for _, raw := range parts {
 		p := readPart(raw)
@@ -261,7 +261,7 @@ func countContent(raw json.RawMessage, text func(string)) (media int) {
 	return 0
 }
 
-// countMediaTexts counts what a document says in plain text, beside its media.
+// countMediaTexts counts the plain texts of a document, in addition to its media.
 func countMediaTexts(p *messagePart, text func(string), inside bool) (media int) {
 	for _, key := range [...]string{"text", "title", "context"} {
 		text(p.string(key))
@@ -279,7 +279,7 @@ func countMediaTexts(p *messagePart, text func(string), inside bool) (media int)
 	return 0
 }
 
-// MarshalJSON writes the content as it came, text or parts, and the members in Rest after
+// MarshalJSON writes the content as it came, a text or parts. The members in Rest follow
 // the others.
 func (m Message) MarshalJSON() ([]byte, error) {
 	doc := struct {
@@ -302,8 +302,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return out, nil
 }
 
-// plainJSON is json.Marshal without escapes for HTML: those are for the writer of the whole
-// document to say, and cost tokens.
+// plainJSON is json.Marshal without the escapes for HTML. These cost tokens, and the writer
+// of the whole document can add them.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -312,7 +312,7 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// restOf collects the members of a message that the chain does not know.
+// restOf collects the unknown members of a message.
 type restOf struct{ bytes.Buffer }
 
 func (r *restOf) add(key string, raw json.RawMessage) error {
@@ -341,6 +341,6 @@ func (r *restOf) object() json.RawMessage {
 // compactJSON returns JSON without white space.
 func compactJSON(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // fails only for what is not JSON
+	_ = json.Compact(&b, raw) // fails only if raw is not JSON
 	return b.Bytes()
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// MapResults returns a copy of a message in which each text of a tool's result is what f
-// makes of it: the content of a tool message, and those of parts of type tool_result. The
-// error is that of f.
+// MapResults returns a copy of a message in which f has replaced each text of a tool's
+// result. Such texts are the content of a tool message, and the texts in parts of type
+// tool_result. The error is the first error of f.
 func (m *Message) MapResults(f func(text string) (string, error)) (out Message, err error) {
 	out = *m
 	switch {
@@ -21,8 +21,9 @@ func (m *Message) MapResults(f func(text string) (string, error)) (out Message, 
 	return out, err
 }
 
-// mapParts maps the results in a list of parts, or, inside of a result, its texts. Other
-// parts stay as they are written.
+// mapParts replaces the texts of the results in a list of parts. If inside is true, the
+// list is itself the content of a result, and mapParts replaces all its texts. Other parts
+// stay as they are.
 func mapParts(raw json.RawMessage, f func(string) (string, error), inside bool) (json.RawMessage, error) {
 	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil {
@@ -48,7 +49,7 @@ func mapParts(raw json.RawMessage, f func(string) (string, error), inside bool) 
 	return out, nil
 }
 
-// mapPart maps one part; nil is no change.
+// mapPart does the same for one part. It returns nil for no change.
 func mapPart(raw json.RawMessage, f func(string) (string, error), inside bool) (json.RawMessage, error) {
 	p, member := readPart(raw), "content"
 	if inside {
@@ -65,7 +66,7 @@ func mapPart(raw json.RawMessage, f func(string) (string, error), inside bool) (
 	return plainJSON(p.members)
 }
 
-// mapText maps a text, or the texts in a list of parts.
+// mapText does the same for a content: a text, or a list of parts.
 func mapText(raw json.RawMessage, f func(string) (string, error), inside bool) (json.RawMessage, error) {
 	text := stringOf(raw)
 	if text == nil {

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// shortRun is the length up to which insertion sort beats everything else.
+	// shortRun is the length up to which insertion sort is the fastest.
 	shortRun = 16
-	// maxBins bounds the bins that rows are dealt out to.
+	// maxBins is the largest number of bins in one pass.
 	maxBins = 1 << 10
-	// scoreSteps is the number of steps that a bucket tells scores apart by. With
-	// the priority above them, a bucket number fills 24 bits.
+	// scoreSteps is the number of different scores that a bucket number can hold. Together
+	// with the priority, a bucket number has 24 bits.
 	scoreSteps = 1<<20 - 1
 )
 
-// sortRow is what an item weighs in the order of the window. Rows of ascending
-// bucket and, in one bucket, of descending score are in order.
+// sortRow is the sort key of an item. Rows are in order if their buckets ascend, and their
+// scores descend within a bucket.
 type sortRow struct {
 	score  float64
 	bucket uint32
@@ -65,8 +65,8 @@ func SortByPriority(items []Item, indices []int32) {
 	}
 }
 
-// sortAnyByPriority does the same for items that were never validated. NaN counts
-// as the lowest score.
+// sortAnyByPriority is SortByPriority for items that were not validated. NaN counts as the
+// lowest score.
 func sortAnyByPriority(items []Item, indices []int32) {
 	slices.SortStableFunc(indices, func(a, b int32) int {
 		if c := cmp.Compare(items[b].Priority, items[a].Priority); c != 0 {
@@ -86,10 +86,11 @@ func insertionSort(rows []sortRow) {
 	}
 }
 
-// sortRows deals the rows out to about as many bins as there are rows, by where their
-// bucket lies between the least and the greatest, and sorts each bin. Scores that are
-// spread evenly make bins of one or two rows; bins of many are dealt out again, at most
-// five times, for each time the buckets in a bin lie at least 32 times closer together.
+// sortRows is a bucket sort. It distributes the rows over about as many bins as there are
+// rows, by the place of their bucket between the lowest and the highest, and then sorts
+// each bin. Evenly spread scores give bins of one or two rows. A bin with many rows is
+// distributed again, at most five times: each time the range of the buckets in a bin
+// shrinks to a 32nd or less.
 func sortRows(rows, spare []sortRow) {
 	if len(rows) <= shortRun {
 		insertionSort(rows)
@@ -116,14 +117,14 @@ func sortRows(rows, spare []sortRow) {
 	}
 }
 
-// binShift returns by how much distances up to span are shifted to number at most as
-// many bins as the power of two from n on, which is at most maxBins.
+// binShift returns the right shift that turns distances up to span into bin numbers. There
+// are at most as many bins as the next power of two from n, and at most maxBins.
 func binShift(span uint32, n int) int {
 	return max(0, bits.Len32(span)-bits.Len(uint(n-1)))
 }
 
-// deal puts the rows into spare by bin, stable, and the end of each bin into ends, which
-// are 0.
+// deal writes the rows into spare, bin by bin and stable, and the end of each bin into
+// ends. All ends must be 0 before the call.
 func deal(rows, spare []sortRow, ends []int32, least uint32, shift int) {
 	for i := range rows {
 		ends[(rows[i].bucket-least)>>shift]++

@@ -31,7 +31,8 @@ type OverflowItem struct {
 	Available int `json:"available_tokens"`
 }
 
-// MarshalJSON writes the item with its reason beside its fields.
+// MarshalJSON writes the fields of the item, followed by the reason and the available
+// tokens.
 func (o OverflowItem) MarshalJSON() ([]byte, error) {
 	if o.Metadata == nil {
 		o.Metadata = map[string]any{}

@@ -13,7 +13,8 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// RoleDeveloper is what some APIs call instructions of the system. Only a [Message] has it.
+// RoleDeveloper is the name of some APIs for the role of system instructions. Only a
+// [Message] has it.
 const RoleDeveloper Role = "developer"
 
 // Valid reports whether r is one of the four roles.
@@ -31,7 +32,7 @@ type Turn struct {
 	Metadata   map[string]any `json:"metadata,omitempty"`
 }
 
-// Query is what a build is about.
+// Query is the question that a build collects context for.
 type Query struct {
 	// Text is the question. A query enricher may replace it.
 	Text string `json:"query_str"`

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// SetTurn records that the item is a turn of a conversation. Formatters then write it as
-// a message of the turn's role, which metadata alone do not permit for tools and for the
-// system. The record counts as long as the content is that of the turn.
+// SetTurn records that the item is a turn of a conversation. Formatters then write it as a
+// message of the turn's role. Metadata alone do not permit the roles tool and system. The
+// record is valid as long as the content of the item is the content of the turn.
 func (it *Item) SetTurn(t *Turn) {
 	it.turn = nil
 	m, err := t.Message()
@@ -18,9 +18,9 @@ func (it *Item) SetTurn(t *Turn) {
 }
 
 // Turn returns the turn that SetTurn recorded: one of a tool or of the system, or one of
-// the assistant with tool calls. It is nil if there is none, or if the content was
-// changed since. Metadata can state the same, but anybody may have written them.
-// The message must not be changed.
+// the assistant with tool calls. It is nil if there is none, or if the content has changed
+// since. Metadata can hold the same values, but any step may have written those. The
+// message must not be changed.
 func (it *Item) Turn() *Message {
 	if it.turn != nil && it.turn.Content == it.Content {
 		return it.turn
@@ -29,7 +29,8 @@ func (it *Item) Turn() *Message {
 }
 
 // Message returns the turn as a message. The metadata name, tool_call_id and tool_calls
-// become its fields of those names. The error is that of tool_calls that JSON cannot hold.
+// become the fields of the same names. The call fails if tool_calls cannot be written as
+// JSON.
 func (t *Turn) Message() (Message, error) {
 	m := Message{Role: t.Role, Content: t.Content}
 	m.Name, _ = t.Metadata["name"].(string)

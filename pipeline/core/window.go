@@ -7,7 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// DefaultMaxTokens is the size of a window that states none.
+// DefaultMaxTokens is the size of a window, in tokens, whose configuration states none.
 const DefaultMaxTokens = 8192
 
 // Window is a list of items within a number of tokens. It is not safe for
@@ -45,9 +45,8 @@ func (w *Window) Utilization() float64 {
 	return min(1, float64(w.UsedTokens)/float64(w.MaxTokens))
 }
 
-// AddItem admits the item if its token count fits in what remains; an exact fit
-// does, and an item of 0 tokens always does. It reports whether it did. Token
-// counts below 0 never fit.
+// AddItem adds the item if its token count is at most the remaining tokens, and reports
+// whether it did. An item of 0 tokens always fits. A token count below 0 never fits.
 func (w *Window) AddItem(it Item) bool {
 	if it.TokenCount < 0 || it.TokenCount > w.Remaining() {
 		return false
@@ -57,10 +56,9 @@ func (w *Window) AddItem(it Item) bool {
 	return true
 }
 
-// AddItemsByPriority tries the items by priority and then score, both
-// descending, ties in the order given. An item that does not fit does not end
-// the filling: those after it are still tried. It returns the items that did not
-// fit, in the order of trying.
+// AddItemsByPriority tries the items by priority and then score, both descending, ties in
+// the order given. After an item that does not fit, it continues with the next one. It
+// returns the items that did not fit, in the order in which it tried them.
 func (w *Window) AddItemsByPriority(items []Item) []Item {
 	order := values.Indices(len(items))
 	SortByPriority(items, order)

@@ -9,8 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// cleanJSON checks a JSON value that is kept as text: compact, valid UTF-8, nothing
-// for null.
+// cleanJSON checks a JSON value and returns it as compact text in valid UTF-8. It returns
+// nil for null.
 func cleanJSON(data json.RawMessage) (json.RawMessage, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -25,7 +25,7 @@ func cleanJSON(data json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), nil
 }
 
-// cleanTime turns a time to UTC and refuses one that RFC 3339 cannot write there.
+// cleanTime converts a time to UTC. It refuses a time that RFC 3339 cannot write.
 func cleanTime(t *time.Time) error {
 	utc := t.UTC()
 	if year := utc.Year(); year < 0 || year > 9999 {

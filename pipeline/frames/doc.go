@@ -10,18 +10,18 @@
 //
 // # Log and window
 //
-// A [Pipeline] is an append-only log with a window over it. Every push gets the next
-// id and stays in the [Log]; the window forgets the oldest frames that are not
-// protected once it holds too many frames or tokens. What the window shows follows
-// from the log alone, so it can be rebuilt by replaying ([Restore]). Ids never move
-// and are never given out twice; positions are only kept for documents of the seed.
+// A [Pipeline] is an append-only log with a window over it. Every push gets the next id and
+// stays in the [Log]; when the window holds too many frames or tokens, it evicts the oldest
+// frames that are not protected. The content of the window follows from the log alone, so
+// [Restore] can rebuild it from the log. The id of a frame never changes and is never
+// assigned twice. Positions exist only for documents of the seed.
 //
 // # Documents
 //
-// [Document], [Plan] and [Intent] are the stored forms. Their JSON is that of
-// git-internal 0.6.0. Links point one way: an intent names its plan, a plan its
-// pipeline, a step the frames it consumed and produced. Frames point to nothing. A
-// [Snapshot] is what the window held at one moment of a run.
+// [Document], [Plan] and [Intent] are the stored forms. Their JSON is that of git-internal
+// 0.6.0. Links point one way: an intent names its plan, a plan its pipeline, a step the
+// frames it consumed and produced. Frames have no links. A [Snapshot] records what the
+// window held at one moment of a run.
 //
 // # Into a context
 //

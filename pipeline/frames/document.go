@@ -8,19 +8,20 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Document is the stored form of a pipeline, the JSON of which the seed reads and
-// writes too: its window, not its log. MaxTokens is a key of its own, left out when 0.
+// Document is the stored form of a pipeline: its window, not its log. The seed reads and
+// writes the same JSON. MaxTokens is the only key that the seed does not have; it is left
+// out when 0.
 type Document struct {
 	Header
 	Frames []Frame
-	// NextFrameID is at least one more than the last id, whatever a document that
-	// was read says.
+	// NextFrameID is at least one more than the last id. A lower number in a document is
+	// corrected.
 	NextFrameID   uint64
 	Limits        Limits
-	GlobalSummary string // empty is none
+	GlobalSummary string // empty for none
 }
 
-// MarshalJSON writes the document with the header's keys beside its own.
+// MarshalJSON writes one object with the keys of the header and those of the document.
 func (d Document) MarshalJSON() ([]byte, error) {
 	if d.Frames == nil {
 		d.Frames = []Frame{}
@@ -54,7 +55,7 @@ func (d *Document) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// clean checks a document and brings it into the form in which it is kept.
+// clean checks a document and normalizes it.
 func (d *Document) clean() error {
 	if err := d.check(TypePipeline); err != nil {
 		return fmt.Errorf("pipeline: %w", err)
@@ -72,7 +73,7 @@ func (d *Document) clean() error {
 		return fmt.Errorf("pipeline: next_frame_id %d: %w (want %d or less)", d.NextFrameID, pipeline.ErrInvalid, uint64(MaxFrameID+1))
 	}
 	if n := len(d.Frames); n > 0 {
-		// Absent or too low, it would give out ids a second time.
+		// If it is absent or too low, ids would be assigned a second time.
 		d.NextFrameID = max(d.NextFrameID, d.Frames[n-1].ID+1)
 	}
 	return nil

@@ -18,19 +18,20 @@ import (
 // next id fits into 63 bits as well.
 const MaxFrameID = math.MaxInt64 - 1
 
-// Frame is a compact piece of what an agent did or found. In a pipeline it never
-// changes.
+// Frame is a short record of something that an agent did or found. It does not change once
+// it is in a pipeline.
 type Frame struct {
-	// ID is assigned by the pipeline, whatever it was before.
+	// ID is assigned by the pipeline. Push ignores the ID of its argument.
 	ID   uint64 `json:"frame_id"`
 	Kind Kind   `json:"kind"`
-	// Summary is what a model reads.
+	// Summary is the text for a model.
 	Summary string `json:"summary"`
-	// Data is any JSON value for programs; nil is none.
+	// Data is any JSON value, for programs. It is nil if there is none.
 	Data json.RawMessage `json:"data,omitempty"`
 	// CreatedAt is filled in by the pipeline when zero.
 	CreatedAt time.Time `json:"created_at"`
-	// TokenEstimate is what the caller thinks the frame costs; none by default.
+	// TokenEstimate is the caller's estimate of the frame's tokens. It is absent by
+	// default.
 	TokenEstimate Estimate `json:"token_estimate,omitzero"`
 }
 
@@ -111,15 +112,14 @@ func (f *Frame) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// members returns the members of a frame, and others that lie beside them.
+// members returns the members of a frame, and others of the same object.
 func (f *Frame) members(others ...decode.Member) []decode.Member {
 	return append(others,
 		decode.Required("frame_id", &f.ID), decode.Required("kind", &f.Kind), decode.Required("summary", &f.Summary),
 		decode.Optional("data", &f.Data), decode.Required("created_at", &f.CreatedAt), decode.Optional("token_estimate", &f.TokenEstimate))
 }
 
-// clean checks a frame and brings it into the form in which it is kept, which shares
-// nothing with the one given.
+// clean checks a frame and normalizes it. The result shares nothing with the given frame.
 func (f *Frame) clean() error {
 	if f.ID > MaxFrameID {
 		return fmt.Errorf("frame: frame_id %d: %w (want %d or less)", f.ID, pipeline.ErrInvalid, uint64(MaxFrameID))

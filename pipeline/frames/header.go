@@ -11,7 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// ObjectType says what a document holds.
+// ObjectType says which kind of document it is.
 type ObjectType string
 
 // The types of this package, as their documents write them.
@@ -21,7 +21,7 @@ const (
 	TypeIntent   ObjectType = "intent"
 )
 
-// UnmarshalText reads a type; the name of a loose object will do.
+// UnmarshalText reads a type. It also accepts "pipeline", the name in a loose object.
 func (t *ObjectType) UnmarshalText(text []byte) error {
 	*t = ObjectType(text)
 	if *t == "pipeline" {
@@ -39,7 +39,7 @@ const (
 	Public  Visibility = "public"
 )
 
-// ActorKind is the kind of a creator: one of the constants or a text of its own.
+// ActorKind is the kind of a creator: one of the constants, or any other text.
 type ActorKind string
 
 // The kinds of the seed.
@@ -66,7 +66,7 @@ func (a Actor) Validate() error {
 	return nil
 }
 
-// MarshalJSON writes what is not given as null.
+// MarshalJSON writes null for fields that are empty.
 func (a Actor) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Kind        ActorKind `json:"kind"`
@@ -98,8 +98,8 @@ func orNull(s string) *string {
 	return &s
 }
 
-// Header is what every document begins with; its fields lie beside the others in
-// JSON. The object id and the type never change.
+// Header has the fields that every document begins with. In JSON they are in the same
+// object as the fields of the document. The object id and the type never change.
 type Header struct {
 	ObjectID      UUID              `json:"object_id"`
 	ObjectType    ObjectType        `json:"object_type"`
@@ -111,8 +111,8 @@ type Header struct {
 	Visibility    Visibility        `json:"visibility"`
 	Tags          map[string]string `json:"tags"`
 	ExternalIDs   map[string]string `json:"external_ids"`
-	// Checksum is what the program that wrote the document found. It is empty in documents
-	// of this package, and after a change.
+	// Checksum is the checksum that the program that wrote the document has set. It is
+	// empty in documents of this package, and after a change.
 	Checksum Checksum `json:"checksum"`
 }
 
@@ -143,7 +143,7 @@ func orNow(at time.Time) time.Time {
 	return at.UTC()
 }
 
-// members returns the members of the header, and those of the document beside them.
+// members returns the members of the header, followed by those of the document.
 func (h *Header) members(body ...decode.Member) []decode.Member {
 	h.HeaderVersion = 1
 	return append(body,
@@ -155,8 +155,8 @@ func (h *Header) members(body ...decode.Member) []decode.Member {
 		decode.Optional("repo_id", nil)) // older documents have it
 }
 
-// check validates a header that was read, or made by hand, and fills in what may be
-// absent.
+// check validates a header that was read or that a caller has made, and sets the fields
+// that may be absent.
 func (h *Header) check(want ObjectType) error {
 	switch {
 	case h.ObjectType != want:

@@ -11,15 +11,16 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Intent is a request and how it is understood. It is a value to be stored; it is
-// not safe for concurrent use.
+// Intent is a request, and how the agent understands it. Programs store it as a document.
+// It is not safe for concurrent use.
 type Intent struct {
 	Header
-	// Content is the analyzed reading of the prompt; empty is none.
+	// Content is the agent's understanding of the prompt. It is empty until the prompt is
+	// analyzed.
 	Content string
 	// Parent is the intent that this one refines, Plan the newest plan for it.
 	Parent, Plan UUID
-	// Commit names the commit that fulfilled it; empty is none.
+	// Commit names the commit that fulfilled the intent. It is empty if there is none.
 	Commit string
 
 	prompt   string
@@ -40,15 +41,15 @@ func NewIntent(creator Actor, prompt string, at time.Time) (*Intent, error) {
 // Prompt returns the request word for word. It never changes.
 func (in *Intent) Prompt() string { return in.prompt }
 
-// Status returns the current status; that of an intent without any is draft.
+// Status returns the current status. An intent without statuses is a draft.
 func (in *Intent) Status() IntentStatus { return in.statuses.last(IntentDraft) }
 
 // Statuses returns a copy of the history, oldest first.
 func (in *Intent) Statuses() []StatusEntry[IntentStatus] { return slices.Clone(in.statuses.entries) }
 
-// SetStatus appends a status, whatever the one before; none is ever removed. The reason may be
-// empty, a zero time means now. It is for intents that others have written; see
-// [Intent.Advance].
+// SetStatus appends a status, whatever the current one is. Statuses are never removed. The
+// reason may be empty, and a zero time means now. Use SetStatus for intents that other
+// programs have written, and [Intent.Advance] otherwise.
 func (in *Intent) SetStatus(status IntentStatus, reason string, at time.Time) error {
 	if err := in.statuses.add(status, reason, at, intentStatuses); err != nil {
 		return fmt.Errorf("intent: %w", err)
@@ -56,8 +57,8 @@ func (in *Intent) SetStatus(status IntentStatus, reason string, at time.Time) er
 	return nil
 }
 
-// Advance appends a status that may follow the current one, as [IntentStatus] says. Others are
-// refused with [ErrLifecycle].
+// Advance appends a status that may follow the current one, as [IntentStatus] says. For any
+// other status the error is [ErrLifecycle].
 func (in *Intent) Advance(status IntentStatus, reason string, at time.Time) error {
 	if err := follows(in.Status(), status, intentLifecycle); err != nil {
 		return fmt.Errorf("intent: %w", err)
@@ -65,9 +66,9 @@ func (in *Intent) Advance(status IntentStatus, reason string, at time.Time) erro
 	return in.SetStatus(status, reason, at)
 }
 
-// Analyze sets the content, which makes a draft active, and returns the frame with which the
-// run's pipeline begins. Content that is there is replaced. An intent that has ended is
-// refused with [ErrLifecycle].
+// Analyze sets the content, which makes a draft active, and returns the frame with which
+// the run's pipeline begins. Analyze replaces an existing content. If the intent has ended,
+// the error is [ErrLifecycle].
 func (in *Intent) Analyze(content string, at time.Time) (Frame, error) {
 	if strings.TrimSpace(content) == "" {
 		return Frame{}, fmt.Errorf("intent: content is empty: %w (say how the prompt is understood)", pipeline.ErrInvalid)
@@ -81,8 +82,8 @@ func (in *Intent) Analyze(content string, at time.Time) (Frame, error) {
 	return Frame{Kind: IntentAnalysis, Summary: content, CreatedAt: orNow(at)}, nil
 }
 
-// MarshalJSON writes the intent with the header's keys beside its own. What is
-// absent is left out.
+// MarshalJSON writes one object with the keys of the header and those of the intent. Absent
+// fields are left out.
 func (in Intent) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Header

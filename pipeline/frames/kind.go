@@ -9,17 +9,17 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Kind says what a frame captures. It is one of the constants, or an open one made
-// by [Other]; the zero value is not a kind.
+// Kind says what a frame records. It is one of the constants, or an open kind that [Other]
+// makes. The zero value is not a kind.
 type Kind string
 
 // The kinds of the seed.
 const (
-	IntentAnalysis Kind = "intent_analysis" // the reading of a request; protected
+	IntentAnalysis Kind = "intent_analysis" // how a request is understood; protected
 	StepSummary    Kind = "step_summary"    // what a plan step achieved
 	CodeChange     Kind = "code_change"     // a digest of changed files
 	SystemState    Kind = "system_state"    // the state of the surroundings
-	ErrorRecovery  Kind = "error_recovery"  // what went wrong and what was done
+	ErrorRecovery  Kind = "error_recovery"  // a failure and its repair
 	Checkpoint     Kind = "checkpoint"      // an explicit save point; protected
 	ToolCall       Kind = "tool_call"       // the result of a tool
 )
@@ -29,7 +29,7 @@ var Kinds = []Kind{IntentAnalysis, StepSummary, CodeChange, SystemState, ErrorRe
 
 const otherPrefix = "other:"
 
-// Other returns the kind that an application names itself. Its text is free:
+// Other returns an open kind, which an application names itself. Any text is allowed:
 // Other("checkpoint") is not [Checkpoint], and it is not protected.
 func Other(text string) Kind { return Kind(otherPrefix + strings.ToValidUTF8(text, "\uFFFD")) }
 
@@ -52,7 +52,7 @@ func ParseKind(s string) (Kind, error) {
 // other returns the text of an open kind.
 func (k Kind) other() (text string, ok bool) { return strings.CutPrefix(string(k), otherPrefix) }
 
-// String returns the name of the kind, of an open one the bare text.
+// String returns the name of the kind. For an open kind this is the text alone.
 func (k Kind) String() string {
 	text, _ := k.other()
 	return text

@@ -14,13 +14,13 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrOrder marks frames whose ids do not ascend, or that a log has already.
+	// ErrOrder means that ids of frames do not ascend, or that a log has them already.
 	ErrOrder = errors.New("frame ids out of order")
-	// ErrNoFrame marks an id that no frame has.
+	// ErrNoFrame means that no frame has an id.
 	ErrNoFrame = errors.New("no such frame")
 )
 
-// Limits bound a window. Protected frames stay even when they alone exceed them.
+// Limits bound a window. Protected frames stay even if they alone exceed the limits.
 type Limits struct {
 	// MaxFrames is the number of frames; 0 is no limit.
 	MaxFrames uint32 `json:"max_frames,omitempty"`
@@ -28,8 +28,8 @@ type Limits struct {
 	MaxTokens uint64 `json:"max_tokens,omitempty"`
 }
 
-// Record is one entry of a log: a frame and the limits that its push applied, from
-// which the window can be worked out again.
+// Record is one entry of a log: a frame, and the limits that its push applied. The window
+// can be rebuilt from these.
 type Record struct {
 	Frame
 	Limits
@@ -49,17 +49,18 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Log holds every frame that was ever pushed to one pipeline. Implementations are
-// safe for concurrent use, keep what they are given only as copies, and serve one
-// writing [Pipeline] at a time; a second one gets [ErrOrder].
+// Log holds every frame that was ever pushed to one pipeline. Implementations are safe for
+// concurrent use, and keep only copies of their arguments. A log serves one writing
+// [Pipeline] at a time; a second one gets [ErrOrder].
 type Log interface {
-	// Append adds records of ascending ids, all or none, and returns when they are
-	// as durable as the log promises. An id that is not above the last one is
-	// ErrOrder. The ids of pushes have no gaps; those of a restored document may.
-	// After an error all records may be there, or none: the pipeline reads.
+	// Append adds records of ascending ids, all or none, and returns when they are as
+	// durable as the log promises. If an id is not above the last one, the error is
+	// ErrOrder. The ids of pushes have no gaps; those of a restored document may have some.
+	// After an error the log holds all of the records or none; the pipeline reads the log
+	// to find out.
 	Append(ctx context.Context, records []Record) error
-	// Read returns the records with an id of at least from, ascending, at most
-	// limit of them; a limit of 0 means all. The end of the log is an empty list.
+	// Read returns the records with an id of at least from, ascending, at most limit of
+	// them; a limit of 0 means all. After the last record it returns an empty list.
 	Read(ctx context.Context, from uint64, limit int) ([]Record, error)
 }
 
@@ -124,8 +125,8 @@ func (l *MemoryLog) Read(ctx context.Context, from uint64, limit int) ([]Record,
 	return out, nil
 }
 
-// index returns the place of the first record with an id of at least from. Without
-// gaps, that is where the difference of the ids says.
+// index returns the index of the first record with an id of at least from. If the ids have
+// no gaps, the index is the difference between from and the first id.
 func (l *MemoryLog) index(from uint64) int {
 	n := len(l.records)
 	if n == 0 || from <= l.records[0].ID {

@@ -14,11 +14,11 @@ import (
 
 // The defaults of a MemoryConfig.
 const (
-	// DefaultMemoryFrames is how many frames are offered: enough for the recent
-	// work, few enough to leave room in a small window.
+	// DefaultMemoryFrames is how many frames are offered. They cover the recent work and
+	// leave room in a small window.
 	DefaultMemoryFrames = 50
-	// DefaultProviderPriority comes before the built-in observation provider at
-	// 10, which puts the observations into the messages.
+	// DefaultProviderPriority is lower than that of the built-in observation provider, 10,
+	// which puts the observations into the messages.
 	DefaultProviderPriority = 5
 	// DefaultProviderName is the name in a provider chain.
 	DefaultProviderName = "frames"
@@ -30,8 +30,8 @@ type MemoryConfig struct {
 	// DefaultMemoryFrames. MaxTokens bounds the observations of an agent; 0 means a
 	// quarter of the budget of the run, and no bound for a build, which has its own.
 	Limits Limits
-	// Priority is that of the items, 1 to 9; protected frames and the global
-	// summary have one more. 0 means 8, the default of memory.
+	// Priority is the priority of the items, 1 to 9. Protected frames and the global
+	// summary have a priority higher by one. 0 means 8, the default of memory.
 	Priority int
 	// WithData offers the data of the frames below their summaries.
 	WithData bool
@@ -75,13 +75,13 @@ func NewFrameMemory(p *Pipeline, cfg MemoryConfig) (*FrameMemory, error) {
 	return &FrameMemory{frames: p, cfg: cfg}, nil
 }
 
-// Isolated says that a build and a chain need not protect what they hand over. See
+// Isolated marks the memory, because it changes nothing that it receives. See
 // [pipeline.Isolated].
 func (m *FrameMemory) Isolated() {}
 
-// Items returns the global summary, if there is one, and the frames, oldest first,
-// as items of source memory. Protected frames score 1, the others 0.5 for the oldest
-// to 1 for the newest. Tokens are not counted: an estimate is not a count.
+// Items returns the global summary, if there is one, and the frames, oldest first, as items
+// of source memory. Protected frames score 1, the others 0.5 for the oldest to 1 for the
+// newest. Items have no token counts, because an estimate is not a count.
 func (m *FrameMemory) Items(ctx context.Context, _ *pipeline.Query) ([]pipeline.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func (m *FrameMemory) Items(ctx context.Context, _ *pipeline.Query) ([]pipeline.
 	return items, nil
 }
 
-// ItemFrames returns the ids of the frames that such items stand for. Steps may have made other
-// items look like them, so there may be ids that no frame has.
+// ItemFrames returns the ids of the frames from which items were made. A step can make
+// items with the same form of id, so the result may contain ids that no frame has.
 func ItemFrames(items []pipeline.Item) (ids []uint64) {
 	for i := range items {
 		it := &items[i]
@@ -113,7 +113,7 @@ func ItemFrames(items []pipeline.Item) (ids []uint64) {
 	return ids
 }
 
-// itemPrefix begins the id of the item of a frame.
+// itemPrefix is the beginning of the id of an item made from a frame.
 const itemPrefix = "frame-"
 
 func (m *FrameMemory) item(pipelineID UUID, f *Frame, score float64) pipeline.Item {
@@ -132,7 +132,7 @@ func (m *FrameMemory) item(pipelineID UUID, f *Frame, score float64) pipeline.It
 			"pipeline": pipelineID.String(), "frame_id": int64(f.ID), "kind": string(f.Kind), "protected": protected,
 		},
 		CreatedAt: f.CreatedAt,
-		Sequence:  int64(f.ID) + 1, // 0 would be no number
+		Sequence:  int64(f.ID) + 1, // because 0 means that an item has no number
 	}
 }
 
@@ -163,7 +163,7 @@ func recency(i, n int) float64 {
 	return math.Round((0.5+0.5*float64(i)/float64(n-1))*1e4) / 1e4
 }
 
-// text is the summary of a frame, with its data if that is wanted.
+// text returns the summary of a frame, with its data if the configuration asks for data.
 func (m *FrameMemory) text(f *Frame) string {
 	if !m.cfg.WithData || len(f.Data) == 0 {
 		return f.Summary

@@ -13,22 +13,23 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// observationShare is the part of a run's budget that frames may take by default: a
-// memory of the work, beside which the work itself has room.
+// observationShare is the part of a run's budget that frames may take by default. It leaves
+// most of the room for the conversation.
 const observationShare = 4
 
-// summaryPrefix begins the observation that is the global summary.
+// summaryPrefix is the beginning of the observation made from the global summary.
 const summaryPrefix = "[frames summary] "
 
-// ownObservation finds the observations that an earlier run made of frames. It matches
-// all that they begin with, because observations of others may begin with "[frame ", too.
+// ownObservation finds the observations that an earlier run made from frames. It matches
+// the whole beginning of such an observation, because observations of others may also begin
+// with "[frame ".
 var ownObservation = regexp.MustCompile(`^\[(frame (0|[1-9][0-9]{0,18}) [^\]]+|frames summary)\] `)
 
-// OwnsObservation reports whether a [FrameMemory] makes such an observation: it replaces all
-// of them in each run.
+// OwnsObservation reports whether an observation was made by a [FrameMemory], which
+// replaces all its observations in each run.
 func OwnsObservation(text string) bool { return ownObservation.MatchString(text) }
 
-// ObservedFrames returns the ids of the frames that such observations stand for.
+// ObservedFrames returns the ids of the frames from which observations were made.
 func ObservedFrames(observations []string) (ids []uint64) {
 	for _, text := range observations {
 		if m := ownObservation.FindStringSubmatch(text); m != nil && m[2] != "" {
@@ -57,11 +58,11 @@ func (m *FrameMemory) EstimateTokens(ctx context.Context, _ *agent.State) (int, 
 	return sum, err
 }
 
-// Apply puts the frames into the observations of the state, in place of those that an
-// earlier run put there, and leaves the messages as they are: the observation
-// provider puts the observations of all into them. What does not fit into the share of
-// the budget is left out: the global summary and the protected frames come first, then
-// the others, the newest of each first.
+// Apply puts the frames into the observations of the state. They replace the frames that an
+// earlier run put there. Apply does not change the messages; the observation provider puts
+// all observations into them. Frames that do not fit into their share of the budget are
+// left out. The global summary and the protected frames come first, followed by the other
+// frames, the newest of each first.
 func (m *FrameMemory) Apply(ctx context.Context, s *agent.State, _ []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -78,14 +79,15 @@ func (m *FrameMemory) Apply(ctx context.Context, s *agent.State, _ []pipeline.Me
 	return nil, nil
 }
 
-// observation is the text of a frame, or of the global summary.
+// observation is the text made from a frame or from the global summary.
 type observation struct {
 	text      string
 	tokens    int
 	protected bool
 }
 
-// observations returns what is offered under a budget of which 0 is none, in order.
+// observations returns the observations to offer under a budget, in order. 0 means no
+// bound.
 func (m *FrameMemory) observations(ctx context.Context, budget int) ([]observation, error) {
 	w := m.frames.View(Limits{MaxFrames: m.cfg.Limits.MaxFrames})
 	list := make([]observation, 0, len(w.Frames)+1)
@@ -135,12 +137,13 @@ func (m *FrameMemory) count(ctx context.Context, list []observation) error {
 	return nil
 }
 
-// listMark is what the list of the observation provider adds to a text, in tokens.
+// listMark is the number of tokens that the list of the observation provider adds to a
+// text.
 const listMark = 2
 
 // fittingObservations returns the observations for which there is room, in order: the
 // global summary, which is the first, then the newest protected ones, then the newest
-// others. Of each kind nothing older than one that does not fit is kept.
+// others. If an observation does not fit, older ones of its kind are left out as well.
 func fittingObservations(list []observation, room uint64) []observation {
 	keeps := make([]bool, len(list))
 	take := func(i int) bool {
@@ -169,8 +172,8 @@ func fittingObservations(list []observation, room uint64) []observation {
 	return fit
 }
 
-// label is a kind as a model reads it: in one line without the bracket that ends it, so
-// that ownObservation finds it again.
+// label returns a kind as text for a model. It has one line and no closing bracket, so that
+// ownObservation can match it.
 func label(k Kind) string {
 	text := strings.Map(func(r rune) rune {
 		switch {

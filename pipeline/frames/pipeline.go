@@ -11,7 +11,7 @@ import (
 
 // Config describes a pipeline. The zero value works.
 type Config struct {
-	// Limits bound the window of a new pipeline; a restored one has those of its
+	// Limits bound the window of a new pipeline. A restored pipeline has the limits of its
 	// document.
 	Limits Limits
 	// Log holds the frames. nil means a log in memory.
@@ -20,9 +20,9 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Pipeline is an append-only log of frames with a bounded window over it. Frames
-// leave the window, never the log. It is safe for concurrent use; pushes that wait
-// for a slow log are appended together.
+// Pipeline is an append-only log of frames with a bounded window over it. Frames leave the
+// window, never the log. It is safe for concurrent use. Pushes that wait for a slow log are
+// appended together.
 type Pipeline struct {
 	log Log
 	now func() time.Time
@@ -62,10 +62,10 @@ func New(ctx context.Context, creator Actor, cfg Config) (*Pipeline, error) {
 // restorePage is the number of records read at a time.
 const restorePage = 1024
 
-// Restore returns the pipeline of a document. Frames that the log has from the
-// document's next id on are added as their pushes did, so a document without frames
-// and with next id 0 restores the window from the log alone. Into an empty log the
-// frames of the document are copied first.
+// Restore returns the pipeline of a document. Frames in the log whose ids are at least the
+// document's next id are pushed again, in memory only. So a document without frames and
+// with next id 0 restores the window from the log alone. If the log is empty, Restore first
+// copies the frames of the document into it.
 func Restore(ctx context.Context, d Document, cfg Config) (*Pipeline, error) {
 	d.Header, d.Frames = cloneHeader(d.Header), slices.Clone(d.Frames)
 	if err := d.clean(); err != nil {
@@ -130,7 +130,8 @@ func (p *Pipeline) SetLimits(l Limits) {
 	p.limits, p.header.Checksum = l, ""
 }
 
-// GlobalSummary returns what SetGlobalSummary has set; empty is none.
+// GlobalSummary returns the summary that SetGlobalSummary has set. It is empty if there is
+// none.
 func (p *Pipeline) GlobalSummary() string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -158,8 +159,7 @@ func (p *Pipeline) Len() int {
 	return p.view.len()
 }
 
-// Frame returns a frame of the window. One that was evicted is not there; see
-// [Pipeline.Recall].
+// Frame returns a frame of the window. For evicted frames see [Pipeline.Recall].
 func (p *Pipeline) Frame(id uint64) (Frame, bool) {
 	p.mu.RLock()
 	f := p.view.byID[id]
@@ -170,8 +170,8 @@ func (p *Pipeline) Frame(id uint64) (Frame, bool) {
 	return f.clone(), true
 }
 
-// Recall returns frames by their ids, also those that were evicted, in the order
-// asked for. An id without a frame is [ErrNoFrame].
+// Recall returns frames by their ids, evicted ones included, in the order of the ids. If no
+// frame has an id, the error is [ErrNoFrame].
 func (p *Pipeline) Recall(ctx context.Context, ids ...uint64) ([]Frame, error) {
 	out := make([]Frame, 0, len(ids))
 	for _, id := range ids {
@@ -194,9 +194,9 @@ func (p *Pipeline) Recall(ctx context.Context, ids ...uint64) ([]Frame, error) {
 // Window returns all frames that are not evicted.
 func (p *Pipeline) Window() Window { return p.View(Limits{}) }
 
-// View returns what tighter limits leave of the window: the protected frames and the
-// newest others. It evicts nothing. A frame that does not fit beside the protected
-// ones is left out without closing the view to older ones.
+// View returns the part of the window that fits into tighter limits: the protected frames
+// and the newest others. It evicts nothing. If a frame does not fit together with the
+// protected ones, it is left out; older frames may be in the view all the same.
 func (p *Pipeline) View(l Limits) Window {
 	p.mu.RLock()
 	frames := p.view.newest(l)
@@ -213,7 +213,8 @@ func (p *Pipeline) View(l Limits) Window {
 	return w
 }
 
-// TotalTokenEstimate is the sum of the estimates that frames of the window have.
+// TotalTokenEstimate returns the sum of the estimates of the frames in the window. Frames
+// without an estimate do not count.
 func (p *Pipeline) TotalTokenEstimate() uint64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -237,5 +238,6 @@ func (p *Pipeline) Document() Document {
 	return d
 }
 
-// MarshalJSON writes the stored form. Read it as a [Document] and [Restore] that.
+// MarshalJSON writes the stored form. To read it, decode a [Document] and pass that to
+// [Restore].
 func (p *Pipeline) MarshalJSON() ([]byte, error) { return json.Marshal(p.Document()) }

@@ -9,21 +9,20 @@ import (
 	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
-// Plan is one revision of how an intent is to be reached. The links to frames are on
-// its side; frames know nothing of plans. A Plan is a value to be stored; it is not
-// safe for concurrent use.
+// Plan is one revision of the way to fulfil an intent. A plan links to frames, but frames
+// do not link to plans. Programs store it as a document. It is not safe for concurrent use.
 type Plan struct {
 	Header
 	// Previous is the plan that this one replaces.
 	Previous UUID
-	// Pipeline is where the visible frames come from.
+	// Pipeline is the id of the pipeline that has the visible frames.
 	Pipeline UUID
-	// FWindow is the range of positions in the frame list that was visible while
-	// planning; nil says that there is no pipeline, or that all was visible. It is
-	// what the seed knows; it means nothing any more once a frame was evicted.
+	// FWindow is the range of positions in the frame list that was visible while planning.
+	// nil means that there is no pipeline, or that all frames were visible. The seed uses
+	// it. It is no longer meaningful once a frame was evicted.
 	FWindow *Positions
-	// ContextFrames are the ids of the frames that were visible while planning.
-	// They go on naming the same frames.
+	// ContextFrames are the ids of the frames that were visible while planning. They always
+	// name the same frames.
 	ContextFrames []uint64
 	Steps         []PlanStep
 }
@@ -38,7 +37,7 @@ func NewPlan(creator Actor, at time.Time) (*Plan, error) {
 	return &Plan{Header: header}, nil
 }
 
-// NewRevision returns a plan that only points back to p: nothing else is copied.
+// NewRevision returns a plan whose only content is the link to p.
 func (p *Plan) NewRevision(creator Actor, at time.Time) (*Plan, error) {
 	next, err := NewPlan(creator, at)
 	if err != nil {
@@ -48,8 +47,8 @@ func (p *Plan) NewRevision(creator Actor, at time.Time) (*Plan, error) {
 	return next, nil
 }
 
-// Current returns the place of the only step that is progressing, -1 if there is none or more
-// than one.
+// Current returns the index of the step that is progressing. It returns -1 if no step is
+// progressing, or more than one.
 func (p *Plan) Current() int {
 	at := -1
 	for i := range p.Steps {
@@ -64,15 +63,15 @@ func (p *Plan) Current() int {
 	return at
 }
 
-// See records what was visible: the pipeline, the positions and the ids.
+// See records the visible frames: their pipeline, positions and ids.
 func (p *Plan) See(w Window) {
 	positions := w.Positions
 	p.Pipeline, p.FWindow, p.ContextFrames = w.Pipeline, &positions, w.IDs()
 }
 
-// Visible returns the frames that the plan has seen, also those that were evicted
-// since. A plan that knows positions only gets the frames that lie there now, which
-// are the right ones as long as none was evicted.
+// Visible returns the frames that were visible to the plan, including those that were
+// evicted since. For a plan that has only positions it returns the frames at these
+// positions now. These are the right ones as long as no frame was evicted.
 func (p *Plan) Visible(ctx context.Context, from *Pipeline) ([]Frame, error) {
 	switch {
 	case p.Pipeline != from.ID():
@@ -85,8 +84,8 @@ func (p *Plan) Visible(ctx context.Context, from *Pipeline) ([]Frame, error) {
 	return from.Window().Frames, nil
 }
 
-// MarshalJSON writes the plan with the header's keys beside its own. What is absent
-// is left out.
+// MarshalJSON writes one object with the keys of the header and those of the plan. Absent
+// fields are left out.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	if p.Steps == nil {
 		p.Steps = []PlanStep{}
@@ -101,9 +100,9 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 	}{p.Header, p.Previous, p.Pipeline, p.FWindow, p.ContextFrames, p.Steps})
 }
 
-// UnmarshalJSON reads a plan strictly: unknown and repeated keys and a header of
-// another type are errors. Whether frames and plans that it names exist is not
-// checked. On an error the plan is unchanged.
+// UnmarshalJSON reads a plan strictly: unknown and repeated keys and a header of another
+// type are errors. It does not check whether the frames and plans that the plan names
+// exist. On an error the plan is unchanged.
 func (p *Plan) UnmarshalJSON(data []byte) error {
 	var read Plan
 	err := decode.Object(data, read.members(

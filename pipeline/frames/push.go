@@ -9,23 +9,23 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// batch is the pushes that one append makes durable. The push that opens it writes
-// it; those that join wait.
+// batch holds the pushes that one append makes durable. The push that opens the batch
+// writes it; the others wait.
 type batch struct {
 	records []Record // without ids until the batch is written
 	written sync.WaitGroup
 	err     error
 }
 
-// Push appends a frame to the log and to the window, evicts under the limits, and
-// returns the id it assigned. The id belongs to the frame even if its own push
+// Push appends a frame to the log and to the window, evicts frames that exceed the limits,
+// and returns the id of the new frame. The id belongs to the frame even if its own push
 // evicts it. A frame without a time is dated now.
 //
-// When the log fails, the frame may still be in it. The next push looks: if it is
-// there, it is shown from then on, otherwise its id was never given out.
+// If the log fails, the frame may be in it all the same. The next push reads the log. If
+// the frame is there, the window shows it from then on; if not, its id was not assigned.
 //
-// Push looks at ctx only before it begins: a push that waits for the log cannot be
-// taken back.
+// Push checks ctx only before it begins, because a push that waits for the log cannot be
+// undone.
 func (p *Pipeline) Push(ctx context.Context, f Frame) (id uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -49,7 +49,7 @@ func (p *Pipeline) Push(ctx context.Context, f Frame) (id uint64, err error) {
 	return b.records[place].ID, nil
 }
 
-// enlist gives the frame a place in the pending batch; the first one opens it.
+// enlist adds the frame to the pending batch. The first frame opens the batch.
 func (p *Pipeline) enlist(f Frame) (b *batch, place int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,9 +62,9 @@ func (p *Pipeline) enlist(f Frame) (b *batch, place int) {
 	return b, len(b.records) - 1
 }
 
-// write closes the batch, appends it and shows its frames. Batches are written in
-// the order in which they were opened: the next one can only be opened when this one
-// is closed, which happens while writing is held.
+// write closes the batch, appends it and shows its frames. Batches are written in the order
+// in which they were opened. The next batch can only be opened after this one is closed,
+// and a batch is closed while writing is held.
 func (p *Pipeline) write(ctx context.Context, b *batch) {
 	p.writing.Lock()
 	defer p.writing.Unlock()

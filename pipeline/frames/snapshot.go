@@ -10,21 +10,23 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Snapshot is what the window of a run held at one moment, such as the beginning of a step. It
-// names frames, which never change, so they can be read again after they left the window. The
-// seed calls it ContextSnapshot.
+// Snapshot records what the window of a run held at one moment, such as the beginning of a
+// step. It names frames. Frames never change, so they can be read after they have left the
+// window. The seed calls it ContextSnapshot.
 type Snapshot struct {
 	// ID is the number of the snapshot in its run, from 1; 0 until it is stored.
 	ID uint64
-	// Label says why it was taken.
+	// Label says why the snapshot was taken.
 	Label string
-	// Plan is the plan of that moment, Step the number of its step from 1, 0 for none.
+	// Plan is the plan of that moment. Step is the number of its step, from 1; 0 means
+	// none.
 	Plan UUID
 	Step uint32
-	// Pipeline is where the frames come from; none if the run had no frames.
+	// Pipeline is the id of the pipeline that has the frames. It is zero if the run had no
+	// frames.
 	Pipeline UUID
-	// FWindow are the positions of the frames in the list of that moment, ContextFrames
-	// their ids.
+	// FWindow are the positions of the frames in the frame list of that moment, and
+	// ContextFrames are their ids.
 	FWindow       Positions
 	ContextFrames []uint64
 	// Tokens is the sum of the estimates of the frames, see [Window.TotalTokenEstimate].
@@ -33,8 +35,8 @@ type Snapshot struct {
 	CreatedAt     time.Time
 }
 
-// TakeSnapshot returns what a pipeline shows. nil is a run without frames. A zero time means
-// now.
+// TakeSnapshot returns a snapshot of a pipeline. nil means a run without frames. A zero
+// time means now.
 func TakeSnapshot(p *Pipeline, label string, at time.Time) Snapshot {
 	s := Snapshot{Label: label, ContextFrames: []uint64{}, CreatedAt: orNow(at)}
 	if p != nil {
@@ -45,15 +47,15 @@ func TakeSnapshot(p *Pipeline, label string, at time.Time) Snapshot {
 	return s
 }
 
-// SnapshotDiff is what changed from one snapshot to another.
+// SnapshotDiff describes the changes from one snapshot to a later one.
 type SnapshotDiff struct {
-	// Entered are the ids of the frames that only the later one has, Left of those that only
-	// the earlier one has.
+	// Entered are the ids of the frames that only the later snapshot has. Left are the ids
+	// of the frames that only the earlier one has.
 	Entered []uint64 `json:"entered"`
 	Left    []uint64 `json:"left"`
-	// Tokens is by how much the estimate grew.
+	// Tokens is the growth of the estimate. It is negative if the estimate has shrunk.
 	Tokens int64 `json:"tokens"`
-	// SummaryChanged says that the global summaries differ.
+	// SummaryChanged means that the global summaries differ.
 	SummaryChanged bool `json:"summary_changed"`
 }
 
@@ -71,7 +73,7 @@ func (s *Snapshot) Diff(later *Snapshot) SnapshotDiff {
 	}
 }
 
-// MarshalJSON leaves out what is absent.
+// MarshalJSON leaves out absent fields.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		ID            uint64    `json:"snapshot_id,omitempty"`

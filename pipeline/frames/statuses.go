@@ -10,9 +10,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// StepStatus is how far a plan step is. Pending leads to progressing, and that to completed;
-// both also lead to failed and skipped, which end a step as completed does. PlanStep.Advance
-// enforces it.
+// StepStatus is the progress of a plan step. Pending is followed by progressing, and
+// progressing by completed. Failed or skipped may follow both. Completed, failed and
+// skipped are final. PlanStep.Advance enforces this order.
 type StepStatus string
 
 // The statuses of a step.
@@ -24,8 +24,9 @@ const (
 	StepSkipped     StepStatus = "skipped"
 )
 
-// IntentStatus is how far an intent is. Draft leads to active, and that to completed; both
-// also lead to cancelled, which ends an intent as completed does. Intent.Advance enforces it.
+// IntentStatus is the progress of an intent. Draft is followed by active, and active by
+// completed. Cancelled may follow both. Completed and cancelled are final. Intent.Advance
+// enforces this order.
 type IntentStatus string
 
 // The statuses of an intent.
@@ -41,7 +42,7 @@ var (
 	intentStatuses = []IntentStatus{IntentDraft, IntentActive, IntentCompleted, IntentCancelled}
 )
 
-// ErrLifecycle marks a status that cannot follow the one that is there. It wraps
+// ErrLifecycle means that a status cannot follow the current one. It wraps
 // [pipeline.ErrInvalid].
 var ErrLifecycle error = lifecycleError{}
 
@@ -51,7 +52,7 @@ func (lifecycleError) Error() string { return "wrong order of statuses" }
 
 func (lifecycleError) Unwrap() error { return pipeline.ErrInvalid }
 
-// stepLifecycle and intentLifecycle are the statuses that may follow each.
+// stepLifecycle and intentLifecycle list the statuses that may follow each status.
 var (
 	stepLifecycle = map[StepStatus][]StepStatus{
 		StepPending:     {StepProgressing, StepFailed, StepSkipped},
@@ -81,7 +82,7 @@ func (h *history[S]) add(status S, reason string, at time.Time, known []S) error
 	return nil
 }
 
-// follows refuses a status that cannot follow the current one.
+// follows returns an error if a status cannot follow the current one.
 func follows[S StepStatus | IntentStatus](now, next S, lifecycle map[S][]S) error {
 	may := lifecycle[now]
 	switch {

@@ -17,10 +17,10 @@ type PlanStep struct {
 	Inputs      json.RawMessage // any JSON; nil is none
 	Outputs     json.RawMessage
 	Checks      json.RawMessage
-	// IFrames are the ids of the frames that the step consumed, OFrames of those
-	// it produced. Whether such frames exist is not checked.
+	// IFrames are the ids of the frames that the step has read, and OFrames the ids of
+	// those that it has written. Nothing checks whether such frames exist.
 	IFrames, OFrames []uint64
-	// Task is the task that the step was handed to, if it was.
+	// Task is the id of the task that executes the step, if there is one.
 	Task UUID
 
 	statuses history[StepStatus]
@@ -33,15 +33,15 @@ func NewStep(description string, at time.Time) PlanStep {
 	return s
 }
 
-// Status returns the current status; that of a step without any is pending.
+// Status returns the current status. A step without statuses is pending.
 func (s *PlanStep) Status() StepStatus { return s.statuses.last(StepPending) }
 
 // Statuses returns a copy of the history, oldest first.
 func (s *PlanStep) Statuses() []StatusEntry[StepStatus] { return slices.Clone(s.statuses.entries) }
 
-// SetStatus appends a status, whatever the one before; none is ever removed. The reason may be
-// empty, a zero time means now. It is for plans that others have written; see
-// [PlanStep.Advance].
+// SetStatus appends a status, whatever the current one is. Statuses are never removed. The
+// reason may be empty, and a zero time means now. Use SetStatus for plans that other
+// programs have written, and [PlanStep.Advance] otherwise.
 func (s *PlanStep) SetStatus(status StepStatus, reason string, at time.Time) error {
 	if err := s.statuses.add(status, reason, at, stepStatuses); err != nil {
 		return fmt.Errorf("step %.40q: %w", s.Description, err)
@@ -49,8 +49,8 @@ func (s *PlanStep) SetStatus(status StepStatus, reason string, at time.Time) err
 	return nil
 }
 
-// Advance appends a status that may follow the current one, as [StepStatus] says. Others are
-// refused with [ErrLifecycle].
+// Advance appends a status that may follow the current one, as [StepStatus] says. For any
+// other status the error is [ErrLifecycle].
 func (s *PlanStep) Advance(status StepStatus, reason string, at time.Time) error {
 	if err := follows(s.Status(), status, stepLifecycle); err != nil {
 		return fmt.Errorf("step %.40q: %w", s.Description, err)
@@ -58,11 +58,12 @@ func (s *PlanStep) Advance(status StepStatus, reason string, at time.Time) error
 	return s.SetStatus(status, reason, at)
 }
 
-// Consume notes frames that the step has read, Produce those that it has written. The lists
-// stay sorted, and name each frame once.
+// Consume adds frames that the step has read to IFrames. The list stays sorted, and has
+// each frame once.
 func (s *PlanStep) Consume(ids ...uint64) { s.IFrames = union(s.IFrames, ids) }
 
-// Produce notes frames that the step has written; see [PlanStep.Consume].
+// Produce adds frames that the step has written to OFrames, as [PlanStep.Consume] does to
+// IFrames.
 func (s *PlanStep) Produce(ids ...uint64) { s.OFrames = union(s.OFrames, ids) }
 
 func union(a, b []uint64) []uint64 {
@@ -71,7 +72,7 @@ func union(a, b []uint64) []uint64 {
 	return slices.Compact(all)
 }
 
-// MarshalJSON leaves out what is absent.
+// MarshalJSON leaves out absent fields.
 func (s PlanStep) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Description string              `json:"description"`
@@ -85,8 +86,8 @@ func (s PlanStep) MarshalJSON() ([]byte, error) {
 	}{s.Description, s.Inputs, s.Outputs, s.Checks, s.IFrames, s.OFrames, s.Task, s.statuses})
 }
 
-// UnmarshalJSON reads a step strictly. The description may be called intent. A step
-// without statuses is pending since its plan was created. On an error the step is
+// UnmarshalJSON reads a step strictly. The key of the description may also be intent. A
+// step without statuses is pending since its plan was created. On an error the step is
 // unchanged.
 func (s *PlanStep) UnmarshalJSON(data []byte) error {
 	var read PlanStep
@@ -124,7 +125,7 @@ func (s *PlanStep) finish(read *PlanStep, statuses json.RawMessage) error {
 	return nil
 }
 
-// dateFirst dates a first status that has no time.
+// dateFirst sets the time of a first status that has none.
 func (s *PlanStep) dateFirst(at time.Time) {
 	if len(s.statuses.entries) > 0 && s.statuses.entries[0].ChangedAt.IsZero() {
 		s.statuses.entries[0].ChangedAt = at

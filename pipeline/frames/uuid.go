@@ -14,7 +14,7 @@ import (
 type UUID uuid.UUID
 
 // NewUUID returns a new UUID of version 7 that begins with a time: to the millisecond, then
-// its fraction in steps of 244 ns. So ids sort by time. The other 62 bits are random.
+// its fraction in steps of 244 ns. So UUIDs sort by time. The other 62 bits are random.
 func NewUUID(at time.Time) UUID {
 	id := uuid.New()      // random, of this variant
 	const steps = 1 << 12 // per millisecond

@@ -5,13 +5,13 @@ import (
 	"sort"
 )
 
-// view is the window over a log. Eviction always takes the oldest frame that is not
-// protected, so the window is all protected frames and an unbroken rest of the
-// others: two lists that only grow at the end, one of them with a moving head.
-// Frames are shared with readers and never change.
+// view is the window over a log. Eviction always removes the oldest frame that is not
+// protected. So the window consists of all protected frames and the newest of the others.
+// The view keeps them in two lists that grow only at the end; the start of the second list
+// moves. Readers share the frames, which never change.
 type view struct {
 	pinned       []*Frame // protected, in order
-	rolling      []*Frame // the others from head on, in order
+	rolling      []*Frame // the others, from index head on, in order
 	head         int
 	byID         map[uint64]*Frame
 	weight       uint64 // of all
@@ -27,8 +27,8 @@ func (v *view) push(f *Frame, l Limits) {
 		v.pinnedWeight += weight
 		v.admit(f, weight)
 	case l.MaxTokens > 0 && v.pinnedWeight+weight > l.MaxTokens:
-		// It fits beside the protected frames at no price. Evicting all others
-		// for it would leave nothing.
+		// It does not fit together with the protected frames, even without all others. So
+		// evicting them would not help.
 	default:
 		v.rolling = append(v.rolling, f)
 		v.admit(f, weight)

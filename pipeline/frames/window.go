@@ -9,14 +9,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Positions is a half-open range of places in the frame list of a pipeline at one
-// moment. After an eviction the same places hold other frames; ids do not move.
+// Positions is a half-open range of indices of the frame list of a pipeline at one moment.
+// After an eviction the same indices name other frames; ids do not change.
 type Positions struct{ Start, End uint32 }
 
 // MarshalJSON writes [start, end].
 func (p Positions) MarshalJSON() ([]byte, error) { return json.Marshal([2]uint32{p.Start, p.End}) }
 
-// UnmarshalJSON reads [start, end]; that end comes after start is not checked. On an
+// UnmarshalJSON reads [start, end]. It does not check that end comes after start. On an
 // error the range is unchanged.
 func (p *Positions) UnmarshalJSON(data []byte) error {
 	var pair []uint32
@@ -30,15 +30,14 @@ func (p *Positions) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Window is what was visible of a pipeline at one moment. It shares nothing with the
+// Window holds the visible frames of a pipeline at one moment. It shares nothing with the
 // pipeline.
 type Window struct {
 	Pipeline UUID
 	// Frames are ordered by id.
 	Frames []Frame
-	// Positions are the places from the first to behind the last frame in the
-	// frame list of that moment. Frames between them that the window leaves out
-	// are covered too.
+	// Positions is the range from the first to the last frame in the frame list of that
+	// moment. It includes frames between them that the window leaves out.
 	Positions Positions
 }
 
@@ -51,9 +50,9 @@ func (w Window) IDs() []uint64 {
 	return ids
 }
 
-// Slice returns the frames at the given places of the frame list, as far as the
-// window has them. Of a window that leaves frames out, places do not tell which; its
-// slice is that of the places the frames have in it.
+// Slice returns the frames at the given indices of the frame list that the window has. If
+// the window leaves frames out, the indices count the frames that it has, from
+// Positions.Start on.
 func (w Window) Slice(p Positions) Window {
 	n := uint32(min(len(w.Frames), math.MaxUint32))
 	first := w.Positions.Start

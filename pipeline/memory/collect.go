@@ -10,19 +10,21 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// DefaultRetention is the retention below which a fact is collected.
+// DefaultRetention is the default of Collector.Threshold.
 const DefaultRetention = 0.1
 
-// Collector says what a garbage collection of facts takes. The zero value takes those
-// that have expired.
+// Collector describes a garbage collection of facts. The zero value deletes the facts that
+// have expired.
 type Collector struct {
-	// Decay, if not nil, lets the collection also take facts whose retention is below
+	// Decay, if not nil, makes the collection also delete facts whose retention is below
 	// Threshold.
 	Decay Decay
-	// Threshold is DefaultRetention when 0. A retention equal to it stays.
+	// Threshold is a retention, see [Decay]. 0 means DefaultRetention. A fact whose
+	// retention equals it stays.
 	Threshold float64
-	// OnExpired and OnDecayed are told of what was taken, in a dry run too, after
-	// everything is done; they may use the manager. Panics are logged at WARN.
+	// OnExpired and OnDecayed receive the deleted facts after the collection. In a dry run
+	// they receive the facts that would be deleted. They may use the manager. Panics are
+	// logged at WARN.
 	OnExpired func(ctx context.Context, entries []Entry)
 	OnDecayed func(ctx context.Context, entries []Entry, threshold float64)
 }
@@ -35,8 +37,8 @@ type Collection struct {
 	DryRun    bool `json:"dry_run"`
 }
 
-// Collect deletes facts that have expired, and then those that have decayed. In a dry
-// run nothing is deleted, and the numbers are those that would be.
+// Collect deletes facts that have expired, and then those that have decayed. A dry run
+// deletes nothing, and returns the numbers that a collection would return.
 func (m *Manager) Collect(ctx context.Context, c Collector, dryRun bool) (Collection, error) {
 	if c.Threshold == 0 {
 		c.Threshold = DefaultRetention
@@ -84,7 +86,7 @@ func (m *Manager) collect(ctx context.Context, c Collector, dryRun bool) (expire
 	return expired, decayed, remaining, err
 }
 
-// tell calls a callback, if there is something to tell.
+// tell calls a callback if the list of facts is not empty.
 func (m *Manager) tell(ctx context.Context, something bool, callback func()) {
 	if !something {
 		return

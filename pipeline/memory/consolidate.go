@@ -9,32 +9,32 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Action is what becomes of a new fact.
+// Action says what to do with a new fact.
 type Action string
 
 // The actions.
 const (
 	ActionAdd    Action = "add"    // it is stored
-	ActionUpdate Action = "update" // it is merged into one that exists
-	ActionDelete Action = "delete" // one that exists is deleted
+	ActionUpdate Action = "update" // it is merged into a stored fact
+	ActionDelete Action = "delete" // a stored fact is deleted
 	ActionNone   Action = "none"   // it is known already
 )
 
-// Decision is what a consolidator says about a new fact.
+// Decision is the answer of a consolidator about one new fact.
 type Decision struct {
 	Action Action
 	// Entry is the entry to store, or the one to delete; nil with ActionNone.
 	Entry *Entry
 }
 
-// Consolidator compares new facts with those that exist. It returns one decision for
-// each new fact, does not change the entries it is given, and must not write to the
+// Consolidator compares new facts with the stored ones. It returns one decision for each
+// new fact. It does not change the entries that it receives, and must not write to the
 // manager that calls it.
 type Consolidator interface {
 	Consolidate(ctx context.Context, fresh, existing []*Entry) ([]Decision, error)
 }
 
-// DefaultSimilarity is the similarity from which facts are taken for one another.
+// DefaultSimilarity is the similarity from which two facts are taken for the same fact.
 const DefaultSimilarity = 0.85
 
 // SimilarityConsolidator merges facts of one user and session whose texts are similar.
@@ -42,14 +42,14 @@ const DefaultSimilarity = 0.85
 type SimilarityConsolidator struct {
 	// Embedder is required.
 	Embedder Embedder
-	// Threshold is the least cosine at which a new fact updates one that exists, 0 to
-	// 1. 0 means DefaultSimilarity.
+	// Threshold is the lowest cosine at which a new fact updates a stored one, 0 to 1. 0
+	// means DefaultSimilarity.
 	Threshold float64
-	// CompareNew compares new facts also with each other, so that one batch does not
-	// add the same twice.
+	// CompareNew also compares new facts with each other, so that one batch does not add
+	// the same fact twice.
 	CompareNew bool
-	// Rehash gives a merged fact the hash of its new content. Without, it keeps the
-	// old one, by which the old content is still recognized, as in the seed.
+	// Rehash gives a merged fact the hash of its new content. Without Rehash, the fact
+	// keeps the old hash, by which the old content is recognized, as in the seed.
 	Rehash bool
 	// Now is time.Now when nil.
 	Now func() time.Time
@@ -68,10 +68,10 @@ func (c *SimilarityConsolidator) Validate() error {
 	return nil
 }
 
-// Consolidate implements [Consolidator]. A new fact with the hash of one that exists
-// is ActionNone. Otherwise the most similar one that exists decides: if it is similar
-// enough, it is updated, and ActionAdd otherwise. Several new facts may update the
-// same one; each decision then has all up to it merged.
+// Consolidate implements [Consolidator]. A new fact with the hash of a stored fact gets
+// ActionNone. Otherwise the most similar stored fact decides: if it is similar enough, it
+// is updated; if not, the new fact gets ActionAdd. Several new facts may update the same
+// stored fact. The entry of each decision then contains all merges up to it.
 func (c *SimilarityConsolidator) Consolidate(ctx context.Context, fresh, existing []*Entry) ([]Decision, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (c *SimilarityConsolidator) now() time.Time {
 // consolidation is one call of Consolidate.
 type consolidation struct {
 	c       *SimilarityConsolidator
-	known   []*Entry // as merged so far
+	known   []*Entry // with the merges so far
 	hashes  []string // before anything was merged
 	vectors [][]float32
 	now     time.Time
@@ -142,8 +142,8 @@ func (r *consolidation) decide(e *Entry, vector []float32) Decision {
 	return Decision{Action: ActionAdd, Entry: e}
 }
 
-// merge returns the existing entry with what the new one brings: the longer content,
-// the new one if they are equally long.
+// merge returns the stored entry, merged with the new one. It has the longer of the two
+// contents, or the new content if both are equally long.
 func (r *consolidation) merge(existing, e *Entry) *Entry {
 	out := existing.Clone()
 	if utf8.RuneCountInString(e.Content) >= utf8.RuneCountInString(out.Content) {

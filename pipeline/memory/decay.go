@@ -8,14 +8,15 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Decay says how well an entry is still remembered at a time, 1 for perfectly to 0 for
-// not at all. It goes by the last access, or the creation of an entry that was never
-// accessed; an entry that has neither is remembered perfectly.
+// Decay measures how well an entry is remembered at a time: from 1 for perfectly to 0 for
+// not at all. It depends on the time since the last access, or since the creation of an
+// entry that was never accessed. An entry with neither time is remembered perfectly.
 type Decay interface {
 	Retention(e *Entry, now time.Time) float64
 }
 
-// DecayFunc makes a function a [Decay]. Results outside 0 to 1 are cut to it, NaN to 0.
+// DecayFunc makes a function a [Decay]. A result below 0 or above 1 becomes 0 or 1, and NaN
+// becomes 0.
 type DecayFunc func(e *Entry, now time.Time) float64
 
 // Retention calls f.
@@ -26,7 +27,7 @@ func (f DecayFunc) Retention(e *Entry, now time.Time) float64 { return unit(f(e,
 type Ebbinghaus struct {
 	// Strength is the strength of an entry that was never accessed, above 0, in hours.
 	Strength float64
-	// Reinforcement is what each access adds, 0 or more.
+	// Reinforcement is how much each access adds to Strength, in hours, 0 or more.
 	Reinforcement float64
 }
 
@@ -41,13 +42,13 @@ func (d Ebbinghaus) Validate() error {
 	return nil
 }
 
-// Retention implements [Decay]. Numbers that are not valid remember nothing.
+// Retention implements [Decay]. It returns 0 if the numbers are not valid.
 func (d Ebbinghaus) Retention(e *Entry, now time.Time) float64 {
 	return unit(math.Exp(-idleHours(e, now) / (d.Strength + float64(e.AccessCount)*d.Reinforcement)))
 }
 
-// Linear falls from 1 to 0.5 within HalfLife and to 0 within twice that, however
-// often the entry was accessed.
+// Linear falls from 1 to 0.5 within HalfLife, and to 0 within twice that time. The number
+// of accesses has no effect.
 type Linear struct {
 	// HalfLife is DefaultHalfLife when 0.
 	HalfLife time.Duration
@@ -69,7 +70,8 @@ func (d Linear) Retention(e *Entry, now time.Time) float64 {
 	return unit(1 - idleHours(e, now)/(2*orHalfLife(d.HalfLife).Hours()))
 }
 
-// halving halves every DefaultHalfLife: the recency of a search that has no decay.
+// halving halves the retention every DefaultHalfLife. A search without a decay uses it for
+// recency.
 type halving struct{}
 
 func (halving) Retention(e *Entry, now time.Time) float64 {
@@ -95,7 +97,7 @@ func idleHours(e *Entry, now time.Time) float64 {
 	return now.Sub(at).Hours()
 }
 
-// unit cuts x to 0 to 1; NaN is 0.
+// unit limits x to the range 0 to 1. NaN becomes 0.
 func unit(x float64) float64 {
 	if !(x > 0) {
 		return 0

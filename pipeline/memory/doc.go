@@ -1,7 +1,7 @@
-// Package memory is what a program remembers beside the documents it searches: a
-// conversation, and facts that outlive it.
+// Package memory keeps what a program remembers besides the documents that it searches: a
+// conversation, and facts that outlive the conversation.
 //
-// A [Manager] has both and is a [pipeline.MemoryProvider]:
+// A [Manager] has both. It is a [pipeline.MemoryProvider]:
 //
 //	m, err := memory.New(memory.Config{
 //		Facts: memory.NewFacts(),  // or memory.NewStoreFacts(s, tenant)
@@ -19,26 +19,25 @@
 //
 // # Facts
 //
-// An [Entry] is one fact; its JSON is that of the seed. The manager adds, updates,
-// searches and deletes entries and recognizes content it knows; [Facts] only keeps
-// them, in memory or in a store. A fact belongs to a user and a session, or to
-// nobody: facts of different owners are never taken for one another.
+// An [Entry] is one fact; its JSON is that of the seed. The manager adds, updates, searches
+// and deletes entries, and recognizes content that is stored already. [Facts] only keeps
+// the entries, in memory or in a store. A fact belongs to a user and a session, or to
+// nobody. Facts of different owners are never treated as the same fact.
 //
-// Facts are forgotten in three ways: they expire, [Manager.Delete] and
-// [Manager.Forget] delete them, and a [Collector] takes those that have decayed
-// ([Ebbinghaus], [Linear]). [Manager.Touch] notes that facts were used,
-// and [Manager.Edit] changes one.
+// Facts are forgotten in three ways: they expire, [Manager.Delete] and [Manager.Forget]
+// delete them, and a [Collector] deletes those that have decayed ([Ebbinghaus], [Linear]).
+// [Manager.Touch] notes that facts were used, and [Manager.Edit] changes one.
 //
 // # The conversation
 //
-// The conversation is a [SlidingWindow]; a [Log] keeps all of its turns,
-// and puts the window back to where it was. Turns can become facts: an [Extractor] takes
-// them from the turns, a [Consolidator] compares them with those that exist.
-// [Manager.PromoteLog] does so for what was added to a log since the last time, and
-// [Manager.Consolidate] puts the facts in order.
+// The conversation is a [SlidingWindow]. A [Log] keeps all of its turns, and restores the
+// window when a program starts again. Turns can become facts: an [Extractor] takes facts
+// from turns, and a [Consolidator] compares them with the stored ones. [Manager.PromoteLog]
+// does this for the turns that a log has received since the last time.
+// [Manager.Consolidate] merges, shortens and removes stored facts.
 //
 // # Locks
 //
-// Callbacks, extractors and embedders are called so that they may read the memory. A
-// consolidator and an embedder must not write to the manager that calls them.
+// Callbacks, extractors and embedders may read the memory while they run. A consolidator
+// and an embedder must not write to the manager that calls them.
 package memory

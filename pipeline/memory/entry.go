@@ -16,9 +16,9 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrNotFound marks a fact that does not exist, or has expired.
+	// ErrNotFound means that a fact does not exist, or has expired.
 	ErrNotFound = errors.New("no such fact")
-	// ErrNoFacts marks a change to the facts of a manager that has none.
+	// ErrNoFacts means that a manager without facts was asked to change facts.
 	ErrNoFacts = errors.New("no facts configured (set Config.Facts)")
 )
 
@@ -27,7 +27,7 @@ type Type string
 
 // The types. The zero value is none of them; [Manager.Add] takes it for Semantic.
 const (
-	Semantic     Type = "semantic"   // what is so
+	Semantic     Type = "semantic"   // a state of affairs
 	Episodic     Type = "episodic"   // what happened
 	Procedural   Type = "procedural" // how it is done
 	Conversation Type = "conversation"
@@ -46,10 +46,11 @@ type Entry struct {
 	// ID names the entry, a UUID when the manager gives it.
 	ID      string
 	Content string
-	// Relevance is how important the fact is in general, 0 to 1: "relevance_score".
+	// Relevance is the importance of the fact in general, 0 to 1. Its key is
+	// "relevance_score".
 	Relevance float64
-	// AccessCount is how often the fact was used, and LastAccessed when last. Decay
-	// goes by them.
+	// AccessCount is how often the fact was used, and LastAccessed is when it was used
+	// last. Decay depends on both.
 	AccessCount  int
 	LastAccessed time.Time
 	CreatedAt    time.Time
@@ -59,20 +60,22 @@ type Entry struct {
 	Metadata map[string]any
 	// Type is "memory_type".
 	Type Type
-	// UserID and SessionID are empty for a fact of nobody in particular.
+	// UserID and SessionID are empty for a fact that belongs to nobody.
 	UserID    string
 	SessionID string
-	// ExpiresAt is the moment from which the fact is no longer offered. Zero: never.
+	// ExpiresAt is the moment from which the fact is no longer offered. The zero time means
+	// never.
 	ExpiresAt time.Time
-	// ContentHash is [ContentHash] of the content when it was added or updated.
+	// ContentHash is the [ContentHash] of the content at the time when it was added or
+	// updated.
 	ContentHash string
-	// SourceTurns names the turns the fact was taken from.
+	// SourceTurns names the turns from which the fact was taken.
 	SourceTurns []string
 	// Links are the IDs of related entries.
 	Links []string
 }
 
-// ContentHash is the MD5 of the content in UTF-8, in hex.
+// ContentHash returns the MD5 of the content in UTF-8, in hex.
 func ContentHash(content string) string {
 	sum := md5.Sum([]byte(content))
 	return hex.EncodeToString(sum[:])
@@ -90,13 +93,13 @@ func (e *Entry) Clone() Entry {
 	c.SourceTurns = slices.Clone(e.SourceTurns)
 	c.Links = slices.Clone(e.Links)
 	if e.Metadata != nil {
-		// An item knows how to copy metadata.
+		// Item.Clone copies metadata.
 		c.Metadata = pipeline.Item{Metadata: e.Metadata}.Clone().Metadata
 	}
 	return c
 }
 
-// touched returns the entry as it is after one more use.
+// touched returns the entry with one more use.
 func (e *Entry) touched(now time.Time) *Entry {
 	c := *e
 	if c.AccessCount < math.MaxInt {
@@ -120,7 +123,7 @@ func (e *Entry) Validate() error {
 	return nil
 }
 
-// complete fills in what a new entry leaves open.
+// complete sets the empty fields of a new entry.
 func (e *Entry) complete(newID func() string, now time.Time) {
 	e.Content = strings.ToValidUTF8(e.Content, "\uFFFD")
 	if e.ID == "" {
@@ -142,11 +145,11 @@ func (e *Entry) complete(newID func() string, now time.Time) {
 	}
 }
 
-// sameOwner reports whether two entries are of the same user and session: only those
-// are ever taken for one another.
+// sameOwner reports whether two entries belong to the same user and session. Only such
+// entries can be the same fact.
 func sameOwner(a, b *Entry) bool { return a.UserID == b.UserID && a.SessionID == b.SessionID }
 
-// union returns a, then what only b has, in order.
+// union returns the elements of a, followed by those that only b has, in order.
 func union(a, b []string) []string {
 	out := make([]string, 0, len(a)+len(b))
 	seen := make(map[string]bool, len(a)+len(b))
@@ -159,7 +162,7 @@ func union(a, b []string) []string {
 	return out
 }
 
-// merged returns a with what b says in its place.
+// merged returns the members of a and b. Where both have a member, that of b counts.
 func merged(a, b map[string]any) map[string]any {
 	if len(a) == 0 && len(b) == 0 {
 		return nil

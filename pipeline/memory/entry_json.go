@@ -61,11 +61,10 @@ func orNull(s string) *string {
 	return &s
 }
 
-// UnmarshalJSON decodes an entry strictly: unknown and repeated keys, numbers in
-// strings and values out of bounds are errors. Content is required; the relevance
-// defaults to [DefaultRelevance], the type to [Semantic], the content hash to that of
-// the content, and what else is absent or null to zero. On an error the entry is
-// unchanged.
+// UnmarshalJSON decodes an entry strictly: unknown and repeated keys, numbers in strings
+// and values out of bounds are errors. Content is required; the relevance defaults to
+// [DefaultRelevance], the type to [Semantic], and the content hash to that of the content.
+// Any other member that is absent or null is zero. On an error the entry is unchanged.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	doc := Entry{Relevance: DefaultRelevance, Type: Semantic}
 	err := decode.Object(data,

@@ -12,10 +12,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// EvictionPolicy chooses the turns that leave a conversation: indices of turns whose
-// tokens sum up to at least free. Indices that do not exist or come twice are
-// ignored; if the chosen turns free too little, the oldest others leave as well. The
-// turns are copies, and valid until the policy returns.
+// EvictionPolicy chooses the turns that leave a conversation. It returns the indices of
+// turns whose tokens sum up to at least free. Indices that do not exist or that are
+// repeated are ignored. If the chosen turns free too little, the oldest of the others leave
+// as well. The turns are copies, and valid until the policy returns.
 type EvictionPolicy func(turns []pipeline.Turn, free int) []int
 
 // EvictOldest chooses from the oldest turn on.
@@ -28,7 +28,7 @@ func EvictOldest(turns []pipeline.Turn, free int) []int {
 	return chosen
 }
 
-// EvictPairs chooses from the oldest turn on, an answer together with the question
+// EvictPairs chooses from the oldest turn on. An answer leaves together with the question
 // before it.
 func EvictPairs(turns []pipeline.Turn, free int) []int {
 	var chosen []int
@@ -46,8 +46,8 @@ func EvictPairs(turns []pipeline.Turn, free int) []int {
 	return chosen
 }
 
-// EvictExchanges chooses from the oldest turn on, a user turn together with all turns
-// up to the next user turn: no tool turn outlives the call it answers.
+// EvictExchanges chooses from the oldest turn on. A user turn leaves together with all
+// turns up to the next user turn, so that no tool turn outlives the call that it answers.
 func EvictExchanges(turns []pipeline.Turn, free int) []int {
 	var chosen []int
 	for i := 0; i < len(turns) && free > 0; {
@@ -60,8 +60,8 @@ func EvictExchanges(turns []pipeline.Turn, free int) []int {
 	return chosen
 }
 
-// EvictLeastImportant returns a policy that chooses by ascending importance, the
-// older of equals first.
+// EvictLeastImportant returns a policy that chooses by ascending importance. Of equally
+// important turns it chooses the older one first.
 func EvictLeastImportant(importance func(*pipeline.Turn) float64) EvictionPolicy {
 	return func(turns []pipeline.Turn, free int) []int {
 		weights := make([]float64, len(turns))
@@ -78,7 +78,7 @@ func EvictLeastImportant(importance func(*pipeline.Turn) float64) EvictionPolicy
 	}
 }
 
-// room is what a conversation becomes so that a turn fits.
+// room is a conversation after it has made room for a turn.
 type room struct {
 	kept    []pipeline.Turn
 	evicted []pipeline.Turn // oldest first
@@ -87,8 +87,8 @@ type room struct {
 	digest  digest
 }
 
-// makeRoom divides turns into those that stay and those that leave to free the given
-// number of tokens, and condenses the latter into the digest.
+// makeRoom chooses turns that leave, to free the given number of tokens, and condenses them
+// into the digest.
 func (s *SlidingWindow) makeRoom(ctx context.Context, turns []pipeline.Turn, free int, d digest) (room, error) {
 	r, err := s.choose(turns, free)
 	if err == nil {
@@ -118,7 +118,7 @@ func (s *SlidingWindow) choose(turns []pipeline.Turn, free int) (room, error) {
 	return r, nil
 }
 
-// condenseRoom works those that leave into the digest.
+// condenseRoom condenses the turns that leave into the digest.
 func (s *SlidingWindow) condenseRoom(ctx context.Context, r *room, d digest) (err error) {
 	if r.digest = d; len(r.evicted) > 0 {
 		r.digest, err = s.condense(ctx, d, r.kept, r.evicted)
@@ -157,7 +157,7 @@ func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 	return nil
 }
 
-// shown returns copies of turns for a policy, in memory that the next call uses again.
+// shown returns copies of turns for a policy. The next call uses their memory again.
 func (s *SlidingWindow) shown(turns []pipeline.Turn) []pipeline.Turn {
 	s.scratch = append(s.scratch[:0], turns...)
 	for i := range s.scratch {
@@ -184,10 +184,10 @@ func completeChoice(turns []pipeline.Turn, chosen []int, free int) []bool {
 	return leaves
 }
 
-// RecencyScorer scores turn i of n, oldest first, 0 to 1.
+// RecencyScorer returns the score of turn i of n, 0 to 1. Turn 0 is the oldest.
 type RecencyScorer func(i, n int) float64
 
-// LinearRecency scores from lowest, for the oldest turn, to 1; a single turn has 1.
+// LinearRecency scores from lowest, for the oldest turn, to 1. A single turn has 1.
 func LinearRecency(lowest float64) RecencyScorer {
 	return func(i, n int) float64 {
 		if n <= 1 {
@@ -197,8 +197,8 @@ func LinearRecency(lowest float64) RecencyScorer {
 	}
 }
 
-// ExponentialRecency scores from 0 to 1, growing the faster the higher the rate, and
-// evenly at rate 0; a single turn has 1.
+// ExponentialRecency scores from 0 to 1. The higher the rate, the more the scores of old
+// turns fall; at rate 0 the scores are evenly spaced. A single turn has 1.
 func ExponentialRecency(rate float64) RecencyScorer {
 	return func(i, n int) float64 {
 		if n <= 1 {
@@ -208,7 +208,7 @@ func ExponentialRecency(rate float64) RecencyScorer {
 		if rate == 0 {
 			return x
 		}
-		// (e^(rate·x)-1) / (e^rate-1), written so that no rate is too high.
+		// (e^(rate·x)-1) / (e^rate-1), in a form that does not overflow.
 		return math.Exp(rate*(x-1)) * math.Expm1(-rate*x) / math.Expm1(-rate)
 	}
 }

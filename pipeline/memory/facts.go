@@ -9,20 +9,20 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Facts is where entries are kept: [NewFacts] in memory, [NewStoreFacts] durably. A
-// [Manager] is above it with all that is more than keeping. Facts are safe for
-// concurrent use.
+// Facts keeps entries: [NewFacts] in memory, [NewStoreFacts] durably. A [Manager] uses it,
+// and does all that is more than keeping. Facts are safe for concurrent use.
 //
-// Entries are shared: nobody changes one that was given to Facts or came from it.
+// Entries are shared. Do not change an entry after it was given to Facts, or one that came
+// from it.
 type Facts interface {
-	// List returns all entries, expired ones too, in the order of their first Put.
+	// List returns all entries, including expired ones, in the order of their first Put.
 	List(ctx context.Context) ([]*Entry, error)
 	// Get returns the entry with that ID, or [ErrNotFound].
 	Get(ctx context.Context, id string) (*Entry, error)
-	// Put inserts entries, or replaces those of the same ID in their places. Every
-	// entry has an ID.
+	// Put inserts entries. An entry with the ID of a stored one replaces it, in its place.
+	// Every entry has an ID.
 	Put(ctx context.Context, entries ...*Entry) error
-	// Delete removes entries by ID and returns how many there were.
+	// Delete removes entries by ID and returns how many it removed.
 	Delete(ctx context.Context, ids ...string) (int, error)
 }
 
@@ -30,17 +30,17 @@ type Facts interface {
 // another process.
 type ConditionalFacts interface {
 	Facts
-	// PutIf inserts an entry if check, which is given all entries as List returns
-	// them, returns nil; its error is returned otherwise. No entry was added between
-	// the check and the insertion. check may be called several times.
+	// PutIf inserts an entry if check returns nil. Otherwise it returns the error of check.
+	// check receives all entries, as List returns them. No entry is added between the check
+	// and the insertion. PutIf may call check several times.
 	PutIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error
 }
 
-// LocalFacts is [Facts] that live as long as the process.
+// LocalFacts are [Facts] that exist as long as the process.
 type LocalFacts struct {
 	mu sync.RWMutex
-	// entries may be in the hands of readers: it is only ever appended to, and
-	// replaced by a copy for any other change.
+	// Readers may hold entries. So the code only appends to it, and makes a copy for any
+	// other change.
 	entries []*Entry
 	places  map[string]int
 }

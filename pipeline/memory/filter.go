@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// DefaultTopK is how many facts a search returns that states no number.
+// DefaultTopK is the number of facts that a search returns if it states no number.
 const DefaultTopK = 5
 
-// Filter selects facts. The zero value selects all that have not expired; what is
-// set must all hold.
+// Filter selects facts. The zero value selects all facts that have not expired. A fact must
+// meet all conditions that are set.
 type Filter struct {
 	UserID    string
 	SessionID string
 	Type      Type
-	// Tags must all be there.
+	// Tags are tags that the fact must have, all of them.
 	Tags []string
-	// CreatedAfter and CreatedBefore are exclusive.
+	// CreatedAfter and CreatedBefore bound the time of creation. Both bounds are exclusive.
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	// Expired also selects facts that have expired.
@@ -55,8 +55,8 @@ func (f *Filter) apply(entries []*Entry, now time.Time) []*Entry {
 	return out
 }
 
-// search returns the entries whose content contains the query, whatever the case,
-// the most relevant first.
+// search returns the entries whose content contains the query, in upper or lower case, the
+// most relevant first.
 func search(entries []*Entry, query string) []*Entry {
 	query = strings.ToLower(query)
 	var out []*Entry
@@ -69,7 +69,7 @@ func search(entries []*Entry, query string) []*Entry {
 	return out
 }
 
-// first returns the first n of a list, or DefaultTopK for 0.
+// first returns the first n elements of a list. n 0 means DefaultTopK.
 func first[T any](list []T, n int) []T {
 	if n == 0 {
 		n = DefaultTopK

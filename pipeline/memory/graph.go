@@ -18,8 +18,8 @@ const MaxEntity = 200
 type Relation struct {
 	// Source is the name of an entity.
 	Source string `json:"source"`
-	// Relation and Target say what the entity has to do with another one. Both are empty
-	// where Fact is not.
+	// Relation names the relation of the entity to another one, Target. Both are empty if
+	// Fact is set.
 	Relation string `json:"relation,omitempty"`
 	Target   string `json:"target,omitempty"`
 	// Fact is the ID of a fact about the entity.
@@ -51,8 +51,8 @@ func checkEntity(what, name string) error {
 }
 
 // Graph links entities to each other and to facts. Names of entities that differ only in
-// case are the same. Everything it returns is in the order of the relations. It does not
-// change and is safe for concurrent use.
+// case mean the same entity. All results are in the order of the relations. A Graph does
+// not change and is safe for concurrent use.
 type Graph struct {
 	nodes map[string]*node // by the name in lower case
 	order []*node
@@ -93,7 +93,7 @@ func NewGraph(relations []Relation) *Graph {
 	return g
 }
 
-// node returns the node of an entity, which it adds if there is none.
+// node returns the node of an entity. It adds the node if there is none.
 func (g *Graph) node(name string) *node {
 	key := strings.ToLower(name)
 	n := g.nodes[key]
@@ -116,15 +116,15 @@ func names(nodes []*node) []string {
 	return out
 }
 
-// Related returns the given entities that exist and those within maxDepth relations of
-// them, whatever their direction, each once and the nearest first.
+// Related returns the given entities that exist, and the entities within maxDepth relations
+// of them, in either direction. It returns each once, the nearest first.
 func (g *Graph) Related(maxDepth int, entities ...string) []string {
 	return names(g.walk(maxDepth, entities))
 }
 
-// RelatedFacts returns the facts about the given entities and about those within maxDepth
-// relations of them, each once: those of the nearest entities first. limit bounds them; 0
-// is no bound.
+// RelatedFacts returns the facts about the given entities, and about the entities within
+// maxDepth relations of them. It returns each once, the facts of the nearest entities
+// first, and at most limit of them; 0 means no limit.
 func (g *Graph) RelatedFacts(maxDepth, limit int, entities ...string) []string {
 	var out []string
 	seen := make(map[string]bool)
@@ -143,7 +143,7 @@ func (g *Graph) RelatedFacts(maxDepth, limit int, entities ...string) []string {
 	return out
 }
 
-// walk returns entities and those around them, breadth first.
+// walk returns entities and the entities around them, breadth first.
 func (g *Graph) walk(maxDepth int, entities []string) []*node {
 	var reached []*node
 	seen := make(map[*node]bool)
@@ -168,8 +168,8 @@ func (g *Graph) walk(maxDepth int, entities []string) []*node {
 	return reached
 }
 
-// Mentioned returns the entities whose names are in a text, as whole words and whatever
-// the case, in the order of their first place in it.
+// Mentioned returns the entities whose names are in a text as whole words, in upper or
+// lower case. They are in the order of their first occurrence.
 func (g *Graph) Mentioned(text string) []string {
 	text = strings.ToLower(text)
 	type found struct {
@@ -192,8 +192,8 @@ func (g *Graph) Mentioned(text string) []string {
 	return out
 }
 
-// wordIndex returns the first place of name in text where no word goes on before or after
-// it, -1 for none.
+// wordIndex returns the first place where name is in text as whole words, -1 if there is
+// none.
 func wordIndex(text, name string) int {
 	first, _ := utf8.DecodeRuneInString(name)
 	last, _ := utf8.DecodeLastRuneInString(name)

@@ -9,9 +9,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Items returns the facts, then what the conversation offers. Facts are of source
-// memory and priority 8; expired ones are left out. See MaxFacts, Filter and
-// FactsFirst of [Config] for which facts, and where. q may be nil.
+// Items returns the facts, followed by the items of the conversation. Facts have the source
+// memory and priority 8; expired ones are left out. MaxFacts, Filter and FactsFirst of
+// [Config] choose the facts and their place. q may be nil.
 func (m *Manager) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
 	if q == nil {
 		q = new(pipeline.Query)
@@ -38,7 +38,7 @@ func (m *Manager) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item
 	return append(items, turns...), nil
 }
 
-// offered returns the facts for a query with the scores they are offered at.
+// offered returns the facts for a query, with the scores of their items.
 func (m *Manager) offered(ctx context.Context, q *pipeline.Query) ([]scoredEntry, error) {
 	filter := m.cfg.Filter
 	if m.cfg.FilterBy != nil {
@@ -92,8 +92,8 @@ func (e *Entry) item(priority int, score float64, tokens int) pipeline.Item {
 	}
 }
 
-// placeBefore gives facts times that are not after those of the turns. At equal times
-// a fact, which has no sequence number, comes first.
+// placeBefore sets the times of facts so that none is after a turn. At equal times a fact,
+// which has no sequence number, comes first.
 func placeBefore(facts, turns []pipeline.Item) {
 	var earliest time.Time
 	for i := range turns {
@@ -108,7 +108,7 @@ func placeBefore(facts, turns []pipeline.Item) {
 	}
 }
 
-// count returns the tokens of facts, and remembers them until the next call.
+// count returns the tokens of facts. It remembers the counts until the next call.
 func (m *Manager) count(ctx context.Context, facts []scoredEntry) ([]int, error) {
 	counts := make([]int, len(facts))
 	kept := make(map[string]int, len(facts))

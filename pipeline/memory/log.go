@@ -12,8 +12,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// The kinds under which a conversation is stored: its turns, each for ever, the digest of
-// those that have left its window, and how far facts were taken from its turns.
+// The kinds of the records of a conversation: its turns, which are never removed, the
+// digest of the turns that have left its window, and up to which turn facts were extracted.
 const (
 	KindTurn     = "turn"
 	KindDigest   = "digest"
@@ -36,17 +36,17 @@ type TurnStore interface {
 	Apply(ctx context.Context, changes ...store.Change) error
 }
 
-// Log is a [TurnLog] in a store. Several processes may add to one
-// conversation: no turn is lost, but each sees those of the others only when it loads
-// the conversation anew.
+// Log is a [TurnLog] in a store. Several processes may add to one conversation, and no turn
+// is lost. But a process sees the turns of the others only when it loads the conversation
+// again.
 type Log struct {
 	turns   TurnStore
 	turnKey store.Key
 	digest  store.Key
-	mark    store.Key // how far the turns were promoted
+	mark    store.Key // of the record PromotedThrough
 
 	mu     sync.Mutex
-	passed bool // numbers of turns go on above the digest
+	passed bool // new turns have numbers above those of the digest
 }
 
 var _ TurnsLog = (*Log)(nil)
@@ -61,8 +61,8 @@ func NewLog(s TurnStore, tenant, conversation string) *Log {
 	}
 }
 
-// AppendTurn implements [TurnLog]. The number of the turn is greater than
-// that of every turn in the digest, also where the store has none of those.
+// AppendTurn implements [TurnLog]. The number of the turn is greater than that of every
+// turn in the digest, even if the store has none of those turns.
 func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
 	if err := l.pass(ctx); err != nil {
 		return 0, err
@@ -74,8 +74,7 @@ func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
 	return l.turns.Append(ctx, l.turnKey, rec)
 }
 
-// AppendTurns implements [TurnsLog]. The numbers are as those of
-// [Log.AppendTurn].
+// AppendTurns implements [TurnsLog]. [Log.AppendTurn] describes the numbers.
 func (l *Log) AppendTurns(ctx context.Context, turns []pipeline.Turn) (first int64, err error) {
 	if err := l.pass(ctx); err != nil {
 		return 0, err
@@ -101,8 +100,8 @@ func encodeTurn(t *pipeline.Turn) (store.Record, error) {
 	return store.Record{Data: data, Time: t.CreatedAt}, nil
 }
 
-// pass makes the numbers of turns go on above the digest: a turn with a lower one
-// would count as condensed, and never be seen.
+// pass makes sure that new turns get numbers above those of the digest. A turn with a lower
+// number would count as condensed, and nobody would see it.
 func (l *Log) pass(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,8 +128,9 @@ func (l *Log) SaveDigest(ctx context.Context, d Digest) error {
 	return l.turns.Put(ctx, l.digest, store.Record{ID: digestID, Data: data})
 }
 
-// Turns returns turns of the whole conversation, also those that have left its
-// window: up to limit of those numbered above after, ascending; limit 0 is no limit.
+// Turns returns turns of the whole conversation, including those that have left its window.
+// It returns at most limit turns, by ascending number, that have a number above after.
+// limit 0 means no limit.
 func (l *Log) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Turn, error) {
 	records, err := l.turns.Read(ctx, l.turnKey, after, limit)
 	if err != nil {
@@ -139,8 +139,8 @@ func (l *Log) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Tur
 	return decodeTurns(records)
 }
 
-// Delete deletes the whole conversation and returns how many turns it had. A window
-// that was loaded from it is to be loaded again.
+// Delete deletes the whole conversation and returns how many turns it had. Load a window of
+// this conversation again afterwards.
 func (l *Log) Delete(ctx context.Context) (int, error) {
 	n, err := l.turns.Clear(ctx, l.turnKey)
 	if err == nil {
@@ -155,7 +155,8 @@ func (l *Log) Delete(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// PromotedThrough is the record of how far facts were taken from a conversation.
+// PromotedThrough is the record of the turn up to which facts were taken from a
+// conversation.
 type PromotedThrough struct {
 	// Through is the number of the last turn that was promoted.
 	Through int64 `json:"through"`
@@ -189,8 +190,8 @@ func (l *Log) SetPromoted(ctx context.Context, through int64) error {
 	return nil
 }
 
-// Unpromoted returns how many turns at most were added since the last one that was
-// promoted: those that were deleted count too.
+// Unpromoted returns how many turns were added since the last one that was promoted. The
+// number includes turns that were deleted since.
 func (l *Log) Unpromoted(ctx context.Context) (int64, error) {
 	last, err := l.turns.Last(ctx, l.turnKey, 1)
 	if err != nil || len(last) == 0 {
@@ -200,10 +201,9 @@ func (l *Log) Unpromoted(ctx context.Context) (int64, error) {
 	return max(0, last[0].Seq-through), err
 }
 
-// Load puts a window back to where the conversation was: the digest, the turns that
-// the window kept apart from the newest, and of the newest as many as there is room
-// for. It reads from the end, so that the time it takes goes by the size of the
-// window, not of the conversation.
+// Load restores a window: the digest, the turns that the window kept although newer ones
+// left, and as many of the newest turns as there is room for. It reads from the end, so
+// that its time depends on the size of the window and not of the conversation.
 func (l *Log) Load(ctx context.Context, w *SlidingWindow) error {
 	d, err := l.loadDigest(ctx)
 	if err != nil {
@@ -242,17 +242,18 @@ func (l *Log) loadDigest(ctx context.Context) (d Digest, err error) {
 	return d, nil
 }
 
-// firstRead is how many turns are read at first. Most conversations end here.
+// firstRead is the number of turns that Load reads at first. Most conversations are no
+// longer.
 const firstRead = 64
 
-// newest returns the turns above through, from the end on as long as they fit.
+// newest returns the turns numbered above through that fit, beginning with the newest.
 func (l *Log) newest(ctx context.Context, through int64, maxTokens int) ([]pipeline.Turn, error) {
 	for n := firstRead; ; n *= 2 {
 		records, err := l.turns.Last(ctx, l.turnKey, n)
 		if err != nil {
 			return nil, err
 		}
-		whole := len(records) < n // there are no more
+		whole := len(records) < n // the store has no more
 		for len(records) > 0 && records[0].Seq <= through {
 			records, whole = records[1:], true
 		}
@@ -266,7 +267,7 @@ func (l *Log) newest(ctx context.Context, through int64, maxTokens int) ([]pipel
 	}
 }
 
-// fitting returns the last turns that fit, and whether all do.
+// fitting returns the last turns that fit, and whether all of them fit.
 func fitting(turns []pipeline.Turn, maxTokens int) (_ []pipeline.Turn, all bool) {
 	room := maxTokens
 	for i := len(turns) - 1; i >= 0; i-- {
@@ -278,7 +279,7 @@ func fitting(turns []pipeline.Turn, maxTokens int) (_ []pipeline.Turn, all bool)
 	return turns, true
 }
 
-// kept returns the turns that stayed when later ones left.
+// kept returns the turns that stayed in the window when later ones left.
 func (l *Log) kept(ctx context.Context, d Digest) ([]pipeline.Turn, error) {
 	var turns []pipeline.Turn
 	for _, sequence := range d.Kept {

@@ -12,7 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Dialogue is the conversation of a manager. [SlidingWindow] is one.
+// Dialogue is the conversation of a manager. [SlidingWindow] implements it.
 type Dialogue interface {
 	pipeline.MemoryProvider
 	AddTurn(ctx context.Context, t pipeline.Turn) error
@@ -24,36 +24,37 @@ type Dialogue interface {
 type Config struct {
 	// Conversation is the conversation. nil means a sliding window made from Window.
 	Conversation Dialogue
-	// Window describes the conversation where Conversation is nil; Tokenizer, Logger
-	// and Now in it are those below where they are nil.
+	// Window describes the conversation if Conversation is nil. If its Tokenizer, Logger or
+	// Now is nil, the one below is used.
 	Window SlidingWindowConfig
-	// Log keeps the conversation made from Window. nil means that nothing does.
+	// Log stores the conversation made from Window. nil means that the conversation is not
+	// stored.
 	Log *Log
 	// Facts keeps the facts. nil means that there are none.
 	Facts Facts
-	// Filter selects the facts that are offered. FilterBy, if not nil, does so for
-	// each query, such as by a user in its metadata.
+	// Filter selects the facts that are offered. FilterBy, if not nil, returns the filter
+	// for each query, for example by a user in its metadata.
 	Filter   Filter
 	FilterBy func(q *pipeline.Query) Filter
-	// MaxFacts is how many facts are offered at most: those that matter most to the
-	// query, with their scores for it. 0 offers all, each with its own relevance, as
-	// the seed does.
+	// MaxFacts is the largest number of facts to offer. The manager offers those that
+	// matter most to the query, with their scores for it. 0 offers all facts, each with its
+	// own relevance, as the seed does.
 	MaxFacts int
-	// MinScore leaves out facts below it. It needs MaxFacts.
+	// MinScore leaves out facts with a lower score. It needs MaxFacts.
 	MinScore float64
 	// Scorer scores facts for a query. nil means the zero Scorer.
 	Scorer *Scorer
-	// FactsFirst places facts before the first turn in formatted output. By default
-	// they stand among the turns, by the time at which they were added.
+	// FactsFirst places facts before the first turn in formatted output. By default they
+	// are among the turns, by the time at which they were added.
 	FactsFirst bool
-	// Extractor takes facts from turns where [Manager.Promote] is called, and puts facts
-	// in order for [Manager.Consolidate]. nil means that both do nothing.
+	// Extractor takes facts from turns for [Manager.Promote], and merges, shortens and
+	// removes facts for [Manager.Consolidate]. nil means that both do nothing.
 	Extractor Extractor
-	// KnownFacts is how many known facts the extractor sees beside turns. 0 means
+	// KnownFacts is how many known facts the extractor sees together with turns. 0 means
 	// DefaultKnownFacts, -1 none.
 	KnownFacts int
-	// Consolidator compares extracted facts with those that exist. nil means that only
-	// equal content is recognized.
+	// Consolidator compares extracted facts with the stored ones. nil means that only equal
+	// content is recognized.
 	Consolidator Consolidator
 	// Tokenizer counts the tokens of facts. nil means that of Window, or
 	// pipeline.DefaultEncoding.
@@ -65,7 +66,7 @@ type Config struct {
 	Now    func() time.Time
 }
 
-// factPriority is the priority of facts as items, whatever that of the turns.
+// factPriority is the priority of facts as items. It does not depend on that of the turns.
 const factPriority = 8
 
 // Manager is a memory: a conversation, and facts that outlive it. It is a
@@ -73,8 +74,8 @@ const factPriority = 8
 type Manager struct {
 	cfg Config
 
-	// writing is held from looking whether a fact is there to writing it. Reading
-	// never waits for it.
+	// writing is held from the moment when the manager looks for a fact until it has
+	// written the fact. Readers never wait for it.
 	writing sync.Mutex
 
 	counting sync.Mutex
@@ -125,7 +126,7 @@ func New(cfg Config) (*Manager, error) {
 	return m, m.converse()
 }
 
-// converse makes the conversation, if none was given.
+// converse makes the conversation if the configuration has none.
 func (m *Manager) converse() error {
 	if m.cfg.Conversation != nil {
 		return nil
@@ -151,7 +152,7 @@ func (m *Manager) converse() error {
 	return nil
 }
 
-// Load fills the conversation from its log. Without one it does nothing.
+// Load fills the conversation from its log. It does nothing without a log.
 func (m *Manager) Load(ctx context.Context) error {
 	if window, ok := m.cfg.Conversation.(*SlidingWindow); ok && m.cfg.Log != nil {
 		return m.cfg.Log.Load(ctx, window)
@@ -172,9 +173,9 @@ func (m *Manager) AddTurn(ctx context.Context, t pipeline.Turn) error {
 	return m.cfg.Conversation.AddTurn(ctx, t)
 }
 
-// Clear forgets the conversation and the facts that Filter selects, expired ones
-// included. Where FilterBy selects them, only a query says whose they are: then the facts
-// stay, and [Manager.Forget] deletes those of one user.
+// Clear forgets the conversation and the facts that Filter selects, expired ones included.
+// If FilterBy selects facts, only a query says to whom they belong. Clear then leaves the
+// facts; [Manager.Forget] deletes those of one user.
 func (m *Manager) Clear(ctx context.Context) error {
 	if err := m.cfg.Conversation.Clear(ctx); err != nil {
 		return err

@@ -11,10 +11,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Add remembers a fact. Only its content is needed: an ID, times, the type Semantic
-// and DefaultRelevance, which also stands for a relevance of 0, are filled in. If a
-// fact of the same user and session that has not expired has the same content, that
-// one is returned unchanged, and added is false.
+// Add remembers a fact. Only its content is required. Add fills in an ID, times, the type
+// Semantic and DefaultRelevance if they are missing; a relevance of 0 counts as missing. If
+// an unexpired fact of the same user and session has the same content, Add returns that
+// fact unchanged, and added is false.
 func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, err error) {
 	if m.cfg.Facts == nil {
 		return Entry{}, false, fmt.Errorf("memory: add: %w", ErrNoFacts)
@@ -47,8 +47,8 @@ func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, e
 // errSame ends the addition of a fact that is there.
 var errSame = errors.New("the fact is there already")
 
-// putIf inserts an entry if check agrees. Nobody else of this manager writes meanwhile,
-// and nobody at all where the facts can see to that.
+// putIf inserts an entry if check returns nil. No other call of this manager writes
+// meanwhile. With [ConditionalFacts] no other process does either.
 func (m *Manager) putIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error {
 	if f, ok := m.cfg.Facts.(ConditionalFacts); ok {
 		return f.PutIf(ctx, e, check)
@@ -70,12 +70,12 @@ func (m *Manager) fresh(e Entry) (*Entry, error) {
 	return &c, c.Validate()
 }
 
-// unexpired returns the facts that count at a time.
+// unexpired returns the facts that have not expired at a time.
 func unexpired(entries []*Entry, now time.Time) []*Entry {
 	return (&Filter{}).apply(entries, now)
 }
 
-// free returns an error if there is a fact of that ID.
+// free returns an error if a fact has that ID.
 func (m *Manager) free(ctx context.Context, id string) error {
 	_, err := m.cfg.Facts.Get(ctx, id)
 	switch {
@@ -91,7 +91,7 @@ func errTaken(id string) error {
 	return fmt.Errorf("fact %.100q: id is taken: %w (leave the id empty, or update the fact)", id, pipeline.ErrInvalid)
 }
 
-// equalContent returns the first entry that says the same to the same owner.
+// equalContent returns the first entry of the same owner with the same content.
 func equalContent(entries []*Entry, e *Entry) *Entry {
 	for _, other := range entries {
 		if other.ContentHash == e.ContentHash && sameOwner(other, e) {
@@ -101,14 +101,15 @@ func equalContent(entries []*Entry, e *Entry) *Entry {
 	return nil
 }
 
-// Update gives a fact another content, and with it a new hash and time of update. The
+// Update replaces the content of a fact, and sets its hash and its time of update. The
 // error is [ErrNotFound] if it does not exist or has expired.
 func (m *Manager) Update(ctx context.Context, id, content string) (Entry, error) {
 	return m.Edit(ctx, id, func(e *Entry) { e.Content = content })
 }
 
-// Edit has f change a fact, which gets a new hash and time of update. The ID stays. f must
-// not use the manager. The error is [ErrNotFound] if the fact does not exist or has expired.
+// Edit calls f to change a fact, and sets its hash and its time of update. The ID stays. f
+// must not use the manager. The error is [ErrNotFound] if the fact does not exist or has
+// expired.
 func (m *Manager) Edit(ctx context.Context, id string, f func(e *Entry)) (Entry, error) {
 	var invalid error
 	changed, err := m.change(ctx, []string{id}, true, func(e *Entry, now time.Time) *Entry {
@@ -130,14 +131,14 @@ func (m *Manager) Edit(ctx context.Context, id string, f func(e *Entry)) (Entry,
 	return changed[0].Clone(), nil
 }
 
-// Touch notes that facts were used: decay goes by it. Those that do not exist or have
-// expired are passed over.
+// Touch notes that facts were used, which delays their decay. It ignores facts that do not
+// exist or have expired.
 func (m *Manager) Touch(ctx context.Context, ids ...string) error {
 	_, err := m.change(ctx, ids, false, (*Entry).touched)
 	return err
 }
 
-// change replaces facts by what f makes of them.
+// change replaces facts by the results of f.
 func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *Entry, now time.Time) *Entry) ([]*Entry, error) {
 	if m.cfg.Facts == nil {
 		return nil, fmt.Errorf("memory: update: %w", ErrNoFacts)
@@ -164,7 +165,7 @@ func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *
 	return changed, m.cfg.Facts.Put(ctx, changed...)
 }
 
-// Get returns a fact, [ErrNotFound] if it does not exist or has expired.
+// Get returns a fact. The error is [ErrNotFound] if it does not exist or has expired.
 func (m *Manager) Get(ctx context.Context, id string) (Entry, error) {
 	if m.cfg.Facts == nil {
 		return Entry{}, fmt.Errorf("fact %.100q: %w", id, ErrNotFound)
@@ -186,9 +187,9 @@ func (m *Manager) List(ctx context.Context, filter Filter) ([]Entry, error) {
 	return clones(entries), err
 }
 
-// Search returns the facts whose content contains the query, whatever the case, and
-// that the filter selects: the most relevant first, at most topK, where 0 means
-// DefaultTopK. An empty query is contained in every fact.
+// Search returns the facts that the filter selects and whose content contains the query, in
+// upper or lower case. The most relevant come first. It returns at most topK facts; 0 means
+// DefaultTopK. Every fact contains an empty query.
 func (m *Manager) Search(ctx context.Context, query string, topK int, filter Filter) ([]Entry, error) {
 	if topK < 0 {
 		return nil, fmt.Errorf("memory: top_k %d: %w (want 0 or more)", topK, pipeline.ErrInvalid)
@@ -197,8 +198,8 @@ func (m *Manager) Search(ctx context.Context, query string, topK int, filter Fil
 	return clones(first(search(entries, query), topK)), err
 }
 
-// Relevant returns the facts that the filter selects and that matter most to a
-// query, by the scorer of the manager, at most topK, where 0 means DefaultTopK.
+// Relevant returns the facts that the filter selects and that matter most to a query by the
+// scorer of the manager. It returns at most topK facts; 0 means DefaultTopK.
 func (m *Manager) Relevant(ctx context.Context, q *pipeline.Query, topK int, filter Filter) ([]Scored, error) {
 	if topK < 0 {
 		return nil, fmt.Errorf("memory: top_k %d: %w (want 0 or more)", topK, pipeline.ErrInvalid)
@@ -219,7 +220,7 @@ func (m *Manager) Relevant(ctx context.Context, q *pipeline.Query, topK int, fil
 	return out, nil
 }
 
-// Delete forgets facts by ID, expired or not, and returns how many there were.
+// Delete deletes facts by ID, expired or not, and returns how many it deleted.
 func (m *Manager) Delete(ctx context.Context, ids ...string) (int, error) {
 	if m.cfg.Facts == nil || len(ids) == 0 {
 		return 0, nil
@@ -229,8 +230,8 @@ func (m *Manager) Delete(ctx context.Context, ids ...string) (int, error) {
 	return m.cfg.Facts.Delete(ctx, ids...)
 }
 
-// Forget deletes the facts that the filter selects, such as all of one user, and
-// returns how many there were. Set Expired to reach those that have expired too.
+// Forget deletes the facts that the filter selects, such as all of one user, and returns
+// how many it deleted. Set Expired in the filter to delete expired facts as well.
 func (m *Manager) Forget(ctx context.Context, filter Filter) (int, error) {
 	if m.cfg.Facts == nil {
 		return 0, nil

@@ -12,25 +12,26 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Extractor takes facts from turns, and puts facts in order. A model or a plugin may be
-// behind it. It is called with no lock held, and must not change what it is given.
+// Extractor takes facts from turns, and merges, shortens and removes facts. It may call a
+// model or a plugin. The manager calls it without a lock. It must not change its arguments.
 type Extractor interface {
-	// Extract takes facts from turns, oldest first. known are facts of the same owner
-	// that matter to the turns. Without turns, known are facts to put in order.
+	// Extract takes facts from turns, oldest first. known are facts of the same owner that
+	// matter to the turns. If there are no turns, known are the facts to merge, shorten or
+	// remove.
 	Extract(ctx context.Context, turns []pipeline.Turn, known []Entry) (Extraction, error)
 }
 
-// Extraction is what an [Extractor] finds.
+// Extraction is the answer of an [Extractor].
 type Extraction struct {
-	// Add are new facts. Only their content is needed; their owner is that of the turns.
+	// Add are new facts. Only their content is required; their owner is that of the turns.
 	Add []Entry
-	// Update are facts among the known ones that get another text.
+	// Update are known facts with their new texts.
 	Update []Edit
-	// Remove are the IDs of known facts that are wrong, or that others say.
+	// Remove are the IDs of known facts that are wrong, or that other facts contain.
 	Remove []string
 }
 
-// Edit gives a fact another text.
+// Edit is the new text of a fact.
 type Edit struct {
 	ID      string
 	Content string
@@ -46,19 +47,19 @@ func (f ExtractFunc) Extract(ctx context.Context, turns []pipeline.Turn, known [
 	return f(ctx, turns, known)
 }
 
-// DefaultKnownFacts is how many known facts an extractor sees that states no number.
+// DefaultKnownFacts is the default of Config.KnownFacts.
 const DefaultKnownFacts = 20
 
-// Promotion is what became of the answers of an [Extractor].
+// Promotion is the result of applying the answers of an [Extractor].
 type Promotion struct {
-	// Turns is how many turns were looked at.
+	// Turns is how many turns the extractor received.
 	Turns int `json:"turns"`
-	// Added and Updated are the facts as they are stored now.
+	// Added and Updated are the facts in their stored form.
 	Added   []Entry `json:"added"`
 	Updated []Entry `json:"updated"`
 	// Removed is how many facts were deleted.
 	Removed int `json:"removed"`
-	// Known is how many of the facts that were found were known already.
+	// Known is how many of the extracted facts were stored already.
 	Known int `json:"known"`
 }
 
@@ -69,10 +70,10 @@ func (p *Promotion) add(q Promotion) {
 	p.Known += q.Known
 }
 
-// Promote takes facts from turns with the extractor and stores what it finds. The facts
-// belong to the user and session of Filter; the extractor sees the facts of that owner
-// that matter most to the turns. Without an extractor or turns Promote does nothing.
-// What was stored before an error stays, and is in the promotion.
+// Promote asks the extractor for facts in turns, and stores them. The facts belong to the
+// user and session of Filter; the extractor sees the facts of that owner that matter most
+// to the turns. Without an extractor or turns Promote does nothing. After an error, the
+// promotion lists what was stored before it.
 func (m *Manager) Promote(ctx context.Context, turns []pipeline.Turn) (Promotion, error) {
 	if m.cfg.Extractor == nil || len(turns) == 0 {
 		return Promotion{}, nil
@@ -117,12 +118,12 @@ func (m *Manager) known(ctx context.Context, owner *Entry, turns []pipeline.Turn
 	return known, nil
 }
 
-// MaxConsolidated is how many facts of one owner are put in order at a time.
+// MaxConsolidated is how many facts of one owner Consolidate handles in one call.
 const MaxConsolidated = 500
 
-// Consolidate puts the facts that the filter selects in order with the extractor: facts
-// of one owner are merged, shortened and removed, the oldest [MaxConsolidated] first.
-// Without an extractor it does nothing.
+// Consolidate asks the extractor to merge, shorten and remove the facts that the filter
+// selects, separately for each owner. It handles the oldest [MaxConsolidated] facts of an
+// owner. Without an extractor it does nothing.
 func (m *Manager) Consolidate(ctx context.Context, filter Filter) (Promotion, error) {
 	var all Promotion
 	if m.cfg.Extractor == nil {
@@ -152,8 +153,8 @@ func (m *Manager) Consolidate(ctx context.Context, filter Filter) (Promotion, er
 	return all, nil
 }
 
-// extract asks the extractor and stores what it finds: what is new first, so that an
-// error on the way loses nothing.
+// extract asks the extractor and stores its answer. It stores new facts first, so that an
+// error does not lose any.
 func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Turn, known []Entry) (p Promotion, err error) {
 	var found Extraction
 	err = core.Guard(func() (err error) {
@@ -202,7 +203,7 @@ func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Tu
 	return p, err
 }
 
-// check refuses changes of facts that the extractor was not given.
+// check refuses changes to facts that the extractor did not receive.
 func (x *Extraction) check(known []Entry) error {
 	given := make(map[string]bool, len(known))
 	for i := range known {
@@ -249,12 +250,13 @@ func turnNames(turns []pipeline.Turn) []string {
 	return names
 }
 
-// promoteTurns is how many turns an extractor sees at a time.
+// promoteTurns is how many turns an extractor receives at a time.
 const promoteTurns = 50
 
 // PromoteLog promotes the turns of a stored conversation that have not been promoted yet,
-// and notes how far it came: what fails is done again the next time. Two who do it at the same time look at the same turns; facts
-// with the same content are stored once all the same.
+// and notes the last turn that it promoted. After a failure, the next call begins with the
+// turns that failed. Two calls at the same time may promote the same turns; even then a
+// fact with the same content is stored once.
 func (m *Manager) PromoteLog(ctx context.Context, l *Log) (Promotion, error) {
 	var all Promotion
 	if m.cfg.Extractor == nil {

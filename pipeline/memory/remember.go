@@ -8,9 +8,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Remember stores new facts as the consolidator decides, or, without one, those whose
-// content is not known yet, all or none of them. It returns the decisions in the
-// order of the facts.
+// Remember stores new facts as the consolidator decides. Without a consolidator it stores
+// the facts whose content is not stored yet, all or none of them. It returns the decisions
+// in the order of the facts.
 func (m *Manager) Remember(ctx context.Context, entries ...Entry) ([]Decision, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -64,7 +64,7 @@ func (m *Manager) decide(ctx context.Context, fresh, existing []*Entry) (decisio
 	return decisions, nil
 }
 
-// carryOut writes what was decided.
+// carryOut applies the decisions.
 func (m *Manager) carryOut(ctx context.Context, decisions []Decision) error {
 	var put []*Entry
 	var deleted []string

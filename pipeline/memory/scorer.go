@@ -13,14 +13,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Scorer says how much facts matter to a query: recency, relevance to the query and
-// importance, weighted. The zero value works. A Scorer is safe for concurrent use and
-// must not be copied once used.
+// Scorer computes how much facts matter to a query: the weighted sum of recency, relevance
+// to the query, and importance. The zero value works. A Scorer is safe for concurrent use
+// and must not be copied once used.
 type Scorer struct {
 	// Recency, Relevance and Importance are the weights, 0 or more. All 0 means 0.3,
 	// 0.5 and 0.2. Weights that sum up to 1 give scores of 0 to 1.
 	Recency, Relevance, Importance float64
-	// Decay is the measure of recency. nil halves it every DefaultHalfLife.
+	// Decay measures the recency. nil means that recency halves every DefaultHalfLife.
 	Decay Decay
 	// Embedder measures the relevance by the cosine of query and fact. nil measures it
 	// by the share of the words of the query that the fact contains.
@@ -32,7 +32,7 @@ type Scorer struct {
 // Scored is a fact with its score for a query.
 type Scored struct {
 	Entry Entry
-	// Score is 0 to 1: the weighted sum, cut to it.
+	// Score is the weighted sum, limited to 0 to 1.
 	Score float64
 }
 
@@ -133,7 +133,7 @@ func queryWords(query string) []string {
 	return words
 }
 
-// wordShare returns the share of words that are somewhere in content.
+// wordShare returns the share of the words that content contains.
 func wordShare(words []string, content string) float64 {
 	if len(words) == 0 {
 		return 0

@@ -15,77 +15,76 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// The defaults of a conversation that states none.
+// The defaults of a conversation.
 const (
 	DefaultConversationTokens = 4096
 	// DefaultCompactTimeout is long enough for a compactor that asks a model.
 	DefaultCompactTimeout = time.Minute
-	// NoTimeout leaves a compactor without a bound but the context of the turn.
+	// NoTimeout means that only the context of the turn bounds a compactor.
 	NoTimeout time.Duration = -1
 )
 
-// compactShare is the part of a conversation that leaves at once.
+// A compaction frees at least 1/compactShare of a conversation by default.
 const compactShare = 4
 
 // SlidingWindowConfig describes a conversation. The zero value works.
 type SlidingWindowConfig struct {
-	// MaxTokens is the room for turns in tokens. 0 means DefaultConversationTokens.
-	// A summary is not counted in it.
+	// MaxTokens is the room for turns in tokens. 0 means DefaultConversationTokens. The
+	// summary does not count.
 	MaxTokens int
 	// Tokenizer is DefaultEncoding when nil.
 	Tokenizer pipeline.Tokenizer
 	// Compactor condenses the turns that leave into a summary. nil means that they
 	// are forgotten. It must not use the conversation.
 	Compactor pipeline.Compactor
-	// CompactTokens is how many tokens at least are freed each time the compactor is
-	// called: much at once, because each time is a call of a model, and the end of its
-	// cached prompt. 0 means a quarter of MaxTokens, -1 no more than a turn needs.
+	// CompactTokens is how many tokens each compaction frees at least. It should be large,
+	// because each compaction calls a model and invalidates the model's cached prompt. 0
+	// means a quarter of MaxTokens, and -1 only the tokens that a turn needs.
 	CompactTokens int
-	// CompactTimeout bounds one call of the compactor, for which others who add turns
-	// wait; a compactor that takes longer is left behind in a goroutine of its own, and
-	// has failed. Until it ends, which may be during further calls, its goroutine stays:
-	// one for each call that ran out of time. 0 means DefaultCompactTimeout, NoTimeout
-	// none.
+	// CompactTimeout bounds one call of the compactor, because all others that add turns
+	// wait for it. A call that takes longer has failed and is abandoned. It goes on in its
+	// own goroutine until it returns, possibly during further calls. 0 means
+	// DefaultCompactTimeout, NoTimeout none.
 	CompactTimeout time.Duration
-	// BeginWithUser leaves the turns before the first one of the user out of Items and
-	// Messages, those of the system excepted: some APIs refuse a list that begins with an
-	// answer or a tool's result. They stay in the conversation.
+	// BeginWithUser leaves the turns before the first user turn out of Items and Messages,
+	// except system turns. Some APIs refuse a list that begins with an answer or a tool's
+	// result. The turns stay in the conversation.
 	BeginWithUser bool
-	// Eviction chooses the turns that leave. nil means EvictOldest, and is the
-	// cheapest: any other policy sees a copy of all turns each time some must leave.
+	// Eviction chooses the turns that leave. nil means EvictOldest. Any other policy costs
+	// a copy of all turns each time some must leave.
 	Eviction EvictionPolicy
 	// ChooseTokens is how many tokens of turns [Log.Load] reads for Eviction to choose
-	// among, when no turn has left yet. 0 means MaxTokens, which is enough for a policy
-	// that goes by age.
+	// from, if no turn has left yet. 0 means MaxTokens, which is enough for a policy that
+	// chooses by age.
 	ChooseTokens int
 	// Recency scores the turns. nil means 0.5 for the oldest to 1 for the newest,
 	// and 0.5 for a single one.
 	Recency RecencyScorer
-	// OnEvict is told of turns that have left, oldest first, once per added turn. It
-	// may use the conversation: no lock is held. Panics are logged at WARN.
+	// OnEvict receives the turns that have left, oldest first. It is called once per added
+	// turn. It may use the conversation, because no lock is held. Panics are logged at
+	// WARN.
 	OnEvict func(ctx context.Context, evicted []pipeline.Turn)
-	// Log keeps the conversation beyond the process. nil means that nothing does. A
-	// [TurnsLog] takes together what is added at the same time.
+	// Log stores the conversation. nil means that it ends with the process. A [TurnsLog]
+	// stores turns that are added at the same time in one append.
 	Log TurnLog
 	// Priority is the priority of the turns as items. 0 means 7.
 	Priority int
-	// Logger is slog.Default when nil, Now is time.Now. Like the Tokenizer, both may be
-	// called at the same time by those who add turns at the same time.
+	// Logger is slog.Default when nil, Now is time.Now. Several goroutines that add turns
+	// may call both, and the Tokenizer, at the same time.
 	Logger *slog.Logger
 	Now    func() time.Time
 }
 
-// SlidingWindow is a conversation that keeps the newest turns within a number of
-// tokens. It is a [pipeline.MemoryProvider] and safe for concurrent use; turns are numbered
-// in the order in which they were added, and appear in that order whatever their
-// times say.
+// SlidingWindow is a conversation that keeps the newest turns within a number of tokens. It
+// is a [pipeline.MemoryProvider] and safe for concurrent use. Turns are numbered in the
+// order in which they were added, and appear in that order, whatever their times are.
 type SlidingWindow struct {
 	cfg SlidingWindowConfig
 
 	waiting sync.Mutex // guards pending
 	pending *batch     // the additions that the next append to the log takes
 
-	adding  sync.Mutex      // held by whoever changes the turns, also during compaction
+	adding  sync.Mutex      // held while the turns change, also during compaction
 	scratch []pipeline.Turn // guarded by adding; see shown
 
 	mu     sync.RWMutex
@@ -142,15 +141,15 @@ func (s *SlidingWindow) Add(ctx context.Context, role pipeline.Role, text string
 	return s.AddTurn(ctx, pipeline.Turn{Role: role, Content: text})
 }
 
-// AddTurn adds a turn, and lets others go until it fits. A turn that is larger than
-// the whole window is cut at the end of a character and marked with the metadata
-// truncated. The token count of the turn is counted anew, its sequence number
-// assigned, its time filled in, invalid UTF-8 in it replaced.
+// AddTurn adds a turn, and evicts others until it fits. It cuts a turn that is larger than
+// the whole window, at the end of a character, and sets the metadata truncated. It counts
+// the tokens of the turn again, assigns its sequence number, sets a missing time, and
+// replaces invalid UTF-8.
 //
-// When AddTurn returns nil, the [TurnLog], if there is one, has the turn. On an
-// error, which is that of the turn, the tokenizer, the log or ctx, the conversation
-// has not changed; a compactor that fails is logged at WARN and replaced by listing
-// the turns.
+// When AddTurn returns nil, the [TurnLog], if there is one, has the turn. After an error
+// the conversation has not changed. The error is that of the turn, the tokenizer, the log
+// or ctx. If the compactor fails, this is logged at WARN, and the summary lists the turns
+// instead.
 func (s *SlidingWindow) AddTurn(ctx context.Context, t pipeline.Turn) error {
 	evicted, err := s.add(ctx, t)
 	if err != nil {
@@ -241,7 +240,7 @@ func (s *SlidingWindow) cut(ctx context.Context, t pipeline.Turn) (pipeline.Turn
 	return t, nil
 }
 
-// wholeCharacters drops what a cut has left of a character at the end of text.
+// wholeCharacters removes an incomplete character from the end of a text that was cut.
 func wholeCharacters(text string) string {
 	for range utf8.UTFMax - 1 {
 		if r, size := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || size != 1 {
@@ -262,7 +261,7 @@ func (s *SlidingWindow) Turns() []pipeline.Turn {
 // MaxTokens returns the room for turns in tokens.
 func (s *SlidingWindow) MaxTokens() int { return s.cfg.MaxTokens }
 
-// readTokens is how many tokens of turns are read when the conversation is loaded.
+// readTokens returns how many tokens of turns to read when the conversation is loaded.
 func (s *SlidingWindow) readTokens() int { return max(s.cfg.MaxTokens, s.cfg.ChooseTokens) }
 
 // TotalTokens returns the tokens of the turns, without the summary.
@@ -272,9 +271,9 @@ func (s *SlidingWindow) TotalTokens() int {
 	return s.tokens
 }
 
-// Clear forgets the turns and the summary. Sequence numbers go on. A log keeps what
-// it has, but notes that it is no longer part of the conversation; its error is the
-// only one, and leaves the conversation unchanged.
+// Clear forgets the turns and the summary. Sequence numbers continue. The log keeps the
+// turns, but notes that they are no longer part of the conversation. If the log fails,
+// Clear returns its error, and the conversation is unchanged.
 func (s *SlidingWindow) Clear(ctx context.Context) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()

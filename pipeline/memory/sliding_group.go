@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// groupTurns and groupBytes bound what one append to a log holds, and so how long
-	// the first of a group waits for the others.
+	// groupTurns and groupBytes bound one append to a log, and so how long the first turn
+	// of a group waits for the others.
 	groupTurns = 256
 	groupBytes = 4 << 20
 )
 
-// addition is a turn on its way into a conversation.
+// addition is a turn that is being added to a conversation.
 type addition struct {
 	ctx   context.Context
 	whole pipeline.Turn // for the log
@@ -27,15 +27,16 @@ type addition struct {
 	err     error
 }
 
-// batch is the additions that wait together. The one that opens it adds them all.
+// batch holds the additions that wait together. The caller that opens the batch adds them
+// all.
 type batch struct {
 	additions []*addition
 	added     sync.WaitGroup
 }
 
-// join adds a turn together with those that others add meanwhile. Batches are added
-// in the order in which they were opened: the next one can only be opened when this
-// one is closed, which happens while adding is held.
+// join adds a turn together with those that other callers add meanwhile. Batches are added
+// in the order in which they were opened. The next batch can only be opened after this one
+// is closed, and a batch is closed while adding is held.
 func (s *SlidingWindow) join(a *addition) {
 	b, first := s.enlist(a)
 	if !first {
@@ -66,21 +67,21 @@ func (s *SlidingWindow) enlist(a *addition) (b *batch, first bool) {
 	return b, first
 }
 
-// group is what a conversation becomes by several additions.
+// group is the new state of a conversation after several additions.
 type group struct {
 	additions []*addition
-	last      int64 // of the conversation before
+	last      int64 // the last number of the conversation before
 	turns     []pipeline.Turn
 	tokens    int
 	digest    digest
 	gone      [][]pipeline.Turn // evicted turns in the arrays of the conversation
 	evicts    bool
 	bytes     int
-	stored    bool // by the log
+	stored    bool // the log has stored the additions
 }
 
-// addGroup adds as many of the first additions as the log can take in one append, at
-// least one, and returns how many those were. adding must be held.
+// addGroup adds as many of the first additions as the log can take in one append, at least
+// one, and returns how many it added. adding must be held.
 func (s *SlidingWindow) addGroup(all []*addition) (n int) {
 	g := group{last: s.last, turns: s.turns, tokens: s.tokens, digest: s.digest}
 	for _, a := range all {
@@ -96,7 +97,8 @@ func (s *SlidingWindow) addGroup(all []*addition) (n int) {
 	}
 	first, err := s.record(&g)
 	if err != nil && len(g.additions) > 1 && errors.Is(err, pipeline.ErrInvalid) && !g.stored {
-		// Nothing was stored because of one of them: each gets an append of its own.
+		// The log stored nothing because it refused one of them. So each gets an append of
+		// its own.
 		for _, a := range g.additions {
 			a.evicted = nil
 			s.addGroup([]*addition{a})
@@ -113,9 +115,10 @@ func (s *SlidingWindow) addGroup(all []*addition) (n int) {
 	return n
 }
 
-// admit puts an addition into a group, in memory of which readers know nothing. It
-// does not fit if a turn of the same group, which has no number yet, would leave for
-// it. An error is that of the addition alone, which is then not in the group.
+// admit adds an addition to a group, in memory that no reader sees. It reports whether the
+// addition fits. It does not fit if a turn of the same group would have to leave, because
+// that turn has no number yet. After an error the addition is not in the group; the other
+// additions are not affected.
 func (s *SlidingWindow) admit(g *group, a *addition) (fits bool, err error) {
 	size := len(a.whole.Content)
 	if n := len(g.additions); n > 0 && (n == groupTurns || g.bytes+size > groupBytes) {
@@ -142,7 +145,7 @@ func (s *SlidingWindow) admit(g *group, a *addition) (fits bool, err error) {
 	g.additions = append(g.additions, a)
 	a.evicted = next.evicted
 	turn := a.cut
-	turn.Sequence = g.last + int64(len(g.additions)) // until the log says it
+	turn.Sequence = g.last + int64(len(g.additions)) // until the log assigns one
 	g.turns = append(next.kept, turn)
 	g.tokens += turn.TokenCount - next.freed
 	g.digest = next.digest
@@ -157,14 +160,15 @@ func (s *SlidingWindow) publish(g *group, first int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, gone := range g.gone {
-		clear(gone) // the array lives on: let go of the texts
+		clear(gone) // the array is used again: free the texts
 	}
 	s.turns, s.tokens, s.digest = g.turns, g.tokens, g.digest
 	s.last = first + int64(len(g.additions)) - 1
 }
 
-// context is that of the only addition of a group, or else one that ends when those
-// of all have ended: none may give up what others wait for.
+// context returns the context of the only addition of a group. For several additions it
+// returns one that ends when the contexts of all have ended, so that no caller cancels what
+// others wait for.
 func (g *group) context() (context.Context, context.CancelFunc) {
 	ctx := g.additions[0].ctx
 	if len(g.additions) == 1 {

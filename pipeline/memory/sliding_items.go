@@ -10,10 +10,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// Items returns the summary, if there is one, and the turns, oldest first, as items
-// of source conversation. Formatters order items by time: no turn is given an
-// earlier time than the turns before it, so that a clock that was set back does not
-// change their order. The error is always nil.
+// Items returns the summary, if there is one, and the turns, oldest first, as items of
+// source conversation. Formatters order items by time. So no turn gets an earlier time than
+// the turns before it, and a clock that was set back does not change their order. The error
+// is always nil.
 func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -39,8 +39,8 @@ func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item
 	return items, nil
 }
 
-// offers reports whether turn i is offered, where a turn of the user has begun or not.
-// Turns of the system are rules, whoever spoke first.
+// offers reports whether turn i is offered. It sets begun from the first offered turn that
+// is not a system turn on. System turns are rules, so they are always offered.
 func (s *SlidingWindow) offers(i int, begun *bool) bool {
 	*begun = *begun || !s.cfg.BeginWithUser || s.turns[i].Role == pipeline.RoleUser
 	return *begun || s.turns[i].Role == pipeline.RoleSystem
@@ -51,7 +51,7 @@ func (s *SlidingWindow) item(i int) pipeline.Item {
 	t := &s.turns[i]
 	metadata := make(map[string]any, len(t.Metadata)+1)
 	maps.Copy(metadata, values.Clone(t.Metadata))
-	metadata["role"] = string(t.Role) // whatever the metadata of a caller's request say
+	metadata["role"] = string(t.Role) // instead of a role in the caller's metadata
 	it := pipeline.Item{
 		ID:         "turn-" + strconv.FormatInt(t.Sequence, 10),
 		Content:    t.Content,
@@ -67,7 +67,7 @@ func (s *SlidingWindow) item(i int) pipeline.Item {
 	return it
 }
 
-// boundedScore makes what a scorer says a score; NaN is 0.
+// boundedScore limits the result of a scorer to 0 to 1. NaN becomes 0.
 func boundedScore(x float64) float64 {
 	if !(x > 0) {
 		return 0
@@ -75,14 +75,14 @@ func boundedScore(x float64) float64 {
 	return values.Round4(min(1, x))
 }
 
-// Messages returns the summary, if there is one, as a user message, and the turns,
-// oldest first, as messages of their own roles, tool and system included. This is
-// the list for a chain of package agent. The metadata name, tool_call_id and tool_calls of
-// a turn become the fields of those names. The error is that of tool_calls that JSON
-// cannot hold.
+// Messages returns the summary, if there is one, as a user message. The turns follow,
+// oldest first, as messages of their own roles, tool and system included. This is the list
+// for a chain of package agent. The metadata name, tool_call_id and tool_calls of a turn
+// become the fields of the same names. The call fails if tool_calls cannot be written as
+// JSON.
 //
-// A summary never speaks as the system: it is made of what others said, perhaps by a
-// plugin.
+// A summary never has the role system, because it is made from the texts of others, perhaps
+// by a plugin.
 func (s *SlidingWindow) Messages() ([]pipeline.Message, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

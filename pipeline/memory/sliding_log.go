@@ -11,31 +11,30 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// TurnLog keeps a conversation beyond the life of the process. A conversation calls
-// it from one goroutine at a time.
+// TurnLog stores a conversation. A conversation calls it from one goroutine at a time.
 type TurnLog interface {
-	// AppendTurn stores a turn durably and returns its sequence number, which is
-	// higher than any before. The turn is whole, also where the window cuts it, and
-	// has no number yet.
+	// AppendTurn stores a turn durably and returns its sequence number, which is higher
+	// than any before. The turn is complete, even if the window cuts it, and has no number
+	// yet.
 	AppendTurn(ctx context.Context, t pipeline.Turn) (sequence int64, err error)
-	// SaveDigest stores which turns have left, and the summary of them, in place of
-	// the digest before.
+	// SaveDigest stores which turns have left, and their summary. It replaces the digest
+	// before.
 	SaveDigest(ctx context.Context, d Digest) error
 }
 
-// TurnsLog is a [TurnLog] that stores several turns at the price of one. Turns that
-// are added to a conversation at the same time then share an append.
+// TurnsLog is a [TurnLog] that stores several turns at the cost of one. Turns that are
+// added to a conversation at the same time then share an append.
 type TurnsLog interface {
 	TurnLog
-	// AppendTurns stores turns as AppendTurn does, all or none, and returns the number
-	// of the first; the others follow without a gap. An error that is [ErrInvalid]
-	// says that none was stored because of what one of them holds: each is then
-	// appended alone.
+	// AppendTurns stores turns as AppendTurn does, all or none, and returns the number of
+	// the first; the others follow without a gap. An error that wraps [ErrInvalid] means
+	// that none was stored, because one of them is invalid. The conversation then appends
+	// each alone.
 	AppendTurns(ctx context.Context, turns []pipeline.Turn) (first int64, err error)
 }
 
-// Digest is what a conversation knows of the turns that have left it. Together with
-// the turns of a [TurnLog] it restores the conversation.
+// Digest describes the turns that have left a conversation. Together with the turns of a
+// [TurnLog] it restores the conversation.
 type Digest struct {
 	// Text is the summary, empty when there is none.
 	Text string `json:"text"`
@@ -43,27 +42,26 @@ type Digest struct {
 	// has not condensed, because it failed. When the list takes too much room, its oldest
 	// lines leave, and the summary before it stays.
 	Listed int `json:"listed,omitempty"`
-	// Count is how often turns were condensed into it.
+	// Count is how many times turns were condensed into the summary.
 	Count int64 `json:"count"`
-	// Through is the highest sequence number that has left. All turns up to it have
-	// left, except those in Kept, which ascends.
+	// Through is the highest sequence number of a turn that has left. All turns up to it
+	// have left, except those whose numbers are in Kept, in ascending order.
 	Through int64   `json:"through"`
 	Kept    []int64 `json:"kept,omitempty"`
 	// Time is the time of the newest turn that has left.
 	Time time.Time `json:"time,omitzero"`
 }
 
-// KeepsDigest reports whether the conversation saves a digest whenever turns leave:
-// with a Compactor or an Eviction the window cannot be worked out from the newest turns
-// alone.
+// KeepsDigest reports whether the conversation saves a digest whenever turns leave: with a
+// Compactor or an Eviction, the window does not follow from the newest turns alone.
 func (s *SlidingWindow) KeepsDigest() bool {
 	return s.cfg.Compactor != nil || s.cfg.Eviction != nil
 }
 
-// record gives the log, if there is one, the turns of a group and what leaves for
-// them, and returns the number of the first turn. The digest goes first: a crash
-// between the two leaves a conversation that has a little room, not one that has lost
-// a turn.
+// record writes the digest of the turns that leave, and the turns of a group, to the log,
+// if there is one. It returns the number of the first turn. The digest goes first: a crash
+// between the two leaves a conversation that has a little room, not one that has lost a
+// turn.
 func (s *SlidingWindow) record(g *group) (first int64, err error) {
 	if s.cfg.Log == nil {
 		return s.last + 1, nil
@@ -116,11 +114,11 @@ func (s *SlidingWindow) saveDigest(ctx context.Context, d Digest) error {
 	return nil
 }
 
-// Restore replaces the conversation by what a log has of it: the last saved digest,
-// zero if none, and the turns that have not left, ascending by sequence number. Tokens
-// are counted anew. Should the turns not fit, which another tokenizer or a smaller
-// MaxTokens can cause, some leave as in [SlidingWindow.AddTurn]. On an error nothing
-// has changed.
+// Restore replaces the conversation by the state from a log: the last saved digest, which
+// is zero if there is none, and the turns that have not left, by ascending sequence number.
+// It counts tokens again. Another tokenizer or a smaller MaxTokens can mean that the turns
+// do not fit. Then some leave, as in [SlidingWindow.AddTurn]. On an error nothing has
+// changed.
 func (s *SlidingWindow) Restore(ctx context.Context, d Digest, turns []pipeline.Turn) error {
 	evicted, err := s.restore(ctx, d, turns)
 	if err != nil {
@@ -147,7 +145,7 @@ func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []pipeline.
 		return nil, err
 	}
 	if len(next.evicted) > 0 && s.KeepsDigest() {
-		// Who cannot write comes to the same choice the next time.
+		// If it cannot be saved, the next Restore makes the same choice.
 		if err := s.saveDigest(ctx, next.digest.Digest); err != nil && !errors.Is(err, store.ErrReadOnly) {
 			return nil, err
 		}

@@ -24,9 +24,9 @@ type RecordStore interface {
 	Clear(ctx context.Context, key store.Key) (int, error)
 }
 
-// StoreFacts is [Facts] in a store: one record per entry, under its ID. What another
-// process changes is seen by the next call. An entry that is not what was written is
-// an error that names it; it can be deleted.
+// StoreFacts is [Facts] in a store: one record per entry, under its ID. The next call sees
+// the changes of other processes. A damaged entry is an error that names it; it can be
+// deleted.
 type StoreFacts struct {
 	records RecordStore
 	key     store.Key
@@ -36,7 +36,7 @@ type StoreFacts struct {
 	decoded map[string]decodedEntry
 }
 
-// decodedEntry saves decoding a record again that has not changed.
+// decodedEntry caches a decoded record until the record changes.
 type decodedEntry struct {
 	data  []byte
 	entry *Entry
@@ -49,8 +49,8 @@ func NewStoreFacts(s RecordStore, tenant string) *StoreFacts {
 	return &StoreFacts{records: s, key: store.Key{Tenant: tenant, Kind: KindFact}}
 }
 
-// SkipDamaged has lists leave out entries that are not what was written, and report told of
-// each, at every list. Without it they are errors. Call it before anything else.
+// SkipDamaged makes lists leave out damaged entries, and calls report for each of them, at
+// every list. Without it, damaged entries are errors. Call it before any other method.
 func (f *StoreFacts) SkipDamaged(report func(id string, err error)) { f.damaged = report }
 
 // List implements [Facts]. It reads all records, but decodes only those that have
@@ -60,7 +60,7 @@ func (f *StoreFacts) List(ctx context.Context) ([]*Entry, error) {
 	return entries, err
 }
 
-// list returns the number of the newest record too, 0 for none.
+// list is List. It also returns the number of the newest record, 0 if there is none.
 func (f *StoreFacts) list(ctx context.Context) (entries []*Entry, newest int64, err error) {
 	records, newest, err := f.read(ctx)
 	if err != nil {
@@ -105,8 +105,8 @@ func (f *StoreFacts) read(ctx context.Context) (records []store.Record, newest i
 	}
 }
 
-// PutIf implements [ConditionalFacts]. Another process may add facts between the check
-// and the writing: then nothing is written, and the check is made again.
+// PutIf implements [ConditionalFacts]. If another process adds facts between the check and
+// the write, nothing is written, and the check is made again.
 func (f *StoreFacts) PutIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error {
 	change, err := f.change(e)
 	if err != nil {
@@ -144,8 +144,8 @@ func decodeRecord(r store.Record) (*Entry, error) {
 	if err := json.Unmarshal(r.Data, e); err != nil {
 		return nil, fmt.Errorf("facts: record %.100q: %w (delete it by this id)", r.ID, err)
 	}
-	// The record is the entry, whatever its data say: one that was imported under
-	// another name must still be found by it.
+	// The ID of the record counts, and not the ID in its data, so that an entry that was
+	// imported under another name is found by that name.
 	e.ID = r.ID
 	return e, nil
 }
@@ -182,8 +182,8 @@ func (f *StoreFacts) change(entries ...*Entry) (store.Change, error) {
 	return change, nil
 }
 
-// Delete implements [Facts]. More than [store.MaxBatch] entries are deleted in
-// several steps: on an error some may be gone, and their number is returned.
+// Delete implements [Facts]. More than [store.MaxBatch] entries are deleted in several
+// steps. If a step fails, some are deleted already, and Delete returns their number.
 func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 	deleted := 0
 	for batch := range slices.Chunk(ids, store.MaxBatch) {
@@ -196,8 +196,8 @@ func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 	return deleted, nil
 }
 
-// Clear deletes all entries and returns how many there were. It decodes none: what is
-// no entry is deleted too.
+// Clear deletes all entries and returns how many it deleted. It decodes none, so that it
+// also deletes damaged entries.
 func (f *StoreFacts) Clear(ctx context.Context) (int, error) {
 	n, err := f.records.Clear(ctx, f.key)
 	if err != nil {

@@ -28,15 +28,15 @@ func NewStoreGraph(s RecordStore, tenant string) *StoreGraph {
 	return &StoreGraph{s, store.Key{Tenant: tenant, Kind: KindRelation}}
 }
 
-// RelationID is the ID of the record of a relation: relations that differ only in the case
-// of their entities have the same.
+// RelationID returns the ID of the record of a relation. Relations that differ only in the
+// case of their entities have the same ID.
 func RelationID(r *Relation) string {
 	parts, _ := json.Marshal([]string{strings.ToLower(r.Source), r.Relation, strings.ToLower(r.Target), r.Fact}) // texts always encode
 	sum := sha256.Sum256(parts)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Add adds relations, all or none. One that is there already stays where it is.
+// Add adds relations, all or none. A relation that is stored already keeps its place.
 func (g *StoreGraph) Add(ctx context.Context, relations ...Relation) error {
 	change := store.Change{Key: g.key}
 	ids := make(map[string]bool, len(relations))
@@ -91,7 +91,7 @@ func (g *StoreGraph) Graph(ctx context.Context) (*Graph, error) {
 	return NewGraph(relations), nil
 }
 
-// Remove removes relations and returns how many there were.
+// Remove removes relations and returns how many it removed.
 func (g *StoreGraph) Remove(ctx context.Context, relations ...Relation) (int, error) {
 	removed := 0
 	for batch := range slices.Chunk(relations, store.MaxBatch) {
@@ -108,12 +108,12 @@ func (g *StoreGraph) Remove(ctx context.Context, relations ...Relation) (int, er
 	return removed, nil
 }
 
-// RemoveEntity removes the relations of an entity and returns how many there were.
+// RemoveEntity removes the relations of an entity and returns how many it removed.
 func (g *StoreGraph) RemoveEntity(ctx context.Context, name string) (int, error) {
 	return g.removeIf(ctx, func(r *Relation) bool { return strings.EqualFold(r.Source, name) || strings.EqualFold(r.Target, name) })
 }
 
-// RemoveFact removes the relations to a fact and returns how many there were.
+// RemoveFact removes the relations to a fact and returns how many it removed.
 func (g *StoreGraph) RemoveFact(ctx context.Context, id string) (int, error) {
 	return g.removeIf(ctx, func(r *Relation) bool { return r.Fact == id })
 }
@@ -132,26 +132,25 @@ const (
 	DefaultGraphItems = 5
 )
 
-// graphPriority is the priority of facts that a graph leads to.
+// graphPriority is the priority of facts that are found through a graph.
 const graphPriority = 6
 
-// GraphMemory is a [pipeline.MemoryProvider] of the facts about the entities that a query
-// mentions, and about those around them.
+// GraphMemory is a [pipeline.MemoryProvider]. It offers the facts about the entities that a
+// query mentions, and about related entities.
 type GraphMemory struct {
-	// Manager has the facts, Graph leads to them. Both are required.
+	// Manager has the facts, and Graph links entities to them. Both are required.
 	Manager *Manager
 	Graph   *StoreGraph
 	// Filter selects facts.
 	Filter Filter
-	// MaxDepth is how many relations to follow: DefaultGraphDepth when 0; -1 stays with
-	// the entities themselves.
+	// MaxDepth is how many relations to follow. 0 means DefaultGraphDepth, and -1 only the
+	// entities themselves.
 	MaxDepth int
 	// MaxItems bounds the facts. 0 means DefaultGraphItems.
 	MaxItems int
 }
 
-// Items implements [pipeline.MemoryProvider]. Facts that do not exist any longer are left
-// out.
+// Items implements [pipeline.MemoryProvider]. Facts that no longer exist are left out.
 func (m *GraphMemory) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
 	g, err := m.Graph.Graph(ctx)
 	if err != nil {

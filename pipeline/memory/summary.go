@@ -18,8 +18,8 @@ const (
 	summaryScore    = 0.5
 )
 
-// CompactFunc makes a function a [Compactor] that condenses the turns that leave now
-// and drops the summary so far.
+// CompactFunc makes a function a [Compactor]. The function condenses the turns that leave
+// now; the summary so far is dropped.
 type CompactFunc func(ctx context.Context, turns []core.Turn) (string, error)
 
 // Compact calls f.
@@ -27,8 +27,8 @@ func (f CompactFunc) Compact(ctx context.Context, turns []core.Turn, _ string) (
 	return f(ctx, turns)
 }
 
-// ProgressiveCompactFunc makes a function a [Compactor] that works the turns that
-// leave now into the summary so far.
+// ProgressiveCompactFunc makes a function a [Compactor]. The function returns a summary of
+// the turns that leave now and of the summary so far.
 type ProgressiveCompactFunc func(ctx context.Context, turns []core.Turn, previous string) (string, error)
 
 // Compact calls f.
@@ -36,21 +36,21 @@ func (f ProgressiveCompactFunc) Compact(ctx context.Context, turns []core.Turn, 
 	return f(ctx, turns, previous)
 }
 
-// digest is a Digest whose text is counted.
+// digest is a Digest with the tokens of its text.
 type digest struct {
 	Digest
 	tokens int
 }
 
-// Summary returns the text that stands for the turns that have left; empty when
-// there are none or no compactor.
+// Summary returns the text that replaces the turns that have left. It is empty if no turn
+// has left, or if there is no compactor.
 func (s *SlidingWindow) Summary() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.digest.Text
 }
 
-// condense returns the digest before with the evicted turns in it.
+// condense returns the digest with the evicted turns added to it.
 func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evicted []core.Turn) (digest, error) {
 	d := before.Digest
 	newest := &evicted[len(evicted)-1]
@@ -76,8 +76,8 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 	return s.countDigest(ctx, d)
 }
 
-// compact calls the compactor and returns the summary. When it fails, the summary so far
-// stays, and what it has not condensed is listed behind it.
+// compact calls the compactor and returns the summary. If the compactor fails, the summary
+// so far stays, followed by a list of the turns that were not condensed.
 func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []core.Turn) (text, listed string, err error) {
 	text, err = s.callCompactor(ctx, core.CloneTurns(evicted), before.Text)
 	if ended := ctx.Err(); ended != nil {
@@ -90,8 +90,8 @@ func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []co
 	return strings.ToValidUTF8(text, "\uFFFD"), strings.ToValidUTF8(listed, "\uFFFD"), err
 }
 
-// callCompactor calls the compactor in a goroutine of its own, and leaves it behind when
-// its time is up: the writers of the conversation wait.
+// callCompactor calls the compactor in a goroutine of its own, and abandons it when its
+// time is up, because the writers of the conversation wait.
 func (s *SlidingWindow) callCompactor(ctx context.Context, turns []core.Turn, previous string) (string, error) {
 	if s.cfg.CompactTimeout > 0 {
 		var cancel context.CancelFunc
@@ -121,12 +121,13 @@ func (s *SlidingWindow) callCompactor(ctx context.Context, turns []core.Turn, pr
 
 var errCompactorExited = errors.New("compactor called runtime.Goexit")
 
-// listTokens is what a list of turns may take beside a summary that fills the room, and in
-// a conversation that is smaller.
+// listTokens is the least room for a list of turns, in tokens. The list has this room even
+// if the summary is as large as the conversation, or the conversation is smaller.
 const listTokens = 256
 
-// list returns the summary so far and, with the line break before it, the list of what no
-// compactor has condensed. Only the list grows shorter: the summary stands for far more.
+// list returns the summary so far and, after a line break, the list of the turns that no
+// compactor has condensed. Only the list is shortened, because the summary replaces far
+// more turns.
 func (s *SlidingWindow) list(ctx context.Context, d *Digest, evicted []core.Turn) (text, listed string, err error) {
 	split := len(d.Text) - min(max(0, d.Listed), len(d.Text))
 	text, listed = d.Text[:split], strings.TrimPrefix(d.Text[split:], "\n")
@@ -141,9 +142,9 @@ func (s *SlidingWindow) list(ctx context.Context, d *Digest, evicted []core.Turn
 	return text, listed, err
 }
 
-// newestLines returns the lines at the end of a list of turns that take no more tokens than
-// room, and of a single line that takes more, its beginning: without a compactor's help the
-// list would grow for ever.
+// newestLines returns the last lines of a list of turns, as many as take at most room
+// tokens. If the last line alone takes more, newestLines returns the beginning of that
+// line. Without this bound the list would grow for ever while the compactor fails.
 func (s *SlidingWindow) newestLines(ctx context.Context, text string, room int) (string, error) {
 	lines := strings.Split(text, "\n")
 	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, lines)
@@ -179,7 +180,7 @@ func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, erro
 	return digest{d, counts[0]}, nil
 }
 
-// listTurns is the summary without a compactor's help.
+// listTurns returns the list of turns that replaces a summary if the compactor fails.
 func listTurns(previous string, turns []core.Turn) string {
 	lines := make([]string, len(turns))
 	for i := range turns {
@@ -192,8 +193,8 @@ func listTurns(previous string, turns []core.Turn) string {
 	return previous + "\n" + text
 }
 
-// item returns the summary as an item. Its time and number place it before the turns
-// that are left. The metadata listed marks one that ends with turns as they were.
+// item returns the summary as an item. Its time and number place it before the remaining
+// turns. The metadata listed is set if the summary ends with a list of turns.
 func (d *digest) item(turns []core.Turn) pipeline.Item {
 	at, sequence := d.Time, d.Through
 	if len(turns) > 0 {

@@ -23,23 +23,23 @@ func (f EmbedFunc) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return f(ctx, texts)
 }
 
-// vectorBytes bounds what each of the two generations of vectors takes: those of about
-// ten thousand facts. A single call may take more.
+// vectorBytes bounds each of the two generations of vectors, to about ten thousand facts. A
+// single call may exceed it.
 const vectorBytes = 32 << 20
 
-// vectors asks an embedder and keeps its answers. They go by the text, so that a fact
-// that was rewritten is embedded again, and many users have theirs side by side. When
-// the young generation is full it becomes the old one, and the old one is forgotten.
+// vectors asks an embedder and caches its answers by text. So a fact with a new text is
+// embedded again, and many users share the cache. When the young generation is full, it
+// becomes the old one, and the old one is dropped.
 type vectors struct {
 	mu         sync.Mutex
 	young, old map[string][]float32
 	size       int // bytes of young
 }
 
-// of returns the vectors of texts, all finite and of one length.
+// of returns the vectors of texts. All numbers are finite, and all vectors have one length.
 func (v *vectors) of(ctx context.Context, embedder Embedder, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
-	places := make(map[string][]int) // of the texts to embed
+	places := make(map[string][]int) // the indices of each text to embed
 	var missing []string
 	v.mu.Lock()
 	for i, text := range texts {
@@ -75,7 +75,7 @@ func (v *vectors) of(ctx context.Context, embedder Embedder, texts []string) ([]
 	return out, nil
 }
 
-// keep keeps the vectors of one call, all of them in one generation.
+// keep caches the vectors of one call, all in one generation.
 func (v *vectors) keep(texts []string, of [][]float32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -90,7 +90,7 @@ func (v *vectors) keep(texts []string, of [][]float32) {
 	}
 }
 
-// embed calls the embedder and checks what it says.
+// embed calls the embedder and checks its answer.
 func embed(ctx context.Context, embedder Embedder, texts []string) (fresh [][]float32, err error) {
 	err = core.Guard(func() (err error) {
 		fresh, err = embedder.Embed(ctx, texts)
@@ -115,7 +115,8 @@ func embed(ctx context.Context, embedder Embedder, texts []string) (fresh [][]fl
 	return fresh, nil
 }
 
-// cosine is the similarity of two vectors of one length, 0 if one of them is 0.
+// cosine returns the cosine similarity of two vectors of one length. It is 0 if one of them
+// is the zero vector.
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i := range a {

@@ -14,23 +14,24 @@ import (
 
 // The defaults of a Digest, in characters.
 const (
-	// DefaultDigestLine shows what a message was about.
+	// DefaultDigestLine is long enough to show the topic of a message.
 	DefaultDigestLine = 160
 	// DefaultDigestText is about a thousand tokens of English.
 	DefaultDigestText = 4000
 )
 
-// Digest is a [pipeline.Compactor] without a model: one line per turn with its role and
-// the beginning of its text. The same turns always give the same text. When it grows
-// too long the oldest lines leave and their number is noted. The zero value works.
+// Digest is a [pipeline.Compactor] without a model: one line per turn with its role and the
+// beginning of its text. The same turns always give the same text. When the text grows too
+// long, the oldest lines are dropped, and a line gives their number. The zero value works.
 type Digest struct {
-	// MaxLine bounds a line and MaxText the whole, in characters, as far as one line
-	// fits. 0 means DefaultDigestLine and DefaultDigestText.
+	// MaxLine bounds a line and MaxText the whole text, in characters. At least one line
+	// stays. 0 means DefaultDigestLine and DefaultDigestText.
 	MaxLine int
 	MaxText int
 }
 
-// Compact returns the previous digest with the turns after it. The error is that of ctx.
+// Compact returns the previous digest, followed by the lines of the turns. The error is
+// that of ctx.
 func (d Digest) Compact(ctx context.Context, turns []pipeline.Turn, previous string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -56,12 +57,13 @@ func (d Digest) Compact(ctx context.Context, turns []pipeline.Turn, previous str
 	return joinDigest(lines[first:], gone+first), nil
 }
 
-// summaryShare is the part of a budget that a digest may take: enough to tell what it was
-// about, little enough that most of the room stays for what is quoted.
+// summaryShare is the part of a budget that a digest may take. It is enough to name the
+// topics, and leaves most of the room for whole messages.
 const summaryShare = 4
 
-// summaryRoom returns the most tokens of a digest message beside what is kept; 0 is no
-// bound. When there is nothing left, its share of the budget is what counts.
+// summaryRoom returns the largest number of tokens of a digest message, given the messages
+// that are kept. 0 means no bound. If the kept messages leave no room, the share of the
+// budget is the bound.
 func summaryRoom(budget, kept int) int {
 	if budget == 0 {
 		return 0
@@ -73,9 +75,9 @@ func summaryRoom(budget, kept int) int {
 	return share
 }
 
-// cut lets the oldest lines of a digest leave until its message takes at most room
-// tokens, as far as one line fits, and returns what it takes. The text of another
-// compactor stays as it is: where it may be cut is not known.
+// cut drops the oldest lines of a digest until its message takes at most room tokens, but
+// keeps at least one line. It returns the tokens of the message. It does not cut the text
+// of another compactor, whose structure it does not know.
 func (c *Compaction) cut(ctx context.Context, summary *pipeline.Message, room int) (int, error) {
 	took, err := c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
 	if _, ok := c.cfg.Compactor.(Digest); !ok || err != nil || room == 0 || took <= room {
@@ -97,7 +99,7 @@ func (c *Compaction) cut(ctx context.Context, summary *pipeline.Message, room in
 	return c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
 }
 
-// joinDigest returns the text of a digest, the opposite of splitDigest.
+// joinDigest returns the text of a digest. It is the inverse of splitDigest.
 func joinDigest(lines []string, gone int) string {
 	if gone > 0 {
 		lines = append([]string{fmt.Sprintf(goneFormat, gone)}, lines...)
@@ -105,7 +107,7 @@ func joinDigest(lines []string, gone int) string {
 	return strings.Join(lines, "\n")
 }
 
-// splitDigest returns the lines of a digest, and how many have left it.
+// splitDigest returns the lines of a digest, and how many lines were dropped.
 func splitDigest(text string) (lines []string, gone int) {
 	if text == "" {
 		return nil, 0
@@ -117,7 +119,7 @@ func splitDigest(text string) (lines []string, gone int) {
 	return lines[1:], gone
 }
 
-// goneFormat is the line that stands for those that have left.
+// goneFormat is the line that gives the number of dropped lines.
 const goneFormat = "(%d earlier lines left out)"
 
 // shorten makes a text one line of at most limit characters.
@@ -129,7 +131,7 @@ func shorten(text string, limit int) string {
 	return string([]rune(text)[:limit-1]) + "…"
 }
 
-// asTurn makes a turn of a message; its tool calls become text.
+// asTurn makes a turn from a message. Its tool calls become text.
 func asTurn(m *pipeline.Message, tokens int) pipeline.Turn {
 	t := pipeline.Turn{Role: m.Role, Content: m.Text(), TokenCount: tokens}
 	if m.Name != "" || m.ToolCallID != "" {
@@ -147,7 +149,7 @@ func asTurn(m *pipeline.Message, tokens int) pipeline.Turn {
 	return t
 }
 
-// toolCall is a call as the APIs of OpenAI, or of Anthropic and others, have it.
+// toolCall is a call in the form of the API of OpenAI, or of Anthropic and others.
 type toolCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -158,8 +160,8 @@ type toolCall struct {
 	} `json:"function"`
 }
 
-// callTexts returns "calls name(arguments)" for each call; what cannot be read is shown
-// as it is.
+// callTexts returns "calls name(arguments)" for each call. A call that cannot be read is
+// shown as it is.
 func callTexts(raw json.RawMessage) (texts []string) {
 	var calls []toolCall
 	if len(raw) == 0 {

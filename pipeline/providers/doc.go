@@ -1,5 +1,5 @@
-// Package providers holds the built-in context providers of an agent loop, each with a
-// switch, and [New], which makes a chain of them and of others:
+// Package providers holds the built-in context providers of an agent loop. Each can be
+// switched off. [New] makes a chain of them and of others:
 //
 //	chain, err := providers.New(providers.Config{
 //		Extra:   []agent.Provider{account},
@@ -13,22 +13,21 @@
 // # The built-in providers
 //
 // [Observing] (7) turns old messages into observations, and [Reflecting] (8) old
-// observations into a reflection; both are off unless they are asked for.
-// [Observation] (10) puts the observations and the reflection of the state before the
-// conversation. [Compaction] (20) puts a summary in the place of old messages, unless
-// there are observations: the two stand for the same messages. [Truncation] (30) leaves
-// out the oldest messages that do not fit. The gaps between the priorities are for
-// others.
+// observations into a reflection; both are off unless they are asked for. [Observation]
+// (10) puts the observations and the reflection of the state before the conversation.
+// [Compaction] (20) replaces old messages by a summary, unless there are observations,
+// because both replace the same messages. [Truncation] (30) leaves out the oldest messages
+// that do not fit. The gaps between the priorities are for providers of applications.
 //
 // # What lasts
 //
-// The list that a chain returns is for one model call. Observing, observation and compaction also
-// write their change to the Messages of the state, so that the next call begins with it;
-// truncation never does, so that what it leaves out is not lost. What other providers
-// put into the list is not written back with it: a provider that adds the same message
-// before every call finds its place free each time.
+// The list that a chain returns is for one model call. Observing, observation and
+// compaction also write their change to the Messages of the state, so that the next call
+// begins with it. Truncation never does, so that the messages that it leaves out are not
+// lost. Messages of other providers are not written back. So a provider can add the same
+// message before every call.
 //
-// The list given to a run should be Messages of the state, or begin from it. When a
+// The list given to a run should be the Messages of the state, or be made from them. When a
 // provider has rewritten messages so that those of the state are no longer found in the
 // list, or when the state holds none, the whole new list is written back.
 package providers

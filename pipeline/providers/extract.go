@@ -11,14 +11,14 @@ import (
 
 // Extract is a [agent.Distiller] without a model. An observation is one line of a message:
 // its role and the beginning of its text. A reflection is the list of the observations that
-// it stands for. The same input always gives the same notes. Lines become shorter before any
-// are left out; then the oldest leave, and their number is noted.
+// it replaces. The same input always gives the same notes. If the text is too long, Extract
+// first shortens its lines, and then drops the oldest and gives their number.
 type Extract struct {
-	// Counter counts tokens. nil means one of the default encoding.
+	// Counter counts tokens. nil means a counter of the default encoding.
 	Counter *agent.Counter
 }
 
-// extractWidths are the lengths of a line that are tried, in characters.
+// extractWidths are the lengths of a line that Extract tries, in characters.
 var extractWidths = []int{DefaultDigestLine, DefaultDigestLine / 2, DefaultDigestLine / 4}
 
 // Observe returns one line for each message that has a text or calls tools.
@@ -48,7 +48,7 @@ func (e Extract) Observe(ctx context.Context, r agent.Observing) (*agent.Observe
 	return &agent.Observed{Add: newestLines(lines, gone)}, failed
 }
 
-// newestLines leaves out the oldest of lines, and notes their number.
+// newestLines drops the oldest lines, and adds a line with their number.
 func newestLines(lines []string, gone int) []string {
 	if gone == 0 {
 		return lines
@@ -111,7 +111,7 @@ func (e Extract) fits(ctx context.Context, c *agent.Counter, room int, texts ...
 	return room >= 0, err
 }
 
-// countTexts returns what each text takes as a message of its own.
+// countTexts returns the tokens of each text as a message of its own.
 func countTexts(ctx context.Context, c *agent.Counter, texts []string) ([]int, error) {
 	messages := make([]pipeline.Message, len(texts))
 	for i, text := range texts {

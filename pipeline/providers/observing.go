@@ -20,22 +20,23 @@ type ObservingConfig struct {
 	// Observe makes observations, Reflect makes reflections. nil means [Extract].
 	Observe, Reflect agent.Distiller
 	// HighWater is how many tokens the conversation may take before its oldest messages
-	// become observations. 0 means half of the run's budget, and never where that has no
-	// bound. Instructions and what others put into the list do not count.
+	// become observations. 0 means half of the run's budget; without a bound there, nothing
+	// is observed. Instructions, and messages of other providers, do not count.
 	HighWater int
-	// LowWater is how many tokens of the conversation then stay. 0 means half of HighWater.
+	// LowWater is how many tokens of the conversation stay then. 0 means half of HighWater.
 	LowWater int
 	// ReflectHighWater is how many tokens the observations may take before the oldest become
 	// a reflection. 0 means half of HighWater. ReflectLowWater is how many tokens of
 	// observations then stay. 0 means half of ReflectHighWater.
 	ReflectHighWater, ReflectLowWater int
-	// Foreign reports observations that others own and make anew in each run: they are
-	// neither counted nor replaced. nil means none.
+	// Foreign reports whether an observation belongs to another provider, which makes it
+	// anew in each run. Such observations are neither counted nor replaced. nil means that
+	// there are none.
 	Foreign func(observation string) bool
 	// Timeout bounds one Apply in the chain of New. 0 means the bound of the chain, or
 	// DefaultCompactionTimeout with a Distiller.
 	Timeout time.Duration
-	// Counter counts tokens. nil means one of the default encoding.
+	// Counter counts tokens. nil means a counter of the default encoding.
 	Counter *agent.Counter
 }
 
@@ -47,7 +48,8 @@ const minNotes = 64
 // room. It bounds answers where one token may be any length, such as with the tokenizer "words".
 const noteBytes = 16
 
-// waters are the bounds of one run, in tokens.
+// waters are the bounds of one run, in tokens: high is the size that starts the work, low
+// the size that it leaves.
 type waters struct {
 	high, low               int // of the conversation
 	reflectHigh, reflectLow int // of the observations
@@ -62,14 +64,15 @@ func (cfg *ObservingConfig) waters(b agent.Budget) (w waters) {
 	return w
 }
 
-// notes is the room for new observations, reflection that for a new reflection.
+// notes returns the room for new observations, and reflection the room for a new
+// reflection.
 func (w waters) notes() int      { return max(minNotes, w.high/4) }
 func (w waters) reflection() int { return max(minNotes, w.reflectHigh/2) }
 
 // observations is the room for observations of which no reflection is made.
 func (w waters) observations() int { return 2*w.reflectHigh + w.notes() }
 
-// checked returns the configuration with its defaults.
+// checked checks the configuration and returns it with its defaults.
 func (cfg ObservingConfig) checked(provider string) (ObservingConfig, error) {
 	err := checkBounds(provider, map[string]int{
 		"high_water": cfg.HighWater, "low_water": cfg.LowWater,
@@ -108,7 +111,7 @@ func (cfg *ObservingConfig) split(observations []string) (own, foreign []string)
 	return own, foreign
 }
 
-// tokens returns what each text takes as a message of its own.
+// tokens returns the tokens of each text as a message of its own.
 func (cfg *ObservingConfig) tokens(ctx context.Context, texts []string) (counts []int, sum int, err error) {
 	counts, err = countTexts(ctx, cfg.Counter, texts)
 	for _, n := range counts {
@@ -138,15 +141,15 @@ func byteLen(texts []string) (n int) {
 
 // Observing turns the oldest messages of a conversation into observations when it has grown
 // too large, and removes these messages from the list of the state. System messages, the
-// newest user message and the newest messages stay; a tool call and its results stay or go
-// together. [Observation] then puts the observations before the conversation.
+// newest user message and the newest messages stay; a tool call and its results stay or
+// leave together. [Observation] then puts the observations before the conversation.
 //
-// A distiller that fails, or whose answer takes too many tokens or bytes, leaves everything as it
-// was, and so do observations that take twice what should make a reflection of them.
-// Observing is safe for concurrent use, as far as its distiller is.
+// Nothing changes if the distiller fails, if its answer takes too many tokens or bytes, or if
+// the observations take twice the size at which they should have become a reflection.
+// Observing is safe for concurrent use if its distiller is.
 type Observing struct {
 	cfg ObservingConfig
-	// beginWithUser also observes what is before the first message of the user that stays.
+	// beginWithUser also observes the messages before the first user message that stays.
 	beginWithUser bool
 }
 
@@ -165,7 +168,7 @@ func (o *Observing) Name() string { return ObservingName }
 // Priority returns ObservingPriority.
 func (o *Observing) Priority() int { return ObservingPriority }
 
-// EstimateTokens is 0: observing leaves less than it finds.
+// EstimateTokens returns 0, because observing makes the list smaller.
 func (o *Observing) EstimateTokens(context.Context, *agent.State) (int, error) { return 0, nil }
 
 // Apply returns the messages that stay, or nil when the conversation is small enough, when
@@ -201,7 +204,8 @@ func (o *Observing) Apply(ctx context.Context, s *agent.State, msgs []pipeline.M
 	return v.those(func(int) bool { return true }), nil
 }
 
-// observe returns the observations of the state with those of messages; nil is no change.
+// observe returns the observations of the state, together with those of messages. nil means
+// no change.
 func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.Message, w waters) ([]string, error) {
 	before, foreign := o.cfg.split(s.Observations)
 	if _, n, err := o.cfg.tokens(ctx, before); err != nil || n > w.observations() {
@@ -221,7 +225,7 @@ func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.
 		before = nil
 	}
 	added := oneLine(slices.Concat(made.Replace, made.Add))
-	if i := slices.IndexFunc(added, o.cfg.Foreign); i >= 0 { // nobody would count it, or take it away
+	if i := slices.IndexFunc(added, o.cfg.Foreign); i >= 0 { // it would neither be counted nor replaced
 		return nil, fmt.Errorf("observe %d messages: observation %.60q: %w (it looks like one that is made anew in each run)",
 			len(old), added[i], pipeline.ErrInvalid)
 	}
@@ -231,8 +235,8 @@ func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.
 	return slices.Concat([]string{}, before, added, foreign), nil
 }
 
-// oneLine makes each observation one line, as the list of [Observation] wants it, and leaves
-// out those that are blank.
+// oneLine makes each observation one line, which the list of [Observation] needs, and
+// leaves out blank ones.
 func oneLine(texts []string) []string {
 	lines := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -243,7 +247,7 @@ func oneLine(texts []string) []string {
 	return lines
 }
 
-// conversation returns the tokens of the state's own messages that are no instructions.
+// conversation returns the tokens of the messages of the state, without instructions.
 func (v *view) conversation(own []bool) (tokens int) {
 	for i := range v.msgs {
 		if own[i] && !v.msgs[i].Instructs() {
@@ -253,8 +257,8 @@ func (v *view) conversation(own []bool) (tokens int) {
 	return tokens
 }
 
-// chooseNewest keeps what must stay, what is not the state's own, the newest unit, and the
-// newest others up to so many tokens in all.
+// chooseNewest keeps the messages that must stay, those that are not from the state, the
+// newest unit, and the newest others up to a number of tokens in all.
 func (v *view) chooseNewest(own []bool, tokens int) {
 	v.measure()
 	v.pin()
@@ -267,7 +271,7 @@ func (v *view) chooseNewest(own []bool, tokens int) {
 	v.fill(size{tokens: tokens})
 }
 
-// rest returns the messages that are not kept.
+// rest returns the messages that the view does not keep.
 func (v *view) rest() (out []pipeline.Message) {
 	for i, unit := range v.units {
 		if !v.keeps[unit] {
@@ -277,7 +281,7 @@ func (v *view) rest() (out []pipeline.Message) {
 	return out
 }
 
-// those returns the kept messages that are wanted.
+// those returns the kept messages for which wanted returns true.
 func (v *view) those(wanted func(i int) bool) []pipeline.Message {
 	out := make([]pipeline.Message, 0, v.kept.messages)
 	for i, unit := range v.units {

@@ -25,16 +25,16 @@ const (
 	TruncationPriority  = 30
 )
 
-// Config describes a chain with the built-in providers. The zero value works: all
-// but those that make observations, without limits of their own, counted in
-// [pipeline.DefaultEncoding].
+// Config describes a chain with the built-in providers. The zero value works: it has all
+// built-in providers except those that make observations. They have no limits of their own
+// and count in [pipeline.DefaultEncoding].
 type Config struct {
 	Observing   ObservingConfig
 	Observation ObservationConfig
 	Compaction  CompactionConfig
 	Truncation  TruncationConfig
-	// Extra providers are registered after the built-in ones, in this order, as
-	// Register on the chain would. What decides is their priorities.
+	// Extra providers are registered after the built-in ones, in this order. Their
+	// priorities decide when they run.
 	Extra []agent.Provider
 	// Enforce truncates once more after all providers, so that none with a higher
 	// priority than truncation can leave the list over the budget.
@@ -43,7 +43,7 @@ type Config struct {
 	Plan bool
 	// Timeout bounds one Apply of each provider, see [agent.Config].
 	Timeout time.Duration
-	// Counter counts for chain and built-in providers. nil means one of the
+	// Counter counts for the chain and the built-in providers. nil means a counter of the
 	// DefaultEncoding.
 	Counter *agent.Counter
 	// Logger is slog.Default when nil, Now is time.Now.
@@ -150,7 +150,7 @@ func limited(p agent.Provider, timeout time.Duration) agent.Provider {
 	return agent.LimitProvider(p, timeout)
 }
 
-// checkBounds refuses what is below 0.
+// checkBounds refuses numbers below 0.
 func checkBounds(provider string, bounds map[string]int) error {
 	for name, n := range bounds {
 		if n < 0 {
@@ -168,7 +168,7 @@ func counterOr(c *agent.Counter) (*agent.Counter, error) {
 	return agent.NewCounter(agent.CounterConfig{})
 }
 
-// tighter returns the smaller of two bounds of which 0 is none.
+// tighter returns the smaller of two bounds. 0 means no bound.
 func tighter(a, b int) int {
 	if a == 0 || b > 0 && b < a {
 		return b

@@ -10,11 +10,11 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// Reflecting turns the oldest observations of a state into its reflection when they take too
-// many tokens. The new reflection also stands for the one so far. A distiller that fails, or
-// whose answer takes too many tokens or bytes, leaves everything as it was. If it does so until
-// the observations take so many tokens that [Observing] stops, [Extract] makes the reflection
-// instead. Reflecting is safe for concurrent use, as far as its distiller is.
+// Reflecting turns the oldest observations of a state into its reflection when they take
+// too many tokens. The new reflection also replaces the one so far. If the distiller fails,
+// or its answer takes too many tokens or bytes, nothing changes. If this happens until the
+// observations take so many tokens that [Observing] stops, [Extract] makes the reflection
+// instead. Reflecting is safe for concurrent use if its distiller is.
 type Reflecting struct{ cfg ObservingConfig }
 
 // NewReflecting checks the configuration.
@@ -32,11 +32,12 @@ func (r *Reflecting) Name() string { return ReflectingName }
 // Priority returns ReflectingPriority.
 func (r *Reflecting) Priority() int { return ReflectingPriority }
 
-// EstimateTokens is 0: a reflection takes less than the observations that it stands for.
+// EstimateTokens returns 0, because a reflection takes less than the observations that it
+// replaces.
 func (r *Reflecting) EstimateTokens(context.Context, *agent.State) (int, error) { return 0, nil }
 
-// Apply changes observations and reflection of the state, and leaves the messages as they
-// are: [Observation] puts both into them.
+// Apply changes the observations and the reflection of the state, and not the messages.
+// [Observation] puts both into the messages.
 func (r *Reflecting) Apply(ctx context.Context, s *agent.State, _ []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	w := r.cfg.waters(b)
 	if w.reflectHigh == 0 {

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// leastResult is the fewest tokens to which the result of a tool is cut: enough to say
-	// what it is, and that there is more.
+	// leastResult is the smallest size to which the result of a tool is cut, in tokens. It
+	// is enough to show what the result is, and that there is more.
 	leastResult = 32
-	// markerTokens is what the line takes that says how much was cut.
+	// markerTokens is the size of the line that says how much was cut, in tokens.
 	markerTokens = 14
-	// cutRounds bounds how often results are cut shorter because what is left of them has
-	// more tokens than it had as part of the whole.
+	// cutRounds bounds how often results are cut again. This is needed because a cut text
+	// may have more tokens than the same text had as part of the whole.
 	cutRounds = 4
 )
 
-// holdsResults reports whether results of tools are in a unit.
+// holdsResults reports whether a unit has results of tools.
 func (v *view) holdsResults(unit int) bool {
 	for i := range v.msgs {
 		if v.units[i] == unit && len(v.msgs[i].ResultIDs()) > 0 {
@@ -30,9 +30,9 @@ func (v *view) holdsResults(unit int) bool {
 	return false
 }
 
-// pinResults keeps the unit that ends the list if it is a call of a tool with its results,
-// cut to the room that is left: a model that never sees what it asked for asks again, and
-// again. The results that the newest message of the user holds beside its text are cut, too.
+// pinResults keeps the last unit of the list if it is a tool call with its results, and
+// cuts the results to the room that is left. Otherwise a model would never see the result,
+// and repeat the call for ever. pinResults also cuts results in the newest user message.
 func (v *view) pinResults(ctx context.Context, c *agent.Counter, room size) error {
 	units := []int{v.units[len(v.msgs)-1]}
 	if user := v.newestUser; user >= 0 && v.units[user] != units[0] {
@@ -49,8 +49,8 @@ func (v *view) pinResults(ctx context.Context, c *agent.Counter, room size) erro
 	return nil
 }
 
-// pinUnit keeps a unit with results, cut to the room beside what is kept already. Where no
-// more than a trace of them would fit beside the summary, the summary goes.
+// pinUnit keeps a unit with results, cut to the room that the kept messages leave. If the
+// summary leaves hardly any room for the results, pinUnit drops the summary.
 func (v *view) pinUnit(ctx context.Context, c *agent.Counter, unit int, room size) error {
 	v.drop(unit)
 	defer v.keep(unit)
@@ -71,10 +71,10 @@ func (v *view) pinUnit(ctx context.Context, c *agent.Counter, unit int, room siz
 	return err
 }
 
-// cutUnit cuts the results in a unit, the longest first, so that it takes at most limit
-// tokens, and reports whether it does then. Where results would have less than leastResult
-// tokens, nothing is cut, unless they must be: then they are cut to that, also when the
-// rounds before have not found the length that fits.
+// cutUnit cuts the results in a unit, the longest first, so that the unit takes at most
+// limit tokens. It reports whether the unit does then. If results would have fewer than
+// leastResult tokens, it cuts nothing, unless the unit must stay. In that case it cuts them
+// to leastResult, also if no earlier round has found a length that fits.
 func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, must bool) (bool, error) {
 	texts, err := v.resultTexts(unit)
 	if err != nil || len(texts) == 0 {
@@ -114,9 +114,8 @@ func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, m
 	return false, nil
 }
 
-// bareUnit returns what a unit takes without the texts of its results. Where a result
-// counts as JSON, that is not what remains of its size when the counts of texts are taken
-// away.
+// bareUnit returns the tokens of a unit without the texts of its results. It counts them,
+// because a result that counts as JSON has other tokens than the sum of its texts.
 func (v *view) bareUnit(ctx context.Context, c *agent.Counter, unit int) (int, error) {
 	var msgs []pipeline.Message
 	for i := range v.msgs {
@@ -131,8 +130,8 @@ func (v *view) bareUnit(ctx context.Context, c *agent.Counter, unit int) (int, e
 	return c.Total(ctx, msgs)
 }
 
-// waterLevel returns the length to which the longest are cut so that the sum of all is at
-// most total; 0 if there is none.
+// waterLevel returns the length to which the longest results are cut so that the sum of all
+// is at most total. It returns 0 if there is no such length.
 func waterLevel(counts []int, total int) int {
 	sorted := slices.Sorted(slices.Values(counts))
 	for i, n := range sorted {
@@ -159,7 +158,7 @@ func (v *view) resultTexts(unit int) (texts []string, err error) {
 }
 
 // withResults returns the messages of a unit with results of at most longest tokens, and
-// what each of them takes. counts are those of the results.
+// the tokens of each message. counts are the tokens of the results.
 func (v *view) withResults(ctx context.Context, c *agent.Counter, unit int, counts []int, longest int) (msgs []pipeline.Message, sizes []int, err error) {
 	at := 0
 	cut := func(text string) (string, error) {
@@ -187,8 +186,7 @@ func (v *view) withResults(ctx context.Context, c *agent.Counter, unit int, coun
 	return msgs, sizes, err
 }
 
-// replace puts messages in the place of those of a unit. The list that was given is not
-// changed.
+// replace replaces the messages of a unit. It does not change the given list.
 func (v *view) replace(unit int, msgs []pipeline.Message, sizes []int, took int) {
 	v.msgs, v.changed = slices.Clone(v.msgs), true
 	at := 0
@@ -201,8 +199,8 @@ func (v *view) replace(unit int, msgs []pipeline.Message, sizes []int, took int)
 	v.sizes[unit].tokens = took
 }
 
-// fillCutting is fill, and keeps the first unit that does not fit too if cutting its
-// results makes it fit.
+// fillCutting is fill. It also keeps the first unit that does not fit if it fits once its
+// results are cut.
 func (v *view) fillCutting(ctx context.Context, c *agent.Counter, room size) error {
 	unit := v.fill(room)
 	if unit < 0 || room.tokens == 0 || !v.holdsResults(unit) || (size{messages: v.kept.messages + v.sizes[unit].messages}).exceeds(room) {

@@ -8,37 +8,37 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// TruncationConfig describes the truncation provider. The zero value works: it holds
-// the budget of the run.
+// TruncationConfig describes the truncation provider. The zero value works: the budget of
+// the run is then the only bound.
 type TruncationConfig struct {
-	// Disabled leaves it out of the chain of New; Enforce still truncates.
+	// Disabled leaves the provider out of the chain of New. Enforce truncates even then.
 	Disabled bool
-	// Priority is TruncationPriority when 0.
+	// Priority is its place in the chain. 0 means TruncationPriority.
 	Priority int
-	// MaxTokens and MaxMessages bound the list beside the budget of the run: the
-	// smaller bound counts. 0 is no bound.
+	// MaxTokens and MaxMessages bound the list in addition to the budget of the run. The
+	// smaller bound counts. 0 means no bound.
 	MaxTokens   int
 	MaxMessages int
-	// BeginWithUser leaves out, of a list that is truncated, what is before the first
-	// message of the user that stays, instructions excepted: some APIs refuse a list that
-	// begins with an answer or with a tool's result. In the chain of New, compaction puts
-	// it into its summary.
+	// BeginWithUser leaves the messages before the first user message that stays out of a
+	// truncated list, except instructions. Some APIs refuse a list that begins with an
+	// answer or with a tool's result. In the chain of New, compaction puts these messages
+	// into its summary.
 	BeginWithUser bool
-	// Counter counts tokens. nil means one of the default encoding.
+	// Counter counts tokens. nil means a counter of the default encoding.
 	Counter *agent.Counter
 }
 
 // Truncation leaves out the oldest messages of a list that is over the budget. System
 // messages, the newest user message, and a tool call at the end of the list always stay,
-// even when they alone exceed it, and if there is none of them the newest message does.
-// The results of that call, and of the newest one that does not fit as a whole, are cut to
-// the room that is left, with a line that says so. Of the others the newest stay, as many in
-// a row as there is room for; the summary of the compaction provider stays when it fits
-// beside what always does, of a result at least its beginning. A tool call and its results stay or go together. Order is
-// kept.
+// even if they alone exceed the budget. If there are none of these, the newest message
+// stays. Of the other messages the newest stay, as many in a row as there is room for. The
+// summary of the compaction provider stays if it fits together with the messages that
+// always stay. A tool call and its results stay or leave together. The results of a tool
+// call at the end of the list, and of the newest call that does not fit as a whole, are cut
+// to the room that is left, with a line that says so. The order stays.
 //
-// It is a view: the state is never changed, so that the next run has all messages to
-// choose from. It is isolated and safe for concurrent use.
+// Truncation never changes the state, so that the next run can choose from all messages. It
+// is isolated and safe for concurrent use.
 type Truncation struct {
 	cfg  TruncationConfig
 	name string
@@ -61,21 +61,22 @@ func newTruncation(cfg TruncationConfig, name string) (*Truncation, error) {
 	return &Truncation{cfg, name}, nil
 }
 
-// Isolated marks the provider: it changes nothing.
+// Isolated marks the provider, because it changes nothing.
 func (t *Truncation) Isolated() {}
 
-// Name returns TruncationName, or EnforcementName for the one that enforces.
+// Name returns TruncationName, or EnforcementName for the provider that enforces the
+// budget.
 func (t *Truncation) Name() string { return t.name }
 
 // Priority returns the place in the chain.
 func (t *Truncation) Priority() int { return t.cfg.Priority }
 
-// EstimateTokens is 0: truncation adds nothing.
+// EstimateTokens returns 0, because truncation adds nothing.
 func (t *Truncation) EstimateTokens(context.Context, *agent.State) (int, error) {
 	return 0, nil
 }
 
-// Apply returns the messages that stay, or nil when all do.
+// Apply returns the messages that stay, or nil if all stay.
 func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	room := size{tokens: tighter(t.cfg.MaxTokens, b.MaxTokens), messages: tighter(t.cfg.MaxMessages, b.MaxMessages)}
 	v, err := newView(ctx, t.cfg.Counter, msgs, room.tokens > 0)

@@ -14,7 +14,7 @@ func (s size) plus(o size) size { return size{s.tokens + o.tokens, s.messages + 
 
 func (s size) minus(o size) size { return size{s.tokens - o.tokens, s.messages - o.messages} }
 
-// exceeds reports whether s is above a bound, in which 0 is none.
+// exceeds reports whether s is above a bound. 0 in the bound means no bound.
 func (s size) exceeds(bound size) bool {
 	return bound.tokens > 0 && s.tokens > bound.tokens || bound.messages > 0 && s.messages > bound.messages
 }
@@ -25,11 +25,11 @@ type view struct {
 	counts     []int // nil when tokens do not matter
 	units      []int // see agent.Units
 	sizes      []size
-	newestUser int // -1 for none
+	newestUser int // its index, -1 if there is none
 	total      size
 	keeps      []bool
 	kept       size
-	changed    bool // messages are not those that were given
+	changed    bool // the messages differ from the given ones
 }
 
 func newView(ctx context.Context, c *agent.Counter, msgs []pipeline.Message, count bool) (*view, error) {
@@ -45,7 +45,7 @@ func newView(ctx context.Context, c *agent.Counter, msgs []pipeline.Message, cou
 	return v, err
 }
 
-// measure works out the units and what each takes, at the place of its first message.
+// measure finds the units, and stores the size of each at the index of its first message.
 func (v *view) measure() {
 	v.units = agent.Units(v.msgs)
 	v.sizes = make([]size, len(v.msgs))
@@ -65,8 +65,8 @@ func (v *view) sizeOf(i int) size {
 	return size{v.counts[i], 1}
 }
 
-// pin keeps what must stay, whatever the room: the system messages and the newest user
-// message.
+// pin keeps the messages that must stay even if there is no room: the system messages and
+// the newest user message.
 func (v *view) pin() {
 	for i := range v.msgs {
 		if v.msgs[i].Instructs() || i == v.newestUser {
@@ -75,8 +75,8 @@ func (v *view) pin() {
 	}
 }
 
-// unpinSummary lets the summary of the compaction provider go when it is what makes the
-// pinned messages exceed the room: it stands for less than any of them.
+// unpinSummary drops the summary of the compaction provider if the pinned messages exceed
+// the room only because of it. Every other pinned message matters more.
 func (v *view) unpinSummary(room size) {
 	if at := findSummary(v.msgs); at >= 0 && v.kept.exceeds(room) {
 		unit := v.units[at]
@@ -100,8 +100,8 @@ func (v *view) drop(unit int) {
 	}
 }
 
-// fill keeps the newest units for which there is room, without a gap: behind one that
-// does not fit, nothing else is kept. It returns that one, or -1.
+// fill keeps the newest units for which there is room, without a gap. It stops at the first
+// unit that does not fit, and returns it, or -1.
 func (v *view) fill(room size) int {
 	for i := len(v.msgs) - 1; i >= 0; i-- {
 		unit := v.units[i]
@@ -116,8 +116,8 @@ func (v *view) fill(room size) int {
 	return -1
 }
 
-// beginWithUser lets go what is before the first message of the user that is kept, but for
-// instructions, for the unit that ends the list, and for what stays.
+// beginWithUser drops the messages before the first kept user message, except instructions,
+// the last unit of the list, and messages that must stay.
 func (v *view) beginWithUser(stays func(i int) bool) {
 	begins := func(i int) bool {
 		m := &v.msgs[i]
@@ -137,7 +137,7 @@ func (v *view) beginWithUser(stays func(i int) bool) {
 	}
 }
 
-// list returns the messages of the kept units, in order; nil when that is all of them.
+// list returns the messages of the kept units, in order. It returns nil if all are kept.
 func (v *view) list() []pipeline.Message {
 	if v.kept.messages == len(v.msgs) && !v.changed {
 		return nil

@@ -1,8 +1,8 @@
 // Package starter holds the plugins that are part of the command: "anchor-host init" writes
 // them into the plugin folder, so that the first build finds documents without a compiler.
 //
-// Each plugin is a folder with its source in Zig, its manifest, a README and the module that
-// "make starter" builds of them.
+// Each plugin is a folder with its source in Zig, its manifest, a README, and the module
+// that "make starter" builds from them.
 package starter
 
 import (
@@ -13,6 +13,6 @@ import (
 //go:embed */plugin.wasm */plugin.yaml */README.md
 var files embed.FS
 
-// Files are the plugins as they are installed: a folder each, with the module, the manifest and
-// the README.
+// Files returns the plugins in the form in which they are installed: a folder for each,
+// with the module, the manifest and the README.
 func Files() fs.FS { return files }

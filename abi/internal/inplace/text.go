@@ -13,12 +13,12 @@ import (
 const (
 	// pieceSize is the largest piece, in bytes.
 	pieceSize = 128 << 10
-	// textSize is the largest piece if it is checked too: it is then still in the nearest
-	// cache.
+	// textSize is the largest piece if it is also checked. A piece of this size stays in the
+	// innermost cache until it is copied.
 	textSize = 32 << 10
 )
 
-// CopyText copies as copy does, in pieces.
+// CopyText copies like the built-in copy, but in pieces.
 func CopyText(dst []byte, src string) {
 	n := min(len(dst), len(src))
 	for at := 0; at < n; at += pieceSize {
@@ -40,8 +40,8 @@ func CloneText(s string) (clone string, ok bool) {
 	return b.String(), true
 }
 
-// textEnd is where the piece that begins at index at ends. In UTF-8 that is between two
-// characters.
+// textEnd returns where the piece that begins at index at ends. In UTF-8 text the end is between
+// two characters.
 func textEnd(s string, at int) int {
 	end := at + textSize
 	if end >= len(s) {

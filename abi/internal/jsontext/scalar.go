@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind says what a metadata value is. The numbers are those of the batch layout.
+// Kind is the kind of a metadata value. The numbers are those of the batch layout.
 type Kind uint8
 
 // The kinds. KindJSON is the JSON text of a list or an object.
@@ -129,7 +129,7 @@ func isInteger(s string) bool {
 	return s != "-0"
 }
 
-// NoTime is what a created_at column holds for a row without a time.
+// NoTime is the value of a created_at column for a row without a time.
 const NoTime = math.MinInt64
 
 // Nanoseconds returns t as the batch holds it.

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
-// MaxRows is the most rows of a batch, and the most new items of a change set.
+// MaxRows is the maximum number of rows of a batch, and of new items of a change set.
 const MaxRows = 1 << 20
 
 // The container: a header, a directory of sections, the sections.
@@ -19,7 +19,7 @@ const (
 	BatchMagic uint32 = 'A' | 'N'<<8 | 'C'<<16 | 'B'<<24
 	// ChangesMagic begins a change set: the bytes "ANCC".
 	ChangesMagic uint32 = 'A' | 'N'<<8 | 'C'<<16 | 'C'<<24
-	// Major changes when old readers can no longer read.
+	// Major changes when old readers cannot read the new layout.
 	Major uint16 = 1
 	// Minor counts additions that old readers skip.
 	Minor uint16 = 0
@@ -37,7 +37,7 @@ type Entry struct {
 	// ID is the section.
 	ID  Section
 	typ SectionType
-	// Off is where the section begins, N its length, in bytes.
+	// Off is the offset of the section, and N its length, in bytes.
 	Off, N uint32
 }
 
@@ -77,8 +77,8 @@ func (l *Plan) Finish() (int, error) {
 	return int(off), nil
 }
 
-// Put writes header, directory and the padding after each section. The length
-// of dst is what Finish returned.
+// Put writes header, directory and the padding after each section. The length of dst must be the
+// result of Finish.
 func (l *Plan) Put(dst []byte, magic uint32, rows int) {
 	le, head := binary.LittleEndian, dst[:HeaderSize]
 	le.PutUint32(head, magic)

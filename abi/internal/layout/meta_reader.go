@@ -182,7 +182,7 @@ func (v *MetaView) Entry(i, n int) uint32 {
 // KeyText is the text of all keys, one after the other.
 func (v *MetaView) KeyText() []byte { return v.keys.data }
 
-// KeyPlace is where in keyText the key of entry e stands.
+// KeyPlace returns the place of the key of entry e in KeyText.
 func (v *MetaView) KeyPlace(e uint32) (from, to uint32) {
 	k := v.entryKey[e]
 	return v.keys.off[k], v.keys.off[k+1]

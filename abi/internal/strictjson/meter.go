@@ -6,8 +6,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
-// These limit the memory that an answer of n bytes may take when it is decoded: 4 times
-// its bytes, and a little more for small answers, which are mostly overhead.
+// These constants limit the memory that decoding an answer of n bytes may take: 4 times its
+// bytes, and a little more for small answers, which are mostly overhead.
 const (
 	unfoldFactor = 4
 	// unfoldFloor is added for every answer, as long as the sum stays within smallFactor
@@ -25,23 +25,23 @@ const (
 	takeSize = 64 << 10
 )
 
-// Meter counts what one answer takes.
+// Meter counts the memory that decoding one answer takes.
 type Meter struct {
 	size, most int64
-	// left is how many more bytes the answer may take. free of them may be taken without
-	// asking the Meter. work is how many more bytes of keys may be handled.
+	// left is how many more bytes the answer may take; free of them may be taken without asking
+	// the Host. work is how many more bytes of keys may be handled.
 	left, free, work int64
 	host             Host
 }
 
-// Host is asked before memory is allocated, and whether to go on. It is the Meter of package
-// abi.
+// Host decides whether memory may be allocated and whether decoding may go on. It is the Meter of
+// package abi.
 type Host interface {
 	Take(bytes int64) error
 }
 
-// NewMeter returns the meter of an answer of n bytes to a request of the given number of
-// rows. If h is nil, nobody is asked.
+// NewMeter returns the meter of an answer of n bytes to a request of the given number of rows. h
+// may be nil.
 func NewMeter(n, rows int, h Host) Meter {
 	size := int64(n)
 	most := unfoldFactor*size + min(unfoldFloor, smallFactor*size) + unfoldRow*int64(rows)
@@ -58,7 +58,7 @@ func (m *Meter) Charge(n int64) error {
 	return m.take()
 }
 
-// take asks the Meter for what charge has used up.
+// take asks the Host for the bytes that Charge has used up.
 func (m *Meter) take() error {
 	if m.left < 0 {
 		return TooLarge("of " + strconv.FormatInt(m.size, 10) + " bytes takes more than " + strconv.FormatInt(m.most, 10) +
@@ -72,11 +72,12 @@ func (m *Meter) take() error {
 	return m.host.Take(more)
 }
 
-// lookAfter is how many elements are read before the Meter is asked whether to go on.
+// lookAfter is the number of elements that are read before the Host is asked again whether to go
+// on.
 const lookAfter = 1 << 14
 
-// look asks the Meter whether to go on, once for every lookAfter elements; i is the index
-// of the current one.
+// look asks the Host whether to go on, once for every lookAfter elements. i is the index of the
+// current element.
 func (m *Meter) look(i int) error {
 	if m == nil || m.host == nil || i%lookAfter != lookAfter-1 {
 		return nil

@@ -100,7 +100,7 @@ func (r *Reader) begin() int {
 	return int(n)
 }
 
-// end leaves it.
+// end leaves a list or an object.
 func (r *Reader) end() {
 	r.Next()
 	r.at++
@@ -143,7 +143,7 @@ func (r *Reader) member(names []string) int {
 	return 0
 }
 
-// quoted reads a string and returns what stands between its quotes.
+// quoted reads a string and returns the bytes between its quotes.
 func (r *Reader) quoted() (raw []byte, escaped bool) {
 	from := r.at + 1
 	n := bytes.IndexByte(r.b[from:], '"')
@@ -395,9 +395,9 @@ func (r *Reader) Ahead() int {
 	return int(r.counts[0])
 }
 
-// Read scans b, which must begin with first, and has read decode it. If b begins
-// otherwise, the error is otherwise. Other errors are a Error, a *ChangeError or that
-// of the Meter, or wrap ErrTooLarge.
+// Read scans b, which must begin with first, and has read decode it. If b begins otherwise, the
+// error is otherwise. Other errors are an Error, a *ChangeError or that of the Meter, or wrap
+// ErrTooLarge.
 func Read(b []byte, first byte, otherwise error, m Meter, read func(*Reader)) error {
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != first {
 		return otherwise

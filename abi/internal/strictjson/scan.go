@@ -11,7 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
-// maxNesting is how deep lists and objects of a document may nest.
+// maxNesting is the maximum nesting depth of lists and objects in a document.
 const maxNesting = 10_000
 
 // scan checks a document before any of it is decoded. The document must be one JSON

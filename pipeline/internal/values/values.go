@@ -37,8 +37,8 @@ func Clone(m map[string]any) map[string]any {
 	return out
 }
 
-// CloneValue copies the kinds that metadata documents without reflection, and
-// maps and slices of other types with it. What pointers point to is shared.
+// CloneValue copies a value. The kinds that metadata may hold need no reflection; maps and
+// slices of other types do. The copy shares what pointers point to.
 func CloneValue(v any) any {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, string, int:
@@ -93,7 +93,7 @@ func cloneReflected(v reflect.Value) reflect.Value {
 	return v
 }
 
-// Add adds counts without wrapping around: items may claim any count. b is 0 or more.
+// Add adds counts without overflow, because items may claim any count. b is 0 or more.
 func Add(a, b int) int {
 	if a > math.MaxInt-b {
 		return math.MaxInt
@@ -110,11 +110,11 @@ func Indices(n int) []int32 {
 	return indices
 }
 
-// LongestKept is the length up to which memory is kept for the next build.
+// LongestKept is the length up to which a build keeps a list for the next build.
 const LongestKept = 1 << 14
 
-// Numbers returns n numbers of any value, from the memory that is kept if they are not
-// too many for it.
+// Numbers returns n numbers of arbitrary value. It uses and grows the kept list, unless n
+// exceeds LongestKept.
 func Numbers[T any](kept *[]T, n int) []T {
 	switch {
 	case n > LongestKept:

@@ -1,5 +1,5 @@
-// Command fact-notes is a plugin that takes facts from what users say of themselves, and
-// removes facts that others contain.
+// Command fact-notes is a plugin that takes facts from sentences in which users speak of
+// themselves, and removes facts that other facts contain.
 package main
 
 import (

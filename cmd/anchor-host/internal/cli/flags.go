@@ -50,8 +50,8 @@ func ConfigFlag(cmd *cobra.Command) {
 func HostFlags(cmd *cobra.Command) {
 	ConfigFlag(cmd)
 	cmd.Flags().String("plugins", "", "plugin folder")
-	cmd.Flags().String("cache-dir", "", "folder of compiled plugins, or off")
-	cmd.Flags().String("log-level", "", "least level of log lines: debug, info, warn, error")
+	cmd.Flags().String("cache-dir", "", "folder of compiled plugins; off keeps none")
+	cmd.Flags().String("log-level", "", "lowest level of printed log lines: debug, info, warn, error")
 }
 
 // StoreFileFlag adds --store.

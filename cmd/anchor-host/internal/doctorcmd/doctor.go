@@ -27,12 +27,12 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the machine and the set-up",
-		Long: `Check versions, the engine, what is used of wazero without its promise, how the
-state of plugins is reset, the folder of compiled plugins, the configuration and
-the folders that it grants, the environment, the store with every record in it,
-the room on its disk and on that of the compiled plugins, what the system bounds
-(memory of the control group, addresses, open files) and every plugin of the
-plugin folder. The exit code is 1 when something is a problem.`,
+		Long: `Check the machine and the set-up: versions, the engine and the internals of wazero
+that it uses, how the state of plugins is reset, the folder of compiled plugins,
+the configuration and the folders that it grants, the environment, the store with
+all its records, free disk space for the store and for compiled plugins, limits of
+the system (memory of the control group, addresses, open files), and every plugin
+of the plugin folder. The exit code is 1 if there is a problem.`,
 		Example: `  anchor-host doctor
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,

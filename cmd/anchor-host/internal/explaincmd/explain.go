@@ -18,13 +18,14 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] A.json [B.json]",
 		Short: "Tell why each item of a build is where it is, or how two builds differ",
-		Long: `Print the trace of every item of a build: which step, and which version of its
-plugin, brought, moved, rescored, rewrote or dropped it, which budget it met, how
-many tokens it lacked, and which items used the room.
+		Long: `Print the trace of every item of a build. A trace shows which step added, moved,
+rescored, rewrote or dropped the item, and the version of the step's plugin. If
+the item was left out, it also shows which budget it exceeded, by how many tokens,
+and which items used that budget.
 
-With two builds, print the difference: which items came into the window, went,
-moved, or changed score, priority, tokens or text, the reasons, and the change in
-tokens.
+With two builds, print the difference between their windows: which items were
+added, removed or moved, which changed score, priority, tokens or text, the
+reasons, and the change in tokens.
 
 The files are results of "anchor-host build -o json" or "build --request"; one of
 the two may be - for stdin. Results have traces if they are built with --explain (in a

@@ -43,14 +43,14 @@ func benchCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [flags] FILE|FOLDER",
 		Short: "Measure what a call of a plugin costs",
-		Long: `Measure one operation of a plugin and print its cost card: times of a call,
-with writing the request and reading the answer, the fuel and memory it takes,
-the bytes that travel, and the tokens it adds. Without --input the request is
-made up, always the same one.
+		Long: `Measure one operation of a plugin and print its cost card. The card shows the time
+of a call, including writing the request and reading the answer, the fuel and
+memory that the call uses, the bytes of request and answer, and the tokens that it
+adds. Without --input a request is generated; it is always the same one.
 
-A card that was saved is compared with by --compare: the ratio of each figure,
-and which are worse than noise explains. Bytes are the same on every machine,
-fuel within about a percent, times are not.`,
+--compare compares the result with a saved card. It prints the ratio of each
+figure and marks figures that are worse than noise can explain. Bytes are the same
+on every machine, fuel differs by about one percent, and times differ.`,
 		Example: `  anchor-host plugin bench build/keep-best.wasm --save before.json
   anchor-host plugin bench build/keep-best.wasm --compare before.json
   anchor-host plugin bench ./plugin.wasm --op rerank --items 100 --lane batch --set weight=0.3`,
@@ -60,20 +60,20 @@ fuel within about a percent, times are not.`,
 	flags.StringVar(&f.op, "op", "", "operation (default: the only one)")
 	flags.IntVar(&f.items, "items", 1000, "number of items, turns, messages or texts of the request")
 	flags.StringVar(&f.inputFile, "input", "", "document of the operation's JSON lane to send (- for stdin)")
-	flags.DurationVar(&f.duration, "duration", 2*time.Second, "how long to call, per lane")
+	flags.DurationVar(&f.duration, "duration", 2*time.Second, "how long to measure each lane")
 	flags.StringVar(&f.lane, "lane", bothLanes, "lane: both, json, batch")
-	flags.StringVar(&f.state, "state", "", "what happens to an instance between calls: reset, keep, fresh (default: as in a build)")
+	flags.StringVar(&f.state, "state", "", "state of an instance between calls: reset, keep, fresh (default: as in a build)")
 	flags.StringVar(&f.save, "save", "", "write the card to a file")
 	flags.StringVar(&f.compare, "compare", "", "card of an earlier run to compare with")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
 	httpFlags(flags, &f.callFlags)
-	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
+	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
 	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
-	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
-	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
-	flags.String("cache-dir", "", "folder of compiled plugins, or off")
+	flags.StringVar(&f.timeout, "timeout", "", "time limit of one call, such as 2s")
+	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
+	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	f.format = cli.FormatFlag(cmd, "text", "json")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return bench(a, cmd, &f, args[0]) })
 	return cmd

@@ -18,22 +18,23 @@ func buildCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [flags] [FOLDER]",
 		Short: "Build a plugin project into one .wasm",
-		Long: `Build the project in FOLDER, which is the current one when none is named, with
-the toolchain of its language, put its plugin.yaml into the module and check the
-result as loading would. The module is all that has to be shipped.
+		Long: `Build the plugin project in FOLDER with the toolchain of its language. The default
+is the current folder. The command embeds plugin.yaml in the module and checks the
+result as a host does before it loads the plugin. Only the module has to be
+shipped.
 
-The language is that of the source: go.mod or main.go (Go), Cargo.toml (Rust),
+The source files decide the language: go.mod or main.go (Go), Cargo.toml (Rust),
 plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
-"# language: tinygo" in plugin.yaml, or --lang, chooses another.`,
+"# language: tinygo" in plugin.yaml, or --lang, selects a different language.`,
 		Example: `  anchor-host plugin build keep-best
   anchor-host plugin build -v --lang tinygo -o plugins/keep-best.wasm keep-best`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.Output, "output", "o", "", "the module to write, or a folder for it (default: build/<name>.wasm in the project)")
+	flags.StringVarP(&o.Output, "output", "o", "", "file or folder for the module (default: build/<name>.wasm in the project)")
 	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
-	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml beside the module")
-	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and what they say")
+	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml next to the module")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and their output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			o.Dir = args[0]

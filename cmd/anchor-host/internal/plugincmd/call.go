@@ -41,13 +41,13 @@ func callCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call [flags] FILE|FOLDER FUNCTION",
 		Short: "Call one function of a module",
-		Long: `Call one exported function of an Extism or ABI 1 module, or of the one in a
-folder, with the input given, and write its output to stdout as it is. The error
-of the guest, its log and the stack of a trap go to stderr. Nothing is permitted
-that a flag does not allow.
+		Long: `Call one exported function of an Extism or ABI 1 module with the given input, and
+write its output to stdout unchanged. FOLDER is a folder with a module. Errors and
+log lines of the module and the stack of a trap go to stderr. The module has only
+the permissions that flags allow.
 
-With --repeat the same instance is called again and again, keeps its state, and
-each output is followed by a line break.`,
+With --repeat the same instance is called several times and keeps its state. A
+line break follows each output.`,
 		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
   anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
   anchor-host plugin call fetch.wasm get --allow-host http://localhost:8080 --allow-method GET
@@ -58,18 +58,18 @@ each output is followed by a line break.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as text")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
-	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE the module reads with config_get (repeatable)")
+	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module reads with config_get (repeatable)")
 	httpFlags(flags, &f)
-	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
-	flags.StringVar(&f.pathQuota, "path-quota", "", "the most bytes a folder may hold for the module to write there (default "+sizeText(host.DefaultFolderQuota)+")")
+	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
+	flags.StringVar(&f.pathQuota, "path-quota", "", "maximum bytes in a writable folder (default "+sizeText(host.DefaultFolderQuota)+")")
 	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
-	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm the module imports from (repeatable)")
-	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
+	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm that the module imports from (repeatable)")
+	flags.StringVar(&f.timeout, "timeout", "", "time limit of one call, such as 2s")
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
-	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
-	flags.IntVar(&f.repeat, "repeat", 1, "how often to call")
-	flags.String("log-level", "", "least level of log lines: debug, info, warn, error")
-	flags.String("cache-dir", "", "folder of compiled plugins, or off")
+	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
+	flags.IntVar(&f.repeat, "repeat", 1, "number of calls")
+	flags.String("log-level", "", "lowest level of printed log lines: debug, info, warn, error")
+	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return call(a, cmd, &f, args[0], args[1]) })
 	return cmd
@@ -79,7 +79,7 @@ each output is followed by a line break.`,
 func httpFlags(flags *pflag.FlagSet, f *callFlags) {
 	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a server: HOST for https, HOST:PORT, *.example.com, http://HOST:PORT, PORT may be * (repeatable)")
 	flags.StringSliceVar(&f.allowMethod, "allow-method", nil, "allow these HTTP methods only (default "+strings.Join(commonMethods, ",")+")")
-	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+	flags.BoolVar(&f.allowPrivate, "allow-private", false, "also allow private addresses (--allow-host with a private address implies it)")
 }
 
 // commonMethods are the methods that --allow-host allows, as in Extism.

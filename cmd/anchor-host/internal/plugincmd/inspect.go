@@ -27,12 +27,12 @@ func inspectCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [flags] PLUGIN",
 		Short: "Show everything that is known of a plugin",
-		Long: `Show everything that is known of a plugin without running it: operations, lanes,
-what it reads and writes, the permissions it asks for with its reasons, limits,
-imports, exports, what the module is made of, warnings, and advice for its
-author. Portable are modules that any Extism host can run. PLUGIN is a plugin of
-the plugin folder, an instance of the configuration (then the grants are shown
-too), a .wasm file, or the path of a folder that holds one.`,
+		Long: `Describe a plugin without running it: operations, lanes, reads and writes,
+permissions with the reasons for them, limits, imports, exports, the parts of the
+module, warnings, and advice for the author. A portable module can run on any
+Extism host. PLUGIN is a plugin of the plugin folder, an instance of the
+configuration, a .wasm file, or the path of a folder with a module. For an
+instance the grants are also shown.`,
 		Example: `  anchor-host plugin inspect bm25-retriever
   anchor-host plugin inspect ./my-plugin
   anchor-host plugin inspect ./plugin.wasm -o json`,

@@ -31,8 +31,8 @@ func listCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the plugins of the plugin folder",
-		Long: `List the plugins of the plugin folder, with what is wrong where one cannot be
-used. No plugin is run.`,
+		Long: `List the plugins of the plugin folder. If a plugin cannot be used, the list shows
+why. No plugin is run.`,
 		Example: `  anchor-host plugin list --plugins build/plugins
   anchor-host plugin list -o json`,
 		Args: cobra.NoArgs,

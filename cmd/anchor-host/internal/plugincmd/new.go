@@ -17,10 +17,10 @@ func newCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new [flags] NAME",
 		Short: "Write a plugin project that builds as it is",
-		Long: `Write a project with the source of a plugin, its plugin.yaml, a README and a
-copy of the helper library, so that nothing unpublished has to be fetched. The
-project builds and passes "plugin test" unchanged. A folder that is not empty is
-left alone.
+		Long: `Create a project with the source of a plugin, its plugin.yaml, a README and a copy
+of the helper library, so that building it needs no unpublished package. The
+project builds and passes "plugin test" without changes. A folder that is not
+empty is refused.
 
 ` + kindsHelp(),
 		Example: `  anchor-host plugin new keep-best --lang go --kind filter
@@ -29,7 +29,7 @@ left alone.
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&p.Language, "lang", "go", "language: "+strings.Join(authoring.Languages(), ", "))
-	flags.StringVar(&p.Kind, "kind", "filter", "operation the plugin serves")
+	flags.StringVar(&p.Kind, "kind", "filter", "operation that the plugin offers")
 	flags.StringVar(&p.Dir, "dir", "", "folder to write (default: NAME)")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		p.Name = args[0]

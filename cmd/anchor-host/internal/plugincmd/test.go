@@ -40,28 +40,29 @@ func testCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [flags] FILE|FOLDER...",
 		Short: "Test whether plugins keep to the contract",
-		Long: `Test whether a plugin keeps to the contract (abi/ABI.md): every operation, in
-both lanes, with ordinary and uncommon requests. A fault shows as the case that
-names it. Exit code 0 says that no case failed, 1 that one did. Several plugins
-make one table with a line for each.
+		Long: `Test whether a plugin follows the plugin contract (abi/ABI.md). The command calls
+every operation in both lanes, with ordinary and uncommon requests. Each case
+checks one rule of the contract. The exit code is 0 if no case failed, otherwise
+1. Several plugins are shown in one table with a line for each.
 
-Nothing is permitted that a flag does not allow. Clock and random numbers are
-fixed. A setting goes to where the plugin's schemas name it; OPERATION.KEY=VALUE
-says where, with init as the operation for the settings of the instance. A value
-is JSON, or else text.
+The plugin has only the permissions that flags allow. Clock and random numbers are
+fixed. --set KEY=VALUE sets a setting wherever the schemas of the plugin have the
+key. OPERATION.KEY=VALUE sets it for one operation; the operation init stands for
+the settings of the instance. VALUE is JSON, or else text.
 
-Cases of your own stand in the folder tests beside plugin.yaml, as *.json: one
-object or a list, run in both lanes.
+You can add cases of your own as *.json files in the folder tests next to
+plugin.yaml. A file holds one case or a list of cases, which run in both lanes.
 
   {"name": "drops what is low", "operation": "filter", "settings": {"min": 0.5},
    "query": "q", "items": ["text", {"content": "more", "score": 0.7}],
    "expect": {"keep": [1]}}
 
-The request is query, items, top_k and tokens_left, or a whole document as
-request. Expected can be: keep, order (rows), scores, texts (of the final list),
-items (the new ones), no_change (true), output (the document; members left out
-are not compared) and error (a part of the message). The file tests/settings.json
-holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
+A case has either query, items, top_k and tokens_left, or a whole request document
+as request. expect can have keep and order (row numbers), scores and texts (of the
+final list), items (the new ones), no_change (true), output (the answer; members
+that you leave out are not compared) and error (a part of the message). The file
+tests/settings.json holds settings for all cases, by operation: {"init": {…},
+"filter": {…}}.`,
 		Example: `  anchor-host plugin test build/plugins/score-filter
   anchor-host plugin test ./plugin.wasm --op filter --lane batch --short
   anchor-host plugin test build/plugins/bm25-retriever --allow-path ro:./docs:/docs
@@ -79,18 +80,18 @@ func (f *testFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.operations, "op", nil, "only these operations")
 	flags.StringVar(&f.lane, "lane", "", "only this lane: json or batch")
 	flags.BoolVar(&f.short, "short", false, "2,000 calls of an instance in a row instead of 10,000")
-	flags.Uint64Var(&f.seed, "seed", 0, "other texts and numbers in the requests")
-	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests beside plugin.yaml)")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed for the texts and numbers in the requests")
+	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests next to plugin.yaml)")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
 	httpFlags(flags, &f.callFlags)
-	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
+	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
 	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
-	flags.StringVar(&f.timeout, "timeout", "", fmt.Sprintf("bound of one call (default %v)", conform.DefaultTimeout))
+	flags.StringVar(&f.timeout, "timeout", "", fmt.Sprintf("time limit of one call (default %v)", conform.DefaultTimeout))
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
-	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
-	flags.String("cache-dir", "", "folder of compiled plugins, or off")
+	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
+	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	f.format = cli.FormatFlag(cmd, "text", "json")
 }
 

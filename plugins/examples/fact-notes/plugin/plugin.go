@@ -1,5 +1,5 @@
-// Package plugin takes facts from turns without a model: sentences in which users speak of
-// themselves.
+// Package plugin takes facts from turns without a model. A fact is a sentence in which
+// users speak of themselves.
 package plugin
 
 import (
@@ -11,20 +11,20 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// Settings are the settings of a use.
+// Settings are the settings of the operation.
 type Settings struct {
-	// Verbs are the words that make a fact of a sentence where they follow "I".
+	// Verbs are words that make a sentence a fact when they follow "I".
 	Verbs []string `json:"verbs"`
 	// MaxWords is the length of the longest fact in words, 3 to 200. Default 30.
 	MaxWords int `json:"max_words"`
 }
 
-// Defaults are the values of what is not set.
+// Defaults are the values of settings that are absent.
 func (s *Settings) Defaults() {
 	*s = Settings{Verbs: []string{"am", "live", "work", "like", "love", "prefer", "need", "use", "have", "want", "hate"}, MaxWords: 30}
 }
 
-// Validate refuses values out of their range.
+// Validate refuses values outside of their range.
 func (s *Settings) Validate() error {
 	if s.MaxWords < 3 || s.MaxWords > 200 {
 		return fmt.Errorf("max_words %d: not within 3..200", s.MaxWords)
@@ -32,8 +32,8 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Learn returns the facts in the turns of users. A sentence "my … is …" gives the known
-// fact about the same thing another text; what is known already is left out.
+// Learn returns the facts in the turns of users. A sentence "my … is …" replaces the text
+// of the known fact about the same thing. Facts that are known already are left out.
 func Learn(turns []abi.Turn, known []abi.Fact, s *Settings) (reply abi.ExtractReply) {
 	known = slices.Clone(known)
 	for i := range turns {
@@ -65,8 +65,8 @@ func (s *Settings) fact(words []string) bool {
 		strings.EqualFold(words[0], "I'm")
 }
 
-// learn adds a fact to the answer, or changes the one about the same thing. It returns what
-// is known then. A fact without an ID is one that the answer adds.
+// learn adds a fact to the answer, or changes the one about the same thing. It returns the
+// facts that are known then. A fact without an ID is one that the answer adds.
 func learn(reply *abi.ExtractReply, known []abi.Fact, sentence string) []abi.Fact {
 	about, at := subject(sentence), -1
 	if about != "" {
@@ -91,7 +91,7 @@ func learn(reply *abi.ExtractReply, known []abi.Fact, sentence string) []abi.Fac
 	return known
 }
 
-// subject returns what a sentence "my … is …" is about, empty for others.
+// subject returns the subject of a sentence "my … is …", and "" for other sentences.
 func subject(sentence string) string {
 	words := strings.Fields(sentence)
 	if len(words) < 4 || !strings.EqualFold(words[0], "my") {
@@ -105,7 +105,7 @@ func subject(sentence string) string {
 	return ""
 }
 
-// sentences returns the sentences of a text, without what ends them.
+// sentences returns the sentences of a text, without the characters that end them.
 func sentences(text string) (list []string) {
 	for len(text) > 0 {
 		end := strings.IndexFunc(text, func(r rune) bool { return strings.ContainsRune(".!?\n。！？", r) })
@@ -123,7 +123,7 @@ func sentences(text string) (list []string) {
 	return list
 }
 
-// Tidy removes each fact whose text another one contains; of equal ones the first stays.
+// Tidy removes each fact whose text another fact contains. Of equal facts the first stays.
 func Tidy(facts []abi.Fact) (reply abi.ExtractReply) {
 	texts := make([]string, len(facts))
 	for i := range facts {
