@@ -19,7 +19,7 @@ import (
 func TestAgentLoop(t *testing.T) {
 	budget, down := agent.Budget{MaxTokens: 300, MaxMessages: 30}, false
 	c := chain(t, Config{
-		Enforce:    true,
+		Enforce: true,
 		Compaction: CompactionConfig{Compactor: compactor(func(turns []pipeline.Turn, previous string) (string, error) {
 			if down {
 				return "", errors.New("down")
