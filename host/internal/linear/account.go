@@ -1,22 +1,5 @@
 package linear
 
-// charges is what a memory is charged to its account for, in bytes.
-type charges struct {
-	// grown is the largest size the memory had, without the shared image. Shrinking
-	// does not lower it: pages that were touched stay with the process.
-	grown int64
-	// shared is the size of the image that the memory shares with others, 0 if it
-	// shares none. The image itself is not charged to the memory.
-	shared int
-	// private is how much of the shared image the memory holds private copies of.
-	private int64
-	// expects says that the next charge includes as many private copies as any other
-	// memory of the image was found to have.
-	expects bool
-}
-
-func (c charges) total() int64 { return c.grown + c.private }
-
 // hold charges for a size of n bytes and reports whether there was room.
 func (m *Memory) hold(n int64) bool {
 	c := m.held

@@ -23,7 +23,7 @@ type backing struct {
 	view []byte // a mapping of the whole file, to read
 }
 
-func newBacking(im *Image) (*backing, error) {
+func newBacking(size int, runs []run) (*backing, error) {
 	number := uintptr(memfdCreateGeneric)
 	if runtime.GOARCH == "amd64" {
 		number = memfdCreateAMD64
@@ -34,14 +34,14 @@ func newBacking(im *Image) (*backing, error) {
 		return nil, e
 	}
 	b := &backing{file: os.NewFile(fd, "anchor-image")}
-	err := b.file.Truncate(int64(im.size))
-	for _, r := range im.runs {
+	err := b.file.Truncate(int64(size))
+	for _, r := range runs {
 		if err == nil {
 			_, err = b.file.WriteAt(r.bytes, int64(r.at))
 		}
 	}
 	if err == nil {
-		b.view, err = syscall.Mmap(int(fd), 0, im.size, syscall.PROT_READ, syscall.MAP_SHARED)
+		b.view, err = syscall.Mmap(int(fd), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
 	}
 	if err != nil {
 		b.close()

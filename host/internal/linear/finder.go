@@ -24,22 +24,3 @@ func (f Finder) String() string {
 	}
 	return "comparing everything"
 }
-
-// Shares reports whether memories share images on this system.
-func Shares() bool {
-	im := Capture(make([]byte, PageSize))
-	defer im.Free()
-	m, filled := NewFrom(im, PageSize, func(int64) bool { return true }, false)
-	m.Free()
-	return filled
-}
-
-// Maps reports whether memories are reserved mappings on this system.
-func Maps() bool {
-	b, err := reserve(PageSize)
-	if err != nil {
-		return false
-	}
-	release(b)
-	return true
-}

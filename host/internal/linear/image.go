@@ -20,24 +20,11 @@ type Image struct {
 	mostPrivate atomic.Int64
 }
 
-// run is a part of an image that is not zero.
-type run struct {
-	at    int
-	bytes []byte
-}
-
-// end is where the run ends.
-func (r run) end() int { return r.at + len(r.bytes) }
-
-// grain is the size of the pieces in which content is compared, in bytes. It is that of
-// a page on most systems: writing one byte of a shared page copies the whole page.
-const grain = 4 << 10
-
 // Capture copies the content of a memory: into a file in memory where the system has
 // such files, else to the heap. The image must be freed.
 func Capture(mem []byte) *Image {
 	im := parts(mem)
-	im.file, _ = newBacking(im) // without one, the heap serves
+	im.file, _ = newBacking(im.size, im.runs) // without one, the heap serves
 	im.hold()
 	return im
 }
@@ -64,7 +51,7 @@ func Rebuild(size int, parts []Part, shared bool) *Image {
 		im.held += int64(len(p.Bytes))
 	}
 	if shared {
-		im.file, _ = newBacking(im)
+		im.file, _ = newBacking(im.size, im.runs)
 	}
 	im.hold()
 	return im
@@ -121,11 +108,6 @@ func (im *Image) Free() {
 	im.runs, im.file = nil, nil
 }
 
-var zeros [grain]byte
-
-// zero reports whether b, at most a grain, is all zeros.
-func zero(b []byte) bool { return bytes.Equal(b, zeros[:len(b)]) }
-
 // Size is the size of the memory the image was taken of, in bytes.
 func (im *Image) Size() int { return im.size }
 
@@ -168,39 +150,4 @@ func (im *Image) restore(mem []byte, from, to int) {
 // after are the runs that do not end before from.
 func (im *Image) after(from int) []run {
 	return im.runs[sort.Search(len(im.runs), func(i int) bool { return im.runs[i].end() > from }):]
-}
-
-// clip is the part of a run that lies between from and to.
-func (r run) clip(from, to int) run {
-	from, to = max(r.at, from), min(r.end(), to)
-	return run{from, r.bytes[from-r.at : to-r.at]}
-}
-
-// put makes dst what src is.
-func put(dst, src []byte) {
-	for at := 0; at < len(src); at += grain {
-		end := min(at+grain, len(src))
-		if !bytes.Equal(dst[at:end], src[at:end]) {
-			copy(dst[at:end], src[at:end])
-		}
-	}
-}
-
-// wipe zeroes b.
-func wipe(b []byte) {
-	for at := 0; at < len(b); at += grain {
-		if p := b[at:min(at+grain, len(b))]; !zero(p) {
-			clear(p)
-		}
-	}
-}
-
-// stride is the most that is copied at a time, in bytes. Larger copies bypass the caches
-// and take nearly twice as long.
-const stride = 128 << 10
-
-func (r run) write(mem []byte) {
-	for at := 0; at < len(r.bytes); at += stride {
-		copy(mem[r.at+at:], r.bytes[at:min(at+stride, len(r.bytes))])
-	}
 }

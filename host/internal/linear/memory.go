@@ -1,11 +1,6 @@
 package linear
 
-import (
-	"github.com/anchor-host/anchor-host/internal/rlimit"
-)
-
-// PageSize is the unit in which memories grow, in bytes.
-const PageSize = 64 << 10
+import "github.com/anchor-host/anchor-host/internal/rlimit"
 
 // Memory is one linear memory. One goroutine owns it at a time. Everything beyond its
 // current size is zero.
@@ -15,7 +10,7 @@ type Memory struct {
 	// mapped is the reservation, nil where the memory is an ordinary slice.
 	mapped []byte
 	buf    []byte
-	// held is what was charged for the memory, see account.go.
+	// held is what was charged for the memory.
 	held charges
 	// image is what the beginning of the reservation maps, nil if it maps none. resets
 	// counts the resets to it. track is nil until writes are tracked.
@@ -132,4 +127,40 @@ func (m *Memory) Free() {
 		release(m.mapped)
 	}
 	m.mapped, m.buf, m.held, m.limit, m.image, m.track = nil, nil, charges{}, 0, nil, nil
+}
+
+// charges is what a memory is charged to its account for, in bytes.
+type charges struct {
+	// grown is the largest size the memory had, without the shared image. Shrinking
+	// does not lower it: pages that were touched stay with the process.
+	grown int64
+	// shared is the size of the image that the memory shares with others, 0 if it
+	// shares none. The image itself is not charged to the memory.
+	shared int
+	// private is how much of the shared image the memory holds private copies of.
+	private int64
+	// expects says that the next charge includes as many private copies as any other
+	// memory of the image was found to have.
+	expects bool
+}
+
+func (c charges) total() int64 { return c.grown + c.private }
+
+// Shares reports whether memories share images on this system.
+func Shares() bool {
+	im := Capture(make([]byte, PageSize))
+	defer im.Free()
+	m, filled := NewFrom(im, PageSize, func(int64) bool { return true }, false)
+	m.Free()
+	return filled
+}
+
+// Maps reports whether memories are reserved mappings on this system.
+func Maps() bool {
+	b, err := reserve(PageSize)
+	if err != nil {
+		return false
+	}
+	release(b)
+	return true
 }

@@ -46,18 +46,6 @@ var pages = sync.OnceValues(func() (*pagemap, error) {
 	return p, nil
 })
 
-// Finds says how this system finds the pages that differ from an image, found out by
-// trying.
-func Finds() Finder {
-	if _, err := pages(); err != nil {
-		return Compares
-	}
-	if _, err := writes(); err != nil {
-		return ReadsMap
-	}
-	return Tracks
-}
-
 // private calls f for each part of mem that is not part of a file. mem must begin on a
 // page. f must write to nothing but that part.
 func (p *pagemap) private(mem []byte, f func(from, to int)) error {
