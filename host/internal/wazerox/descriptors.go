@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
 
 	"github.com/tetratelabs/wazero"
@@ -80,18 +79,6 @@ const filesProbe = "\x00asm\x01\x00\x00\x00" +
 	"\x05\x03\x01\x00\x01" +
 	"\x07\x19\x03\x06memory\x02\x00\x05close\x00\x02\x04list\x00\x03" +
 	"\x0a\x19\x02\x06\x00\x20\x00\x10\x00\x0b\x10\x00\x20\x00\x41\x00\x41\xc0\x00\x42\x00\x41\x80\x01\x10\x01\x0b"
-
-// emptyFolder is a file system of one folder without files.
-type emptyFolder struct{ sys.UnimplementedFS }
-
-func (emptyFolder) OpenFile(string, sys.Oflag, fs.FileMode) (sys.File, sys.Errno) {
-	return emptyFile{}, 0
-}
-
-type emptyFile struct{ sys.UnimplementedFile }
-
-func (emptyFile) IsDir() (bool, sys.Errno)              { return true, 0 }
-func (emptyFile) Readdir(int) ([]sys.Dirent, sys.Errno) { return nil, 0 }
 
 // probeDescriptors tries out whether what a guest does to its descriptors is seen.
 func probeDescriptors(l *lab) error {

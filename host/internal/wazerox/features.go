@@ -3,42 +3,9 @@ package wazerox
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-)
-
-// Feature is one thing that the host takes from wazero without a promise of wazero's.
-type Feature int
-
-// The features.
-const (
-	// Stacks has calls run on stacks of a fixed size, see [Stack].
-	Stacks Feature = iota
-	// StackSizes tells the size of a stack that is wazero's, see [StackOf].
-	StackSizes
-	// Memories has guests use memories of the host's, see [WithMemory].
-	Memories
-	// Shrinking makes memories that grew smaller again, see [Shrink].
-	Shrinking
-	// Linking links modules to instances that have no name, see [Resolving].
-	Linking
-	// TrapTexts tells traps that WebAssembly defines from other errors, see [Trapped].
-	TrapTexts
-	// OpenFiles tells whether an instance has the files open that it started with, see
-	// [NoteDescriptors].
-	OpenFiles
-	// Mounts shows folders of the host to guests, see [Mount].
-	Mounts
-	// TailCalls and ExtendedConst let guests use what WebAssembly 2.0 has not.
-	TailCalls
-	ExtendedConst
-	// CodeFiles keeps machine code that wazero left in files, see [OpenCode].
-	CodeFiles
-	// Shells has wazero take machine code for a module without its code.
-	Shells
-	features
 )
 
 // feature describes a Feature.
@@ -80,38 +47,6 @@ func (f Feature) String() string { return table[f].name }
 
 // Without says what the host does where the feature is off.
 func (f Feature) Without() string { return table[f].without }
-
-// State says whether a feature is on.
-type State struct {
-	Feature Feature
-	On      bool
-	// Why says why it is off, "" where it is on.
-	Why string
-	// Unexpected says that it is off although the system and the engine have what it
-	// needs: wazero is another one than the tests know.
-	Unexpected bool
-}
-
-// States are those of all features with one engine.
-type States [features]State
-
-// On reports whether a feature is on.
-func (s *States) On(f Feature) bool { return s[f].On }
-
-// Off switches features off, and those that need them.
-func (s *States) Off(why string, off ...Feature) {
-	for _, f := range off {
-		s[f] = State{Feature: f, Why: why}
-	}
-	for f, needed := range needs {
-		if s.On(f) && !s.On(needed) {
-			s[f] = State{Feature: f, Why: "needs " + needed.String()}
-		}
-	}
-}
-
-// needs says which feature needs which.
-var needs = map[Feature]Feature{Shrinking: Memories, Linking: Memories, Shells: CodeFiles}
 
 // looked is what was found, by whether guests are interpreted.
 var looked [2]struct {
@@ -196,6 +131,3 @@ func untested(version string, tested []string) string {
 	}
 	return fmt.Sprintf("not tested with %s (tested with %s)", version, strings.Join(tested, " and "))
 }
-
-// platform is the system and the processor.
-const platform = runtime.GOOS + "/" + runtime.GOARCH

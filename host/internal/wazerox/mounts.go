@@ -2,6 +2,7 @@ package wazerox
 
 import (
 	"errors"
+	"io/fs"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental/sys"
@@ -27,3 +28,16 @@ func probeMounts(*lab) error {
 	}
 	return nil
 }
+
+// emptyFolder is a file system of one folder without files.
+type emptyFolder struct{ sys.UnimplementedFS }
+
+func (emptyFolder) OpenFile(string, sys.Oflag, fs.FileMode) (sys.File, sys.Errno) {
+	return emptyFile{}, 0
+}
+
+type emptyFile struct{ sys.UnimplementedFile }
+
+func (emptyFile) IsDir() (bool, sys.Errno) { return true, 0 }
+
+func (emptyFile) Readdir(int) ([]sys.Dirent, sys.Errno) { return nil, 0 }

@@ -85,3 +85,6 @@ func (s *Stack) ends(ctx context.Context, f api.Function) error {
 	}
 	return nil
 }
+
+// platform is the system and the processor.
+const platform = runtime.GOOS + "/" + runtime.GOARCH
