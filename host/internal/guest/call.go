@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/fairness"
 )
 
 // clockStart is when the program started.
@@ -17,39 +16,6 @@ var clockStart = time.Now()
 // Clock returns the time since clockStart. Deadlines of calls are times of this clock. It
 // takes half as long as time.Now, which also reads the wall clock.
 func Clock() time.Duration { return time.Since(clockStart) }
-
-// Call is the context of one call into a guest. Host functions receive it as their
-// context and find it by a type assertion, which costs almost nothing.
-type Call struct {
-	context.Context
-	// Instance is the instance that is called.
-	Instance *Instance
-	// done is the Done channel of the caller's context.
-	done <-chan struct{}
-	// Began and deadline are times of the clock. seen is the last time read from it. Limit is
-	// the time that the call may take.
-	Began, deadline, seen time.Duration
-	Limit                 time.Duration
-	// drawn is the fuel handed out to the guest, and hosted the fuel that the host used on its
-	// behalf. unchecked is the part of hosted since the last check. Fuel is the most that the
-	// call may use.
-	drawn, hosted, unchecked, Fuel int64
-	// depth is the number of calls that this one lies in.
-	depth int
-	// Turn is the call's use of a processor; see turns.go.
-	Turn fairness.Turn
-
-	// Received and Returned are the bytes of the request and of the answer. Batch says that
-	// they are of the batch lane. Waited is how long the call waited for a processor since it
-	// began.
-	Received, Returned int64
-	Waited             time.Duration
-	Batch              bool
-	// Excuse is the fault of the call if the code of the embedder used up its time.
-	Excuse *Fault
-	// tally is what calls until now counted.
-	tally Tally
-}
 
 // CallOf returns the call that a host function runs in. This package makes every call into a
 // guest with a *Call.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
@@ -43,4 +44,20 @@ func (in *Instance) noRoom() (what, remedy string) {
 		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room", units.FormatSize(in.Env.Limits.Share)), moreShare
 	}
 	return "the host has no room", MoreMemory
+}
+
+// resizeKernel charges for the change of size of a kernel in Go, and reports whether there was
+// room.
+func (in *Instance) resizeKernel(delta int64) bool {
+	size := uint64(int64(in.localSize) + delta)
+	counts := beyond(size, kernel.PageSize) - beyond(in.localSize, kernel.PageSize)
+	if !in.room.change(counts) {
+		return false
+	}
+	if !in.account(delta) {
+		in.room.change(-counts)
+		return false
+	}
+	in.localSize = size
+	return true
 }

@@ -18,9 +18,9 @@ package guest
 //
 //	what is common         environment
 //	what an instance is    instance, part, members, image
-//	how it starts          instantiate, kernel
+//	how it starts          instantiate, kernel, reset
 //	a call                 call, exchange, mailbox, mem, receipt, nested, tally
-//	how a call fails       faults, overflow
+//	how a call fails       faults, explain, overflow
 //	what guests import     hostcall, extism, wasicall, embedder
 //	what bounds a call     fuel, turns, charging, stacks, grownstacks, stackcheck
 //	for tests of the host  inspect

@@ -10,7 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -87,37 +86,6 @@ type Limits struct {
 	Instances int
 }
 
-// Code is a compiled module as instances use it: the guest or one of its links.
-type Code struct {
-	// Name is the module name that imports of a link state, "" for the guest.
-	Name string
-	// Compiled is the module as wazero compiled it.
-	Compiled wazero.CompiledModule
-	// Open says how the host accesses the state of instances. Segments returns the data
-	// segments that were taken out of the module; the host writes them into new memories.
-	Open     *wasmbin.Prepared
-	Segments func() (wasmbin.Data, error)
-	// Exports reports whether the original module exports a function of a name.
-	Exports func(name string) bool
-	// Memory says that the module has a memory of its own, and Lends that another module
-	// imports it.
-	Memory, Lends bool
-	// Stub stands for the link in modules made before it, and Filler fills the stub's table.
-	// Both are nil if no module needs that.
-	Stub, Filler wazero.CompiledModule
-}
-
-// starters are the exports that start a module's language runtime. Where both exist,
-// _initialize calls the constructors itself.
-func (c *Code) starters() []string {
-	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
-		if c.Exports(name) {
-			return []string{name}
-		}
-	}
-	return nil
-}
-
 // Owner is the plugin that instances belong to. Its methods are safe for concurrent use.
 type Owner interface {
 	// Several reports whether the plugin has several instances, without those of sessions.
@@ -142,3 +110,16 @@ const (
 	// Replaced: the instance cannot be used again after a call.
 	Replaced
 )
+
+// Tally is what an instance counted that its owner does not know yet. The owner of the
+// instance adds to it as to any other field; to add to what all processors share costs more
+// than a short call may.
+type Tally struct {
+	// OK is the number of calls that succeeded, Fuel what all calls used, In and Out the bytes
+	// of requests and answers, and Resets the number of resets.
+	OK, Fuel, In, Out, Resets int64
+	// Took is the time of the calls, without what they waited for a processor.
+	Took time.Duration
+	// handed is when the plugin was last given what there was.
+	handed time.Duration
+}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
 )
-
-// Function is a function that guests import. s holds the arguments and receives the result.
-type Function func(c *Call, s []uint64)
 
 // Functions are functions of abi.Imports by name: those that need nothing but the instance.
 var Functions = map[string]Function{
@@ -28,13 +29,6 @@ var Functions = map[string]Function{
 	"get_log_level": logLevel,
 }
 
-// Response is the status and the headers of the last response in a call.
-type Response struct {
-	// Status is the status code, 0 without a response. Headers are a JSON object.
-	Status  int
-	Headers []byte
-}
-
 func httpHeaders(c *Call, s []uint64) { s[0] = c.Put(c.Instance.HTTP.Headers) }
 
 func configGet(c *Call, s []uint64) {
@@ -44,16 +38,6 @@ func configGet(c *Call, s []uint64) {
 	if ok {
 		s[0] = c.Put([]byte(value))
 	}
-}
-
-// varQuota bounds the Extism variables of one instance, in bytes, as other Extism hosts do.
-const varQuota = 1 << 20
-
-// vars are the Extism variables of one instance. bytes counts their names and values
-// against varQuota.
-type vars struct {
-	values map[string][]byte
-	bytes  int
 }
 
 func varGet(c *Call, s []uint64) {
@@ -82,15 +66,6 @@ func varSet(c *Call, s []uint64) {
 	}
 	c.Spend(int64(len(value)))
 	v.values[key], v.bytes = append([]byte(nil), value...), size
-}
-
-// size is how many bytes a variable takes of the quota, 0 if there is none of that name.
-func (v *vars) size(key string) int {
-	value, ok := v.values[key]
-	if !ok {
-		return 0
-	}
-	return len(key) + len(value)
 }
 
 // levelTrace is below slog's lowest named level.
@@ -142,4 +117,28 @@ func LowestLevel(ctx context.Context, log *slog.Logger) uint64 {
 		}
 	}
 	return 1<<31 - 1
+}
+
+// KernelFunction is a function of the kernel in Go, nil if the kernel has no function of that name.
+func KernelFunction(name string) Function {
+	fn := kernel.LocalFunctions[name]
+	switch {
+	case fn == nil:
+		return nil
+	case name == "alloc":
+		return func(c *Call, s []uint64) {
+			fn(c.Instance.local, s)
+			c.Spend(0)
+		}
+	}
+	return func(c *Call, s []uint64) { fn(c.Instance.local, s) }
+}
+
+// OfferSettle instantiates the function that a linked kernel calls each time it has used a
+// slice of fuel.
+func OfferSettle(ctx context.Context, rt wazero.Runtime) error {
+	_, err := rt.NewHostModuleBuilder(kernel.HostModule).NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(func(ctx context.Context, _ []uint64) { CallOf(ctx).Spend(0) }), nil, nil).
+		Export(kernel.SettleName).Instantiate(ctx)
+	return err
 }

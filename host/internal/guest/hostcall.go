@@ -12,6 +12,9 @@ import (
 // itself. Functions that take constant time cost nothing more: the weight of the call
 // covers them, weightHostCall in package wasmbin.
 
+// Function is a function that guests import. s holds the arguments and receives the result.
+type Function func(c *Call, s []uint64)
+
 // costLog is the cost of a message, which the logger handles.
 const costLog = 2_000
 

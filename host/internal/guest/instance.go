@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -74,7 +75,7 @@ type stackUse struct {
 	sinceCheck int64
 }
 
-// extismState is what the guest sees through Extism's functions (kernel.go, extism.go).
+// extismState is what the guest sees through Extism's functions (instantiate.go, extism.go).
 type extismState struct {
 	// Kernel is the memory of Extism's functions.
 	Kernel kernel.Kernel
@@ -87,6 +88,13 @@ type extismState struct {
 	vars      vars
 	// HTTP is the status and the headers of the last response.
 	HTTP Response
+}
+
+// Response is the status and the headers of the last response in a call.
+type Response struct {
+	// Status is the status code, 0 without a response. Headers are a JSON object.
+	Status  int
+	Headers []byte
 }
 
 // callData is the running call, and what calls exchange with the guest (call.go, mailbox.go).
@@ -110,8 +118,41 @@ type callData struct {
 	Bare bool
 }
 
+// Call is the context of one call into a guest. Host functions receive it as their
+// context and find it by a type assertion, which costs almost nothing.
+type Call struct {
+	context.Context
+	// Instance is the instance that is called.
+	Instance *Instance
+	// done is the Done channel of the caller's context.
+	done <-chan struct{}
+	// Began and deadline are times of the clock. seen is the last time read from it. Limit is
+	// the time that the call may take.
+	Began, deadline, seen time.Duration
+	Limit                 time.Duration
+	// drawn is the fuel handed out to the guest, and hosted the fuel that the host used on its
+	// behalf. unchecked is the part of hosted since the last check. Fuel is the most that the
+	// call may use.
+	drawn, hosted, unchecked, Fuel int64
+	// depth is the number of calls that this one lies in.
+	depth int
+	// Turn is the call's use of a processor; see turns.go.
+	Turn fairness.Turn
+
+	// Received and Returned are the bytes of the request and of the answer. Batch says that
+	// they are of the batch lane. Waited is how long the call waited for a processor since it
+	// began.
+	Received, Returned int64
+	Waited             time.Duration
+	Batch              bool
+	// Excuse is the fault of the call if the code of the embedder used up its time.
+	Excuse *Fault
+	// tally is what calls until now counted.
+	tally Tally
+}
+
 // pastCalls is what the calls so far mean for the next use of the instance (tally.go,
-// image.go).
+// reset.go).
 type pastCalls struct {
 	calls int
 	// counted says that the instance is among those counted as made.

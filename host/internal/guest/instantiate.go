@@ -9,7 +9,9 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/internal/units"
@@ -123,6 +125,33 @@ func (in *Instance) open(ctx context.Context, from *Image, prepare func(*Instanc
 		return err
 	}
 	return prepare(in)
+}
+
+// openKernel makes the instance's kernel. It returns the context for instantiating the guest,
+// which links it to the kernel if the kernel is a module.
+func (in *Instance) openKernel(ctx context.Context) (context.Context, error) {
+	in.local = kernel.NewLocal(in.resizeKernel)
+	in.Kernel = in.local
+	if in.Env.Kernels == nil {
+		return ctx, nil
+	}
+	lin := linear.New(uint64(in.Env.Limits.Memory)+kernel.PageSize, in.account)
+	mod, k, err := in.Env.Kernels.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
+	if err != nil {
+		lin.Free()
+		if in.HostFull { // wazero's error does not name the cause
+			what, _ := in.noRoom()
+			err = Faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
+		}
+		return ctx, err
+	}
+	in.Kernel, in.kernelModule, in.local = k, mod, nil
+	return wazerox.Resolving(ctx, func(module string) api.Module {
+		if module == abi.EnvModule || module == offered.OldEnv {
+			return mod
+		}
+		return nil
+	}), nil
 }
 
 // takeTables charges for the tables of the instance and of its links at their largest size.

@@ -58,49 +58,6 @@ func (m *countedMemory) Reallocate(size uint64) []byte {
 // beyond is how much of a memory counts, in bytes.
 func beyond(size, free uint64) int64 { return int64(max(size, free) - free) }
 
-// openKernel makes the instance's kernel. It returns the context for instantiating the guest,
-// which links it to the kernel if the kernel is a module.
-func (in *Instance) openKernel(ctx context.Context) (context.Context, error) {
-	in.local = kernel.NewLocal(in.resizeKernel)
-	in.Kernel = in.local
-	if in.Env.Kernels == nil {
-		return ctx, nil
-	}
-	lin := linear.New(uint64(in.Env.Limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := in.Env.Kernels.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
-	if err != nil {
-		lin.Free()
-		if in.HostFull { // wazero's error does not name the cause
-			what, _ := in.noRoom()
-			err = Faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
-		}
-		return ctx, err
-	}
-	in.Kernel, in.kernelModule, in.local = k, mod, nil
-	return wazerox.Resolving(ctx, func(module string) api.Module {
-		if module == abi.EnvModule || module == offered.OldEnv {
-			return mod
-		}
-		return nil
-	}), nil
-}
-
-// resizeKernel charges for the change of size of a kernel in Go, and reports whether there was
-// room.
-func (in *Instance) resizeKernel(delta int64) bool {
-	size := uint64(int64(in.localSize) + delta)
-	counts := beyond(size, kernel.PageSize) - beyond(in.localSize, kernel.PageSize)
-	if !in.room.change(counts) {
-		return false
-	}
-	if !in.account(delta) {
-		in.room.change(-counts)
-		return false
-	}
-	in.localSize = size
-	return true
-}
-
 // LightImport reports whether calls of an import cost little fuel. Those of the kernel do, in
 // both of its forms, so that a call uses the same fuel with either.
 func LightImport(module, name string) bool {
@@ -113,30 +70,6 @@ func LightImport(module, name string) bool {
 // InertImport reports whether an import that [LightImport] accepts never calls into the guest.
 // That is certain for EnvModule, because no link can have its name.
 func InertImport(module, _ string) bool { return module == abi.EnvModule }
-
-// KernelFunction is a function of the kernel in Go, nil if the kernel has no function of that name.
-func KernelFunction(name string) Function {
-	fn := kernel.LocalFunctions[name]
-	switch {
-	case fn == nil:
-		return nil
-	case name == "alloc":
-		return func(c *Call, s []uint64) {
-			fn(c.Instance.local, s)
-			c.Spend(0)
-		}
-	}
-	return func(c *Call, s []uint64) { fn(c.Instance.local, s) }
-}
-
-// OfferSettle instantiates the function that a linked kernel calls each time it has used a
-// slice of fuel.
-func OfferSettle(ctx context.Context, rt wazero.Runtime) error {
-	_, err := rt.NewHostModuleBuilder(kernel.HostModule).NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(func(ctx context.Context, _ []uint64) { CallOf(ctx).Spend(0) }), nil, nil).
-		Export(kernel.SettleName).Instantiate(ctx)
-	return err
-}
 
 // Kernels makes kernels that are modules, which guests are linked to.
 type Kernels struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -189,4 +190,35 @@ func (im *partImage) free() {
 	if im.memory != nil {
 		im.memory.Free()
 	}
+}
+
+// Code is a compiled module as instances use it: the guest or one of its links.
+type Code struct {
+	// Name is the module name that imports of a link state, "" for the guest.
+	Name string
+	// Compiled is the module as wazero compiled it.
+	Compiled wazero.CompiledModule
+	// Open says how the host accesses the state of instances. Segments returns the data
+	// segments that were taken out of the module; the host writes them into new memories.
+	Open     *wasmbin.Prepared
+	Segments func() (wasmbin.Data, error)
+	// Exports reports whether the original module exports a function of a name.
+	Exports func(name string) bool
+	// Memory says that the module has a memory of its own, and Lends that another module
+	// imports it.
+	Memory, Lends bool
+	// Stub stands for the link in modules made before it, and Filler fills the stub's table.
+	// Both are nil if no module needs that.
+	Stub, Filler wazero.CompiledModule
+}
+
+// starters are the exports that start a module's language runtime. Where both exist,
+// _initialize calls the constructors itself.
+func (c *Code) starters() []string {
+	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
+		if c.Exports(name) {
+			return []string{name}
+		}
+	}
+	return nil
 }

@@ -5,19 +5,6 @@ import (
 	"time"
 )
 
-// Tally is what an instance counted that its owner does not know yet. The owner of the
-// instance adds to it as to any other field; to add to what all processors share costs more
-// than a short call may.
-type Tally struct {
-	// OK is the number of calls that succeeded, Fuel what all calls used, In and Out the bytes
-	// of requests and answers, and Resets the number of resets.
-	OK, Fuel, In, Out, Resets int64
-	// Took is the time of the calls, without what they waited for a processor.
-	Took time.Duration
-	// handed is when the plugin was last given what there was.
-	handed time.Duration
-}
-
 // tallyFor is for how long an instance keeps what it counted to itself while it is called.
 const tallyFor = time.Millisecond
 

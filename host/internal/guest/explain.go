@@ -1,0 +1,172 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/units"
+)
+
+// Explain explains the error of a call. in may be nil. If start or init failed, the reason is
+// init_failed, and the cause begins with the original reason. A *Failure is returned as it is.
+func Explain(in *Instance, err error) *Failure {
+	var known *Failure
+	if errors.As(err, &known) {
+		return known
+	}
+	f := &Failure{Fault: *in.FaultOf(err)}
+	if f.Remedy == "" {
+		f.Remedy = in.remedy(f.Reason)
+	}
+	var start *initError
+	if errors.As(err, &start) && f.Reason != abi.ReasonBusy {
+		if f.Reason == abi.ReasonTimeout {
+			f.Remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
+		}
+		f.Reason, f.Err = abi.ReasonInitFailed, &initCause{f.Reason, f.Err}
+	}
+	if f.Remedy == NoRemedy {
+		f.Remedy = ""
+	}
+	if in != nil {
+		f.Log, f.Stack = in.WASI.Output.Tail(MaxLog), guesttext.Clip(wazerox.TrapStack(err), MaxLog)
+	}
+	return f
+}
+
+// resettable reports whether an instance can be reset after a call that ended with err. It
+// can if this package or a trap that WebAssembly defines stopped the guest: then the call
+// has left nothing but memory and globals. It cannot after an exit, which closes the
+// instance, after a stack overflow on a stack of wazero's, which stays grown, or after any
+// other error, whose effects are not known.
+func (in *Instance) resettable(err error) bool {
+	if err == nil {
+		return true
+	}
+	var f *Fault
+	var exit *sys.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return false
+	case errors.As(err, &f):
+		return true
+	case !in.Env.Features.On(wazerox.TrapTexts):
+		return false
+	case wazerox.Overflowed(err):
+		return in.callStack != nil
+	}
+	return wazerox.Trapped(err)
+}
+
+// FaultOf finds the reason of a call's error. The remedy is "" if the usual remedy of the
+// reason applies. in may be nil.
+func (in *Instance) FaultOf(err error) *Fault {
+	var f *Fault
+	var exit *sys.ExitError
+	switch {
+	case errors.As(err, &f):
+		return in.explain(f)
+	case errors.As(err, &exit):
+		return &Fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
+	case in != nil && in.refused():
+		return in.needsMore()
+	case in != nil && wazerox.Overflowed(err):
+		return in.tooDeep(err)
+	}
+	return &Fault{abi.ReasonTrap, errors.New(wazerox.TrapText(err)), in.lastWords()}
+}
+
+// explain changes the remedy of a timeout, or of fuel that was used up, if the guest was
+// refused memory in the call. A guest that asks for memory again and again ends like this.
+func (in *Instance) explain(f *Fault) *Fault {
+	if in == nil || !in.refused() || f.Remedy != "" || f.Reason != abi.ReasonTimeout && f.Reason != abi.ReasonFuel {
+		return f
+	}
+	if in.HostFull {
+		_, remedy := in.noRoom()
+		return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", remedy, f.Reason)}
+	}
+	return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
+		units.FormatSize(in.Env.Limits.Memory), f.Reason)}
+}
+
+// needsMore is the fault of a guest that failed after it was refused memory.
+func (in *Instance) needsMore() *Fault {
+	if in.HostFull && in.refusedBy == capacity.ShareReached {
+		return &Fault{Reason: abi.ReasonMemory, Err: As(ErrNoRoom, fmt.Errorf("needs more than the plugin's share of the host's memory, %s for all its instances",
+			units.FormatSize(in.Env.Limits.Share)))}
+	}
+	if in.HostFull {
+		return &Fault{Reason: abi.ReasonMemory, Err: As(ErrNoRoom, fmt.Errorf("needs more than the host has room for, %s for all plugins together",
+			units.FormatSize(in.Env.Limits.Whole)))}
+	}
+	return Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
+}
+
+// noInput is the fault of a call whose input of n bytes does not fit into the guest's
+// memory.
+func (in *Instance) noInput(n int) *Fault {
+	if in.HostFull {
+		what, remedy := in.noRoom()
+		return &Fault{abi.ReasonInputTooLarge, As(ErrNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), remedy}
+	}
+	return Faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
+}
+
+// remedy is the usual remedy of a reason. in may be nil.
+func (in *Instance) remedy(r abi.Reason) string {
+	if r == abi.ReasonMemory && in != nil && in.HostFull {
+		_, remedy := in.noRoom()
+		return remedy
+	}
+	return remedies[r]
+}
+
+// lastWords quotes what a guest wrote before it ended, as a remedy. Language runtimes write
+// the cause of a panic to stderr.
+func (in *Instance) lastWords() string {
+	if in == nil {
+		return ""
+	}
+	log := in.WASI.Output.Tail(MaxLog)
+	words := firstLine(log)
+	for line := range strings.Lines(log) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			words = line
+			break
+		}
+	}
+	if words == "" {
+		return ""
+	}
+	return "the guest wrote: " + guesttext.Line(guesttext.Clip(words, MaxQuote))
+}
+
+// firstLine returns the first line of s that is not blank, without surrounding space.
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// MaxLog bounds the log that an error carries, in bytes.
+const MaxLog = 8 << 10
+
+// MaxQuote bounds a quotation of a guest's output in an error, in bytes.
+const MaxQuote = 160
+
+// exitedWell reports whether err is the exit of a guest with code 0.
+func exitedWell(err error) bool {
+	var exit *sys.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 0
+}
