@@ -28,20 +28,6 @@ package wasmbin
 // not move labels: the label of the body becomes the label of the innermost block.
 const loopBlocks = 3
 
-// opening is how a body begins, which decides how its function pays.
-type opening uint8
-
-const (
-	// opensChecked: the function checks when it pays.
-	opensChecked opening = iota
-	// opensWithLoop: only straight code stands before a loop, and the loop checks.
-	opensWithLoop
-	// opensLeaf: the function is short, has few locals and calls nothing but a few
-	// inert functions. It cannot recurse, and a loop or recursion that calls it has a
-	// check of its own.
-	opensLeaf
-)
-
 // opening looks ahead into the body, up to the first instruction from which control can
 // branch, or through all of a short body.
 func (m *module) opening(b *body) opening {

@@ -20,37 +20,6 @@ const (
 	outsideCost, outsideDepth = 250_000, 8
 )
 
-// codeWriter rewrites one function body after another.
-type codeWriter struct {
-	code    []byte // rewritten instructions of the current body
-	copied  int    // offset in the file up to which code has been copied
-	labels  []uint32
-	frames  []frame
-	regions []region
-	shape   shape
-	opening opening
-	// first is the loop with which the body begins, once it is reached.
-	first       site
-	firstCharge int
-	// extra are the types of the locals that are added to the body; places are the
-	// indices, in the body, of the locals of the current leaf.
-	extra  []ValueType
-	places []uint32
-	// added is the number of added blocks that surround the current instruction.
-	added int
-}
-
-// site holds the two offsets of a charge in the code: head, where it is paid, and back,
-// where it is given back. -1 means that there is none.
-type site struct{ head, back int }
-
-func (s site) set(code []byte, charge int) {
-	setCharge(code, s.head, charge)
-	if s.back >= 0 {
-		setCharge(code, s.back, charge)
-	}
-}
-
 // codes rewrites the code section.
 func (w *rewriter) codes(r *reader) error {
 	w.findLeaves()

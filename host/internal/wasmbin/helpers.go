@@ -2,29 +2,6 @@ package wasmbin
 
 import "math"
 
-// The types that metering adds behind the module's own.
-const (
-	typeTick      = iota // () -> i64
-	typeRefill           // () -> ()
-	typeCharge           // i32 -> i32
-	typeGrown            // i32 i32 -> i32
-	typeUndo             // i64 -> ()
-	typeBulk             // i32 i32 i32 -> ()
-	typeGetVector        // () -> i64 i64
-	typeSetVector        // i64 i64 -> ()
-)
-
-var helperTypes = [][]byte{
-	{0x60, 0, 1, byte(I64)},
-	{0x60, 0, 0},
-	{0x60, 1, byte(I32), 1, byte(I32)},
-	{0x60, 2, byte(I32), byte(I32), 1, byte(I32)},
-	{0x60, 1, byte(I64), 0},
-	{0x60, 3, byte(I32), byte(I32), byte(I32), 0},
-	{0x60, 0, 2, byte(I64), byte(I64)},
-	{0x60, 2, byte(I64), byte(I64), 0},
-}
-
 // typeIndex returns the index of an added type in the rewritten module.
 func (w *rewriter) typeIndex(added uint32) uint32 { return uint32(len(w.m.types)) + added }
 
@@ -173,16 +150,6 @@ func (w *rewriter) appendRefillIfNegative(b []byte) []byte {
 	return append(appendU32(b, w.refill), opEnd)
 }
 
-// sequence is code that takes a charge from the counter. The charge takes two bytes at
-// offset charge, which setCharge fills in once the charge is known.
-type sequence struct {
-	code   []byte
-	charge int
-}
-
-// maxCharge is the largest charge that fits into a sequence.
-const maxCharge = 1<<13 - 1
-
 // sequences makes the five sequences.
 func (w *rewriter) sequences() {
 	b := appendU32([]byte{opGlobalGet}, w.fuel)
@@ -197,10 +164,4 @@ func (w *rewriter) sequences() {
 	blocks := []byte{opLoop, blockVoid, opBlock, blockVoid}
 	w.enter = sequence{code: append(append(blocks, b...), 0, opBlock), charge: at + len(blocks)}
 	w.again = sequence{code: appendU32([]byte{opI64Const, 0x80, 0, opCall}, w.undo), charge: 1}
-}
-
-// setCharge fills in a charge as a signed LEB128 number of two bytes.
-func setCharge(code []byte, at, charge int) {
-	code[at] = byte(charge)&0x7f | 0x80
-	code[at+1] = byte(charge >> 7)
 }

@@ -25,21 +25,6 @@ const (
 	inlineOther = 16
 )
 
-// leaf is a function that is written out where it is called.
-type leaf struct {
-	from, to int // offsets of its instructions in the file
-	// locals are the types of its parameters and locals. unset are the indices of locals
-	// that it reads before it sets them; they begin as 0.
-	locals []ValueType
-	params int
-	unset  []uint32
-	weight int // of one call
-	// inert counts its calls of inert imports, others its calls of functions of the module.
-	inert, others int
-	// mayTrap reports that it divides or truncates.
-	mayTrap bool
-}
-
 // findLeaves collects the functions that are written out. It ignores errors of the code,
 // because the rewrite of the body reports them.
 func (w *rewriter) findLeaves() {

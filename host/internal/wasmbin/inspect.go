@@ -1,5 +1,11 @@
 package wasmbin
 
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
 // Inspect decodes a module without running or compiling it. Its work and memory
 // are proportional to the size of bin, whatever the module claims.
 //
@@ -105,4 +111,69 @@ func (u *Uses) noteMisc(sub uint32) {
 
 func (m *module) measure(b *body, s *shape) {
 	m.toll.add(b, s, m.funcType(b.index).arity())
+}
+
+// add adds a function.
+func (t *toll) add(b *body, s *shape, values int) {
+	cost := uint64(s.cost(b.locals))
+	w := s.work + workBody + 40*min(cost, math.MaxInt32) + 130*b.locals + workValue*uint64(values)
+	if w > t.largest {
+		t.largest, t.largestFunc = w, b.index
+	}
+	t.work += w
+	nanos := w + w/1024*w/200_000 + 8*s.walked + 30*b.locals*uint64(s.sets) + 150*min(cost, math.MaxInt32)
+	if nanos > t.long {
+		t.long, t.longFunc = nanos, b.index
+	}
+	t.nanos += nanos
+	ops := uint64(s.ops) + b.locals
+	t.ops += ops
+	if ops > t.most {
+		t.most, t.mostFunc = ops, b.index
+	}
+	t.locals += b.locals
+	if frame := 2 * 8 * (b.locals + uint64(s.peak) + 8); frame > t.frame {
+		t.frame, t.frameFunc = frame, b.index
+	}
+}
+
+// estimate returns the estimates for the compiler and for the interpreter.
+func (m *module) estimate() (compiled, interpreted Estimate) {
+	t := &m.toll
+	i := &m.info
+	declared := uint64(len(m.types)+len(i.Imports)+len(i.Exports)+len(m.globals)+len(m.tables)+i.DataSegments+i.ElemSegments) +
+		uint64(len(i.Customs))
+	file := share{"the bytes of the module", uint64(2 * i.Size), uint64(40 * i.Size)}
+	types := share{"parameters and results of all types", 130 * t.values, 1200 * t.values}
+	declarations := share{"what the module declares", 1200 * declared, 6000 * declared}
+	functions := share{"the number of functions", 1100 * uint64(i.Functions), 4000 * uint64(i.Functions)}
+	locals := share{"the locals of all functions", 3 * t.locals, 20 * t.locals}
+	compiled = addUp(16<<20, file, types, declarations, functions, locals,
+		share{fmt.Sprintf("function %d", t.largestFunc), t.largest, 0}, share{fmt.Sprintf("function %d", t.longFunc), 0, t.long},
+		share{"the code", t.work / 100, t.nanos - t.long})
+	interpreted = addUp(16<<20, file, types, declarations, functions, locals,
+		share{fmt.Sprintf("function %d", t.mostFunc), 250 * t.most, 0},
+		share{"the code", 50 * t.ops, 250 * t.ops})
+	return compiled, interpreted
+}
+
+// share is the memory and time, in bytes and nanoseconds, that one part needs.
+type share struct {
+	what         string
+	bytes, nanos uint64
+}
+
+func addUp(base uint64, shares ...share) (e Estimate) {
+	bytes, nanos, most, longest := base, uint64(0), uint64(0), uint64(0)
+	for _, s := range shares {
+		bytes, nanos = bytes+s.bytes, nanos+s.nanos
+		if s.bytes > most {
+			most, e.Mostly = s.bytes, s.what
+		}
+		if s.nanos > longest {
+			longest, e.Longest = s.nanos, s.what
+		}
+	}
+	e.Memory, e.Time = int64(min(bytes, math.MaxInt64)), time.Duration(min(nanos, math.MaxInt64))
+	return e
 }

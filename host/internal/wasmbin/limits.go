@@ -1,7 +1,6 @@
 package wasmbin
 
 import (
-	"fmt"
 	"math"
 	"time"
 )
@@ -105,35 +104,4 @@ func (b Bounds) withDefaults() Bounds {
 	def(&b.TotalBlocks, MaxTotalBlocks)
 	def(&b.Depth, MaxDepth)
 	return b
-}
-
-// checkBody refuses a body with too many bytes or locals.
-func (b Bounds) checkBody(body *body) error {
-	switch {
-	case body.size > b.BodySize:
-		return &LimitError{What: fmt.Sprintf("body of function %d", body.index), Value: uint64(body.size), Max: uint64(b.BodySize),
-			Unit: "bytes", CompileOnly: true, Remedy: "split the function, or run the plugin with engine: interpreter"}
-	case body.locals > uint64(b.Locals):
-		return &LimitError{What: fmt.Sprintf("locals of function %d", body.index), Value: body.locals, Max: uint64(b.Locals)}
-	}
-	return nil
-}
-
-// checkCost refuses a body that would take too long to compile with extra further locals. It
-// adds the estimate to total.
-func (b Bounds) checkCost(body *body, s *shape, extra int, total *int) error {
-	cost := s.cost(body.locals + uint64(extra))
-	if cost > b.LocalBlocks {
-		return tooComplex(fmt.Sprintf("locals × blocks of function %d", body.index), cost, b.LocalBlocks)
-	}
-	*total = min(*total, math.MaxInt/2) + cost
-	if *total > b.TotalBlocks {
-		return tooComplex("locals × blocks of all functions", *total, b.TotalBlocks)
-	}
-	return nil
-}
-
-func tooComplex(what string, value, limit int) error {
-	return &LimitError{What: what, Value: uint64(value), Max: uint64(limit), CompileOnly: true,
-		Remedy: "split the function, or run the plugin with engine: interpreter"}
 }

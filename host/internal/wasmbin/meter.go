@@ -1,6 +1,9 @@
 package wasmbin
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // Names and sizes of the metering contract between a rewritten module and its host.
 const (
@@ -59,22 +62,6 @@ func (o MeterOptions) withDefaults() MeterOptions {
 	}
 	o.Bounds = o.Bounds.withDefaults()
 	return o
-}
-
-// Meter returns the module, rewritten so that the host can count its work and stop it.
-// The package documentation describes fuel and the contract with the host. The output
-// depends on nothing but bin and the options.
-//
-// Meter drops sections that refer to offsets in the code (DWARF, source maps). It keeps
-// the names of the module and of its functions. It refuses threads, exceptions, and
-// whatever [Inspect] refuses.
-func Meter(bin []byte, o MeterOptions) ([]byte, error) {
-	o = o.withDefaults()
-	m, err := o.admitted(bin)
-	if err != nil {
-		return nil, err
-	}
-	return newRewriter(m, o, windowWeight, straightWeight).rewrite()
 }
 
 // admitted decodes a module and checks its declarations against the options.
@@ -171,3 +158,72 @@ func unsupported(detail, remedy string) error {
 func reserved(detail, remedy string) error {
 	return &FormatError{Kind: ErrReserved, Offset: -1, Detail: detail, Remedy: remedy}
 }
+
+// The names of the exports that [Prepare] adds for the host. It refuses modules that export
+// a name with this prefix, so that no export of a guest can replace them. Guests cannot
+// import them as long as the host offers only modules of its own for import.
+const (
+	// HostPrefix is the beginning of all export names that belong to the host.
+	HostPrefix = "anchor:"
+	// GlobalPrefix, followed by the index of a mutable global, is its export name.
+	GlobalPrefix = HostPrefix + "global:"
+	// VectorPrefix, followed by the index of a mutable global of type v128, begins the
+	// export names of the two functions that read and set it.
+	VectorPrefix = HostPrefix + "vector:"
+	// DeniedExport is the export name of a mutable i32 global that becomes 1 when the
+	// guest is refused more memory.
+	DeniedExport = HostPrefix + "denied"
+	// StartExport is the export name of the module's start function.
+	StartExport = HostPrefix + "start"
+)
+
+// Prepared is a metered module whose state the host can read and set.
+type Prepared struct {
+	// Wasm is the module. It exports the fuel counter, DeniedExport, Globals and, if Start
+	// is set, its start function. It has no active data segments if Lifted is set.
+	Wasm []byte
+	// Globals are the export names of those of the module's own mutable globals that are
+	// numbers.
+	Globals []string
+	// Vectors are the export names of the functions that read and set the module's own
+	// mutable globals of type v128.
+	Vectors []Vector
+	// Start reports that the host must call StartExport once, before anything else. The
+	// engine does not call it.
+	Start bool
+	// Lifted reports that the data segments are not in Wasm but in Data, in the order in
+	// which the host must write them to a new memory. They alias the bytes given to
+	// Prepare.
+	Lifted bool
+	Data   Data `json:"-"`
+}
+
+// Vector names two exported functions: Get, () -> (low, high i64), and Set,
+// (low, high i64) -> ().
+type Vector struct{ Get, Set string }
+
+// Data are active data segments that lie within the minimum of the memory. They are stored
+// as offsets in the module: a stock Go guest has tens of thousands of them, and the garbage
+// collector would follow a slice for each.
+type Data struct {
+	bin      []byte
+	segments []segment
+}
+
+// segment is a data segment. offset is its address in the memory. Its bytes are at offset
+// at of the module.
+type segment struct{ offset, at, size uint32 }
+
+// Segments returns the address and the bytes of each data segment.
+func (d Data) Segments() iter.Seq2[uint32, []byte] {
+	return func(yield func(uint32, []byte) bool) {
+		for _, s := range d.segments {
+			if !yield(s.offset, d.bin[s.at:s.at+s.size]) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns the number of data segments.
+func (d Data) Len() int { return len(d.segments) }

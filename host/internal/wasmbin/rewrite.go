@@ -307,3 +307,102 @@ func (w *rewriter) custom(s section) {
 	w.out.bytes(content)
 	w.out.sizeAt(start)
 }
+
+// The types that metering adds behind the module's own.
+const (
+	typeTick      = iota // () -> i64
+	typeRefill           // () -> ()
+	typeCharge           // i32 -> i32
+	typeGrown            // i32 i32 -> i32
+	typeUndo             // i64 -> ()
+	typeBulk             // i32 i32 i32 -> ()
+	typeGetVector        // () -> i64 i64
+	typeSetVector        // i64 i64 -> ()
+)
+
+var helperTypes = [][]byte{
+	{0x60, 0, 1, byte(I64)},
+	{0x60, 0, 0},
+	{0x60, 1, byte(I32), 1, byte(I32)},
+	{0x60, 2, byte(I32), byte(I32), 1, byte(I32)},
+	{0x60, 1, byte(I64), 0},
+	{0x60, 3, byte(I32), byte(I32), byte(I32), 0},
+	{0x60, 0, 2, byte(I64), byte(I64)},
+	{0x60, 2, byte(I64), byte(I64), 0},
+}
+
+// opening is how a body begins, which decides how its function pays.
+type opening uint8
+
+const (
+	// opensChecked: the function checks when it pays.
+	opensChecked opening = iota
+	// opensWithLoop: only straight code stands before a loop, and the loop checks.
+	opensWithLoop
+	// opensLeaf: the function is short, has few locals and calls nothing but a few
+	// inert functions. It cannot recurse, and a loop or recursion that calls it has a
+	// check of its own.
+	opensLeaf
+)
+
+// codeWriter rewrites one function body after another.
+type codeWriter struct {
+	code    []byte // rewritten instructions of the current body
+	copied  int    // offset in the file up to which code has been copied
+	labels  []uint32
+	frames  []frame
+	regions []region
+	shape   shape
+	opening opening
+	// first is the loop with which the body begins, once it is reached.
+	first       site
+	firstCharge int
+	// extra are the types of the locals that are added to the body; places are the
+	// indices, in the body, of the locals of the current leaf.
+	extra  []ValueType
+	places []uint32
+	// added is the number of added blocks that surround the current instruction.
+	added int
+}
+
+// site holds the two offsets of a charge in the code: head, where it is paid, and back,
+// where it is given back. -1 means that there is none.
+type site struct{ head, back int }
+
+func (s site) set(code []byte, charge int) {
+	setCharge(code, s.head, charge)
+	if s.back >= 0 {
+		setCharge(code, s.back, charge)
+	}
+}
+
+// leaf is a function that is written out where it is called.
+type leaf struct {
+	from, to int // offsets of its instructions in the file
+	// locals are the types of its parameters and locals. unset are the indices of locals
+	// that it reads before it sets them; they begin as 0.
+	locals []ValueType
+	params int
+	unset  []uint32
+	weight int // of one call
+	// inert counts its calls of inert imports, others its calls of functions of the module.
+	inert, others int
+	// mayTrap reports that it divides or truncates.
+	mayTrap bool
+}
+
+// sequence is code that takes a charge from the counter. The charge takes two bytes at
+// offset charge, which setCharge fills in once the charge is known.
+type sequence struct {
+	code   []byte
+	charge int
+}
+
+// maxCharge is the largest charge that fits into a sequence.
+const maxCharge = 1<<13 - 1
+
+// setCharge fills in a charge as a signed LEB128 number of two bytes.
+func setCharge(code []byte, at, charge int) {
+	code[at] = byte(charge)&0x7f | 0x80
+	code[at+1] = byte(charge >> 7)
+}

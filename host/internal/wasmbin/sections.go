@@ -180,3 +180,20 @@ func (m *module) checkCounts() error {
 	}
 	return nil
 }
+
+// toll adds up the memory and time for the functions of a module.
+type toll struct {
+	// work is the memory in bytes for all functions in the compiler, largest that of the
+	// largest function. nanos is the time for all functions, long that of the slowest.
+	work, largest, nanos  uint64
+	largestFunc, longFunc uint32
+	long                  uint64
+	// ops counts the instructions and locals for the interpreter, most those of the
+	// function with the most.
+	ops, most uint64
+	mostFunc  uint32
+	locals    uint64
+	frame     uint64
+	frameFunc uint32
+	values    uint64 // parameters and results of all types
+}

@@ -1,6 +1,7 @@
 package wasmbin
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 )
@@ -197,4 +198,94 @@ func (s *shape) cost(locals uint64) int {
 		return math.MaxInt / 2
 	}
 	return int(total)
+}
+
+// checkBody refuses a body with too many bytes or locals.
+func (b Bounds) checkBody(body *body) error {
+	switch {
+	case body.size > b.BodySize:
+		return &LimitError{What: fmt.Sprintf("body of function %d", body.index), Value: uint64(body.size), Max: uint64(b.BodySize),
+			Unit: "bytes", CompileOnly: true, Remedy: "split the function, or run the plugin with engine: interpreter"}
+	case body.locals > uint64(b.Locals):
+		return &LimitError{What: fmt.Sprintf("locals of function %d", body.index), Value: body.locals, Max: uint64(b.Locals)}
+	}
+	return nil
+}
+
+// checkCost refuses a body that would take too long to compile with extra further locals. It
+// adds the estimate to total.
+func (b Bounds) checkCost(body *body, s *shape, extra int, total *int) error {
+	cost := s.cost(body.locals + uint64(extra))
+	if cost > b.LocalBlocks {
+		return tooComplex(fmt.Sprintf("locals × blocks of function %d", body.index), cost, b.LocalBlocks)
+	}
+	*total = min(*total, math.MaxInt/2) + cost
+	if *total > b.TotalBlocks {
+		return tooComplex("locals × blocks of all functions", *total, b.TotalBlocks)
+	}
+	return nil
+}
+
+func tooComplex(what string, value, limit int) error {
+	return &LimitError{What: what, Value: uint64(value), Max: uint64(limit), CompileOnly: true,
+		Remedy: "split the function, or run the plugin with engine: interpreter"}
+}
+
+// goTo counts a branch to a label.
+func (s *shape) goTo(label uint32) {
+	if s.dead {
+		return
+	}
+	s.walked += uint64(s.depth)
+	i := len(s.open) - 1 - int(label)
+	if i < 0 {
+		return
+	}
+	j := &s.open[i].joined
+	s.walked += uint64(j.branches) / 4 // the compiler compares each with those before it
+	if j.branches++; j.branches == 1 || int32(s.depth) < j.nearest {
+		j.nearest = int32(s.depth)
+	}
+}
+
+// deeper enters a block that has only the current block as predecessor.
+func (s *shape) deeper(by int) {
+	if !s.dead {
+		s.depth += by
+		s.walked += uint64(4 * s.depth * by)
+	}
+}
+
+// join continues behind the end of an open block.
+func (s *shape) join(o *opened) {
+	j := &o.joined
+	if o.loop {
+		return
+	}
+	if j.isIf {
+		s.walked += uint64(4 * j.head) // the path on which the condition is false has a block as well
+	}
+	depth, reached := int32(math.MaxInt32), false
+	if j.branches > 0 {
+		depth, reached = j.nearest, true
+	}
+	if !s.dead {
+		depth, reached = min(depth, int32(s.depth)), true
+	}
+	switch {
+	case j.isIf && !o.dead: // an if without else: control comes here if the condition is false
+		depth = j.head + 1
+		if reached {
+			depth = j.head
+		}
+	case j.then && reached: // both arms
+		depth = min(depth, j.head)
+	case j.then, !reached:
+		depth = j.head + 1
+	}
+	s.depth = int(depth) + 1
+	s.walked += uint64(2 * s.depth)
+	if j.branches > 0 || j.isIf || j.then {
+		s.walked += uint64(2 * s.depth)
+	}
 }

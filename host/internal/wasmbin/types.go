@@ -3,6 +3,7 @@ package wasmbin
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // ValueType is the type of a WebAssembly value, in its binary encoding.
@@ -229,4 +230,15 @@ func (i *Info) Custom(name string) ([]byte, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Estimate is an upper bound, derived from measurements, of the memory and time that an
+// engine needs to make a metered module ready to run, with one goroutine.
+type Estimate struct {
+	// Memory is the peak in bytes. Time is the time of one processor of about 3 GHz.
+	Memory int64
+	Time   time.Duration
+	// Mostly names the part of the module that needs most of the memory, Longest the one
+	// that needs most of the time.
+	Mostly, Longest string
 }
