@@ -25,9 +25,6 @@ const Format = "3"
 // maxSize bounds all entries together, in bytes: about a hundred stock Go guests.
 const maxSize = 1 << 30
 
-// ErrNoCode is the error for an engine that makes no machine code on this platform.
-var ErrNoCode = errors.New("wazero left no machine code")
-
 // Key identifies a module and everything that its machine code depends on, except the sources
 // of wazero and the processor.
 type Key [sha256.Size]byte
@@ -288,4 +285,73 @@ func linkOrCopy(from, to string) error {
 	}
 	_, err = io.Copy(copied, f)
 	return errors.Join(err, copied.Close())
+}
+
+func (c *Cache) openApart(ctx context.Context) (*apart, error) {
+	w, err := openWorkshop(c.o.Store)
+	if err != nil {
+		return nil, err
+	}
+	a := &apart{workshop: w}
+	a.rt = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(c.o.Features).WithCompilationCache(w.wazero))
+	a.compile = func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
+		return c.o.Compile(ctx, a.rt, wasm)
+	}
+	return a, nil
+}
+
+// make makes an entry. The error is a refusal if wazero does not compile the module.
+func (c *Cache) make(ctx context.Context, entry string, wasm, shell []byte) error {
+	if shell != nil {
+		if err := c.try(ctx); err != nil {
+			return err
+		}
+	}
+	a, err := c.openApart(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(ctx)
+	code, name, err := a.machineCode(ctx, wasm)
+	if err != nil {
+		return err
+	}
+	if shell != nil {
+		if name, err = a.nameOf(ctx, shell); err != nil {
+			return fmt.Errorf("shell: %s", err.Error()) // no refusal of the module
+		}
+	}
+	return c.add(entry, code, name)
+}
+
+// add moves a file into a new entry, all or nothing. If another process has already made the
+// entry, that one stays.
+func (c *Cache) add(entry, code, name string) error {
+	dir, err := os.MkdirTemp(c.dir, codestore.NewPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(c.dir, entry)
+	if err = c.writeNote(dir, entry, code, name); err == nil {
+		err = os.Rename(code, filepath.Join(dir, name))
+	}
+	if err == nil {
+		err = os.Rename(dir, path)
+	}
+	if err != nil {
+		if _, there := os.Lstat(path); there == nil {
+			return nil
+		}
+		return err
+	}
+	codestore.Prune(c.dir, maxSize)
+	return nil
+}
+
+// trial is whether wazero executes the machine code under the name of a shell.
+type trial struct {
+	mu sync.Mutex
+	// done says that this is known, works that it does.
+	done, works bool
 }

@@ -6,34 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
-
-// probe is a module whose function probe returns 40, using a call, a table, a global and a
-// memory.
-const probe = "\x00asm\x01\x00\x00\x00" +
-	"\x01\x05\x01\x60\x00\x01\x7f" + // type 0: () -> i32
-	"\x03\x03\x02\x00\x00" + // functions 0 and 1
-	"\x04\x04\x01\x70\x00\x01" + // a table of one
-	"\x05\x03\x01\x00\x01" + // a memory of one page
-	"\x06\x06\x01\x7f\x01\x41\x02\x0b" + // a mutable global of 2
-	"\x07\x09\x01\x05probe\x00\x00" +
-	"\x09\x07\x01\x00\x41\x00\x0b\x01\x01" + // function 1 in the table
-	"\x0a\x14\x02" +
-	"\x0a\x00\x41\x00\x11\x00\x00\x23\x00\x6c\x0b" + // table[0]() * global
-	"\x07\x00\x41\x14\x3f\x00\x6c\x0b" // 20 * pages
-
-// trial is whether wazero executes the machine code under the name of a shell.
-type trial struct {
-	mu sync.Mutex
-	// done says that this is known, works that it does.
-	done, works bool
-}
 
 // errRefuted is the error of a trial that showed that wazero does not do so.
 var errRefuted = errors.New("wazero does not use the machine code under the name of a shell")

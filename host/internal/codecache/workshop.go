@@ -14,6 +14,9 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
+// ErrNoCode is the error for an engine that makes no machine code on this platform.
+var ErrNoCode = errors.New("wazero left no machine code")
+
 // workshop is a folder of this process in which wazero reads and writes files.
 type workshop struct {
 	wazero wazero.CompilationCache
@@ -74,19 +77,6 @@ type apart struct {
 	compile func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error)
 }
 
-func (c *Cache) openApart(ctx context.Context) (*apart, error) {
-	w, err := openWorkshop(c.o.Store)
-	if err != nil {
-		return nil, err
-	}
-	a := &apart{workshop: w}
-	a.rt = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(c.o.Features).WithCompilationCache(w.wazero))
-	a.compile = func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
-		return c.o.Compile(ctx, a.rt, wasm)
-	}
-	return a, nil
-}
-
 func (a *apart) close(ctx context.Context) {
 	_ = a.rt.Close(ctx)
 	_ = a.workshop.close(ctx)
@@ -136,51 +126,16 @@ func ofFile(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &link)
 }
 
-// make makes an entry. The error is a refusal if wazero does not compile the module.
-func (c *Cache) make(ctx context.Context, entry string, wasm, shell []byte) error {
-	if shell != nil {
-		if err := c.try(ctx); err != nil {
-			return err
-		}
-	}
-	a, err := c.openApart(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.close(ctx)
-	code, name, err := a.machineCode(ctx, wasm)
-	if err != nil {
-		return err
-	}
-	if shell != nil {
-		if name, err = a.nameOf(ctx, shell); err != nil {
-			return fmt.Errorf("shell: %s", err.Error()) // no refusal of the module
-		}
-	}
-	return c.add(entry, code, name)
-}
-
-// add moves a file into a new entry, all or nothing. If another process has already made the
-// entry, that one stays.
-func (c *Cache) add(entry, code, name string) error {
-	dir, err := os.MkdirTemp(c.dir, codestore.NewPrefix)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(c.dir, entry)
-	if err = c.writeNote(dir, entry, code, name); err == nil {
-		err = os.Rename(code, filepath.Join(dir, name))
-	}
-	if err == nil {
-		err = os.Rename(dir, path)
-	}
-	if err != nil {
-		if _, there := os.Lstat(path); there == nil {
-			return nil
-		}
-		return err
-	}
-	codestore.Prune(c.dir, maxSize)
-	return nil
-}
+// probe is a module whose function probe returns 40, using a call, a table, a global and a
+// memory.
+const probe = "\x00asm\x01\x00\x00\x00" +
+	"\x01\x05\x01\x60\x00\x01\x7f" + // type 0: () -> i32
+	"\x03\x03\x02\x00\x00" + // functions 0 and 1
+	"\x04\x04\x01\x70\x00\x01" + // a table of one
+	"\x05\x03\x01\x00\x01" + // a memory of one page
+	"\x06\x06\x01\x7f\x01\x41\x02\x0b" + // a mutable global of 2
+	"\x07\x09\x01\x05probe\x00\x00" +
+	"\x09\x07\x01\x00\x41\x00\x0b\x01\x01" + // function 1 in the table
+	"\x0a\x14\x02" +
+	"\x0a\x00\x41\x00\x11\x00\x00\x23\x00\x6c\x0b" + // table[0]() * global
+	"\x07\x00\x41\x14\x3f\x00\x6c\x0b" // 20 * pages
