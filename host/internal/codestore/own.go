@@ -6,6 +6,9 @@ import (
 	"os"
 )
 
+// NewPrefix begins the names of files and folders that are being made. [Prune] ignores them.
+const NewPrefix = "new-"
+
 // ownFolder makes a folder if it does not exist, and returns its path without symbolic links.
 // It fails if anybody but the user can change the content of the folder.
 func ownFolder(dir string) (string, error) {

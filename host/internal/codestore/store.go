@@ -1,16 +1,18 @@
 package codestore
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 )
-
-// NewPrefix begins the names of files and folders that are being made. [Prune] ignores them.
-const NewPrefix = "new-"
 
 // Store is a folder that nobody but the user can change, with the key for the marks of its
 // files. It is safe for concurrent use.
@@ -64,4 +66,46 @@ func (s *Store) Refuse(path string, why error) {
 		why = errors.Join(why, err)
 	}
 	s.Log.Warn("file of the cache refused and removed: what it held is made anew", "file", path, "reason", why)
+}
+
+// Mark begins the mark of a file. label names the place of the file. The caller writes the
+// content of the file to the hash, whose sum is the mark.
+func (s *Store) Mark(label string) hash.Hash {
+	h := hmac.New(sha256.New, s.key)
+	fmt.Fprintf(h, "%d %s ", len(label), label)
+	return h
+}
+
+// Write writes a small file with its mark. Other processes see the whole file or nothing. label
+// names the place of the file.
+func (s *Store) Write(path, label string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), NewPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // unless it was renamed
+	m := s.Mark(label)
+	_, _ = m.Write(content)
+	_, err = f.WriteString(hex.EncodeToString(m.Sum(nil)) + " " + string(content) + "\n")
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+// Read returns the content of a file that Write wrote with the same label. limit bounds the
+// size of the file, including the mark, in bytes. The error is fs.ErrNotExist if there is no
+// file. Any other error states why the file is not trusted, such as [ErrSeal].
+func (s *Store) Read(path, label string, limit int64) ([]byte, error) {
+	text, err := readOwn(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	sum, content, _ := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte(" "))
+	m := s.Mark(label)
+	_, _ = m.Write(content)
+	if !hmac.Equal(sum, []byte(hex.EncodeToString(m.Sum(nil)))) {
+		return nil, ErrSeal
+	}
+	return content, nil
 }
