@@ -34,6 +34,20 @@ const page = 64 << 10
 // errFile marks a file that is not an image, or a damaged one.
 var errFile = errors.New("not an image, or a damaged one")
 
+// Image is the state of a plugin after its init.
+type Image struct {
+	// Memory is the content of its memory. The owner of the image frees it.
+	Memory *linear.Image
+	// Globals are its mutable globals, Vectors those of type v128.
+	Globals []uint64
+	Vectors [][2]uint64
+	// Mailbox is the address of the mailbox, valid if HasBox is true.
+	Mailbox uint32
+	HasBox  bool
+	// Vars are the variables of Extism.
+	Vars map[string][]byte
+}
+
 // header is an image without the bytes of its memory.
 type header struct {
 	Size    int               `json:"size"`

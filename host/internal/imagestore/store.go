@@ -10,25 +10,10 @@ import (
 	"path/filepath"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
 
 // folder is the folder of images in the store.
 const folder = "images"
-
-// Image is the state of a plugin after its init.
-type Image struct {
-	// Memory is the content of its memory. The owner of the image frees it.
-	Memory *linear.Image
-	// Globals are its mutable globals, Vectors those of type v128.
-	Globals []uint64
-	Vectors [][2]uint64
-	// Mailbox is the address of the mailbox, valid if HasBox is true.
-	Mailbox uint32
-	HasBox  bool
-	// Vars are the variables of Extism.
-	Vars map[string][]byte
-}
 
 // Store keeps images. It is safe for concurrent use. A nil Store keeps none.
 type Store struct {
