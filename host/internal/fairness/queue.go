@@ -206,3 +206,23 @@ func (h *accounts) Pop() any {
 	*h = (*h)[:last]
 	return a
 }
+
+// Turn is the work of an account on one goroutine. No other goroutine may use it.
+// [Account.Turn] makes a turn, which may begin again after its end.
+//
+// A turn charges its account for the time that passed, but not for more than most. Callers
+// pass most: the longest time that the work of the turn can have taken so far without
+// interruptions. So a goroutine that the scheduler did not run is not charged for that time.
+type Turn struct {
+	account *Account
+	// held reports that the turn has a slot, paused that it needs none, waits that it
+	// waits for one. The queue's mutex guards waits.
+	held, paused, waits bool
+	// since is the time up to which the work is charged. looked is the time of the last
+	// call of Yields. ran is the time at which the turn last let other goroutines run.
+	since, looked, ran time.Duration
+	// most is the value of most at the last charge.
+	most time.Duration
+	// granted gets a value when a waiting turn gets a slot. It has room for one.
+	granted chan struct{}
+}
