@@ -21,15 +21,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// cacheRoot is the folder of what is kept between processes. The host trusts its content: it
-// executes the machine code, and a note on a module decides which checks of the module are
-// skipped.
-type cacheRoot struct {
-	*codestore.Store
-	// facts keeps what was found out about modules, nil if that is not kept.
-	facts *codestore.Notes
-}
-
 // CacheDir returns the folder in which the host keeps machine code and images, "" if it keeps
 // none: with CacheOff, or if there is no folder for it. The error says why the folder of
 // Config.CacheDir is not used: somebody else can write to it or to one above it, or it cannot
@@ -262,4 +253,9 @@ func openImages(root *cacheRoot, size int64) *imagestore.Store {
 		return nil
 	}
 	return images
+}
+
+// meterOptions says how guests are rewritten.
+func meterOptions() wasmbin.MeterOptions {
+	return wasmbin.MeterOptions{MaxTable: wasmbin.MaxTable, Light: guest.LightImport, Inert: guest.InertImport}
 }

@@ -65,7 +65,7 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, choices, features, limits, bounds, errors
+//	the host itself        host, config, embedder, choices, features, limits, bounds, errors, new
 //	checking               plugin, permissions, links
 //	compiling              loading, cachefolder
 //	starting               starting, selftest

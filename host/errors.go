@@ -155,13 +155,3 @@ func (e *PluginError) Reason() string { return string(e.Code) }
 
 // PluginName returns the name of the configured plugin.
 func (e *PluginError) PluginName() string { return e.Plugin }
-
-// failure makes the error of a call that failed. in may be nil.
-func (p *Plugin) failure(op abi.Operation, in *guest.Instance, err error) *PluginError {
-	var known *PluginError
-	if errors.As(err, &known) {
-		return known
-	}
-	f := guest.Explain(in, err)
-	return &PluginError{Plugin: p.name, Operation: op, Code: f.Reason, Err: f.Err, Remedy: f.Remedy, Log: f.Log, Stack: f.Stack}
-}

@@ -8,42 +8,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// Features switches off what the host takes from wazero without a promise of wazero's,
-// one by one. The zero value leaves everything on that was tested with the wazero in the
-// program and that works when it is tried out; [Host.Features] says what that is.
-type Features struct {
-	// NoStacks (stacks) has the stacks of compiled guests grow with the depth of calls.
-	// Growing one takes up to 40 ms, in which nothing stops a guest.
-	NoStacks bool
-	// NoStackSizes (stack-sizes) has stacks that grow be let go whenever they are looked
-	// at: how large they are is not known.
-	NoStackSizes bool
-	// NoMemories (memories) leaves linear memories to wazero. They move when they grow, and
-	// are compared with the image as a whole. No instances share an image, and none is
-	// made smaller.
-	NoMemories bool
-	// NoShrinking (shrinking) has instances be replaced whose memory grew.
-	NoShrinking bool
-	// NoLinking (linking) has Extism's functions be calls of the host, and refuses
-	// PluginConfig.Links.
-	NoLinking bool
-	// NoTrapTexts (trap-texts) has instances be closed after each trap, as what ended the
-	// call is not known.
-	NoTrapTexts bool
-	// NoOpenFiles (open-files) has an instance be replaced after a call that may have
-	// changed its file descriptors, and made afresh for each call where init may have.
-	NoOpenFiles bool
-	// NoMounts (mounts) has grants of files be refused.
-	NoMounts bool
-	// NoTailCalls (tail-calls) and NoExtendedConst (extended-const) have modules be refused
-	// that use what WebAssembly 2.0 has not.
-	NoTailCalls, NoExtendedConst bool
-	// NoCodeFiles (code-files) keeps no machine code on disk. NoShells (shells) keeps it
-	// under the names that wazero gives it, so that modules are decoded and metered by
-	// each process.
-	NoCodeFiles, NoShells bool
-}
-
 // off are the features that are switched off.
 func (f Features) off() (off []wazerox.Feature) {
 	for _, s := range []struct {

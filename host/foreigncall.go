@@ -29,12 +29,6 @@ type FunctionOptions struct {
 	Output FunctionOutput
 }
 
-// foreignCall is the input and the output of a function of a foreign module.
-type foreignCall struct {
-	input  FunctionInput
-	output FunctionOutput
-}
-
 // Function prepares a function of a foreign module for calls by [Operation.Changes]. There
 // is no manifest, so the options decide what its answer may do. Apart from that, it may do
 // the same as the operation process. A status other than 0, or a message, is an error of

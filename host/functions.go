@@ -12,27 +12,6 @@ import (
 // of an embedder. A [Function] must name it like any other module.
 const UserModule = abi.UserModule
 
-// Function is a function of the embedder that guests can import. [NewFunction] makes one
-// that takes and returns bytes.
-type Function struct {
-	// Module is the import module, Name the name in it. The modules of WASI, of Extism and
-	// of this host are reserved, and so are names in UserModule that begin with "anchor_".
-	Module, Name string
-	// Params and Results are the types of its parameters and results. A block of bytes is
-	// passed as an I64, its handle.
-	Params, Results []abi.ValueType
-	// Call is the function. The stack holds the parameters, each in 64 bits, and receives
-	// the results. An error or a panic ends the call of the guest.
-	//
-	// Call runs on the goroutine of the guest's call, so instances may run it at the same
-	// time. Its time counts for the guest's call. The context ends with the time of that
-	// call, and Call must return then, as nothing else can stop it. Under that context it
-	// may call plugins, even the one that it serves, up to four calls deep. Such a call
-	// uses the fuel of the guest's call, and fails if all instances are lent. Call must not
-	// close plugins.
-	Call func(ctx context.Context, g *Guest, stack []uint64) error
-}
-
 // NewFunction returns a function (i64) -> (i64) that takes the handle of a block of bytes
 // and returns another. A result without bytes is returned as handle 0. fn gets no bytes for
 // a handle that names no block.
@@ -49,10 +28,6 @@ func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([
 		},
 	}
 }
-
-// Guest is the caller of a [Function]. It is valid during the call, on the goroutine of the
-// call.
-type Guest struct{ call *guest.Call }
 
 // Plugin returns the name of the configured plugin.
 func (g *Guest) Plugin() string { return pluginOf(g.call.Instance).name }

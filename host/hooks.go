@@ -9,34 +9,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
-// CallInfo says how a call of a plugin went; see Config.OnCall.
-type CallInfo struct {
-	// Plugin is the name of the configured plugin, Step that of the step of a build, if
-	// any, and Operation what was called, or the name of a plain export.
-	Plugin, Step string
-	Operation    abi.Operation
-	// Tenant is whom the call was for; see [WithTenant].
-	Tenant string
-	// Lane is LaneBatch, or LaneJSON where one document crossed each way, as with plain
-	// exports. It is empty where the guest was sent nothing.
-	Lane Lane
-	// Depth is in how many calls of plugins this one lies; 0 for one of its own.
-	Depth int
-	// Fuel is the number of units the call used, those of calls within it included.
-	Fuel int64
-	// BytesIn are the bytes of the request, BytesOut those of the answer.
-	BytesIn, BytesOut int64
-	// InstanceWait is how long the call waited for an instance, ProcessorWait for a
-	// processor, before it began and later, and Running how long it ran or blocked.
-	// Reset is how long it then took to put the instance back, 0 where that is left to
-	// others: the next call's InstanceWait may have a part of it.
-	InstanceWait, ProcessorWait, Running, Reset time.Duration
-	// Reason is why the call failed, empty where it did not. Err is its error then, a
-	// *PluginError.
-	Reason abi.Reason
-	Err    error
-}
-
 // observed finds out about a call for Config.OnCall. It is nil where nobody asks.
 type observed struct {
 	CallInfo
@@ -102,4 +74,14 @@ func (p *Plugin) endedWith(ctx context.Context, o *observed, err error) {
 	if err == nil || errors.As(err, &failed) {
 		p.ended(ctx, o, failed)
 	}
+}
+
+// failure makes the error of a call that failed. in may be nil.
+func (p *Plugin) failure(op abi.Operation, in *guest.Instance, err error) *PluginError {
+	var known *PluginError
+	if errors.As(err, &known) {
+		return known
+	}
+	f := guest.Explain(in, err)
+	return &PluginError{Plugin: p.name, Operation: op, Code: f.Reason, Err: f.Err, Remedy: f.Remedy, Log: f.Log, Stack: f.Stack}
 }

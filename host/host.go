@@ -5,20 +5,27 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"runtime"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
+	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
-	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
+	"github.com/anchor-host/anchor-host/host/internal/pool"
+	"github.com/anchor-host/anchor-host/host/internal/settings"
+	"github.com/anchor-host/anchor-host/host/spec"
+	_ "github.com/anchor-host/anchor-host/internal/only64"
 )
 
 // randomSource provides the random numbers of guests.
@@ -55,30 +62,81 @@ type Host struct {
 	plugins map[*Plugin]bool
 }
 
-// New makes a host. Errors wrap ErrConfig and name the field of cfg that is not valid, or
-// wrap [ErrAddressSpace].
-func New(cfg Config) (*Host, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Memory, err = capacity.BoundMemory(cfg.Memory); err != nil {
-		return nil, err
-	}
-	h := &Host{cfg: cfg, plugins: map[*Plugin]bool{}}
-	h.room = capacity.New(capacity.Options{Instances: int64(cfg.MaxInstances), Memory: cfg.Memory, Share: cfg.shareOfOne(), Clock: guest.Clock})
-	h.kv = newStores(&cfg)
-	h.tokens = imports.NewTokenizer(cfg.Tokenizer, readEncoding)
-	h.turns = fairness.NewQueue(guest.Clock, func() int { return runtime.GOMAXPROCS(0) })
-	if h.root, h.noRoot = openRoot(cfg.CacheDir, cfg.Logger); h.noRoot != nil {
-		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", h.noRoot)
-	}
-	if h.root != nil {
-		h.kept, h.images = h.root.facts, openImages(h.root, cfg.ImageCache)
-	}
-	h.compiler = compile.New(h.cfg.compileOptions(h.root))
-	h.slowInit = slowInit
-	return h, nil
+// Plugin is a configured plugin: a compiled module, its permissions and limits, and a pool of
+// instances. It is safe for concurrent use: up to Limits.Instances calls run at the same time.
+// Close waits for running calls.
+//
+// PluginConfig.State states what happens to the state of an instance between calls. It is not
+// defined which instance serves a call, or how long one is kept. A caller that depends on what
+// a guest keeps uses a [Session].
+//
+// From Load to Close the plugin always has one of Config.MaxInstances, so it can serve one
+// call at a time whatever other plugins do. Its further instances are closed when they were
+// idle for Limits.IdleTimeout, or when the host needs their memory or their place.
+type Plugin struct {
+	host    *Host
+	spec    *spec.Spec
+	name    string
+	cfg     PluginConfig
+	limits  Limits
+	granted granted
+	notes   []string
+	log     *slog.Logger
+
+	engine *compile.Engine
+	module *compile.Module
+	pool   *pool.Pool[*guest.Instance]
+	// links are the modules that the plugin imports from. Each comes after those it imports
+	// from.
+	links []*linked
+
+	// values are what config_get returns. initRequest is the document that init receives.
+	values      map[string]string
+	initRequest []byte
+	// secret says that the schema marks one of the given settings as a secret.
+	secret  bool
+	schemas map[abi.Operation]*settings.Schema
+
+	// state is StateReset, StateKeep or StateFresh. It is final when the first instance is
+	// made.
+	state State
+	// env is what the plugin's instances have in common, with the image that they start from.
+	env guest.Environment
+	// outside says that init used the network or the key-value store, or read a clock that may
+	// show another time in the next process, so that its image serves this process only. It is
+	// set when the first instance is made.
+	outside bool
+
+	// share is what the plugin has of the host's room.
+	share *capacity.Share
+	// sessions are the open sessions.
+	sessions sessions
+	// account is the processor time that the plugin used lately. rests refuses calls while the
+	// plugin fails again and again.
+	account *fairness.Account
+	rests   *fairness.Rest
+
+	// guard runs the embedder's code for the plugin's guests.
+	guard *guard.Guard
+	// counts are the figures for Stats. imageHeld is the size of the image in bytes.
+	counts    *counters
+	imageHeld atomic.Int64
+
+	// checking says that a timer will check the stacks of idle instances. timer is what the
+	// timer knows of the plugin.
+	checking atomic.Bool
+	timer    *stackTimer
+
+	mounts mounts.Set
+	// client sends the guests' requests, nil if none is permitted.
+	client *egress.Client
+	// files bounds the file descriptors that the plugin's guests have open.
+	files *mounts.Budget
+
+	// opened is closed when Load has ended, with or without an error.
+	opened  chan struct{}
+	closing sync.Mutex
+	closed  bool
 }
 
 // Close closes every plugin, waiting for running calls until ctx ends, and then the host.
@@ -117,3 +175,76 @@ func (h *Host) engineKind(stated Engine) Engine {
 	}
 	return kind
 }
+
+// cacheRoot is the folder of what is kept between processes. The host trusts its content: it
+// executes the machine code, and a note on a module decides which checks of the module are
+// skipped.
+type cacheRoot struct {
+	*codestore.Store
+	// facts keeps what was found out about modules, nil if that is not kept.
+	facts *codestore.Notes
+}
+
+// linked is a link that is checked and compiled.
+type linked struct {
+	Link
+	module *compile.Module
+	// inCircle says that modules made before the link import from it. circle is the stub that
+	// stands for it there.
+	inCircle bool
+	circle   *compile.Circle
+	// lends says that another module imports its memory.
+	lends bool
+}
+
+// granted is what a plugin may do: what its manifest asks for and the operator grants.
+type granted struct {
+	http     *egress.Rule
+	files    []FileGrant
+	kvQuota  int64 // 0: no store
+	services []string
+	// functions are the names of the embedder's functions. No permission of the manifest asks
+	// for them, because the import itself does.
+	functions []string
+}
+
+// Session is an instance of a plugin that serves one owner. What a call leaves in the guest,
+// including variables of Extism, is there in the next call, whatever PluginConfig.State says.
+// See [Plugin.NewSession].
+//
+// A session serves one call at a time and refuses another one meanwhile. When the host or a
+// trap stops a call before the guest returns, such as at its deadline, the session ends,
+// because the guest's state is unknown. An error that the guest itself reports does not end
+// it.
+type Session struct {
+	plugin *Plugin
+	tenant string
+	// turn holds one token: whoever sent it may use the fields below.
+	turn chan struct{}
+	in   *guest.Instance
+	// over says why the session has ended, nil while it has an instance.
+	over error
+}
+
+// sessions are the open sessions of a plugin.
+type sessions struct {
+	mu     sync.Mutex
+	open   map[*Session]struct{}
+	closed bool
+}
+
+// maxReasons is room for each of abi.Reasons.
+const maxReasons = 16
+
+// counters are the Counters of a plugin or of a host.
+type counters struct {
+	ok, fuel, took, in, out    atomic.Int64
+	resets, recycled, replaced atomic.Int64
+	made, closed               atomic.Int64
+	failed                     [maxReasons]atomic.Int64
+}
+
+// stackTimer is what a timer knows of a plugin: a pointer to it until it is closed. The runtime
+// keeps even a stopped timer until its time, and a closed plugin must not be reachable from
+// it.
+type stackTimer struct{ plugin atomic.Pointer[Plugin] }

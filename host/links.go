@@ -5,35 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linkage"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
-
-// Link is a module that another module imports from.
-type Link struct {
-	// Name is the module name that the imports state. It may be UserModule; the link then
-	// replaces the functions of that module.
-	Name string
-	// Spec is the linked module, which must be foreign. It may import from other links, and
-	// they from it.
-	Spec *spec.Spec
-}
-
-// linked is a link that is checked and compiled.
-type linked struct {
-	Link
-	module *compile.Module
-	// inCircle says that modules made before the link import from it. circle is the stub that
-	// stands for it there.
-	inCircle bool
-	circle   *compile.Circle
-	// lends says that another module imports its memory.
-	lends bool
-}
 
 // CheckLinks checks the imports and links of a module as [Host.Load] does, for a host without
 // functions of the embedder. wasi says that the module gets the WASI functions, as

@@ -9,7 +9,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
@@ -76,9 +75,4 @@ func kindOf(interpreted bool) Engine {
 		return EngineInterpreter
 	}
 	return EngineCompiler
-}
-
-// meterOptions says how guests are rewritten.
-func meterOptions() wasmbin.MeterOptions {
-	return wasmbin.MeterOptions{MaxTable: wasmbin.MaxTable, Light: guest.LightImport, Inert: guest.InertImport}
 }

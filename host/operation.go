@@ -55,6 +55,12 @@ type Answer struct {
 	receipt guest.Receipt
 }
 
+// foreignCall is the input and the output of a function of a foreign module.
+type foreignCall struct {
+	input  FunctionInput
+	output FunctionOutput
+}
+
 // Release ends the use of an answer. Until then the decoded answer is charged to the plugin's
 // memory. Afterwards the lists in Changes must not be used; the texts and metadata in them may
 // be kept.

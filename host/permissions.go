@@ -14,17 +14,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// granted is what a plugin may do: what its manifest asks for and the operator grants.
-type granted struct {
-	http     *egress.Rule
-	files    []FileGrant
-	kvQuota  int64 // 0: no store
-	services []string
-	// functions are the names of the embedder's functions. No permission of the manifest asks
-	// for them, because the import itself does.
-	functions []string
-}
-
 // intersect returns what a plugin may do. The error names a grant that is not valid. The notes
 // name requests that are not granted, and grants that the manifest does not ask for.
 func intersect(m *manifest.Manifest, g Grants) (granted, []string, error) {

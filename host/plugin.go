@@ -5,16 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/capacity"
-	"github.com/anchor-host/anchor-host/host/internal/compile"
-	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
@@ -25,83 +19,6 @@ import (
 	"github.com/anchor-host/anchor-host/internal/units"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
-
-// Plugin is a configured plugin: a compiled module, its permissions and limits, and a pool of
-// instances. It is safe for concurrent use: up to Limits.Instances calls run at the same time.
-// Close waits for running calls.
-//
-// PluginConfig.State states what happens to the state of an instance between calls. It is not
-// defined which instance serves a call, or how long one is kept. A caller that depends on what
-// a guest keeps uses a [Session].
-//
-// From Load to Close the plugin always has one of Config.MaxInstances, so it can serve one
-// call at a time whatever other plugins do. Its further instances are closed when they were
-// idle for Limits.IdleTimeout, or when the host needs their memory or their place.
-type Plugin struct {
-	host    *Host
-	spec    *spec.Spec
-	name    string
-	cfg     PluginConfig
-	limits  Limits
-	granted granted
-	notes   []string
-	log     *slog.Logger
-
-	engine *compile.Engine
-	module *compile.Module
-	pool   *pool.Pool[*guest.Instance]
-	// links are the modules that the plugin imports from. Each comes after those it imports
-	// from.
-	links []*linked
-
-	// values are what config_get returns. initRequest is the document that init receives.
-	values      map[string]string
-	initRequest []byte
-	// secret says that the schema marks one of the given settings as a secret.
-	secret  bool
-	schemas map[abi.Operation]*settings.Schema
-
-	// state is StateReset, StateKeep or StateFresh. It is final when the first instance is
-	// made.
-	state State
-	// env is what the plugin's instances have in common, with the image that they start from.
-	env guest.Environment
-	// outside says that init used the network or the key-value store, or read a clock that may
-	// show another time in the next process, so that its image serves this process only. It is
-	// set when the first instance is made.
-	outside bool
-
-	// share is what the plugin has of the host's room.
-	share *capacity.Share
-	// sessions are the open sessions.
-	sessions sessions
-	// account is the processor time that the plugin used lately. rests refuses calls while the
-	// plugin fails again and again.
-	account *fairness.Account
-	rests   *fairness.Rest
-
-	// guard runs the embedder's code for the plugin's guests.
-	guard *guard.Guard
-	// counts are the figures for Stats. imageHeld is the size of the image in bytes.
-	counts    *counters
-	imageHeld atomic.Int64
-
-	// checking says that a timer will check the stacks of idle instances. timer is what the
-	// timer knows of the plugin.
-	checking atomic.Bool
-	timer    *stackTimer
-
-	mounts mounts.Set
-	// client sends the guests' requests, nil if none is permitted.
-	client *egress.Client
-	// files bounds the file descriptors that the plugin's guests have open.
-	files *mounts.Budget
-
-	// opened is closed when Load has ended, with or without an error.
-	opened  chan struct{}
-	closing sync.Mutex
-	closed  bool
-}
 
 // Load makes a plugin from a spec: it checks the configuration, compiles the module (or finds
 // it in the cache), starts one instance, runs its init and makes its self-tests.

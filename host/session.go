@@ -5,30 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
-
-// Session is an instance of a plugin that serves one owner. What a call leaves in the guest,
-// including variables of Extism, is there in the next call, whatever PluginConfig.State says.
-// See [Plugin.NewSession].
-//
-// A session serves one call at a time and refuses another one meanwhile. When the host or a
-// trap stops a call before the guest returns, such as at its deadline, the session ends,
-// because the guest's state is unknown. An error that the guest itself reports does not end
-// it.
-type Session struct {
-	plugin *Plugin
-	tenant string
-	// turn holds one token: whoever sent it may use the fields below.
-	turn chan struct{}
-	in   *guest.Instance
-	// over says why the session has ended, nil while it has an instance.
-	over error
-}
 
 // NewSession makes an instance for one owner, until Close. It starts from the state after
 // init, as other instances do. It serves the tenant of ctx; see [WithTenant].
@@ -192,13 +173,6 @@ func (s *Session) end(why error) {
 }
 
 func (s *Session) leave() { <-s.turn }
-
-// sessions are the open sessions of a plugin.
-type sessions struct {
-	mu     sync.Mutex
-	open   map[*Session]struct{}
-	closed bool
-}
 
 // add adds a session, unless the plugin is closed.
 func (a *sessions) add(s *Session) bool {

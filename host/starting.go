@@ -222,11 +222,6 @@ func (p *Plugin) pooled(ctx context.Context) (*guest.Instance, error) {
 // most that long nothing is charged for what a call left on the stack of an idle instance.
 const checkIdleAfter = 50 * time.Millisecond
 
-// stackTimer is what a timer knows of a plugin: a pointer to it until it is closed. The runtime
-// keeps even a stopped timer until its time, and a closed plugin must not be reachable from
-// it.
-type stackTimer struct{ plugin atomic.Pointer[Plugin] }
-
 // checkIdleSoon starts the timer for checking idle instances, unless it runs already.
 func (p *Plugin) checkIdleSoon() {
 	if !p.checking.Load() && p.checking.CompareAndSwap(false, true) {

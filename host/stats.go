@@ -142,17 +142,6 @@ func (h *Host) loaded() (all []*Plugin) {
 	return all
 }
 
-// counters are the Counters of a plugin or of a host.
-type counters struct {
-	ok, fuel, took, in, out    atomic.Int64
-	resets, recycled, replaced atomic.Int64
-	made, closed               atomic.Int64
-	failed                     [maxReasons]atomic.Int64
-}
-
-// maxReasons is room for each of abi.Reasons.
-const maxReasons = 16
-
 // read returns what was counted.
 func (c *counters) read() Counters {
 	out := Counters{

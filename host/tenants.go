@@ -49,39 +49,6 @@ func tenantOf(ctx context.Context) string {
 // Tenant returns the tenant of the guest's call; see [WithTenant].
 func (g *Guest) Tenant() string { return tenantOf(g.call.Context) }
 
-// KVStore keeps what plugins store, in place of the memory of the host: on a disk, or where
-// several hosts find it. It must be safe for concurrent use.
-//
-// Its methods are called on goroutines of the host, within the time of the guest's call, at
-// whose end their context ends. One that goes on nevertheless is left behind, and what it
-// returns is lost. An error, or a panic, ends the guest's call with the reason trap. They
-// must not call plugins.
-//
-// Names of owners come from the embedder, keys and values from guests: a key is any bytes,
-// at most 4 KiB of them, and need not be UTF-8. Values that the host gives are the store's
-// to keep, and the host does not change those that it is given.
-type KVStore interface {
-	// Get returns the value of a key, nil where there is none.
-	Get(ctx context.Context, owner KVOwner, key string) ([]byte, error)
-	// Set stores a value, which is not empty, in place of an earlier one.
-	Set(ctx context.Context, owner KVOwner, key string, value []byte) error
-	// Delete removes a key, if it is there.
-	Delete(ctx context.Context, owner KVOwner, key string) error
-	// Usage returns how many keys an owner has, and the bytes of keys and values. The host
-	// asks before each Set and holds the owner to its quota. Meanwhile it changes nothing
-	// else of that owner; where several hosts share a store, each may add one value more.
-	Usage(ctx context.Context, owner KVOwner) (keys, bytes int64, err error)
-	// Forget removes all that plugins stored for a tenant; see [Host.ForgetTenant].
-	Forget(ctx context.Context, tenant string) error
-}
-
-// KVOwner is whose keys and values they are: one plugin's for one tenant.
-type KVOwner struct {
-	// Plugin is the name of the configured plugin, Tenant that of [WithTenant], never
-	// empty.
-	Plugin, Tenant string
-}
-
 // embedderStore is a KVStore as package kv knows it.
 type embedderStore struct{ KVStore }
 
