@@ -52,8 +52,8 @@ type CompactionConfig struct {
 // Compaction replaces the oldest messages by a summary when the list has grown too large,
 // and writes the summary into the state. System messages, the newest user message and the
 // newest messages stay as they are. A tool call and its results stay or leave together. The
-// next time, the compactor receives the summary so far. While the state has observations,
-// nothing is compacted, because observations replace the same messages.
+// next time, the compactor receives the summary so far. In a chain of New with [Observing],
+// nothing is compacted while that provider keeps the conversation within its bounds.
 //
 // A result over the budget of the run is not used. The exception is a list whose messages
 // that must stay exceed the budget even without the summary: truncation then loses less.
@@ -66,6 +66,8 @@ type Compaction struct {
 	room size // the bounds of truncation, in addition to the run's budget; 0 is no bound
 	// beginWithUser also summarizes the messages before the first user message that stays.
 	beginWithUser bool
+	// observed returns how large a conversation [Observing] leaves; nil where it does not run.
+	observed func(agent.Budget) int
 }
 
 // NewCompaction checks the configuration.
@@ -104,7 +106,7 @@ func (c *Compaction) EstimateTokens(context.Context, *agent.State) (int, error) 
 // stay, when the summary would not be shorter, or when the result would not fit.
 func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	trigger, keep := c.bounds(b)
-	if len(s.Observations) > 0 || trigger == (size{}) {
+	if trigger == (size{}) {
 		return nil, nil
 	}
 	v, err := newView(ctx, c.cfg.Counter, msgs, true)
@@ -112,6 +114,9 @@ func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 		return nil, err
 	}
 	own := ownMessages(msgs, s.Messages)
+	if len(s.Observations) > 0 && c.observed != nil && v.conversation(own) <= c.observed(b) {
+		return nil, nil
+	}
 	previous := v.choose(keep, own)
 	if c.beginWithUser {
 		v.beginWithUser(func(i int) bool { return !own[i] })
