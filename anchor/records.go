@@ -89,22 +89,26 @@ func (a *App) streams(ctx context.Context, tenant, counted string, kinds ...stri
 			if err != nil {
 				return nil, err
 			}
-			for _, rec := range last {
-				stream := found[key.Stream]
-				stream.ID = key.Stream
-				if kind == counted {
-					stream.Newest = rec.Seq
-				}
-				if rec.Time.After(stream.Time) {
-					stream.Time = rec.Time
-				}
-				found[key.Stream] = stream
+			if len(last) > 0 {
+				found[key.Stream] = found[key.Stream].with(key, &last[0], counted)
 			}
 		}
 	}
-	list := slices.AppendSeq([]Stream{}, maps.Values(found))
+	list := slices.AppendSeq([]Stream{}, maps.Values(found)) // not nil, which JSON writes as null
 	slices.SortFunc(list, func(a, b Stream) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
+}
+
+// with returns the stream with the newest record of one of its kinds.
+func (s Stream) with(key store.Key, rec *store.Record, counted string) Stream {
+	s.ID = key.Stream
+	if key.Kind == counted {
+		s.Newest = rec.Seq
+	}
+	if rec.Time.After(s.Time) {
+		s.Time = rec.Time
+	}
+	return s
 }
 
 // Export writes all records of a tenant as JSON Lines: those of facts, of conversations and of agent
