@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // PromoteOptions override the configuration for one call of [App.Promote]. A field with its zero
@@ -21,7 +22,8 @@ type PromoteOptions struct {
 }
 
 // Promote extracts facts from the turns of a stored conversation that were added since its last
-// promotion. The plugin that facts.extract names does the extraction.
+// promotion. The plugin that facts.extract names does the extraction. The error is store.ErrNotFound
+// if there is no such conversation.
 func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions) (memory.Promotion, error) {
 	var none memory.Promotion
 	g, err := a.use()
@@ -43,7 +45,29 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 		facts.User, facts.Session = cmp.Or(o.User, facts.User), cmp.Or(o.Session, facts.Session)
 		c.Facts = &facts
 	}
-	return a.promote(ctx, g, &c)
+	p, err := a.promote(ctx, g, &c)
+	if err == nil && p.Turns == 0 {
+		err = a.checkConversation(ctx, g, &c)
+	}
+	return p, err
+}
+
+// checkConversation returns an error if the conversation of a configuration has no turns and never
+// had any that were promoted.
+func (a *App) checkConversation(ctx context.Context, g *generation, c *config.Config) error {
+	s, err := a.openStore(ctx, g.loaded)
+	if err != nil {
+		return err
+	}
+	l := memory.NewLog(s, c.TenantName(), c.Conversation.ID)
+	turns, err := l.Turns(ctx, 0, 1)
+	if err != nil || len(turns) > 0 {
+		return err
+	}
+	if through, err := l.Promoted(ctx); err != nil || through > 0 {
+		return err
+	}
+	return fmt.Errorf("conversation %q of tenant %q: no such conversation: %w (list them with: anchor-host memory list --conversations)", c.Conversation.ID, c.TenantName(), store.ErrNotFound)
 }
 
 // Consolidate merges, shortens and removes facts of a tenant that a filter selects. The plugin

@@ -41,6 +41,9 @@ func TestPromoteAndConsolidate(t *testing.T) {
 	if out, summary = promote("promote", "--conversation", "c"); !strings.Contains(out, "updated") || !strings.Contains(summary, "turns: 1; facts added: 0, updated: 1") {
 		t.Errorf("%s%s", out, summary)
 	}
+	if code, _, stderr := run(t, "", append([]string{"memory", "promote", "--conversation", "typo"}, flags...)...); code != codeNotFound || !strings.Contains(stderr, `conversation "typo" of tenant "default": no such conversation`) {
+		t.Errorf("a conversation that does not exist: code %d: %s", code, stderr)
+	}
 	must(t, "", "memory", "add", "--user", "ann", "coffee")
 	must(t, "", "memory", "add", "--user", "bob", "coffee")
 	must(t, "", "memory", "add", "--user", "ann", "I drink coffee with milk")
