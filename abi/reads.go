@@ -44,9 +44,24 @@ func NarrowedReads(op Operation, names []string) (ColumnSet, PartSet, error) {
 	return ReadsOf(op, names)
 }
 
-// Answerable reports whether a guest that reads only these parts can answer the operation. The
-// answer of compact replaces the summary, so the guest must read the summary.
-func (s PartSet) Answerable(op Operation) bool { return op != OpCompact || s.Has(PartSummary) }
+// Missing returns the parts that an answer of the operation replaces and that are not in the
+// set. A guest that does not read them must not answer. A summary replaces turns and the summary
+// before, and notes replace messages, observations and the reflection.
+func (s PartSet) Missing(op Operation) (missing []Part) {
+	var needed []Part
+	switch op {
+	case OpCompact:
+		needed = []Part{PartContent, PartSummary}
+	case OpDistill:
+		needed = distillParts
+	}
+	for _, p := range needed {
+		if !s.Has(p) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
 
 // Unread returns the parts that a reply of provide would replace although the guest does not read
 // them. Messages, observations, the reflection and data are replaced as a whole, so a guest must

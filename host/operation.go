@@ -115,8 +115,8 @@ func (o *Operation) setReads(opts OperationOptions) error {
 	}
 	o.reads &= cols
 	o.parts = o.parts.And(parts)
-	if !o.parts.Answerable(o.op) {
-		return fmt.Errorf("reads: %w (name summary: the answer takes the place of the summary so far)", ErrConfig)
+	if missing := o.parts.Missing(o.op); len(missing) > 0 {
+		return fmt.Errorf("reads: %w (name %s: the answer replaces what it stands for)", ErrConfig, missing[0])
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ type Config struct {
 	// 0 means DefaultMaxTokens.
 	MaxTokens int
 	// Tokenizer counts items that bring no count. nil means DefaultEncoding, whose
-	// vocabulary the first count loads. When it fails, the build fails. When the first
+	// vocabulary the first count loads. It has no timeout of its own: one that ignores its
+	// context holds the build. When it fails, the build fails. When the first
 	// tokenizer of a [FallbackTokenizer] fails, the build counts all texts again with the
 	// second one.
 	Tokenizer Tokenizer

@@ -126,8 +126,8 @@ func (s *OperationSpec) checkReads(at string, info abi.OperationInfo) *Error {
 			return mistake(key, "names %s again (name each column once)", name)
 		}
 	}
-	if _, parts, _ := abi.ReadsOf(info.Op, s.Reads); !parts.Answerable(info.Op) {
-		return mistake(at+".reads", "lacks summary (the answer replaces the previous summary; name it)")
+	if _, parts, _ := abi.ReadsOf(info.Op, s.Reads); len(parts.Missing(info.Op)) > 0 {
+		return mistake(at+".reads", "lacks %s (the answer replaces what it stands for; name it)", parts.Missing(info.Op)[0])
 	}
 	return nil
 }

@@ -297,14 +297,14 @@ func TestInspectShowsParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := "abi: 1\nname: documents\nversion: 0.1.0\noperations: {provide: {reads: [data, messages]}, compact: {reads: [role, summary]}, classify: {reads: [none]}}\n"
+	manifest := "abi: 1\nname: documents\nversion: 0.1.0\noperations: {provide: {reads: [data, messages]}, compact: {reads: [content, summary]}, classify: {reads: [none]}}\n"
 	for name, b := range map[string][]byte{"plugin.wasm": wasm, "plugin.yaml": []byte(manifest)} {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	code, stdout, stderr := run(t, "", "plugin", "inspect", filepath.Join(dir, "plugin.wasm"))
-	for _, want := range []string{"  provide: lanes json; reads messages,data; writes -\n", "  compact: lanes json; reads role,summary; writes -\n", "  classify: lanes json; reads none; writes -\n"} {
+	for _, want := range []string{"  provide: lanes json; reads messages,data; writes -\n", "  compact: lanes json; reads content,summary; writes -\n", "  classify: lanes json; reads none; writes -\n"} {
 		if code != codeOK || !strings.Contains(stdout, want) {
 			t.Errorf("code %d, the report lacks %q:\n%s%s", code, want, stdout, stderr)
 		}

@@ -177,10 +177,12 @@ func TestValidateReads(t *testing.T) {
 conversation: {compact: {plugin: allops, reads: [role, content]}}
 enricher: {plugin: allops, reads: [colour]}
 steps: [{name: found, plugin: allops, operation: retrieve, reads: []}]
+agent: {observation: {make: {plugin: allops, reads: [reflection]}}}
 `)
 	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
 	for _, want := range []string{
-		`anchor.yaml:2:49: conversation.compact.reads: name summary: the answer replaces the previous summary`,
+		`anchor.yaml:2:49: conversation.compact.reads: name summary: the answer replaces what it stands for`,
+		`agent.observation.make.reads: name messages: the answer replaces what it stands for`,
 		`anchor.yaml:3:35: enricher.reads: unknown column "colour" (want one of `,
 	} {
 		if !strings.Contains(stderr, want) {

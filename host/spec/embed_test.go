@@ -98,7 +98,7 @@ func TestAdvice(t *testing.T) {
 func TestReadsAdvice(t *testing.T) {
 	wasm, _ := fixtureFiles(t, "documents")
 	const head = "abi: 1\nname: documents\nversion: 0.1.0\nlimits: {memory: 1MiB}\n"
-	checkAdvice(t, wasm, []byte(head+"operations: {provide: {}, classify: {}, format: {}, compact: {reads: [summary]}}\n"), []string{
+	checkAdvice(t, wasm, []byte(head+"operations: {provide: {}, classify: {}, format: {}, compact: {reads: [content, summary]}}\n"), []string{
 		"classify does not say what it reads and receives all of the query (state reads; the names are query_text,query_embedding,",
 		"provide does not say what it reads and receives all of the request (state reads; the names are messages,state_messages,",
 	})

@@ -117,9 +117,9 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpCompact, nil, nil, "text meta summary"},
 		{abi.OpCompact, []string{}, nil, "text meta summary"},
 		{abi.OpCompact, []string{"content", "summary"}, nil, "text summary"},
-		{abi.OpCompact, []string{"content", "summary"}, []string{"summary"}, "summary"},
+		{abi.OpCompact, nil, []string{"content", "summary"}, "text summary"},
 		{abi.OpDistill, nil, nil, "message seen reflection"},
-		{abi.OpDistill, []string{"messages", "observations"}, []string{"observations", "reflection"}, "seen"},
+		{abi.OpDistill, []string{"messages", "observations", "reflection"}, []string{"messages", "observations", "reflection"}, "message seen reflection"},
 		{abi.OpExtract, nil, nil, "text meta fact"},
 		{abi.OpExtract, []string{"content", "facts"}, nil, "text fact"},
 		{abi.OpExtract, []string{"content", "facts"}, []string{"facts"}, "fact"},
@@ -183,13 +183,41 @@ func TestUnreadStateStays(t *testing.T) {
 	}
 }
 
-// The answer of a compactor takes the place of the summary, so no operator can keep that
-// from it.
-func TestCompactorReadsTheSummary(t *testing.T) {
+// What an answer takes the place of neither a manifest nor an operator can keep from the guest.
+func TestReplacedPartsMustBeRead(t *testing.T) {
 	p := loadAllops(t, host.PluginConfig{})
-	for _, reads := range [][]string{{}, {"none"}, {"role", "content"}} {
-		if _, err := steps.Compactor(p, steps.Options{Reads: reads}); !errors.Is(err, host.ErrConfig) || !strings.Contains(err.Error(), "reads: ") || !strings.Contains(err.Error(), "name summary") {
-			t.Errorf("reads %q: error %v", reads, err)
+	for _, tc := range []struct {
+		op      abi.Operation
+		reads   []string
+		missing string
+	}{
+		{abi.OpCompact, []string{}, "content"},
+		{abi.OpCompact, []string{"none"}, "content"},
+		{abi.OpCompact, []string{"summary"}, "content"},
+		{abi.OpCompact, []string{"role", "content"}, "summary"},
+		{abi.OpDistill, []string{}, "messages"},
+		{abi.OpDistill, []string{"none"}, "messages"},
+		{abi.OpDistill, []string{"observations"}, "messages"},
+		{abi.OpDistill, []string{"reflection"}, "messages"},
+		{abi.OpDistill, []string{"messages", "reflection"}, "observations"},
+		{abi.OpDistill, []string{"messages", "observations"}, "reflection"},
+	} {
+		prepare := func(p *host.Plugin, o steps.Options) (err error) {
+			if tc.op == abi.OpCompact {
+				_, err = steps.Compactor(p, o)
+			} else {
+				_, err = steps.Distiller(p, o)
+			}
+			return err
+		}
+		errs := []error{prepare(p, steps.Options{Reads: tc.reads})}
+		if len(tc.reads) > 0 { // an empty list of a manifest names all parts
+			errs = append(errs, prepare(loadSpec(t, shared, reading(t, tc.op, tc.reads), host.PluginConfig{}), steps.Options{}))
+		}
+		for _, err := range errs {
+			if !errors.Is(err, host.ErrConfig) || !strings.Contains(err.Error(), "reads: ") || !strings.Contains(err.Error(), "name "+tc.missing) {
+				t.Errorf("%s reads %q: error %v", tc.op, tc.reads, err)
+			}
 		}
 	}
 }

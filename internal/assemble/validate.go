@@ -253,8 +253,10 @@ func checkReads(spec *spec.Spec, op abi.Operation, names []string) error {
 	if err != nil {
 		return err
 	}
-	if o, err := spec.Operation(op); err == nil && !o.Parts.And(parts).Answerable(op) {
-		return errors.New("name summary: the answer replaces the previous summary")
+	if o, err := spec.Operation(op); err == nil {
+		if missing := o.Parts.And(parts).Missing(op); len(missing) > 0 {
+			return fmt.Errorf("name %s: the answer replaces what it stands for", missing[0])
+		}
 	}
 	return nil
 }

@@ -108,10 +108,26 @@ func TestCompactionWritesBackWhatIsTheStates(t *testing.T) {
 }
 
 func TestCompactionLeavesObservedStatesAlone(t *testing.T) {
-	p := compaction(t, CompactionConfig{TriggerMessages: 1})
-	s := agent.State{Observations: []string{"o"}}
-	if out := apply(t, p, &s, script("u:a", "a:b", "a:c"), agent.Budget{}); out != nil || s.Messages != nil {
-		t.Errorf("%q, written back %q", show(out), show(s.Messages))
+	p := compaction(t, CompactionConfig{TriggerMessages: 2, Compactor: compactor(short)})
+	talk := script("u:a", "a:b", "a:b", "a:c") // of 4 words
+	s := agent.State{Observations: []string{"o"}, Messages: talk}
+	p.observed = func(agent.Budget) int { return 4 }
+	if out := apply(t, p, &s, s.Messages, agent.Budget{}); out != nil {
+		t.Errorf("within the bounds of observing: %q", show(out))
+	}
+	p.observed = func(agent.Budget) int { return 3 }
+	apply(t, p, &s, s.Messages, agent.Budget{})
+	wantList(t, s.Messages, "u:a", summaryOf+"short", "a:c")
+	// Observations from elsewhere: the list may grow to four times the trigger.
+	p.observed = nil
+	s = agent.State{Observations: []string{"o"}, Messages: script("u:a", "a:b", "a:b", "a:c", "u:d", "a:e", "u:f", "a:g")}
+	if out := apply(t, p, &s, s.Messages, agent.Budget{}); out != nil {
+		t.Errorf("at four times the trigger: %q", show(out))
+	}
+	s.Messages = append(s.Messages, script("u:h")...)
+	apply(t, p, &s, s.Messages, agent.Budget{})
+	if len(s.Messages) >= 9 {
+		t.Errorf("above four times the trigger: %q", show(s.Messages))
 	}
 	s = agent.State{Reflection: "r", Messages: script("u:a", "a:b", "a:b", "a:c")}
 	p = compaction(t, CompactionConfig{TriggerMessages: 2, Compactor: compactor(short)})

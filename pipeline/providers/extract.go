@@ -99,8 +99,11 @@ func (e Extract) Reflect(ctx context.Context, r agent.Reflecting) (string, error
 	return joinDigest(lines[left:], gone+left), failed
 }
 
-// fits reports whether texts take at most so many tokens.
+// fits reports whether texts take at most so many tokens, and bytes for these.
 func (e Extract) fits(ctx context.Context, c *agent.Counter, room int, texts ...string) (bool, error) {
+	if byteLen(texts) > noteBytes*room {
+		return false, nil
+	}
 	counts, err := countTexts(ctx, c, texts)
 	for _, n := range counts {
 		room -= n

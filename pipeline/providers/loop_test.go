@@ -14,13 +14,18 @@ import (
 
 // TestAgentLoop takes an agent through 60 turns with tools, with a provider that always
 // fails, one that adds something for each call, and one behind truncation. At every call
-// the budget holds, no pair is split, and nothing is written back but the summary; the
-// observations of the last turns stop the compaction.
+// the budget holds, no pair is split, and nothing is written back but the summary; in
+// the last turns, which have observations, the compactor fails.
 func TestAgentLoop(t *testing.T) {
-	budget := agent.Budget{MaxTokens: 300, MaxMessages: 30}
+	budget, down := agent.Budget{MaxTokens: 300, MaxMessages: 30}, false
 	c := chain(t, Config{
-		Enforce:    true,
-		Compaction: CompactionConfig{Compactor: Digest{MaxLine: 20, MaxText: 200}},
+		Enforce: true,
+		Compaction: CompactionConfig{Compactor: compactor(func(turns []pipeline.Turn, previous string) (string, error) {
+			if down {
+				return "", errors.New("down")
+			}
+			return Digest{MaxLine: 20, MaxText: 200}.Compact(t.Context(), turns, previous)
+		})},
 		Extra: []agent.Provider{
 			extra{name: "early", priority: 5, text: "for this call"},
 			extra{name: "fails", priority: 15, text: "never seen", err: errors.New("down")},
@@ -33,7 +38,7 @@ func TestAgentLoop(t *testing.T) {
 	for turn := range 60 {
 		state.Messages = append(state.Messages, script(fmt.Sprintf("u:question %d", turn))...)
 		if turn == 50 {
-			state.Observations = []string{"much was asked"}
+			state.Observations, down = []string{"much was asked"}, true
 		}
 		for range 1 + r.IntN(3) {
 			a := assembleTurn(t, c, &state, budget)

@@ -44,6 +44,10 @@ type ObservingConfig struct {
 // lines.
 const minNotes = 64
 
+// noteBytes is how many bytes an answer of a [agent.Distiller] may take for each token of its
+// room. It bounds answers where one token may be any length, such as with the tokenizer "words".
+const noteBytes = 16
+
 // waters are the bounds of one run, in tokens: high is the size that starts the work, low
 // the size that it leaves.
 type waters struct {
@@ -64,6 +68,9 @@ func (cfg *ObservingConfig) waters(b agent.Budget) (w waters) {
 // reflection.
 func (w waters) notes() int      { return max(minNotes, w.high/4) }
 func (w waters) reflection() int { return max(minNotes, w.reflectHigh/2) }
+
+// observations is the room for observations of which no reflection is made.
+func (w waters) observations() int { return 2*w.reflectHigh + w.notes() }
 
 // checked checks the configuration and returns it with its defaults.
 func (cfg ObservingConfig) checked(provider string) (ObservingConfig, error) {
@@ -113,14 +120,33 @@ func (cfg *ObservingConfig) tokens(ctx context.Context, texts []string) (counts 
 	return counts, sum, err
 }
 
+// fit refuses notes that take more tokens than there is room for, or too many bytes.
+func (cfg *ObservingConfig) fit(ctx context.Context, what string, room int, notes ...string) error {
+	if n := byteLen(notes); n > noteBytes*room {
+		return fmt.Errorf("%s take %d bytes: %w (want at most %d)", what, n, pipeline.ErrInvalid, noteBytes*room)
+	}
+	_, n, err := cfg.tokens(ctx, notes)
+	if err == nil && n > room {
+		err = fmt.Errorf("%s take %d tokens: %w (want at most %d)", what, n, pipeline.ErrInvalid, room)
+	}
+	return err
+}
+
+func byteLen(texts []string) (n int) {
+	for _, text := range texts {
+		n += len(text)
+	}
+	return n
+}
+
 // Observing turns the oldest messages of a conversation into observations when it has grown
 // too large, and removes these messages from the list of the state. System messages, the
 // newest user message and the newest messages stay; a tool call and its results stay or
 // leave together. [Observation] then puts the observations before the conversation.
 //
-// Nothing changes if the distiller fails, if its answer takes too many tokens, or if the
-// observations take twice the size at which they should have become a reflection. Observing
-// is safe for concurrent use if its distiller is.
+// Nothing changes if the distiller fails, if its answer takes too many tokens or bytes, or if
+// the observations take twice the size at which they should have become a reflection.
+// Observing is safe for concurrent use if its distiller is.
 type Observing struct {
 	cfg ObservingConfig
 	// beginWithUser also observes the messages before the first user message that stays.
@@ -182,9 +208,9 @@ func (o *Observing) Apply(ctx context.Context, s *agent.State, msgs []pipeline.M
 // no change.
 func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.Message, w waters) ([]string, error) {
 	before, foreign := o.cfg.split(s.Observations)
-	if _, n, err := o.cfg.tokens(ctx, before); err != nil || n > 2*w.reflectHigh+w.notes() {
+	if _, n, err := o.cfg.tokens(ctx, before); err != nil || n > w.observations() {
 		return nil, cmp.Or(err, fmt.Errorf("observations take %d tokens: %w (want at most %d: no reflection is made of them)",
-			n, pipeline.ErrInvalid, 2*w.reflectHigh+w.notes()))
+			n, pipeline.ErrInvalid, w.observations()))
 	}
 	made, err := o.cfg.Observe.Observe(ctx, agent.Observing{
 		Messages: slices.Clone(old), Observations: before, Reflection: s.Reflection, MaxTokens: w.notes(),
@@ -203,9 +229,8 @@ func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.
 		return nil, fmt.Errorf("observe %d messages: observation %.60q: %w (it looks like one that is made anew in each run)",
 			len(old), added[i], pipeline.ErrInvalid)
 	}
-	if _, n, err := o.cfg.tokens(ctx, added); err != nil || n > w.notes() {
-		return nil, cmp.Or(err, fmt.Errorf("observe %d messages: observations take %d tokens: %w (want at most %d)",
-			len(old), n, pipeline.ErrInvalid, w.notes()))
+	if err := o.cfg.fit(ctx, "observations", w.notes(), added...); err != nil {
+		return nil, fmt.Errorf("observe %d messages: %w", len(old), err)
 	}
 	return slices.Concat([]string{}, before, added, foreign), nil
 }

@@ -148,7 +148,7 @@ func TestReflecting(t *testing.T) {
 		want string
 	}{
 		{"", errors.New("down"), "reflect on 2 observations: down"},
-		{strings.Repeat("word ", 65), nil, "reflect on 2 observations: the reflection takes 65 tokens: invalid value (want at most 64)"},
+		{strings.Repeat("word ", 65), nil, "reflect on 2 observations: notes take 65 tokens: invalid value (want at most 64)"},
 		{" \n", nil, ""},
 	} {
 		s := state()
@@ -194,6 +194,46 @@ func TestObservingIsBounded(t *testing.T) {
 	}
 	if first := strings.SplitN(s.Reflection, "\n", 2)[0]; !strings.Contains(first, "earlier lines left out") {
 		t.Errorf("the reflection begins with %q", first)
+	}
+}
+
+// The state is bounded whatever a distiller answers, where the tokenizer takes a text of any
+// length for one token, and where observations are there but nothing makes new ones.
+func TestStateIsBounded(t *testing.T) {
+	adds := func(text string) func(agent.Observing) (*agent.Observed, error) {
+		return func(agent.Observing) (*agent.Observed, error) { return &agent.Observed{Add: []string{text}}, nil }
+	}
+	reflects := func(text string, err error) func(agent.Reflecting) (string, error) {
+		return func(agent.Reflecting) (string, error) { return text, err }
+	}
+	long, down := strings.Repeat("x", 50_000), errors.New("down")
+	for name, cfg := range map[string]Config{
+		"no reflection":    {Observing: ObservingConfig{Enabled: true, Observe: distiller{observe: adds("note note")}, Reflect: distiller{reflect: reflects(" ", nil)}}},
+		"reflection fails": {Observing: ObservingConfig{Enabled: true, Observe: distiller{observe: adds("note note")}, Reflect: distiller{reflect: reflects("", down)}}},
+		"long words":       {Observing: ObservingConfig{Enabled: true, Observe: distiller{observe: adds(long)}, Reflect: distiller{reflect: reflects(long, nil)}}},
+		"long reflection":  {Observing: ObservingConfig{Enabled: true, Observe: distiller{observe: adds("note note")}, Reflect: distiller{reflect: reflects(long, nil)}}},
+		"not observed":     {},
+		"not shown":        {Observation: ObservationConfig{Disabled: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Observing.HighWater, cfg.Counter, cfg.Logger, cfg.Enforce = 400, words(t), quiet(), true
+			chain, err := New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := agent.State{Observations: []string{"seen before"}}
+			for i := range 1500 {
+				s.Messages = append(s.Messages, script("u:"+strings.Repeat("word ", 30), "a:"+strings.Repeat("yes ", 20))...)
+				if _, err := chain.Assemble(t.Context(), &s, s.Messages, agent.Budget{MaxTokens: 1000}); err != nil {
+					t.Fatal(err)
+				}
+				n := byteLen(s.Observations) + len(s.Reflection)
+				// Where nothing makes observations, a list may grow to four times its trigger.
+				if len(s.Messages) > 200 || len(s.Observations) > 400 || n > 20_000 {
+					t.Fatalf("assembly %d: %d messages, %d observations, notes of %d bytes", i, len(s.Messages), len(s.Observations), n)
+				}
+			}
+		})
 	}
 }
 

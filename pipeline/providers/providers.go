@@ -104,6 +104,9 @@ func (cfg *Config) builtin() (list []agent.Provider, err error) {
 		if t := cfg.Truncation; !t.Disabled || cfg.Enforce {
 			p.room, p.beginWithUser = size{t.MaxTokens, t.MaxMessages}, t.BeginWithUser
 		}
+		if o := cfg.Observing; o.Enabled {
+			p.observed = func(b agent.Budget) int { return o.waters(b).high }
+		}
 		list = append(list, limited(p, p.cfg.Timeout))
 	}
 	if c := cfg.Truncation; !c.Disabled {

@@ -12,8 +12,9 @@ import (
 
 // Reflecting turns the oldest observations of a state into its reflection when they take
 // too many tokens. The new reflection also replaces the one so far. If the distiller fails,
-// or its answer takes too many tokens, nothing changes. Reflecting is safe for concurrent
-// use if its distiller is.
+// or its answer takes too many tokens or bytes, nothing changes. If this happens until the
+// observations take so many tokens that [Observing] stops, [Extract] makes the reflection
+// instead. Reflecting is safe for concurrent use if its distiller is.
 type Reflecting struct{ cfg ObservingConfig }
 
 // NewReflecting checks the configuration.
@@ -47,11 +48,14 @@ func (r *Reflecting) Apply(ctx context.Context, s *agent.State, _ []pipeline.Mes
 	if err != nil || sum <= w.reflectHigh {
 		return nil, err
 	}
-	old := 0
+	distiller, old := r.cfg.Reflect, 0
+	if sum > w.observations() {
+		distiller = Extract{Counter: r.cfg.Counter}
+	}
 	for ; old < len(own) && sum > w.reflectLow; old++ {
 		sum -= counts[old]
 	}
-	text, err := r.cfg.Reflect.Reflect(ctx, agent.Reflecting{
+	text, err := distiller.Reflect(ctx, agent.Reflecting{
 		Observations: slices.Clone(own[:old]), Reflection: s.Reflection, MaxTokens: w.reflection(),
 	})
 	if text = strings.TrimSpace(text); err != nil {
@@ -60,11 +64,8 @@ func (r *Reflecting) Apply(ctx context.Context, s *agent.State, _ []pipeline.Mes
 	if text == "" {
 		return nil, nil
 	}
-	if _, n, err := r.cfg.tokens(ctx, []string{text}); err != nil {
-		return nil, err
-	} else if n > w.reflection() {
-		return nil, fmt.Errorf("reflect on %d observations: the reflection takes %d tokens: %w (want at most %d)",
-			old, n, pipeline.ErrInvalid, w.reflection())
+	if err := r.cfg.fit(ctx, "notes", w.reflection(), text); err != nil {
+		return nil, fmt.Errorf("reflect on %d observations: %w", old, err)
 	}
 	s.Reflection, s.Observations = text, slices.Concat(own[old:], foreign)
 	return nil, nil

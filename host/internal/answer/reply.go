@@ -39,7 +39,7 @@ func CheckReply(reply any, changed bool, texts int, parts abi.PartSet) error {
 			return invalid("%w", err)
 		}
 	case *abi.DistillReply:
-		return checkDistilled(r, parts)
+		return checkDistilled(r)
 	case *abi.ProvideReply:
 		return checkProvided(r, parts)
 	}
@@ -73,16 +73,11 @@ func checkCounts(counts []int, texts int) error {
 	return nil
 }
 
-// checkDistilled refuses blank texts, an answer that has both observations and a reflection,
-// or none of them, and one that replaces what the guest was not sent.
-func checkDistilled(r *abi.DistillReply, parts abi.PartSet) error {
+// checkDistilled refuses blank texts, and an answer that has both observations and a
+// reflection, or none of them.
+func checkDistilled(r *abi.DistillReply) error {
 	if observed := r.Replace != nil || r.Add != nil; observed == (r.Reflection != nil) {
 		return invalid("want replace and add, or reflection (or status 1 for no change)")
-	}
-	for part, replaced := range map[abi.Part]bool{abi.PartObservations: r.Replace != nil, abi.PartReflection: r.Reflection != nil} {
-		if replaced && !parts.Has(part) {
-			return invalid("%s: a plugin that does not read them must not replace them (name %[1]s in reads)", part)
-		}
 	}
 	if r.Reflection != nil && strings.TrimSpace(*r.Reflection) == "" {
 		return invalid("reflection is blank (want a text, or status 1 for no change)")
