@@ -14,7 +14,10 @@ func TestDeletionsEndPromotions(t *testing.T) {
 	for name, remove := range map[string]func(context.Context, *App, *Conversation) error{
 		"delete": func(ctx context.Context, _ *App, c *Conversation) error { _, err := c.Delete(ctx, 1); return err },
 		"forget": func(ctx context.Context, _ *App, c *Conversation) error { _, err := c.Forget(ctx); return err },
-		"tenant": func(ctx context.Context, a *App, _ *Conversation) error { _, err := a.ForgetTenant(ctx, "acme"); return err },
+		"tenant": func(ctx context.Context, a *App, _ *Conversation) error {
+			_, err := a.ForgetTenant(ctx, "acme")
+			return err
+		},
 	} {
 		app := load(t, basic)
 		talk, err := app.Conversation(t.Context(), "acme", "c")
