@@ -142,8 +142,9 @@ func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, erro
 }
 
 // ForgetTenant deletes the records of a tenant in the store and the values that plugins keep for
-// it. The tenant must not be empty. ForgetTenant returns how many records it deleted. Builds of
-// the tenant that run at the same time may store new records.
+// it. The tenant must not be empty. ForgetTenant returns how many records it deleted. It
+// cancels the tenant's promotions by this App first. Builds of the tenant that run at the same time
+// may store new records.
 func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if tenant == "" {
 		return 0, fmt.Errorf("%w: no tenant to forget (name one)", ErrInvalid)
@@ -156,6 +157,9 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return 0, err
+	}
+	if err := a.promoting.cancelTenant(ctx, c.TenantName()); err != nil {
+		return 0, fmt.Errorf("forget tenant %q: wait for its promotions: %w", tenant, err)
 	}
 	keys, err := s.Keys(ctx, c.TenantName(), "")
 	if err != nil {
