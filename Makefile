@@ -117,7 +117,7 @@ test: ## run all tests
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race ./pipeline/...
-	$(GO) test -race -short -timeout 30m ./host ./host/steps ./host/internal/fairness ./host/internal/linear
+	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
 
 .PHONY: house
 house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-fail judges it)

@@ -1,6 +1,10 @@
 package abi
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 func TestFactsAreChecked(t *testing.T) {
 	known := []Fact{{ID: "a"}, {ID: "b"}}
@@ -31,5 +35,35 @@ func TestFactsAreChecked(t *testing.T) {
 	}
 	if err := (&ExtractReply{Remove: []string{"c"}}).Check(nil); err != nil {
 		t.Errorf("without the facts of the request: %v", err)
+	}
+}
+
+func TestFactsAreBounded(t *testing.T) {
+	tags := func(n, size int) []string { return slices.Repeat([]string{strings.Repeat("t", size)}, n) }
+	for _, tt := range []struct {
+		text, tags, size int
+		want             string
+	}{
+		{MaxFactBytes, MaxFactTags, MaxTagBytes, ""},
+		{MaxFactBytes + 1, 0, 0, "the content has 65537 bytes (at most 65536)"},
+		{1, MaxFactTags + 1, 1, "65 tags (at most 64)"},
+		{1, 1, MaxTagBytes + 1, "tags[0]: 201 bytes (at most 200)"},
+	} {
+		text := strings.Repeat("x", tt.text)
+		for place, r := range map[string]ExtractReply{
+			"add":    {Add: []NewFact{{Content: text, Tags: tags(tt.tags, tt.size)}}},
+			"update": {Update: []FactEdit{{ID: "a", Content: text, Tags: tags(tt.tags, tt.size)}}},
+		} {
+			got, want := "", tt.want
+			if err := r.Check([]Fact{{ID: "a"}}); err != nil {
+				got = err.Error()
+			}
+			if want != "" {
+				want = place + "[0]: " + want
+			}
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
 	}
 }

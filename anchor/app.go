@@ -98,7 +98,7 @@ type App struct {
 	retired sync.WaitGroup
 
 	runs      runLocks // locks of the runs that are being written
-	promoting sync.Map // conversations, by tenant and id, whose promotion after a build is running
+	promoting promotions
 
 	opening chan struct{} // holds a value while the store is opened
 	store   store.Store
@@ -246,8 +246,9 @@ func (a *App) replace(g *generation) bool {
 	return true
 }
 
-// Close waits for running builds, ends the plugins, and closes the store if the App opened it. If
-// ctx ends first, Close returns its error and the rest happens in the background.
+// Close waits for running builds and promotions, ends the plugins, and closes the store if the App
+// opened it. If ctx ends first, Close cancels the promotions and returns the error of ctx, and the
+// rest happens in the background. Another Close waits for it.
 func (a *App) Close(ctx context.Context) error {
 	a.replace(nil)
 	done := make(chan error, 1)
@@ -259,6 +260,7 @@ func (a *App) Close(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
+		a.promoting.stop()
 		return ctx.Err()
 	}
 }

@@ -53,6 +53,7 @@ type Conversation struct {
 	store     store.Store
 	log       *memory.Log
 	tokenizer pipeline.Tokenizer
+	promoting *promotions // those of the App
 }
 
 // Conversation returns a conversation of a tenant. The first turn creates it in the store. An
@@ -70,7 +71,7 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 		return nil, err
 	}
 	key := store.Key{Tenant: c.TenantName(), Kind: memory.KindTurn, Stream: id}
-	return &Conversation{key, s, memory.NewLog(s, key.Tenant, id), t}, nil
+	return &Conversation{key, s, memory.NewLog(s, key.Tenant, id), t, &a.promoting}, nil
 }
 
 // storeOf returns the configuration of a tenant, and the store.
@@ -148,7 +149,8 @@ func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn
 }
 
 // Delete deletes turns by their numbers and returns how many it deleted. A summary that was made
-// from a deleted turn is not changed.
+// from a deleted turn is not changed. A promotion of the conversation by the same App is cancelled
+// first; the next one covers the remaining turns.
 func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) {
 	ids := make([]string, len(turns))
 	for i, n := range turns {
@@ -157,6 +159,11 @@ func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) 
 		}
 		ids[i] = store.AutoID(n)
 	}
+	end, err := c.hold(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
 	n, err := c.store.Delete(ctx, c.key, ids...)
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
@@ -164,8 +171,23 @@ func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) 
 	return n, nil
 }
 
-// Forget deletes the whole conversation with its summary and returns how many turns it had.
+// hold cancels the running promotion of the conversation, and prevents others until end is called.
+func (c *Conversation) hold(ctx context.Context) (end func(), err error) {
+	end, err = c.promoting.hold(ctx, promotionKey{c.key.Tenant, c.key.Stream})
+	if err != nil {
+		return nil, fmt.Errorf("conversation %q: wait for its promotion: %w", c.key.Stream, err)
+	}
+	return end, nil
+}
+
+// Forget deletes the whole conversation with its summary and returns how many turns it had. A
+// promotion of the conversation by the same App is cancelled first.
 func (c *Conversation) Forget(ctx context.Context) (int, error) {
+	end, err := c.hold(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
 	n, err := c.log.Delete(ctx)
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)

@@ -3,12 +3,15 @@ package anchor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // PromoteOptions override the configuration for one call of [App.Promote]. A field with its zero
@@ -16,12 +19,15 @@ import (
 type PromoteOptions struct {
 	// Tenant owns the conversation and the facts.
 	Tenant string
-	// User and Session own the promoted facts. Empty: facts.user and facts.session.
+	// User and Session own the promoted facts. Empty: facts.user and facts.session. If all of
+	// these are empty, the conversation is the session of the facts.
 	User, Session string
 }
 
 // Promote extracts facts from the turns of a stored conversation that were added since its last
-// promotion. The plugin that facts.extract names does the extraction.
+// promotion. The plugin that facts.extract names does the extraction. Promote waits until a running
+// promotion of the conversation by the same App has ended. The error is store.ErrNotFound if there
+// is no such conversation.
 func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions) (memory.Promotion, error) {
 	var none memory.Promotion
 	g, err := a.use()
@@ -43,7 +49,38 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 		facts.User, facts.Session = cmp.Or(o.User, facts.User), cmp.Or(o.Session, facts.Session)
 		c.Facts = &facts
 	}
-	return a.promote(ctx, g, &c)
+	key := promotionKey{c.TenantName(), conversation}
+	ctx, end, err := a.promoting.wait(ctx, key)
+	if err != nil {
+		return none, fmt.Errorf("conversation %q: wait for its promotion: %w", conversation, err)
+	}
+	defer end()
+	p, err := a.promote(ctx, g, &c, math.MaxInt)
+	if err == nil {
+		a.promoting.note(key, nil)
+	}
+	if err == nil && p.Turns == 0 {
+		err = a.checkConversation(ctx, g, &c)
+	}
+	return p, err
+}
+
+// checkConversation returns an error if the conversation of a configuration has no turns and never
+// had any that were promoted.
+func (a *App) checkConversation(ctx context.Context, g *generation, c *config.Config) error {
+	s, err := a.openStore(ctx, g.loaded)
+	if err != nil {
+		return err
+	}
+	l := memory.NewLog(s, c.TenantName(), c.Conversation.ID)
+	turns, err := l.Turns(ctx, 0, 1)
+	if err != nil || len(turns) > 0 {
+		return err
+	}
+	if through, err := l.Promoted(ctx); err != nil || through > 0 {
+		return err
+	}
+	return fmt.Errorf("conversation %q of tenant %q: no such conversation: %w (list them with: anchor-host memory list --conversations)", c.Conversation.ID, c.TenantName(), store.ErrNotFound)
 }
 
 // Consolidate merges, shortens and removes facts of a tenant that a filter selects. The plugin
@@ -68,8 +105,8 @@ func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filt
 	return m.Consolidate(ctx, filter)
 }
 
-// promote promotes the conversation of a configuration.
-func (a *App) promote(ctx context.Context, g *generation, c *config.Config) (memory.Promotion, error) {
+// promote promotes at most so many batches of turns of the conversation of a configuration.
+func (a *App) promote(ctx context.Context, g *generation, c *config.Config, batches int) (memory.Promotion, error) {
 	var none memory.Promotion
 	s, err := a.openStore(ctx, g.loaded)
 	if err != nil {
@@ -80,19 +117,25 @@ func (a *App) promote(ctx context.Context, g *generation, c *config.Config) (mem
 	if err != nil {
 		return none, err
 	}
-	p, err := m.PromoteLog(ctx, memory.NewLog(s, c.TenantName(), c.Conversation.ID))
+	p, err := m.PromoteBatches(ctx, memory.NewLog(s, c.TenantName(), c.Conversation.ID), batches)
 	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errDeleted) || errors.Is(cause, errAppClosed) {
+			err = cause
+		}
 		return p, fmt.Errorf("conversation %q: %w", c.Conversation.ID, err)
 	}
 	return p, nil
 }
 
-// promoteTimeout bounds the duration of a promotion after a build.
-const promoteTimeout = 5 * time.Minute
+// Bounds of a promotion after a build: its duration, and its batches of turns.
+const (
+	promoteTimeout = 5 * time.Minute
+	promoteBatches = 2
+)
 
 // promoteLater promotes the conversation of a build that remembered a turn, if enough turns were
 // added. The promotion runs in the background; only [App.Close] waits for it. A failure is
-// logged, and the next promotion covers the same turns.
+// logged and delays the next promotion, which covers the same turns.
 func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config) {
 	if c.Facts == nil || c.Facts.Extract == nil || c.Conversation == nil || c.Conversation.ID == "" {
 		return
@@ -104,17 +147,22 @@ func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config)
 	if every == 0 {
 		return
 	}
-	key := [2]string{c.TenantName(), c.Conversation.ID}
-	if _, running := a.promoting.LoadOrStore(key, true); running {
+	key := promotionKey{c.TenantName(), c.Conversation.ID}
+	ctx, end := a.promoting.try(context.WithoutCancel(ctx), key)
+	if end == nil {
 		return
 	}
 	g.users.Add(1) // the caller is one of them
 	go func() {
 		defer g.users.Done()
-		defer a.promoting.Delete(key)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
+		defer end()
+		ctx, cancel := context.WithTimeout(ctx, promoteTimeout)
 		defer cancel()
-		if err := a.promoteDue(ctx, g, c, int64(every)); err != nil {
+		err := a.promoteDue(ctx, g, c, int64(every))
+		if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) { // otherwise cancelled by the App
+			a.promoting.note(key, err)
+		}
+		if err != nil {
 			a.options.Logger.Warn("turns were not promoted", "conversation", c.Conversation.ID, "error", err)
 		}
 	}()
@@ -129,7 +177,7 @@ func (a *App) promoteDue(ctx context.Context, g *generation, c *config.Config, e
 	}
 	n, err := memory.NewLog(s, c.TenantName(), c.Conversation.ID).Unpromoted(ctx)
 	if err == nil && n >= every {
-		_, err = a.promote(ctx, g, c)
+		_, err = a.promote(ctx, g, c, promoteBatches)
 	}
 	return err
 }

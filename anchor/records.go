@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,7 +53,7 @@ type Stream struct {
 	// ID is its name.
 	ID string `json:"id"`
 	// Newest is the number of the newest turn or frame record. Older records may have been
-	// deleted.
+	// deleted. It is 0 for a run without frames.
 	Newest int64 `json:"newest"`
 	// Time is the time at which the newest record was stored.
 	Time time.Time `json:"time"`
@@ -61,39 +62,57 @@ type Stream struct {
 // Conversations lists the conversations of a tenant, by name. An empty tenant means that of the
 // configuration.
 func (a *App) Conversations(ctx context.Context, tenant string) ([]Stream, error) {
-	return a.streams(ctx, tenant, memory.KindTurn)
+	return a.streams(ctx, tenant, memory.KindTurn, memory.KindTurn)
 }
 
-// Runs lists the agent runs of a tenant that have frames, by name. An empty tenant means that of
-// the configuration.
+// Runs lists the agent runs of a tenant, by name: those that have frames, a state, an intent, a
+// plan or a snapshot. An empty tenant means that of the configuration.
 func (a *App) Runs(ctx context.Context, tenant string) ([]Stream, error) {
-	return a.streams(ctx, tenant, agentstore.KindFrame)
+	return a.streams(ctx, tenant, agentstore.KindFrame, agentstore.RunKinds()...)
 }
 
-func (a *App) streams(ctx context.Context, tenant, kind string) ([]Stream, error) {
+// streams lists the streams that have records of one of the kinds. counted is the kind that Newest
+// counts.
+func (a *App) streams(ctx context.Context, tenant, counted string, kinds ...string) ([]Stream, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.Keys(ctx, c.TenantName(), kind)
-	if err != nil {
-		return nil, err
-	}
-	list := []Stream{}
-	for _, key := range keys {
-		last, err := s.Last(ctx, key, 1)
+	found := make(map[string]Stream)
+	for _, kind := range kinds {
+		keys, err := s.Keys(ctx, c.TenantName(), kind)
 		if err != nil {
 			return nil, err
 		}
-		for _, rec := range last {
-			list = append(list, Stream{key.Stream, rec.Seq, rec.Time})
+		for _, key := range keys {
+			last, err := s.Last(ctx, key, 1)
+			if err != nil {
+				return nil, err
+			}
+			if len(last) > 0 {
+				found[key.Stream] = found[key.Stream].with(key, &last[0], counted)
+			}
 		}
 	}
+	list := slices.AppendSeq([]Stream{}, maps.Values(found)) // not nil, which JSON writes as null
+	slices.SortFunc(list, func(a, b Stream) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
 }
 
-// Export writes all records of a tenant as JSON Lines: facts, turns, summaries of conversations,
-// frames and states of agent runs. A damaged record is an error if damaged is nil. Otherwise the
+// with returns the stream with the newest record of one of its kinds.
+func (s Stream) with(key store.Key, rec *store.Record, counted string) Stream {
+	s.ID = key.Stream
+	if key.Kind == counted {
+		s.Newest = rec.Seq
+	}
+	if rec.Time.After(s.Time) {
+		s.Time = rec.Time
+	}
+	return s
+}
+
+// Export writes all records of a tenant as JSON Lines: those of facts, of conversations and of agent
+// runs. A damaged record is an error if damaged is nil. Otherwise the
 // record is left out and damaged is called. An empty tenant means that of the configuration.
 func (a *App) Export(ctx context.Context, tenant string, w io.Writer, damaged func(store.Key, *store.CorruptError)) error {
 	c, s, err := a.storeOf(ctx, tenant)
@@ -123,8 +142,9 @@ func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, erro
 }
 
 // ForgetTenant deletes the records of a tenant in the store and the values that plugins keep for
-// it. The tenant must not be empty. ForgetTenant returns how many records it deleted. Builds of
-// the tenant that run at the same time may store new records.
+// it. The tenant must not be empty. ForgetTenant returns how many records it deleted. It
+// cancels the tenant's promotions by this App first. Builds of the tenant that run at the same time
+// may store new records.
 func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if tenant == "" {
 		return 0, fmt.Errorf("%w: no tenant to forget (name one)", ErrInvalid)
@@ -137,6 +157,9 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return 0, err
+	}
+	if err := a.promoting.cancelTenant(ctx, c.TenantName()); err != nil {
+		return 0, fmt.Errorf("forget tenant %q: wait for its promotions: %w", tenant, err)
 	}
 	keys, err := s.Keys(ctx, c.TenantName(), "")
 	if err != nil {

@@ -65,6 +65,9 @@ type Pushed struct {
 	// Frames is the number of frames in the window, and Tokens the sum of their estimated tokens.
 	Frames int
 	Tokens uint64
+	// Warnings are changes that failed after the frame was stored: the plan does not name the
+	// frame, or the limits and the summary are unchanged. To push again would store the frame twice.
+	Warnings []string
 }
 
 const (
@@ -101,7 +104,10 @@ func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, 
 	for try := 1; ; try++ {
 		pushed, err := r.push(ctx, f, &o)
 		if err == nil {
-			return pushed, r.wrote(ctx, o.Step, pushed.ID)
+			if err := r.wrote(ctx, o.Step, pushed.ID); err != nil {
+				pushed.Warnings = append(pushed.Warnings, fmt.Sprintf("frame %d is stored, but the plan does not name it: %v", pushed.ID, err))
+			}
+			return pushed, nil
 		}
 		if !errors.Is(err, frames.ErrOrder) || try == pushes {
 			return pushed, err
@@ -129,10 +135,13 @@ func (r *Run) push(ctx context.Context, f frames.Frame, o *PushOptions) (Pushed,
 	if o.GlobalSummary != "" {
 		p.SetGlobalSummary(o.GlobalSummary)
 	}
+	pushed := Pushed{ID: id, Frames: p.Len(), Tokens: p.TotalTokenEstimate()}
 	if o.GlobalSummary != "" || p.Limits() != before {
-		err = run.SaveLimits(ctx, p)
+		if err := run.SaveLimits(ctx, p); err != nil {
+			pushed.Warnings = append(pushed.Warnings, fmt.Sprintf("frame %d is stored, but the limits and the summary of the run are unchanged: %v", id, err))
+		}
 	}
-	return Pushed{id, p.Len(), p.TotalTokenEstimate()}, err
+	return pushed, nil
 }
 
 // Frames returns at most limit frames of the run from a number on, oldest first, including frames

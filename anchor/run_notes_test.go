@@ -2,6 +2,7 @@ package anchor
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -16,6 +17,14 @@ import (
 type noPlans struct {
 	store.Store
 	full bool
+}
+
+// Put stores no document of a run while full is true.
+func (s *noPlans) Put(ctx context.Context, key store.Key, rec store.Record) error {
+	if s.full && key.Kind == agentstore.KindRun {
+		return store.ErrFull
+	}
+	return s.Store.Put(ctx, key, rec)
 }
 
 func (s *noPlans) Apply(ctx context.Context, changes ...store.Change) error {
@@ -63,4 +72,88 @@ func TestNotesThatFailAreWarnings(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(made.Diagnostics.Warnings, "\n"), "the plan does not name") {
 		t.Errorf("assemble: %v", err)
 	}
+}
+
+// A push whose plan or limits cannot be changed succeeds with a warning: the frame is stored, and a
+// retry would store it twice.
+func TestPushThatIsNotNotedIsAWarning(t *testing.T) {
+	s := &noPlans{Store: store.NewMemory()}
+	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = app.Close(t.Context()) })
+	ctx := t.Context()
+	run, err := app.Run(ctx, "", "fix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Plan(ctx, []string{"a"}, "", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x"}, PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.full = true
+	pushed, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "y"}, PushOptions{Step: 1, GlobalSummary: "z"})
+	warnings := strings.Join(pushed.Warnings, "\n")
+	if err != nil || pushed.ID != 1 || pushed.Frames != 2 || len(pushed.Warnings) != 2 ||
+		!strings.Contains(warnings, "frame 1 is stored, but the plan does not name it") || !strings.Contains(warnings, "the limits and the summary of the run are unchanged") {
+		t.Errorf("pushed %+v, %v", pushed, err)
+	}
+	if list, err := run.Frames(ctx, 0, 0); err != nil || len(list) != 2 {
+		t.Errorf("%d frames, %v", len(list), err)
+	}
+}
+
+// A plan and the intent that names it are stored together, or neither.
+func TestPlanAndItsIntentAreStoredTogether(t *testing.T) {
+	s := &noIntents{Store: store.NewMemory()}
+	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = app.Close(t.Context()) })
+	ctx := t.Context()
+	run, err := app.Run(ctx, "", "fix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second(run.Ask(ctx, "add pagination", "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := second(run.Analyze(ctx, "limit and offset", "")); err != nil {
+		t.Fatal(err)
+	}
+	s.full = true
+	if err := second(run.Plan(ctx, []string{"a"}, "", false)); !errors.Is(err, store.ErrFull) {
+		t.Errorf("a plan whose intent is not stored: %v", err)
+	}
+	s.full = false
+	plan, err := run.Plan(ctx, []string{"a"}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := run.Intent(ctx)
+	if err != nil || in.Plan != plan.ObjectID {
+		t.Errorf("intent %+v, %v", in, err)
+	}
+	if plans, err := run.Plans(ctx); err != nil || len(plans) != 1 {
+		t.Errorf("%d plans, %v", len(plans), err)
+	}
+}
+
+// noIntents is a store that stores no intents while full is true.
+type noIntents struct {
+	store.Store
+	full bool
+}
+
+func (s *noIntents) Apply(ctx context.Context, changes ...store.Change) error {
+	for _, c := range changes {
+		if s.full && c.Key.Kind == agentstore.KindIntent {
+			return store.ErrFull
+		}
+	}
+	return s.Store.Apply(ctx, changes...)
 }

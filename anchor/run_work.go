@@ -100,8 +100,8 @@ func (r *Run) EndIntent(ctx context.Context, status frames.IntentStatus, reason,
 	})
 }
 
-// Plans returns the plans of the run, oldest first. Each plan after the first replaces the
-// previous one.
+// Plans returns the plans of the run, oldest first. A plan replaces the one that it names as
+// Previous; the first plan of each intent names none.
 func (r *Run) Plans(ctx context.Context) ([]frames.Plan, error) {
 	run := r.run
 	return run.Plans(ctx)
@@ -117,54 +117,93 @@ func (r *Run) Seen(ctx context.Context, plan *frames.Plan) ([]frames.Frame, erro
 	return plan.Visible(ctx, p)
 }
 
-// Plan gives the run its first plan, or with replan a plan that replaces the newest one. The plan
-// names the frames in the window. If the run has an intent, it must be active, and it then names
-// the plan. by is recorded as the creator of the plan; empty means "anchor-host".
+// Plan gives the run a first plan, or with replan a plan that replaces the newest one. If the run
+// has an intent, the intent must be active. The plan is the first one for this intent, and the
+// intent then names it. The plan names the frames in the window. by is recorded as its creator;
+// empty means "anchor-host".
 func (r *Run) Plan(ctx context.Context, steps []string, by string, replan bool) (*frames.Plan, error) {
 	if err := checkSteps(steps); err != nil {
 		return nil, fmt.Errorf("%w: run %q: %w", ErrInvalid, r.run.ID, err)
-	}
-	run := r.run
-	in, err := r.Intent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if in != nil && in.Status() != frames.IntentActive {
-		return nil, fmt.Errorf("run %q: plan: %w (its intent is %s, want %s)", run.ID, frames.ErrLifecycle, in.Status(), frames.IntentActive)
 	}
 	seen, err := r.Window(ctx)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := run.ChangePlan(ctx, func(before *frames.Plan) (*frames.Plan, error) {
+	run := r.run
+	return run.AddPlan(ctx, func(in *frames.Intent, before *frames.Plan) (*frames.Plan, error) {
+		if in != nil && in.Status() != frames.IntentActive {
+			return nil, fmt.Errorf("plan: %w (its intent is %s, want %s)", frames.ErrLifecycle, in.Status(), frames.IntentActive)
+		}
+		if in != nil && in.Plan.IsZero() && !replan {
+			before = nil // it belongs to an earlier intent
+		}
 		return newPlan(before, steps, by, replan, seen)
 	})
-	if err != nil || in == nil {
-		return plan, err
-	}
-	_, err = run.ChangeIntent(ctx, func(now *frames.Intent) (*frames.Intent, error) {
-		if now == nil || now.ObjectID != in.ObjectID {
-			return nil, nil
-		}
-		now.Plan = plan.ObjectID
-		return now, nil
-	})
-	return plan, err
 }
 
-// maxSteps is the maximum number of steps of a plan.
-const maxSteps = 1000
+// The bounds of a plan. They count what callers write, without the numbers of frames.
+const (
+	// maxSteps is the maximum number of steps of a plan.
+	maxSteps = 1000
+	// maxStepText is the maximum size of a description or a reason, in bytes.
+	maxStepText = 16 << 10
+	// maxStepData is the maximum size of the inputs, the outputs or the checks of a step, in bytes.
+	maxStepData = 256 << 10
+	// maxPlan is the maximum size of all of these in one plan, in bytes.
+	maxPlan = 1 << 20
+)
 
 func checkSteps(steps []string) error {
 	if len(steps) == 0 || len(steps) > maxSteps {
 		return fmt.Errorf("plan: %d steps (want 1 to %d)", len(steps), maxSteps)
 	}
+	total := 0
 	for i, s := range steps {
 		if strings.TrimSpace(s) == "" {
 			return fmt.Errorf("plan: step %d is empty", i+1)
 		}
+		if len(s) > maxStepText {
+			return fmt.Errorf("plan: step %d: description: %d bytes (want at most %d)", i+1, len(s), maxStepText)
+		}
+		total += len(s)
+	}
+	return checkTotal(total)
+}
+
+func checkTotal(n int) error {
+	if n > maxPlan {
+		return fmt.Errorf("plan: its steps have %d bytes (want at most %d: keep long texts in frames or files)", n, maxPlan)
 	}
 	return nil
+}
+
+// check returns an error if a member of the change exceeds its bound.
+func (c *StepChange) check() error {
+	if len(c.Reason) > maxStepText {
+		return fmt.Errorf("reason: %d bytes (want at most %d)", len(c.Reason), maxStepText)
+	}
+	for _, m := range []struct {
+		name string
+		data json.RawMessage
+	}{{"inputs", c.Inputs}, {"outputs", c.Outputs}, {"checks", c.Checks}} {
+		if len(m.data) > maxStepData {
+			return fmt.Errorf("%s: %d bytes (want at most %d)", m.name, len(m.data), maxStepData)
+		}
+	}
+	return nil
+}
+
+// sizeOf returns the size of what callers wrote into a plan, in bytes.
+func sizeOf(p *frames.Plan) int {
+	total := 0
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		total += len(s.Description) + len(s.Inputs) + len(s.Outputs) + len(s.Checks)
+		for _, e := range s.Statuses() {
+			total += len(e.Reason)
+		}
+	}
+	return total
 }
 
 func newPlan(before *frames.Plan, steps []string, by string, replan bool, seen *frames.Pipeline) (plan *frames.Plan, err error) {
@@ -205,6 +244,9 @@ type StepChange struct {
 
 // ChangeStep changes a step of the newest plan. Steps are numbered from 1.
 func (r *Run) ChangeStep(ctx context.Context, number int, c StepChange) (*frames.Plan, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("%w: run %q: plan: step %d: %w", ErrInvalid, r.run.ID, number, err)
+	}
 	for _, id := range slices.Concat(c.Read, c.Wrote) {
 		if there, err := r.hasFrame(ctx, id); err != nil || !there {
 			return nil, cmp.Or(err, fmt.Errorf("run %q: frame %d: %w", r.run.ID, id, frames.ErrNoFrame))
@@ -236,8 +278,14 @@ func (r *Run) changeStep(ctx context.Context, number int, change func(*frames.Pl
 		if err != nil {
 			return nil, err
 		}
+		before := sizeOf(p)
 		if changed, err := change(s); err != nil || !changed {
 			return nil, err
+		}
+		if n := sizeOf(p); n > before {
+			if err := checkTotal(n); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+			}
 		}
 		return p, nil
 	})

@@ -2,9 +2,11 @@ package anchor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -257,5 +259,101 @@ func TestPushWaitsNoLongerThanItsContext(t *testing.T) {
 	unlock()
 	if len(app.runs.held) != 0 {
 		t.Errorf("%d locks are left", len(app.runs.held))
+	}
+}
+
+// Each intent gets a first plan, which replaces none.
+func TestEachIntentHasAFirstPlan(t *testing.T) {
+	_, run := workRun(t)
+	ctx := t.Context()
+	for _, prompt := range []string{"add pagination", "and sorting"} {
+		if err := second(run.Ask(ctx, prompt, "")); err != nil {
+			t.Fatal(err)
+		}
+		if err := second(run.Analyze(ctx, prompt, "")); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := run.Plan(ctx, []string{prompt}, "", false)
+		if err != nil || !plan.Previous.IsZero() {
+			t.Fatalf("%s: plan %+v, %v", prompt, plan, err)
+		}
+		if err := second(run.Plan(ctx, []string{"again"}, "", false)); !errors.Is(err, frames.ErrLifecycle) {
+			t.Errorf("%s: a second plan: %v", prompt, err)
+		}
+		in, err := run.EndIntent(ctx, frames.IntentCompleted, "", "")
+		if err != nil || in.Plan != plan.ObjectID {
+			t.Errorf("intent %+v, %v", in, err)
+		}
+	}
+}
+
+// A document that changes says when.
+func TestChangedWorkIsDated(t *testing.T) {
+	_, run := workRun(t)
+	ctx := t.Context()
+	if err := second(run.Ask(ctx, "add pagination", "")); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := run.Analyze(ctx, "limit and offset", ""); err != nil || !in.UpdatedAt.After(in.CreatedAt) {
+		t.Errorf("intent created at %v, updated at %v, %v", in.CreatedAt, in.UpdatedAt, err)
+	}
+	plan, err := run.Plan(ctx, []string{"a"}, "", false)
+	if err != nil || !plan.UpdatedAt.Equal(plan.CreatedAt) {
+		t.Fatalf("plan created at %v, updated at %v, %v", plan.CreatedAt, plan.UpdatedAt, err)
+	}
+	if err := second(run.ChangeStep(ctx, 1, StepChange{Status: frames.StepProgressing})); err != nil {
+		t.Fatal(err)
+	}
+	plans, err := run.Plans(ctx)
+	if err != nil || len(plans) != 1 || !plans[0].UpdatedAt.After(plan.CreatedAt) || !plans[0].CreatedAt.Equal(plan.CreatedAt) {
+		t.Errorf("plans %+v, %v", plans, err)
+	}
+}
+
+// The texts and data of a plan are bounded one by one, and all together.
+func TestPlansAreBounded(t *testing.T) {
+	_, run := workRun(t)
+	ctx := t.Context()
+	text := strings.Repeat("x", maxStepText)
+	refuse := func(err error, want string) {
+		t.Helper()
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	refuse(second(run.Plan(ctx, []string{"a", text + "x"}, "", false)), "step 2: description: 16385 bytes (want at most 16384)")
+	refuse(second(run.Plan(ctx, slices.Repeat([]string{text}, 65), "", false)), "its steps have 1064960 bytes (want at most 1048576")
+	if err := second(run.Plan(ctx, slices.Repeat([]string{text}, 60), "", false)); err != nil {
+		t.Fatal(err)
+	}
+	data := json.RawMessage(`"` + strings.Repeat("x", maxStepData-2) + `"`)
+	more := slices.Concat(data, []byte(" "))
+	refuse(second(run.ChangeStep(ctx, 1, StepChange{Inputs: more})), "step 1: inputs: 262145 bytes (want at most 262144)")
+	refuse(second(run.ChangeStep(ctx, 1, StepChange{Outputs: more})), "step 1: outputs: 262145 bytes")
+	refuse(second(run.ChangeStep(ctx, 1, StepChange{Checks: more})), "step 1: checks: 262145 bytes")
+	refuse(second(run.ChangeStep(ctx, 1, StepChange{Status: frames.StepSkipped, Reason: text + "x"})), "step 1: reason: 16385 bytes (want at most 16384)")
+	refuse(second(run.ChangeStep(ctx, 1, StepChange{Outputs: data})), "its steps have 1245184 bytes (want at most 1048576")
+	if err := second(run.ChangeStep(ctx, 1, StepChange{Status: frames.StepSkipped, Reason: text})); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run is listed whatever it has.
+func TestRunsWithoutFramesAreListed(t *testing.T) {
+	app, run := workRun(t)
+	ctx := t.Context()
+	if err := second(run.Ask(ctx, "add pagination", "")); err != nil {
+		t.Fatal(err)
+	}
+	other, err := app.Run(ctx, "", "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second(other.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	list, err := app.Runs(ctx, "")
+	if err != nil || len(list) != 2 || list[0].ID != "fix" || list[0].Newest != 0 || list[0].Time.IsZero() || list[1].ID != "other" || list[1].Newest != 1 {
+		t.Errorf("runs %+v, %v", list, err)
 	}
 }

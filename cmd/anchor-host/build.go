@@ -117,6 +117,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 		return cli.Usagef(cmd, "--remember needs a conversation (name one with --conversation)")
 	}
 	run := &buildRun{app: a, config: loaded, strict: f.strict}
+	defer run.close(cmd.Context())
 	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember, Only: f.only, Skip: f.skip}
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return err
@@ -199,9 +200,11 @@ type buildRun struct {
 	// plugins are those that were loaded, in loadTime.
 	plugins  []anchor.Plugin
 	loadTime time.Duration
+	front    *anchor.App
 }
 
-// do loads the plugins, builds, and reports on stderr which steps were skipped.
+// do loads the plugins, builds, and reports on stderr which steps were skipped. The caller closes
+// the run after it has printed the result.
 func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.App) (*pipeline.Result, error)) (*pipeline.Result, error) {
 	progress := cli.NewProgress(r.app.App)
 	progress.Off = r.silent
@@ -217,12 +220,20 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 	if err != nil {
 		return nil, err
 	}
-	defer front.Close(context.WithoutCancel(ctx)) // remembered turns are on disk by now
+	r.front = front
 	result, err := build(ctx, front)
 	progress.Stop()
 	r.reportSkipped(result, err)
 	r.plugins, r.loadTime = front.Plugins()
 	return result, err
+}
+
+// close waits for the promotion of a remembered turn, and ends the plugins. An interrupt cancels
+// the promotion; the turn is stored by then.
+func (r *buildRun) close(ctx context.Context) {
+	if r.front != nil && r.front.Close(ctx) != nil {
+		_ = r.front.Close(context.WithoutCancel(ctx)) // the result is printed
+	}
 }
 
 // reportSkipped prints one line for each step or other part that was skipped.

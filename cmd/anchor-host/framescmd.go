@@ -141,6 +141,9 @@ func (s *session) push(cmd *cobra.Command, f *frameFlags, summary string) (cli.L
 	if err != nil {
 		return cli.Listing{}, err
 	}
+	for _, w := range pushed.Warnings {
+		s.app.Say("warning: %s", w)
+	}
 	return cli.Listing{
 		Header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
 		Rows: [][]string{{

@@ -20,7 +20,8 @@ func (a *app) framesListCommand() *cobra.Command {
 		Use:   "list [flags]",
 		Short: "List the frames of a run, or the runs",
 		Long: `List the frames of a run, oldest first, including those that have left its window.
---from and --limit select a part. Without --run, list the runs that have frames.`,
+--from and --limit select a part. Without --run, list the runs, including those
+that have no frames but a state, an intent, a plan or a snapshot.`,
 		Example: `  anchor-host frames list
   anchor-host frames list --run fix-42 --from 100 --limit 20 -o json`,
 		Args: cobra.NoArgs,

@@ -37,9 +37,12 @@ assemble offers to the model count as read by it (iframes).`,
 func (a *app) planPushCommand() *cobra.Command {
 	return a.planCommand(&cobra.Command{
 		Use:   "push --run ID [flags] STEP...",
-		Short: "Give a run its first plan",
-		Long: `Give a run its first plan, with a step for each argument. If the run has an
-intent, it must be active. The intent then names the plan.`,
+		Short: "Give a run a first plan",
+		Long: `Give a run a first plan, with a step for each argument. If the run has an intent,
+the intent must be active and have no plan. The intent then names the plan. A
+later intent of the run gets a first plan of its own.
+
+A step has at most 16 KiB of text, and all steps together 1 MiB.`,
 		Example: `  anchor-host frames plan push --run fix-42 "measure the login" "cache sessions"`,
 	}, false)
 }
@@ -110,7 +113,8 @@ prints the numbers. When a step begins to progress, a snapshot with the label
 "step" is taken.
 
 --read and --wrote record frames in addition to those that are recorded
-automatically.`,
+automatically. --inputs, --outputs and --checks have at most 256 KiB each, and all
+steps together 1 MiB.`,
 		Example: `  anchor-host frames plan step --run fix-42 --status progressing 1
   anchor-host frames plan step --run fix-42 --status failed --reason "no session store" --wrote 4 1`,
 		Args: cli.Exactly("STEP"),

@@ -21,7 +21,10 @@ func (a *app) memoryExportCommand() *cobra.Command {
 		Use:   "export [flags]",
 		Short: "Write everything of a tenant as JSON Lines",
 		Long: `Write everything that the store has of the tenant as JSON Lines, to stdout or to a
-file: facts, turns, summaries of conversations, frames and states of agent runs.
+file. These are facts and relations; the turns and summaries of conversations, and
+the marks up to which turns were promoted; and the frames, states, intents, plans
+and snapshots of agent runs.
+
 The same content gives the same bytes, and every line is a complete record. A line
 with the key last gives the highest number that was used in a list whose newest
 records were deleted.

@@ -26,9 +26,9 @@ func (a *app) memoryForgetCommand() *cobra.Command {
 		Long: `Delete the facts with these ids. --all deletes the facts that the flags select,
 including expired ones. With --conversation the ids are numbers of turns, and
 --all deletes the whole conversation with its summary. Deleting a turn does not
-change a summary that was made from it. --run deletes an agent run with its state
-and frames. --everything deletes all records of a tenant, which --tenant must
-name.
+change a summary that was made from it. --run deletes an agent run with its
+frames, state, intents, plans and snapshots. --everything deletes all records of a
+tenant, which --tenant must name.
 
 Deleted data is overwritten in the file of the store, and the log of the store is
 emptied. While another process reads the store, the log cannot be emptied. The
@@ -46,7 +46,7 @@ Unknown ids are an error. The others are deleted first.`,
 	f.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
 	cmd.Flags().BoolVar(&everything, "everything", false, "all records of the tenant that --tenant names")
-	cmd.Flags().StringVar(&run, "run", "", "delete the state and the frames of this agent run instead of facts")
+	cmd.Flags().StringVar(&run, "run", "", "delete all records of this agent run instead of facts")
 	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, ids []string, s *session) error {
 		switch {
 		case everything:
@@ -114,7 +114,7 @@ func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string
 	}
 	n, err := r.Forget(cmd.Context())
 	if err == nil && n == 0 {
-		err = fmt.Errorf("run %q of tenant %q: %w (list those with frames: anchor-host frames list)", run, s.tenant, store.ErrNotFound)
+		err = fmt.Errorf("run %q of tenant %q: %w (list the runs: anchor-host frames list)", run, s.tenant, store.ErrNotFound)
 	}
 	if err != nil {
 		return err

@@ -22,9 +22,9 @@ promotion. anchor.yaml names the plugin that does it:
 
   facts: {extract: {plugin: my-extractor, every: 10}}
 
-The plugin can add facts, and change or remove facts that it was shown. If every
-is set, a build that remembers its query also promotes the conversation as soon as
-that many turns were added.`,
+The plugin can add facts, and change or remove facts that it was shown. A build
+that remembers its query also promotes the conversation, as soon as it has as many
+new turns as every says. The default is 10. With 0, builds promote nothing.`,
 		Example: `  anchor-host memory promote --conversation chat-7
   anchor-host memory promote --conversation chat-7 --user ann -o json`,
 		Args: cobra.NoArgs,

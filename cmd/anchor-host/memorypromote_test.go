@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // factFolder moves into a folder with a configuration that takes facts with allops, and a
@@ -40,6 +44,9 @@ func TestPromoteAndConsolidate(t *testing.T) {
 	say("I drink coffee")
 	if out, summary = promote("promote", "--conversation", "c"); !strings.Contains(out, "updated") || !strings.Contains(summary, "turns: 1; facts added: 0, updated: 1") {
 		t.Errorf("%s%s", out, summary)
+	}
+	if code, _, stderr := run(t, "", append([]string{"memory", "promote", "--conversation", "typo"}, flags...)...); code != codeNotFound || !strings.Contains(stderr, `conversation "typo" of tenant "default": no such conversation`) {
+		t.Errorf("a conversation that does not exist: code %d: %s", code, stderr)
 	}
 	must(t, "", "memory", "add", "--user", "ann", "coffee")
 	must(t, "", "memory", "add", "--user", "bob", "coffee")
@@ -86,6 +93,54 @@ func TestBuildsPromote(t *testing.T) {
 	flags = factFolder(t, "{plugin: gone, every: 1}")
 	if stderr := ask("I drink tea"); !strings.Contains(stderr, "turns were not promoted") || !strings.Contains(stderr, "not_found") {
 		t.Errorf("stderr %s", stderr)
+	}
+}
+
+// Facts from one conversation are not offered to another one.
+func TestExtractedFactsStayInTheirConversation(t *testing.T) {
+	flags := factFolder(t, "{plugin: allops, every: 1}")
+	must(t, "", "memory", "add", "tea is for all")
+	if err := os.WriteFile("anchor.yaml", []byte("tokenizer: words\nfacts: {max_items: 50, extract: {plugin: allops, every: 1}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	window := func(args ...string) string {
+		t.Helper()
+		return must(t, "", append(append([]string{"build"}, args...), flags...)...)
+	}
+	window("--conversation", "mine", "--remember", "I drink tea")
+	if got := must(t, "", "memory", "list", "-o", "json", "--session", "mine"); !strings.Contains(got, "I drink tea") {
+		t.Errorf("facts of the session %s", got)
+	}
+	must(t, "", "memory", "forget", "--conversation", "mine", "--all")
+	for conversation, want := range map[string]bool{"mine": true, "stranger": false, "": false} {
+		args := []string{"what tea?"}
+		if conversation != "" {
+			args = append(args, "--conversation", conversation)
+		}
+		if got := window(args...); strings.Contains(got, "I drink tea") != want || !strings.Contains(got, "tea is for all") {
+			t.Errorf("conversation %q: %s", conversation, got)
+		}
+	}
+}
+
+// onWrite calls a function when something is written.
+type onWrite struct{ f func() }
+
+func (w onWrite) Write(p []byte) (int, error) {
+	w.f()
+	return len(p), nil
+}
+
+// The window is printed before facts are extracted, and an interrupt ends the extraction.
+func TestAPromotionDoesNotDelayTheWindow(t *testing.T) {
+	flags := factFolder(t, "{plugin: allops, every: 1, timeout: 1m, settings: {mode: spin}}")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stderr bytes.Buffer
+	start := time.Now()
+	code := doMain(ctx, append([]string{"build", "--remember", "I drink tea"}, flags...), strings.NewReader(""), onWrite{cancel}, &stderr)
+	if took := time.Since(start); code != codeOK || took > 50*time.Second {
+		t.Errorf("code %d after %v: %s", code, took, stderr.String())
 	}
 }
 

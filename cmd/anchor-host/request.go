@@ -35,6 +35,9 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 		return cli.Usagef(cmd, "--request prints JSON only")
 	}
 	result, run, err := a.runRequest(cmd, f)
+	if run != nil {
+		defer run.close(cmd.Context())
+	}
 	if err != nil {
 		var b bytes.Buffer
 		doc := errorDocument(err)
@@ -85,7 +88,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 	run := &buildRun{app: a, config: base, strict: f.strict, silent: true}
 	run.options.Only, run.options.Skip = f.only, f.skip
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
-		return nil, nil, err
+		return nil, run, err
 	}
 	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
 		return app.BuildRequest(ctx, name, bytes.NewReader(document), run.options)

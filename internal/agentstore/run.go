@@ -102,12 +102,17 @@ func (r *Run) settle(ctx context.Context, key store.Key, id string) error {
 	return nil
 }
 
+// RunKinds returns the kinds of the records of a run, that of its document first.
+func RunKinds() []string {
+	return []string{KindRun, KindFrame, KindState, KindIntent, KindPlan, KindSnapshot}
+}
+
 // Delete deletes the whole run with its state, frames, intents, plans and snapshots. It returns
 // how many records it deleted.
 func (r *Run) Delete(ctx context.Context) (int, error) {
 	total := 0
 	// The document goes first, because without it the run has no frames.
-	for _, kind := range []string{KindRun, KindFrame, KindState, KindIntent, KindPlan, KindSnapshot} {
+	for _, kind := range RunKinds() {
 		n, err := r.Store.Clear(ctx, r.key(kind))
 		total += n
 		if err != nil {

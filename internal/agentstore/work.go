@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -43,61 +44,140 @@ func readWork[T work](ctx context.Context, r *Run, kind string) ([]T, error) {
 // nil result without an error changes nothing. If another process changed the intents in the
 // meantime, change is called again.
 func (r *Run) ChangeIntent(ctx context.Context, change func(newest *frames.Intent) (*frames.Intent, error)) (*frames.Intent, error) {
-	return changeWork(ctx, r, KindIntent, func(in *frames.Intent) string { return in.ObjectID.String() }, change)
+	return changeWork(ctx, r, KindIntent, headerOfIntent, change)
 }
 
 // ChangePlan is [Run.ChangeIntent] for plans.
 func (r *Run) ChangePlan(ctx context.Context, change func(newest *frames.Plan) (*frames.Plan, error)) (*frames.Plan, error) {
-	return changeWork(ctx, r, KindPlan, func(p *frames.Plan) string { return p.ObjectID.String() }, change)
+	return changeWork(ctx, r, KindPlan, headerOfPlan, change)
 }
+
+// AddPlan calls plan with the newest intent and the newest plan, which are nil if there are none.
+// It stores the plan that plan returns, and names it in the intent, both or neither. If another
+// process changed the intents or the plans in the meantime, plan is called again.
+func (r *Run) AddPlan(ctx context.Context, plan func(in *frames.Intent, newest *frames.Plan) (*frames.Plan, error)) (added *frames.Plan, err error) {
+	err = r.retry(func() error {
+		in, err := readNewest(ctx, r, KindIntent, headerOfIntent)
+		if err != nil {
+			return err
+		}
+		before, err := readNewest(ctx, r, KindPlan, headerOfPlan)
+		if err != nil {
+			return err
+		}
+		if added, err = plan(in.document, before.document); err != nil {
+			return err
+		}
+		put, err := before.replaceBy(added)
+		if err != nil {
+			return err
+		}
+		name := store.Change{Key: in.key, IfNewest: &in.seq}
+		if in.document != nil {
+			in.document.Plan = added.ObjectID
+			if name, err = in.replaceBy(in.document); err != nil {
+				return err
+			}
+		}
+		if err := r.Store.Apply(ctx, put, name); err != nil {
+			return fmt.Errorf("store plan: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return added, nil
+}
+
+func headerOfIntent(in *frames.Intent) *frames.Header { return &in.Header }
+
+func headerOfPlan(p *frames.Plan) *frames.Header { return &p.Header }
 
 // changes is the maximum number of attempts of a change while others change the same document. An
 // attempt fails only if another change succeeded.
 const changes = 100
 
-func changeWork[T work](ctx context.Context, r *Run, kind string, idOf func(*T) string, change func(*T) (*T, error)) (*T, error) {
+// retry calls change until it no longer fails because others changed the same documents.
+func (r *Run) retry(change func() error) error {
 	for try := 1; ; try++ {
-		changed, err := changeNewest(ctx, r, kind, idOf, change)
+		err := change()
 		if err == nil {
-			return changed, nil
+			return nil
 		}
 		if !errors.Is(err, store.ErrConflict) || try == changes {
-			return nil, fmt.Errorf("run %q: %w", r.ID, err)
+			return fmt.Errorf("run %q: %w", r.ID, err)
 		}
 	}
 }
 
-func changeNewest[T work](ctx context.Context, r *Run, kind string, idOf func(*T) string, change func(*T) (*T, error)) (*T, error) {
-	last, err := r.Store.Last(ctx, r.key(kind), 1)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", kind, err)
-	}
-	var newest *T
-	var seq int64
-	if len(last) > 0 {
-		newest, seq = new(T), last[0].Seq
-		if err := unmarshal(kind, last[0].Data, newest); err != nil {
-			return nil, fmt.Errorf("stored %s %s: %w", kind, last[0].ID, err)
+func changeWork[T work](ctx context.Context, r *Run, kind string, headerOf func(*T) *frames.Header, change func(*T) (*T, error)) (next *T, err error) {
+	err = r.retry(func() error {
+		now, err := readNewest(ctx, r, kind, headerOf)
+		if err != nil {
+			return err
 		}
-	}
-	next, err := change(newest)
-	if err != nil || next == nil {
+		if next, err = change(now.document); err != nil || next == nil {
+			return err
+		}
+		put, err := now.replaceBy(next)
+		if err != nil {
+			return err
+		}
+		if err := r.Store.Apply(ctx, put); err != nil {
+			return fmt.Errorf("store %s: %w", kind, err)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
+	}
+	return next, nil
+}
+
+// newest is the newest document of a kind, as it is stored.
+type newest[T work] struct {
+	key      store.Key
+	headerOf func(*T) *frames.Header
+	document *T     // nil if there is none
+	id       string // of its record
+	seq      int64
+}
+
+func readNewest[T work](ctx context.Context, r *Run, kind string, headerOf func(*T) *frames.Header) (newest[T], error) {
+	n := newest[T]{key: r.key(kind), headerOf: headerOf}
+	last, err := r.Store.Last(ctx, n.key, 1)
+	if err != nil {
+		return n, fmt.Errorf("read %s: %w", kind, err)
+	}
+	if len(last) == 0 {
+		return n, nil
+	}
+	n.document, n.id, n.seq = new(T), last[0].ID, last[0].Seq
+	if err := unmarshal(kind, last[0].Data, n.document); err != nil {
+		return n, fmt.Errorf("stored %s %s: %w", kind, last[0].ID, err)
+	}
+	return n, nil
+}
+
+// replaceBy returns the change that stores next in place of the newest document if it has the same
+// id, and after it otherwise.
+func (n *newest[T]) replaceBy(next *T) (store.Change, error) {
+	header := n.headerOf(next)
+	id := header.ObjectID.String()
+	put := store.Change{Key: n.key, IfNewest: &n.seq}
+	if id == n.id {
+		// It becomes a new record, so that its new number shows other processes that it has
+		// changed.
+		put.Delete = []string{id}
+		header.UpdatedAt, header.Checksum = time.Now().UTC(), ""
 	}
 	data, err := json.Marshal(next)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", kind, err)
+		return put, fmt.Errorf("encode %s: %w", n.key.Kind, err)
 	}
-	put := store.Change{Key: r.key(kind), Put: []store.Record{{ID: idOf(next), Data: data}}, IfNewest: &seq}
-	if len(last) > 0 && last[0].ID == idOf(next) {
-		// It becomes a new record, so that its new number shows other processes that it has
-		// changed.
-		put.Delete = []string{last[0].ID}
-	}
-	if err := r.Store.Apply(ctx, put); err != nil {
-		return nil, fmt.Errorf("store %s: %w", kind, err)
-	}
-	return next, nil
+	put.Put = []store.Record{{ID: id, Data: data}}
+	return put, nil
 }
 
 // AddSnapshot stores a snapshot and returns it with its number.

@@ -92,14 +92,39 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	if f := c.Facts; f != nil {
 		cfg.Facts = r.generation.Facts(b.Store, c.TenantName())
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
-		cfg.Filter = factFilter(f)
+		cfg.Filter = factFilter(c)
 	}
 	return cfg
 }
 
-// factFilter selects the facts of a configuration.
-func factFilter(f *config.Facts) memory.Filter {
-	return memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
+// factFilter selects the facts of a configuration. Without a user and a session, facts that were
+// extracted from a conversation are for that conversation only.
+func factFilter(c *config.Config) memory.Filter {
+	f := c.Facts
+	filter := memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
+	if id := conversationOf(c); f.User == "" && f.Session == "" && (id != "" || f.Extract != nil) {
+		filter.Sessions = []string{"", id}
+	}
+	return filter
+}
+
+// factOwner selects the user and the session that own the facts that are extracted from the
+// conversation of a configuration.
+func factOwner(c *config.Config) memory.Filter {
+	f := c.Facts
+	if f.User == "" && f.Session == "" {
+		return memory.Filter{SessionID: conversationOf(c)}
+	}
+	return memory.Filter{UserID: f.User, SessionID: f.Session}
+}
+
+// conversationOf returns the name of the stored conversation of a configuration. It returns "" if
+// there is none.
+func conversationOf(c *config.Config) string {
+	if c.Conversation == nil {
+		return ""
+	}
+	return c.Conversation.ID
 }
 
 // statedTurns are the turns that the configuration states.

@@ -13,7 +13,7 @@ func graphMemory(b *Build, m *memory.Manager) pipeline.MemoryProvider {
 		return nil
 	}
 	g := &memory.GraphMemory{
-		Manager: m, Graph: memory.NewStoreGraph(b.Store, b.Config.TenantName()), Filter: factFilter(f), MaxItems: f.Graph.MaxItems,
+		Manager: m, Graph: memory.NewStoreGraph(b.Store, b.Config.TenantName()), Filter: factFilter(b.Config), MaxItems: f.Graph.MaxItems,
 	}
 	if d := f.Graph.MaxDepth; d != nil {
 		if g.MaxDepth = *d; *d == 0 {

@@ -16,7 +16,8 @@ import (
 var errNoExtract = fmt.Errorf("%w: facts.extract is not set (add facts: {extract: {plugin: NAME}}, where the plugin has the operation extract)", config.ErrInvalid)
 
 // Promoter returns the facts of a configuration with the plugin that extracts facts from turns.
-// It loads the plugin. The user and session of the configuration own the promoted facts.
+// It loads the plugin. The user and session of the configuration own the promoted facts. If it has
+// neither, its conversation is the session that owns them.
 func (g *Generation) Promoter(ctx context.Context, c *config.Config, s store.Store) (*memory.Manager, error) {
 	if c.Facts == nil || c.Facts.Extract == nil {
 		return nil, errNoExtract
@@ -39,7 +40,7 @@ func (g *Generation) Promoter(ctx context.Context, c *config.Config, s store.Sto
 		}
 	}
 	return memory.New(memory.Config{
-		Facts: g.Facts(s, c.TenantName()), Filter: memory.Filter{UserID: f.User, SessionID: f.Session}, KnownFacts: known,
+		Facts: g.Facts(s, c.TenantName()), Filter: factOwner(c), KnownFacts: known,
 		Extractor: countedExtractor{extractor, g.tokenizer, b.out.Tokenizer}, Tokenizer: b.out.Tokenizer, Logger: g.options.Logger,
 	})
 }

@@ -17,11 +17,11 @@ type Facts struct {
 	MaxItems int        `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts. Those that match the query best are chosen."`
 	MinScore float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts with a lower score."`
 	User     string     `key:"user" doc:"Only facts of this user."`
-	Session  string     `key:"session" doc:"Only facts of this session."`
+	Session  string     `key:"session" doc:"Only facts of this session. If neither user nor session is set, a build with a stored conversation sees facts without a session and facts of the session with the name of the conversation."`
 	Type     string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
 	Tags     []string   `key:"tags" doc:"Only facts that have all of these tags."`
 	Graph    *FactGraph `key:"graph" doc:"Also offers facts about entities that the query mentions, and about related entities (see memory graph). {} takes the defaults."`
-	Extract  *Extract   `key:"extract" doc:"The plugin that extracts facts from the turns of stored conversations, and merges and removes facts."`
+	Extract  *Extract   `key:"extract" doc:"The plugin that extracts facts from the turns of stored conversations, and merges and removes facts. The facts belong to facts.user and facts.session. If neither is set, a fact belongs to the session with the name of its conversation, and only builds with this conversation see it."`
 }
 
 // FactGraph says which facts are found through the graph.

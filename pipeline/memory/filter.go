@@ -15,7 +15,10 @@ const DefaultTopK = 5
 type Filter struct {
 	UserID    string
 	SessionID string
-	Type      Type
+	// Sessions are sessions of which the fact must have one. "" stands for facts without a
+	// session. nil selects facts of all sessions.
+	Sessions []string
+	Type     Type
 	// Tags are tags that the fact must have, all of them.
 	Tags []string
 	// CreatedAfter and CreatedBefore bound the time of creation. Both bounds are exclusive.
@@ -31,6 +34,7 @@ func (f *Filter) Matches(e *Entry, now time.Time) bool {
 	case !f.Expired && e.Expired(now),
 		f.UserID != "" && f.UserID != e.UserID,
 		f.SessionID != "" && f.SessionID != e.SessionID,
+		f.Sessions != nil && !slices.Contains(f.Sessions, e.SessionID),
 		f.Type != "" && f.Type != e.Type,
 		!f.CreatedAfter.IsZero() && !e.CreatedAt.After(f.CreatedAfter),
 		!f.CreatedBefore.IsZero() && !e.CreatedAt.Before(f.CreatedBefore):

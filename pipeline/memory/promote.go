@@ -2,9 +2,8 @@ package memory
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,7 +85,7 @@ func (m *Manager) promote(ctx context.Context, turns []pipeline.Turn, with []sto
 	if m.cfg.Extractor == nil || len(turns) == 0 {
 		return Promotion{}, nil
 	}
-	owner := &Entry{UserID: m.cfg.Filter.UserID, SessionID: m.cfg.Filter.SessionID}
+	owner := m.owner()
 	known, err := m.known(ctx, owner, turns)
 	if err != nil {
 		return Promotion{}, err
@@ -94,6 +93,11 @@ func (m *Manager) promote(ctx context.Context, turns []pipeline.Turn, with []sto
 	p, err := m.extract(ctx, owner, turns, known, with)
 	p.Turns = len(turns)
 	return p, err
+}
+
+// owner returns an entry with the user and the session that own promoted facts.
+func (m *Manager) owner() *Entry {
+	return &Entry{UserID: m.cfg.Filter.UserID, SessionID: m.cfg.Filter.SessionID}
 }
 
 // known returns the facts of an owner that matter most to turns.
@@ -119,19 +123,48 @@ func (m *Manager) known(ctx context.Context, owner *Entry, turns []pipeline.Turn
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	var known []Entry
+	chosen := make([]*Entry, 0, limit)
 	for _, r := range first(ranked, limit) {
-		known = append(known, r.entry.Clone())
+		chosen = append(chosen, r.entry)
 	}
-	return known, nil
+	return clones(bounded(chosen)), nil
+}
+
+// MaxKnownBytes is the greatest size of the facts that an extractor receives in one call, in
+// bytes of their JSON.
+const MaxKnownBytes = 256 << 10
+
+// bounded returns the newest entries that have at most [MaxKnownBytes] together, in the given
+// order.
+func bounded(entries []*Entry) []*Entry {
+	newest := slices.Clone(entries)
+	slices.SortStableFunc(newest, func(a, b *Entry) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	fits, total := make(map[*Entry]bool, len(entries)), 0
+	for _, e := range newest {
+		if n := size(e); total+n <= MaxKnownBytes {
+			fits[e] = true
+			total += n
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool { return !fits[e] })
+}
+
+// size returns the size of an entry in bytes.
+func size(e *Entry) int {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return MaxKnownBytes + 1
+	}
+	return len(data)
 }
 
 // MaxConsolidated is how many facts of one owner Consolidate handles in one call.
 const MaxConsolidated = 500
 
 // Consolidate asks the extractor to merge, shorten and remove the facts that the filter
-// selects, separately for each owner. It handles the oldest [MaxConsolidated] facts of an
-// owner. Without an extractor it does nothing.
+// selects, separately for each owner. One call of the extractor handles at most
+// [MaxConsolidated] facts of at most [MaxKnownBytes] together. A fact that is larger stays as it
+// is. Without an extractor Consolidate does nothing.
 func (m *Manager) Consolidate(ctx context.Context, filter Filter) (Promotion, error) {
 	var all Promotion
 	if m.cfg.Extractor == nil {
@@ -144,14 +177,19 @@ func (m *Manager) Consolidate(ctx context.Context, filter Filter) (Promotion, er
 	type owner struct{ user, session string }
 	byOwner := make(map[owner]int)
 	var groups [][]*Entry
+	var sizes []int
 	for _, e := range entries {
+		n := size(e)
+		if n > MaxKnownBytes {
+			continue
+		}
 		key := owner{e.UserID, e.SessionID}
 		at, ok := byOwner[key]
-		if !ok || len(groups[at]) == MaxConsolidated {
+		if !ok || len(groups[at]) == MaxConsolidated || sizes[at]+n > MaxKnownBytes {
 			at = len(groups)
-			byOwner[key], groups = at, append(groups, nil)
+			byOwner[key], groups, sizes = at, append(groups, nil), append(sizes, 0)
 		}
-		groups[at] = append(groups[at], e)
+		groups[at], sizes[at] = append(groups[at], e), sizes[at]+n
 	}
 	for _, own := range groups {
 		p, err := m.extract(ctx, own[0], nil, clones(own), nil)
@@ -167,33 +205,13 @@ func (m *Manager) Consolidate(ctx context.Context, filter Filter) (Promotion, er
 // was changed while the extractor worked stays as it is. If one was deleted, the answer may
 // say the same again: nothing is stored, and the error is [store.ErrConflict].
 func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Turn, known []Entry, with []store.Change) (p Promotion, err error) {
-	var found Extraction
-	err = core.Guard(func() (err error) {
-		found, err = m.cfg.Extractor.Extract(ctx, turns, known)
-		return err
-	})
-	if err == nil {
-		err = found.check(known)
-	}
-	if err != nil {
-		return p, fmt.Errorf("memory: extract from %d turns and %d facts: %w", len(turns), len(known), err)
-	}
-	sources := turnNames(turns)
-	for i := range found.Add {
-		e := &found.Add[i]
-		e.UserID, e.SessionID = owner.UserID, owner.SessionID
-		if len(e.SourceTurns) == 0 {
-			e.SourceTurns = sources
-		}
-	}
 	if m.cfg.Facts == nil {
 		return p, fmt.Errorf("memory: promote: %w", ErrNoFacts)
 	}
-	fresh := make([]*Entry, len(found.Add))
-	for i := range found.Add {
-		if fresh[i], err = m.fresh(found.Add[i]); err != nil {
-			return p, err
-		}
+	sources := turnNames(turns)
+	found, fresh, err := m.ask(ctx, owner, turns, known)
+	if err != nil {
+		return p, &extractError{err}
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -206,6 +224,38 @@ func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Tu
 		return Promotion{}, err
 	}
 	return p, nil
+}
+
+// extractError says that the extractor failed, or that its answer cannot be used.
+type extractError struct{ error }
+
+func (e *extractError) Unwrap() error { return e.error }
+
+// ask returns a checked answer of the extractor, with its new facts as they are to be stored.
+func (m *Manager) ask(ctx context.Context, owner *Entry, turns []pipeline.Turn, known []Entry) (found Extraction, fresh []*Entry, err error) {
+	err = core.Guard(func() (err error) {
+		found, err = m.cfg.Extractor.Extract(ctx, turns, known)
+		return err
+	})
+	if err == nil {
+		err = found.check(known)
+	}
+	if err != nil {
+		return found, nil, fmt.Errorf("memory: extract from %d turns and %d facts: %w", len(turns), len(known), err)
+	}
+	sources := turnNames(turns)
+	fresh = make([]*Entry, len(found.Add))
+	for i := range found.Add {
+		e := &found.Add[i]
+		e.UserID, e.SessionID = owner.UserID, owner.SessionID
+		if len(e.SourceTurns) == 0 {
+			e.SourceTurns = sources
+		}
+		if fresh[i], err = m.fresh(*e); err != nil {
+			return found, nil, err
+		}
+	}
+	return found, fresh, nil
 }
 
 // merge returns the changes by which what was found is stored. New facts are compared with
@@ -309,63 +359,4 @@ func turnNames(turns []pipeline.Turn) []string {
 		}
 	}
 	return names
-}
-
-// promoteTurns is how many turns an extractor receives at a time.
-const promoteTurns = 50
-
-// promoteTries is how often a batch is promoted anew that somebody else promoted, changed
-// or deleted meanwhile.
-const promoteTries = 3
-
-// PromoteLog promotes the turns of a stored conversation that have not been promoted yet,
-// and notes how far it came: what fails is done again the next time. Facts in the store of
-// the conversation and the note are written together, and only if the turns are there and
-// nobody else promoted them meanwhile.
-func (m *Manager) PromoteLog(ctx context.Context, l *Log) (Promotion, error) {
-	var all Promotion
-	if m.cfg.Extractor == nil {
-		return all, nil
-	}
-	for tries := 0; ; {
-		through, note, err := l.promoted(ctx)
-		if err != nil {
-			return all, err
-		}
-		turns, err := l.Turns(ctx, through, promoteTurns)
-		if err != nil || len(turns) == 0 {
-			return all, err
-		}
-		p, err := m.promoteTurns(ctx, l, turns, note)
-		if errors.Is(err, store.ErrConflict) && tries < promoteTries {
-			tries++
-			continue
-		}
-		all.add(p)
-		if err != nil {
-			return all, err
-		}
-		tries = 0
-	}
-}
-
-// promoteTurns promotes turns of a log and notes the last of them.
-func (m *Manager) promoteTurns(ctx context.Context, l *Log, turns []pipeline.Turn, note store.Change) (Promotion, error) {
-	there := store.Change{Key: l.turnKey}
-	for i := range turns {
-		there.If = append(there.If, store.Record{ID: store.AutoID(turns[i].Sequence)})
-	}
-	note, err := noted(note, turns[len(turns)-1].Sequence)
-	if err != nil {
-		return Promotion{}, err
-	}
-	with := []store.Change{there, note}
-	if f, ok := m.cfg.Facts.(*StoreFacts); ok && reflect.TypeOf(f.records).Comparable() && any(f.records) == any(l.turns) {
-		return m.promote(ctx, turns, with)
-	}
-	p, err := m.promote(ctx, turns, nil)
-	if err == nil {
-		err = l.turns.Apply(ctx, with...)
-	}
-	return p, err
 }

@@ -131,7 +131,7 @@ func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(exist
 		if len(c.Put)+len(c.Delete)+len(c.With) == 0 {
 			return nil
 		}
-		err = f.records.Apply(ctx, append(c.With[:len(c.With):len(c.With)], change)...)
+		err = f.apply(ctx, c.With, change)
 		if !errors.Is(err, store.ErrConflict) {
 			return storeError(len(c.Put), err)
 		}
@@ -139,6 +139,72 @@ func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(exist
 			return storeError(len(c.Put), err)
 		}
 	}
+}
+
+// apply makes changes together, and deletes the relations that lead to deleted facts with them.
+func (f *StoreFacts) apply(ctx context.Context, with []store.Change, change store.Change) error {
+	changes := append(with[:len(with):len(with)], change)
+	if len(change.Delete) == 0 {
+		return f.records.Apply(ctx, changes...)
+	}
+	links, err := f.links(ctx, amongst(change.Delete))
+	if err != nil {
+		return err
+	}
+	n := min(len(links), max(0, store.MaxBatch-len(change.Put)-len(change.Delete)-len(with)))
+	if n > 0 {
+		changes = append(changes, store.Change{Key: f.relations(), Delete: links[:n]})
+	}
+	if err = f.records.Apply(ctx, changes...); err == nil && n < len(links) { // more than one call may delete
+		err = f.deleteLinks(ctx, amongst(change.Delete))
+	}
+	return err
+}
+
+// amongst returns a function that reports whether an ID is one of ids.
+func amongst(ids []string) func(string) bool {
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return func(id string) bool { return set[id] }
+}
+
+// relations is the key of the tenant's graph.
+func (f *StoreFacts) relations() store.Key { return NewStoreGraph(f.records, f.key.Tenant).key }
+
+// links returns the IDs of the relations that lead to selected facts. Damaged relations lead to
+// none, because they must not keep a fact from being deleted.
+func (f *StoreFacts) links(ctx context.Context, selected func(id string) bool) ([]string, error) {
+	var ids []string
+	for after := int64(0); ; {
+		records, err := f.records.Read(ctx, f.relations(), after, 0)
+		for _, rec := range records {
+			var r Relation
+			if json.Unmarshal(rec.Data, &r) == nil && r.Fact != "" && selected(r.Fact) {
+				ids = append(ids, rec.ID)
+			}
+		}
+		var damaged *store.CorruptError
+		if !errors.As(err, &damaged) || damaged.Seq <= after {
+			return ids, err
+		}
+		after = damaged.Seq
+	}
+}
+
+// deleteLinks deletes the relations that lead to selected facts.
+func (f *StoreFacts) deleteLinks(ctx context.Context, selected func(id string) bool) error {
+	ids, err := f.links(ctx, selected)
+	for batch := range slices.Chunk(ids, store.MaxBatch) {
+		if err == nil {
+			_, err = f.records.Delete(ctx, f.relations(), batch...)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("facts: delete relations: %w", err)
+	}
+	return nil
 }
 
 // stored returns the entries with these IDs, or all, as entries and as they are stored. The
@@ -230,9 +296,14 @@ func (f *StoreFacts) change(entries ...*Entry) (store.Change, error) {
 	return change, nil
 }
 
-// Delete implements [Facts]. More than [store.MaxBatch] entries are deleted in several
+// Delete implements [Facts]. It also deletes the relations of the graph that lead to the
+// entries. More than [store.MaxBatch] entries are deleted in several
 // steps. If a step fails, some are deleted already, and Delete returns their number.
 func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
+	// Links go first: who deletes the facts again after an error does not find their IDs any more.
+	if err := f.deleteLinks(ctx, amongst(ids)); err != nil {
+		return 0, err
+	}
 	deleted := 0
 	for batch := range slices.Chunk(ids, store.MaxBatch) {
 		n, err := f.records.Delete(ctx, f.key, batch...)
@@ -245,8 +316,11 @@ func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 }
 
 // Clear deletes all entries and returns how many it deleted. It decodes none, so that it
-// also deletes damaged entries.
+// also deletes damaged entries. The relations of the graph that lead to facts are deleted too.
 func (f *StoreFacts) Clear(ctx context.Context) (int, error) {
+	if err := f.deleteLinks(ctx, func(string) bool { return true }); err != nil {
+		return 0, err
+	}
 	n, err := f.records.Clear(ctx, f.key)
 	if err != nil {
 		return n, fmt.Errorf("facts: delete all: %w", err)
