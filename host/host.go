@@ -25,7 +25,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/spec"
-	_ "github.com/anchor-host/anchor-host/internal/only64"
+	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
 
 // randomSource provides the random numbers of guests.
