@@ -45,8 +45,11 @@ type CompactionConfig struct {
 // Compaction replaces the oldest messages by a summary when the list has grown too large,
 // and writes the summary into the state. System messages, the newest user message and the
 // newest messages stay as they are. A tool call and its results stay or leave together. The
-// next time, the compactor receives the summary so far. In a chain of New with [Observing],
-// nothing is compacted while that provider keeps the conversation within its bounds.
+// next time, the compactor receives the summary so far.
+//
+// While a state has observations, nothing is compacted, because they stand for the same
+// messages. This has a bound. In a chain of New with [Observing], it is the bound of that
+// provider. In other chains it is four times the trigger.
 //
 // A result over the budget of the run is not used. The exception is a list whose messages
 // that must stay exceed the budget even without the summary: truncation then loses less.
@@ -95,6 +98,20 @@ func (c *Compaction) EstimateTokens(context.Context, *agent.State) (int, error) 
 	return 0, nil
 }
 
+// observedFactor is how many times larger than the trigger a list with observations may grow
+// before it is compacted all the same, so that the state of a run stays bounded.
+const observedFactor = 4
+
+// givesWay reports whether a list with observations stays as it is. Observations stand for
+// the same messages, so that compaction leaves them to [Observing], or to truncation if the
+// observations come from elsewhere.
+func (c *Compaction) givesWay(v *view, own []bool, trigger size, b agent.Budget) bool {
+	if c.observed != nil {
+		return v.conversation(own) <= c.observed(b)
+	}
+	return !v.total.exceeds(size{observedFactor * trigger.tokens, observedFactor * trigger.messages})
+}
+
 // Apply returns the compacted list, or nil when it is small enough, when all of it must
 // stay, when the summary would not be shorter, or when the result would not fit.
 func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
@@ -107,7 +124,7 @@ func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 		return nil, err
 	}
 	own := ownMessages(msgs, s.Messages)
-	if len(s.Observations) > 0 && c.observed != nil && v.conversation(own) <= c.observed(b) {
+	if len(s.Observations) > 0 && c.givesWay(v, own, trigger, b) {
 		return nil, nil
 	}
 	previous := v.choose(keep, own)

@@ -118,10 +118,17 @@ func TestCompactionLeavesObservedStatesAlone(t *testing.T) {
 	p.observed = func(agent.Budget) int { return 3 }
 	apply(t, p, &s, s.Messages, agent.Budget{})
 	wantList(t, s.Messages, "u:a", summaryOf+"short", "a:c")
-	s = agent.State{Observations: []string{"o"}, Messages: talk}
+	// Observations from elsewhere: the list may grow to four times the trigger.
 	p.observed = nil
+	s = agent.State{Observations: []string{"o"}, Messages: script("u:a", "a:b", "a:b", "a:c", "u:d", "a:e", "u:f", "a:g")}
+	if out := apply(t, p, &s, s.Messages, agent.Budget{}); out != nil {
+		t.Errorf("at four times the trigger: %q", show(out))
+	}
+	s.Messages = append(s.Messages, script("u:h")...)
 	apply(t, p, &s, s.Messages, agent.Budget{})
-	wantList(t, s.Messages, "u:a", summaryOf+"short", "a:c")
+	if len(s.Messages) >= 9 {
+		t.Errorf("above four times the trigger: %q", show(s.Messages))
+	}
 	s = agent.State{Reflection: "r", Messages: script("u:a", "a:b", "a:b", "a:c")}
 	p = compaction(t, CompactionConfig{TriggerMessages: 2, Compactor: compactor(short)})
 	apply(t, p, &s, s.Messages, agent.Budget{})

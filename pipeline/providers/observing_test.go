@@ -228,7 +228,8 @@ func TestStateIsBounded(t *testing.T) {
 					t.Fatal(err)
 				}
 				n := byteLen(s.Observations) + len(s.Reflection)
-				if len(s.Messages) > 60 || len(s.Observations) > 400 || n > 20_000 {
+				// Where nothing makes observations, a list may grow to four times its trigger.
+				if len(s.Messages) > 200 || len(s.Observations) > 400 || n > 20_000 {
 					t.Fatalf("assembly %d: %d messages, %d observations, notes of %d bytes", i, len(s.Messages), len(s.Observations), n)
 				}
 			}
