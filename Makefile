@@ -120,7 +120,7 @@ race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
 
 .PHONY: house
-house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-fail judges it)
+house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-cycles names the files, HOUSE=-fail judges it)
 	@$(GO) -C tools run ./house $(HOUSE)
 
 # OLD is a binary of another version; COMPARE='-n 500' sets the number of cases. Both run the

@@ -33,7 +33,7 @@ func TestDeletionsEndPromotions(t *testing.T) {
 			t.Errorf("%s while a promotion runs: %v", name, err)
 		}
 		cancel()
-		if context.Cause(ctx) != errDeleted {
+		if !errors.Is(context.Cause(ctx), errDeleted) {
 			t.Errorf("%s: the promotion goes on: %v", name, context.Cause(ctx))
 		}
 		if turns, err := talk.Turns(t.Context(), 0, 0); err != nil || len(turns) != 1 {

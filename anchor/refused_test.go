@@ -87,10 +87,7 @@ func TestPathsOutliveAChangeOfFolder(t *testing.T) {
 	}
 	defer app.Close(t.Context())
 	write(t, dir, "tokenizer: words\nmax_tokens: 60\nstore: {path: s.db}\ninstances: {docs: {plugin: documents}}\n")
-	if err := os.Chdir(t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.Chdir(dir) }) // before the other folder is deleted
+	t.Chdir(t.TempDir())
 	if err := app.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}

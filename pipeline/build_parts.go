@@ -11,12 +11,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// countedItems are items with their token counts, and the factor that the tokenizer had then.
-type countedItems struct {
-	items  []Item
-	factor float64
-}
-
 // factor returns the factor of a tokenizer that estimates, and 0 for one that counts.
 func (p *Pipeline) factor() (high float64) {
 	if e, ok := p.tokenizer.(interface{ Factors() (low, high float64) }); ok {
@@ -105,27 +99,6 @@ func (b *build) memories() []Item {
 		}
 	}
 	return out
-}
-
-// withDefaults sets the given source on items without one, and the default priority of their
-// source on items without a priority. It copies the list when it must change something.
-func withDefaults(items []Item, source Source) []Item {
-	copied := false
-	for i := range items {
-		if items[i].Source != "" && items[i].Priority != 0 {
-			continue
-		}
-		if !copied {
-			items, copied = append([]Item(nil), items...), true
-		}
-		if items[i].Source == "" {
-			items[i].Source = source
-		}
-		if items[i].Priority == 0 {
-			items[i].Priority = items[i].Source.DefaultPriority()
-		}
-	}
-	return items
 }
 
 // lap writes the time since the last measured moment to ms.

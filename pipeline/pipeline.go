@@ -92,22 +92,6 @@ const (
 	CompactorPart = "compactor"
 )
 
-// policy says what a build does when one of its parts fails, and how long the part may take.
-type policy struct {
-	onError OnError
-	timeout time.Duration
-}
-
-func (o policy) check(part string) error {
-	switch {
-	case o.onError != "" && o.onError != Raise && o.onError != Skip:
-		return fmt.Errorf("pipeline: %s: on_error %q: %w (want %s or %s)", part, o.onError, ErrInvalid, Raise, Skip)
-	case o.timeout < 0:
-		return fmt.Errorf("pipeline: %s: timeout %v: %w (want 0 or more)", part, o.timeout, ErrInvalid)
-	}
-	return nil
-}
-
 // writer is a formatter, and the filler that fills windows for it.
 type writer struct {
 	formatter Formatter
@@ -286,4 +270,10 @@ func (p *Pipeline) setSteps(configs []StepConfig) error {
 		first = end
 	}
 	return nil
+}
+
+// countedItems are items with their token counts, and the factor that the tokenizer had then.
+type countedItems struct {
+	items  []Item
+	factor float64
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -88,6 +89,22 @@ type StepConfig struct {
 	// OnError is Raise when empty.
 	OnError OnError
 	Step    Step
+}
+
+// policy says what a build does when one of its parts fails, and how long the part may take.
+type policy struct {
+	onError OnError
+	timeout time.Duration
+}
+
+func (o policy) check(part string) error {
+	switch {
+	case o.onError != "" && o.onError != Raise && o.onError != Skip:
+		return fmt.Errorf("pipeline: %s: on_error %q: %w (want %s or %s)", part, o.onError, ErrInvalid, Raise, Skip)
+	case o.timeout < 0:
+		return fmt.Errorf("pipeline: %s: timeout %v: %w (want 0 or more)", part, o.timeout, ErrInvalid)
+	}
+	return nil
 }
 
 // BuildInfo tells a step about the build that it is part of.

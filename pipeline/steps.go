@@ -39,25 +39,6 @@ func runAppender(ctx context.Context, a Appender, q *Query, items []Item) ([]Ite
 	return appendItems(items, more), nil
 }
 
-// retrieve calls r, drops items beyond topK and fills in defaults.
-func retrieve(ctx context.Context, r Retriever, q *Query, topK int) ([]Item, error) {
-	found, err := r.Retrieve(ctx, q, topK)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) > topK {
-		found = found[:topK]
-	}
-	return withDefaults(found, SourceRetrieval), nil
-}
-
-func orTopK(topK int) int {
-	if topK <= 0 {
-		return DefaultTopK
-	}
-	return topK
-}
-
 // PostProcessorStep returns a step that replaces all items, system prompts included, with
 // the items that p returns. Use [Scope] to pass it only some sources.
 func PostProcessorStep(p PostProcessor) Step { return &postProcessorStep{p} }

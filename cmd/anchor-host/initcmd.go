@@ -59,12 +59,6 @@ If one of the files exists, nothing is written unless --force is given.`,
 	return cmd
 }
 
-// initFile is a file that init writes.
-type initFile struct {
-	path    string // with slashes, within the folder
-	content []byte
-}
-
 // initFiles are the files of a new set-up, the configuration first.
 func initFiles(minimal bool) ([]initFile, error) {
 	if minimal {

@@ -10,6 +10,12 @@ import (
 	"syscall"
 )
 
+// initFile is a file that init writes.
+type initFile struct {
+	path    string // with slashes, within the folder
+	content []byte
+}
+
 // in returns where the file is written.
 func (f initFile) in(folder string) string { return filepath.Join(folder, filepath.FromSlash(f.path)) }
 

@@ -1,14 +1,8 @@
 package steps
 
 import (
-	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
-
-// moduleOf returns the name and version of a plugin, for traces.
-func moduleOf(p *host.Plugin) explain.ModuleInfo {
-	return explain.ModuleInfo{Plugin: p.Name(), Module: p.Spec().Digest}
-}
 
 // Module implements pipeline.ModuleNamer.
 func (s *changeStep) Module() explain.ModuleInfo { return s.o.module }

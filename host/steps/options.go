@@ -105,3 +105,8 @@ func (o *operation) refuse(format string, args ...any) error {
 	return &host.PluginError{Plugin: o.module.Plugin, Step: o.step, Operation: o.op,
 		Code: abi.ReasonInvalidOutput, Err: fmt.Errorf(format, args...)}
 }
+
+// moduleOf returns the name and version of a plugin, for traces.
+func moduleOf(p *host.Plugin) explain.ModuleInfo {
+	return explain.ModuleInfo{Plugin: p.Name(), Module: p.Spec().Digest}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -31,14 +32,26 @@ type Recipe struct {
 	Loads    []Load
 }
 
-// Load is the loading of one plugin.
-type Load struct {
-	Name string
-	// Took is the time to compile and start it, including its init.
-	Took time.Duration
-	// Plugin is the plugin. It is nil if Err says why the plugin is not ready.
-	Plugin *host.Plugin
-	Err    error
+// Build has the options of one build.
+type Build struct {
+	// Config is the configuration of the recipe, or a copy with other values. The copy must name
+	// the same plugins, but tokenizer and format may name built-in ones instead.
+	Config *config.Config
+	// Items are appended by a first step named [ItemsStep]. nil: there is no such step.
+	Items []pipeline.Item
+	// Turns replace those of the conversation of Config, unless they are nil.
+	Turns []pipeline.Turn
+	// Only names the steps that run; nil means all steps. Skip names steps that do not run. The
+	// step of Items always runs.
+	Only, Skip []string
+	// Formatter replaces the format of Config. It may be nil.
+	Formatter pipeline.Formatter
+	// Explain records a trace of every item; see [pipeline.Config].
+	Explain bool
+	// Callbacks observe the build, after those of the configuration.
+	Callbacks []pipeline.Callback
+	// Store keeps the conversation and the facts that the configuration names.
+	Store store.Store
 }
 
 // Recipe loads the plugins that the builds of a configuration call, and makes its parts. c is the
@@ -161,6 +174,9 @@ func (b *builder) checkWindow(context.Context) error {
 	}
 	return nil
 }
+
+// skip is the value of on_error of a part that may be skipped.
+const skip = string(pipeline.Skip)
 
 // part makes a part of the pipeline from the plugin that a path of the configuration names.
 func part[T any](b *builder, path string, op abi.Operation, u config.Use, get func(*host.Plugin, steps.Options) (T, error)) (T, error) {

@@ -9,30 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 )
-
-// Build has the options of one build.
-type Build struct {
-	// Config is the configuration of the recipe, or a copy with other values. The copy must name
-	// the same plugins, but tokenizer and format may name built-in ones instead.
-	Config *config.Config
-	// Items are appended by a first step named [ItemsStep]. nil: there is no such step.
-	Items []pipeline.Item
-	// Turns replace those of the conversation of Config, unless they are nil.
-	Turns []pipeline.Turn
-	// Only names the steps that run; nil means all steps. Skip names steps that do not run. The
-	// step of Items always runs.
-	Only, Skip []string
-	// Formatter replaces the format of Config. It may be nil.
-	Formatter pipeline.Formatter
-	// Explain records a trace of every item; see [pipeline.Config].
-	Explain bool
-	// Callbacks observe the build, after those of the configuration.
-	Callbacks []pipeline.Callback
-	// Store keeps the conversation and the facts that the configuration names.
-	Store store.Store
-}
 
 // Assembly is the pipeline of one build, or of several with the same options. It is safe
 // for concurrent use.

@@ -33,9 +33,6 @@ func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 // callers may name any number of models.
 const maxCalibrated = 64
 
-// calibrated is a model with the file of its figures.
-type calibrated struct{ model, file string }
-
 // calibrated returns the tokenizer of a model with the figures of a configuration. The figures
 // are read once.
 func (g *Generation) calibrated(c *config.Config, e *tokens.Estimator) (*tokens.Estimator, error) {

@@ -249,6 +249,9 @@ func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, nam
 	return spec, plugin, nil
 }
 
+// calibrated is a model with the file of its figures.
+type calibrated struct{ model, file string }
+
 // wanted returns the instances that a job uses or requires, by name.
 func wanted(c *config.Config, j job) map[string]config.Instance {
 	wanted := map[string]config.Instance{}

@@ -28,9 +28,6 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 	return nil
 }
 
-// skip is the value of on_error of a part that may be skipped.
-const skip = string(pipeline.Skip)
-
 // setFormatter sets a formatter plugin. Built-in formatters are made for each build.
 func (b *builder) setFormatter(context.Context) (err error) {
 	c := b.config.Format

@@ -28,6 +28,16 @@ type loaded struct {
 	took   time.Duration
 }
 
+// Load is the loading of one plugin.
+type Load struct {
+	Name string
+	// Took is the time to compile and start it, including its init.
+	Took time.Duration
+	// Plugin is the plugin. It is nil if Err says why the plugin is not ready.
+	Plugin *host.Plugin
+	Err    error
+}
+
 // loads lists the plugins with the time each took, by name.
 func (p *plugins) loads() []Load {
 	list := make([]Load, 0, len(p.loaded))

@@ -17,26 +17,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// BuildOptions say what to build. The zero value builds the project in the
-// current folder.
-type BuildOptions struct {
-	// Dir is the folder of the project. Empty: the current one.
-	Dir string
-	// Output is the module to write, or a folder for it. It is a folder if it exists as
-	// one or ends in a slash; the module in it is <name>.wasm. Empty means build in Dir.
-	Output string
-	// Language is the language of the project. Empty means the one that Detect finds.
-	Language string
-	// KeepManifest also writes plugin.yaml into the folder of Output.
-	KeepManifest bool
-	// Commands receives each command before it runs. It may be nil.
-	Commands func(Command)
-	// Messages receives the output of the toolchain: at once when Verbose is set,
-	// otherwise only after a failure. nil discards it.
-	Messages io.Writer
-	Verbose  bool
-}
-
 // Built is a plugin that was built.
 type Built struct {
 	// Spec is the plugin as the host reads it from the module.
@@ -45,18 +25,6 @@ type Built struct {
 	Path, Title string
 	// Time is how long the toolchain took.
 	Time time.Duration
-}
-
-// job is the state of one build.
-type job struct {
-	options   BuildOptions
-	toolchain *Toolchain
-	// dir is the absolute path of the project's folder, and work a temporary folder.
-	dir, work string
-	// out is the path to which commands write the module. If they set product, the module
-	// is at the path that product returns afterwards.
-	out     string
-	product func() (string, error)
 }
 
 // Build builds a project into one module that contains its manifest, and reads the result

@@ -7,7 +7,31 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
 )
+
+// Toolchains are the toolchains of all languages, in the order of listings.
+var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
+
+// Languages returns the names of all languages.
+func Languages() []string {
+	names := make([]string, len(Toolchains))
+	for i, t := range Toolchains {
+		names[i] = t.Language
+	}
+	return names
+}
+
+// Lookup returns the toolchain of a language. The error wraps ErrLanguage.
+func Lookup(language string) (*Toolchain, error) {
+	for _, t := range Toolchains {
+		if t.Language == language {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("language %q: %w%s", language, ErrLanguage, strict.Hint(language, Languages()))
+}
 
 // reactor are the arguments that make Go compilers build a module whose exports the host
 // can call.

@@ -3,13 +3,11 @@ package authoring
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // Errors that callers can test for with errors.Is.
@@ -89,72 +87,6 @@ func shellWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-// Toolchains are the toolchains of all languages, in the order of listings.
-var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
-
-// Languages returns the names of all languages.
-func Languages() []string {
-	names := make([]string, len(Toolchains))
-	for i, t := range Toolchains {
-		names[i] = t.Language
-	}
-	return names
-}
-
-// Lookup returns the toolchain of a language. The error wraps ErrLanguage.
-func Lookup(language string) (*Toolchain, error) {
-	for _, t := range Toolchains {
-		if t.Language == language {
-			return t, nil
-		}
-	}
-	return nil, fmt.Errorf("language %q: %w%s", language, ErrLanguage, strict.Hint(language, Languages()))
-}
-
-// languageComment begins the line of plugin.yaml that names the language. It is necessary
-// if the files of a project fit several languages.
-const languageComment = "# language:"
-
-// Detect returns the language of the project in dir: the one in a line
-// "# language: tinygo" of its plugin.yaml, or else the one that its files show.
-// Errors wrap ErrLanguage, or are errors of reading the folder.
-func Detect(dir string) (string, error) {
-	manifest, err := os.ReadFile(filepath.Join(dir, ManifestFile))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	for line := range strings.Lines(string(manifest)) {
-		if stated, ok := strings.CutPrefix(line, languageComment); ok {
-			t, err := Lookup(strings.TrimSpace(stated))
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", filepath.Join(dir, ManifestFile), err)
-			}
-			return t.Language, nil
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return "", err
-	}
-	var marks []string
-	for _, t := range Toolchains {
-		for _, mark := range t.Marks {
-			if hasMatch(entries, mark) {
-				return t.Language, nil
-			}
-			marks = append(marks, mark)
-		}
-	}
-	return "", fmt.Errorf("%s: %w: it has none of %s (name the folder of a project, or its language with --lang)", dir, ErrLanguage, strings.Join(marks, ", "))
-}
-
-func hasMatch(entries []os.DirEntry, pattern string) bool {
-	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		ok, _ := filepath.Match(pattern, e.Name()) // the patterns are constants
-		return ok && !e.IsDir()
-	})
-}
-
 // Missing returns the programs that are not installed. dir is the folder of a project, or
 // "".
 func (t *Toolchain) Missing(dir string) []Program {
@@ -187,4 +119,36 @@ func (t *Toolchain) missingError(missing []Program) error {
 	}
 	return fmt.Errorf("%s: %s: %w (%s; in the repository of anchor-host: tools/toolchains/%s.sh)",
 		t.Title, strings.Join(names, " and "), ErrMissing, strings.Join(ways, "; "), t.Language)
+}
+
+// BuildOptions say what to build. The zero value builds the project in the
+// current folder.
+type BuildOptions struct {
+	// Dir is the folder of the project. Empty: the current one.
+	Dir string
+	// Output is the module to write, or a folder for it. It is a folder if it exists as
+	// one or ends in a slash; the module in it is <name>.wasm. Empty means build in Dir.
+	Output string
+	// Language is the language of the project. Empty means the one that Detect finds.
+	Language string
+	// KeepManifest also writes plugin.yaml into the folder of Output.
+	KeepManifest bool
+	// Commands receives each command before it runs. It may be nil.
+	Commands func(Command)
+	// Messages receives the output of the toolchain: at once when Verbose is set,
+	// otherwise only after a failure. nil discards it.
+	Messages io.Writer
+	Verbose  bool
+}
+
+// job is the state of one build.
+type job struct {
+	options   BuildOptions
+	toolchain *Toolchain
+	// dir is the absolute path of the project's folder, and work a temporary folder.
+	dir, work string
+	// out is the path to which commands write the module. If they set product, the module
+	// is at the path that product returns afterwards.
+	out     string
+	product func() (string, error)
 }

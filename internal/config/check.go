@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // Finding is a mistake in the value at a path.
@@ -280,5 +281,25 @@ func (k *checker) retrievers(path string, s *Step) {
 		if s.Retrievers[i].Weight != 0 && s.Fusion == "round_robin" {
 			k.find(at+".weight", "weight has no effect with fusion: round_robin (leave it out)")
 		}
+	}
+}
+
+// fit checks the model and its calibration.
+func (k *checker) fit() {
+	c := k.config
+	if c.Model == "" {
+		if c.Calibration != "" {
+			k.find("calibration", "calibration needs a model (say which one its figures are for)")
+		}
+		return
+	}
+	if c.Tokenizer.Name != "" || c.Tokenizer.Use != nil {
+		k.find("model", "model and tokenizer exclude each other (keep one)")
+	}
+	switch m, err := tokens.LookupModel(c.Model); {
+	case err != nil:
+		k.find("model", "%v", err)
+	case m.Exact() && c.Calibration != "":
+		k.find("calibration", "the tokens of %s are counted exactly (leave calibration out)", c.Model)
 	}
 }

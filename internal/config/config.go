@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -61,6 +62,14 @@ type FormatOptions struct {
 	Model        string `key:"model" doc:"For breakpoints auto: the model whose minimum cacheable prefix is used. Default: model; without it, the largest minimum of all models."`
 }
 
+// FitOptions are the options of fit and truncate.
+type FitOptions struct {
+	MessageOverhead *int   `key:"message_overhead" min:"0" default:"3" doc:"Tokens that a chat message costs in addition to its role and texts (exact fit)."`
+	Priming         *int   `key:"priming" min:"0" default:"3" doc:"Tokens that a chat document costs in addition to its messages (exact fit)."`
+	Tools           string `key:"tools" doc:"The tool schemas that are sent with the window, as text. Their tokens are counted (exact fit)."`
+	MinTokens       int    `key:"min_tokens" min:"1" default:"32" doc:"The minimum number of tokens that a cut text keeps."`
+}
+
 // Budget divides the window among the sources: a preset, or numbers.
 type Budget struct {
 	Preset            string       `key:"preset" enum:"chat,rag,agent" doc:"A predefined division of max_tokens."`
@@ -82,16 +91,6 @@ type Allocation struct {
 type SystemPrompt struct {
 	Content  string `key:"content,required"`
 	Priority int    `key:"priority" min:"1" max:"10" default:"10"`
-}
-
-// Use names a plugin for one job: an instance of the configuration, or a plugin of the plugin
-// folder without configuration.
-type Use struct {
-	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
-	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
 }
 
 // Part is a plugin for one part of every build.
@@ -224,4 +223,30 @@ func (*Keywords) JSONSchema() map[string]any {
 // Use returns the plugin of the step.
 func (s *Step) Use() Use {
 	return Use{Plugin: s.Plugin, Instance: s.Instance, Settings: s.Settings, Timeout: s.Timeout, Reads: s.Reads}
+}
+
+// PluginNames returns the names of the instances and plugins that retrieve. The ids of their
+// items begin with these names.
+func (c *Config) PluginNames() (names []string) {
+	for name := range c.Instances {
+		names = append(names, name)
+	}
+	for i := range c.Steps {
+		names = append(names, c.Steps[i].Plugin)
+		if r := c.Steps[i].Retriever; r != nil {
+			names = append(names, r.Plugin)
+		}
+		for _, r := range c.Steps[i].Routes {
+			names = append(names, r.Plugin)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// Pipeline is a named pipeline. Each key that it states overrides the same key at the top level
+// of the file.
+type Pipeline struct {
+	// keys are the stated keys. A key with the value null removes the value of the top level.
+	keys   []string
+	values Config
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"slices"
-
 	"github.com/anchor-host/anchor-host/host"
 )
 
@@ -21,24 +19,6 @@ type Instance struct {
 	WASI          bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module without the plugin contract. Other modules always have them."`
 	Links         map[string]string `key:"links" doc:"Modules that the plugin imports from, as NAME: PLUGIN. They are in the plugin folder and share its limits and grants."`
 	Required      bool              `key:"required" default:"false" doc:"No build starts if this plugin is missing or broken."`
-}
-
-// PluginNames returns the names of the instances and plugins that retrieve. The ids of their
-// items begin with these names.
-func (c *Config) PluginNames() (names []string) {
-	for name := range c.Instances {
-		names = append(names, name)
-	}
-	for i := range c.Steps {
-		names = append(names, c.Steps[i].Plugin)
-		if r := c.Steps[i].Retriever; r != nil {
-			names = append(names, r.Plugin)
-		}
-		for _, r := range c.Steps[i].Routes {
-			names = append(names, r.Plugin)
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // Grants are permissions. Nothing is granted that is not listed.

@@ -33,6 +33,12 @@ type Loaded struct {
 	overridden []overridden
 }
 
+// overridden is an applied override.
+type overridden struct {
+	Override
+	value, origin string
+}
+
 // Default returns the configuration of an empty file in the current folder.
 func Default() *Loaded {
 	return &Loaded{Dir: ".", node: &strict.Node{Kind: strict.Map}}

@@ -2,12 +2,13 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // EnvPrefix begins every environment variable that overrides a value.
@@ -133,76 +134,6 @@ func (o Override) Env() string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// Override sets a value and records its origin. The error does not name the origin.
-func (l *Loaded) Override(o Override, value, origin string) error {
-	if err := o.set(&l.Config, value); err != nil {
-		return err
-	}
-	l.overridden = append(l.overridden, overridden{o, value, origin})
-	return nil
-}
-
-// overridden is an applied override.
-type overridden struct {
-	Override
-	value, origin string
-}
-
-// overriddenAt returns the last override of a path.
-func (l *Loaded) overriddenAt(path string) (overridden, bool) {
-	for _, o := range slices.Backward(l.overridden) {
-		if o.Path == path {
-			return o, true
-		}
-	}
-	return overridden{}, false
-}
-
-// CheckOverrides checks the whole configuration again if values were overridden, because values
-// that are valid by themselves may contradict each other. The error names the origins of the
-// values.
-func (l *Loaded) CheckOverrides() error {
-	if len(l.overridden) == 0 {
-		return nil
-	}
-	findings := l.Check()
-	if len(findings) == 0 {
-		return nil
-	}
-	f := findings[0]
-	if o, ok := l.overriddenAt(f.Path); ok {
-		return fmt.Errorf("%w: %s: %s", ErrInvalid, o.origin, f.Message)
-	}
-	origins := make([]string, len(l.overridden))
-	for i, o := range l.overridden {
-		origins[i] = o.origin
-	}
-	return fmt.Errorf("%w: %s: %s (with %s)", ErrInvalid, f.Path, f.Message, strings.Join(origins, ", "))
-}
-
-// Again reads the file of l again and applies the overrides of l.
-func (l *Loaded) Again() (*Loaded, error) {
-	again := Default()
-	if l.File != "" {
-		path := l.File
-		if filepath.IsAbs(l.Dir) {
-			path = filepath.Join(l.Dir, filepath.Base(path))
-		}
-		var err error
-		if again, err = Load(path); err != nil {
-			return nil, err
-		}
-		again.File = l.File
-	}
-	again.Dir = l.Dir
-	for _, o := range l.overridden {
-		if err := again.Override(o.Override, o.value, o.origin); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, o.origin, err)
-		}
-	}
-	return again, again.CheckOverrides()
-}
-
 // Set sets the value at the path of an override. c may be a shallow copy of another
 // configuration, which does not change. Errors wrap [ErrInvalid] and begin with the path.
 func Set(c *Config, path, value string) error {
@@ -260,5 +191,27 @@ func oneOf(to *string, s string, names ...string) error {
 		return fmt.Errorf("unknown value %.100q%s", s, strict.Hint(s, names))
 	}
 	*to = s
+	return nil
+}
+
+// setModel sets the model, and removes a named tokenizer and a calibration that the model cannot
+// use.
+func setModel(c *Config, s string) error {
+	if _, err := pipeline.ModelTokenizer(s); err != nil {
+		return err
+	}
+	c.Model, c.Tokenizer = s, Choice{}
+	if m, err := tokens.LookupModel(s); err == nil && m.Exact() {
+		c.Calibration = ""
+	}
+	return nil
+}
+
+// setTokenizer sets the tokenizer, and removes the model and its calibration.
+func setTokenizer(c *Config, s string) error {
+	if err := setChoice(&c.Tokenizer, s, Tokenizers); err != nil {
+		return err
+	}
+	c.Model, c.Calibration = "", ""
 	return nil
 }

@@ -16,14 +16,6 @@ var pipelineKeys = []string{
 	"format_options", "budget", "system_prompts", "memory", "conversation", "facts", "frames", "enricher", "steps", "callbacks",
 }
 
-// Pipeline is a named pipeline. Each key that it states overrides the same key at the top level
-// of the file.
-type Pipeline struct {
-	// keys are the stated keys. A key with the value null removes the value of the top level.
-	keys   []string
-	values Config
-}
-
 // UnmarshalNode decodes the keys of a pipeline.
 func (p *Pipeline) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	if n.Kind != strict.Map {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/authoring"
@@ -22,21 +21,6 @@ func main() {
 		fmt.Fprintf(os.Stderr, "languages: %v\n", err)
 		os.Exit(1)
 	}
-}
-
-// options are the flags of the command.
-type options struct {
-	// Languages are the languages to build or test, all when empty.
-	Languages []string
-	// Out is the folder of the built modules.
-	Out string
-	// Write writes the table into the README instead of printing it.
-	Write  bool
-	README string
-	// Short makes fewer calls in the conformance kit.
-	Short bool
-	// CI makes a missing toolchain a failure.
-	CI bool
 }
 
 var errUsage = errors.New(`usage: languages build|test [-lang go,rust,…] [-write] [-short]`)
@@ -71,9 +55,4 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 		return testAll(ctx, &o, out)
 	}
 	return errUsage
-}
-
-// selected reports whether a language is to be built or tested.
-func (o *options) selected(language string) bool {
-	return len(o.Languages) == 0 || slices.Contains(o.Languages, language)
 }

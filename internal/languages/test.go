@@ -20,18 +20,6 @@ import (
 // a busy machine.
 const timeout = 20 * time.Second
 
-// result is the result of testing one example.
-type result struct {
-	example
-	// Size is the size of the module in bytes. Build is the build time, 0 if it is unknown.
-	Size  int64
-	Build time.Duration
-	// Passed and Failed are numbers of cases of the conformance kit.
-	Passed, Failed int
-	// Times are the median times of a call with 1,000 items, by lane.
-	Times map[host.Lane]time.Duration
-}
-
 // testAll tests the selected examples that are built, and prints or writes the table.
 func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 	h, err := host.New(host.Config{})
@@ -130,15 +118,4 @@ func (r *result) inLane(ctx context.Context, h *host.Host, spec *spec.Spec, op a
 	}
 	r.Times[lane], err = measure(ctx, p, op)
 	return err
-}
-
-// lanes returns the time of a call in each lane, as text.
-func (r *result) lanes() string {
-	var parts []string
-	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
-		if t, ok := r.Times[lane]; ok {
-			parts = append(parts, fmt.Sprintf("%s %d µs", lane, t.Microseconds()))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

@@ -36,10 +36,4 @@ func OpenFiles() (n int64, ok bool) {
 	return l.most, l.bounded
 }
 
-// limit is one limit of the process.
-type limit struct {
-	most    int64
-	bounded bool
-}
-
 var addressSpace = sync.OnceValue(readAddressSpace)

@@ -53,43 +53,6 @@ func (m *Message) Equal(o *Message) bool {
 		string(m.Parts) == string(o.Parts) && string(m.Rest) == string(o.Rest)
 }
 
-// UnmarshalJSON decodes a message of an API whose messages have these roles, such as those
-// of Anthropic and OpenAI's chat. Content is a text or a list of parts. Unknown members are
-// kept. Repeated keys and values of another type are errors. Role is required. Content is
-// required unless there are tool calls or unknown members. On an error the message is
-// unchanged.
-func (m *Message) UnmarshalJSON(data []byte) error {
-	var doc Message
-	var rest restOf
-	hasContent := false
-	err := decode.Open(data, func(name string, value json.RawMessage) error {
-		if name != "content" {
-			return rest.add(name, value)
-		}
-		if hasContent = string(value) != "null"; hasContent && value[0] != '[' {
-			return decode.Value("", value, &doc.Content)
-		}
-		doc.Parts = compactJSON(value)
-		return nil
-	}, decode.Required("role", (*string)(&doc.Role)), decode.Optional("name", &doc.Name),
-		decode.Optional("tool_calls", &doc.ToolCalls), decode.Optional("tool_call_id", &doc.ToolCallID))
-	if len(doc.ToolCalls) > 0 {
-		doc.ToolCalls = compactJSON(doc.ToolCalls)
-	}
-	doc.Rest = rest.object()
-	if err == nil {
-		err = doc.Validate()
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("message: %w", err)
-	case !hasContent && len(doc.ToolCalls) == 0 && len(doc.Rest) == 0:
-		return fmt.Errorf("message: content: missing: %w", ErrInvalid)
-	}
-	*m = doc
-	return nil
-}
-
 // Validate checks the role, that the tool calls are a JSON array, that the parts are
 // objects with a type, and that Rest is a JSON object of other members. No member of an
 // object may be given twice.
@@ -125,4 +88,23 @@ func checkRest(raw json.RawMessage) error {
 		}
 		return nil
 	})
+}
+
+// checkParts refuses a content that is not a list of objects with a type. It also refuses a
+// member that is given twice, because only one of the two texts would be counted.
+func checkParts(raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	var parts []json.RawMessage
+	if err := decode.Value("content", raw, &parts); err != nil {
+		return err
+	}
+	for i, part := range parts {
+		err := decode.Open(part, func(string, json.RawMessage) error { return nil }, decode.Required("type", new(string)))
+		if err != nil {
+			return fmt.Errorf("content[%d]: %w", i, err)
+		}
+	}
+	return nil
 }

@@ -1,13 +1,8 @@
 package core
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // MediaTokens is the number of tokens that a part with an image, a document or sound counts
@@ -196,25 +191,6 @@ func (m *Message) OnlyAnswers() bool {
 	return true
 }
 
-// checkParts refuses a content that is not a list of objects with a type. It also refuses a
-// member that is given twice, because only one of the two texts would be counted.
-func checkParts(raw json.RawMessage) error {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
-	}
-	var parts []json.RawMessage
-	if err := decode.Value("content", raw, &parts); err != nil {
-		return err
-	}
-	for i, part := range parts {
-		err := decode.Open(part, func(string, json.RawMessage) error { return nil }, decode.Required("type", new(string)))
-		if err != nil {
-			return fmt.Errorf("content[%d]: %w", i, err)
-		}
-	}
-	return nil
-}
-
 // CountedTexts calls text for each text of a message that costs tokens, and returns the
 // tokens of its media.
 func (m *Message) CountedTexts(text func(string)) (media int) {
@@ -277,70 +253,4 @@ func countMediaTexts(p *messagePart, text func(string), inside bool) (media int)
 		text(string(source.Content))
 	}
 	return 0
-}
-
-// MarshalJSON writes the content as it came, a text or parts. The members in Rest follow
-// the others.
-func (m Message) MarshalJSON() ([]byte, error) {
-	doc := struct {
-		Role       Role            `json:"role"`
-		Content    any             `json:"content"`
-		Name       string          `json:"name,omitempty"`
-		ToolCalls  json.RawMessage `json:"tool_calls,omitempty"`
-		ToolCallID string          `json:"tool_call_id,omitempty"`
-	}{m.Role, m.Content, m.Name, m.ToolCalls, m.ToolCallID}
-	if len(m.Parts) > 0 {
-		doc.Content = m.Parts
-	}
-	out, err := plainJSON(doc)
-	if err != nil {
-		return nil, err
-	}
-	if rest := compactJSON(m.Rest); len(rest) > 2 { // not {}
-		out = append(append(out[:len(out)-1], ','), rest[1:]...)
-	}
-	return out, nil
-}
-
-// plainJSON is json.Marshal without the escapes for HTML. These cost tokens, and the writer
-// of the whole document can add them.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
-// restOf collects the unknown members of a message.
-type restOf struct{ bytes.Buffer }
-
-func (r *restOf) add(key string, raw json.RawMessage) error {
-	name, err := plainJSON(key)
-	if err != nil {
-		return err
-	}
-	if r.Len() == 0 {
-		r.WriteByte('{')
-	} else {
-		r.WriteByte(',')
-	}
-	r.Write(name)
-	r.WriteByte(':')
-	return json.Compact(&r.Buffer, raw)
-}
-
-func (r *restOf) object() json.RawMessage {
-	if r.Len() == 0 {
-		return nil
-	}
-	r.WriteByte('}')
-	return slices.Clone(r.Bytes())
-}
-
-// compactJSON returns JSON without white space.
-func compactJSON(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // fails only if raw is not JSON
-	return b.Bytes()
 }

@@ -4,9 +4,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// Default is the name of the format that is used where none is named.
-const Default = "generic"
-
 // All returns the built-in formatters, each with its default options. What FormatType returns
 // is the name that a configuration, a request and the command line have for it.
 func All() []core.Formatter { return []core.Formatter{Anthropic{}, OpenAI{}, Generic{}} }

@@ -7,6 +7,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
+// Default is the name of the format that is used where none is named.
+const Default = "generic"
+
 // Generic formats as plain text under the headings SYSTEM, MEMORY and CONTEXT. Its
 // output is a string.
 type Generic struct{}

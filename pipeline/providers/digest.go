@@ -3,9 +3,7 @@ package providers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -73,30 +71,6 @@ func summaryRoom(budget, kept int) int {
 		return min(share, left)
 	}
 	return share
-}
-
-// cut drops the oldest lines of a digest until its message takes at most room tokens, but
-// keeps at least one line. It returns the tokens of the message. It does not cut the text
-// of another compactor, whose structure it does not know.
-func (c *Compaction) cut(ctx context.Context, summary *pipeline.Message, room int) (int, error) {
-	took, err := c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
-	if _, ok := c.cfg.Compactor.(Digest); !ok || err != nil || room == 0 || took <= room {
-		return took, err
-	}
-	lines, gone := splitDigest(withoutHeader(summary.Content))
-	cut := *summary
-	first := sort.Search(len(lines)-1, func(i int) bool {
-		cut.Content = SummaryHeader + "\n" + joinDigest(lines[i+1:], gone+i+1)
-		n, failed := c.cfg.Counter.Total(ctx, []pipeline.Message{cut})
-		err = errors.Join(err, failed)
-		return n <= room
-	})
-	if err != nil {
-		return 0, err
-	}
-	first = min(first+1, len(lines)-1)
-	summary.Content = SummaryHeader + "\n" + joinDigest(lines[first:], gone+first)
-	return c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
 }
 
 // joinDigest returns the text of a digest. It is the inverse of splitDigest.

@@ -119,3 +119,14 @@ func countTexts(ctx context.Context, c *agent.Counter, texts []string) ([]int, e
 	}
 	return c.Count(ctx, messages)
 }
+
+func byteLen(texts []string) (n int) {
+	for _, text := range texts {
+		n += len(text)
+	}
+	return n
+}
+
+// noteBytes is how many bytes an answer of a [agent.Distiller] may take for each token of its
+// room. It bounds answers where one token may be any length, such as with the tokenizer "words".
+const noteBytes = 16

@@ -141,14 +141,3 @@ func observed(s *agent.State) bool { return len(s.Observations) > 0 || s.Reflect
 func (o *Observation) find(list []pipeline.Message) int {
 	return find(list, ObservationsMessage, o.cfg.Header)
 }
-
-// find returns the index of the system message with that name and first line, or -1. The
-// name alone is not enough, because users may give it to messages of their own.
-func find(list []pipeline.Message, name, header string) int {
-	return slices.IndexFunc(list, func(m pipeline.Message) bool {
-		return m.Role == pipeline.RoleSystem && m.Name == name && strings.HasPrefix(m.Content, header+"\n")
-	})
-}
-
-// findSummary returns the index of the message of the compaction provider, or -1.
-func findSummary(list []pipeline.Message) int { return find(list, SummaryMessage, SummaryHeader) }

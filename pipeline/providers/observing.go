@@ -44,10 +44,6 @@ type ObservingConfig struct {
 // lines.
 const minNotes = 64
 
-// noteBytes is how many bytes an answer of a [agent.Distiller] may take for each token of its
-// room. It bounds answers where one token may be any length, such as with the tokenizer "words".
-const noteBytes = 16
-
 // waters are the bounds of one run, in tokens: high is the size that starts the work, low
 // the size that it leaves.
 type waters struct {
@@ -130,13 +126,6 @@ func (cfg *ObservingConfig) fit(ctx context.Context, what string, room int, note
 		err = fmt.Errorf("%s take %d tokens: %w (want at most %d)", what, n, pipeline.ErrInvalid, room)
 	}
 	return err
-}
-
-func byteLen(texts []string) (n int) {
-	for _, text := range texts {
-		n += len(text)
-	}
-	return n
 }
 
 // Observing turns the oldest messages of a conversation into observations when it has grown

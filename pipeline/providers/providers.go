@@ -9,22 +9,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// The names and priorities of the built-in providers.
-const (
-	ObservingName   = "observing"
-	ReflectingName  = "reflecting"
-	ObservationName = "observation"
-	CompactionName  = "compaction"
-	TruncationName  = "truncation"
-	EnforcementName = "enforcement"
-
-	ObservingPriority   = 7
-	ReflectingPriority  = 8
-	ObservationPriority = 10
-	CompactionPriority  = 20
-	TruncationPriority  = 30
-)
-
 // Config describes a chain with the built-in providers. The zero value works: it has all
 // built-in providers except those that make observations. They have no limits of their own
 // and count in [pipeline.DefaultEncoding].
@@ -148,30 +132,4 @@ func limited(p agent.Provider, timeout time.Duration) agent.Provider {
 		return p
 	}
 	return agent.LimitProvider(p, timeout)
-}
-
-// checkBounds refuses numbers below 0.
-func checkBounds(provider string, bounds map[string]int) error {
-	for name, n := range bounds {
-		if n < 0 {
-			return fmt.Errorf("%s: %s %d: %w (want 0 or more)", provider, name, n, pipeline.ErrInvalid)
-		}
-	}
-	return nil
-}
-
-// counterOr returns c, or a counter of the default encoding.
-func counterOr(c *agent.Counter) (*agent.Counter, error) {
-	if c != nil {
-		return c, nil
-	}
-	return agent.NewCounter(agent.CounterConfig{})
-}
-
-// tighter returns the smaller of two bounds. 0 means no bound.
-func tighter(a, b int) int {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }

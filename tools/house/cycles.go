@@ -10,8 +10,7 @@ import (
 // other files: the strongly connected components with two files or more, the largest first. A
 // file uses another file if it names a package-level declaration of it. Uses of methods do
 // not count, because without types it is unknown which type they belong to.
-func cycles(sources []source) [][]string {
-	uses := arrows(sources)
+func cycles(sources []source, uses []map[int][]string) [][]string {
 	reached := make([]map[int]bool, len(sources))
 	for i := range sources {
 		reached[i] = reachable(uses, i)
@@ -38,7 +37,7 @@ func cycles(sources []source) [][]string {
 }
 
 // reachable returns the files that a file uses, directly or through other files.
-func reachable(uses []map[int]bool, from int) map[int]bool {
+func reachable(uses []map[int][]string, from int) map[int]bool {
 	seen := map[int]bool{}
 	for next := []int{from}; len(next) > 0; {
 		last := next[len(next)-1]
@@ -53,27 +52,53 @@ func reachable(uses []map[int]bool, from int) map[int]bool {
 	return seen
 }
 
-// arrows returns the files that each file uses, by index. If several files declare a name,
-// each for other platforms, all of them count.
-func arrows(sources []source) []map[int]bool {
+// arrows returns the names that each file uses of each other file, by index. If several files
+// declare a name, each for other platforms, all of them count.
+func arrows(sources []source) []map[int][]string {
 	declaredIn := map[string][]int{}
 	for i, s := range sources {
 		for _, name := range declared(s.file) {
 			declaredIn[name] = append(declaredIn[name], i)
 		}
 	}
-	uses := make([]map[int]bool, len(sources))
+	uses := make([]map[int][]string, len(sources))
 	for i, s := range sources {
-		uses[i] = map[int]bool{}
+		uses[i] = map[int][]string{}
 		for _, name := range used(s.file) {
 			for _, j := range declaredIn[name] {
-				if j != i {
-					uses[i][j] = true
+				if j != i && !slices.Contains(uses[i][j], name) {
+					uses[i][j] = append(uses[i][j], name)
 				}
 			}
 		}
 	}
 	return uses
+}
+
+// reference is the names that a file of a cycle uses of another file of the same cycle.
+type reference struct {
+	From  string   `json:"from"`
+	To    string   `json:"to"`
+	Names []string `json:"names"`
+}
+
+// references returns the references between files that are in the same cycle, in the order of
+// the cycles and of the names of the files.
+func references(sources []source, uses []map[int][]string, groups [][]string) []reference {
+	var refs []reference
+	for _, group := range groups {
+		for i, from := range sources {
+			if !slices.Contains(group, from.name) {
+				continue
+			}
+			for j, to := range sources {
+				if names := uses[i][j]; len(names) > 0 && slices.Contains(group, to.name) {
+					refs = append(refs, reference{from.name, to.name, names})
+				}
+			}
+		}
+	}
+	return refs
 }
 
 // declared returns the names that a file declares at package level.

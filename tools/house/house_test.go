@@ -157,6 +157,43 @@ func TestCycles(t *testing.T) {
 	}
 }
 
+func TestReferencesOfCycles(t *testing.T) {
+	root := repository(t, map[string]string{
+		"p/a.go": "package p\nfunc a() { b(); b2(); b() }\nfunc a2() { d() }\n",
+		"p/b.go": "package p\nfunc b() { c() }\nfunc b2() { d() }\n",
+		"p/c.go": "package p\nfunc c() { a() }\n",
+		"p/d.go": "package p\nfunc d() {}\n",
+		"q/a.go": "package q\nfunc a() { b() }\n",
+		"q/b.go": "package q\nfunc b() {}\n",
+		"r/a.go": "package r\nfunc a() { b() }\nfunc c() { d() }\n",
+		"r/b.go": "package r\nfunc b() { a() }\n",
+		"r/d.go": "package r\nfunc d() { e() }\n",
+		"r/e.go": "package r\nfunc e() { d(); f() }\nfunc f() {}\n",
+	})
+	for only, want := range map[string]string{
+		"p|q|r": `p: 3 files use each other in a circle: a.go, b.go, c.go
+  a.go uses of b.go: b, b2
+  b.go uses of c.go: c
+  c.go uses of a.go: a
+r: 2 files use each other in a circle: a.go, b.go
+  a.go uses of b.go: b
+  b.go uses of a.go: a
+r: 2 files use each other in a circle: d.go, e.go
+  d.go uses of e.go: e
+  e.go uses of d.go: d
+`,
+		"q": "No files use each other in a circle.\n",
+	} {
+		var out, msg bytes.Buffer
+		if status := run([]string{"-root", root, "-cycles", "-only", only}, &out, &msg); status != 0 {
+			t.Fatalf("status %d: %s", status, msg.String())
+		}
+		if out.String() != want {
+			t.Errorf("-only %q: listed\n%s\nwant\n%s", only, out.String(), want)
+		}
+	}
+}
+
 func TestWhatIsRead(t *testing.T) {
 	root := repository(t, map[string]string{
 		"host/a.go": "package host\n", "host/a_test.go": "package host\nfunc broken( {\n", "host/below/b.go": "package below\n",

@@ -2,9 +2,10 @@
 // export: lines, files, exported symbols, doc comments, the longest function, and files
 // that use each other in a circle. Tests are not counted.
 //
-//	go -C tools run ./house [-root DIR] [-only REGEXP] [-max-lines N] [-max-files N] [-fail] [-o json]
+//	go -C tools run ./house [-root DIR] [-only REGEXP] [-max-lines N] [-max-files N] [-cycles] [-fail] [-o json]
 //
-// It marks packages that are too large. With -fail the exit status is then 1.
+// It marks packages that are too large. With -fail the exit status is then 1. With -cycles it
+// lists only the files that use each other in a circle, and which names they use.
 package main
 
 import (
@@ -24,6 +25,7 @@ type options struct {
 	only     *regexp.Regexp
 	maxLines int
 	maxFiles int
+	cycles   bool
 	fail     bool
 	json     bool
 }
@@ -39,6 +41,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	})
 	flags.IntVar(&o.maxLines, "max-lines", 5000, "mark packages with more lines than `N`")
 	flags.IntVar(&o.maxFiles, "max-files", 30, "mark packages with more files than `N`")
+	flags.BoolVar(&o.cycles, "cycles", false, "list only the files that use each other in a circle, and which names they use")
 	flags.BoolVar(&o.fail, "fail", false, "exit with status 1 if a package is too large")
 	flags.Func("o", "`format` of the report: json; a table without it", func(s string) error {
 		if o.json = s == "json"; !o.json {
@@ -76,9 +79,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	r := newReport(packages, o.maxLines, o.maxFiles)
-	if o.json {
+	switch {
+	case o.json:
 		err = r.writeJSON(stdout)
-	} else {
+	case o.cycles:
+		err = r.writeCycles(stdout)
+	default:
 		err = r.writeTable(stdout)
 	}
 	if err != nil {

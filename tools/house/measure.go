@@ -77,6 +77,8 @@ type pkg struct {
 	figures
 	// Cycles are the groups of files that use each other in a circle.
 	Cycles [][]string `json:"cycles,omitempty"`
+	// References are the uses that close the cycles.
+	References []reference `json:"cycle_references,omitempty"`
 	// TooLarge says which limits the package exceeds.
 	TooLarge []string `json:"too_large,omitempty"`
 	// Experimental are the files that import an experimental package of wazero. Unsafe are
@@ -93,7 +95,9 @@ func (p *pkg) area() string {
 
 // measure counts the contents of a package.
 func measure(folder string, fset *token.FileSet, sources []source) *pkg {
-	p := &pkg{Folder: folder, Cycles: cycles(sources)}
+	uses := arrows(sources)
+	groups := cycles(sources, uses)
+	p := &pkg{Folder: folder, Cycles: groups, References: references(sources, uses, groups)}
 	for _, s := range sources {
 		p.Files++
 		p.Lines += s.lines

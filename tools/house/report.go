@@ -104,6 +104,27 @@ func (r *report) writeTable(w io.Writer) error {
 	return r.writeWazero(w)
 }
 
+// writeCycles lists the files that use each other in a circle, and which names they use. A
+// cycle ends when one of these declarations moves to the file that uses it.
+func (r *report) writeCycles(w io.Writer) error {
+	var b strings.Builder
+	for _, p := range r.Packages {
+		for _, group := range p.Cycles {
+			fmt.Fprintf(&b, "%s: %d files use each other in a circle: %s\n", p.Folder, len(group), strings.Join(group, ", "))
+			for _, ref := range p.References {
+				if slices.Contains(group, ref.From) {
+					fmt.Fprintf(&b, "  %s uses of %s: %s\n", ref.From, ref.To, strings.Join(ref.Names, ", "))
+				}
+			}
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("No files use each other in a circle.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // cells returns the figures as cells of the table.
 func (f *figures) cells() string {
 	documented := "-"

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Override sets a value and records its origin. The error does not name the origin.
+func (l *Loaded) Override(o Override, value, origin string) error {
+	if err := o.set(&l.Config, value); err != nil {
+		return err
+	}
+	l.overridden = append(l.overridden, overridden{o, value, origin})
+	return nil
+}
+
+// overriddenAt returns the last override of a path.
+func (l *Loaded) overriddenAt(path string) (overridden, bool) {
+	for _, o := range slices.Backward(l.overridden) {
+		if o.Path == path {
+			return o, true
+		}
+	}
+	return overridden{}, false
+}
+
+// CheckOverrides checks the whole configuration again if values were overridden, because values
+// that are valid by themselves may contradict each other. The error names the origins of the
+// values.
+func (l *Loaded) CheckOverrides() error {
+	if len(l.overridden) == 0 {
+		return nil
+	}
+	findings := l.Check()
+	if len(findings) == 0 {
+		return nil
+	}
+	f := findings[0]
+	if o, ok := l.overriddenAt(f.Path); ok {
+		return fmt.Errorf("%w: %s: %s", ErrInvalid, o.origin, f.Message)
+	}
+	origins := make([]string, len(l.overridden))
+	for i, o := range l.overridden {
+		origins[i] = o.origin
+	}
+	return fmt.Errorf("%w: %s: %s (with %s)", ErrInvalid, f.Path, f.Message, strings.Join(origins, ", "))
+}
+
+// Again reads the file of l again and applies the overrides of l.
+func (l *Loaded) Again() (*Loaded, error) {
+	again := Default()
+	if l.File != "" {
+		path := l.File
+		if filepath.IsAbs(l.Dir) {
+			path = filepath.Join(l.Dir, filepath.Base(path))
+		}
+		var err error
+		if again, err = Load(path); err != nil {
+			return nil, err
+		}
+		again.File = l.File
+	}
+	again.Dir = l.Dir
+	for _, o := range l.overridden {
+		if err := again.Override(o.Override, o.value, o.origin); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, o.origin, err)
+		}
+	}
+	return again, again.CheckOverrides()
+}

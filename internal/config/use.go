@@ -1,0 +1,70 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// Use names a plugin for one job: an instance of the configuration, or a plugin of the plugin
+// folder without configuration.
+type Use struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
+	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
+}
+
+// Choice is a built-in named by a string, or a plugin named by a map. OnError and Fallback apply
+// to plugins only.
+type Choice struct {
+	Name string
+	Use  *Use
+	// OnError is "raise" or "skip". Empty means raise.
+	OnError string
+	// Fallback is the built-in that replaces a skipped plugin. Empty: the default.
+	Fallback string
+}
+
+// UnmarshalNode decodes either form.
+func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind == strict.Map {
+		var p replaceable
+		d.Value(n, reflect.ValueOf(&p).Elem(), path)
+		c.Use = &Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout, Reads: p.Reads}
+		c.OnError, c.Fallback = p.OnError, p.Fallback
+		return
+	}
+	d.Value(n, reflect.ValueOf(&c.Name).Elem(), path)
+}
+
+// JSONSchema describes both forms.
+func (c *Choice) JSONSchema() map[string]any {
+	return map[string]any{"oneOf": []any{
+		map[string]any{"type": "string"},
+		strict.Schema(reflect.TypeFor[replaceable]()),
+	}}
+}
+
+// String names the choice.
+func (c Choice) String() string {
+	switch {
+	case c.Use == nil:
+		return c.Name
+	case c.Use.Instance != "":
+		return "instance " + c.Use.Instance
+	}
+	return "plugin " + c.Use.Plugin
+}
+
+// replaceable is a plugin that is used instead of a built-in, with a fallback.
+type replaceable struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
+	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
+	OnError  string         `key:"on_error" enum:"raise,skip" default:"raise" doc:"What happens when it fails: raise fails the build, skip continues with the fallback and reports that."`
+	Fallback string         `key:"fallback" doc:"The built-in that replaces it if on_error is skip. Default: cl100k_base for a tokenizer, generic for a format."`
+}
