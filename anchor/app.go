@@ -2,89 +2,18 @@ package anchor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
-
-// ErrInvalid marks an invalid configuration, option or request. Trying again does not help.
-var ErrInvalid = config.ErrInvalid
-
-// ErrClosed is the error of an [App] that was closed, and of what it returned before, such
-// as a [Run] whose store was closed with it. It is store.ErrClosed.
-var ErrClosed = store.ErrClosed
-
-// errAppClosed is the error of an App that was closed.
-var errAppClosed = fmt.Errorf("anchor: the App was closed: %w", ErrClosed)
-
-// invalid is an error that lists the problems of a document.
-type invalid struct{ strict.Problems }
-
-// Unwrap returns the problems and [ErrInvalid].
-func (i invalid) Unwrap() []error { return []error{i.Problems, ErrInvalid} }
-
-// wrong marks problems of a document as [ErrInvalid].
-func wrong(err error) error {
-	var problems strict.Problems
-	if errors.As(err, &problems) {
-		return invalid{problems}
-	}
-	return err
-}
-
-// refused is an error of what the caller gave.
-type refused struct{ error }
-
-// Unwrap returns the error, and what it is.
-func (r refused) Unwrap() []error { return []error{r.error, ErrInvalid} }
-
-// Options are settings that a configuration file does not have, and settings that override it.
-type Options struct {
-	// PluginDir is the plugin folder. Empty: plugins.dir of the file.
-	PluginDir string
-	// CacheDir is the folder of compiled plugins; "off" keeps no compiled plugins. Empty:
-	// cache_dir of the file.
-	CacheDir string
-	// Overrides maps key paths to values that replace those of the file, such as
-	// "agent.compaction.enabled": "false". Values are written as on a command line. A key can be
-	// overridden if it holds a single value and is not in a list or in a map with names of your
-	// choice.
-	Overrides map[string]string
-	// Logger receives log lines, those of plugins included. nil discards them.
-	Logger *slog.Logger
-	// OnCompile is called before a module is compiled, with done false, and again after it, with
-	// done true and the time that compiling took. It may be called from several goroutines at the
-	// same time. It may be nil.
-	OnCompile func(plugin string, done bool, took time.Duration)
-	// Store keeps conversations, facts and agent runs. [App.Close] does not close it. nil: the
-	// App opens the store file of the configuration at first use.
-	Store store.Store
-	// Access says what the App may do with the store file of the configuration. It has no effect
-	// on Store.
-	Access Access
-	// OnDamaged is called for each damaged fact, which is then left out. It may be called from
-	// several goroutines, and more than once for a fact. nil: a line is logged.
-	OnDamaged func(tenant, fact string, err error)
-	// Mounts are folders that instances read. They replace folders that the configuration mounts
-	// at the same guest paths.
-	Mounts []Mount
-	// KV is the key-value store of the plugins. Its values outlive [App.Reload] and the App. nil:
-	// values are kept in memory, and each load begins with an empty store.
-	KV host.KVStore
-	// Lazy delays loading the plugins of a pipeline until its first build. Otherwise [Load] and
-	// [App.Reload] load all plugins.
-	Lazy bool
-}
 
 // App is a loaded configuration with its plugins. It is safe for concurrent use. One App serves
 // any number of tenants and conversations.
@@ -147,6 +76,70 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	}
 	a.current = g
 	return a, nil
+}
+
+// newGeneration makes a generation. It loads the plugins unless [Options.Lazy] is set.
+func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*generation, error) {
+	g := &generation{loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
+	for _, name := range append(loaded.PipelineNames(), "") {
+		c, err := loaded.Pipeline(name)
+		if err != nil {
+			return nil, err
+		}
+		g.configs[name] = c
+	}
+	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
+		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
+	})
+	if a.options.Lazy {
+		return g, nil
+	}
+	if err := a.prepare(ctx, g); err != nil {
+		_ = g.plugins.Close(context.WithoutCancel(ctx)) // only the first error is reported
+		return nil, err
+	}
+	return g, nil
+}
+
+// prepare makes the recipes of all pipelines and of the provider chain.
+func (a *App) prepare(ctx context.Context, g *generation) error {
+	// The pipeline at the top level comes first, because plugins count with its tokenizer in
+	// their init.
+	for _, name := range append([]string{""}, g.loaded.PipelineNames()...) {
+		if assemble.UsesStore(g.configs[name]) {
+			if _, err := a.openStore(ctx, g.loaded); err != nil {
+				return err
+			}
+		}
+		_, err := g.recipeOf(ctx, name)
+		if err == nil {
+			err = g.plugins.PreparePromoter(host.WithTenant(ctx, g.loaded.TenantName()), g.configs[name])
+		}
+		switch {
+		case err != nil && name != "":
+			return fmt.Errorf("pipelines.%s: %w", name, err)
+		case err != nil:
+			return err
+		}
+	}
+	_, err := g.chainOf(ctx)
+	return err
+}
+
+// Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build. The
+// empty name means the pipeline at the top level of the file.
+func (a *App) Prepare(ctx context.Context, pipeline string) error {
+	g, err := a.use()
+	if err != nil {
+		return err
+	}
+	defer g.users.Done()
+	if _, err := g.loaded.Pipeline(pipeline); err != nil {
+		return err
+	}
+	_, err = g.recipeOf(ctx, pipeline)
+	return err
 }
 
 // absolute makes the paths of the options independent of the current folder, which the

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/request"
 )
 
 // appliers apply the fields of [BuildOptions] that are not zero to a plan. They run in this
@@ -76,17 +75,6 @@ var places = func() []int {
 	}
 	return places
 }()
-
-// refuse returns an error for options that a request states itself.
-func refuse(o *BuildOptions) error {
-	v := reflect.ValueOf(o).Elem()
-	for _, s := range request.Settings {
-		if s.Field != "" && s.Beside != "" && !v.FieldByName(s.Field).IsZero() {
-			return fmt.Errorf("%w: option %s and a request exclude each other (%s)", ErrInvalid, s.Field, s.Beside)
-		}
-	}
-	return nil
-}
 
 // set sets the value at a path that the command line can also set.
 func (p *plan) set(path, value string) error { return config.Set(&p.config, path, value) }

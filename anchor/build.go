@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -152,6 +153,17 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 		p.own = c
 	}
 	return a.build(ctx, p, &o)
+}
+
+// refuse returns an error for options that a request states itself.
+func refuse(o *BuildOptions) error {
+	v := reflect.ValueOf(o).Elem()
+	for _, s := range request.Settings {
+		if s.Field != "" && s.Beside != "" && !v.FieldByName(s.Field).IsZero() {
+			return fmt.Errorf("%w: option %s and a request exclude each other (%s)", ErrInvalid, s.Field, s.Beside)
+		}
+	}
+	return nil
 }
 
 // plan describes one build: the configuration with the options applied.

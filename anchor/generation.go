@@ -2,7 +2,6 @@ package anchor
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -24,70 +23,6 @@ type generation struct {
 	mu      sync.RWMutex                // guards what is below
 	recipes map[string]*assemble.Recipe // by the name of the pipeline
 	chain   *assemble.ChainRecipe
-}
-
-// newGeneration makes a generation. It loads the plugins unless [Options.Lazy] is set.
-func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*generation, error) {
-	g := &generation{loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
-	for _, name := range append(loaded.PipelineNames(), "") {
-		c, err := loaded.Pipeline(name)
-		if err != nil {
-			return nil, err
-		}
-		g.configs[name] = c
-	}
-	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
-		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
-	})
-	if a.options.Lazy {
-		return g, nil
-	}
-	if err := a.prepare(ctx, g); err != nil {
-		_ = g.plugins.Close(context.WithoutCancel(ctx)) // only the first error is reported
-		return nil, err
-	}
-	return g, nil
-}
-
-// prepare makes the recipes of all pipelines and of the provider chain.
-func (a *App) prepare(ctx context.Context, g *generation) error {
-	// The pipeline at the top level comes first, because plugins count with its tokenizer in
-	// their init.
-	for _, name := range append([]string{""}, g.loaded.PipelineNames()...) {
-		if assemble.UsesStore(g.configs[name]) {
-			if _, err := a.openStore(ctx, g.loaded); err != nil {
-				return err
-			}
-		}
-		_, err := g.recipeOf(ctx, name)
-		if err == nil {
-			err = g.plugins.PreparePromoter(host.WithTenant(ctx, g.loaded.TenantName()), g.configs[name])
-		}
-		switch {
-		case err != nil && name != "":
-			return fmt.Errorf("pipelines.%s: %w", name, err)
-		case err != nil:
-			return err
-		}
-	}
-	_, err := g.chainOf(ctx)
-	return err
-}
-
-// Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build. The
-// empty name means the pipeline at the top level of the file.
-func (a *App) Prepare(ctx context.Context, pipeline string) error {
-	g, err := a.use()
-	if err != nil {
-		return err
-	}
-	defer g.users.Done()
-	if _, err := g.loaded.Pipeline(pipeline); err != nil {
-		return err
-	}
-	_, err = g.recipeOf(ctx, pipeline)
-	return err
 }
 
 // recipeOf returns the recipe of a pipeline. The first call makes it.

@@ -1,7 +1,6 @@
 package anchor
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -10,30 +9,6 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
-
-// Mount is a folder that the plugin of an instance reads.
-type Mount struct {
-	// Instance is the name of an entry of instances.
-	Instance string
-	// Folder is the path of the folder, relative to the current folder. The plugin can only read
-	// it.
-	Folder string
-	// Guest is the path at which the plugin finds it, such as "/docs". It replaces a mount of the
-	// configuration at this path.
-	Guest string
-}
-
-// check refuses a mount without a folder, which would grant the current one, and a path that
-// no plugin can have.
-func (m *Mount) check() error {
-	switch {
-	case m.Folder == "":
-		return errors.New("the folder is empty (name the one to mount)")
-	case !path.IsAbs(m.Guest):
-		return fmt.Errorf("guest: %q is no absolute path (want one such as /docs)", m.Guest)
-	}
-	return nil
-}
 
 // mount grants the folders of the options to their instances.
 func (a *App) mount(loaded *config.Loaded) error {

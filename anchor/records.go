@@ -15,39 +15,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// Access says what an App may do with the store that it opens.
-type Access uint8
-
-const (
-	// ReadWrite reads and writes. It is the default.
-	ReadWrite Access = iota
-	// ReadAnyway reads and writes if that is possible. If the user may not write, or the disk is
-	// full, it only reads.
-	ReadAnyway
-	// DeleteOnly is for deleting on a full disk: the store releases the space that it reserves
-	// for this. The error is store.ErrFull if it has no such space.
-	DeleteOnly
-)
-
-// open opens the store in a file.
-func (x Access) open(ctx context.Context, path, synchronous string) (store.Store, error) {
-	open := agentstore.Open
-	switch x {
-	case ReadAnyway:
-		open = agentstore.OpenToRead
-	case DeleteOnly:
-		open = agentstore.OpenToDelete
-	}
-	s, err := open(ctx, path, synchronous)
-	switch {
-	case err != nil:
-		return nil, err
-	case s == nil:
-		return nil, fmt.Errorf("open store: no space is reserved for deleting: %w", store.ErrFull)
-	}
-	return s, nil
-}
-
 // Stream is one conversation, or the frames of one agent run.
 type Stream struct {
 	// ID is its name.

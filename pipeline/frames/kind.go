@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -101,4 +102,22 @@ func (k *Kind) UnmarshalJSON(data []byte) error {
 	}
 	*k = read
 	return nil
+}
+
+// label returns a kind as text for a model. It has one line and no closing bracket, so that
+// ownObservation can match it.
+func label(k Kind) string {
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case r == ']':
+			return ')'
+		case unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, k.String())
+	if text == "" {
+		return "other"
+	}
+	return text
 }

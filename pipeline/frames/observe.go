@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -170,22 +169,4 @@ func fittingObservations(list []observation, room uint64) []observation {
 		}
 	}
 	return fit
-}
-
-// label returns a kind as text for a model. It has one line and no closing bracket, so that
-// ownObservation can match it.
-func label(k Kind) string {
-	text := strings.Map(func(r rune) rune {
-		switch {
-		case r == ']':
-			return ')'
-		case unicode.IsControl(r):
-			return ' '
-		}
-		return r
-	}, k.String())
-	if text == "" {
-		return "other"
-	}
-	return text
 }

@@ -39,6 +39,14 @@ type Pipeline struct {
 	pending *batch
 }
 
+// batch holds the pushes that one append makes durable. The push that opens the batch
+// writes it; the others wait.
+type batch struct {
+	records []Record // without ids until the batch is written
+	written sync.WaitGroup
+	err     error
+}
+
 // New returns an empty pipeline of the given creator. The log must be empty.
 func New(ctx context.Context, creator Actor, cfg Config) (*Pipeline, error) {
 	now := cfg.Now

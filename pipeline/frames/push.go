@@ -4,18 +4,9 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 )
-
-// batch holds the pushes that one append makes durable. The push that opens the batch
-// writes it; the others wait.
-type batch struct {
-	records []Record // without ids until the batch is written
-	written sync.WaitGroup
-	err     error
-}
 
 // Push appends a frame to the log and to the window, evicts frames that exceed the limits,
 // and returns the id of the new frame. The id belongs to the frame even if its own push

@@ -51,6 +51,15 @@ type FactChange struct {
 	With []store.Change
 }
 
+// RecordStore is what [StoreFacts] needs of a [store.Store].
+type RecordStore interface {
+	Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error)
+	Get(ctx context.Context, key store.Key, id string) (store.Record, error)
+	Apply(ctx context.Context, changes ...store.Change) error
+	Delete(ctx context.Context, key store.Key, ids ...string) (int, error)
+	Clear(ctx context.Context, key store.Key) (int, error)
+}
+
 // LocalFacts are [Facts] that exist as long as the process.
 type LocalFacts struct {
 	mu sync.RWMutex

@@ -75,6 +75,23 @@ type SlidingWindowConfig struct {
 	Now    func() time.Time
 }
 
+// addition is a turn that is being added to a conversation.
+type addition struct {
+	ctx   context.Context
+	whole pipeline.Turn // for the log
+	cut   pipeline.Turn // for the window
+
+	evicted []pipeline.Turn
+	err     error
+}
+
+// batch holds the additions that wait together. The caller that opens the batch adds them
+// all.
+type batch struct {
+	additions []*addition
+	added     sync.WaitGroup
+}
+
 // SlidingWindow is a conversation that keeps the newest turns within a number of tokens. It
 // is a [pipeline.MemoryProvider] and safe for concurrent use. Turns are numbered in the
 // order in which they were added, and appear in that order, whatever their times are.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -16,23 +15,6 @@ const (
 	groupTurns = 256
 	groupBytes = 4 << 20
 )
-
-// addition is a turn that is being added to a conversation.
-type addition struct {
-	ctx   context.Context
-	whole pipeline.Turn // for the log
-	cut   pipeline.Turn // for the window
-
-	evicted []pipeline.Turn
-	err     error
-}
-
-// batch holds the additions that wait together. The caller that opens the batch adds them
-// all.
-type batch struct {
-	additions []*addition
-	added     sync.WaitGroup
-}
 
 // join adds a turn together with those that other callers add meanwhile. Batches are added
 // in the order in which they were opened. The next batch can only be opened after this one

@@ -15,15 +15,6 @@ import (
 // KindFact is the kind under which facts are stored.
 const KindFact = "fact"
 
-// RecordStore is what [StoreFacts] needs of a [store.Store].
-type RecordStore interface {
-	Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error)
-	Get(ctx context.Context, key store.Key, id string) (store.Record, error)
-	Apply(ctx context.Context, changes ...store.Change) error
-	Delete(ctx context.Context, key store.Key, ids ...string) (int, error)
-	Clear(ctx context.Context, key store.Key) (int, error)
-}
-
 // StoreFacts is [Facts] in a store: one record per entry, under its ID. The next call sees
 // the changes of other processes. A damaged entry is an error that names it; it can be
 // deleted.

@@ -7,15 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
-)
-
-// summaryPriority and summaryScore place a summary below the turns it precedes.
-const (
-	summaryPriority = 6
-	summaryScore    = 0.5
 )
 
 // CompactFunc makes a function a [Compactor]. The function condenses the turns that leave
@@ -34,12 +27,6 @@ type ProgressiveCompactFunc func(ctx context.Context, turns []core.Turn, previou
 // Compact calls f.
 func (f ProgressiveCompactFunc) Compact(ctx context.Context, turns []core.Turn, previous string) (string, error) {
 	return f(ctx, turns, previous)
-}
-
-// digest is a Digest with the tokens of its text.
-type digest struct {
-	Digest
-	tokens int
 }
 
 // Summary returns the text that replaces the turns that have left. It is empty if no turn
@@ -191,31 +178,4 @@ func listTurns(previous string, turns []core.Turn) string {
 		return text
 	}
 	return previous + "\n" + text
-}
-
-// item returns the summary as an item. Its time and number place it before the remaining
-// turns. The metadata listed is set if the summary ends with a list of turns.
-func (d *digest) item(turns []core.Turn) pipeline.Item {
-	at, sequence := d.Time, d.Through
-	if len(turns) > 0 {
-		sequence = min(sequence, turns[0].Sequence-1)
-		if first := turns[0].CreatedAt; first.Before(at) {
-			at = first
-		}
-	}
-	metadata := map[string]any{"role": string(pipeline.RoleSystem), "summary": true}
-	if d.Listed > 0 {
-		metadata["listed"] = true
-	}
-	return pipeline.Item{
-		ID:         fmt.Sprintf("summary-%d", d.Count),
-		Content:    d.Text,
-		Source:     pipeline.SourceConversation,
-		Score:      summaryScore,
-		Priority:   summaryPriority,
-		TokenCount: d.tokens,
-		Metadata:   metadata,
-		CreatedAt:  at,
-		Sequence:   sequence,
-	}
 }

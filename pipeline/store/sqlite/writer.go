@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	lib "modernc.org/sqlite/lib"
@@ -28,31 +27,7 @@ const (
 	// yields is how often the writer lets other goroutines run before it commits, because
 	// callers that the last commit has answered often write again at once.
 	yields = 2
-
-	// writerCacheKiB has room for the pages that a transaction of the largest batch changes.
-	writerCacheKiB = 16 << 10
-	// checkpointPages is the size of the log (16 MiB) at which it is copied into the file.
-	// Pages that change often are then copied once for many commits.
-	checkpointPages = 4096
-	// walKeepBytes is the size to which a larger log is cut after a checkpoint.
-	walKeepBytes = 64 << 20
 )
-
-// writer is the only goroutine that writes. It owns its connection.
-type writer struct {
-	store   *Store
-	settle  time.Duration // settle, except in tests
-	stopped chan struct{}
-
-	mu     sync.Mutex
-	wake   sync.Cond // the queue has grown, or closed is set
-	queue  []*request
-	closed bool
-
-	tx      tx
-	group   []*request
-	commits int // for tests
-}
 
 func newWriter(s *Store, c *conn) *writer {
 	w := &writer{store: s, settle: settle, stopped: make(chan struct{}), tx: tx{conn: c}}

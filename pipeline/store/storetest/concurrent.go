@@ -149,35 +149,3 @@ func exportImport(t *testing.T, s store.Store) {
 	}
 	want(t, s, turns, `1:a={"t":"<é>"}`, `3:c="3"`)
 }
-
-func outlives(t *testing.T, o Opener) {
-	s := o.Open(t)
-	mustAppend(t, s, turns, rec("a", "1"), rec("", "2"), rec("z", "3"))
-	_, err := s.Delete(t.Context(), turns, "z", "a")
-	must(t, err)
-	before, err := s.Get(t.Context(), turns, "#2")
-	must(t, err)
-	must(t, s.Close())
-	must(t, s.Close())
-
-	s = o.Open(t)
-	after, err := s.Get(t.Context(), turns, "#2")
-	must(t, err)
-	if !sameRecord(before, after) {
-		t.Errorf("a record changed: had %v, have %v", before, after)
-	}
-	want(t, s, turns, `2:#2="2"`)
-	if first := mustAppend(t, s, turns, recs(1)...); first != 4 {
-		t.Errorf("number after reopening: have %d, want 4", first)
-	}
-	_, err = s.Clear(t.Context(), turns)
-	must(t, err)
-	must(t, s.Close())
-
-	s = o.Open(t)
-	want(t, s, turns)
-	if first := mustAppend(t, s, turns, recs(1)...); first != 5 {
-		t.Errorf("number after clearing and reopening: have %d, want 5", first)
-	}
-	must(t, s.Close())
-}

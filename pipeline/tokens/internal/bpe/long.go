@@ -23,8 +23,6 @@ const (
 	// overlapShare is the share of a window, at its end, that is merged again with the
 	// next window, because the text after it may change its tokens: 1/overlapShare.
 	overlapShare = 8
-	// keptLen is the largest length of a buffer that is kept between calls.
-	keptLen = 32 << 10
 )
 
 // long returns the number of tokens of p, or a number above room if there are more than

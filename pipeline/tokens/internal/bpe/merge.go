@@ -43,6 +43,9 @@ func (m *merger) grow(n int) {
 	m.heap = make([]uint64, 0, n+n/2)
 }
 
+// keptLen is the largest length of a buffer that is kept between calls.
+const keptLen = 32 << 10
+
 // shrink drops buffers that an unusual text has made large.
 func (m *merger) shrink() {
 	if cap(m.pos) > keptLen {

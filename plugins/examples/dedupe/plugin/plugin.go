@@ -36,13 +36,6 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Rows are the items to compare; a batch is one.
-type Rows interface {
-	Len() int
-	Text(i int) string
-	Score(i int) float64
-}
-
 // Keep returns the rows that stay, ascending. Of every group of duplicates this is the row
 // with the best score, and among equal scores the first. Texts without words stay.
 func Keep(rows Rows, s *Settings) []uint32 {

@@ -20,6 +20,13 @@ const (
 // buckets is the size of the table in which shingles are counted.
 const buckets = 1 << 16
 
+// Rows are the items to compare; a batch is one.
+type Rows interface {
+	Len() int
+	Text(i int) string
+	Score(i int) float64
+}
+
 // shingleSets returns for each row the set of its shingles, ascending. Equal shingles have
 // the same number in every row, and rare shingles have smaller numbers: the upper 16 bits are
 // the number of shingles in the same bucket, and the lower 48 bits are the hash.

@@ -75,12 +75,6 @@ func Variants(query string, s *Settings) []string {
 	return v.list
 }
 
-// match is a range of the query, and the alternatives for it.
-type match struct {
-	start, end int
-	other      []string
-}
-
 type variants struct {
 	query string
 	limit int

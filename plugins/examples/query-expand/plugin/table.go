@@ -8,6 +8,12 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
 )
 
+// match is a range of the query, and the alternatives for it.
+type match struct {
+	start, end int
+	other      []string
+}
+
 // table maps phrases to alternatives. A phrase is a list of words joined by single spaces.
 type table struct {
 	folded  map[string][]string // by phrase in lower case

@@ -22,14 +22,6 @@ const minInput = 64 << 10
 // ErrInput means that the host passed an address or a length outside of the reserved buffer.
 var ErrInput = errors.New("batch: is not in the reserved buffer (call anchor_reserve and write to the address it returns)")
 
-// state keeps the buffers reachable. in is a slice of words, because words are 8-aligned in
-// every runtime and bytes are not.
-var state = struct {
-	box abi.Mailbox
-	in  []uint64
-	out []byte
-}{box: abi.Mailbox{Size: abi.MailboxDocumentSize}}
-
 // Mailbox returns the address of the mailbox.
 func Mailbox() uint32 { return address(unsafe.Pointer(&state.box)) }
 
@@ -52,9 +44,6 @@ func Reserve(n uint32) uint32 {
 	state.box.InCap = uint32(8 * len(state.in))
 	return state.box.InAddr
 }
-
-// WarmRows is the number of rows for which the warm-up allocates memory.
-const WarmRows = 1024
 
 // warmers do work in advance that the first calls would otherwise do.
 var warmers []func()

@@ -2,58 +2,9 @@ package bm25
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 )
-
-// Model is a way to select and weight the terms that are added to a query.
-type Model string
-
-// The models. With NoFeedback, Search searches only once.
-const (
-	NoFeedback Model = "none"
-	RM3        Model = "rm3" // relevance model: terms frequent in the best documents, by the likelihood of these
-	Bo1        Model = "bo1" // Bose-Einstein: terms more frequent there than in the whole collection
-)
-
-// Feedback says how Search expands a query with terms of the best documents and searches
-// again. The zero value searches once.
-type Feedback struct {
-	Model Model
-	// Docs is the number of best documents to use, 1 or more.
-	Docs int
-	// Terms is the number of terms to add, 1 or more.
-	Terms int
-	// Weight is the share of the added terms in the expanded query, from 0 (only the
-	// query) to 1 (only the added terms).
-	Weight float64
-}
-
-// Validate refuses values out of their range.
-func (f Feedback) Validate() error {
-	switch {
-	case !slices.Contains([]Model{"", NoFeedback, RM3, Bo1}, f.Model):
-		return fmt.Errorf("model %q: unknown (known: none, rm3, bo1)", f.Model)
-	case !f.on():
-		return nil
-	case f.Docs < 1 || f.Docs > 100:
-		return fmt.Errorf("docs %d: not within 1..100", f.Docs)
-	case f.Terms < 1 || f.Terms > 1000:
-		return fmt.Errorf("terms %d: not within 1..1000", f.Terms)
-	case !(f.Weight >= 0 && f.Weight <= 1):
-		return fmt.Errorf("weight %v: not within 0..1", f.Weight)
-	}
-	return nil
-}
-
-func (f Feedback) on() bool { return f.Model != "" && f.Model != NoFeedback }
-
-// weighted is a term with its weight in a query.
-type weighted struct {
-	term   uint32
-	weight float64
-}
 
 // expand makes the query of the second search. Its weights add up to the number of terms of
 // the first query, so that the scores of both searches are comparable.

@@ -6,34 +6,26 @@ import (
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
 )
 
-// DefaultK1 and DefaultB are the values of the parameters in Lucene's own
-// baselines.
-const (
-	DefaultK1 = 0.9
-	DefaultB  = 0.4
-)
-
 // maxTF bounds a term frequency to 16 bits. Higher frequencies hardly change the score.
 const maxTF = math.MaxUint16
 
 // stopTerm marks a surface form that is a stop word.
 const stopTerm = math.MaxUint32
 
-// Options are the parameters of an index.
-type Options struct {
-	// K1 says how fast repetitions of a term lose effect, 0 or more; with 0 only the
-	// presence of a term counts.
-	K1 float64
-	// B says how much the score of long documents is reduced, from 0 (not at all) to 1.
-	B float64
-	// TitleWeight is how often each term of a title counts; 0 and 1 mean once.
-	TitleWeight int
-	// Analyzer turns documents and queries into terms; nil means the zero
-	// AnalyzerOptions.
-	Analyzer *Analyzer
-	// Feedback expands queries. With it the index also keeps the terms of its documents,
-	// six bytes for each distinct term of a document.
-	Feedback Feedback
+// Index answers queries. It is immutable and safe for concurrent use.
+type Index struct {
+	opts  Options
+	terms map[string]uint32
+	start []uint32 // per term: where its postings begin
+	docs  []uint32 // postings: documents, ascending per term …
+	tfs   []uint16 // … and term frequencies
+	norm  []float32
+
+	// With feedback, the same by document:
+	docStart []uint32 // per document: where its run of terms begins
+	docTerms []uint32
+	docTF    []uint16
+	docLen   []uint32
 }
 
 // Builder collects documents. It is for one goroutine.

@@ -6,22 +6,6 @@ import (
 	"sort"
 )
 
-// Index answers queries. It is immutable and safe for concurrent use.
-type Index struct {
-	opts  Options
-	terms map[string]uint32
-	start []uint32 // per term: where its postings begin
-	docs  []uint32 // postings: documents, ascending per term …
-	tfs   []uint16 // … and term frequencies
-	norm  []float32
-
-	// With feedback, the same by document:
-	docStart []uint32 // per document: where its run of terms begins
-	docTerms []uint32
-	docTF    []uint16
-	docLen   []uint32
-}
-
 // Hit is one document of a result.
 type Hit struct {
 	// Doc is the number that Add returned.
@@ -62,6 +46,12 @@ func (x *Index) SearchFunc(query string, k int, keep func(doc int) bool) []Hit {
 		return nil
 	}
 	return x.pass(x.expand(terms, hits), k, keep)
+}
+
+// weighted is a term with its weight in a query.
+type weighted struct {
+	term   uint32
+	weight float64
 }
 
 // pass scores the documents by one query.

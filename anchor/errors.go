@@ -1,0 +1,41 @@
+package anchor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// ErrInvalid marks an invalid configuration, option or request. Trying again does not help.
+var ErrInvalid = config.ErrInvalid
+
+// ErrClosed is the error of an [App] that was closed, and of what it returned before, such
+// as a [Run] whose store was closed with it. It is store.ErrClosed.
+var ErrClosed = store.ErrClosed
+
+// errAppClosed is the error of an App that was closed.
+var errAppClosed = fmt.Errorf("anchor: the App was closed: %w", ErrClosed)
+
+// invalid is an error that lists the problems of a document.
+type invalid struct{ strict.Problems }
+
+// Unwrap returns the problems and [ErrInvalid].
+func (i invalid) Unwrap() []error { return []error{i.Problems, ErrInvalid} }
+
+// wrong marks problems of a document as [ErrInvalid].
+func wrong(err error) error {
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		return invalid{problems}
+	}
+	return err
+}
+
+// refused is an error of what the caller gave.
+type refused struct{ error }
+
+// Unwrap returns the error, and what it is.
+func (r refused) Unwrap() []error { return []error{r.error, ErrInvalid} }
