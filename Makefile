@@ -102,6 +102,18 @@ bench-engine: build plugins ## the engine beside its peers, target by target (a 
 	@peers=; $(GO) -C tools/engine list -deps . >/dev/null || peers="-tags nopeers"; \
 		$(GO) -C tools/engine run $$peers . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
 
+.PHONY: record-clients
+record-clients: ## run Claude Code and Codex against a fake of their API and write testdata/messages (installs them; needs npm and Linux)
+	GO="$(GO)" tools/messages/clients.sh record testdata/messages
+
+.PHONY: test-clients
+test-clients: build/anchor-host ## run Claude Code and Codex, pass each request through assemble, and judge what comes out
+	GO="$(GO)" tools/messages/clients.sh clients build/anchor-host
+
+.PHONY: bench-messages-peers
+bench-messages-peers: build/anchor-host ## count the truncated histories that an API refuses, beside LangChain, LlamaIndex and the OpenAI Agents SDK
+	GO="$(GO)" tools/messages/peers.sh build/anchor-host
+
 .PHONY: attacks
 attacks: ## what hostile plugins can do to memory, to loading and to their neighbours (a quarter of an hour; ATTACKS=-short: a minute)
 	$(GO) -C tools/attacks run . $(ATTACKS)

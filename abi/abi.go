@@ -32,6 +32,7 @@ const (
 	ImportKVGet       = "anchor_kv_get"
 	ImportKVSet       = "anchor_kv_set"
 	ImportCountTokens = "anchor_count_tokens"
+	ImportHTTPBatch   = "anchor_http_batch"
 )
 
 // The bounds of what both sides exchange.

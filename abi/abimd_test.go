@@ -187,7 +187,7 @@ func dash(s string) string {
 var partGroups = []struct {
 	name  string
 	parts []Part
-}{{"query", queryParts}, {"turns", compactParts}, {"past", distillParts}, {"remembered", extractParts}, {"agent", provideParts}, {"event", eventParts}}
+}{{"query", queryParts}, {"turns", compactParts}, {"past", distillParts}, {"remembered", extractParts}, {"agent", provideParts}, {"event", eventParts}, {"window", windowParts}}
 
 func reads(info OperationInfo) string {
 	var words []string

@@ -249,7 +249,59 @@ type Message struct {
 	Name       string          `json:"name,omitempty"`
 	ToolCalls  json.RawMessage `json:"tool_calls,omitempty"`
 	ToolCallID string          `json:"tool_call_id,omitempty"`
+	// Parts are the contents, in order. A request has them only if the guest reads
+	// [PartMessageParts]. In an answer they edit the message that the host sent: parts may be
+	// left out, texts may change, and texts may be added. A message without them in an answer is
+	// as it is without this member.
+	Parts []MessagePart `json:"parts,omitzero"`
 }
+
+// MessagePart is one piece of the content of a message.
+type MessagePart struct {
+	// Index is the position in the list of the original message, from 0 on. A request always has
+	// it. In an answer, a part with it is the original part, and a part without it is a new text.
+	Index *int `json:"index,omitempty"`
+	// Type is text, image, document, audio, tool_call, tool_result, thinking, refusal or unknown.
+	// Later hosts may send others. If an answer leaves it out and names only Index, the original
+	// part stays as it is.
+	Type string `json:"type,omitempty"`
+	// Text is the text of a text or of a refusal.
+	Text string `json:"text,omitempty"`
+	// ID is the id of a call, or of the call that a result answers.
+	ID string `json:"id,omitempty"`
+	// Name is the name of the tool of a call, and of a result if the result names it.
+	Name string `json:"name,omitempty"`
+	// Arguments are the arguments of a call: a JSON object, or whatever text the model wrote.
+	Arguments string `json:"arguments,omitempty"`
+	// Media describes an image, a document or an audio. It never has the content itself.
+	Media *MessageMedia `json:"media,omitempty"`
+	// Parts are the contents of a result, or of a document that consists of parts, at most
+	// [MaxPartDepth] levels deep. If they are nil in an answer, those of the original stay. An
+	// empty list that is not nil removes all parts of a result.
+	Parts []MessagePart `json:"parts,omitzero"`
+	// IsError says that a result reports an error.
+	IsError bool `json:"is_error,omitempty"`
+}
+
+// MessageMedia describes a content that is not text.
+type MessageMedia struct {
+	// Type is the media type, such as image/png.
+	Type string `json:"type,omitempty"`
+	// URL is where the API fetches the content. It is never one that contains the content.
+	URL string `json:"url,omitempty"`
+	// FileID is the name under which the API has stored the content.
+	FileID string `json:"file_id,omitempty"`
+	// Title is the title or the file name of a document.
+	Title string `json:"title,omitempty"`
+	// Detail is the level of detail of an image, such as low.
+	Detail string `json:"detail,omitempty"`
+	// Bytes is the size of the content if the message contains it, otherwise 0.
+	Bytes int `json:"bytes,omitempty"`
+}
+
+// MaxPartDepth is how many lists of [MessagePart] may lie in each other, the list of the message
+// included.
+const MaxPartDepth = 4
 
 // AgentState is the state of an agent that persists from call to call.
 type AgentState struct {
@@ -301,10 +353,13 @@ type EstimateReply struct {
 
 // FormatRequest is the input document of format.
 type FormatRequest struct {
-	Items      []Item          `json:"items"`
-	MaxTokens  int             `json:"max_tokens"`
-	UsedTokens int             `json:"used_tokens"`
-	Settings   json.RawMessage `json:"settings,omitempty"`
+	Items      []Item `json:"items"`
+	MaxTokens  int    `json:"max_tokens"`
+	UsedTokens int    `json:"used_tokens"`
+	// Query is the question of the user, which ends the output. It is absent if the caller adds
+	// it, or if there is none.
+	Query    string          `json:"query,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
 }
 
 // FormatReply is the answer to format: a string or any other JSON value.

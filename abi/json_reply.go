@@ -3,6 +3,7 @@ package abi
 import (
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
 	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
 )
 
@@ -15,7 +16,9 @@ var (
 	itemMembers     = []string{"key", "content", "source", "score", "priority", "metadata", "created_at"}
 	queryMembers    = []string{"query_str", "embedding", "metadata", "chat_history"}
 	turnMembers     = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
-	messageMembers  = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
+	messageMembers  = []string{"role", "content", "name", "tool_calls", "tool_call_id", "parts"}
+	partMembers     = []string{"index", "type", "text", "id", "name", "arguments", "media", "parts", "is_error"}
+	mediaMembers    = []string{"type", "url", "file_id", "title", "detail", "bytes"}
 	stateMembers    = []string{"run_id", "messages", "observations", "reflection", "data"}
 	extractMembers  = []string{"add", "update", "remove"}
 	newFactMembers  = []string{"content", "memory_type", "tags", "relevance_score", "metadata"}
@@ -197,8 +200,69 @@ func (r answerReader) message(m *Message) {
 			m.ToolCalls = r.Raw()
 		case 4:
 			m.ToolCallID = r.Text()
+		case 5:
+			m.Parts = r.messageParts(1)
 		}
 	})
+}
+
+// messageParts reads a list of parts. depth is how many lists there are, this one included.
+func (r answerReader) messageParts(depth int) []MessagePart {
+	if depth > MaxPartDepth {
+		r.Fail(strictjson.Error(fmt.Sprintf("has parts in more than %d levels", MaxPartDepth)))
+	}
+	return strictjson.List(r.Reader, func(p *MessagePart) { r.messagePart(p, depth) })
+}
+
+func (r answerReader) messagePart(p *MessagePart, depth int) {
+	r.Object(partMembers, func(i int) {
+		switch i {
+		case 0:
+			if n := r.Integer(); r.Charge(strictjson.NumberSize) {
+				p.Index = &n
+			}
+		case 1:
+			p.Type = r.Text()
+		case 2:
+			p.Text = r.Text()
+		case 3:
+			p.ID = r.Text()
+		case 4:
+			p.Name = r.Text()
+		case 5:
+			p.Arguments = r.Text()
+		case 6:
+			p.Media = r.media()
+		case 7:
+			p.Parts = r.messageParts(depth + 1)
+		case 8:
+			p.IsError = r.Bool()
+		}
+	})
+}
+
+func (r answerReader) media() *MessageMedia {
+	if !r.Charge(inplace.SizeOf[MessageMedia]()) {
+		return nil
+	}
+	m := new(MessageMedia)
+	r.Object(mediaMembers, func(i int) {
+		switch i {
+		case 0:
+			m.Type = r.Text()
+		case 1:
+			m.URL = r.Text()
+		case 2:
+			m.FileID = r.Text()
+		case 3:
+			m.Title = r.Text()
+		case 4:
+			m.Detail = r.Text()
+		case 5:
+			m.Bytes = r.Integer()
+		}
+	})
+	return m
 }
 
 func (r answerReader) state(s *StateChange) {

@@ -96,7 +96,7 @@ var Operations = []OperationInfo{
 	{Op: OpExtract, Answer: true, Request: "ExtractRequest", Reply: "ExtractReply", Parts: extractParts},
 	{Op: OpProvide, Answer: true, Request: "ProvideRequest", Reply: "ProvideReply", Parts: provideParts},
 	{Op: OpEstimateTokens, Answer: true, Request: "ProvideRequest", Reply: "EstimateReply", Parts: provideParts},
-	{Op: OpFormat, Answer: true, Request: "FormatRequest", Reply: "FormatReply", Reads: Columns},
+	{Op: OpFormat, Answer: true, Request: "FormatRequest", Reply: "FormatReply", Parts: windowParts, Reads: Columns},
 	{Op: OpCountTokens, Answer: true, Request: "CountRequest", Reply: "CountReply"},
 	{Op: OpObserve, Request: "Event", Parts: eventParts},
 }

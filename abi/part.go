@@ -31,7 +31,7 @@ const (
 	PartFacts      Part = "facts"
 )
 
-// The parts of a [ProvideRequest]. A [DistillRequest] also has three of them. Messages are read
+// The parts of a [ProvideRequest]. A [DistillRequest] also has four of them. Messages are read
 // completely or not at all, because a guest that returns them must return all of them.
 // PartStateMessages are the messages of the state, as they were before the providers that ran
 // earlier.
@@ -42,6 +42,9 @@ const (
 	PartObservations  Part = "observations"
 	PartReflection    Part = "reflection"
 	PartData          Part = "data"
+	// PartMessageParts adds Parts to the messages that the guest reads. Only a list that names it
+	// has it: no other list stands for it, because guests are older than it.
+	PartMessageParts Part = "message_parts"
 )
 
 // PartError is the text of the error of an [Event], which also has [PartQueryText].
@@ -56,7 +59,7 @@ var Parts = []Part{
 	PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory,
 	PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary,
 	PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData,
-	PartError, PartFacts,
+	PartError, PartFacts, PartMessageParts,
 }
 
 // The sets of parts of the requests. They are literals, so that guests run no code for them at
@@ -65,13 +68,14 @@ var (
 	queryParts   = []Part{PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory}
 	compactParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary}
 	extractParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartFacts}
-	distillParts = []Part{PartMessages, PartObservations, PartReflection}
-	provideParts = []Part{PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData}
+	distillParts = []Part{PartMessages, PartObservations, PartReflection, PartMessageParts}
+	provideParts = []Part{PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData, PartMessageParts}
 	eventParts   = []Part{PartQueryText, PartError}
+	windowParts  = []Part{PartQueryText}
 )
 
 // PartSet says which parts of a request a guest receives. The zero value is the whole
-// request: the set of a manifest that does not name parts.
+// request: the set of a manifest that does not name parts. It lacks [PartMessageParts].
 type PartSet struct {
 	named bool
 	bits  uint32 // bit i for Parts[i]
@@ -97,13 +101,19 @@ func (p Part) bit() uint32 {
 func (s PartSet) Whole() bool { return !s.named }
 
 // Has reports whether p is in the set.
-func (s PartSet) Has(p Part) bool { return !s.named || s.bits&p.bit() != 0 }
+func (s PartSet) Has(p Part) bool {
+	if !s.named {
+		return p != PartMessageParts
+	}
+	return s.bits&p.bit() != 0
+}
 
-// And returns the parts that are in both sets.
+// And returns the parts of s that are also in t. s is what the guest reads, and t is what an
+// operator allows, so a whole t allows [PartMessageParts] if s has it.
 func (s PartSet) And(t PartSet) PartSet {
 	switch {
-	case s.Whole():
-		return t
+	case s.Whole() && t.named:
+		return PartSet{true, t.bits &^ PartMessageParts.bit()}
 	case t.Whole():
 		return s
 	}

@@ -47,10 +47,13 @@ func TestReadsOf(t *testing.T) {
 		{OpFilter, []string{"score", "none"}, "columns score, parts none"},
 		{OpFilter, []string{"none", "query_text"}, "columns , parts query_text"},
 		{OpEstimateTokens, []string{"data", "messages"}, "columns , parts messages,data"},
+		{OpProvide, []string{"message_parts", "messages"}, "columns , parts messages,message_parts"},
+		{OpDistill, []string{"message_parts"}, "columns , parts message_parts"},
 		{OpCompact, []string{"metadata", "content"}, "columns , parts content,metadata"},
 		{OpObserve, []string{"error"}, "columns , parts error"},
 		{OpFormat, []string{"text"}, "columns text, whole"},
 		{OpFormat, []string{}, "columns , whole"},
+		{OpFormat, []string{"text", "query_text"}, "columns text, parts query_text"},
 	} {
 		cols, parts, err := ReadsOf(tc.op, tc.names)
 		got := "columns " + cols.String() + ", parts " + parts.String()
@@ -61,7 +64,7 @@ func TestReadsOf(t *testing.T) {
 			t.Errorf("%s %q: %s, %v (want %s)", tc.op, tc.names, got, err, tc.want)
 		}
 	}
-	for op, name := range map[Operation]string{OpFormat: "none", OpProvide: "text", OpMemory: "text", OpFilter: "messages", OpCountTokens: "text", OpInit: "data"} {
+	for op, name := range map[Operation]string{OpFormat: "error", OpProvide: "text", OpMemory: "text", OpFilter: "messages", OpCountTokens: "text", OpInit: "data"} {
 		if _, _, err := ReadsOf(op, []string{name}); !errors.Is(err, ErrUnknownName) {
 			t.Errorf("%s reads %s: %v", op, name, err)
 		}
@@ -82,7 +85,7 @@ func TestNarrowedReads(t *testing.T) {
 		{OpProvide, []string{}, 0, PartsOf()},
 		{OpProvide, []string{"none"}, 0, PartsOf()},
 		{OpProvide, []string{"data"}, 0, PartsOf(PartData)},
-		{OpFormat, []string{}, 0, PartSet{}},
+		{OpFormat, []string{}, 0, PartsOf()},
 		{OpCountTokens, []string{}, 0, PartSet{}},
 	} {
 		cols, parts, err := NarrowedReads(tc.op, tc.names)

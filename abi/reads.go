@@ -53,7 +53,7 @@ func (s PartSet) Missing(op Operation) (missing []Part) {
 	case OpCompact:
 		needed = []Part{PartContent, PartSummary}
 	case OpDistill:
-		needed = distillParts
+		needed = []Part{PartMessages, PartObservations, PartReflection}
 	}
 	for _, p := range needed {
 		if !s.Has(p) {
@@ -67,7 +67,10 @@ func (s PartSet) Missing(op Operation) (missing []Part) {
 // them. Messages, observations, the reflection and data are replaced as a whole, so a guest must
 // not replace a part that it has not read.
 func (s PartSet) Unread(r *ProvideReply) []Part {
-	named := map[Part]bool{PartMessages: r.Messages != nil}
+	named := map[Part]bool{
+		PartMessages:     r.Messages != nil,
+		PartMessageParts: slices.ContainsFunc(r.Messages, func(m Message) bool { return m.Parts != nil }),
+	}
 	if st := r.State; st != nil {
 		named[PartObservations], named[PartReflection], named[PartData] = st.Observations != nil, st.Reflection != nil, st.Data != nil
 	}
@@ -98,10 +101,10 @@ func (info OperationInfo) Readable() []string {
 // Request returns the request document of op with only the parts that are in the set. Members
 // that a document always has remain but are empty. request may be the document or a pointer to
 // it, and is not changed. A value of any other type is encoded as JSON and decoded as the
-// document.
+// document, unless the set is the whole request.
 func (s PartSet) Request(op Operation, request any) (any, error) {
 	if s.Whole() {
-		return request, nil
+		return withoutParts(request), nil
 	}
 	switch r := request.(type) {
 	case QueryRequest:
@@ -130,6 +133,13 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 			r.Error = ""
 		}
 		return r, nil
+	case FormatRequest:
+		if !s.Has(PartQueryText) {
+			r.Query = ""
+		}
+		return r, nil
+	case *FormatRequest:
+		return s.Request(op, *r)
 	case *QueryRequest:
 		return s.Request(op, *r)
 	case *ItemsRequest:
@@ -146,6 +156,38 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 		return s.Request(op, *r)
 	}
 	return s.decoded(op, request)
+}
+
+// withoutParts returns a request whose messages have no parts. It returns request itself if they
+// have none.
+func withoutParts(request any) any {
+	switch r := request.(type) {
+	case *ProvideRequest:
+		bare := withoutParts(*r).(ProvideRequest)
+		return &bare
+	case *DistillRequest:
+		bare := withoutParts(*r).(DistillRequest)
+		return &bare
+	case ProvideRequest:
+		r.Messages, r.State.Messages = plainMessages(r.Messages), plainMessages(r.State.Messages)
+		return r
+	case DistillRequest:
+		r.Messages = plainMessages(r.Messages)
+		return r
+	}
+	return request
+}
+
+// plainMessages returns messages without parts.
+func plainMessages(messages []Message) []Message {
+	if !slices.ContainsFunc(messages, func(m Message) bool { return m.Parts != nil }) {
+		return messages
+	}
+	out := slices.Clone(messages)
+	for i := range out {
+		out[i].Parts = nil
+	}
+	return out
 }
 
 // decoded is Request for a value whose JSON is the document.
@@ -170,6 +212,8 @@ func (s PartSet) decoded(op Operation, request any) (any, error) {
 		return decodePart[ProvideRequest](s, op, doc)
 	case "Event":
 		return decodePart[Event](s, op, doc)
+	case "FormatRequest":
+		return decodePart[FormatRequest](s, op, doc)
 	}
 	return request, nil
 }
@@ -218,6 +262,9 @@ func (s PartSet) turns(of []Turn) []Turn {
 }
 
 func (s PartSet) distill(r DistillRequest) DistillRequest {
+	if !s.Has(PartMessageParts) {
+		r.Messages = plainMessages(r.Messages)
+	}
 	if !s.Has(PartMessages) {
 		r.Messages = []Message{}
 	}
@@ -231,6 +278,9 @@ func (s PartSet) distill(r DistillRequest) DistillRequest {
 }
 
 func (s PartSet) provide(r ProvideRequest) ProvideRequest {
+	if !s.Has(PartMessageParts) {
+		r.Messages, r.State.Messages = plainMessages(r.Messages), plainMessages(r.State.Messages)
+	}
 	switch {
 	case !s.Has(PartStateMessages), s.Has(PartMessages) && sameMessages(r.State.Messages, r.Messages):
 		r.State.Messages = nil
@@ -258,6 +308,6 @@ func (s PartSet) provide(r ProvideRequest) ProvideRequest {
 func sameMessages(a, b []Message) bool {
 	return slices.EqualFunc(a, b, func(x, y Message) bool {
 		return x.Role == y.Role && x.Content == y.Content && x.Name == y.Name && x.ToolCallID == y.ToolCallID &&
-			bytes.Equal(x.ToolCalls, y.ToolCalls)
+			bytes.Equal(x.ToolCalls, y.ToolCalls) && sameParts(x.Parts, y.Parts)
 	})
 }

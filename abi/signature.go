@@ -102,6 +102,7 @@ var Imports = []Signature{
 	{Module: UserModule, Name: ImportKVGet, Params: p64, Results: r64},
 	{Module: UserModule, Name: ImportKVSet, Params: pp64, Results: r32},
 	{Module: UserModule, Name: ImportCountTokens, Params: p64, Results: r64},
+	{Module: UserModule, Name: ImportHTTPBatch, Params: p64, Results: r64},
 }
 
 var (

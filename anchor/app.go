@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -28,6 +29,8 @@ type App struct {
 
 	runs      runLocks // locks of the runs that are being written
 	promoting promotions
+
+	compacting conversation.Compactions // of stored conversations
 
 	opening chan struct{} // holds a value while the store is opened
 	store   store.Store
@@ -239,9 +242,9 @@ func (a *App) replace(g *generation) bool {
 	return true
 }
 
-// Close waits for running builds and promotions, ends the plugins, and closes the store if the App
-// opened it. If ctx ends first, Close cancels the promotions and returns the error of ctx, and the
-// rest happens in the background. Another Close waits for it.
+// Close waits for running builds, promotions and compactions, ends the plugins, and closes the
+// store if the App opened it. If ctx ends first, Close cancels the promotions and compactions and
+// returns the error of ctx, and the rest happens in the background. Another Close waits for it.
 func (a *App) Close(ctx context.Context) error {
 	a.replace(nil)
 	done := make(chan error, 1)
@@ -254,6 +257,7 @@ func (a *App) Close(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		a.promoting.stop()
+		_ = a.compacting.Close(ctx) // cancels them: the turns are in the store
 		return ctx.Err()
 	}
 }

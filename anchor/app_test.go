@@ -20,6 +20,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -86,12 +87,13 @@ func TestOptionsOfABuild(t *testing.T) {
 		{"items", BuildOptions{Items: given}, "be brief|a one|b two"},
 		{"only", BuildOptions{Items: given, Only: []string{"good"}}, "be brief|a one|b two"},
 		{"skip", BuildOptions{Items: given, Skip: []string{"good", "best"}}, "be brief|a one|b two|c three"},
-		{"max tokens", BuildOptions{Items: given, MaxTokens: 4}, "be brief|a one"},
+		{"max tokens", BuildOptions{Items: given, MaxTokens: 5}, "be brief|a one"},
+		{"no query", BuildOptions{Items: given, MaxTokens: 4, IncludeQuery: new(bool)}, "be brief|a one"},
 		{"prompts", BuildOptions{SystemPrompts: []pipeline.SystemPrompt{{Content: "other"}}}, "other"},
 		{"no prompts", BuildOptions{SystemPrompts: []pipeline.SystemPrompt{}}, ""},
 		{"turns", BuildOptions{Turns: turns}, "be brief|said before"},
-		{"budget", BuildOptions{Items: given, Budget: &fill.Budget{TotalTokens: 50, ReserveTokens: 46}}, "be brief|a one"},
-		{"truncate", BuildOptions{Items: items("a b c d e"), MaxTokens: 5, Truncate: "character", FitOptions: &FitOptions{MinTokens: 1}}, "be brief|a b c"},
+		{"budget", BuildOptions{Items: given, Budget: &fill.Budget{TotalTokens: 50, ReserveTokens: 45}}, "be brief|a one"},
+		{"truncate", BuildOptions{Items: items("a b c d e"), MaxTokens: 6, Truncate: "character", FitOptions: &FitOptions{MinTokens: 1}}, "be brief|a b c"},
 	} {
 		r, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, tt.o)
 		if err != nil {
@@ -254,12 +256,12 @@ func TestAssemble(t *testing.T) {
 	app := load(t, basic)
 	say := func(texts ...string) (list []pipeline.Message) {
 		for _, text := range texts {
-			list = append(list, pipeline.Message{Role: pipeline.RoleUser, Content: text})
+			list = append(list, message.New(pipeline.RoleUser, text))
 		}
 		return list
 	}
 	got, err := app.Assemble(t.Context(), say("a b c", "d e"), AssembleOptions{MaxMessages: 1})
-	if err != nil || len(got.Messages) != 1 || got.Messages[0].Content != "d e" || len(got.State.Messages) != 2 {
+	if err != nil || len(got.Messages) != 1 || got.Messages[0].Text() != "d e" || len(got.State.Messages) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for i, want := range []int{1, 2, 3} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // appliers apply the fields of [BuildOptions] that are not zero to a plan. They run in this
@@ -18,6 +19,10 @@ var appliers = []struct {
 }{
 	{"Pipeline", setPipeline},
 	{"Tenant", func(p *plan, o *BuildOptions) error { return p.set("tenant", o.Tenant) }},
+	{"User", func(p *plan, o *BuildOptions) error { return p.setFacts(func(f *config.Facts) { f.User = o.User }) }},
+	{"Session", func(p *plan, o *BuildOptions) error {
+		return p.setFacts(func(f *config.Facts) { f.Session = o.Session })
+	}},
 	{"Timeout", func(p *plan, o *BuildOptions) error { return p.set("timeout", o.Timeout.String()) }},
 	{"MaxTokens", func(p *plan, o *BuildOptions) error { return p.set("max_tokens", strconv.Itoa(o.MaxTokens)) }},
 	{"Tokenizer", func(p *plan, o *BuildOptions) error { return p.set("tokenizer", o.Tokenizer) }},
@@ -26,6 +31,8 @@ var appliers = []struct {
 	{"Fill", func(p *plan, o *BuildOptions) error { return p.set("fill", o.Fill) }},
 	{"Truncate", func(p *plan, o *BuildOptions) error { return p.set("truncate", o.Truncate) }},
 	{"Order", func(p *plan, o *BuildOptions) error { return p.set("order", o.Order) }},
+	{"Tools", setTools},
+	{"IncludeQuery", func(p *plan, o *BuildOptions) error { p.config.IncludeQuery = o.IncludeQuery; return nil }},
 	{"FitOptions", setFitOptions},
 	{"Format", func(p *plan, o *BuildOptions) error { return p.set("format", o.Format) }},
 	{"FormatOptions", setFormatOptions},
@@ -76,6 +83,17 @@ var places = func() []int {
 	return places
 }()
 
+// setFacts changes the settings of the facts.
+func (p *plan) setFacts(set func(*config.Facts)) error {
+	if p.config.Facts == nil {
+		return fmt.Errorf("%w: user and session own facts, and the configuration has none (set facts in anchor.yaml)", ErrInvalid)
+	}
+	own := *p.config.Facts
+	set(&own)
+	p.config.Facts = &own
+	return nil
+}
+
 // set sets the value at a path that the command line can also set.
 func (p *plan) set(path, value string) error { return config.Set(&p.config, path, value) }
 
@@ -121,11 +139,22 @@ func setFormatOptions(p *plan, o *BuildOptions) error {
 	switch {
 	case f.CacheControl != "" && f.CacheControl != "block" && f.CacheControl != "seed":
 		return fmt.Errorf("%w: format_options.cache_control: want one of block, seed, got %q", ErrInvalid, f.CacheControl)
-	case f.Breakpoints != "" && f.Breakpoints != "auto":
-		return fmt.Errorf("%w: format_options.breakpoints: want auto, got %q", ErrInvalid, f.Breakpoints)
+	case f.Breakpoints != "" && f.Breakpoints != "auto" && f.Breakpoints != "fixed":
+		return fmt.Errorf("%w: format_options.breakpoints: want one of auto, fixed, got %q", ErrInvalid, f.Breakpoints)
+	}
+	if f.MaxOutput < 0 {
+		return fmt.Errorf("%w: format_options.max_output_tokens: want 0 or more, got %d", ErrInvalid, f.MaxOutput)
 	}
 	p.config.FormatOptions = f
 	return effective(f.WithoutEffect(&p.config))
+}
+
+func setTools(p *plan, o *BuildOptions) error {
+	if err := format.CheckTools(o.Tools); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	p.config.Tools = config.Tools(o.Tools)
+	return nil
 }
 
 // effective returns an error for options that have no effect.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
@@ -11,8 +12,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
-	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // AssembleOptions override the configuration for one assembly. A field with its zero value
@@ -34,6 +35,13 @@ type AssembleOptions struct {
 	// Phase is the purpose of the messages: agent.PhaseLLM for a call of the loop, or
 	// agent.PhaseSynthesize for the final answer.
 	Phase agent.Phase
+
+	// form is that of the messages. FormAny: they tell it themselves.
+	form message.Form
+	// unchecked is set if the API has earlier messages of the conversation.
+	unchecked bool
+	// tools are sent together with the messages, and count against the budget.
+	tools []message.Tool
 }
 
 // Assembled is the result of an assembly.
@@ -42,6 +50,10 @@ type Assembled struct {
 	*agent.Assembly
 	// State is the state for the next assembly. If Run was set, it is already stored.
 	State *agent.State
+	// Refused is empty, or says which of the given messages the API of their form refuses: the
+	// first one, by index and member. The diagnostics warn of it. Messages whose form is not
+	// known are not checked.
+	Refused string
 }
 
 // Assemble runs the provider chain over the messages of an agent, to prepare them for a model
@@ -53,7 +65,7 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	defer g.users.Done()
-	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State}
+	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, form: o.form, unchecked: o.unchecked}
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
@@ -87,7 +99,11 @@ type agentRun struct {
 	config   config.Config
 	messages []pipeline.Message
 	given    *agent.State
-	recipe   *assemble.ChainRecipe
+	tools    []message.Tool
+	form     message.Form
+	// unchecked is set if the messages continue others, which the API has.
+	unchecked bool
+	recipe    *assemble.ChainRecipe
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
 	state  *agent.State
@@ -122,11 +138,17 @@ const assemblies = 100
 
 func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 	for try := 1; ; try++ {
-		chain, err := r.recipe.Chain(r.frames)
+		cuts := map[string]string{}
+		var keep func(handle, text string)
+		if r.stored != nil {
+			keep = func(handle, text string) { cuts[handle] = text }
+		}
+		chain, err := r.recipe.Chain(r.frames, keep)
 		if err != nil {
 			return nil, err
 		}
-		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config))
+		refusal := r.refusal()
+		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config), r.tools...)
 		if errors.Is(err, pipeline.ErrInvalid) {
 			err = refused{err}
 		}
@@ -139,12 +161,33 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 		}
 		if err == nil && r.stored != nil {
 			// The state is stored: an error would make the caller assemble the same messages again.
+			if err := r.stored.KeepCuts(ctx, cuts); err != nil {
+				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, "the text of a cut result is not stored: "+err.Error())
+			}
 			if note := (&Run{run: *r.stored}).read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
 				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(note))
 			}
 		}
-		return &Assembled{result, r.state}, err
+		if refusal != "" && result != nil {
+			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, refusal)
+		}
+		return &Assembled{Assembly: result, State: r.state, Refused: refusal}, err
 	}
+}
+
+// refusal says which of the given messages the API of their form refuses. It is empty if there is
+// none, or if the form is not known.
+func (r *agentRun) refusal() string {
+	list := r.list()
+	if r.unchecked || r.form == message.FormAny && !slices.ContainsFunc(list, func(m pipeline.Message) bool { return m.Form() != message.FormAny }) {
+		return ""
+	}
+	form := formOr(r.form, message.FormOf(list))
+	err := message.Check(list, form)
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("the API (%s) refuses the given messages: %v", form, err)
 }
 
 // prepare loads or copies the state for the assembly.
@@ -169,7 +212,7 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		r.state.RunID = r.stored.ID
 		r.state.Messages = append(r.state.Messages, r.messages...)
 	} else if r.state.Messages == nil {
-		r.state.Messages = core.CloneMessages(r.messages)
+		r.state.Messages = message.CloneList(r.messages)
 	}
 	return nil
 }
@@ -180,4 +223,12 @@ func (r *agentRun) list() []pipeline.Message {
 		return r.state.Messages
 	}
 	return r.messages
+}
+
+// formOr returns form, or other if form is not known.
+func formOr(form, other message.Form) message.Form {
+	if form == message.FormAny {
+		return other
+	}
+	return form
 }

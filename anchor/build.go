@@ -3,6 +3,7 @@ package anchor
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,11 +29,15 @@ type BuildOptions struct {
 	Pipeline string
 	// Tenant owns the conversation, the facts, and the values that plugins store.
 	Tenant string
+	// User and Session own the facts: a build sees those of this user and session, and facts that
+	// are extracted from its conversation belong to them. They need facts in the configuration.
+	User, Session string
 	// Timeout bounds the duration of the build.
 	Timeout time.Duration
 	// MaxTokens is the size of the window in tokens.
 	MaxTokens int
-	// Tokenizer is a built-in tokenizer, such as "cl100k_base".
+	// Tokenizer is a built-in tokenizer, such as "cl100k_base", or "file:" and the path of a
+	// tokenizer.json in the format of Hugging Face. The path is relative to the current folder.
 	Tokenizer string
 	// Model is the target model, such as "gpt-4o". It selects how tokens are counted, so
 	// Tokenizer must be empty.
@@ -42,6 +47,12 @@ type BuildOptions struct {
 	Fit, Fill, Truncate, Order string
 	// FitOptions replace all fit_options. nil: those of the configuration.
 	FitOptions *FitOptions
+	// Tools is a JSON list of the tools that the model may call, in the form of its API. nil: those
+	// of the configuration.
+	Tools json.RawMessage
+	// IncludeQuery says whether the output ends with the query, as the message of the user. nil:
+	// as the configuration says, which is true if it says nothing.
+	IncludeQuery *bool
 	// Format is the name of a built-in format, such as "anthropic" (see [format.Names]).
 	Format string
 	// FormatOptions replace all format_options. nil: those of the configuration.
@@ -94,19 +105,23 @@ type FitOptions struct {
 	MinTokens int
 }
 
-// FormatOptions are the format_options of anchor.yaml, all of them for "anthropic".
+// FormatOptions are the format_options of anchor.yaml. All but MaxOutput are for "anthropic".
 type FormatOptions struct {
 	// Caching marks the stable parts for prompt caching.
 	Caching bool
 	// CacheControl says where the mark is placed: "block", the default, places it on a content
 	// block, "seed" next to the role.
 	CacheControl string
-	// Breakpoints is "auto" to place up to four marks. It needs Caching. Empty: the system prompt
-	// and the context are marked.
+	// Breakpoints is "auto" to place up to four marks where they pay, or "fixed" to mark the
+	// system prompt and the context. It needs Caching. Empty: "auto", or "fixed" with the
+	// CacheControl "seed".
 	Breakpoints string
 	// Model selects the minimum length of a cacheable prefix for "auto". Empty: the model of the
 	// window.
 	Model string
+	// MaxOutput is the largest number of tokens of the answer. 0: the reserve of the
+	// budget if the model is known.
+	MaxOutput int
 }
 
 // Build builds one context window. If the build fails, the error is a [*pipeline.BuildError].
@@ -216,6 +231,7 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.build.Compactions, p.build.Hold = &a.compacting, p.generation.hold
 	assembly, err := recipe.Assembly(ctx, p.build)
 	if err != nil {
 		return nil, err

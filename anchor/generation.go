@@ -25,6 +25,12 @@ type generation struct {
 	chain   *assemble.ChainRecipe
 }
 
+// hold keeps the generation open until release is called. The caller is one of its users.
+func (g *generation) hold() (release func()) {
+	g.users.Add(1)
+	return g.users.Done
+}
+
 // recipeOf returns the recipe of a pipeline. The first call makes it.
 func (g *generation) recipeOf(ctx context.Context, name string) (*assemble.Recipe, error) {
 	return made(ctx, g, func() *assemble.Recipe { return g.recipes[name] },

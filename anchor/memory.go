@@ -6,9 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -51,9 +53,9 @@ func (a *App) ForgetFacts(ctx context.Context, tenant string, filter memory.Filt
 type Conversation struct {
 	key       store.Key
 	store     store.Store
-	log       *memory.Log
-	tokenizer pipeline.Tokenizer
-	promoting *promotions // those of the App
+	log       *conversation.Log
+	tokenizer func() (pipeline.Tokenizer, error)
+	app       *App
 }
 
 // Conversation returns a conversation of a tenant. The first turn creates it in the store. An
@@ -66,12 +68,24 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 	if err := config.Set(c, "conversation.id", id); err != nil {
 		return nil, err
 	}
-	t, err := assemble.Counter(c)
+	t, err := a.counter(c)
 	if err != nil {
 		return nil, err
 	}
-	key := store.Key{Tenant: c.TenantName(), Kind: memory.KindTurn, Stream: id}
-	return &Conversation{key, s, memory.NewLog(s, key.Tenant, id), t, &a.promoting}, nil
+	key := store.Key{Tenant: c.TenantName(), Kind: conversation.KindTurn, Stream: id}
+	return &Conversation{key, s, conversation.NewLog(s, key.Tenant, id), t, a}, nil
+}
+
+// CutText returns the whole text of a tool's result that an assembly has cut, by the handle that
+// the cut text names. An empty run means all runs of the tenant, and an empty tenant that of the
+// configuration. A run keeps 256 texts, with 32 MiB in all; older ones are deleted. The error is
+// store.ErrNotFound if there is no such text.
+func (a *App) CutText(ctx context.Context, tenant, run, handle string) (string, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return "", err
+	}
+	return agentstore.CutText(ctx, s, c.TenantName(), run, handle)
 }
 
 // storeOf returns the configuration of a tenant, and the store.
@@ -94,24 +108,49 @@ func (a *App) storeOf(ctx context.Context, tenant string) (*config.Config, store
 // Add adds a turn and returns it with its number. It sets the time of a turn without one to the
 // current time, and counts the tokens if TokenCount is 0.
 func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
-	if !t.Role.Valid() {
+	if !t.ValidRole() {
 		return t, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.key.Stream, t.Role)
 	}
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = time.Now().UTC()
 	}
 	if t.TokenCount == 0 { // builds use the counts to read only the turns that fit
-		counts, err := c.tokenizer.Count(ctx, t.Content)
+		n, err := c.count(ctx, t.Content)
 		if err != nil {
 			return t, fmt.Errorf("conversation %q: count tokens: %w", c.key.Stream, err)
 		}
-		t.TokenCount = counts[0]
+		t.TokenCount = n
 	}
 	var err error
 	if t.Sequence, err = c.log.AppendTurn(ctx, t); err != nil {
 		return t, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
 	return t, nil
+}
+
+// count counts a text as builds do.
+func (c *Conversation) count(ctx context.Context, text string) (int, error) {
+	t, err := c.tokenizer()
+	if err != nil {
+		return 0, err
+	}
+	counts, err := t.Count(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	return counts[0], nil
+}
+
+// counter returns a function that makes the tokenizer of a configuration for conversations and
+// runs. To read a file of a tokenizer takes time, so only a count does it.
+func (a *App) counter(c *config.Config) (func() (pipeline.Tokenizer, error), error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	plugins := g.plugins
+	return func() (pipeline.Tokenizer, error) { return plugins.Counter(c) }, nil
 }
 
 // Turns returns at most limit turns of the conversation whose number is greater than after,
@@ -171,12 +210,15 @@ func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) 
 	return n, nil
 }
 
-// hold cancels the running promotion of the conversation, and prevents others until end is called.
+// hold cancels the running promotion and the running compaction of the conversation. It prevents
+// other promotions until end is called.
 func (c *Conversation) hold(ctx context.Context) (end func(), err error) {
-	end, err = c.promoting.hold(ctx, promotionKey{c.key.Tenant, c.key.Stream})
+	end, err = c.app.promoting.hold(ctx, promotionKey{c.key.Tenant, c.key.Stream})
 	if err != nil {
 		return nil, fmt.Errorf("conversation %q: wait for its promotion: %w", c.key.Stream, err)
 	}
+	own := assemble.CompactionName(c.key.Tenant, c.key.Stream)
+	c.app.compacting.Cancel(func(name string) bool { return name == own })
 	return end, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -72,7 +73,7 @@ func (a *App) checkConversation(ctx context.Context, g *generation, c *config.Co
 	if err != nil {
 		return err
 	}
-	l := memory.NewLog(s, c.TenantName(), c.Conversation.ID)
+	l := conversation.NewLog(s, c.TenantName(), c.Conversation.ID)
 	turns, err := l.Turns(ctx, 0, 1)
 	if err != nil || len(turns) > 0 {
 		return err
@@ -117,7 +118,7 @@ func (a *App) promote(ctx context.Context, g *generation, c *config.Config, batc
 	if err != nil {
 		return none, err
 	}
-	p, err := m.PromoteBatches(ctx, memory.NewLog(s, c.TenantName(), c.Conversation.ID), batches)
+	p, err := m.PromoteBatches(ctx, conversation.NewLog(s, c.TenantName(), c.Conversation.ID), batches)
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errDeleted) || errors.Is(cause, errAppClosed) {
 			err = cause
@@ -175,7 +176,7 @@ func (a *App) promoteDue(ctx context.Context, g *generation, c *config.Config, e
 	if err != nil {
 		return err
 	}
-	n, err := memory.NewLog(s, c.TenantName(), c.Conversation.ID).Unpromoted(ctx)
+	n, err := conversation.NewLog(s, c.TenantName(), c.Conversation.ID).Unpromoted(ctx)
 	if err == nil && n >= every {
 		_, err = a.promote(ctx, g, c, promoteBatches)
 	}

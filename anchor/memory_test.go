@@ -2,6 +2,7 @@ package anchor
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -51,5 +52,45 @@ func TestMemory(t *testing.T) {
 	}
 	if _, err := app.Conversation(ctx, "", ""); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a conversation without a name: %v", err)
+	}
+}
+
+// One App serves many users: each build says whose facts it sees.
+func TestFactsOfAUser(t *testing.T) {
+	app := load(t, basic+"facts: {}\n")
+	ctx := t.Context()
+	facts, err := app.Facts(ctx, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []memory.Entry{{Content: "of ann", UserID: "ann"}, {Content: "of bob", UserID: "bob"}, {Content: "of the session", UserID: "ann", SessionID: "s1"}} {
+		if _, _, err := facts.Add(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		o    BuildOptions
+		want []string
+	}{
+		{BuildOptions{Tenant: "acme", User: "bob"}, []string{"of bob"}},
+		{BuildOptions{Tenant: "acme", User: "ann", Session: "s1"}, []string{"of the session"}},
+		{BuildOptions{Tenant: "acme", User: "eve"}, nil},
+	} {
+		r, err := app.Build(ctx, pipeline.Query{Text: "of"}, tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, it := range r.Window.Items {
+			if it.Source == pipeline.SourceMemory {
+				got = append(got, it.Content)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s %s: %q, want %q", tt.o.User, tt.o.Session, got, tt.want)
+		}
+	}
+	if _, err := load(t, basic).Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{User: "ann"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a user without facts: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package anchor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,22 +18,24 @@ func TestOptionsWithoutEffectAreRefused(t *testing.T) {
 	app := load(t, basic)
 	one, minus := 1, -1
 	for want, o := range map[string]BuildOptions{
-		"fit_options.message_overhead: needs fit: exact":  {FitOptions: &FitOptions{MessageOverhead: &one}},
-		"fit_options.priming: needs fit: exact":           {FitOptions: &FitOptions{Priming: &one}},
-		"fit_options.tools: needs fit: exact":             {FitOptions: &FitOptions{Tools: "[]"}},
-		"fit_options.min_tokens: needs truncate":          {FitOptions: &FitOptions{MinTokens: 4}},
-		"fit_options.message_overhead: want 0 or more":    {Fit: "exact", FitOptions: &FitOptions{MessageOverhead: &minus}},
-		"fit_options.priming: want 0 or more":             {Fit: "exact", FitOptions: &FitOptions{Priming: &minus}},
-		"fit_options.min_tokens: want 0 or more":          {Truncate: "sentence", FitOptions: &FitOptions{MinTokens: -1}},
-		"format_options.caching: needs format: anthropic": {Format: "openai", FormatOptions: &FormatOptions{Caching: true}},
-		"format_options.breakpoints: needs caching":       {Format: "anthropic", FormatOptions: &FormatOptions{Breakpoints: "auto"}},
-		"format_options.model: needs breakpoints: auto":   {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Model: "claude-sonnet-4-5"}},
-		"format_options.cache_control: want one of block": {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, CacheControl: "x"}},
-		"format_options.breakpoints: want auto":           {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Breakpoints: "x"}},
-		`only: no step "god" (did you mean "good`:         {Only: []string{"god"}},
-		`skip: no step "god" (did you mean "good`:         {Skip: []string{"god"}},
-		`skip: "items" is the step of the given items`:    {Skip: []string{"items"}, Items: items("a")},
-		`only: no step "items"`:                           {Only: []string{"items"}},
+		"fit_options.message_overhead: needs fit: exact":   {FitOptions: &FitOptions{MessageOverhead: &one}},
+		"fit_options.priming: needs fit: exact":            {FitOptions: &FitOptions{Priming: &one}},
+		"fit_options.tools: needs fit: exact":              {FitOptions: &FitOptions{Tools: "[]"}},
+		"fit_options.min_tokens: needs truncate":           {FitOptions: &FitOptions{MinTokens: 4}},
+		"fit_options.message_overhead: want 0 or more":     {Fit: "exact", FitOptions: &FitOptions{MessageOverhead: &minus}},
+		"fit_options.priming: want 0 or more":              {Fit: "exact", FitOptions: &FitOptions{Priming: &minus}},
+		"fit_options.min_tokens: want 0 or more":           {Truncate: "sentence", FitOptions: &FitOptions{MinTokens: -1}},
+		"format_options.caching: needs format: anthropic":  {Format: "openai", FormatOptions: &FormatOptions{Caching: true}},
+		"format_options.breakpoints: needs caching":        {Format: "anthropic", FormatOptions: &FormatOptions{Breakpoints: "auto"}},
+		"format_options.model: needs breakpoints: auto":    {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Breakpoints: "fixed", Model: "claude-sonnet-4-5"}},
+		"format_options.max_output_tokens: needs the form": {Format: "generic", FormatOptions: &FormatOptions{MaxOutput: 9}},
+		"tools: {}: invalid":                               {Tools: json.RawMessage("{}")},
+		"format_options.cache_control: want one of block":  {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, CacheControl: "x"}},
+		"format_options.breakpoints: want one of auto":     {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Breakpoints: "x"}},
+		`only: no step "god" (did you mean "good`:          {Only: []string{"god"}},
+		`skip: no step "god" (did you mean "good`:          {Skip: []string{"god"}},
+		`skip: "items" is the step of the given items`:     {Skip: []string{"items"}, Items: items("a")},
+		`only: no step "items"`:                            {Only: []string{"items"}},
 	} {
 		if _, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, o); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

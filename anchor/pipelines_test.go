@@ -12,7 +12,7 @@ import (
 const named = basic + `
 facts: {user: someone}
 pipelines:
-  short: {max_tokens: 4, format: openai, steps: [], facts: null}
+  short: {max_tokens: 5, format: openai, steps: [], facts: null}
   other: {system_prompts: [{content: long}], steps: [{name: one, builtin: top_k, top_k: 1}], facts: null}
 `
 
@@ -25,7 +25,7 @@ func TestNamedPipelines(t *testing.T) {
 		size         int
 	}{
 		{BuildOptions{}, "be brief|a one|b two", "generic", 50},
-		{BuildOptions{Pipeline: "short"}, "be brief|a one", "openai", 4},
+		{BuildOptions{Pipeline: "short"}, "be brief|a one", "openai", 5},
 		{BuildOptions{Pipeline: "short", MaxTokens: 30, Format: "generic"}, "be brief|a one|b two|c three", "generic", 30},
 		{BuildOptions{Pipeline: "other"}, "long|a one", "generic", 50},
 		{BuildOptions{Pipeline: "other", Skip: []string{"one"}}, "long|a one|b two|c three", "generic", 50},
@@ -49,7 +49,7 @@ func TestRequestsOfNamedPipelines(t *testing.T) {
 	app := load(t, named)
 	for document, want := range map[string]string{
 		`{"query": "q", "pipeline": "other", "items": [{"content": "a", "source": "user"}]}`:                                                                                    "long|a",
-		`{"query": "q", "pipeline": "other", "max_tokens": 2, "system_prompts": [], "conversation": [{"role": "user", "content": "hello you"}]}`:                                "hello you",
+		`{"query": "q", "pipeline": "other", "max_tokens": 2, "include_query": false, "system_prompts": [], "conversation": [{"role": "user", "content": "hello you"}]}`:        "hello you",
 		`{"query": "q", "pipeline": "short", "steps": [{"name": "none", "builtin": "min_score", "settings": {"min_score": 1}}], "items": [{"content": "a", "source": "user"}]}`: "be brief",
 	} {
 		r, err := app.BuildRequest(t.Context(), "request", strings.NewReader(document), BuildOptions{})
@@ -87,7 +87,7 @@ func TestWrongPipelines(t *testing.T) {
 		"pipelines: {a: {max_tokens: 0}}":                                         "pipelines.a.max_tokens: want 1 or more, got 0",
 		"conversation: {}\npipelines: {a: {memory: {plugin: p}}}":                 "pipelines.a.memory: memory and conversation exclude each other",
 		"memory: {plugin: p}\npipelines: {a: {conversation: {}}}":                 "pipelines.a: memory and conversation exclude each other",
-		"tokenizer: words\npipelines: {a: {model: gpt-4o}, b: {model: nonesuch}}": "pipelines.b.model: ",
+		"tokenizer: words\npipelines: {a: {model: gpt-4o}, b: {tokenizer: none}}": `pipelines.b.tokenizer: unknown value "none"`,
 	} {
 		_, err := config.Parse("f", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -8,10 +8,12 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -29,7 +31,7 @@ type Stream struct {
 // Conversations lists the conversations of a tenant, by name. An empty tenant means that of the
 // configuration.
 func (a *App) Conversations(ctx context.Context, tenant string) ([]Stream, error) {
-	return a.streams(ctx, tenant, memory.KindTurn, memory.KindTurn)
+	return a.streams(ctx, tenant, conversation.KindTurn, conversation.KindTurn)
 }
 
 // Runs lists the agent runs of a tenant, by name: those that have frames, a state, an intent, a
@@ -110,7 +112,7 @@ func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, erro
 
 // ForgetTenant deletes the records of a tenant in the store and the values that plugins keep for
 // it. The tenant must not be empty. ForgetTenant returns how many records it deleted. It
-// cancels the tenant's promotions by this App first. Builds of the tenant that run at the same time
+// cancels the tenant's promotions and compactions by this App first. Builds of the tenant that run at the same time
 // may store new records.
 func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if tenant == "" {
@@ -128,6 +130,8 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if err := a.promoting.cancelTenant(ctx, c.TenantName()); err != nil {
 		return 0, fmt.Errorf("forget tenant %q: wait for its promotions: %w", tenant, err)
 	}
+	own := assemble.CompactionName(c.TenantName(), "")
+	a.compacting.Cancel(func(name string) bool { return strings.HasPrefix(name, own) })
 	keys, err := s.Keys(ctx, c.TenantName(), "")
 	if err != nil {
 		return 0, fmt.Errorf("forget tenant %q: %w", tenant, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -18,13 +19,13 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 	app := load(t, basic)
 	ctx := t.Context()
 	of := func(_ any, err error) error { return err }
-	users := []pipeline.Message{{Role: pipeline.RoleUser, Content: "hi"}}
+	users := []pipeline.Message{message.New(pipeline.RoleUser, "hi")}
 	for name, tt := range map[string]struct {
 		err  error
 		want string
 	}{
 		"role of a turn":            {of(app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{Turns: []pipeline.Turn{{Role: pipeline.RoleUser, Content: "a"}, {Role: "boss"}}})), `turns[1]: turn: role "boss"`},
-		"role of a message":         {of(app.Assemble(ctx, []pipeline.Message{{Role: "boss", Content: "x"}}, AssembleOptions{})), `role "boss"`},
+		"role of a message":         {of(app.Assemble(ctx, []pipeline.Message{message.New("boss", "x")}, AssembleOptions{})), `role "boss"`},
 		"name of a run":             {of(app.Run(ctx, "", "a\x01b")), "without control characters"},
 		"long name":                 {of(app.Run(ctx, "", strings.Repeat("a", 2000))), "bytes"},
 		"no name":                   {of(app.Run(ctx, "", "")), "the name is empty"},

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -20,7 +19,7 @@ import (
 // concurrent use.
 type Run struct {
 	run       agentstore.Run
-	tokenizer pipeline.Tokenizer
+	tokenizer func() (pipeline.Tokenizer, error)
 	locks     *runLocks // of the App
 }
 
@@ -34,7 +33,7 @@ func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := assemble.Counter(c)
+	t, err := a.counter(c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +88,11 @@ func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, 
 		o.Limits = func(l frames.Limits) frames.Limits { return l }
 	}
 	if o.Count {
-		if err := f.CountTokens(ctx, r.tokenizer); err != nil {
+		t, err := r.tokenizer()
+		if err != nil {
+			return Pushed{}, err
+		}
+		if err := f.CountTokens(ctx, t); err != nil {
 			return Pushed{}, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -35,8 +36,11 @@ func TestRunStoresWhatItReads(t *testing.T) {
 			_, err = run.ChangeStep(ctx, 1, c)
 			accepts(t, text, name, err, fine)
 		}
-		message := pipeline.Message{Role: pipeline.RoleAssistant, Content: "x", ToolCalls: json.RawMessage(`[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"},"x":` + text + `}]`)}
-		_, err = app.Assemble(ctx, []pipeline.Message{message, {Role: pipeline.RoleTool, ToolCallID: "1", Content: "x"}}, AssembleOptions{Run: "fix"})
+		var call pipeline.Message
+		err = call.UnmarshalJSON([]byte(`{"role":"assistant","content":"x","tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"},"x":` + text + `}]}`))
+		if err == nil {
+			_, err = app.Assemble(ctx, []pipeline.Message{call, message.NewResult("1", "", "x")}, AssembleOptions{Run: "fix"})
+		}
 		accepts(t, text, "tool calls", err, fine)
 		readable(t, text, app, run)
 		copied := store.NewMemory()
@@ -66,7 +70,7 @@ func readable(t *testing.T, text string, app *App, run *Run) {
 	_, errState := run.State(ctx)
 	_, errPush := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "y"}, PushOptions{})
 	_, errBuild := app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{})
-	_, errAssemble := app.Assemble(ctx, []pipeline.Message{{Role: pipeline.RoleUser, Content: "q"}}, AssembleOptions{Run: "fix"})
+	_, errAssemble := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, "q")}, AssembleOptions{Run: "fix"})
 	if err := errors.Join(err, errPlans, errState, errPush, errBuild, errAssemble); err != nil {
 		t.Errorf("%.40q: %v", text, err)
 	}
@@ -87,7 +91,7 @@ func TestRunReadsOlderRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := json.RawMessage(`[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"},"x":{"a":1,"b":2}}]`)
-	if _, err := app.Assemble(ctx, []pipeline.Message{{Role: pipeline.RoleAssistant, Content: "x", ToolCalls: calls}}, AssembleOptions{Run: "fix"}); err != nil {
+	if _, err := app.Assemble(ctx, []pipeline.Message{fromJSON(pipeline.RoleAssistant, `"content":"x","tool_calls":`+string(calls))}, AssembleOptions{Run: "fix"}); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
@@ -117,4 +121,12 @@ func TestRunReadsOlderRecords(t *testing.T) {
 	if _, err := store.ImportChecked(ctx, store.NewMemory(), strings.NewReader(twice), "t", agentstore.Check); err == nil || !strings.Contains(err.Error(), "given twice") {
 		t.Errorf("a summary twice: %v", err)
 	}
+}
+
+// fromJSON reads a message with a role and other members, in JSON.
+func fromJSON(role pipeline.Role, members string) (m pipeline.Message) {
+	if err := m.UnmarshalJSON([]byte(`{"role":"` + string(role) + `",` + members + `}`)); err != nil {
+		panic(err)
+	}
+	return m
 }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
-	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -64,11 +65,11 @@ func TestNotesThatFailAreWarnings(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(built.Diagnostics.Warnings, "\n"), "the plan does not name") {
 		t.Errorf("build: %v", err)
 	}
-	turns, err := s.Read(ctx, store.Key{Tenant: run.run.Tenant, Kind: memory.KindTurn, Stream: "c"}, 0, 0)
+	turns, err := s.Read(ctx, store.Key{Tenant: run.run.Tenant, Kind: conversation.KindTurn, Stream: "c"}, 0, 0)
 	if err != nil || len(turns) != 1 {
 		t.Errorf("%d turns, %v", len(turns), err)
 	}
-	made, err := app.Assemble(ctx, []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}, AssembleOptions{Run: "fix"})
+	made, err := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, "go on")}, AssembleOptions{Run: "fix"})
 	if err != nil || !strings.Contains(strings.Join(made.Diagnostics.Warnings, "\n"), "the plan does not name") {
 		t.Errorf("assemble: %v", err)
 	}
@@ -156,4 +157,51 @@ func (s *noIntents) Apply(ctx context.Context, changes ...store.Change) error {
 		}
 	}
 	return s.Store.Apply(ctx, changes...)
+}
+
+// fixedPlans is a store whose plans cannot change while fixed is true.
+type fixedPlans struct {
+	store.Store
+	fixed bool
+}
+
+func (s *fixedPlans) Apply(ctx context.Context, changes ...store.Change) error {
+	for _, c := range changes {
+		if s.fixed && c.Key.Kind == agentstore.KindPlan {
+			return store.ErrFull
+		}
+	}
+	return s.Store.Apply(ctx, changes...)
+}
+
+// An analysis whose frame the plan cannot name says so.
+func TestAnalysesReportWarnings(t *testing.T) {
+	s := &fixedPlans{Store: store.NewMemory()}
+	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = app.Close(t.Context()) })
+	ctx := t.Context()
+	run, err := app.Run(ctx, "", "fix")
+	if err == nil {
+		_, err = run.Ask(ctx, "add pagination", "")
+	}
+	if err == nil {
+		_, err = run.Analyze(ctx, "limit and offset", "")
+	}
+	if err == nil {
+		_, err = run.Plan(ctx, []string{"a"}, "", false)
+	}
+	if err == nil {
+		_, err = run.ChangeStep(ctx, 1, StepChange{Status: frames.StepProgressing})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fixed = true
+	got, err := run.Analyze(ctx, "cursors", "")
+	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "the plan does not name it") {
+		t.Errorf("%q, %v", got.Warnings, err)
+	}
 }

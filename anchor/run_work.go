@@ -59,7 +59,7 @@ func (r *Run) Ask(ctx context.Context, prompt, by string) (*frames.Intent, error
 // Analyze records how the prompt of the newest intent is understood, and makes the intent active.
 // The content becomes a frame of the kind intent_analysis, and a snapshot with the label
 // [SnapshotStart] is taken. A second analysis replaces the first one and also becomes a frame.
-func (r *Run) Analyze(ctx context.Context, content, by string) (*frames.Intent, error) {
+func (r *Run) Analyze(ctx context.Context, content, by string) (Analyzed, error) {
 	run := r.run
 	var frame frames.Frame
 	in, err := run.ChangeIntent(ctx, func(in *frames.Intent) (*frames.Intent, error) {
@@ -71,13 +71,21 @@ func (r *Run) Analyze(ctx context.Context, content, by string) (*frames.Intent, 
 		return in, err
 	})
 	if err != nil {
-		return nil, err
+		return Analyzed{}, err
 	}
-	if _, err := r.Push(ctx, frame, PushOptions{By: by}); err != nil {
-		return in, err
+	pushed, err := r.Push(ctx, frame, PushOptions{By: by})
+	if err != nil {
+		return Analyzed{Intent: in}, err
 	}
 	_, err = r.TakeSnapshot(ctx, SnapshotStart)
-	return in, err
+	return Analyzed{in, pushed.Warnings}, err
+}
+
+// Analyzed is the result of [Run.Analyze].
+type Analyzed struct {
+	*frames.Intent
+	// Warnings say what could not be noted with the frame, as in [Pushed].
+	Warnings []string
 }
 
 var errNoIntent = fmt.Errorf("intent: %w (give the run one first)", store.ErrNotFound)

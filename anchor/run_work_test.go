@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -66,7 +67,7 @@ func TestRunFollowsItsPlan(t *testing.T) {
 	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "users.go has no limit"}, PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := app.Assemble(ctx, []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}, AssembleOptions{Run: "fix"}); err != nil {
+	if _, err := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, "go on")}, AssembleOptions{Run: "fix"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepCompleted, Reason: "found"}); err != nil {

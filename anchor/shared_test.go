@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 const shared = "max_tokens: 5000\ntokenizer: words\nstore: {path: memory.db}\nfacts: {}\nconversation: {max_tokens: 12}\n"
@@ -57,7 +58,7 @@ func work(ctx context.Context, app *App, who string, n int) error {
 		if _, err := talk.Add(ctx, pipeline.Turn{Role: pipeline.RoleAssistant, Content: "to " + own}); err != nil {
 			return fmt.Errorf("turn: %w", err)
 		}
-		if _, err := app.Assemble(ctx, []pipeline.Message{{Role: pipeline.RoleUser, Content: own}}, AssembleOptions{Run: "assembled"}); err != nil {
+		if _, err := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, own)}, AssembleOptions{Run: "assembled"}); err != nil {
 			return fmt.Errorf("assemble: %w", err)
 		}
 		if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: own}, PushOptions{}); err != nil {
@@ -140,7 +141,7 @@ func checkWork(t *testing.T, app *App, workers, n int) {
 	}
 	texts = nil
 	for _, m := range state.Messages {
-		texts = append(texts, fmt.Sprint(m.Content))
+		texts = append(texts, fmt.Sprint(m.Text()))
 	}
 	once("messages", texts, workers*n)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -80,7 +81,7 @@ func TestRuns(t *testing.T) {
 	if all, err := run.Frames(ctx, 0, 0); err != nil || len(all) != 7 {
 		t.Errorf("%d frames, %v", len(all), err)
 	}
-	if _, err := app.Assemble(ctx, []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}, AssembleOptions{Run: "fix-42", Tenant: "acme"}); err != nil {
+	if _, err := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, "go on")}, AssembleOptions{Run: "fix-42", Tenant: "acme"}); err != nil {
 		t.Fatal(err)
 	}
 	if state, err := run.State(ctx); err != nil || len(state.Messages) != 2 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ var badCalls = []struct {
 	{"json-trailing", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not usable: data follows the JSON value (want one value only)`},
 	{"json-unknown-field", abi.ReasonInvalidOutput, `filter: invalid_output: changes has the unknown member "kept" (want one of keep, edits, scores, items, order)`},
 	{"kv-ungranted", abi.ReasonDenied, `filter: denied: kv is not permitted` + grantHint + `kv, and ask for it in the manifest's permissions)`},
+	{"log-then-trap", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: error: panicked at src/lib.rs:7:21: index  out of bounds)`},
 	{"mailbox-too-small", abi.ReasonInputTooLarge, `filter: input_too_large: the guest lends room for 8 bytes, needed are 112 (raise limits.input or limits.memory, or send fewer items)`},
 	{"memory-refused", abi.ReasonTimeout, `filter: timeout: not done within 100ms (it was refused more memory than 2MiB: raise limits.memory, or limits.timeout)`},
 	{"memory-hog", abi.ReasonMemory, `filter: memory: needs more than 2MiB (raise limits.memory, or have the plugin hold less)`},
@@ -328,5 +330,27 @@ func TestGoodCalls(t *testing.T) {
 				t.Errorf("window:\n%swant:\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestTimeoutSaysWhere: a timeout has the stack of the guest, or says what the host waited for.
+func TestTimeoutSaysWhere(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: badTime}})
+	_, err := p.Call(t.Context(), "anchor_filter", nil)
+	if perr := checkReason(t, err, abi.ReasonTimeout); !strings.Contains(perr.Stack, "() i32") {
+		t.Errorf("stack %q", perr.Stack)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	origin := "http://" + listener.Addr().String()
+	p = load(t, h, "foreign-http", host.PluginConfig{Limits: host.Limits{Timeout: badTime},
+		Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{origin}, Methods: []string{"GET"}, Private: true}}})
+	_, err = p.Call(t.Context(), "get", []byte(`{"url":"`+origin+`/secret?key=1"}`))
+	if perr := checkReason(t, err, abi.ReasonTimeout); !strings.Contains(perr.Error(), "not done within 100ms: it waited for an HTTP answer of "+origin+" (") {
+		t.Errorf("error %v", perr)
 	}
 }

@@ -148,6 +148,11 @@ type PluginConfig struct {
 	// Config is what the guest can read through config_get, together with the top-level
 	// scalars of Settings. A key of Config overrides the setting of that name.
 	Config map[string]string
+	// Secrets are texts that no log line and no error of the plugin shows: where one would, it
+	// has asterisks. They include the values of Grants.HTTP.Headers in any case. Texts of fewer
+	// than 4 bytes are not looked for. A plugin that writes a secret in another form, such as
+	// base64, is not found out.
+	Secrets []string
 	// Grants are the permissions given; see [Grants].
 	Grants Grants
 	// Limits override the plugin's requests and the host's defaults in every field that is
@@ -210,6 +215,13 @@ type HTTPGrant struct {
 	// link-local addresses, nor those by which clouds tell machines their credentials, such
 	// as 169.254.169.254, unless Hosts names the address itself.
 	Private bool
+	// Headers are headers that the host adds, by the server that they are for and by their
+	// name: {"api.example.com": {"Authorization": "Bearer …"}}. The plugin does not see them,
+	// and cannot replace them. A server has the form of Hosts, without *, and Hosts must have
+	// it. A redirect to another scheme, host or port does not take them along. Where an answer
+	// repeats a value of 8 bytes or more, or the part of it after the first space, the plugin
+	// gets asterisks. A server that repeats a value in another form tells it to the plugin.
+	Headers map[string]map[string]string
 }
 
 // FileGrant mounts a directory of the host, or a file system of the embedder.
@@ -325,16 +337,26 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// clone copies g.
+func (g *HTTPGrant) clone() *HTTPGrant {
+	out := &HTTPGrant{Hosts: slices.Clone(g.Hosts), Methods: slices.Clone(g.Methods), Private: g.Private, Headers: maps.Clone(g.Headers)}
+	for server, headers := range out.Headers {
+		out.Headers[server] = maps.Clone(headers)
+	}
+	return out
+}
+
 // clone copies c so that later changes by the caller have no effect.
 func (c PluginConfig) clone() PluginConfig {
 	c.Settings = maps.Clone(c.Settings)
 	c.Config = maps.Clone(c.Config)
+	c.Secrets = slices.Clone(c.Secrets)
 	c.Grants.Files = slices.Clone(c.Grants.Files)
 	c.Grants.Services = slices.Clone(c.Grants.Services)
 	c.Grants.Functions = slices.Clone(c.Grants.Functions)
 	c.Links = slices.Clone(c.Links)
 	if h := c.Grants.HTTP; h != nil {
-		c.Grants.HTTP = &HTTPGrant{Hosts: slices.Clone(h.Hosts), Methods: slices.Clone(h.Methods), Private: h.Private}
+		c.Grants.HTTP = h.clone()
 	}
 	if kv := c.Grants.KV; kv != nil {
 		quota := *kv

@@ -83,5 +83,8 @@ func (p *Plugin) failure(op abi.Operation, in *guest.Instance, err error) *Plugi
 		return known
 	}
 	f := guest.Explain(in, err)
-	return &PluginError{Plugin: p.name, Operation: op, Code: f.Reason, Err: f.Err, Remedy: f.Remedy, Log: f.Log, Stack: f.Stack}
+	return &PluginError{
+		Plugin: p.name, Operation: op, Code: f.Reason, Err: p.secrets.HideError(f.Err), Remedy: p.secrets.Hide(f.Remedy),
+		Log: p.secrets.Hide(f.Log), Stack: f.Stack,
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
@@ -81,6 +82,7 @@ type Plugin struct {
 	limits  Limits
 	granted granted
 	notes   []string
+	secrets *guesttext.Secrets // hides what no log line and no error may show
 	log     *slog.Logger
 
 	engine *compile.Engine

@@ -215,9 +215,18 @@ func capWish[T ~int64](cut *[]string, name string, wish, def, operator T) T {
 		return wish
 	}
 	if operator == 0 {
-		*cut = append(*cut, fmt.Sprintf("asks for more %s than is given unasked (set limits.%s to grant it)", name, name))
+		*cut = append(*cut, fmt.Sprintf("asks for %s of %s and gets %s, %d times the default (set limits.%s to grant more)",
+			limitText(wish), name, limitText(most), RequestFactor, name))
 	}
 	return most
+}
+
+// limitText is a time, or else a size.
+func limitText[T ~int64](v T) string {
+	if d, ok := any(v).(time.Duration); ok {
+		return d.String()
+	}
+	return units.FormatSize(int64(v))
 }
 
 // requestedLimits reads the limits that a manifest asks for.

@@ -79,7 +79,7 @@ func TestLimitsOfPlugin(t *testing.T) {
 	if l.Timeout != 4*time.Second || l.Memory != 100<<20 || l.Output != 1<<20 || l.Items != host.DefaultItems || l.Instances < 1 {
 		t.Errorf("limits %+v", l)
 	}
-	if got := strings.Join(p.Notes(), "\n"); got != "asks for more timeout than is given unasked (set limits.timeout to grant it)" {
+	if got := strings.Join(p.Notes(), "\n"); got != "asks for 10s of timeout and gets 4s, 4 times the default (set limits.timeout to grant more)" {
 		t.Errorf("notes %q", got)
 	}
 	if p, err = h.Load(t.Context(), spec, host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Memory: 1 << 20}}); err != nil {

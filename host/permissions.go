@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -56,7 +57,11 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 		if out.http == nil {
 			out.http = newHTTPRule(g.HTTP, false)
 		}
-		wish, err := newHTTPServers(p.Hosts, p.Methods)
+		hosts := []string(p.Hosts)
+		if p.Hosts.FromGrant() {
+			hosts = g.HTTP.Hosts
+		}
+		wish, err := newHTTPServers(hosts, p.Methods)
 		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
 	case manifest.PermissionFiles:
@@ -162,7 +167,34 @@ func (g HTTPGrant) check() error {
 			return fmt.Errorf(".methods: %q: %w (want a method, such as GET)", m, ErrConfig)
 		}
 	}
-	return nil
+	_, err := g.serverHeaders()
+	return err
+}
+
+// serverHeaders reads what the host adds to requests. No error tells a value.
+func (g HTTPGrant) serverHeaders() ([]egress.ServerHeaders, error) {
+	var out []egress.ServerHeaders
+	for _, name := range slices.Sorted(maps.Keys(g.Headers)) {
+		server, err := manifest.ParseHostPattern(name)
+		if err != nil {
+			return nil, fmt.Errorf(".headers: host %q: %w (%w)", name, ErrConfig, err)
+		}
+		h := egress.ServerHeaders{Server: server, Headers: g.Headers[name]}
+		if err := h.Check(); err != nil {
+			return nil, fmt.Errorf(".headers: host %q: %w: %w", name, ErrConfig, err)
+		}
+		if !slices.ContainsFunc(g.Hosts, func(host string) bool {
+			granted, err := manifest.ParseHostPattern(host)
+			return err == nil && granted.Covers(server)
+		}) {
+			return nil, fmt.Errorf(".headers: host %q: %w (list the host in hosts too)", name, ErrConfig)
+		}
+		if slices.ContainsFunc(out, func(o egress.ServerHeaders) bool { return o.Server == server }) {
+			return nil, fmt.Errorf(".headers: host %q: %w (it is there twice, in two forms)", name, ErrConfig)
+		}
+		out = append(out, h)
+	}
+	return out, nil
 }
 
 func (f FileGrant) check() error {
@@ -196,10 +228,27 @@ func (p *Plugin) openClient() {
 	if p.granted.http == nil {
 		return
 	}
+	headers, _ := p.cfg.Grants.HTTP.serverHeaders() // were checked
 	p.client = egress.NewClient(egress.Options{
-		Rule: p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
+		Headers: headers,
+		Rule:    p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
 		Transport: p.host.cfg.HTTPTransport, Guard: p.guard,
 	})
+}
+
+// secretTexts are the texts that no log line and no error shows: the secrets, and the headers
+// that the host adds, whole and without a scheme such as Bearer.
+func (c *PluginConfig) secretTexts() []string {
+	texts := slices.Clone(c.Secrets)
+	if g := c.Grants.HTTP; g != nil {
+		for _, headers := range g.Headers {
+			for _, value := range headers {
+				_, after, _ := strings.Cut(value, " ")
+				texts = append(texts, value, after)
+			}
+		}
+	}
+	return texts
 }
 
 // newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
@@ -36,7 +37,8 @@ func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Pl
 	if p.name == "" {
 		p.name = spec.Name
 	}
-	p.log = h.cfg.Logger.With("plugin", p.name)
+	p.secrets = guesttext.NewSecrets(p.cfg.secretTexts())
+	p.log = p.secrets.Logger(h.cfg.Logger.With("plugin", p.name))
 	p.guard = guard.New(p.log)
 	if err := p.configure(); err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", p.name, err)

@@ -14,6 +14,9 @@ import (
 
 // CallResult is the result of [Plugin.Call].
 type CallResult struct {
+	// Status is what the export returned, which is not 0 only for exports of the contract:
+	// abi.StatusDone or abi.StatusNoChange.
+	Status abi.Status
 	// Output is the output that the guest set.
 	Output []byte
 	// Log is the end of what the guest wrote to stdout, stderr and the log.
@@ -102,6 +105,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 		return fail(in, err)
 	}
 	ended = fairness.Good
+	r.Log = p.secrets.Hide(r.Log)
 	return r, nil
 }
 
@@ -115,7 +119,7 @@ func callExport(in *guest.Instance, function string, input []byte) (*CallResult,
 		return nil, guest.Faultf(abi.ReasonGuestError, "status %d without a message", status)
 	}
 	return &CallResult{
-		Output: out, Log: in.WASI.Output.Tail(guest.MaxLog), Fuel: in.FuelUsed(), Memory: int64(in.Size()), Time: in.Call.Took(),
+		Status: status, Output: out, Log: in.WASI.Output.Tail(guest.MaxLog), Fuel: in.FuelUsed(), Memory: int64(in.Size()), Time: in.Call.Took(),
 	}, nil
 }
 
@@ -159,7 +163,7 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, requ
 		default:
 			out.Status, out.Output, err = in.CallDocument(op.JSONExport(), request)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.WASI.Output.Tail(guest.MaxLog), in.FuelUsed(), int64(in.Size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), in.FuelUsed(), int64(in.Size())
 		return err
 	})
 	if err != nil {

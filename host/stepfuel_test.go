@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // buildDiagnostics builds with one step and returns the diagnostics.
@@ -107,7 +108,7 @@ func TestChainDiagnosticsHaveFuel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages := []pipeline.Message{{Role: pipeline.RoleUser, Content: "hey"}}
+	messages := []pipeline.Message{message.New(pipeline.RoleUser, "hey")}
 	a, err := chain.Assemble(t.Context(), &agent.State{}, messages, agent.Budget{Phase: agent.PhaseLLM})
 	if err != nil {
 		t.Fatal(err)

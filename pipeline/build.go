@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -52,14 +53,18 @@ func (b *build) start(ctx context.Context) error {
 	if err := b.query.Validate(); err != nil {
 		return err
 	}
+	if b.p.question && strings.TrimSpace(b.query.Text) != "" {
+		b.fixed.Query = b.query.Text
+	}
 	b.p.onPipelineStart(ctx, b.query)
 	return nil
 }
 
 // addSystem: -> items of the system prompts, counted.
 func (b *build) addSystem(ctx context.Context) error {
-	system, err := b.p.countedSystem(ctx)
+	system, tools, err := b.p.countedSystem(ctx)
 	b.list.items = system
+	b.fixed.Tools, b.fixed.ToolTokens = b.p.tools, tools
 	b.recordOffer("system", nil, true)
 	b.at = b.p.now()
 	return err
@@ -126,7 +131,7 @@ func (b *build) runSteps(ctx context.Context) error {
 	return nil
 }
 
-// count: items -> the tokens of each. It believes the counts that items bring, and counts
+// count: items, query -> the tokens of each. It believes the counts that items bring, and counts
 // all others in one call.
 func (b *build) count(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Count)
@@ -139,6 +144,9 @@ func (b *build) count(ctx context.Context) error {
 		b.counts[i] = it.TokenCount
 	}
 	err := b.countTexts(ctx, b.p.tokenizer, func(it *Item) bool { return it.TokenCount == 0 && it.Content != "" })
+	if err == nil {
+		err = b.countQuery(ctx, b.p.tokenizer)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -19,30 +20,49 @@ func (p *Pipeline) factor() (high float64) {
 	return high
 }
 
-// countedSystem returns copies of the system items with their token counts. The first build
+// countedSystem returns copies of the system items with their token counts, and the tokens of
+// the tools. The first build
 // counts them, and not New, because counting may need a context and a vocabulary. A later
 // build counts them again when the factor of an estimate has changed, so that they agree
 // with the items of steps, which each build counts. Turns of a conversation, and other
 // items that bring a count, keep it.
-func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
+func (p *Pipeline) countedSystem(ctx context.Context) (items []Item, tools int, err error) {
 	factor := p.factor()
 	if counted := p.counted.Load(); counted != nil && counted.factor == factor {
-		return slices.Clone(counted.items), nil
+		return slices.Clone(counted.items), counted.tools, nil
 	}
-	texts := make([]string, len(p.system))
+	texts := make([]string, len(p.system), len(p.system)+1)
 	for i := range p.system {
 		texts[i] = p.system[i].Content
 	}
+	if p.tools != nil {
+		texts = append(texts, string(p.tools))
+	}
 	counts, err := core.CountTexts(ctx, p.tokenizer, texts)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	items := slices.Clone(p.system)
+	items = slices.Clone(p.system)
 	for i := range items {
 		items[i].TokenCount = counts[i]
 	}
-	p.counted.Store(&countedItems{items, factor})
-	return slices.Clone(items), nil
+	if p.tools != nil {
+		tools = fill.CountTools(p.model, string(p.tools), counts[len(items)]).High
+	}
+	p.counted.Store(&countedItems{items, tools, factor})
+	return slices.Clone(items), tools, nil
+}
+
+// countQuery counts the query that ends the output.
+func (b *build) countQuery(ctx context.Context, t Tokenizer) error {
+	if b.fixed.Query == "" {
+		return nil
+	}
+	counts, err := core.CountTexts(ctx, t, []string{b.fixed.Query})
+	if err == nil {
+		b.fixed.QueryTokens = counts[0]
+	}
+	return err
 }
 
 // countTexts counts the texts of the items for which wanted is true.
@@ -83,7 +103,7 @@ func (b *build) remember(ctx context.Context) (items []Item, err error) {
 }
 
 // errListed is the failure of a compactor as the builds after it see it.
-var errListed = errors.New("the summary of the conversation ends with turns as they were: its compactor failed")
+var errListed = errors.New("the summary of the conversation ends with turns as they were: its compactor failed or has not answered yet")
 
 // endsWithTurns reports whether an item is a summary that no compactor could bring up to date.
 func endsWithTurns(it Item) bool {

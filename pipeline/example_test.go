@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 // library is a retriever over a handful of sentences.
@@ -231,8 +231,9 @@ func (condenser) Compact(_ context.Context, turns []pipeline.Turn, previous stri
 
 func ExampleSlidingWindow() {
 	ctx := context.Background()
-	chat, err := memory.NewSlidingWindow(memory.SlidingWindowConfig{
-		MaxTokens: 4, Tokenizer: pipeline.WordTokenizer(), Compactor: condenser{},
+	chat, err := conversation.NewSlidingWindow(conversation.SlidingWindowConfig{
+		MaxTokens: 4, HighWater: 4, LowWater: 4, Tokenizer: pipeline.WordTokenizer(), Compactor: condenser{},
+		CompactInline: true, // otherwise the summary comes later
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -21,8 +21,8 @@ func (b *build) skipFormatter(ctx context.Context, err error) error {
 	return err
 }
 
-// recount counts all items with the second tokenizer after the first one has failed,
-// including the items that bring a count. It reports whether it counted. It counts only
+// recount counts all items, the query and the tools with the second tokenizer after the first
+// one has failed, including the items that bring a count. It reports whether it counted. It counts only
 // once per build.
 func (b *build) recount(ctx context.Context) (bool, error) {
 	t, ok := b.p.tokenizer.(*FallbackTokenizer)
@@ -33,6 +33,16 @@ func (b *build) recount(ctx context.Context) (bool, error) {
 	if err := b.settlePart(ctx, TokenizerPart, Skip, t.Failure()); err != nil {
 		return false, err
 	}
+	if b.p.tools != nil {
+		counts, err := core.CountTexts(ctx, t.second, []string{string(b.p.tools)})
+		if err != nil {
+			return false, err
+		}
+		b.fixed.ToolTokens = fill.CountTools(b.p.model, string(b.p.tools), counts[0]).High
+	}
+	if err := b.countQuery(ctx, t.second); err != nil {
+		return false, err
+	}
 	return true, b.countTexts(ctx, t.second, func(it *Item) bool { return it.Content != "" })
 }
 
@@ -40,7 +50,7 @@ func (b *build) recount(ctx context.Context) (bool, error) {
 // because it now uses another formatter or tokenizer.
 func (b *build) tryFill(ctx context.Context) (again bool, err error) {
 	w := b.filling
-	*w = fill.Filling{Items: b.list.items, Counts: b.counts, Began: b.began, Window: &b.docs.window}
+	*w = fill.Filling{Items: b.list.items, Counts: b.counts, Fixed: b.fixed, Began: b.began, Window: &b.docs.window}
 	*w.Window = Window{}
 	if b.mayFillAnew() {
 		w.Counts = slices.Clone(b.counts) // filling changes the counts of texts that it cuts

@@ -59,6 +59,15 @@ func (c *independent) output(t testing.TB, output any, o fill.CountOptions) int 
 			Role    string `json:"role"`
 			Content any    `json:"content"`
 		} `json:"messages"`
+		Instructions string `json:"instructions"`
+		Input        []struct{ Role, Content string }
+		Instruction  struct {
+			Parts []struct{ Text string }
+		} `json:"systemInstruction"`
+		Contents []struct {
+			Role  string
+			Parts []struct{ Text string }
+		}
 	}
 	if err := json.Unmarshal(doc, &chat); err != nil {
 		t.Fatal(err)
@@ -70,6 +79,18 @@ func (c *independent) output(t testing.TB, output any, o fill.CountOptions) int 
 	sum, around := c.text(o.Tools), 3+overhead*len(chat.Messages)
 	if len(chat.System) > 0 {
 		sum, around = sum+c.text("system"), around+overhead
+	}
+	if chat.Instructions != "" {
+		sum, around = sum+c.text("system")+c.text(chat.Instructions), around+overhead
+	}
+	for _, m := range chat.Input {
+		sum, around = sum+c.text(m.Role)+c.text(m.Content), around+overhead
+	}
+	for _, p := range chat.Instruction.Parts {
+		sum, around = sum+c.text("system")+c.text(p.Text), around+overhead
+	}
+	for _, m := range chat.Contents {
+		sum, around = sum+c.text(m.Role)+c.text(m.Parts[0].Text), around+overhead
 	}
 	for _, block := range chat.System {
 		sum += c.text(block.Text)
@@ -155,6 +176,7 @@ const claude = "claude-3-5-sonnet-20241022"
 type randomWindow struct {
 	cfg   Config
 	items []Item
+	query string
 }
 
 func newRandomWindow(t testing.TB, r *rand.Rand, encoding string) randomWindow {
@@ -168,6 +190,14 @@ func newRandomWindow(t testing.TB, r *rand.Rand, encoding string) randomWindow {
 	}
 	items := fitItems(r)
 	cfg := Config{MaxTokens: 4 + r.IntN(150), Tokenizer: tokenizer, Formatter: randomFormatter(r), Fit: fill.FitExact, Fill: strategies()[r.IntN(3)%3]}
+	query := "q"
+	if cfg.IncludeQuery = r.IntN(2) == 0; cfg.IncludeQuery {
+		query = randomContent(r) + "why?" + []string{"", " ", "\n"}[r.IntN(3)]
+		if n := len(items); n > 0 && r.IntN(3) == 0 {
+			query = cmp.Or(strings.TrimSpace(items[r.IntN(n)].Content), query) // the last turn may ask it already
+		}
+		cfg.MaxTokens += 2*len(query) + 20
+	}
 	if empty, err := cfg.Formatter.Format(t.Context(), &Window{}); err != nil {
 		t.Fatal(err)
 	} else if text, ok := empty.(string); ok {
@@ -183,7 +213,7 @@ func newRandomWindow(t testing.TB, r *rand.Rand, encoding string) randomWindow {
 		cfg.Count = fill.CountOptions{MessageOverhead: 1 + r.IntN(6)}
 	}
 	cfg.Steps = []StepConfig{{Name: "search", Step: RetrieverStep(fixedRetriever(items), 100)}}
-	return randomWindow{cfg, items}
+	return randomWindow{cfg, items, query}
 }
 
 // sorted returns the items in the order of their priority.
@@ -208,6 +238,9 @@ func (w *randomWindow) tokensOf(t testing.TB, c *independent, keep func(*Item) b
 	}
 	w.cfg.Order.Arrange(sorted, picked)
 	window := &Window{MaxTokens: w.cfg.MaxTokens}
+	if w.cfg.IncludeQuery {
+		window.Query = w.query
+	}
 	for _, i := range picked {
 		window.Items = append(window.Items, sorted[i])
 	}
@@ -238,7 +271,7 @@ func TestExactFitHoldsInRandomWindows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := p.Build(t.Context(), Query{Text: "q"})
+			result, err := p.Build(t.Context(), Query{Text: w.query})
 			if err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}

@@ -76,7 +76,7 @@ func TestExactFitCountsTools(t *testing.T) {
 	}
 	cfg.MaxTokens = 7
 	_, err := mustPipeline(t, cfg).Build(t.Context(), Query{Text: "q"})
-	if want := "fill: window without items: 8 tokens, 7 allowed: budget exceeded (raise max_tokens, or send fewer tools)"; !errors.Is(err, ErrBudget) || err.Error() != want {
+	if want := "fill: window without items: 8 tokens, 7 allowed: budget exceeded (raise max_tokens, shorten the query, or send fewer tools)"; !errors.Is(err, ErrBudget) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -142,8 +142,11 @@ func TestSystemPromptsFollowTheCalibration(t *testing.T) {
 	}
 }
 
-func TestModelTokenizerRefuses(t *testing.T) {
-	_, err := ModelTokenizer("gpt-4p")
+func TestUnknownModelIsEstimated(t *testing.T) {
+	tokenizer, err := ModelTokenizer("gpt-4p")
+	if _, ok := tokenizer.(*tokens.Estimator); !ok {
+		t.Errorf("%T", tokenizer)
+	}
 	if !errors.Is(err, tokens.ErrUnknownModel) || !strings.Contains(err.Error(), "gpt-4o") {
 		t.Error(err)
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -63,6 +64,15 @@ type Config struct {
 	Truncate fill.Truncation
 	// Count says what an exact count adds to the token counts of the texts of the output.
 	Count fill.CountOptions
+	// IncludeQuery ends the output with the text of the query, as the message of the user. It
+	// is the text that the caller gave, not that of an enricher. It is not repeated when the
+	// last turn of the conversation has the same text, and a blank text adds nothing. The
+	// window has room for it before any item; if it has not, the build fails.
+	IncludeQuery bool
+	// Tools is a JSON list of the tools that the model may call, in the form of its API. nil
+	// means none. The window has room for their tokens before any item. Formatters of model
+	// APIs write the list as it is.
+	Tools json.RawMessage
 	// Callbacks receive the events of each build, in this order.
 	Callbacks []Callback
 	// Explain records the trace of every item in Diagnostics.Items. Recording costs nothing
@@ -110,6 +120,9 @@ type SystemPrompt struct {
 // steps, providers and callbacks are.
 type Pipeline struct {
 	maxTokens int // without the reserve
+	question  bool
+	tools     json.RawMessage
+	model     string // counts the tools
 	tokenizer Tokenizer
 	system    []Item
 	counted   atomic.Pointer[countedItems] // the system prompts, after the first count
@@ -134,6 +147,9 @@ type Pipeline struct {
 func New(cfg Config) (*Pipeline, error) {
 	p := &Pipeline{
 		maxTokens: cfg.MaxTokens,
+		question:  cfg.IncludeQuery,
+		tools:     slices.Clone(cfg.Tools),
+		model:     cfg.Count.Model,
 		tokenizer: cfg.Tokenizer,
 		memory:    cfg.Memory,
 		enricher:  cfg.Enricher,
@@ -142,7 +158,7 @@ func New(cfg Config) (*Pipeline, error) {
 		now:       cfg.Now,
 		explain:   cfg.Explain,
 	}
-	if err := p.setPolicies(&cfg); err != nil {
+	if err := cmp.Or(p.setPolicies(&cfg), setTools(&cfg)); err != nil {
 		return nil, err
 	}
 	if err := p.setDefaults(); err != nil {
@@ -174,6 +190,21 @@ func (p *Pipeline) setPolicies(cfg *Config) error {
 	p.parts.enricher = policy{cfg.EnricherOnError, cfg.EnricherTimeout}
 	p.parts.formatter = policy{cfg.FormatterOnError, cfg.FormatterTimeout}
 	return cmp.Or(p.parts.memory.check(MemoryPart), p.parts.enricher.check(EnricherPart), p.parts.formatter.check(FormatterPart))
+}
+
+// setTools checks the tools, and lets an exact fit count them.
+func setTools(cfg *Config) error {
+	if cfg.Tools == nil {
+		return nil
+	}
+	if cfg.Count.Tools != "" {
+		return fmt.Errorf("pipeline: tools and count: tools: %w (keep one)", ErrInvalid)
+	}
+	if err := format.CheckTools(cfg.Tools); err != nil {
+		return fmt.Errorf("pipeline: %w", err)
+	}
+	cfg.Count.Tools = string(cfg.Tools)
+	return nil
 }
 
 func (p *Pipeline) setDefaults() (err error) {
@@ -213,6 +244,9 @@ func (p *Pipeline) setWriters(cfg *Config) (err error) {
 		}
 	}
 	p.maxTokens, p.warnings = p.writer.filler.MaxTokens(), p.writer.filler.Warnings()
+	if w, ok := p.tokenizer.(interface{ Warning() string }); ok && w.Warning() != "" {
+		p.warnings = append(slices.Clone(p.warnings), w.Warning())
+	}
 	return nil
 }
 
@@ -272,8 +306,10 @@ func (p *Pipeline) setSteps(configs []StepConfig) error {
 	return nil
 }
 
-// countedItems are items with their token counts, and the factor that the tokenizer had then.
+// countedItems are items with their token counts, the tokens of the tools, and the factor that
+// the tokenizer had then.
 type countedItems struct {
 	items  []Item
+	tools  int
 	factor float64
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -69,7 +70,7 @@ func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][
 		free <- struct{}{}
 		running.Go(func() {
 			defer func() { <-free }()
-			errs[i] = errExited
+			errs[i] = abandon.ErrExited
 			all[i], errs[i] = c.run(ctx)
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
@@ -62,7 +63,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 	for i, items := 0, b.list.items; i < len(group); i++ {
 		outcomes[i] = make(chan outcome, 1)
 		running.Go(func() {
-			out := outcome{err: errExited}
+			out := outcome{err: abandon.ErrExited}
 			defer func() { outcomes[i] <- out }()
 			out = b.attempt(groupCtx, &group[i], &runs[i], items, nil, b.p.now(), true)
 		})
@@ -117,7 +118,7 @@ func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Ite
 		items = core.CloneItems(items)
 	}
 	if st.leaves(grouped) {
-		return leave(ctx, st.Timeout, func(ctx context.Context) ([]Item, error) { return st.call(ctx, own, items, nil) })
+		return leave(ctx, st.Timeout, st.Step, func(ctx context.Context) ([]Item, error) { return st.call(ctx, own, items, nil) })
 	}
 	return st.call(ctx, own, items, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/internal/record"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
@@ -14,6 +15,7 @@ type build struct {
 	p      *Pipeline
 	query  *Query
 	list   *itemList
+	fixed  core.Fixed
 	counts []int // the tokens of each item, after the count stage; scratch memory
 	// filling holds the window, once the window stage has begun. It also holds the output
 	// if filling made one.

@@ -36,13 +36,12 @@ func EncodingTokenizer(name string) (Tokenizer, error) {
 // ModelTokenizer returns the tokenizer of a model, such as "gpt-4o" or
 // "claude-sonnet-4-5"; see [tokens.LookupModel] for the names. For a model whose vocabulary
 // is not public it returns a new [*tokens.Estimator]. This counts the upper end of its
-// estimate, and becomes more precise with the usage figures passed to its calibration. The
-// error wraps [tokens.ErrUnknownModel].
+// estimate, and becomes more precise with the usage figures passed to its calibration.
+//
+// For an unknown model it returns a wide estimate together with an error that wraps
+// [tokens.ErrUnknownModel], which is a warning.
 func ModelTokenizer(model string) (Tokenizer, error) {
-	m, err := tokens.LookupModel(model)
-	if err != nil {
-		return nil, err
-	}
+	m, unknown := tokens.LookupModel(model)
 	enc, err := tokens.Get(m.Encoding)
 	if err != nil || m.Exact() {
 		return enc, err
@@ -51,7 +50,22 @@ func ModelTokenizer(model string) (Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tokens.NewEstimator(m.Family, enc, c), nil
+	warning := ""
+	if unknown != nil {
+		warning = unknown.Error()
+	}
+	e := tokens.NewEstimator(m.Family, enc, c).WithOrigin(m.Source, warning)
+	return e, unknown
+}
+
+// FileTokenizer returns the tokenizer that a tokenizer.json describes, in the format of Hugging
+// Face; see [tokens.ReadFile]. Reading may take a second, so keep the tokenizer.
+func FileTokenizer(path string) (Tokenizer, error) {
+	enc, err := tokens.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return enc, nil
 }
 
 // FallbackTokenizer counts with a first tokenizer until that fails, and with a second one

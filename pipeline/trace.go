@@ -53,7 +53,7 @@ func (b *build) recordFill() {
 	if b.recorder == nil {
 		return
 	}
-	limits := record.Limits{Window: b.p.maxTokens}
+	limits := record.Limits{Window: b.p.maxTokens - b.fixed.Reserved()}
 	for i := range limits.Sources {
 		limits.Sources[i] = -1
 	}

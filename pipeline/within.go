@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 )
-
-// errExited is the error of code that ended its goroutine.
-var errExited = errors.New("called runtime.Goexit")
 
 // within calls f for a part of a build, such as its memory provider, and bounds its time. A
 // timeout of 0 means no bound. within may abandon a part that is not [Isolated] while f is
@@ -24,32 +22,18 @@ func within[T any](ctx context.Context, timeout time.Duration, part any, f func(
 	if isolated(part) {
 		return guarded(ctx, f)
 	}
-	return leave(ctx, timeout, f)
+	return leave(ctx, timeout, part, f)
 }
 
-// leave calls f in a goroutine of its own, and abandons it when the context ends first.
-// timeout is the time limit of the context, for the error; 0 means that it has none.
-func leave[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
+// leave calls f in a goroutine of its own, and abandons it when the context ends first. If too
+// many abandoned calls of the part still run, f is not called, and the error says so. timeout is
+// the time limit of the context, for the error; 0 means that it has none.
+func leave[T any](ctx context.Context, timeout time.Duration, part any, f func(context.Context) (T, error)) (T, error) {
+	value, err := abandon.Call(ctx, part, func() (T, error) { return guarded(ctx, f) })
+	if timeout > 0 && ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no answer within %v: %w", timeout, err)
 	}
-	done := make(chan answer, 1)
-	go func() {
-		a := answer{err: errExited}
-		defer func() { done <- a }()
-		a.value, a.err = guarded(ctx, f)
-	}()
-	var none T
-	select {
-	case a := <-done:
-		return a.value, a.err
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) && timeout > 0 {
-			return none, fmt.Errorf("no answer within %v: %w", timeout, ctx.Err())
-		}
-		return none, ctx.Err()
-	}
+	return value, err
 }
 
 // guarded calls f and turns a panic into an error.

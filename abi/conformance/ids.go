@@ -16,6 +16,7 @@ const (
 	caseLimits     = "answer/limits"
 	caseSound      = "answer/sound"
 	caseDeclared   = "writes/declared"
+	caseReads      = "reads/declared"
 	caseRows       = "rows/exist"
 	caseOnce       = "rows/once"
 	caseScores     = "scores/range"

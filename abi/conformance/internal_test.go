@@ -185,3 +185,27 @@ func TestFinalsOfManyRows(t *testing.T) {
 		t.Errorf("%d rows are left of %d kept", len(list), len(c.Keep))
 	}
 }
+
+// An answer with parts edits a message of the request, and comes from a guest that reads them.
+func TestPartsOfMessagesAreJudged(t *testing.T) {
+	for reads, op := range map[bool]*Operation{
+		true:  {Operation: abi.OpProvide, Parts: abi.PartsOf(abi.PartMessages, abi.PartMessageParts)},
+		false: {Operation: abi.OpProvide},
+	} {
+		req := build(op, shape{n: 4}, 1, nil)
+		sent := req.doc.(abi.ProvideRequest).Messages[1]
+		if (sent.Parts != nil) != reads {
+			t.Errorf("reads parts: %t, but is sent %+v", reads, sent)
+		}
+		for parts, fine := range map[string]bool{`[{"index":1}]`: true, `[{"index":0},{"type":"text","text":"x"}]`: true, `[{"index":2}]`: false, `[]`: false} {
+			doc, err := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": sent.Role, "content": sent.Content, "parts": json.RawMessage(parts)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			trouble := new(reply).readDocument(t.Context(), &Description{}, op, req, doc)
+			if (trouble == nil) != (fine && reads) || trouble != nil && trouble.id != caseMessages {
+				t.Errorf("reads parts: %t, answers %s: %v", reads, parts, trouble)
+			}
+		}
+	}
+}

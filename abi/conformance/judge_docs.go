@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -52,7 +53,7 @@ func (rep *reply) readDocument(ctx context.Context, d *Description, op *Operatio
 			return nil
 		})
 	case abi.OpProvide:
-		return decodeInto(rep, out, func(r *abi.ProvideReply) *trouble { return judgeMessages(op, r) })
+		return decodeInto(rep, out, func(r *abi.ProvideReply) *trouble { return judgeMessages(op, req, r) })
 	case abi.OpEstimateTokens:
 		return decodeInto(rep, out, func(r *abi.EstimateReply) *trouble {
 			if r.Tokens < 0 {
@@ -122,9 +123,28 @@ func judgeDistilled(mode string, r *abi.DistillReply) *trouble {
 	return nil
 }
 
-func judgeMessages(op *Operation, r *abi.ProvideReply) *trouble {
+// judgeParts checks that a message with parts edits a message of the request.
+func judgeParts(req *request, i int, m *abi.Message) *trouble {
+	sent, ok := req.doc.(abi.ProvideRequest)
+	if m.Parts == nil || !ok {
+		return nil
+	}
+	err := errors.New("the request has no such message")
+	for j := range sent.Messages {
+		if s := &sent.Messages[j]; s.Role == m.Role && s.Content == m.Content && s.Name == m.Name && s.ToolCallID == m.ToolCallID {
+			if err = m.CheckParts(s); err == nil {
+				return nil
+			}
+		}
+	}
+	return troublef(caseMessages, "messages[%d]: %s", i, err)
+}
+
+func judgeMessages(op *Operation, req *request, r *abi.ProvideReply) *trouble {
 	if unread := op.Parts.Unread(r); slices.Contains(unread, abi.PartMessages) {
 		return troublef(caseMessages, "messages of a provider that does not read them")
+	} else if slices.Contains(unread, abi.PartMessageParts) {
+		return troublef(caseMessages, "parts of messages of a provider that does not read message_parts")
 	} else if len(unread) > 0 {
 		return troublef(caseState, "%s of a provider that does not read it", unread[0])
 	}
@@ -133,6 +153,9 @@ func judgeMessages(op *Operation, r *abi.ProvideReply) *trouble {
 		case "user", "assistant", "system", "tool":
 		default:
 			return troublef(caseMessages, "messages[%d] has the role %q", i, clip(m.Role))
+		}
+		if t := judgeParts(req, i, &m); t != nil {
+			return t
 		}
 	}
 	if st := r.State; st != nil && (st.RunID != "" || st.Messages != nil) {

@@ -14,6 +14,7 @@ func (s *session) own(ctx context.Context, guest Guest) {
 		c := &s.o.Own[i]
 		op, err := s.ownOperation(c)
 		if err != nil {
+			s.last = nil
 			s.recordOwn(c, nil, "", time.Now(), failed("%s", err))
 			continue
 		}
@@ -52,11 +53,27 @@ func (s *session) recordOwn(c *OwnCase, op *Operation, lane string, began time.T
 	if o.verdict == Fail {
 		r.Remedy = "correct the plugin or the case in " + c.File
 	}
-	s.report.add(r)
+	s.addFailing(r)
 }
 
-// runOwn makes the request of a case and compares.
+// runOwn runs a case with the exchanges that it states.
 func (s *session) runOwn(ctx context.Context, guest Guest, c *OwnCase, op *Operation, lane string) outcome {
+	if c.HTTP == nil {
+		return s.compareOwn(ctx, guest, c, op, lane)
+	}
+	e := NewExchanges(c.HTTP)
+	e.inOrder = true
+	o := s.compareOwn(context.WithValue(ctx, exchangesKey{}, e), guest, c, op, lane)
+	if problem := e.problem(); problem != "" && o.verdict == Fail {
+		return failed("%s; %s", problem, o.detail)
+	} else if problem != "" {
+		return failed("%s", problem)
+	}
+	return o
+}
+
+// compareOwn makes the request of a case and compares.
+func (s *session) compareOwn(ctx context.Context, guest Guest, c *OwnCase, op *Operation, lane string) outcome {
 	step := c.Settings
 	if step == nil {
 		step = s.o.Steps[op.Operation]

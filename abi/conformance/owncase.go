@@ -31,6 +31,9 @@ type OwnCase struct {
 	TokensLeft int       `json:"tokens_left,omitempty"`
 	// Request is the whole request document, without settings. It replaces these fields.
 	Request json.RawMessage `json:"request,omitempty"`
+	// HTTP are the requests that the plugin is expected to send, with their responses. Each must
+	// be sent at least once, and no others. nil means those of the run.
+	HTTP []Exchange `json:"http,omitzero"`
 	// Expect describes the expected answer.
 	Expect Expect `json:"expect"`
 
@@ -48,6 +51,9 @@ func (it *OwnItem) UnmarshalJSON(b []byte) error {
 	}
 	return strictly(b, (*abi.Item)(it))
 }
+
+// DocumentType returns the type whose members the object has. It is for tools that check cases.
+func (OwnItem) DocumentType() any { return abi.Item{} }
 
 // Expect describes the expected answer of a case. Absent members are not checked; at least one
 // member is required. Keep, Order, Scores, Texts and Items describe the list after the changes.
@@ -98,6 +104,19 @@ func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
 	return cases, nil
 }
 
+// ParseExchanges reads a list of exchanges. Unknown members are errors.
+func ParseExchanges(file string, b []byte) ([]Exchange, error) {
+	var list []Exchange
+	err := strictly(b, &list)
+	if err == nil {
+		err = checkExchanges(list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return list, nil
+}
+
 // strictly decodes one JSON value without unknown members.
 func strictly(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -123,6 +142,9 @@ func (c *OwnCase) check() error {
 		return fmt.Errorf("case %.100q: request is the whole document (leave out query, items, top_k and tokens_left)", c.Name)
 	case !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil:
 		return fmt.Errorf("case %.100q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error)", c.Name)
+	}
+	if err := checkExchanges(c.HTTP); err != nil {
+		return fmt.Errorf("case %.100q: %w", c.Name, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -52,11 +53,22 @@ func (p *probe) ask(ctx context.Context, g Guest, req *request) (*reply, *troubl
 }
 
 func (p *probe) send(ctx context.Context, g Guest, req *request, b []byte) (*reply, *trouble) {
+	at := &attempt{req: req}
+	p.s.last = at
 	a, err := g.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Extism: p.extism, Request: b})
 	if err != nil {
-		return nil, callTrouble(p.lane, err)
+		if known := traced(nil); errors.As(err, &known) {
+			at.wrote, at.stack = known.GuestTrace()
+		}
+		t := callTrouble(p.lane, err)
+		t.at = at
+		return nil, t
 	}
-	return read(p.ctx, &p.s.d, p.op, req, p.lane, a)
+	rep, t := read(p.ctx, &p.s.d, p.op, req, p.lane, a)
+	if t != nil {
+		t.at = at
+	}
+	return rep, t
 }
 
 func (p *probe) build(s shape) *request {
@@ -91,6 +103,7 @@ func (p *probe) judged(id string) outcome {
 	case p.first == nil:
 		return passed
 	case p.first.id == id:
+		p.s.last = p.first.at
 		return failed("%s", p.first.detail)
 	case id == caseAnswers && p.first.reason == "":
 		return passed
@@ -187,6 +200,54 @@ func tryLater(p *probe) outcome {
 		return p.verdictOf("", t)
 	}
 	return p.compare(today, later, len(req.rows), "with and without members of a later version")
+}
+
+// tryReads sends the columns that the manifest does not name. The answer must be the same as
+// without them.
+func tryReads(p *probe) outcome {
+	for i, want := range p.plain {
+		all := p.withColumns(abi.Columns...)
+		req := all.build(plainShape(i))
+		got, t := all.ask(p.ctx, p.guest, req)
+		if t == nil && p.compare(want, got, len(req.rows), "").verdict != Fail {
+			continue
+		}
+		return p.columnThatCounts(plainShape(i), want)
+	}
+	return passed
+}
+
+// columnThatCounts finds the column whose values change the answer.
+func (p *probe) columnThatCounts(s shape, want *reply) outcome {
+	req := p.build(s)
+	if again, t := p.ask(p.ctx, p.guest, req); t != nil || p.compare(want, again, len(req.rows), "").verdict == Fail {
+		return skipped("answers to the same request differ, see %s", caseSame)
+	}
+	for _, c := range abi.Columns {
+		if p.op.Reads.Has(c) {
+			continue
+		}
+		one := p.withColumns(c)
+		req := one.build(s)
+		got, t := one.ask(p.ctx, p.guest, req)
+		if t != nil {
+			return failed("the column %q is not in reads, and with it %s", c, t.detail)
+		}
+		if o := p.compare(want, got, len(req.rows), "with and without it"); o.verdict == Fail {
+			return failed("reads %q, which the manifest does not name: %s", c, o.detail)
+		}
+	}
+	return failed("answers differ if the host sends columns that the manifest does not name under reads")
+}
+
+// withColumns is the same probe whose requests also have other columns.
+func (p *probe) withColumns(columns ...abi.Column) *probe {
+	q, op := *p, *p.op
+	for _, c := range columns {
+		op.Reads = op.Reads.With(c)
+	}
+	q.op = &op
+	return &q
 }
 
 func (p *probe) compare(a, b *reply, rows int, when string) outcome {

@@ -33,6 +33,11 @@ type Result struct {
 	Detail string `json:"detail,omitempty"`
 	// Remedy says what to do about a failure.
 	Remedy string `json:"remedy,omitempty"`
+	// Wrote is what the guest wrote in the call that failed, Stack its call stack after a trap.
+	Wrote string `json:"guest_wrote,omitempty"`
+	Stack string `json:"guest_stack,omitempty"`
+	// Request is where Options.KeepRequest has put the request of a failure.
+	Request string `json:"request,omitempty"`
 	// Millis is how long the case took.
 	Millis float64 `json:"time_ms"`
 }

@@ -48,7 +48,12 @@ func (s *session) all(ctx context.Context) {
 		return
 	}
 	guest, err := s.t.Load(ctx, LoadOptions{Settings: s.o.Init})
+	s.last = &attempt{}
+	if known := traced(nil); errors.As(err, &known) {
+		s.last.wrote, s.last.stack = known.GuestTrace()
+	}
 	s.record(caseStarts, "", "", time.Now(), startOutcome(err))
+	s.last = nil
 	if err != nil {
 		return
 	}
@@ -113,12 +118,12 @@ func (s *session) lane(p *probe, both bool) {
 		}
 		s.record(c.ID, p.op.Operation, lane, began, p.run(c))
 	}
-	if !p.useless() && p.ctx.Err() == nil {
+	if !p.useless() && !s.o.Sparing && p.ctx.Err() == nil {
 		s.cost(p)
 	}
 	if p.idle() {
 		s.report.Notes = append(s.report.Notes, fmt.Sprintf(
-			"%s, lane %s: every answer to an ordinary request was no change (give the test settings with which it does something)", p.op.Operation, p.lane))
+			"%s, lane %s: every answer to an ordinary request was no change (give the test settings with which it does something, or cases of your own, with a query and items, in the folder tests)", p.op.Operation, p.lane))
 	}
 }
 
@@ -203,6 +208,7 @@ func (s *session) startAgain(ctx context.Context) outcome {
 }
 
 func (s *session) begin(id string, op abi.Operation, lane string) {
+	s.last = nil
 	if s.o.OnCase != nil {
 		s.o.OnCase(id, op, lane)
 	}
@@ -219,7 +225,28 @@ func (s *session) record(id string, op abi.Operation, lane string, began time.Ti
 			}
 		}
 	}
+	s.addFailing(r)
+}
+
+// addFailing adds a result, to a failure with the request of the case.
+func (s *session) addFailing(r Result) {
+	if at := s.last; r.Verdict == Fail && at != nil {
+		r.Wrote, r.Stack = at.wrote, at.stack
+		r.Request = s.keepRequest(r, at.req)
+	}
 	s.report.add(r)
+}
+
+// keepRequest passes a request on, and returns where it was put.
+func (s *session) keepRequest(r Result, req *request) string {
+	if s.o.KeepRequest == nil || req == nil {
+		return ""
+	}
+	doc, err := req.encode(JSON)
+	if err != nil { // the guest never got it
+		return ""
+	}
+	return s.o.KeepRequest(r, doc)
 }
 
 // costItems is the number of items of the requests that are timed.

@@ -222,8 +222,23 @@ func (s shape) messages(r *rand.Rand) []abi.Message {
 		if msgs[i].Role == "tool" {
 			msgs[i].ToolCallID = fmt.Sprintf("call-%d", i)
 		}
+		msgs[i].Parts = partsOf(&msgs[i])
 	}
 	return msgs
+}
+
+// partsOf are the parts of a message, which only a guest that reads them receives.
+func partsOf(m *abi.Message) []abi.MessagePart {
+	at := [2]int{0, 1}
+	text := []abi.MessagePart{{Index: &at[0], Type: "text", Text: m.Content}}
+	switch m.Role {
+	case "tool":
+		return []abi.MessagePart{{Index: &at[0], Type: "tool_result", ID: m.ToolCallID, Parts: text}}
+	case "assistant":
+		text[0].Index = &at[1]
+		return append([]abi.MessagePart{{Index: &at[0], Type: "thinking"}}, text...)
+	}
+	return text
 }
 
 // distill makes a request to observe n messages. Every second request asks for a reflection that

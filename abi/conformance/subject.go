@@ -18,6 +18,9 @@ type Options struct {
 	Lanes      []string
 	// Short makes 2,000 calls instead of 10,000.
 	Short bool
+	// Sparing leaves out the many calls that measure the memory and the time: the guest sends
+	// requests that cost something.
+	Sparing bool
 	// Seed selects the texts and numbers. The same seed makes the same requests.
 	Seed uint64
 	// Init are the init settings, Steps those of the operations.
@@ -27,6 +30,9 @@ type Options struct {
 	Own []OwnCase
 	// Grace is the time that a cancelled call may take to end. 0: DefaultGrace.
 	Grace time.Duration
+	// KeepRequest is called with the last request of each case that fails, as a document of the
+	// lane JSON. What it returns is the Request of the result. It may be nil.
+	KeepRequest func(r Result, document []byte) string
 	// OnCase is called before each case is run, unless it is nil.
 	OnCase func(id string, op abi.Operation, lane string)
 }
@@ -58,4 +64,6 @@ type subject struct {
 	// answers are those to ordinary requests, of each operation and lane.
 	answers  map[string][]*reply
 	troubles map[string]*trouble
+	// last is the request that the running case has sent last, nil if it has sent none.
+	last *attempt
 }

@@ -14,7 +14,18 @@ type trouble struct {
 	detail string
 	// reason is the reason of a failed call; empty for an answer.
 	reason abi.Reason
+	// at is the request that it is about.
+	at *attempt
 }
+
+// attempt is a request that was sent, and what the guest left when the call failed.
+type attempt struct {
+	req          *request
+	wrote, stack string
+}
+
+// traced is an error of a call that knows what the guest wrote in the call, and its call stack.
+type traced interface{ GuestTrace() (wrote, stack string) }
 
 func troublef(id, format string, args ...any) *trouble {
 	return &trouble{id: id, detail: fmt.Sprintf(format, args...)}

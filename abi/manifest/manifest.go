@@ -75,9 +75,9 @@ type Permission struct {
 	Kind   string `json:"kind"`
 	Reason string `json:"reason"`
 	// Hosts and Methods are for http: servers in the form of [HostPattern], such as
-	// "api.example.com" for https on port 443, and methods in capitals. No methods:
-	// GET and HEAD.
-	Hosts   []string `json:"hosts,omitempty"`
+	// "api.example.com" for https on port 443, or "from_grant" for those that the operator
+	// grants, and methods in capitals. No methods: GET and HEAD.
+	Hosts   HostList `json:"hosts,omitzero"`
 	Methods []string `json:"methods,omitempty"`
 	// Guest and Mode are for files: the path the guest sees, "ro" or "rw".
 	Guest string `json:"guest,omitempty"`

@@ -94,7 +94,7 @@ func parseManifest(b []byte, m *Manifest) error {
 	err := readObject("", b, []field{
 		{"abi", intInto(&m.ABI)},
 		{"name", stringInto(&m.Name)},
-		{"version", stringInto(&m.Version)},
+		{"version", exampleInto(&m.Version, "0.1.0")},
 		{"description", stringInto(&m.Description)},
 		{"license", stringInto(&m.License)},
 		{"homepage", stringInto(&m.Homepage)},
@@ -162,15 +162,15 @@ func (d *StepDefaults) read(path string, raw json.RawMessage) *Error {
 	return readObject(path, raw, []field{
 		{"priority", intInto(&d.Priority)},
 		{"top_k", intInto(&d.TopK)},
-		{"timeout", stringInto(&d.Timeout)},
+		{"timeout", exampleInto(&d.Timeout, "2s")},
 		{"on_error", stringInto(&d.OnError)},
 	})
 }
 
 func (l *LimitRequest) read(path string, raw json.RawMessage) *Error {
 	return readObject(path, raw, []field{
-		{"timeout", stringInto(&l.Timeout)},
-		{"init_timeout", stringInto(&l.InitTimeout)},
+		{"timeout", exampleInto(&l.Timeout, "2s")},
+		{"init_timeout", exampleInto(&l.InitTimeout, "10s")},
 		{"memory", stringInto(&l.Memory)},
 		{"output", stringInto(&l.Output)},
 	})
@@ -187,7 +187,7 @@ func (m *Manifest) readPermissions(path string, raw json.RawMessage) *Error {
 		err := readObject(index(path, i), e, []field{
 			{"kind", stringInto(&p.Kind)},
 			{"reason", stringInto(&p.Reason)},
-			{"hosts", stringsInto(&p.Hosts)},
+			{"hosts", hostsInto(&p.Hosts)},
 			{"methods", stringsInto(&p.Methods)},
 			{"guest", stringInto(&p.Guest)},
 			{"mode", stringInto(&p.Mode)},
@@ -284,6 +284,16 @@ func stringInto[T ~string](dst *T) func(string, json.RawMessage) *Error {
 	}
 }
 
+// exampleInto is stringInto for a value that YAML may take for a number.
+func exampleInto(dst *string, example string) func(string, json.RawMessage) *Error {
+	return func(path string, raw json.RawMessage) *Error {
+		if len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') {
+			return mistake(path, "is the number %s (want a string such as %s)", kindOf(raw), example)
+		}
+		return stringInto(dst)(path, raw)
+	}
+}
+
 func stringsInto[T ~string](dst *[]T) func(string, json.RawMessage) *Error {
 	return func(path string, raw json.RawMessage) *Error {
 		list, err := readList(path, raw)
@@ -296,6 +306,32 @@ func stringsInto[T ~string](dst *[]T) func(string, json.RawMessage) *Error {
 				return err
 			}
 		}
+		return nil
+	}
+}
+
+func noHosts(path string) *Error {
+	return mistake(path, "is empty (name the hosts, such as api.example.com or *.example.com, or leave them to the operator with %s)", FromGrant)
+}
+
+// hostsInto reads the hosts of a permission: a list, or the word FromGrant.
+func hostsInto(dst *HostList) func(string, json.RawMessage) *Error {
+	return func(path string, raw json.RawMessage) *Error {
+		if !begins(raw, '"') {
+			err := stringsInto((*[]string)(dst))(path, raw)
+			if err == nil && len(*dst) == 0 {
+				return noHosts(path)
+			}
+			return err
+		}
+		var word string
+		if err := stringInto(&word)(path, raw); err != nil {
+			return err
+		}
+		if word != FromGrant {
+			return mistake(path, "is %s (want a list of hosts, or %s)", jsontext.Quote(word), FromGrant)
+		}
+		*dst = HostList{}
 		return nil
 	}
 }

@@ -105,8 +105,8 @@ func (p *Permission) checkValues(at string) *Error {
 }
 
 func (p *Permission) checkHTTP(at string) *Error {
-	if len(p.Hosts) == 0 {
-		return mistake(at+".hosts", "is empty (name the hosts, such as api.example.com or *.example.com)")
+	if p.Hosts == nil {
+		return noHosts(at + ".hosts")
 	}
 	for i, h := range p.Hosts {
 		if _, err := ParseHostPattern(h); err != nil {

@@ -64,6 +64,8 @@ var schemaRules = map[string]map[string]any{
 	"DistillReply.replace":       {"maxItems": abi.MaxObservations},
 	"DistillReply.add":           {"maxItems": abi.MaxObservations},
 	"DistillReply.reflection":    {"minLength": 1},
+	"MessagePart.index":          {"minimum": 0},
+	"MessageMedia.bytes":         {"minimum": 0},
 	"Event.type":                 {"enum": []string{"pipeline_start", "step_start", "step_end", "step_error", "pipeline_end"}},
 	"ItemsRequest.columns":       {"uniqueItems": true},
 	"Changes.keep":               {"uniqueItems": true},
@@ -128,6 +130,8 @@ func (s *schemaOf) value(t reflect.Type) map[string]any {
 	switch t {
 	case reflect.TypeFor[json.RawMessage]():
 		return map[string]any{}
+	case reflect.TypeFor[manifest.HostList]():
+		return map[string]any{"anyOf": []any{map[string]any{"const": manifest.FromGrant}, s.value(reflect.TypeFor[[]string]())}}
 	case reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[abi.Metadata]():
@@ -246,7 +250,7 @@ func TestSchemas(t *testing.T) {
 // Every rule and every required member belongs to a member that exists.
 func TestSchemaRulesName(t *testing.T) {
 	have := map[string]bool{}
-	for _, doc := range []any{abi.Fact{}, abi.NewFact{}, abi.FactEdit{}, abi.NewItem{}, abi.Edit{}, abi.RowScore{}, manifest.OperationSpec{}, manifest.StepDefaults{}, manifest.Permission{}, abi.ProviderBudget{}} {
+	for _, doc := range []any{abi.Fact{}, abi.NewFact{}, abi.FactEdit{}, abi.NewItem{}, abi.Edit{}, abi.RowScore{}, manifest.OperationSpec{}, manifest.StepDefaults{}, manifest.Permission{}, abi.ProviderBudget{}, abi.MessagePart{}, abi.MessageMedia{}} {
 		addMembers(have, doc)
 	}
 	for _, d := range documents {

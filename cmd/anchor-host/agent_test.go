@@ -119,7 +119,7 @@ providers: [{instance: crm, priority: 5}]
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("The customer's account in the CRM, as of now:\n{\"name\":\"Ann\",\"visit\":%d}", visit)
-		if len(list) != 2+visit || list[1].Content != want || list[1].Role != pipeline.RoleSystem {
+		if len(list) != 2+visit || list[1].Text() != want || list[1].Role != pipeline.RoleSystem {
 			t.Errorf("visit %d: %s\nwant %q after the instructions", visit, stdout, want)
 		}
 		input = `[{"role": "user", "content": "and now?"}]` // the state is in the store

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,12 +19,13 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // assembleFlags are the flags of assemble that do not override a key of anchor.yaml.
 type assembleFlags struct {
-	run, output     string
-	explain, strict bool
+	run, output, from, to  string
+	explain, strict, lossy bool
 }
 
 func (a *app) assembleCommand() *cobra.Command {
@@ -38,15 +41,30 @@ agent.observation.make adds two more: observing (7) turns old messages into
 observations, and reflecting (8) turns old observations into a reflection. A
 provider that fails changes nothing and leaves one line on stderr.
 
-The input is a JSON list of messages, on stdin or in FILE, or an object:
+The input is JSON, on stdin or in FILE: a list of messages, the whole body of a
+request to the API of Anthropic, OpenAI (Chat Completions or Responses) or Gemini,
+or an object:
 
   {"messages": [{"role", "content", "name", "tool_calls", "tool_call_id"}],
    "state": {"run_id", "messages", "observations", "reflection", "data"},
    "budget": {"max_tokens", "max_messages"}, "phase": "llm" | "synthesize"}
 
-Messages have the form of the API that the agent calls. Their content may be a
-list of parts. Members that are not named here are returned unchanged. A tool call
-and its results are kept or dropped together; a result that does not fit is cut.
+The output has the form of the input: a list, or the body, in which everything but
+the messages that changed is the same byte for byte. --to writes it for another API.
+What that API has no place for is an error that names it; --lossy leaves it out.
+Members that are not named here are returned unchanged. The tools of a body count
+against max_tokens. Tools, images, documents and sounds count by the rules of the
+configured model's provider, at their upper end; without a known model, by the bounds
+of all known rules. --explain shows both ends.
+
+Input that the API of its form refuses is prepared all the same. A warning names the
+first such message: a call without its result or a result without its call, an id that
+is there twice, a message without content, or data that is not base64.
+
+A tool call and its results are kept or dropped together. A result that does not
+fit is cut: its beginning and its end stay, with a line that says how much is
+missing. With --run the line has a handle for "memory get". What is dropped or cut
+stays the same for many calls, so that a model's prompt cache can serve them.
 
 A flag overrides the input. The input overrides the environment and anchor.yaml.
 The variables ANCHOR_HOST_AGENT_OBSERVATION, ANCHOR_HOST_AGENT_COMPACTION,
@@ -60,12 +78,17 @@ observations. A state in the input replaces the stored one. Without --run the
 input holds the whole list; -o json also prints the state for the next call.`,
 		Example: `  anchor-host assemble --max-tokens 16000 < messages.json
   echo '[{"role": "user", "content": "go on"}]' | anchor-host assemble --run fix-42 --explain
+  anchor-host assemble --max-tokens 100000 request.json > shorter.json
+  anchor-host assemble --to openai-responses --lossy anthropic-request.json
   anchor-host assemble --run fix-42 --phase synthesize -o json < /dev/null`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	f.register(cmd)
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if err := cli.CheckFormat(cmd, f.output, "messages", "json"); err != nil {
+			return err
+		}
+		if err := f.check(cmd); err != nil {
 			return err
 		}
 		path := "-"
@@ -86,12 +109,34 @@ func (f *assembleFlags) register(cmd *cobra.Command) {
 	cli.SettingFlag(cmd, "max-tokens", "agent.max_tokens")
 	flags.Int("max-messages", 0, "maximum number of messages")
 	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
-	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
+	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base, r50k_base or file:PATH of a tokenizer.json")
 	flags.String("timeout", "", "time limit of the whole run, such as 10s")
 	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
 	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
+	flags.StringVar(&f.from, "from", "", "form of the input: anthropic, openai, openai-responses or gemini (default: found out)")
+	flags.StringVar(&f.to, "to", "", "form of the output (default: that of the input)")
+	flags.BoolVar(&f.lossy, "lossy", false, "with --to, leave out what that form has no place for, with a line on stderr for each")
 	flags.BoolVar(&f.explain, "explain", false, "print on stderr what each provider did")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider or the tokenizer fails or the budget is exceeded")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider or the tokenizer fails, a result is cut, a message or a line of a summary is left out, the budget is exceeded, the API refuses the input, or --lossy leaves something out")
+}
+
+// check refuses unknown forms.
+func (f *assembleFlags) check(cmd *cobra.Command) error {
+	for flag, form := range map[string]string{"from": f.from, "to": f.to} {
+		if cmd.Flags().Changed(flag) && !slices.Contains(message.Forms, message.Form(form)) {
+			return cli.Usagef(cmd, "flag --%s: want one of anthropic, openai, openai-responses, gemini, got %q", flag, form)
+		}
+	}
+	return nil
+}
+
+// assembly is what assemble prints.
+type assembly struct {
+	*anchor.Assembled
+	// name is the member of the messages in the output as JSON, data their JSON.
+	name string
+	data []byte
+	lost []string
 }
 
 // assemble reads, runs and prints.
@@ -100,38 +145,48 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 	if err != nil {
 		return err
 	}
-	input, err := a.messages(path, f.run != "")
+	name, data, err := a.readMessages(path)
 	if err != nil {
 		return err
 	}
-	options := assembleOptions(cmd, input)
-	options.Run = f.run
-	result, err := a.runChain(cmd.Context(), loaded, input.Messages, options)
+	result, err := a.runChain(cmd, loaded, f, name, data)
 	if err != nil {
 		return err
 	}
 	if err := a.printAssembly(f, result); err != nil {
 		return err
 	}
+	for _, line := range result.lost {
+		a.Say("left out: %s", cli.OneCell(line))
+	}
 	a.Say("%s", chainSummary(result.Diagnostics))
-	return degradedChain(f.strict, result.Diagnostics)
+	if err := degradedChain(f.strict, result.Diagnostics); err != nil || !f.strict {
+		return err
+	}
+	if result.Refused != "" {
+		return fmt.Errorf("%w: the API refuses the input (--strict)", cli.ErrDegraded)
+	}
+	if len(result.lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the form has no place for %d things (--strict)", cli.ErrDegraded, len(result.lost))
 }
 
-// messages reads the input. Empty input means no new messages if the run is stored.
-func (a *app) messages(path string, stored bool) (*request.Messages, error) {
+// readMessages reads the input.
+func (a *app) readMessages(path string) (name string, data []byte, err error) {
 	r, name, err := a.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
+		return "", nil, fmt.Errorf("read messages: %w", err)
 	}
 	defer r.Close()
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(io.LimitReader(r, request.MaxBytes+1)); err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
+	data, err = io.ReadAll(io.LimitReader(r, request.MaxBytes+1))
+	if err != nil {
+		return "", nil, fmt.Errorf("read messages: %w", err)
 	}
-	if stored && len(bytes.TrimSpace(b.Bytes())) == 0 {
-		return &request.Messages{}, nil
+	if len(data) > request.MaxBytes {
+		return "", nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, request.MaxBytes>>20)
 	}
-	return request.ReadMessages(name, &b)
+	return name, data, nil
 }
 
 // assembleOptions are the options of an assembly: what the input states, unless a flag
@@ -151,7 +206,18 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 }
 
 // runChain runs the provider chain and reports on stderr which providers were left out.
-func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pipeline.Message, o anchor.AssembleOptions) (*anchor.Assembled, error) {
+func (a *app) runChain(cmd *cobra.Command, loaded *config.Loaded, f *assembleFlags, name string, data []byte) (*assembly, error) {
+	ctx := cmd.Context()
+	input := &request.Messages{}
+	body := f.from != "" || request.IsBody(data)
+	if !body && (f.run == "" || len(bytes.TrimSpace(data)) > 0) { // empty input means no new messages
+		var err error
+		if input, err = request.ReadMessages(name, bytes.NewReader(data)); err != nil {
+			return nil, err
+		}
+	}
+	options := assembleOptions(cmd, input)
+	options.Run = f.run
 	progress := cli.NewProgress(a.App)
 	defer progress.Stop()
 	progress.Start("preparing the messages")
@@ -162,12 +228,49 @@ func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pi
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // all changes are on disk by now
-	result, err := front.Assemble(ctx, messages, o)
-	progress.Stop()
-	if result != nil {
-		a.reportChain(result.Diagnostics)
+	var out *assembly
+	if body {
+		out, err = assembleBody(ctx, front, f, options, name, data)
+	} else {
+		out, err = assembleMessages(ctx, front, f, options, input.Messages)
 	}
-	return result, err
+	progress.Stop()
+	if out != nil {
+		a.reportChain(out.Diagnostics)
+	}
+	return out, err
+}
+
+// assembleBody runs the chain over a document in the form of an API.
+func assembleBody(ctx context.Context, front *anchor.App, f *assembleFlags, o anchor.AssembleOptions, name string, data []byte) (*assembly, error) {
+	result, err := front.AssembleBody(ctx, data, anchor.BodyOptions{
+		AssembleOptions: o, From: message.Form(f.from), To: message.Form(f.to), Lossy: f.lossy,
+	})
+	if result == nil {
+		if errors.Is(err, message.ErrInvalid) || errors.Is(err, message.ErrLoss) {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return nil, err
+	}
+	out := &assembly{Assembled: result.Assembled, name: "messages", data: result.Body, lost: result.Lost}
+	if bytes.HasPrefix(bytes.TrimSpace(result.Body), []byte("{")) {
+		out.name = "body"
+	}
+	return out, err
+}
+
+// assembleMessages runs the chain over a list of messages.
+func assembleMessages(ctx context.Context, front *anchor.App, f *assembleFlags, o anchor.AssembleOptions, messages []pipeline.Message) (*assembly, error) {
+	result, err := front.Assemble(ctx, messages, o)
+	if result == nil {
+		return nil, err
+	}
+	out := &assembly{Assembled: result, name: "messages"}
+	var failed error
+	if out.data, out.lost, failed = anchor.WriteMessages(result.Messages, message.Form(f.to), f.lossy); failed != nil {
+		return nil, fmt.Errorf("write messages: %w", errors.Join(failed, err))
+	}
+	return out, err
 }
 
 // reportChain prints one line for each provider that was left out, and for each other problem.
@@ -178,6 +281,12 @@ func (a *app) reportChain(d *agent.Diagnostics) {
 		}
 		if len(p.CutResults) > 0 {
 			a.Say("warning: provider %q cut the results of tool calls that do not fit: %s", p.Name, cli.OneCell(strings.Join(p.CutResults, ", ")))
+		}
+		if p.LeftOut > 0 {
+			a.Say("warning: provider %q left out %d of %d messages, which do not fit", p.Name, p.LeftOut, p.Before.Messages)
+		}
+		if p.DroppedLines > 0 {
+			a.Say("warning: provider %q dropped or shortened %d lines of its summary of old messages, which was too long", p.Name, p.DroppedLines)
 		}
 	}
 	if d.SkippedTokenizer != "" {
@@ -204,11 +313,12 @@ func overBudget(d *agent.Diagnostics) string {
 
 // degradedChain returns the error of a degraded run under --strict, nil otherwise.
 func degradedChain(strict bool, d *agent.Diagnostics) error {
-	failed := 0
+	failed, cut, left, dropped := 0, 0, 0, 0
 	for _, p := range d.Providers {
 		if p.Outcome == agent.ProviderFailed {
 			failed++
 		}
+		cut, left, dropped = cut+len(p.CutResults), left+p.LeftOut, dropped+p.DroppedLines
 	}
 	switch {
 	case !strict:
@@ -218,26 +328,18 @@ func degradedChain(strict bool, d *agent.Diagnostics) error {
 		return fmt.Errorf("%w: the tokenizer skipped (--strict)", cli.ErrDegraded)
 	case overBudget(d) != "":
 		return fmt.Errorf("%w: the budget is exceeded (--strict)", cli.ErrDegraded)
+	case cut+left > 0:
+		return fmt.Errorf("%w: %d results cut, %d messages left out (--strict)", cli.ErrDegraded, cut, left)
+	case dropped > 0:
+		return fmt.Errorf("%w: %d lines of a summary dropped or shortened (--strict)", cli.ErrDegraded, dropped)
 	}
 	return nil
 }
 
 // printAssembly writes the messages, and the state and the explanation if the flags ask for them.
-func (a *app) printAssembly(f *assembleFlags, result *anchor.Assembled) error {
-	messages := result.Messages
-	if messages == nil {
-		messages = []pipeline.Message{}
-	}
-	var doc any = messages
-	if f.output == "json" {
-		doc = struct {
-			Messages    []pipeline.Message `json:"messages"`
-			State       *agent.State       `json:"state"`
-			Diagnostics *agent.Diagnostics `json:"diagnostics"`
-		}{messages, result.State, result.Diagnostics}
-	}
-	var b bytes.Buffer
-	if err := cli.WriteJSON(&b, doc); err != nil {
+func (a *app) printAssembly(f *assembleFlags, result *assembly) error {
+	b, err := result.write(f.output)
+	if err != nil {
 		return err
 	}
 	if f.explain {
@@ -247,7 +349,30 @@ func (a *app) printAssembly(f *assembleFlags, result *anchor.Assembled) error {
 			return fmt.Errorf("write explanation: %w", err)
 		}
 	}
-	return a.Emit(&b)
+	return a.Emit(b)
+}
+
+// write writes the messages, or the document with state and diagnostics. Package encoding/json
+// would remove white space from messages, which must not change.
+func (r *assembly) write(output string) (*bytes.Buffer, error) {
+	var b bytes.Buffer
+	if output != "json" {
+		b.Write(r.data)
+		if !bytes.HasSuffix(r.data, []byte("\n")) {
+			b.WriteByte('\n')
+		}
+		return &b, nil
+	}
+	state, err := r.State.AppendJSON(nil)
+	if err != nil {
+		return nil, fmt.Errorf("write state: %w", err)
+	}
+	fmt.Fprintf(&b, "{\n\"%s\": %s,\n\"state\": %s,\n\"diagnostics\": ", r.name, r.data, state)
+	if err := cli.WriteJSON(&b, r.Diagnostics); err != nil {
+		return nil, err
+	}
+	b.WriteString("}\n")
+	return &b, nil
 }
 
 // explainChain writes what each provider did as a table.
@@ -271,6 +396,45 @@ func explainChain(b *bytes.Buffer, d *agent.Diagnostics) {
 		"all", "", arrow(d.Before.Messages, d.After.Messages), tokenArrow(d.Before, d.After), cli.Millis(d.TimeMS), "", "",
 	})
 	cli.Table(b, []string{"PROVIDER", "PRIORITY", "MESSAGES", "TOKENS", "TIME", "FUEL", "OUTCOME"}, rows)
+	explainEstimates(b, d)
+}
+
+// explainEstimates writes how contents that are not text were counted, and the bounds of the total
+// if it is not known exactly.
+func explainEstimates(b *bytes.Buffer, d *agent.Diagnostics) {
+	var rows [][]string
+	low, high, source := 0, 0, "messages"
+	if d.After.Tokens != nil {
+		high = *d.After.Tokens
+		low = high
+	}
+	if d.After.LowTokens != nil {
+		low = *d.After.LowTokens
+	}
+	for i := range d.Estimates {
+		e := &d.Estimates[i]
+		message := "-"
+		if e.Message != nil {
+			message = strconv.Itoa(*e.Message)
+		} else {
+			low, high, source = low+e.Low, high+e.High, "messages and tools"
+		}
+		rows = append(rows, []string{message, e.Kind, strconv.Itoa(e.Number), between(e.Low, e.High), cli.OneCell(e.Source)})
+	}
+	if d.After.Tokens == nil || len(rows) == 0 && low == high {
+		return
+	}
+	rows = append(rows, []string{"total", "", "", between(low, high), source})
+	b.WriteByte('\n')
+	cli.Table(b, []string{"MESSAGE", "KIND", "NUMBER", "TOKENS", "COUNTED BY"}, rows)
+}
+
+// between shows a number that lies between two bounds.
+func between(low, high int) string {
+	if low == high {
+		return strconv.Itoa(high)
+	}
+	return fmt.Sprintf("%d–%d", low, high)
 }
 
 // arrow shows a number before and after a change. A number that did not change is shown once.

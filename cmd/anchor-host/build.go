@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // buildFlags are the flags of build that do not override a key of anchor.yaml.
@@ -298,8 +299,17 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 	return a.Emit(&b)
 }
 
-// writeWindow writes a formatted window: text as it is, anything else as JSON.
+// writeWindow writes a formatted window: text as it is, anything else as JSON, with the tools as
+// they came.
 func writeWindow(b *bytes.Buffer, output any) error {
+	if body, ok := output.(format.Body); ok {
+		doc, err := body.Append(nil, "  ")
+		if err != nil {
+			return fmt.Errorf("write JSON: %w", err)
+		}
+		b.Write(append(doc, '\n'))
+		return nil
+	}
 	text, ok := output.(string)
 	if !ok {
 		return cli.WriteJSON(b, output)
@@ -314,7 +324,7 @@ func writeWindow(b *bytes.Buffer, output any) error {
 // summary describes the built window in one line.
 func summary(result *pipeline.Result) string {
 	d, w := result.Diagnostics, result.Window
-	used, how := w.UsedTokens, ""
+	used, how := w.UsedTokens+w.Reserved(), ""
 	if c := result.Counting; c != nil {
 		used, how = result.Counted, " of output"
 		if !c.Exact {

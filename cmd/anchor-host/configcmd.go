@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,12 +96,13 @@ func either(values []string) string {
 // windowFlags adds the flags that override settings of the window.
 func windowFlags(cmd *cobra.Command) {
 	cmd.Flags().Int("max-tokens", 0, "size of the window in tokens")
-	cmd.Flags().String("tokenizer", "", either(config.Tokenizers))
+	cmd.Flags().String("tokenizer", "", either(append(slices.Clone(config.Tokenizers), "file:PATH of a tokenizer.json")))
 	cmd.Flags().String("model", "", "target model, such as gpt-4o; it selects how tokens are counted")
 	cmd.Flags().String("fit", "", "what max_tokens bounds: items (the sum of their tokens) or exact (the formatted output)")
 	cmd.Flags().String("fill", "", "first_fit, value_per_token or knapsack")
 	cmd.Flags().String("truncate", "", "where to cut texts that do not fit: sentence, character, or none (no cutting)")
 	cmd.Flags().String("order", "", "priority, lost_in_the_middle, chronological or cache_stable")
+	cmd.Flags().Bool("include-query", true, "end the output with the query, as the message of the user")
 	cmd.Flags().String("format", "", either(config.Formats))
 	cmd.Flags().String("preset", "", "budget: chat, rag or agent")
 	cmd.MarkFlagsMutuallyExclusive("model", "tokenizer")

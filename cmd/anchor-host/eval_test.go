@@ -25,7 +25,7 @@ var evalFiles = map[string]string{
 {"_id": "q3", "text": "not judged"}
 `,
 	"qrels.tsv":   "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td4\t1\nq2\td2\t1\nq2\td3\t1\nq2\td1\t0\n",
-	"anchor.yaml": "max_tokens: 8\ntokenizer: words\nsteps:\n  - {name: first, builtin: top_k, top_k: 3}\n",
+	"anchor.yaml": "max_tokens: 8\ninclude_query: false\ntokenizer: words\nsteps:\n  - {name: first, builtin: top_k, top_k: 3}\n",
 	"other.yaml":  "max_tokens: 100\ntokenizer: words\nsteps:\n  - {name: all, builtin: top_k, top_k: 4}\n",
 }
 

@@ -13,7 +13,7 @@ import (
 func TestBuildPrevious(t *testing.T) {
 	t.Chdir(t.TempDir())
 	doc := func(steps string) string {
-		return `{"query": "q", "tokenizer": "words", "format": "anthropic", "system_prompts": [{"content": "be brief"}], "steps": [` + steps + `], "items": [` + explainedItems + `]}`
+		return `{"query": "q", "include_query": false, "tokenizer": "words", "format": "anthropic", "system_prompts": [{"content": "be brief"}], "steps": [` + steps + `], "items": [` + explainedItems + `]}`
 	}
 	code, first, stderr := run(t, doc(""), "build", "--request", "-")
 	if code != codeOK {

@@ -89,7 +89,11 @@ the kind intent_analysis, and a snapshot with the label "start" is taken.`,
 		if err != nil {
 			return cli.Listing{}, err
 		}
-		return intentListing(run.Analyze(ctx, content, *by))
+		analyzed, err := run.Analyze(ctx, content, *by)
+		for _, w := range analyzed.Warnings {
+			a.Say("warning: %s", w)
+		}
+		return intentListing(analyzed.Intent, err)
 	})
 }
 

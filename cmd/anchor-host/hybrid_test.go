@@ -20,7 +20,7 @@ func TestRetrieversAreMerged(t *testing.T) {
 	} {
 		flags := buildFolder(t, "tokenizer: words\ninstances: {one: {plugin: allops, settings: {greeting: hi}}}\nsteps:\n  - {name: find, "+tt.step+"}\n")
 		code, stdout, stderr := run(t, "", append([]string{"build", "q"}, flags...)...)
-		if code != codeOK || stdout != "=== CONTEXT ===\n"+tt.want || !strings.Contains(stderr, tt.stderr) {
+		if code != codeOK || stdout != "=== CONTEXT ===\n"+tt.want+"\n=== QUESTION ===\nq\n" || !strings.Contains(stderr, tt.stderr) {
 			t.Errorf("%s: code %d, %q, want %q\n%s", tt.name, code, stdout, tt.want, stderr)
 		}
 	}

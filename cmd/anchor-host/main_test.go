@@ -190,10 +190,10 @@ func TestInitMinimal(t *testing.T) {
 		t.Errorf("validate: %d, %s", code, stderr)
 	}
 	code, stdout, stderr = run(t, "", "build", "hello")
-	if want := "=== SYSTEM ===\nAnswer from the context, and say when it does not hold the answer.\n"; code != codeOK || stdout != want {
+	if want := "=== SYSTEM ===\nAnswer from the context, and say when it does not hold the answer.\n\n=== QUESTION ===\nhello\n"; code != codeOK || stdout != want {
 		t.Errorf("build: %d, %q, %s", code, stdout, stderr)
 	}
-	if !strings.HasPrefix(stderr, "anchor-host: 15 of 3400 tokens (0 %); items: 1 in, 0 left out; ") {
+	if !strings.HasPrefix(stderr, "anchor-host: 16 of 3400 tokens (0 %); items: 1 in, 0 left out; ") {
 		t.Errorf("summary: %q", stderr)
 	}
 }

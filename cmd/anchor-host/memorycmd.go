@@ -26,7 +26,7 @@ the key facts, a build also gets the facts that matter to the query.`,
   anchor-host memory add --conversation chat-7 --role user "when do we leave?"
   anchor-host memory search "train"`,
 	})
-	cmd.AddCommand(a.memoryAddCommand(), a.memoryListCommand(), a.memorySearchCommand(),
+	cmd.AddCommand(a.memoryAddCommand(), a.memoryListCommand(), a.memorySearchCommand(), a.memoryGetCommand(),
 		a.memoryForgetCommand(), a.memoryExportCommand(), a.memoryImportCommand(), a.memoryCollectCommand(),
 		a.memoryUpdateCommand(), a.memoryPromoteCommand(), a.memoryConsolidateCommand(), a.memoryGraphCommand())
 	return cmd
@@ -168,7 +168,7 @@ func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory
 // addTurn appends a turn.
 func (s *session) addTurn(cmd *cobra.Command, f *addFlags, text string) (cli.Listing, error) {
 	t := pipeline.Turn{Role: pipeline.Role(f.role), Content: text}
-	if !t.Role.Valid() {
+	if !t.ValidRole() {
 		return cli.Listing{}, cli.Usagef(cmd, "flag --role: want one of user, assistant, system, tool, got %q", f.role)
 	}
 	var err error

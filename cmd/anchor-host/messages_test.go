@@ -111,7 +111,7 @@ func TestAssembleKeepsPairsOfParts(t *testing.T) {
 			if len(out[i].Calls()) > 0 {
 				calls++
 			}
-			results += len(out[i].ResultIDs())
+			results += len(out[i].Results())
 		}
 		if calls != results || len(out) == 0 {
 			t.Errorf("room %d: %d calls, %d results of %d messages", room, calls, results, len(out))
@@ -147,10 +147,10 @@ func TestLargeResultIsCut(t *testing.T) {
 					continue
 				}
 				cut := result.Messages[2].Text()
-				if !strings.HasPrefix(cut, "word") || !strings.Contains(cut, "of 500 tokens left out]") || len(result.Messages[2].ResultIDs()) != 1 {
+				if !strings.HasPrefix(cut, "word") || !strings.HasSuffix(cut, "word") || !strings.Contains(cut, "of 500 tokens left out]") || len(result.Messages[2].Results()) != 1 {
 					t.Errorf("%s %s, %d tokens: result %q", name, after, room, cut)
 				}
-				if room == 200 && (result.Diagnostics.TokensOver > 0 || *result.Diagnostics.After.Tokens < 150) {
+				if room == 200 && (result.Diagnostics.TokensOver > 0 || *result.Diagnostics.After.Tokens < 80) {
 					t.Errorf("%s %s: %d of 200 tokens", name, after, *result.Diagnostics.After.Tokens)
 				}
 				if !strings.Contains(stderr, `cut the results of tool calls that do not fit: c1`) {
@@ -167,14 +167,14 @@ func TestConversationBegin(t *testing.T) {
 		t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nformat: openai\nconversation: {" + begin +
 			"turns: [{role: assistant, content: hello}, {role: user, content: hi}]}\n"}))
 		var out struct{ Messages json.RawMessage }
-		if err := json.Unmarshal([]byte(must(t, "", "build", "q")), &out); err != nil {
+		if err := json.Unmarshal([]byte(must(t, "", "build", "--include-query=false", "q")), &out); err != nil {
 			t.Fatal(err)
 		}
 		same(t, begin, compacted(t, string(out.Messages)), want)
 	}
 }
 
-// A list that is truncated or compacted can begin with the user, too.
+// Lists that were compacted or truncated begin with the user, whatever the setting is.
 func TestAgentBegin(t *testing.T) {
 	history := []string{`{"role":"system","content":"be brief"}`}
 	for i := range 10 {
@@ -199,7 +199,7 @@ func TestAgentBegin(t *testing.T) {
 				}
 			}
 		}
-		if answers["user"] > 0 || answers["any"] == 0 {
+		if len(answers) > 0 {
 			t.Errorf("compaction %s: lists that begin with an answer: %v", compaction, answers)
 		}
 	}

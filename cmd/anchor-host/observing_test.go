@@ -54,8 +54,8 @@ func TestObservationsAreMade(t *testing.T) {
 		t.Errorf("the frame of the run: %q", s.Observations[at])
 	}
 	note := last.Messages[0]
-	if note.Name != "observations" || !strings.Contains(note.Content, s.Observations[0]) || !strings.Contains(note.Content, s.Reflection) {
-		t.Errorf("the model reads %q", note.Content)
+	if note.Name != "observations" || !strings.Contains(note.Text(), s.Observations[0]) || !strings.Contains(note.Text(), s.Reflection) {
+		t.Errorf("the model reads %q", note.Text())
 	}
 	if out := must(t, "[]", "assemble", "--run", "r", "--explain"); !strings.Contains(out, s.Observations[0]) {
 		t.Errorf("the run has lost its observations: %s", out)

@@ -49,7 +49,8 @@ func TestPluginBench(t *testing.T) {
 		t.Errorf("%d figures compared", len(report.Compared))
 	}
 	code, _, stderr = run(t, "", quickBench("no-change", "--compare", saved)...)
-	if code != codeOK || !strings.Contains(stderr, `note: the earlier card is of plugin "keep-first", this one of "no-change"`) {
+	if code != codeOK || !strings.Contains(stderr, `note: the earlier card is of plugin "keep-first", this one of "no-change"`) ||
+		!strings.Contains(stderr, "note: every answer was no change: the card shows what doing nothing costs") {
 		t.Errorf("another plugin: code %d, %s", code, stderr)
 	}
 	code, stdout, stderr = run(t, "", quickBench("keep-first", "--compare", saved)...)

@@ -114,7 +114,7 @@ func TestEveryPartCanBeAPlugin(t *testing.T) {
 // where the time went.
 func TestExplain(t *testing.T) {
 	flags := buildFolder(t, `
-max_tokens: 12
+max_tokens: 15
 tokenizer: words
 instances: {all: {plugin: allops}}
 system_prompts: [{content: be short}]
@@ -128,7 +128,7 @@ steps:
 		t.Fatalf("code %d\n%s", code, stderr)
 	}
 	for _, want := range []string{
-		"=== SYSTEM ===\nbe short\n\n=== CONTEXT ===\nhello one two three 0\nhello one two three 1\n\n-- items --\n",
+		"=== SYSTEM ===\nbe short\n\n=== CONTEXT ===\nhello one two three 0\nhello one two three 1\n\n=== QUESTION ===\none two three\n\n-- items --\n",
 		"in      system-1  system     10        1.000  2       system prompts  fits",
 		"out     all:2     retrieval  5         0.980  5       found           window full, 5 tokens short",
 		"out     all:3     retrieval  5         0.970  5       found           taken away by step \"good\"",
@@ -342,7 +342,7 @@ func TestPluginCall(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"output as it is", []string{module("keep-first"), "anchor_filter", "--input", "{}"}, codeOK, `{"keep":[0]}`, ""},
+		{"output as it is", []string{module("keep-first"), "anchor_filter", "--input", `{"items": [{}]}`}, codeOK, `{"keep":[0]}`, ""},
 		{"of a folder", []string{filepath.Join(fixtureDir, "foreign"), "echo", "--input", "x"}, codeOK, "x", ""},
 		{"of no plugin's folder", []string{fixtureDir, "echo"}, codeNotFound, "", fixtureDir + ": no *.wasm: file does not exist (build the plugin first; of a folder of plugins name one)\n"},
 		{"link of a folder", []string{filepath.Join(fixtureDir, "link-main"), "run", "--link", "lib=" + fixtureDir}, codeInvalid, "",
@@ -371,7 +371,7 @@ func TestPluginCall(t *testing.T) {
 		{"no WASI", []string{module("foreign-command"), "_start"}, codeInvalid, "", "imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)\n"},
 		{"WASI", []string{module("foreign-command"), "_start", "--wasi"}, codeOK, "", "hello"},
 		{"no such function", []string{module("keep-first"), "anchor_filtre"}, codeInvalid, "", "function \"anchor_filtre\": no such export (did you mean \"anchor_filter\"?)\n"},
-		{"other function", []string{module("keep-first"), "run"}, codeInvalid, "", "function \"run\": no such export (want one of anchor_abi_1, anchor_filter)\n"},
+		{"other function", []string{module("keep-first"), "run"}, codeInvalid, "", "function \"run\": no such export (want one of anchor_filter)\n"},
 		{"no function", []string{module("keep-first")}, codeUsage, "", "anchor-host: no FUNCTION (want FILE|FOLDER FUNCTION) (see: anchor-host plugin call --help)\n"},
 		{"too many arguments", []string{module("keep-first"), "f", "g"}, codeUsage, "", "anchor-host: unexpected argument \"g\" (want FILE|FOLDER FUNCTION) (see: anchor-host plugin call --help)\n"},
 		{"no input", []string{module("keep-first"), "anchor_filter", "--input-file", "none"}, codeNotFound, "", "anchor-host: flag --input-file: open none: "},
@@ -383,6 +383,44 @@ func TestPluginCall(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := run(t, "", append([]string{"plugin", "call", "--cache-dir", "off"}, tt.args...)...)
+			if code != tt.code || stdout != tt.stdout || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
+				t.Errorf("code %d, stdout %q, stderr %q; want %d, %q, %q", code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
+			}
+		})
+	}
+}
+
+// plugin call treats an operation of ABI 1 as a build does.
+func TestPluginCallOfAnOperation(t *testing.T) {
+	module := func(name string) string { return filepath.Join(fixtureDir, name, "plugin.wasm") }
+	for _, tt := range []struct {
+		name, module, function, input string
+		flags                         []string
+		code                          int
+		stdout, stderr                string
+	}{
+		{"a column that is not read", "keep-first", "anchor_filter", `{"query": {"query_str": ""}, "items": [{"content": "a", "id": "x"}]}`, nil, codeOK,
+			`{"keep":[0]}`, "anchor-host: note: the column \"id\" is not sent, because the manifest does not name it under reads\n"},
+		{"a misspelt member", "keep-first", "anchor_filter", "{\n \"item\": []}", nil, codeInvalid,
+			"", "anchor-host: input:2:2: item: unknown member (did you mean \"items\"?)\n"},
+		{"a wrong type", "keep-first", "anchor_filter", `{"items": [{"score": "high"}]}`, nil, codeInvalid,
+			"", "input:1:22: items[0].score: want a number, got the string \"high\""},
+		{"an unknown source", "keep-first", "anchor_filter", `{"items": [{"content": "a", "source": "memoryx"}]}`, nil, codeInvalid,
+			"", "input:1:39: items[0].source: unknown source \"memoryx\" (did you mean \"memory\"?)"},
+		{"an answer against the rules", "keep-first", "anchor_filter", `{"items": []}`, nil, codeFailure,
+			`{"keep":[0]}`, "anchor-host: the answer breaks the rule rows/exist: keep[0]: row 0 of a request with 0 rows (number rows from 0, as in the request, not by id); --raw does not check it\n"},
+		{"unchecked", "keep-first", "anchor_filter", `{"item": []}`, []string{"--raw"}, codeOK, `{"keep":[0]}`, ""},
+		{"no change", "no-change", "anchor_filter", `{"items": []}`, nil, codeOK, "", "anchor-host: no change\n"},
+		{"the batch lane", "batch-keep-first", "anchor_batch_filter", "", nil, codeInvalid,
+			"", `(it takes batches, which plugin call does not write: call "anchor_filter", or run plugin test --lane batch)`},
+		{"a store that is not granted", "kv-ungranted", "anchor_filter", `{"items": []}`, nil, codeRefused, "", "grant it with --allow-kv"},
+		{"no such setting", "keep-first", "anchor_filter", `{"items": []}`, []string{"--set", "key=1"}, codeUsage,
+			"", `flag --set: plugin "keep-first" has no setting "key" (--config gives what the plugin reads with config_get)`},
+		{"a configuration", "keep-first", "anchor_filter", `{"items": [{}]}`, []string{"--config", "key=1"}, codeOK, `{"keep":[0]}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := append([]string{"plugin", "call", "--cache-dir", "off", module(tt.module), tt.function, "--input", tt.input}, tt.flags...)
+			code, stdout, stderr := run(t, "", args...)
 			if code != tt.code || stdout != tt.stdout || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
 				t.Errorf("code %d, stdout %q, stderr %q; want %d, %q, %q", code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
 			}

@@ -94,6 +94,39 @@ func TestPluginTestRunsOwnCases(t *testing.T) {
 	}
 }
 
+// A misspelt member and an unknown source of a case have a place and the nearest name.
+func TestMistakesInCases(t *testing.T) {
+	dir := write(t, map[string]string{"case.json": `[{"name": "c", "operation": "filter",
+  "items": ["a", {"content": "a", "source": "memoryx"}], "expect": {"keeep": [0]}},
+ {"name": "r", "operation": "filter", "request": {"items": [{"contnt": "a"}]}, "expect": {"keep": [0]}}]`})
+	code, _, stderr := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", dir)
+	for _, want := range []string{
+		`case.json:2:69: [0].expect.keeep: unknown member (did you mean "keep"?)`, `case.json:2:45: items[1].source: unknown source "memoryx" (did you mean "memory"?)`,
+		`case.json:3:62: items[0].contnt: unknown member (did you mean "content"?)`,
+	} {
+		if code != codeInvalid || !strings.Contains(stderr, want) {
+			t.Errorf("code %d, stderr lacks %q:\n%s", code, want, stderr)
+		}
+	}
+}
+
+// plugin types prints the types of a project, and suggests a language.
+func TestPluginTypes(t *testing.T) {
+	dir := write(t, map[string]string{"plugin.c": "", "plugin.yaml": `{abi: 1, name: p, version: 0.1.0, license: MIT,
+  operations: {filter: {settings: {type: object, properties: {min: {type: integer}}}}}}`})
+	code, stdout, stderr := run(t, "", "plugin", "types", dir)
+	if code != codeOK || stderr != "" || !strings.Contains(stdout, "static inline filter_settings read_filter_settings(const anchor_request *r) {") {
+		t.Errorf("code %d, stderr %s\n%s", code, stderr, stdout)
+	}
+	if code, stdout, _ = run(t, "", "plugin", "types", "--lang", "go", dir); code != codeOK || !strings.Contains(stdout, "Min int `json:\"min\"`") {
+		t.Errorf("code %d\n%s", code, stdout)
+	}
+	code, _, stderr = run(t, "", "plugin", "types", "--lang", "rst", dir)
+	if want := `flag --lang: unknown language "rst" (did you mean "rust"?)`; code != codeUsage || !strings.Contains(stderr, want) {
+		t.Errorf("code %d, stderr %s, want %s", code, stderr, want)
+	}
+}
+
 func TestMistakesInPluginTest(t *testing.T) {
 	dir := write(t, map[string]string{"bad/a.json": `{"name": "a"}`, "set/settings.json": `{"filtre": {}}`, "empty/x": "", "folder/a.json/x": ""})
 	for _, tt := range []struct {
@@ -119,5 +152,34 @@ func TestMistakesInPluginTest(t *testing.T) {
 		if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
 			t.Errorf("%s: code %d, %s\nwant %d, %s", tt.args, code, stderr, tt.code, tt.want)
 		}
+	}
+}
+
+// A failure shows what the guest wrote and its stack, and keeps the request for plugin call.
+func TestPluginTestShowsTheTrap(t *testing.T) {
+	module, folder := filepath.Join(fixtureDir, "log-then-trap", "plugin.wasm"), filepath.Join(t.TempDir(), "kept")
+	code, stdout, _ := run(t, "", "plugin", "test", module, "--short", "--cache-dir", "off", "--keep", folder)
+	request := filepath.Join(folder, "call-answers-filter-json.json")
+	for _, want := range []string{
+		"FAIL call/answers (filter, lane json)\n",
+		"  wrote:  error: panicked at src/lib.rs:7:21:\n          index  out of bounds\n", "  stack:  .filter() i32\n",
+		"  request: " + request + " (repeat with: plugin call FILE anchor_filter --input-file " + request + ")\n",
+	} {
+		if code != codeFailure || !strings.Contains(stdout, want) || strings.Count(stdout, "\nskip:") != 1 {
+			t.Errorf("code %d; the report has too many skips, or lacks %q:\n%s", code, want, stdout)
+		}
+	}
+	code, _, stderr := run(t, "", "plugin", "call", module, "anchor_filter", "--cache-dir", "off", "--input-file", request)
+	if code != codeFailure || !strings.Contains(stderr, "index  out of bounds") {
+		t.Errorf("the repeated call: code %d, stderr %s", code, stderr)
+	}
+}
+
+// A difference in spaces is shown.
+func TestPluginTestKeepsSpaces(t *testing.T) {
+	dir := write(t, map[string]string{"case.json": `{"name": "c", "operation": "filter", "items": ["a  b"], "expect": {"texts": ["a b"]}}`})
+	_, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", dir)
+	if want := `seen:   texts: expected ["a b"], got ["a  b"]` + "\n"; !strings.Contains(stdout, want) {
+		t.Errorf("the report lacks %q:\n%s", want, stdout)
 	}
 }

@@ -147,11 +147,12 @@ func TestItemsAndQueryFromFiles(t *testing.T) {
 		"query.txt":   "the query\n",
 	}))
 	for args, want := range map[string]string{
-		"--items list.json q":                         "=== CONTEXT ===\nfrom a list\n",
-		"--items object.json --query-file query.txt":  "=== CONTEXT ===\nfrom an object\n",
-		"--items - q":                                 "=== CONTEXT ===\nfrom stdin\n",
-		"--items list.json --format openai q":         "{\n  \"messages\": [\n    {\n      \"role\": \"user\",\n      \"content\": \"Relevant context:\\n\\nfrom a list\"\n    }\n  ]\n}\n",
-		"--items list.json --max-tokens 2 --strict q": "",
+		"--items list.json q":                         "=== CONTEXT ===\nfrom a list\n\n=== QUESTION ===\nq\n",
+		"--items object.json --query-file query.txt":  "=== CONTEXT ===\nfrom an object\n\n=== QUESTION ===\nthe query\n",
+		"--items - q":                                 "=== CONTEXT ===\nfrom stdin\n\n=== QUESTION ===\nq\n",
+		"--items list.json --format openai q":         "{\n  \"messages\": [\n    {\n      \"role\": \"user\",\n      \"content\": \"Relevant context:\\n\\nfrom a list\\n\\nq\"\n    }\n  ]\n}\n",
+		"--items list.json --max-tokens 2 --strict q": "=== QUESTION ===\nq\n",
+		"--items list.json --include-query=false q":   "=== CONTEXT ===\nfrom a list\n",
 	} {
 		code, stdout, stderr := run(t, `[{"content": "from stdin", "source": "user"}]`, append([]string{"build"}, strings.Fields(args)...)...)
 		if code != codeOK || stdout != want {

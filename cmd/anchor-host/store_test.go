@@ -223,22 +223,22 @@ func TestBuildWithConversation(t *testing.T) {
 		"anchor.yaml": "tokenizer: words\nconversation: {id: c, max_tokens: 8}\n",
 		"facts.yaml":  "tokenizer: words\nfacts: {user: ann, max_items: 1}\n",
 	})
-	if out := must(t, "", "build", "--remember", "one two three"); out != "" {
+	if out := must(t, "", "build", "--remember", "one two three"); out != "=== QUESTION ===\none two three\n" {
 		t.Errorf("a new conversation: %q", out)
 	}
 	must(t, "", "memory", "add", "--conversation", "c", "--role", "assistant", "four five")
-	if out, want := must(t, "", "build", "--remember", "six seven eight nine"), "=== MEMORY ===\none two three\nfour five\n"; out != want {
+	if out, want := must(t, "", "build", "--remember", "six seven eight nine"), "=== MEMORY ===\none two three\nfour five\n\n=== QUESTION ===\nsix seven eight nine\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
-	if out, want := must(t, "", "build", "ten"), "=== MEMORY ===\nfour five\nsix seven eight nine\n"; out != want {
+	if out, want := must(t, "", "build", "ten"), "=== MEMORY ===\nfour five\nsix seven eight nine\n\n=== QUESTION ===\nten\n"; out != want {
 		t.Errorf("the oldest turn has left: got %q, want %q", out, want)
 	}
-	if out := must(t, "", "build", "--conversation", "another", "ten"); out != "" {
+	if out := must(t, "", "build", "--conversation", "another", "ten"); out != "=== QUESTION ===\nten\n" {
 		t.Errorf("another conversation: %q", out)
 	}
 	must(t, "", "memory", "add", "--user", "ann", "Ann likes tea")
 	must(t, "", "memory", "add", "--user", "bob", "Bob likes tea")
-	if out, want := must(t, "", "build", "-c", "facts.yaml", "tea"), "=== MEMORY ===\nAnn likes tea\n"; out != want {
+	if out, want := must(t, "", "build", "-c", "facts.yaml", "tea"), "=== MEMORY ===\nAnn likes tea\n\n=== QUESTION ===\ntea\n"; out != want {
 		t.Errorf("facts: got %q, want %q", out, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 // when it is loaded, which is for no tenant, and finds it only where none is named.
 func TestPluginsServeTheTenant(t *testing.T) {
 	file := writeConfig(t, `
+include_query: false
 instances:
   kv: {plugin: foreign-kv, grants: {kv: {}}}
 steps:

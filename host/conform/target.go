@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -20,6 +21,10 @@ const DefaultTimeout = 20 * time.Second
 
 // Target is a plugin of this host, for conformance.Run.
 type Target struct {
+	// Sealed says that the transport of the host is an [Exchanges], so that what servers answer
+	// is the same every time.
+	Sealed bool
+
 	host   *host.Host
 	spec   *spec.Spec
 	config host.PluginConfig
@@ -60,7 +65,7 @@ func (t *Target) Describe() conformance.Description {
 	d := conformance.Description{
 		Manifest: t.spec.Manifest, Digest: t.spec.Digest, Size: t.spec.Size, CountTokens: countTokens,
 		MaxItems: bound(t.config.Limits.Items, host.DefaultItems), MaxTokens: bound(t.config.Limits.Tokens, host.DefaultTokens),
-		Remembers: g.KV != nil || g.HTTP != nil || writable(g.Files),
+		Remembers: g.KV != nil || g.HTTP != nil && !t.Sealed || writable(g.Files),
 	}
 	for _, o := range t.spec.Operations {
 		if o.Operation != abi.OpInit {
@@ -127,7 +132,7 @@ func (t *Target) Load(ctx context.Context, o conformance.LoadOptions) (conforman
 	}
 	p, err := t.host.Load(ctx, t.spec, cfg)
 	if err != nil {
-		return nil, err
+		return nil, trace(err)
 	}
 	return guest{p}, nil
 }
@@ -143,9 +148,26 @@ func (g guest) Call(ctx context.Context, c conformance.Call) (*conformance.Answe
 	}
 	x, err := g.plugin.Exchange(ctx, c.Operation, lane, c.Request)
 	if err != nil {
-		return nil, err
+		return nil, trace(err)
 	}
 	return &conformance.Answer{Status: x.Status, Output: x.Output, Memory: x.Memory, Time: x.Time}, nil
+}
+
+// tracedError tells the kit what the guest wrote, and its call stack.
+type tracedError struct{ *host.PluginError }
+
+// GuestTrace returns what the guest wrote in the call, and its call stack after a trap.
+func (e tracedError) GuestTrace() (wrote, stack string) { return e.Log, e.Stack }
+
+// Unwrap returns the error of the host.
+func (e tracedError) Unwrap() error { return e.PluginError }
+
+func trace(err error) error {
+	var failed *host.PluginError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	return tracedError{failed}
 }
 
 // Close implements conformance.Guest.

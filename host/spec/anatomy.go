@@ -123,14 +123,18 @@ func (s *Spec) readsAdvice() (advice []string) {
 // permissionAdvice compares the permissions asked for with the imports that use them.
 func (s *Spec) permissionAdvice() (advice []string) {
 	uses := map[string][]string{
-		manifest.PermissionHTTP:    {abi.EnvModule + ".http_request"},
+		manifest.PermissionHTTP:    {abi.EnvModule + ".http_request", abi.UserModule + "." + abi.ImportHTTPBatch},
 		manifest.PermissionFiles:   {offered.WASI + ".path_open", offered.WASI + ".path_filestat_get"},
 		manifest.PermissionKV:      {abi.UserModule + "." + abi.ImportKVGet, abi.UserModule + "." + abi.ImportKVSet},
 		manifest.PermissionService: {abi.UserModule + "." + abi.ImportCountTokens},
 	}
-	imported := func(kind string) bool {
-		return slices.ContainsFunc(uses[kind], func(name string) bool { return slices.Contains(s.Imports, name) })
+	used := func(kind string) string { // "" for nothing
+		if i := slices.IndexFunc(uses[kind], func(name string) bool { return slices.Contains(s.Imports, name) }); i >= 0 {
+			return uses[kind][i]
+		}
+		return ""
 	}
+	imported := func(kind string) bool { return used(kind) != "" }
 	asked := map[string]bool{}
 	for _, p := range s.Manifest.Permissions {
 		if !asked[p.Kind] && !imported(p.Kind) {
@@ -140,7 +144,7 @@ func (s *Spec) permissionAdvice() (advice []string) {
 	}
 	for _, kind := range []string{manifest.PermissionHTTP, manifest.PermissionKV, manifest.PermissionService} { // languages import files without using them
 		if imported(kind) && !asked[kind] {
-			advice = append(advice, fmt.Sprintf("imports %s and does not ask for %s: the call would be denied (add the permission, with its reason)", uses[kind][0], kind))
+			advice = append(advice, fmt.Sprintf("imports %s and does not ask for %s: the call would be denied (add the permission, with its reason)", used(kind), kind))
 		}
 	}
 	return advice

@@ -29,7 +29,7 @@ func (r *reader) manifest(side []byte) error {
 	}
 	if r.spec.Foreign {
 		if embedded || side != nil {
-			return as(ErrABIVersion, fmt.Errorf("there is a manifest, but the module does not export %q (export it as an empty function, or remove the manifest)", abi.Marker))
+			return as(ErrABIVersion, fmt.Errorf("there is a manifest, but the module does not export %q (no operation is exported by the helper library; a guest without one exports it as an empty function)", abi.Marker))
 		}
 		return nil
 	}

@@ -61,10 +61,7 @@ func narrow(own, side *manifest.Manifest) error {
 // narrowParts returns the parts of a request that side reads and own does not. If side is the
 // whole request, it reads what own does, and spec says so.
 func narrowParts(side, own abi.PartSet, spec *manifest.OperationSpec) (extra []string) {
-	switch {
-	case own.Whole():
-		return nil
-	case side.Whole():
+	if side.Whole() && !own.Whole() {
 		spec.Reads = slices.Concat(spec.Reads, own.Names())
 		return nil
 	}
@@ -200,18 +197,23 @@ func within(p, o manifest.Permission) bool {
 
 // withinHTTP is within for http.
 func withinHTTP(p, o manifest.Permission) bool {
-	asked, err := hostPatterns(p.Hosts)
-	own, ownErr := hostPatterns(o.Hosts)
-	if err != nil || ownErr != nil {
+	if !o.Hosts.FromGrant() && !withinHosts(p.Hosts, o.Hosts) {
 		return false
-	}
-	for _, h := range asked {
-		if !slices.ContainsFunc(own, func(o manifest.HostPattern) bool { return o.Covers(h) }) {
-			return false
-		}
 	}
 	methods := httpMethods(o)
 	return !slices.ContainsFunc(httpMethods(p), func(m string) bool { return !slices.Contains(methods, m) })
+}
+
+// withinHosts reports whether own, which is a list, has every server of asked.
+func withinHosts(asked, own manifest.HostList) bool {
+	few, err := hostPatterns(asked)
+	many, ownErr := hostPatterns(own)
+	if err != nil || ownErr != nil || asked.FromGrant() {
+		return false
+	}
+	return !slices.ContainsFunc(few, func(h manifest.HostPattern) bool {
+		return !slices.ContainsFunc(many, func(o manifest.HostPattern) bool { return o.Covers(h) })
+	})
 }
 
 func hostPatterns(hosts []string) ([]manifest.HostPattern, error) {

@@ -27,6 +27,10 @@ func TestNarrow(t *testing.T) {
 	for _, tc := range []struct{ own, side, err string }{
 		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test"],"methods":["GET","POST","DELETE"]`), `permission "http" is not the module's`},
 		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test"],"methods":["HEAD"]`), ""},
+		{http(`"hosts":"from_grant"`), http(`"hosts":["a.test"]`), ""},
+		{http(`"hosts":"from_grant"`), http(`"hosts":"from_grant"`), ""},
+		{http(`"hosts":["a.test"]`), http(`"hosts":"from_grant"`), `permission "http" is not the module's`},
+		{http(`"hosts":"from_grant"`), http(`"hosts":"from_grant","methods":["POST"]`), `permission "http" is not the module's`},
 		{http(`"hosts":["a.test"],"methods":["POST"]`), http(`"hosts":["a.test"]`), `permission "http" is not the module's`},
 		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test:8443"]`), `permission "http" is not the module's`},
 		{http(`"hosts":["a.test"]`), http(`"hosts":["http://a.test"]`), `permission "http" is not the module's`},
@@ -51,6 +55,8 @@ func TestNarrow(t *testing.T) {
 		{`"operations":{"provide":{"reads":["data"]}}`, `"operations":{"provide":{"reads":["none"]}}`, ""},
 		{`"operations":{"filter":{"reads":["none"]}}`, `"operations":{"filter":{"reads":["query_text"]}}`, `operation "filter" reads query_text, which the module does not ask for`},
 		{`"operations":{"filter":{"reads":["score","query_text"]}}`, `"operations":{"filter":{"reads":["score","chat_history"]}}`, `operation "filter" reads chat_history, which the module does not ask for`},
+		{`"operations":{"provide":{}}`, `"operations":{"provide":{"reads":["messages","message_parts"]}}`, `operation "provide" reads message_parts, which the module does not ask for`},
+		{`"operations":{"provide":{"reads":["messages","message_parts"]}}`, `"operations":{"provide":{"reads":["messages","message_parts"]}}`, ""},
 		{`"operations":{"filter":{"writes":[]}}`, `"operations":{"filter":{}}`, `operation "filter" writes keep, which the module does not ask for`},
 	} {
 		err := narrow(read(tc.own), read(tc.side))
@@ -64,6 +70,7 @@ func TestNarrow(t *testing.T) {
 		{`"provide":{"reads":["none"]}`, `"provide":{"reads":[]}`, "provide", "none"},
 		{`"provide":{"reads":[]}`, `"provide":{"reads":["none"]}`, "provide", "none"},
 		{`"provide":{"reads":["data"]}`, `"provide":{"reads":[]}`, "provide", "data"},
+		{`"provide":{"reads":["messages","message_parts"]}`, `"provide":{}`, "provide", "messages,message_parts"},
 		{`"provide":{"reads":["data","messages"]}`, `"provide":{"reads":["data"]}`, "provide", "data"},
 		{`"filter":{"reads":["score","query_text"]}`, `"filter":{"reads":["score"]}`, "filter", "query_text"},
 	} {

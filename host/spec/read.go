@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -232,8 +233,8 @@ func (r *reader) operations() error {
 			continue
 		}
 		if len(lanes) == 0 {
-			return fmt.Errorf("the manifest declares operation %q: %w (export %q, or remove the operation from the manifest)",
-				info.Op, ErrNoExport, info.Op.JSONExport())
+			return fmt.Errorf("the manifest declares operation %q: %w (export %q, or remove the operation from the manifest%s)",
+				info.Op, ErrNoExport, info.Op.JSONExport(), r.strangers())
 		}
 		r.spec.Operations = append(r.spec.Operations, Operation{
 			Operation: info.Op, Lanes: lanes, Reads: m.Reads(info.Op), Parts: m.Parts(info.Op), Writes: m.Writes(info.Op),
@@ -241,6 +242,24 @@ func (r *reader) operations() error {
 		})
 	}
 	return nil
+}
+
+// strangers says which exports look like operations and are none, "" if there are none.
+func (r *reader) strangers() string {
+	var names []string
+	for _, e := range r.info.Exports {
+		if _, known := abi.LookupExport(e.Name); !known && strings.HasPrefix(e.Name, "anchor_") {
+			names = append(names, strconv.Quote(guesttext.Clip(guesttext.Line(e.Name), 60)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	known := make([]string, len(abi.Operations))
+	for i, info := range abi.Operations {
+		known[i] = string(info.Op)
+	}
+	return fmt.Sprintf("; it exports %s, which is no operation: the operations are %s", strings.Join(names[:min(len(names), 3)], ", "), strings.Join(known, ", "))
 }
 
 // lanes lists the lanes in which the module exports an operation.

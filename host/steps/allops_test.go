@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 var lanes = []host.Lane{host.LaneJSON, host.LaneBatch}
@@ -190,6 +191,10 @@ func TestFormatterInBuild(t *testing.T) {
 	if r.Output != "- one\n- two\n" || r.FormatType != "lines" {
 		t.Errorf("output %q of type %q", r.Output, r.FormatType)
 	}
+	r = build(t, pipeline.Config{Formatter: f, IncludeQuery: true, Steps: []pipeline.StepConfig{docs("one")}}, "why?")
+	if r.Output != "- one\n? why?\n" {
+		t.Errorf("output %q with the query", r.Output)
+	}
 }
 
 func TestCallbackInBuild(t *testing.T) {
@@ -211,12 +216,11 @@ func TestCallbackInBuild(t *testing.T) {
 func checkWholeMessages(t *testing.T, provider agent.Provider) {
 	t.Helper()
 	msgs := []pipeline.Message{
-		{Role: pipeline.RoleDeveloper, Content: "be brief"},
-		{Role: pipeline.RoleUser, Parts: []byte(`[{"type":"text","text":"what is it?"},{"type":"image","source":{}}]`)},
-		{Role: pipeline.RoleAssistant, Content: "a fox", Rest: []byte(`{"refusal":null}`)},
-		{Role: pipeline.RoleAssistant, Parts: []byte("null"), Rest: []byte(`{"refusal":null}`),
-			ToolCalls: []byte(`[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"q\":\"a<b>&c\"}"}}]`)},
-		{Role: pipeline.RoleAssistant, Parts: []byte(`[{"type":"thinking","thinking":"<hm>"},{"type":"tool_use","id":"t1","name":"f","input":{"q":"<"}}]`)},
+		message.New(pipeline.RoleDeveloper, "be brief"),
+		fromJSON(pipeline.RoleUser, `"content":[{"type":"text","text":"what is it?"},{"type":"image","source":{}}]`),
+		fromJSON(pipeline.RoleAssistant, `"content":"a fox","refusal":null`),
+		fromJSON(pipeline.RoleAssistant, `"content":null,"refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"q\":\"a<b>&c\"}"}}]`),
+		fromJSON(pipeline.RoleAssistant, `"content":[{"type":"thinking","thinking":"<hm>"},{"type":"tool_use","id":"t1","name":"f","input":{"q":"<"}}]`),
 	}
 	out, err := provider.Apply(t.Context(), &agent.State{}, msgs, agent.Budget{Phase: agent.PhaseLLM})
 	if err != nil || len(out) != len(msgs)+1 {
@@ -246,7 +250,7 @@ func TestDistiller(t *testing.T) {
 	distill := func(mode string) agent.Distiller {
 		return must[agent.Distiller](t)(steps.Distiller(p, steps.Options{Settings: map[string]any{"mode": mode}}))
 	}
-	observing := agent.Observing{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "x"}}, Observations: []string{"a", "b"}}
+	observing := agent.Observing{Messages: []pipeline.Message{message.New(pipeline.RoleUser, "x")}, Observations: []string{"a", "b"}}
 	seen, err := distill("").Observe(t.Context(), observing)
 	if err != nil || len(seen.Add) != 1 || seen.Add[0] != "1 messages after 2 observations" || seen.Replace != nil {
 		t.Errorf("observations %+v, error %v", seen, err)
@@ -317,9 +321,9 @@ func TestCompactorAndProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := agent.State{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "hey"}}}
+	state := agent.State{Messages: []pipeline.Message{message.New(pipeline.RoleUser, "hey")}}
 	out, err := chain.Run(t.Context(), &state, state.Messages, agent.Budget{MaxTokens: 100, Phase: agent.PhaseLLM})
-	if err != nil || len(out) != 2 || out[0].Content != "hi llm" || out[1].Content != "hey" {
+	if err != nil || len(out) != 2 || out[0].Text() != "hi llm" || out[1].Text() != "hey" {
 		t.Errorf("messages %v, error %v", out, err)
 	}
 	if len(state.Observations) != 1 || state.Observations[0] != "seen" {

@@ -18,4 +18,4 @@ package steps
 //	how an operation takes its place in a build    options, scope
 //	what a guest is shown, and what it changes     rows, changes
 //	steps and their parts                          step, parts, moduleinfo
-//	the rest of a pipeline, and provider chains    output, provider
+//	the rest of a pipeline, and provider chains    output, provider, messageparts

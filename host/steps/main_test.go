@@ -163,3 +163,11 @@ func twoItems() []pipeline.Item {
 		{ID: "b", Content: "two", Source: pipeline.SourceRetrieval, Score: 0.1, Priority: 5},
 	}
 }
+
+// fromJSON reads a message with a role and other members, in JSON.
+func fromJSON(role pipeline.Role, members string) (m pipeline.Message) {
+	if err := m.UnmarshalJSON([]byte(`{"role":"` + string(role) + `",` + members + `}`)); err != nil {
+		panic(err)
+	}
+	return m
+}

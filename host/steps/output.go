@@ -32,7 +32,7 @@ func (f formatter) FormatType() string { return f.o.module.Plugin }
 func (f formatter) Format(ctx context.Context, w *pipeline.Window) (any, error) {
 	var reply abi.FormatReply
 	_, err := f.o.Ask(ctx, abi.FormatRequest{
-		Items: abiItems(w.Items, f.o.Reads()), MaxTokens: w.MaxTokens, UsedTokens: w.UsedTokens, Settings: f.o.Settings(),
+		Items: abiItems(w.Items, f.o.Reads()), MaxTokens: w.MaxTokens, UsedTokens: w.UsedTokens, Query: w.Query, Settings: f.o.Settings(),
 	}, &reply)
 	if err != nil {
 		return nil, err

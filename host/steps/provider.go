@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Provider returns the operation provide as an agent.Provider. It calls estimate_tokens if
@@ -76,7 +79,11 @@ func (c *contextProvider) Apply(ctx context.Context, s *agent.State, msgs []pipe
 			s.Data = st.Data
 		}
 	}
-	return pipelineMessages(reply.Messages, msgs), nil
+	out, err := pipelineMessages(reply.Messages, msgs)
+	if err != nil {
+		return nil, c.o.refuse("%w", err)
+	}
+	return out, nil
 }
 
 // Distiller returns the operation distill as an agent.Distiller.
@@ -96,7 +103,7 @@ func (d distiller) Observe(ctx context.Context, r agent.Observing) (*agent.Obser
 		Mode: abi.DistillObserve, Observations: r.Observations, Reflection: r.Reflection, MaxTokens: r.MaxTokens, Settings: d.o.Settings(),
 	}
 	if d.o.Parts().Has(abi.PartMessages) {
-		request.Messages = abiMessages(r.Messages)
+		request.Messages = d.o.messages(r.Messages)
 	}
 	reply, err := d.ask(ctx, request)
 	if err != nil || reply == nil {
@@ -162,24 +169,41 @@ func canonicalCalls(raw json.RawMessage) string {
 
 // pipelineMessages converts the messages of a guest; nil means no change. If the guest
 // returns a message that it received, the result has the original message, with everything
-// that a guest does not see: images and other parts, and unknown members.
-func pipelineMessages(in []abi.Message, sent []pipeline.Message) []pipeline.Message {
+// that a guest does not see: images and other parts, and unknown members. If the guest also
+// returns parts, they edit the original message.
+func pipelineMessages(in []abi.Message, sent []pipeline.Message) ([]pipeline.Message, error) {
 	if in == nil {
-		return nil
+		return nil, nil
 	}
 	out := make([]pipeline.Message, len(in))
 	for i, at := range handedBack(in, abiMessages(sent)) {
-		m := &in[i]
+		var err error
 		switch {
 		case at >= 0:
-			out[i] = sent[at]
-			continue
-		case string(m.ToolCalls) == "null":
-			m.ToolCalls = nil
+			out[i], err = editMessage(&sent[at], &in[i])
+		case in[i].Parts != nil:
+			err = errForeignParts
+		default:
+			out[i], err = newMessage(&in[i])
 		}
-		out[i] = pipeline.Message{Role: pipeline.Role(m.Role), Content: m.Content, Name: m.Name, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+		if err != nil {
+			return nil, fmt.Errorf("messages[%d]: %w", i, err)
+		}
 	}
-	return out
+	return out, nil
+}
+
+// newMessage converts a message that the guest has made.
+func newMessage(in *abi.Message) (pipeline.Message, error) {
+	role := pipeline.Role(in.Role)
+	if role == pipeline.RoleTool {
+		return message.NewResult(in.ToolCallID, in.Name, in.Content), nil
+	}
+	m := message.New(role, in.Content)
+	m.Name = in.Name
+	calls, err := core.ToolCalls(in.ToolCalls)
+	m.Parts = append(m.Parts, calls...)
+	return m, err
 }
 
 // handedBack returns, for each message of a guest, the index of the sent message that it
@@ -279,24 +303,66 @@ func (o *operation) provideRequest(s *agent.State, msgs []pipeline.Message, b ag
 		Settings: o.Settings(),
 	}
 	if o.Parts().Has(abi.PartMessages) {
-		r.Messages = abiMessages(msgs)
+		r.Messages = o.messages(msgs)
 	}
 	if o.Parts().Has(abi.PartStateMessages) && len(s.Messages) > 0 {
-		r.State.Messages = abiMessages(s.Messages)
+		r.State.Messages = o.messages(s.Messages)
 	}
 	return r
 }
 
+// messages converts messages for a guest, with their parts if it reads them.
+func (o *operation) messages(msgs []pipeline.Message) []abi.Message {
+	out := abiMessages(msgs)
+	if o.Parts().Has(abi.PartMessageParts) {
+		for i := range out {
+			out[i].Parts = abiParts(msgs[i].Parts, 1)
+		}
+	}
+	return out
+}
+
 // abiMessages converts messages into the form that guests see: the texts of parts become
-// the content, calls in parts become tool calls, and the role developer becomes system.
+// the content, calls in parts become tool calls in the form of OpenAI's chat, and the role
+// developer becomes system.
 func abiMessages(msgs []pipeline.Message) []abi.Message {
 	out := make([]abi.Message, len(msgs))
 	for i := range msgs {
 		m := &msgs[i]
-		out[i] = abi.Message{Role: string(m.Role), Content: m.Text(), Name: m.Name, ToolCalls: m.Calls(), ToolCallID: m.ToolCallID}
+		out[i] = abi.Message{Role: string(m.Role), Content: m.Text(), Name: m.Name, ToolCalls: abiCalls(m)}
+		if results := m.Results(); m.Role == pipeline.RoleTool && len(results) > 0 {
+			out[i].ToolCallID, out[i].Name = results[0].ID, results[0].Name
+		}
 		if m.Role == pipeline.RoleDeveloper {
 			out[i].Role = string(pipeline.RoleSystem)
 		}
 	}
 	return out
+}
+
+// abiCalls returns the tool calls of a message as a JSON list, nil if it has none. Calls that
+// came in the form of OpenAI's chat stay as they are.
+func abiCalls(m *pipeline.Message) json.RawMessage {
+	var list []byte
+	for _, call := range m.Calls() {
+		list = append(list, ',')
+		if raw := call.Raw(); m.Form() == message.FormOpenAI && raw != "" && !m.Changed() {
+			list = append(list, raw...)
+			continue
+		}
+		list = append(append(list, `{"id":`...), quoted(call.ID)...)
+		list = append(append(list, `,"type":"function","function":{"name":`...), quoted(call.Name)...)
+		list = append(append(append(list, `,"arguments":`...), quoted(call.Arguments)...), `}}`...)
+	}
+	if list == nil {
+		return nil
+	}
+	list[0] = '['
+	return append(list, ']')
+}
+
+// quoted returns a JSON string.
+func quoted(text string) []byte {
+	data, _ := json.Marshal(text) // cannot fail
+	return data
 }

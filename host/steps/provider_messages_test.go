@@ -7,35 +7,35 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // A guest that reads JSON and writes it anew orders keys and writes numbers in its own way.
 // What it hands back is still the message it was sent, with all that it has not seen.
 func TestMessagesWrittenAnewAreRecognised(t *testing.T) {
-	sent := pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(
-		`[{"type":"thinking","signature":"x"},{"type":"tool_use","id":"t1","name":"f","input":{"q":"a<b","n":1.50,"list":[]}}]`)}
-	plain := pipeline.Message{Role: pipeline.RoleAssistant, Content: "so", Parts: nil, Rest: json.RawMessage(`{"refusal":null}`)}
+	sent := fromJSON(pipeline.RoleAssistant, `"content":[{"type":"thinking","signature":"x"},{"type":"tool_use","id":"t1","name":"f","input":{"q":"a<b","n":1.50,"list":[]}}]`)
+	plain := fromJSON(pipeline.RoleAssistant, `"content":"so","refusal":null`)
 	for calls, same := range map[string]bool{
-		`[{"type":"tool_use","id":"t1","name":"f","input":{"q":"a<b","n":1.50,"list":[]}}]`:                        true,
-		`[ {"id":"t1","input":{"list":[],"n":1.5,"q":"a\u003cb"},"name":"f","type":"tool_use"} ]`:                  true,
-		`[{"type":"tool_use","id":"t1","name":"f","input":{"q":"a<c","n":1.50,"list":[]}}]`:                        false,
-		`[{"type":"tool_use","id":"t1","name":"f","input":{"q":"a<b","n":1.50}}]`:                                  false,
-		`[{"type":"tool_use","id":"t1","name":"f","input":{"q":"a<b","n":1.50,"list":[]}},{"id":"t2","name":"g"}]`: false,
+		`[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"q\":\"a<b\",\"n\":1.50,\"list\":[]}"}}]`:                        true,
+		`[ {"function":{"arguments":"{\"q\":\"a\u003cb\",\"n\":1.50,\"list\":[]}","name":"f"},"type":"function","id":"t1"} ]`:                 true,
+		`[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"q\":\"a<c\",\"n\":1.50,\"list\":[]}"}}]`:                        false,
+		`[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}}]`:                                                            false,
+		`[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"q\":\"a<b\",\"n\":1.50,\"list\":[]}"}},{"id":"t2","name":"g"}]`: false,
 	} {
 		in := abi.Message{Role: "assistant", ToolCalls: json.RawMessage(calls)}
-		out := pipelineMessages([]abi.Message{in}, []pipeline.Message{sent})
-		if out[0].Equal(&sent) != same {
-			t.Errorf("%s: became %s, %s", calls, out[0].Parts, out[0].ToolCalls)
+		out, err := pipelineMessages([]abi.Message{in}, []pipeline.Message{sent})
+		if err != nil || out[0].Equal(&sent) != same {
+			t.Errorf("%s: became %+v, %v", calls, out, err)
 		}
 	}
 	for _, none := range []string{"", "null", "[]"} {
 		in := abi.Message{Role: "assistant", Content: "so", ToolCalls: json.RawMessage(none)}
-		if out := pipelineMessages([]abi.Message{in}, []pipeline.Message{plain}); !out[0].Equal(&plain) {
-			t.Errorf("calls %q: became %+v", none, out[0])
+		if out, err := pipelineMessages([]abi.Message{in}, []pipeline.Message{plain}); err != nil || !out[0].Equal(&plain) {
+			t.Errorf("calls %q: became %+v, %v", none, out, err)
 		}
 		in.Content = "new"
-		if out := pipelineMessages([]abi.Message{in}, nil); out[0].Validate() != nil {
-			t.Errorf("calls %q: %v", none, out[0].Validate())
+		if out, err := pipelineMessages([]abi.Message{in}, nil); err != nil || out[0].Text() != "new" || len(out[0].Calls()) > 0 {
+			t.Errorf("calls %q: %+v, %v", none, out, err)
 		}
 	}
 }
@@ -44,9 +44,9 @@ func TestMessagesWrittenAnewAreRecognised(t *testing.T) {
 // two images keeps the second.
 func TestMessagesThatLookTheSame(t *testing.T) {
 	image := func(data string) pipeline.Message {
-		return pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(`[{"type":"image","source":{"data":"` + data + `"}}]`)}
+		return fromJSON(pipeline.RoleUser, `"content":[{"type":"image","source":{"data":"`+data+`"}}]`)
 	}
-	text := func(s string) pipeline.Message { return pipeline.Message{Role: pipeline.RoleAssistant, Content: s} }
+	text := func(s string) pipeline.Message { return message.New(pipeline.RoleAssistant, s) }
 	sent := []pipeline.Message{image("A"), text("cat"), image("B"), text("dog"), text("cat")}
 	shown := abiMessages(sent)
 	note := abi.Message{Role: "user", Content: "note"}
@@ -66,7 +66,15 @@ func TestMessagesThatLookTheSame(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	if back := pipelineMessages(shown[2:], sent); string(back[0].Parts) != string(sent[2].Parts) {
-		t.Errorf("the second image became %s", back[0].Parts)
+	if back, err := pipelineMessages(shown[2:], sent); err != nil || !back[0].Equal(&sent[2]) {
+		t.Errorf("the second image became %+v, %v", back, err)
 	}
+}
+
+// fromJSON reads a message with a role and other members, in JSON.
+func fromJSON(role pipeline.Role, members string) (m pipeline.Message) {
+	if err := m.UnmarshalJSON([]byte(`{"role":"` + string(role) + `",` + members + `}`)); err != nil {
+		panic(err)
+	}
+	return m
 }

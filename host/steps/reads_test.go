@@ -14,7 +14,9 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // reading is allops with another list of what an operation reads.
@@ -54,15 +56,18 @@ func told(t *testing.T, p *host.Plugin, op abi.Operation, o steps.Options) error
 		_, err = must[pipeline.Compactor](t)(steps.Compactor(p, o)).Compact(ctx, turns, "<summary>")
 	case abi.OpDistill:
 		_, err = must[agent.Distiller](t)(steps.Distiller(p, o)).Observe(ctx, agent.Observing{
-			Messages: []pipeline.Message{{Role: "user", Content: "<message>"}}, Observations: []string{"<seen>"}, Reflection: "<reflection>",
+			Messages: []pipeline.Message{message.New("user", "<message>")}, Observations: []string{"<seen>"}, Reflection: "<reflection>",
 		})
 	case abi.OpExtract:
 		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
 		_, err = must[memory.Extractor](t)(steps.Extractor(p, o)).Extract(ctx, turns, []memory.Entry{{ID: "f", Content: "<fact>"}})
 	case abi.OpProvide:
-		state := &agent.State{RunID: "<run>", Messages: []pipeline.Message{{Role: "user", Content: "<before>"}},
+		state := &agent.State{RunID: "<run>", Messages: []pipeline.Message{message.New("user", "<before>")},
 			Observations: []string{"<seen>"}, Reflection: "<reflection>", Data: map[string]any{"d": "<data>"}}
-		_, err = must[agent.Provider](t)(steps.Provider(p, o)).Apply(ctx, state, []pipeline.Message{{Role: "user", Content: "<message>"}}, agent.Budget{Phase: agent.PhaseLLM})
+		_, err = must[agent.Provider](t)(steps.Provider(p, o)).Apply(ctx, state, []pipeline.Message{message.New("user", "<message>")}, agent.Budget{Phase: agent.PhaseLLM})
+	case abi.OpFormat:
+		w := &pipeline.Window{Fixed: core.Fixed{Query: "<text>"}}
+		_, err = must[pipeline.Formatter](t)(steps.Formatter(p, o)).Format(ctx, w)
 	case abi.OpObserve:
 		c := must[pipeline.Callback](t)(steps.Callback(p, o))
 		err = errors.Join(c.OnPipelineStart(ctx, q), c.OnStepError(ctx, "s", errors.New("<error>")))
@@ -128,6 +133,10 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpProvide, []string{"messages", "state_messages", "data"}, nil, "message before data"},
 		{abi.OpProvide, []string{"messages", "observations", "data"}, []string{"data", "run_id"}, "data"},
 		{abi.OpProvide, nil, []string{}, ""},
+		{abi.OpFormat, nil, nil, "text"},
+		{abi.OpFormat, []string{"text"}, nil, "text"},
+		{abi.OpFormat, []string{"text", "none"}, nil, ""},
+		{abi.OpFormat, nil, []string{}, ""},
 		{abi.OpObserve, nil, nil, "text error"},
 		{abi.OpProvide, []string{}, nil, "message before run seen reflection data"},
 		{abi.OpProvide, []string{"none"}, nil, ""},
@@ -150,7 +159,7 @@ func TestPartsAreNarrowed(t *testing.T) {
 // What a provider was not sent it cannot replace, be it messages or notes about the state.
 func TestUnreadStateStays(t *testing.T) {
 	loadAllops(t, host.PluginConfig{})
-	sent := []pipeline.Message{{Role: "user", Content: "hey"}}
+	sent := []pipeline.Message{message.New("user", "hey")}
 	forget := steps.Options{Settings: map[string]any{"mode": "forget"}}
 	for _, tc := range []struct {
 		reads []string
@@ -225,7 +234,7 @@ func TestReplacedPartsMustBeRead(t *testing.T) {
 // What an operator lets a provider read holds for its estimate too.
 func TestEstimateIsNarrowed(t *testing.T) {
 	p := loadAllops(t, host.PluginConfig{})
-	state := &agent.State{Messages: []pipeline.Message{{Role: "user", Content: "hey"}}}
+	state := &agent.State{Messages: []pipeline.Message{message.New("user", "hey")}}
 	for _, tc := range []struct {
 		reads []string
 		want  int
@@ -235,4 +244,50 @@ func TestEstimateIsNarrowed(t *testing.T) {
 			t.Errorf("reads %v: estimate %d, error %v (want %d)", tc.reads, n, err, tc.want)
 		}
 	}
+}
+
+// A guest that reads message_parts takes away an image and shortens a result, and all the rest
+// stays byte for byte. A guest that does not read them is sent none, and cannot answer with them.
+func TestProviderEditsParts(t *testing.T) {
+	loadAllops(t, host.PluginConfig{})
+	const sent = `[{"role":"assistant", "content":[{"type":"thinking","thinking":"<hm>","signature":"c2ln\u0061"} , {"type":"tool_use","id":"t1","name":"f","input":{ "q":1.50}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"long text"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}]} ,{"type":"text","text":"\u0041"}]}]`
+	want := strings.NewReplacer("long text", "long", `,{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}`, "").Replace(sent)
+	msgs, err := message.DecodeList([]byte(sent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(reads, operator []string, mode string) (string, error) {
+		p := loadSpec(t, shared, reading(t, abi.OpProvide, reads), host.PluginConfig{})
+		provider := must[agent.Provider](t)(steps.Provider(p, steps.Options{Settings: map[string]any{"mode": mode}, Reads: operator}))
+		out, err := provider.Apply(t.Context(), &agent.State{Messages: msgs}, msgs, agent.Budget{Phase: agent.PhaseLLM})
+		if err != nil {
+			return "", err
+		}
+		doc, err := message.AppendList(nil, out, message.FormAny)
+		return string(doc), err
+	}
+	for _, operator := range [][]string{nil, {"messages", "message_parts"}} {
+		if got, err := apply([]string{"messages", "message_parts"}, operator, "trim"); err != nil || got != want {
+			t.Errorf("became %s, %v\nwant   %s", got, err, want)
+		}
+	}
+	for _, tc := range []struct{ reads, operator []string }{
+		{nil, nil}, {[]string{}, nil}, {[]string{"messages", "state_messages"}, nil},
+		{nil, []string{"messages", "message_parts"}}, {[]string{"messages", "message_parts"}, []string{"messages"}},
+	} {
+		if _, err := apply(tc.reads, tc.operator, "tell"); err == nil || strings.Contains(err.Error(), `"parts"`) || strings.Contains(err.Error(), `\"parts\"`) {
+			t.Errorf("reads %q, allowed %q: the guest was sent parts: %v", tc.reads, tc.operator, err)
+		}
+		if got, err := apply(tc.reads, tc.operator, "trim"); err != nil || got != sent {
+			t.Errorf("reads %q: became %s, %v", tc.reads, got, err)
+		}
+		_, err := apply(tc.reads, tc.operator, "parts")
+		checkReason(t, err, abi.ReasonInvalidOutput)
+	}
+	if _, err := apply([]string{"messages", "message_parts"}, nil, "tell"); err == nil || !strings.Contains(err.Error(), `"parts":[{"index":0,"type":"thinking"},`) || strings.Contains(err.Error(), "aGk=") || strings.Contains(err.Error(), "<hm>") {
+		t.Errorf("a guest that reads parts was sent %v", err)
+	}
+	_, err = apply([]string{"messages", "message_parts"}, nil, "parts")
+	checkReason(t, err, abi.ReasonInvalidOutput)
 }

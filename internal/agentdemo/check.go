@@ -2,7 +2,6 @@ package agentdemo
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -90,7 +89,7 @@ func outcome(a *assembled, name string) agent.ProviderDiagnostic {
 func named(messages []pipeline.Message, name string) string {
 	for i := range messages {
 		if messages[i].Role == pipeline.RoleSystem && messages[i].Name == name {
-			return messages[i].Content
+			return messages[i].Text()
 		}
 	}
 	return ""
@@ -103,20 +102,17 @@ func split(messages []pipeline.Message) string {
 	for i := range messages {
 		m := &messages[i]
 		if m.Role == pipeline.RoleTool {
-			if !open[m.ToolCallID] {
-				return fmt.Sprintf("the result of %s is without its call", m.ToolCallID)
+			id := m.Results()[0].ID
+			if !open[id] {
+				return fmt.Sprintf("the result of %s is without its call", id)
 			}
-			delete(open, m.ToolCallID)
+			delete(open, id)
 			continue
 		}
 		for id := range open {
 			return fmt.Sprintf("the call %s is without its result", id)
 		}
-		var asked []struct{ ID string }
-		if len(m.ToolCalls) > 0 && json.Unmarshal(m.ToolCalls, &asked) != nil {
-			return "tool calls are not as they were"
-		}
-		for _, c := range asked {
+		for _, c := range m.Calls() {
 			open[c.ID] = true
 		}
 	}

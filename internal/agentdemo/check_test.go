@@ -2,7 +2,6 @@ package agentdemo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -10,13 +9,14 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
 func TestSplit(t *testing.T) {
-	call, result := pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id": "a"}]`)},
-		pipeline.Message{Role: pipeline.RoleTool, ToolCallID: "a"}
-	user := pipeline.Message{Role: pipeline.RoleUser, Content: "x"}
+	call, result := fromJSON(pipeline.RoleAssistant, `"tool_calls":[{"id": "a"}]`),
+		message.NewResult("a", "", "")
+	user := message.New(pipeline.RoleUser, "x")
 	for _, tt := range []struct {
 		list []pipeline.Message
 		want string
@@ -44,17 +44,19 @@ func TestScript(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, m := range all {
-		if m.Role == pipeline.RoleTool && ids[m.ToolCallID] {
-			t.Errorf("two results of %s", m.ToolCallID)
+		if m.Role == pipeline.RoleTool && ids[m.Results()[0].ID] {
+			t.Errorf("two results of %s", m.Results()[0].ID)
 		}
-		ids[m.ToolCallID] = true
+		for _, r := range m.Results() {
+			ids[r.ID] = true
+		}
 	}
 }
 
 // Every check finds what it is for.
 func TestChecksFindWhatIsWrong(t *testing.T) {
-	text := func(s string) []pipeline.Message { return []pipeline.Message{{Role: pipeline.RoleUser, Content: s}} }
-	summary := []pipeline.Message{{Role: pipeline.RoleSystem, Name: providers.SummaryMessage, Content: "s"}}
+	text := func(s string) []pipeline.Message { return []pipeline.Message{message.New(pipeline.RoleUser, s)} }
+	summary := []pipeline.Message{fromJSON(pipeline.RoleSystem, `"name":"summary","content":"s"`)}
 	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +85,8 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 	for want, change := range map[string]func(a, before *assembled){
 		"tokens, the budget is":                func(a, _ *assembled) { a.Diagnostics.Budget.MaxTokens-- },
 		"another number of tokens":             func(a, _ *assembled) { a.Diagnostics.After.Tokens = new(int) },
-		"is without its call":                  func(a, _ *assembled) { a.Messages[0].Role, a.Messages[0].ToolCallID = pipeline.RoleTool, "a" },
-		"state: the result":                    func(a, _ *assembled) { a.State.Messages[0].Role = pipeline.RoleTool },
+		"is without its call":                  func(a, _ *assembled) { a.Messages[0] = message.NewResult("a", "", "") },
+		"state: the result":                    func(a, _ *assembled) { a.State.Messages[0] = message.NewResult("b", "", "") },
 		"began with 2 messages":                func(_, before *assembled) { before.State.Messages = nil },
 		"what compaction wrote back":           func(_, before *assembled) { before.State.Messages = summary },
 		"compaction changed the list and":      func(a, _ *assembled) { changed(a, providers.CompactionName, 2, 1) },
@@ -95,7 +97,7 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		}
 	}
 	d := &demo{counter: counter}
-	d.checkObserved(t.Context(), 1, &assembled{Messages: []pipeline.Message{{Role: pipeline.RoleTool, ToolCallID: "a"}}})
+	d.checkObserved(t.Context(), 1, &assembled{Messages: []pipeline.Message{message.NewResult("a", "", "")}})
 	if len(d.failed) != 2 {
 		t.Errorf("a list over its budget, with a result without its call: %v", d.failed)
 	}
@@ -114,4 +116,12 @@ func TestCommandFails(t *testing.T) {
 	if err == nil || err.Error() != "turn 1: assemble: code 3: no such thing" {
 		t.Errorf("got %v", err)
 	}
+}
+
+// fromJSON reads a message with a role and other members, in JSON.
+func fromJSON(role pipeline.Role, members string) (m pipeline.Message) {
+	if err := m.UnmarshalJSON([]byte(`{"role":"` + string(role) + `",` + members + `}`)); err != nil {
+		panic(err)
+	}
+	return m
 }

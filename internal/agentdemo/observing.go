@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // observe takes the conversation through a chain that makes observations, and prints what
@@ -33,7 +34,7 @@ func (d *demo) observe(ctx context.Context, w io.Writer) error {
 	s := &last.State
 	d.want(len(s.Observations) > 0 && reflections > 0, Turns, "%d observations, %d reflections were made", len(s.Observations), reflections)
 	d.want(len(s.Messages) < messages/4, Turns, "%d of %d messages are left in the state", len(s.Messages), messages)
-	notes, err := d.counter.Total(ctx, []pipeline.Message{{Role: pipeline.RoleSystem, Content: s.Reflection}})
+	notes, err := d.counter.Total(ctx, []pipeline.Message{message.New(pipeline.RoleSystem, s.Reflection)})
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
 package agentdemo
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Turns is the number of turns of the conversation.
@@ -29,11 +29,11 @@ var notes = []struct{ kind, summary string }{
 // or calls of tools with their results.
 func turn(n int) []pipeline.Message {
 	service := services[n%len(services)]
-	user := pipeline.Message{Role: pipeline.RoleUser, Content: fmt.Sprintf(
-		"Turn %d: does the %s service start now? Please look at its log before you change anything.", n, service)}
+	user := message.New(pipeline.RoleUser, fmt.Sprintf(
+		"Turn %d: does the %s service start now? Please look at its log before you change anything.", n, service))
 	switch {
 	case n == 1:
-		return []pipeline.Message{{Role: pipeline.RoleSystem, Content: "You operate the services of a shop. Look before you act, and say what you did."}, user}
+		return []pipeline.Message{message.New(pipeline.RoleSystem, "You operate the services of a shop. Look before you act, and say what you did."), user}
 	case n%4 == 1:
 		return []pipeline.Message{user}
 	case n%4 == 2:
@@ -41,28 +41,22 @@ func turn(n int) []pipeline.Message {
 	case n%4 == 3:
 		return calls(n, "restart", service)
 	}
-	return []pipeline.Message{{Role: pipeline.RoleAssistant, Content: fmt.Sprintf(
-		"The %s service is up again. Its port was taken by a process of the old cluster, which I stopped. I will watch it.", service)}}
+	return []pipeline.Message{message.New(pipeline.RoleAssistant, fmt.Sprintf(
+		"The %s service is up again. Its port was taken by a process of the old cluster, which I stopped. I will watch it.", service))}
 }
 
 // calls returns a message that calls tools, and the results. pairs alternates between the
 // name of a tool and its argument.
 func calls(n int, pairs ...string) []pipeline.Message {
-	var asked []map[string]any
+	asked := pipeline.Message{Role: pipeline.RoleAssistant}
 	var results []pipeline.Message
 	for i := 0; i < len(pairs); i += 2 {
 		tool, service := pairs[i], pairs[i+1]
 		id := fmt.Sprintf("call-%d-%d", n, i/2)
-		asked = append(asked, map[string]any{"id": id, "type": "function", "function": map[string]any{
-			"name": tool, "arguments": fmt.Sprintf(`{"service":%q}`, service)}})
-		results = append(results, pipeline.Message{
-			Role: pipeline.RoleTool, Name: tool, ToolCallID: id, Content: output(n, tool, service)})
+		asked.Parts = append(asked.Parts, message.NewCall(id, tool, fmt.Sprintf(`{"service":%q}`, service)))
+		results = append(results, message.NewResult(id, tool, output(n, tool, service)))
 	}
-	data, err := json.Marshal(asked)
-	if err != nil {
-		panic(err) // strings and maps always have a JSON form
-	}
-	return append([]pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: data}}, results...)
+	return append([]pipeline.Message{asked}, results...)
 }
 
 // output returns the output of a tool, which becomes longer in the course of the conversation.

@@ -9,17 +9,20 @@ import (
 	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // checks hold a function for each kind of record. It returns an error if the record could not be
 // read again.
 var checks = map[string]func(key store.Key, rec *store.Record) error{
-	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest, memory.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
-	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
-	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot,
+	memory.KindFact: checkFact, conversation.KindTurn: checkTurn, conversation.KindDigest: checkDigest, conversation.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
+	memory.KindVector: checkVector,
+	KindFrame:         checkFrame, KindRun: checkRun, KindState: checkState,
+	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut,
 }
 
 // Kinds returns all kinds of records, sorted.
@@ -39,8 +42,8 @@ func Check(key store.Key, rec *store.Record) error {
 	if check == nil {
 		return fmt.Errorf("%w: kind %.100q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
 	}
-	if stream := key.Kind != memory.KindFact && key.Kind != memory.KindRelation; stream != (key.Stream != "") {
-		return fmt.Errorf("%w: %s with stream %.100q (facts and relations have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+	if stream := key.Kind != memory.KindFact && key.Kind != memory.KindRelation && key.Kind != memory.KindVector; stream != (key.Stream != "") {
+		return fmt.Errorf("%w: %s with stream %.100q (facts, relations and vectors have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
 	}
 	if rec == nil {
 		return nil
@@ -64,7 +67,7 @@ func checkTurn(_ store.Key, rec *store.Record) error {
 	switch {
 	case rec.ID != "" && !store.IsAutoID(rec.ID):
 		return fmt.Errorf("id %.100q: %w (want # and its number)", rec.ID, pipeline.ErrInvalid)
-	case !t.Role.Valid():
+	case !t.ValidRole():
 		return fmt.Errorf("role %.100q: %w (want one of user, assistant, system, tool)", t.Role, pipeline.ErrInvalid)
 	case t.TokenCount < 0 || t.TokenCount > store.MaxData:
 		return fmt.Errorf("token_count %d: %w (0 to %d)", t.TokenCount, pipeline.ErrInvalid, store.MaxData)
@@ -73,13 +76,13 @@ func checkTurn(_ store.Key, rec *store.Record) error {
 }
 
 func checkDigest(_ store.Key, rec *store.Record) error {
-	var d memory.Digest
+	var d conversation.Digest
 	if err := decodeStrict(rec.Data, &d); err != nil {
 		return err
 	}
 	switch {
-	case rec.ID != memory.KindDigest:
-		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, memory.KindDigest)
+	case rec.ID != conversation.KindDigest:
+		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, conversation.KindDigest)
 	case d.Through < 0 || d.Through > store.MaxImportSeq || d.Count < 0:
 		return fmt.Errorf("through %d, count %d: %w (through 0 to %d, count 0 or more)", d.Through, d.Count, pipeline.ErrInvalid, int64(store.MaxImportSeq))
 	case !slices.IsSorted(d.Kept) || len(d.Kept) > 0 && (d.Kept[0] < 1 || d.Kept[len(d.Kept)-1] > d.Through):
@@ -89,17 +92,26 @@ func checkDigest(_ store.Key, rec *store.Record) error {
 }
 
 func checkPromoted(_ store.Key, rec *store.Record) error {
-	var p memory.PromotedThrough
+	var p conversation.PromotedThrough
 	if err := decodeStrict(rec.Data, &p); err != nil {
 		return err
 	}
 	switch {
-	case rec.ID != memory.KindPromoted:
-		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, memory.KindPromoted)
+	case rec.ID != conversation.KindPromoted:
+		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, conversation.KindPromoted)
 	case p.Through < 0 || p.Through > store.MaxImportSeq:
 		return fmt.Errorf("through %d: %w (0 to %d)", p.Through, pipeline.ErrInvalid, int64(store.MaxImportSeq))
 	}
 	return nil
+}
+
+func checkVector(_ store.Key, rec *store.Record) error {
+	var v memory.StoredVector
+	if err := decodeStrict(rec.Data, &v); err != nil {
+		return err
+	}
+	_, err := v.Numbers()
+	return err
 }
 
 func checkRelation(_ store.Key, rec *store.Record) error {
@@ -153,4 +165,15 @@ func decodeStrict(data []byte, to any) error {
 		return fmt.Errorf("%w: not a JSON object", pipeline.ErrInvalid)
 	}
 	return decode.Value("", data, to)
+}
+
+func checkCut(_ store.Key, rec *store.Record) error {
+	var c cut
+	if err := decodeStrict(rec.Data, &c); err != nil {
+		return err
+	}
+	if want := providers.Handle(c.Text); rec.ID != want {
+		return fmt.Errorf("id %.100q: %w (want %s, the handle of the text)", rec.ID, pipeline.ErrInvalid, want)
+	}
+	return nil
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
-	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -110,9 +111,9 @@ var said = strings.Repeat("The window holds what the budget leaves room for. ", 
 
 func turnsOf(b *testing.B, conversations int) func(context.Context, int) error {
 	s := claimStore(b)
-	logs := make([]*memory.Log, conversations)
+	logs := make([]*conversation.Log, conversations)
 	for i := range logs {
-		logs[i] = memory.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))
+		logs[i] = conversation.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))
 	}
 	return func(ctx context.Context, w int) error {
 		_, err := logs[w%conversations].AppendTurn(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: said, TokenCount: 60, CreatedAt: time.Now()})
@@ -122,10 +123,10 @@ func turnsOf(b *testing.B, conversations int) func(context.Context, int) error {
 
 func windowsOf(b *testing.B, conversations int) func(context.Context, int) error {
 	s := claimStore(b)
-	windows := make([]*memory.SlidingWindow, conversations)
+	windows := make([]*conversation.SlidingWindow, conversations)
 	for i := range windows {
 		var err error
-		windows[i], err = memory.NewSlidingWindow(memory.SlidingWindowConfig{Log: memory.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))})
+		windows[i], err = conversation.NewSlidingWindow(conversation.SlidingWindowConfig{Log: conversation.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -181,10 +182,10 @@ func claimAssembling(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	chat := []pipeline.Message{{Role: pipeline.RoleSystem, Content: "You answer from the documents."}}
+	chat := []pipeline.Message{message.New(pipeline.RoleSystem, "You answer from the documents.")}
 	for i := 1; i < 200; i++ {
 		role := []pipeline.Role{pipeline.RoleAssistant, pipeline.RoleUser}[i%2]
-		chat = append(chat, pipeline.Message{Role: role, Content: fmt.Sprint(i, " ", said)})
+		chat = append(chat, message.New(role, fmt.Sprint(i, " ", said)))
 	}
 	state := agent.State{Messages: chat, Observations: []string{"The user reads about windows."}}
 	const times = 200

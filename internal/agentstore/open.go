@@ -19,6 +19,7 @@ const (
 	KindIntent   = "intent"   // the requests of the run, newest last
 	KindPlan     = "plan"     // the plans of the run, newest last
 	KindSnapshot = "snapshot" // the frames that the window held at certain moments
+	KindCut      = "cut"      // the texts of which messages of the run have only a part
 )
 
 // reserve is the disk space, in bytes, that the store reserves for deleting records on a full

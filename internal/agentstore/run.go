@@ -1,13 +1,13 @@
 package agentstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -54,13 +54,16 @@ func (r *Run) Load(ctx context.Context) (*agent.State, error) {
 // Save replaces the loaded state with state. If the loaded state is no longer the newest, the
 // error is [ErrContinued].
 func (r *Run) Save(ctx context.Context, state *agent.State) error {
-	data, err := encode(state)
+	data, err := state.AppendJSON(nil)
 	if err != nil {
 		return fmt.Errorf("run %q: encode state: %w", r.ID, err)
 	}
 	if len(data) > store.MaxData {
 		return fmt.Errorf("run %q: save state: %w: %.1f MiB, at most %d (begin another run, or shorten its messages with compaction)",
 			r.ID, store.ErrInvalid, float64(len(data))/(1<<20), store.MaxData>>20)
+	}
+	if deep(data) {
+		return fmt.Errorf("run %q: save state: %w: nested deeper than %d levels", r.ID, store.ErrInvalid, maxDepth)
 	}
 	key := r.key(KindState)
 	change := store.Change{Key: key, Put: []store.Record{{ID: rand.Text(), Data: data}}, IfNewest: &r.loaded.Seq}
@@ -77,14 +80,29 @@ func (r *Run) Save(ctx context.Context, state *agent.State) error {
 	return r.settle(ctx, key, change.Put[0].ID)
 }
 
-// encode is json.Marshal without HTML escapes. Messages of an API must not change, and an escape
-// takes more tokens than its character.
-func encode(state *agent.State) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(state)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+// maxDepth bounds the nesting of a state, so that it can be read again inside of other documents:
+// readers of JSON stop at 10,000 levels.
+const maxDepth = 9990
+
+// deep reports whether a valid document is nested deeper than maxDepth.
+func deep(doc []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return false
 }
 
 // settle records the saved state as the one that the next Save replaces. If another process has
@@ -104,22 +122,81 @@ func (r *Run) settle(ctx context.Context, key store.Key, id string) error {
 
 // RunKinds returns the kinds of the records of a run, that of its document first.
 func RunKinds() []string {
-	return []string{KindRun, KindFrame, KindState, KindIntent, KindPlan, KindSnapshot}
+	return []string{KindRun, KindFrame, KindState, KindIntent, KindPlan, KindSnapshot, KindCut}
 }
 
-// Delete deletes the whole run with its state, frames, intents, plans and snapshots. It returns
-// how many records it deleted.
+// deleteTries is how often a deletion begins anew while others write to the run.
+const deleteTries = 100
+
+// Delete deletes the whole run with its state, frames, intents, plans, snapshots and cut texts. It returns
+// how many records it deleted. All of a run with at most [store.MaxBatch] records goes at once, so
+// that no other process finds a part of it. Of a larger one, the oldest records go first.
 func (r *Run) Delete(ctx context.Context) (int, error) {
+	total := 0
+	for try := 1; ; try++ {
+		n, more, err := r.deleteSome(ctx)
+		total += n
+		var damaged *store.CorruptError
+		switch {
+		case errors.As(err, &damaged):
+			n, err = r.clear(ctx)
+			total += n
+		case err == nil && more, errors.Is(err, store.ErrConflict) && try < deleteTries:
+			continue
+		}
+		if err != nil {
+			return total, fmt.Errorf("run %q: delete: %w", r.ID, err)
+		}
+		r.loaded = store.Record{}
+		return total, nil
+	}
+}
+
+// deleteSome deletes all records of the run if nobody adds any meanwhile, or the oldest ones if
+// there are too many for one change. It reports whether there are more.
+func (r *Run) deleteSome(ctx context.Context) (n int, more bool, err error) {
+	var changes []store.Change
+	for _, kind := range RunKinds() {
+		change := store.Change{Key: r.key(kind), IfNewest: new(int64)}
+		records, err := r.Store.Read(ctx, change.Key, 0, store.MaxBatch)
+		if err != nil {
+			return 0, false, err
+		}
+		for i := range records {
+			change.Delete = append(change.Delete, records[i].ID)
+			*change.IfNewest = records[i].Seq
+		}
+		if len(records) == store.MaxBatch {
+			n, err := r.Store.Delete(ctx, change.Key, change.Delete...)
+			return n, true, err
+		}
+		n += len(records)
+		changes = append(changes, change)
+	}
+	if n > store.MaxBatch {
+		most := slices.MaxFunc(changes, func(a, b store.Change) int { return cmp.Compare(len(a.Delete), len(b.Delete)) })
+		n, err := r.Store.Delete(ctx, most.Key, most.Delete[:len(most.Delete)/2]...)
+		return n, true, err
+	}
+	if n == 0 {
+		return 0, false, nil
+	}
+	if err := r.Store.Apply(ctx, changes...); err != nil {
+		return 0, false, err
+	}
+	return n, false, nil
+}
+
+// clear deletes the records of a run kind by kind, also those that are damaged.
+func (r *Run) clear(ctx context.Context) (int, error) {
 	total := 0
 	// The document goes first, because without it the run has no frames.
 	for _, kind := range RunKinds() {
 		n, err := r.Store.Clear(ctx, r.key(kind))
-		total += n
-		if err != nil {
-			return total, fmt.Errorf("run %q: delete: %w", r.ID, err)
+		if total += n; err != nil {
+			return total, err
 		}
 	}
-	r.loaded = store.Record{}
 	return total, nil
 }
 

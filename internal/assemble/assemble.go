@@ -3,6 +3,7 @@ package assemble
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
@@ -52,6 +54,12 @@ type Build struct {
 	Callbacks []pipeline.Callback
 	// Store keeps the conversation and the facts that the configuration names.
 	Store store.Store
+	// Compactions coordinates the compactions of stored conversations, which run in the
+	// background and may outlive the build. nil: the build waits for its compaction.
+	Compactions *conversation.Compactions
+	// Hold, if not nil, is called when a compaction begins, and what it returns when it has
+	// ended. Until then the generation must not be closed.
+	Hold func() (release func())
 }
 
 // Recipe loads the plugins that the builds of a configuration call, and makes its parts. c is the
@@ -126,6 +134,9 @@ func (b *builder) setTokenizer(context.Context) (err error) {
 
 // builtinTokenizer returns the built-in tokenizer that a configuration names.
 func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, error) {
+	if c.Model == "" && c.Tokenizer.File != "" {
+		return g.fileTokenizer(c.Tokenizer.File)
+	}
 	if c.Model == "" {
 		t, err := pipeline.EncodingTokenizer(cmp.Or(c.Tokenizer.Name, pipeline.DefaultEncoding))
 		if err != nil {
@@ -134,7 +145,7 @@ func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, err
 		return t, nil
 	}
 	t, err := pipeline.ModelTokenizer(c.Model)
-	if err != nil {
+	if err != nil && !errors.Is(err, tokens.ErrUnknownModel) {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	if e, ok := t.(*tokens.Estimator); ok && c.Calibration != "" {
@@ -155,12 +166,10 @@ func fallible(c *config.Config, t pipeline.Tokenizer) (pipeline.Tokenizer, error
 	return pipeline.NewFallbackTokenizer(t, second), nil
 }
 
-// Counter returns the tokenizer of a configuration for texts that are not sent to a model. It
-// returns the default instead of a plugin.
-func Counter(c *config.Config) (pipeline.Tokenizer, error) {
-	own := *c
-	own.Calibration = ""
-	return new(Generation).builtinTokenizer(&own)
+// Counter returns the tokenizer of a configuration for the texts of conversations and runs: that
+// of its builds, but the default instead of a plugin.
+func (g *Generation) Counter(c *config.Config) (pipeline.Tokenizer, error) {
+	return g.builtinTokenizer(c)
 }
 
 // checkWindow refuses budgets that leave no room, before any plugin is opened.

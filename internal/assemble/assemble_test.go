@@ -197,7 +197,7 @@ func TestConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := result.Output; got != "=== MEMORY ===\nsecond turn\nthird" || !result.Diagnostics.QueryEnriched {
+	if got := result.Output; got != "=== MEMORY ===\nsecond turn\nthird\n\n=== QUESTION ===\nq" || !result.Diagnostics.QueryEnriched {
 		t.Errorf("output %q, enriched %v", got, result.Diagnostics.QueryEnriched)
 	}
 }

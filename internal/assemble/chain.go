@@ -13,8 +13,11 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // ChainRecipe holds the parts that all provider chains of one configuration share: the plugins
@@ -58,29 +61,32 @@ type Chain struct {
 	chain  *agent.Chain
 	host   *hostTokenizer
 	counts pipeline.Tokenizer
+	model  string
 	// standIn replaces chain once its tokenizer has failed. nil: there is no replacement.
 	standIn *Chain
 }
 
 // Chain makes the provider chain of an agent run. run holds its frames, which are offered as
-// observations. It may be nil.
-func (r *ChainRecipe) Chain(run *frames.Pipeline) (*Chain, error) {
+// observations. It may be nil. keep receives the texts that truncation cuts, see
+// [providers.TruncationConfig]. It may be nil.
+func (r *ChainRecipe) Chain(run *frames.Pipeline, keep func(handle, text string)) (*Chain, error) {
 	counts, err := fallible(r.config, r.counts)
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.chain(run, counts)
+	c, err := r.chain(run, keep, counts)
 	if t, ok := counts.(*pipeline.FallbackTokenizer); ok && err == nil {
-		c.standIn, err = r.chain(run, t.Second())
+		c.standIn, err = r.chain(run, keep, t.Second())
 	}
 	return c, err
 }
 
 // chain makes a chain that counts with one tokenizer.
-func (r *ChainRecipe) chain(run *frames.Pipeline, counts pipeline.Tokenizer) (_ *Chain, err error) {
+func (r *ChainRecipe) chain(run *frames.Pipeline, keep func(handle, text string), counts pipeline.Tokenizer) (_ *Chain, err error) {
 	cfg, a := r.providers, &r.config.Agent
+	cfg.Truncation.Keep = keep
 	if counts != r.counts {
-		if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts}); err != nil {
+		if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: r.config.Model}); err != nil {
 			return nil, err
 		}
 	}
@@ -97,14 +103,52 @@ func (r *ChainRecipe) chain(run *frames.Pipeline, counts pipeline.Tokenizer) (_ 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Chain{chain: chain, host: r.host, counts: counts}, nil
+	return &Chain{chain: chain, host: r.host, counts: counts, model: r.config.Model}, nil
 }
 
 // Assemble runs the chain; see [agent.Chain.Assemble]. If a tokenizer that may be skipped fails,
 // the whole chain runs again with another one, because counts of two tokenizers cannot be
-// compared. The diagnostics report this.
-func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Message, b agent.Budget) (*agent.Assembly, error) {
+// compared. The diagnostics report this. The tokens of tools, which are sent together with the
+// messages, are taken from the budget.
+func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Message, b agent.Budget, tools ...message.Tool) (*agent.Assembly, error) {
 	ctx = c.host.counting(ctx, c.counts)
+	e, err := c.toolTokens(ctx, tools)
+	if err != nil {
+		return &agent.Assembly{Messages: list, Diagnostics: &agent.Diagnostics{Budget: b}}, err
+	}
+	if b.MaxTokens > 0 {
+		b.MaxTokens = max(1, b.MaxTokens-e.High)
+	}
+	result, err := c.assemble(ctx, s, list, b)
+	d := result.Diagnostics
+	if d.ToolTokens = e.High; len(tools) > 0 {
+		d.Estimates = append(d.Estimates, agent.Estimate{
+			Kind: agent.EstimatedTools, Number: len(tools), Low: e.Low, High: e.High, Source: e.Source,
+		})
+	}
+	if w, ok := c.counts.(interface{ Warning() string }); ok && w.Warning() != "" {
+		d.Warnings = append(d.Warnings, w.Warning())
+	}
+	return result, err
+}
+
+// toolTokens returns the tokens of tools, by the rules of the model's provider.
+func (c *Chain) toolTokens(ctx context.Context, tools []message.Tool) (media.Estimate, error) {
+	texts := make([]string, len(tools))
+	for i := range tools {
+		if raw := tools[i].Raw(); i == 0 || raw != tools[i-1].Raw() { // one object may have several tools
+			texts[i] = raw
+		}
+	}
+	counts, err := core.CountTexts(ctx, c.counts, texts)
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return media.Tools(c.model, sum, len(tools)), err
+}
+
+func (c *Chain) assemble(ctx context.Context, s *agent.State, list []pipeline.Message, b agent.Budget) (*agent.Assembly, error) {
 	t, ok := c.counts.(*pipeline.FallbackTokenizer)
 	if !ok {
 		return c.chain.Assemble(ctx, s, list, b)
@@ -116,7 +160,7 @@ func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Me
 		return result, err
 	}
 	*s = before
-	result, err = c.standIn.Assemble(ctx, s, list, b)
+	result, err = c.standIn.assemble(ctx, s, list, b)
 	result.Diagnostics.SkippedTokenizer = failure.Error()
 	return result, err
 }
@@ -138,7 +182,7 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
 		Logger: quietChain(b.generation.options.Logger),
 	}
-	if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: b.out.Tokenizer}); err != nil {
+	if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: b.out.Tokenizer, Model: b.config.Model}); err != nil {
 		return cfg, err
 	}
 	if cfg.Compaction, err = b.compaction(&a.Compaction); err != nil {
@@ -164,6 +208,7 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 		Disabled:      !config.On(c.Enabled),
 		TriggerTokens: c.TriggerTokens, TriggerMessages: c.TriggerMessages,
 		KeepTokens: c.KeepTokens, KeepMessages: c.KeepMessages, Timeout: time.Duration(c.Timeout),
+		Pauses: new(providers.Pauses), Logger: b.generation.options.Logger,
 	}
 	if c.Compact == nil || cfg.Disabled {
 		return cfg, nil

@@ -1,7 +1,10 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -10,20 +13,51 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
-// pluginConfig converts an instance to the form of the host. path resolves paths of the
-// configuration.
-func pluginConfig(name string, i config.Instance, path func(string) string) host.PluginConfig {
-	return host.PluginConfig{
-		Name: name, Settings: i.Settings, Config: i.Config,
-		Grants: grants(i.Grants, path), Limits: limits(i.Limits),
+// pluginConfig converts an instance to the form of the host, with what its references stand
+// for. path resolves paths of the configuration.
+func pluginConfig(name string, i config.Instance, path func(string) string) (host.PluginConfig, error) {
+	r := resolver{path: path}
+	out := host.PluginConfig{
+		Name: name, Settings: i.Settings, Config: r.texts(i.Config),
+		Grants: r.grants(i.Grants), Limits: limits(i.Limits),
 		Engine: i.Engine, Lane: i.Lane, State: i.State, Deterministic: i.Deterministic, WASI: i.WASI,
 	}
+	out.Secrets = r.secrets
+	return out, r.err
 }
 
-func grants(g config.Grants, path func(string) string) host.Grants {
+// resolver reads what references stand for, and keeps the first error.
+type resolver struct {
+	path    func(string) string
+	secrets []string
+	err     error
+}
+
+func (r *resolver) texts(texts map[string]config.Text) map[string]string {
+	if texts == nil {
+		return nil
+	}
+	out := make(map[string]string, len(texts))
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		text, secrets, err := texts[key].Resolve(r.path)
+		r.err = cmp.Or(r.err, err)
+		r.secrets = append(r.secrets, secrets...)
+		out[key] = text
+	}
+	return out
+}
+
+func (r *resolver) grants(g config.Grants) host.Grants {
+	path := r.path
 	out := host.Grants{Services: g.Services}
 	if g.HTTP != nil {
 		out.HTTP = &host.HTTPGrant{Hosts: g.HTTP.Hosts, Methods: g.HTTP.Methods, Private: g.HTTP.Private}
+		for _, server := range slices.Sorted(maps.Keys(g.HTTP.Headers)) {
+			if out.HTTP.Headers == nil {
+				out.HTTP.Headers = map[string]map[string]string{}
+			}
+			out.HTTP.Headers[server] = r.texts(g.HTTP.Headers[server])
+		}
 	}
 	if g.KV != nil {
 		out.KV = &host.KVGrant{Quota: int64(g.KV.Quota)}

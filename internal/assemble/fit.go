@@ -22,16 +22,42 @@ func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 		}
 	}
+	out.IncludeQuery, out.Tools = config.On(c.IncludeQuery), c.Tools.JSON()
 	o := c.FitOptions
 	out.Fit, out.Order = fill.Fit(c.Fit), fill.WindowOrder(c.Order)
 	out.Truncate = fill.Truncation{At: fill.Cutting(c.Truncate), MinTokens: o.MinTokens}
-	out.Count = fill.CountOptions{MessageOverhead: orNone(o.MessageOverhead), Priming: orNone(o.Priming), Tools: o.Tools}
+	out.Count = fill.CountOptions{MessageOverhead: orNone(o.MessageOverhead), Priming: orNone(o.Priming), Tools: o.Tools, Model: c.Model}
 	return nil
 }
 
 // maxCalibrated is the maximum number of models whose calibration a generation keeps, because
 // callers may name any number of models.
 const maxCalibrated = 64
+
+// maxFiles is the maximum number of tokenizers of files that a generation keeps. Each may take
+// more than 100 MiB.
+const maxFiles = 8
+
+// fileTokenizer returns the tokenizer of a file, which is read once.
+func (g *Generation) fileTokenizer(file string) (pipeline.Tokenizer, error) {
+	path := g.options.Path(file)
+	g.calibrating.Lock()
+	defer g.calibrating.Unlock()
+	if known := g.files[path]; known != nil {
+		return known, nil
+	}
+	t, err := pipeline.FileTokenizer(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: tokenizer.file: %w", config.ErrInvalid, err)
+	}
+	if g.files == nil {
+		g.files = map[string]pipeline.Tokenizer{}
+	}
+	if len(g.files) < maxFiles {
+		g.files[path] = t
+	}
+	return t, nil
+}
 
 // calibrated returns the tokenizer of a model with the figures of a configuration. The figures
 // are read once.

@@ -24,7 +24,7 @@ func fitItems() []pipeline.Item {
 }
 
 func TestFitSettingsReachTheWindow(t *testing.T) {
-	none, two := 0, 2
+	none, two, without := 0, 2, false
 	for _, tc := range []struct {
 		name    string
 		config  config.Config
@@ -43,7 +43,7 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 		}, []string{"a", "b", "c"}, 25},
 	} {
 		c := tc.config
-		c.Tokenizer = config.Choice{Name: "words"}
+		c.Tokenizer, c.IncludeQuery = config.Choice{Name: "words"}, &without
 		a, err := New(t.Context(), &c, Options{}, Build{Items: fitItems()})
 		if err != nil {
 			t.Fatal(err)

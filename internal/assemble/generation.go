@@ -56,6 +56,8 @@ type Generation struct {
 
 	calibrating  sync.Mutex // guards the fields below
 	calibrations map[calibrated]*tokens.Estimator
+	// files are the tokenizers of files by path.
+	files map[string]pipeline.Tokenizer
 }
 
 // errClosed is the error of a generation that was closed.
@@ -237,7 +239,10 @@ func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, nam
 	if err != nil {
 		return nil, nil, &Unavailable{Plugin: name, Code: ReasonInvalidPlugin, Err: err}
 	}
-	cfg := pluginConfig(name, instance, g.options.Path)
+	cfg, err := pluginConfig(name, instance, g.options.Path)
+	if err != nil {
+		return spec, nil, &Unavailable{Plugin: name, Code: ReasonInvalidConfig, Err: err}
+	}
 	if cfg.Links, _, missing = catalog.links(instance); missing != nil {
 		missing.Plugin = name
 		return spec, nil, missing

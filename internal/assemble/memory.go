@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
@@ -80,14 +82,14 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	if c := c.Conversation; c != nil {
 		cfg.Window.MaxTokens = c.MaxTokens
 		if c.ID != "" {
-			cfg.Log = memory.NewLog(b.Store, b.Config.TenantName(), c.ID)
+			cfg.Log = conversation.NewLog(b.Store, b.Config.TenantName(), c.ID)
 		}
 		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
 		if c.Eviction == "importance" {
-			cfg.Window.ChooseTokens = importantWindows * cmp.Or(c.MaxTokens, memory.DefaultConversationTokens)
+			cfg.Window.ChooseTokens = importantWindows * cmp.Or(c.MaxTokens, conversation.DefaultConversationTokens)
 		}
 		cfg.Window.BeginWithUser = c.Begin == "user"
-		cfg.Window.Compactor = r.compactor
+		r.setCompaction(&cfg.Window, b)
 	}
 	if f := c.Facts; f != nil {
 		cfg.Facts = r.generation.Facts(b.Store, c.TenantName())
@@ -96,6 +98,28 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	}
 	return cfg
 }
+
+// setCompaction sets how the conversation of a build is compacted.
+func (r *Recipe) setCompaction(w *conversation.SlidingWindowConfig, b *Build) {
+	c := b.Config.Conversation
+	w.HighWater, w.LowWater, w.SummaryTokens = c.HighWater, c.LowWater, c.SummaryTokens
+	if r.compactor == nil {
+		return
+	}
+	w.Compactor = r.compactor
+	if c.Compact != nil && c.Compact.Timeout > 0 {
+		w.CompactTimeout = time.Duration(c.Compact.Timeout) + waiting
+	}
+	w.Compactions, w.Name, w.OnCompact = b.Compactions, CompactionName(b.Config.TenantName(), c.ID), b.Hold
+	// The turns of a conversation that is not stored must give the same window in each build.
+	w.CompactInline = b.Compactions == nil || c.ID == ""
+	if c.ID == "" {
+		w.Compactions = nil
+	}
+}
+
+// CompactionName is the name of a stored conversation of a tenant among [conversation.Compactions].
+func CompactionName(tenant, conversation string) string { return tenant + "\x00" + conversation }
 
 // factFilter selects the facts of a configuration. Without a user and a session, facts that were
 // extracted from a conversation are for that conversation only.
@@ -131,7 +155,7 @@ func conversationOf(c *config.Config) string {
 func statedTurns(stated []config.Turn) []pipeline.Turn {
 	turns := make([]pipeline.Turn, len(stated))
 	for i, t := range stated {
-		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt, Metadata: t.Metadata}
+		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt, Metadata: t.Metadata, Whole: t.Whole}
 	}
 	return turns
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -103,11 +104,11 @@ func TestFramesOfAnAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chain, err := recipe.Chain(framed(t, store.NewMemory(), 60))
+		chain, err := recipe.Chain(framed(t, store.NewMemory(), 60), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := agent.State{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}}
+		state := agent.State{Messages: []pipeline.Message{message.New(pipeline.RoleUser, "go on")}}
 		a, err := chain.Assemble(t.Context(), &state, state.Messages, agent.Budget{MaxTokens: 8192})
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +116,7 @@ func TestFramesOfAnAgent(t *testing.T) {
 		got := 0
 		for _, m := range a.Messages {
 			if m.Name == providers.ObservationsMessage {
-				got = strings.Count(m.Content, "\n- [frame ")
+				got = strings.Count(m.Text(), "\n- [frame ")
 			}
 		}
 		if got != tt.want {

@@ -3,7 +3,7 @@ package assemble
 import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 )
 
 // The defaults of the scorers of the seed.
@@ -13,15 +13,15 @@ const (
 )
 
 // eviction returns the policy that a conversation names. nil evicts the oldest turns first.
-func eviction(c *config.Conversation) memory.EvictionPolicy {
+func eviction(c *config.Conversation) conversation.EvictionPolicy {
 	switch c.Eviction {
 	case "paired":
-		return memory.EvictPairs
+		return conversation.EvictPairs
 	case "exchange":
-		return memory.EvictExchanges
+		return conversation.EvictExchanges
 	}
 	if c.Eviction == "importance" {
-		return memory.EvictLeastImportant(importance)
+		return conversation.EvictLeastImportant(importance)
 	}
 	return nil
 }
@@ -52,12 +52,12 @@ func importance(t *pipeline.Turn) float64 {
 }
 
 // recency returns the scorer that a conversation names. nil is the default of the pipeline.
-func recency(c *config.Conversation) memory.RecencyScorer {
+func recency(c *config.Conversation) conversation.RecencyScorer {
 	switch c.Recency {
 	case "linear":
-		return memory.LinearRecency(or(c.RecencyLowest, defaultRecencyLowest))
+		return conversation.LinearRecency(or(c.RecencyLowest, defaultRecencyLowest))
 	case "exponential":
-		return memory.ExponentialRecency(or(c.RecencyRate, defaultRecencyRate))
+		return conversation.ExponentialRecency(or(c.RecencyRate, defaultRecencyRate))
 	}
 	return nil
 }

@@ -49,14 +49,26 @@ func (b *builder) setFormatter(context.Context) (err error) {
 // empty name means the default.
 func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 	options := c.FormatOptions
-	f := format.Named(cmp.Or(name, format.Default))
-	if _, ok := f.(format.Anthropic); ok {
-		return format.Anthropic{
-			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,
-			Model: cmp.Or(options.Model, c.Model),
-		}
+	params := format.Params{Model: c.Model, MaxOutputTokens: options.MaxOutput}
+	if b, err := budget(c.Budget, c.MaxTokens); err == nil && b != nil && c.Model != "" && params.MaxOutputTokens == 0 {
+		params.MaxOutputTokens = b.ReserveTokens
 	}
-	return f
+	switch f := format.Named(cmp.Or(name, format.Default)).(type) {
+	case format.Anthropic:
+		f = format.Anthropic{Caching: options.Caching, CacheControl: options.CacheControl, Model: options.Model, Params: params}
+		if options.Caching && options.Marks() == format.BreakpointsAuto {
+			f.Breakpoints = format.BreakpointsAuto
+		}
+		return f
+	case format.OpenAI:
+		return format.OpenAI{Params: params}
+	case format.Responses:
+		return format.Responses{Params: params}
+	case format.Gemini:
+		return format.Gemini{Params: params}
+	default:
+		return f
+	}
 }
 
 func (b *builder) setEnricher(context.Context) (err error) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -95,7 +96,7 @@ func (v *validator) values(place func(key string) string, c *config.Config) {
 	for _, value := range []struct {
 		key   string
 		check func(*config.Config) error
-	}{{"budget", window}, {"calibration", v.calibration}} {
+	}{{"budget", window}, {"calibration", v.calibration}, {"tokenizer.file", v.file}} {
 		err := value.check(c)
 		if err == nil {
 			continue
@@ -117,7 +118,7 @@ func (v *validator) calibration(c *config.Config) error {
 		return nil
 	}
 	t, err := pipeline.ModelTokenizer(c.Model)
-	if err != nil {
+	if err != nil && !errors.Is(err, tokens.ErrUnknownModel) {
 		return err
 	}
 	e, ok := t.(*tokens.Estimator)
@@ -126,6 +127,19 @@ func (v *validator) calibration(c *config.Config) error {
 	}
 	_, _, err = observe(e, v.loaded.Path(c.Calibration), c.Model)
 	return err
+}
+
+// file reads the file of a tokenizer, and warns of a model that is not known.
+func (v *validator) file(c *config.Config) error {
+	if c.Model == "" && c.Tokenizer.File != "" {
+		_, err := pipeline.FileTokenizer(v.loaded.Path(c.Tokenizer.File))
+		return err
+	}
+	if _, err := tokens.LookupModel(c.Model); c.Model != "" && err != nil && !v.warned["model "+c.Model] {
+		v.warned["model "+c.Model] = true
+		v.warnings = append(v.warnings, "warning: "+err.Error())
+	}
+	return nil
 }
 
 // window checks the budget against the size of the window.
@@ -165,6 +179,11 @@ func (v *validator) instance(name string, i config.Instance) {
 		v.find(at+".limits", err)
 	}
 	v.grants(at, name, i.Grants)
+	for _, key := range slices.Sorted(maps.Keys(i.Config)) {
+		if _, _, err := i.Config[key].Resolve(v.loaded.Path); err != nil {
+			v.unresolved(err)
+		}
+	}
 	if spec.Foreign {
 		return
 	}
@@ -173,6 +192,9 @@ func (v *validator) instance(name string, i config.Instance) {
 	}
 	for _, note := range CompareGrants(spec.Manifest.Permissions, i.Grants) {
 		v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q %s", name, note))
+	}
+	if g := i.Grants.HTTP; g != nil && slices.ContainsFunc(spec.Manifest.Permissions, func(p manifest.Permission) bool { return p.Hosts.FromGrant() }) {
+		v.warnings = append(v.warnings, fmt.Sprintf("note: instance %q: its plugin leaves the hosts to the grant (%s): %s", name, manifest.FromGrant, strings.Join(g.Hosts, ", ")))
 	}
 }
 
@@ -184,16 +206,31 @@ func (v *validator) grants(at, name string, g config.Grants) {
 			v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q: %v", name, err))
 			continue
 		}
-		v.find(at, err)
+		if !v.unresolved(err) {
+			v.find(at, err)
+		}
 	}
+}
+
+// unresolved notes the error of a text whose reference stands for nothing, which has its place.
+func (v *validator) unresolved(err error) bool {
+	var p strict.Problem
+	if !errors.As(err, &p) {
+		return false
+	}
+	v.findings = append(v.findings, config.Finding{Path: p.Path, Message: p.Message})
+	return true
 }
 
 // CheckGrants returns the mistakes in grants and the problems with their folders. Errors about
 // folders wrap host.ErrFolder. path resolves paths of the configuration.
 func CheckGrants(g config.Grants, path func(string) string) []error {
 	var errs []error
-	out := grants(g, path)
-	if err := out.Check(); err != nil {
+	r := resolver{path: path}
+	out := r.grants(g)
+	if r.err != nil {
+		errs = append(errs, r.err)
+	} else if err := out.Check(); err != nil {
 		errs = append(errs, err)
 	}
 	return append(errs, out.CheckFolders()...)
@@ -300,7 +337,10 @@ func (v *validator) builtin(path string, s *config.Step) {
 func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 	var notes []string
 	for _, p := range asked {
-		if !Granted(p, g) {
+		switch granted := Granted(p, g); {
+		case p.Hosts.FromGrant() && !granted:
+			notes = append(notes, fmt.Sprintf("asks for http to hosts of your choice and is not granted it: %s (choose them in grants.http.hosts)", p.Reason))
+		case !granted:
 			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s", p.Kind, p.Reason))
 		}
 	}
@@ -313,6 +353,11 @@ func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 	}
 	if g.HTTP != nil && !asks(kind("http")) {
 		unasked("http")
+	}
+	if g.HTTP != nil && asks(kind("http")) {
+		for _, host := range unaskedHosts(asked, g.HTTP.Hosts) {
+			unasked("http to " + strconv.Quote(host))
+		}
 	}
 	if g.KV != nil && !asks(kind("kv")) {
 		unasked("kv")
@@ -328,6 +373,27 @@ func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 		}
 	}
 	return notes
+}
+
+// unaskedHosts lists the granted hosts that share no server with a host of the manifest, so that
+// the grant has no effect.
+func unaskedHosts(asked []manifest.Permission, granted []string) (out []string) {
+	for _, host := range granted {
+		g, err := manifest.ParseHostPattern(host)
+		if err != nil { // another check reports it
+			continue
+		}
+		used := slices.ContainsFunc(asked, func(p manifest.Permission) bool {
+			return p.Kind == "http" && slices.ContainsFunc(p.Hosts, func(h string) bool {
+				a, err := manifest.ParseHostPattern(h)
+				return err != nil || a.Covers(g) || g.Covers(a)
+			})
+		})
+		if !used {
+			out = append(out, host)
+		}
+	}
+	return out
 }
 
 // Granted reports whether grants include a permission that a plugin asks for.

@@ -3,9 +3,11 @@ package assemble
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -90,5 +92,19 @@ func TestValidateWarnsOfPluginsWithoutGrants(t *testing.T) {
 	warnings, err := Validate(l, dir)
 	if want := `warning: plugin "asks" asks for kv and is not granted it: keeps what it found (name an instance of it, with grants)`; err != nil || len(warnings) != 1 || warnings[0] != want {
 		t.Errorf("%q, %v, want %q", warnings, err, want)
+	}
+}
+
+// A grant of a server that the manifest does not name has no effect, and is reported.
+func TestGrantOfAnUnnamedHost(t *testing.T) {
+	asked := []manifest.Permission{{Kind: "http", Hosts: []string{"api.example.com", "*.example.org"}}}
+	notes := CompareGrants(asked, config.Grants{HTTP: &config.HTTPGrant{Hosts: []string{
+		"api.example.com", "a.example.org", "*.org.example.org", "api.exmaple.com", "http://api.example.com"}}})
+	want := []string{
+		`is granted http to "api.exmaple.com", which its plugin does not ask for (remove the grant)`,
+		`is granted http to "http://api.example.com", which its plugin does not ask for (remove the grant)`,
+	}
+	if !slices.Equal(notes, want) {
+		t.Errorf("notes %q, want %q", notes, want)
 	}
 }

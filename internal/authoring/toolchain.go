@@ -32,6 +32,8 @@ type Toolchain struct {
 	helper string
 	// templates is another language whose templates to use, "" for the language itself.
 	templates string
+	// connect says how the source makes a function an operation, as a remedy if none is one.
+	connect string
 	// commands returns the commands that build a module from a project.
 	commands func(*job) ([]Command, error)
 }
@@ -131,6 +133,8 @@ type BuildOptions struct {
 	Output string
 	// Language is the language of the project. Empty means the one that Detect finds.
 	Language string
+	// Debug keeps the names of functions in the module, so that call stacks show them.
+	Debug bool
 	// KeepManifest also writes plugin.yaml into the folder of Output.
 	KeepManifest bool
 	// Commands receives each command before it runs. It may be nil.

@@ -126,3 +126,12 @@ func TestCommandString(t *testing.T) {
 		t.Errorf("name %q", got)
 	}
 }
+
+// Other names of a language lead to its name here.
+func TestLookupSuggests(t *testing.T) {
+	for other, want := range map[string]string{"typescript": "ts", "JavaScript": "js", "golang": "go", "tinigo": "tinygo", "c++": "c"} {
+		if _, err := Lookup(other); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), `(did you mean "`+want+`"?)`) {
+			t.Errorf("%s: got %v, want %s", other, err, want)
+		}
+	}
+}

@@ -78,6 +78,8 @@ func (k *checker) find(path, format string, args ...any) {
 
 func (k *checker) choice(path string, c Choice, builtin []string) {
 	switch {
+	case c.File != "" && path != "tokenizer":
+		k.find(path+".file", "only the tokenizer can be a file")
 	case c.Use != nil:
 		k.use(path, *c.Use)
 		switch {
@@ -287,19 +289,19 @@ func (k *checker) retrievers(path string, s *Step) {
 // fit checks the model and its calibration.
 func (k *checker) fit() {
 	c := k.config
+	if c.Tools != "" && c.FitOptions.Tools != "" {
+		k.find("tools", "tools and fit_options.tools exclude each other (keep tools)")
+	}
 	if c.Model == "" {
 		if c.Calibration != "" {
 			k.find("calibration", "calibration needs a model (say which one its figures are for)")
 		}
 		return
 	}
-	if c.Tokenizer.Name != "" || c.Tokenizer.Use != nil {
+	if c.Tokenizer != (Choice{}) {
 		k.find("model", "model and tokenizer exclude each other (keep one)")
 	}
-	switch m, err := tokens.LookupModel(c.Model); {
-	case err != nil:
-		k.find("model", "%v", err)
-	case m.Exact() && c.Calibration != "":
+	if m, _ := tokens.LookupModel(c.Model); m.Exact() && c.Calibration != "" {
 		k.find("calibration", "the tokens of %s are counted exactly (leave calibration out)", c.Model)
 	}
 }

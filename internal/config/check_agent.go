@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -49,6 +50,33 @@ func (k *checker) conversation() {
 	}
 	if c.Compact != nil {
 		k.use("conversation.compact", *c.Compact)
+	}
+	k.marks(c)
+}
+
+// conversationTokens is the default of conversation.max_tokens.
+const conversationTokens = 4096
+
+// marks checks the settings of compactions. The default of a mark depends on the one above it, so
+// a mark may also be too high for a default.
+func (k *checker) marks(c *Conversation) {
+	for _, s := range []struct {
+		name  string
+		value int
+	}{{"high_water", c.HighWater}, {"summary_tokens", c.SummaryTokens}} {
+		if s.value > 0 && c.Compact == nil {
+			k.find("conversation."+s.name, "%s needs compact", s.name)
+		}
+	}
+	most, name := cmp.Or(c.MaxTokens, conversationTokens), "max_tokens"
+	if c.HighWater > most {
+		k.find("conversation.high_water", "want at most %s %d, got %d", name, most, c.HighWater)
+	}
+	if c.Compact != nil {
+		most, name = cmp.Or(c.HighWater, max(1, most-most/4)), "high_water"
+	}
+	if c.LowWater > most {
+		k.find("conversation.low_water", "want at most %s %d, got %d", name, most, c.LowWater)
 	}
 }
 

@@ -22,7 +22,11 @@ func TestTagsNameEachChoice(t *testing.T) {
 	}
 	for field, names := range map[string][]string{"Format": Formats, "Tokenizer": Tokenizers} {
 		f, _ := reflect.TypeFor[Config]().FieldByName(field)
-		if want := strings.Join(names, ", ") + ", or a plugin."; f.Tag.Get("doc") != want {
+		want := strings.Join(names, ", ") + ", or a plugin."
+		if field == "Tokenizer" {
+			want = strings.Replace(want, "or a plugin", "a file such as {file: llama/tokenizer.json}, or a plugin", 1)
+		}
+		if f.Tag.Get("doc") != want {
 			t.Errorf("doc of the field %s in config.go: %q, want %q", field, f.Tag.Get("doc"), want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -19,15 +18,15 @@ type Config struct {
 	Timeout       Duration            `key:"timeout" doc:"Time limit of a whole build, such as 10s. Default: none."`
 	LogLevel      string              `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`
 	MaxTokens     int                 `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
-	Tokenizer     Choice              `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, or a plugin."`
-	Model         string              `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set."`
+	Tokenizer     Choice              `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, a file such as {file: llama/tokenizer.json}, or a plugin."`
+	Model         string              `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set. The tokens of an unknown model are estimated, with a warning."`
 	Calibration   string              `key:"calibration" doc:"File with token counts that the API of a model reported, for models whose vocabulary is not public. Each line is a JSON object: base_tokens (counting.base_tokens of a result), usage as the API returned it, and model if the file covers several models. The figures narrow the estimated interval of token counts."`
 	Fit           string              `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
 	FitOptions    FitOptions          `key:"fit_options" doc:"What an exact fit counts in addition to the texts, and how much of a text may be cut."`
 	Fill          string              `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"How items are chosen: first_fit tries the best items first, value_per_token those with the highest value for their tokens, and knapsack finds the best combination."`
 	Truncate      string              `key:"truncate" enum:"none,sentence,character" default:"none" doc:"Where the text of an item that does not fit may be cut. System items are never cut."`
 	Order         string              `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable" default:"priority" doc:"The order of the items in the formatted context."`
-	Format        Choice              `key:"format" default:"generic" doc:"anthropic, openai, generic, or a plugin."`
+	Format        Choice              `key:"format" default:"generic" doc:"anthropic, openai, openai-responses, gemini, generic, or a plugin."`
 	FormatOptions FormatOptions       `key:"format_options" doc:"Options of the built-in formats."`
 	Budget        *Budget             `key:"budget" doc:"How the window is divided among the sources."`
 	SystemPrompts []SystemPrompt      `key:"system_prompts" doc:"Fixed texts at the start of the window."`
@@ -36,6 +35,8 @@ type Config struct {
 	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
 	Facts         *Facts              `key:"facts" doc:"Facts of the store that are offered to a build."`
 	Frames        *RunFrames          `key:"frames" doc:"Frames of an agent run that are offered to a build, in addition to memory, or conversation and facts."`
+	Tools         Tools               `key:"tools" doc:"The tools that the model may call, in the form of its API. They are part of the formats of model APIs, and the window has room for their tokens."`
+	IncludeQuery  *bool               `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
 	Enricher      *Enricher           `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
 	Steps         []Step              `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`
 	Pipelines     map[string]Pipeline `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file; null removes it."`
@@ -58,8 +59,9 @@ type Plugins struct {
 type FormatOptions struct {
 	Caching      bool   `key:"caching" default:"false" doc:"Mark the stable parts for prompt caching (anthropic only)."`
 	CacheControl string `key:"cache_control" enum:"block,seed" default:"block" doc:"Where the mark is placed: block is on content blocks, as the API expects; seed is next to the role."`
-	Breakpoints  string `key:"breakpoints" enum:"auto" doc:"auto: up to four marks, where the API of the model uses them (with caching; anthropic only). Default: the system prompt and the context are marked."`
+	Breakpoints  string `key:"breakpoints" enum:"auto,fixed" doc:"auto: up to four marks, where the API of the model uses them. fixed: the system prompt and the context are marked, whatever their length (with caching; anthropic only). Default: auto, or fixed with cache_control: seed."`
 	Model        string `key:"model" doc:"For breakpoints auto: the model whose minimum cacheable prefix is used. Default: model; without it, the largest minimum of all models."`
+	MaxOutput    int    `key:"max_output_tokens" min:"1" doc:"The largest number of tokens of the answer, which the formats of model APIs state. Default, if model is set: reserve_tokens of the budget, else 4096 with anthropic. Otherwise the output states none."`
 }
 
 // FitOptions are the options of fit and truncate.
@@ -118,15 +120,10 @@ type Conversation struct {
 	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential. 0 means evenly. Default: 2."`
 	Begin         string   `key:"begin" enum:"any,user" default:"any" doc:"Which role may come first. user leaves out turns before the first user turn, except system turns; some APIs require this."`
 	Turns         []Turn   `key:"turns" doc:"The turns of a conversation that is not in the store, oldest first."`
-	Compact       *Use     `key:"compact" doc:"A plugin that condenses the turns that leave (operation compact)."`
-}
-
-// Turn is one utterance.
-type Turn struct {
-	Role      string         `key:"role,required" enum:"user,assistant,system,tool"`
-	Content   string         `key:"content,required"`
-	CreatedAt time.Time      `key:"created_at"`
-	Metadata  map[string]any `key:"metadata" doc:"Further values of the turn, such as importance."`
+	Compact       *Use     `key:"compact" doc:"A plugin that condenses the oldest turns into a summary (operation compact). For a stored conversation it runs in the background. While it fails, one line per turn stands for turns that left, and it is called again after a pause of 10s, which doubles up to 10m. timeout bounds one call; default: 1m."`
+	HighWater     int      `key:"high_water" min:"1" doc:"When the turns have more tokens than this, the oldest are condensed. At most max_tokens. It needs compact. Default: three quarters of max_tokens."`
+	LowWater      int      `key:"low_water" min:"1" doc:"How many tokens of turns then remain at most. A greater distance to high_water means fewer calls of the plugin and fewer changes to the prompt. Without compact: how many tokens remain when turns leave a full window. Default: two thirds of high_water, or max_tokens without compact."`
+	SummaryTokens int      `key:"summary_tokens" min:"1" doc:"The maximum number of tokens of the summary. The oldest lines of a longer one are cut, with a warning. It needs compact. Default: a quarter of max_tokens, at least 256."`
 }
 
 // Enricher rewrites the query text: a template, or a plugin.

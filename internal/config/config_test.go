@@ -140,6 +140,15 @@ func TestMistakes(t *testing.T) {
 		{"low water", "agent: {observation: {make: builtin, high_water: 5, low_water: 5}}", `a.yaml:1:64: agent.observation.low_water: want less than high_water 5, got 5`},
 		{"lowest of what is not linear", "conversation: {recency: exponential, recency_lowest: 0.1}",
 			`a.yaml:1:54: conversation.recency_lowest: recency_lowest needs recency: linear`},
+		{"marks of what has no compactor", "conversation: {high_water: 9, summary_tokens: 9, low_water: 5000}",
+			"a.yaml:1:28: conversation.high_water: high_water needs compact\n" +
+				"a.yaml:1:47: conversation.summary_tokens: summary_tokens needs compact\n" +
+				"a.yaml:1:61: conversation.low_water: want at most max_tokens 4096, got 5000"},
+		{"marks in the wrong order", "conversation: {max_tokens: 100, high_water: 101, low_water: 102, compact: {plugin: x}}",
+			"a.yaml:1:45: conversation.high_water: want at most max_tokens 100, got 101\n" +
+				"a.yaml:1:61: conversation.low_water: want at most high_water 101, got 102"},
+		{"mark above a default", "conversation: {max_tokens: 100, low_water: 76, compact: {plugin: x}}",
+			`a.yaml:1:44: conversation.low_water: want at most high_water 75, got 76`},
 		{"rate of what is not exponential", "conversation: {recency_rate: 1}",
 			`a.yaml:1:30: conversation.recency_rate: recency_rate needs recency: exponential`},
 		{"eviction", "conversation: {eviction: pared}", `a.yaml:1:26: conversation.eviction: unknown value "pared" (did you mean "paired"?)`},

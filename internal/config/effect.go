@@ -1,5 +1,11 @@
 package config
 
+import (
+	"cmp"
+
+	"github.com/anchor-host/anchor-host/pipeline/format"
+)
+
 // stated is an option and its precondition. A file or a request may hold options that have no
 // effect until another setting changes, such as the format. An option of a single call without
 // effect is a mistake and is refused.
@@ -31,6 +37,15 @@ func (o FitOptions) WithoutEffect(c *Config) []Finding {
 	})
 }
 
+// Marks returns the value of breakpoints, or its default.
+func (o FormatOptions) Marks() string {
+	fallback := format.BreakpointsAuto
+	if o.CacheControl == format.CacheControlSeed {
+		fallback = "fixed"
+	}
+	return cmp.Or(o.Breakpoints, fallback)
+}
+
 // WithoutEffect returns the options that have no effect with the other values of c. A
 // cache_control without caching is allowed, because it only says where a mark would be placed.
 func (o FormatOptions) WithoutEffect(c *Config) []Finding {
@@ -41,6 +56,7 @@ func (o FormatOptions) WithoutEffect(c *Config) []Finding {
 	}
 	return without("format_options.", []stated{
 		{"breakpoints", o.Breakpoints != "", o.Caching, "caching"},
-		{"model", o.Model != "", o.Caching && o.Breakpoints == "auto", "breakpoints: auto"},
+		{"model", o.Model != "", o.Caching && o.Marks() == "auto", "breakpoints: auto"},
+		{"max_output_tokens", o.MaxOutput > 0, c.Format.Use != nil || c.Format.Name != "" && c.Format.Name != format.Default, "the format of a model API"},
 	})
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,11 @@ func TestModelIsChecked(t *testing.T) {
 		{Config{Model: "claude-opus-4-8", Calibration: "usage.jsonl"}, ""},
 		{Config{Calibration: "usage.jsonl"}, "calibration: calibration needs a model (say which one its figures are for)"},
 		{Config{Model: "gpt-4o", Calibration: "usage.jsonl"}, "calibration: the tokens of gpt-4o are counted exactly (leave calibration out)"},
-		{Config{Model: "gtp-4o"}, `model: model "gtp-4o": unknown model (similar names: gpt-4o, gpt-4, gpt-2; or set a tokenizer)`},
+		{Config{Model: "gtp-4o"}, ""},
+		{Config{Model: "gtp-4o", Calibration: "usage.jsonl"}, ""},
+		{Config{Tokenizer: Choice{File: "tokenizer.json"}}, ""},
+		{Config{Model: "gpt-4o", Tokenizer: Choice{File: "tokenizer.json"}}, "model: model and tokenizer exclude each other (keep one)"},
+		{Config{Format: Choice{File: "tokenizer.json"}}, "format.file: only the tokenizer can be a file"},
 	} {
 		if got := findings(tc.config); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.config.Model, got, tc.want)
@@ -51,15 +56,25 @@ func TestFitOverrides(t *testing.T) {
 	if err := set(&c, "tokenizer", "words"); err != nil || c.Model != "" || c.Tokenizer.Name != "words" {
 		t.Errorf("%+v, %v", c, err)
 	}
+	if err := set(&c, "tokenizer", "file:x/tokenizer.json"); err != nil || c.Model != "" || !filepath.IsAbs(c.Tokenizer.File) || c.Tokenizer.Name != "" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if err := set(&c, "model", "my-own-model"); err != nil || c.Model != "my-own-model" || c.Tokenizer != (Choice{}) {
+		t.Errorf("%+v, %v", c, err)
+	}
 	for path, want := range map[string]string{
-		"model":    `model "x": unknown model`,
-		"fit":      `unknown value "x" (want one of items, exact)`,
-		"fill":     `unknown value "x" (want one of first_fit, value_per_token, knapsack)`,
-		"truncate": `unknown value "x" (want one of none, sentence, character)`,
-		"order":    `unknown value "x" (want one of priority, lost_in_the_middle, chronological, cache_stable)`,
+		"tokenizer": `unknown value "x" (want one of words`,
+		"model":     ``,
+		"fit":       `unknown value "x" (want one of items, exact)`,
+		"fill":      `unknown value "x" (want one of first_fit, value_per_token, knapsack)`,
+		"truncate":  `unknown value "x" (want one of none, sentence, character)`,
+		"order":     `unknown value "x" (want one of priority, lost_in_the_middle, chronological, cache_stable)`,
 	} {
-		before := c
-		if err := set(&c, path, "x"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		before, x := c, "x"
+		if path == "model" {
+			x = ""
+		}
+		if err := set(&c, path, x); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 		if c.Model != before.Model || c.Fit != before.Fit {

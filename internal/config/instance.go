@@ -9,7 +9,7 @@ type Instance struct {
 	Plugin        string            `key:"plugin,required" doc:"Name of the plugin in the plugin folder."`
 	Digest        string            `key:"digest" doc:"Pins the module, and the plugin.yaml in its folder if there is one. The pin has the form sha256:… or sha256:…+sha256:…; plugin inspect prints it. A plugin with a different pin is refused."`
 	Settings      map[string]any    `key:"settings" doc:"Init settings, checked against the plugin's schema."`
-	Config        map[string]string `key:"config" doc:"Values that the plugin reads with config_get of Extism, in addition to its settings."`
+	Config        map[string]Text   `key:"config" doc:"Values that the plugin reads with config_get of Extism, in addition to its settings. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file, relative to the configuration file, without the line break at its end. Such values are never printed. $${ stands for ${."`
 	Grants        Grants            `key:"grants" doc:"The permissions of the plugin. It has those that its manifest asks for and that are granted here. A module without a manifest asks for everything."`
 	Limits        Limits            `key:"limits" doc:"Limits on the resources of the plugin. Each has a finite default. The descriptions say which keys accept unlimited or none."`
 	Engine        host.Engine       `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"compiler translates the module to machine code where wazero supports it, and interprets it on other platforms. interpreter loads faster and runs many times slower."`
@@ -31,9 +31,10 @@ type Grants struct {
 
 // HTTPGrant allows requests to hosts.
 type HTTPGrant struct {
-	Hosts   []string `key:"hosts,required" doc:"Servers: api.example.com is https on port 443; others are api.example.com:8443, *.example.com, http://localhost:8080, and http://127.0.0.1:* for every port."`
-	Methods []string `key:"methods" doc:"Allowed methods. Default: GET and HEAD."`
-	Private bool     `key:"private" default:"false" doc:"Allow addresses of private and loopback networks. Addresses at which cloud providers serve credentials, such as 169.254.169.254, must also be listed in hosts."`
+	Hosts   []string                   `key:"hosts,required" doc:"Servers: api.example.com is https on port 443; others are api.example.com:8443, *.example.com, http://localhost:8080, and http://127.0.0.1:* for every port."`
+	Methods []string                   `key:"methods" doc:"Allowed methods. Default: GET and HEAD."`
+	Headers map[string]map[string]Text `key:"headers" doc:"Headers that the host adds to the requests to a server, by server and name, such as {api.example.com: {Authorization: 'Bearer ${env:KEY}'}}. The plugin does not see them and cannot replace them. They do not go to other servers, nor along with a redirect to another scheme, host or port. Values are as in config, and never printed."`
+	Private bool                       `key:"private" default:"false" doc:"Allow addresses of private and loopback networks. Addresses at which cloud providers serve credentials, such as 169.254.169.254, must also be listed in hosts."`
 }
 
 // FileGrant lets a plugin see a folder.

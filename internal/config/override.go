@@ -2,12 +2,12 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
-	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -32,7 +32,7 @@ var Overrides = overrides()
 var flags = map[string]string{
 	"plugins.dir": "plugins", "cache_dir": "cache-dir", "timeout": "timeout", "log_level": "log-level",
 	"max_tokens": "max-tokens", "tokenizer": "tokenizer", "model": "model", "fit": "fit", "fill": "fill",
-	"truncate": "truncate", "order": "order", "format": "format", "budget.preset": "preset", "tenant": "tenant",
+	"truncate": "truncate", "order": "order", "include_query": "include-query", "format": "format", "budget.preset": "preset", "tenant": "tenant",
 	"store.path": "store", "store.synchronous": "synchronous", "conversation.id": "conversation",
 	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages", "agent.phase": "phase",
 }
@@ -197,21 +197,30 @@ func oneOf(to *string, s string, names ...string) error {
 // setModel sets the model, and removes a named tokenizer and a calibration that the model cannot
 // use.
 func setModel(c *Config, s string) error {
-	if _, err := pipeline.ModelTokenizer(s); err != nil {
+	m, err := tokens.LookupModel(s)
+	if m.Family == "" {
 		return err
 	}
 	c.Model, c.Tokenizer = s, Choice{}
-	if m, err := tokens.LookupModel(s); err == nil && m.Exact() {
+	if m.Exact() {
 		c.Calibration = ""
 	}
 	return nil
 }
 
-// setTokenizer sets the tokenizer, and removes the model and its calibration.
+// setTokenizer sets the tokenizer, and removes the model and its calibration. The path of a file
+// is relative to the current folder, not to that of the configuration.
 func setTokenizer(c *Config, s string) error {
-	if err := setChoice(&c.Tokenizer, s, Tokenizers); err != nil {
+	var choice Choice
+	if file, ok := strings.CutPrefix(s, filePrefix); ok {
+		path, err := filepath.Abs(file)
+		if err != nil || file == "" {
+			return fmt.Errorf("%.100q: want file: and the path of a tokenizer.json", s)
+		}
+		choice.File = path
+	} else if err := setChoice(&choice, s, Tokenizers); err != nil {
 		return err
 	}
-	c.Model, c.Calibration = "", ""
+	c.Tokenizer, c.Model, c.Calibration = choice, "", ""
 	return nil
 }

@@ -19,6 +19,8 @@ func sample(t *testing.T, path string) string {
 		return "claude-sonnet-4-5"
 	case "agent.observation.make", "agent.observation.reflect":
 		return "builtin"
+	case "tools":
+		return `[{"name":"f"}]`
 	case "format":
 		return "openai"
 	}
@@ -103,7 +105,7 @@ func TestOverrideErrors(t *testing.T) {
 		"timeout":                   `want a time span such as "2s", got "many"`,
 		"plugins.memory":            `want a size such as "64MiB", got "many"`,
 		"log_level":                 `unknown value "many" (want one of debug, info, warn, error)`,
-		"format":                    `unknown value "many" (want one of anthropic, openai, generic)`,
+		"format":                    `unknown value "many" (want one of anthropic, openai, openai-responses, gemini, generic)`,
 		"budget.preset":             `unknown value "many" (want one of chat, rag, agent)`,
 	} {
 		l := Default()

@@ -100,6 +100,9 @@ func typed(v reflect.Value, text string) any {
 // isSecret reports whether a path names a secret. Only free-form parts can, because plugins
 // define their keys.
 func isSecret(path string) bool {
+	if strings.Contains(path, ".grants.http.headers.") {
+		return true
+	}
 	for _, part := range []string{".settings.", ".config."} {
 		if _, key, ok := strings.Cut(path, part); ok && secretKey.MatchString(key) {
 			return true
@@ -163,6 +166,8 @@ func plain(v reflect.Value) (string, bool) {
 	switch x := v.Interface().(type) {
 	case Choice:
 		return x.String(), true
+	case Text:
+		return x.written, true
 	case []string:
 		return strings.Join(x, ", "), true
 	case Count:

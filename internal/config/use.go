@@ -16,11 +16,13 @@ type Use struct {
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
 }
 
-// Choice is a built-in named by a string, or a plugin named by a map. OnError and Fallback apply
-// to plugins only.
+// Choice is a built-in named by a string, or a plugin or a file named by a map. OnError and
+// Fallback apply to plugins only.
 type Choice struct {
 	Name string
 	Use  *Use
+	// File is the path of a tokenizer.json. Only the tokenizer may be one.
+	File string
 	// OnError is "raise" or "skip". Empty means raise.
 	OnError string
 	// Fallback is the built-in that replaces a skipped plugin. Empty: the default.
@@ -32,6 +34,12 @@ func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	if n.Kind == strict.Map {
 		var p replaceable
 		d.Value(n, reflect.ValueOf(&p).Elem(), path)
+		if c.File = p.File; c.File != "" {
+			if len(n.Entries) > 1 {
+				d.Fail(n, path, "a file excludes the keys of a plugin (keep one)")
+			}
+			return
+		}
 		c.Use = &Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout, Reads: p.Reads}
 		c.OnError, c.Fallback = p.OnError, p.Fallback
 		return
@@ -47,9 +55,14 @@ func (c *Choice) JSONSchema() map[string]any {
 	}}
 }
 
+// filePrefix begins the name of a tokenizer that is a file.
+const filePrefix = "file:"
+
 // String names the choice.
 func (c Choice) String() string {
 	switch {
+	case c.File != "":
+		return filePrefix + c.File
 	case c.Use == nil:
 		return c.Name
 	case c.Use.Instance != "":
@@ -58,8 +71,9 @@ func (c Choice) String() string {
 	return "plugin " + c.Use.Plugin
 }
 
-// replaceable is a plugin that is used instead of a built-in, with a fallback.
+// replaceable is a plugin that is used instead of a built-in, with a fallback, or a file.
 type replaceable struct {
+	File     string         `key:"file" doc:"Instead of a plugin, for tokenizer only: the tokenizer.json of the model, in the format of Hugging Face."`
 	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`

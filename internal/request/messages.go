@@ -2,15 +2,17 @@ package request
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
+	"strings"
+	"unicode/utf8"
 
-	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Messages is the input of a provider chain.
@@ -30,94 +32,20 @@ type Budget struct {
 	Phase       string `key:"phase" enum:"llm,synthesize"`
 }
 
+// messagesDocument is the document without its messages, which package message reads.
 type messagesDocument struct {
 	State    *agentState `key:"state"`
-	Messages []message   `key:"messages"`
+	Messages []string    `key:"messages"`
 	Budget   Budget      `key:"budget"`
 	Phase    string      `key:"phase" enum:"llm,synthesize"`
 }
 
 type agentState struct {
 	RunID        string         `key:"run_id"`
-	Messages     []message      `key:"messages"`
+	Messages     []string       `key:"messages"`
 	Observations []string       `key:"observations"`
 	Reflection   string         `key:"reflection"`
 	Data         map[string]any `key:"data"`
-}
-
-type message struct {
-	Role       string  `key:"role,required" enum:"user,assistant,system,developer,tool"`
-	Content    content `key:"content"`
-	Name       string  `key:"name"`
-	ToolCalls  calls   `key:"tool_calls"`
-	ToolCallID string  `key:"tool_call_id"`
-}
-
-// messageKeys are the members of a message that are checked. All others are kept unchanged,
-// because APIs add members and expect to get them back.
-var messageKeys = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
-
-// UnmarshalNode checks a message. It must have content, tool calls or other members.
-func (m *message) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	type plain message
-	var p plain
-	known := *n
-	known.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strict.Entry) bool { return !slices.Contains(messageKeys, e.Key) })
-	d.Into(&known, &p, path)
-	*m = message(p)
-	if n.Kind != strict.Map {
-		return
-	}
-	given := slices.ContainsFunc(n.Entries, func(e strict.Entry) bool {
-		return e.Key == "content" && e.Value.Kind != strict.Null
-	})
-	if !given && !bool(m.ToolCalls) && len(known.Entries) == len(n.Entries) {
-		d.Fail(n, path, "missing key %q", "content")
-	}
-}
-
-// content is a text, or a list of parts in the form of the model's API.
-type content struct{}
-
-// UnmarshalNode checks that parts are objects with a type.
-func (c *content) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	if n.Kind != strict.List {
-		var text string
-		d.Into(n, &text, path)
-		return
-	}
-	for i, part := range n.Items {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		typed := slices.ContainsFunc(part.Entries, func(e strict.Entry) bool { return e.Key == "type" && e.Value.Kind == strict.String })
-		if part.Kind != strict.Map || !typed {
-			d.Fail(part, at, "want an object with a type, such as {\"type\": \"text\", \"text\": \"…\"}")
-		}
-	}
-}
-
-// calls reports whether a message has tool calls. They are a list in the form of the model's API.
-type calls bool
-
-// UnmarshalNode checks that the value is a list.
-func (c *calls) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	var list []any
-	*c = calls(d.Into(n, &list, path))
-}
-
-// rawDocument returns the messages of a document that was already decoded strictly. The order of
-// members, numbers and unknown members are kept unchanged. Whitespace is removed, so that a
-// printed list has the same number of tokens when it is read again.
-func rawDocument(data []byte, list bool) (messages, state []pipeline.Message, err error) {
-	data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
-	if list {
-		return messages, nil, json.Unmarshal(data, &messages)
-	}
-	var doc struct {
-		Messages []pipeline.Message                    `json:"messages"`
-		State    struct{ Messages []pipeline.Message } `json:"state"`
-	}
-	err = json.Unmarshal(data, &doc)
-	return doc.Messages, doc.State.Messages, err
 }
 
 // ReadMessages reads a JSON list of messages, or an object with the keys state,
@@ -128,23 +56,26 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := strict.ParseJSON(name, data)
-	if err != nil {
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
+		list, err := decodeMessages(name, "messages", data)
+		if err != nil {
+			return nil, err
+		}
+		return &Messages{Messages: list}, nil
+	}
+	lists := findLists(data)
+	if err := lists.check(name); err != nil {
 		return nil, err
 	}
-	list := n.Kind == strict.List
-	if list {
-		n = &strict.Node{Kind: strict.Map, Pos: n.Pos, Entries: []strict.Entry{{Key: "messages", Pos: n.Pos, Value: n}}}
+	n, err := strict.ParseJSON(name, lists.rest)
+	if err != nil {
+		return nil, err
 	}
 	var doc messagesDocument
 	if err := strict.Decode(name, n, &doc); err != nil {
 		return nil, err
 	}
-	own, states, err := rawDocument(data, list)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, name, err)
-	}
-	m := &Messages{Messages: own, Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
+	m := &Messages{Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
 	if in := doc.Budget.Phase; in != "" && doc.Phase != "" && in != doc.Phase {
 		at, _ := n.Find("phase")
 		return nil, strict.Problems{{File: name, Pos: at.Pos, Path: "phase", Message: fmt.Sprintf("%q contradicts budget.phase, which is %q (keep one)", doc.Phase, in)}}
@@ -152,11 +83,137 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 	if m.Phase == "" {
 		m.Phase = agent.Phase(doc.Budget.Phase)
 	}
+	if m.Messages, err = decodeMessages(name, "messages", lists.messages); err != nil {
+		return nil, err
+	}
 	if s := doc.State; s != nil {
 		m.State = &agent.State{
-			RunID: s.RunID, Messages: states, Observations: s.Observations,
-			Reflection: s.Reflection, Data: s.Data,
+			RunID: s.RunID, Observations: s.Observations, Reflection: s.Reflection, Data: s.Data,
+		}
+		if m.State.Messages, err = decodeMessages(name, "state.messages", lists.state); err != nil {
+			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// IsBody reports whether a document is a list of messages, or the body of a request to an API,
+// which has members that the documents of [ReadMessages] do not have.
+func IsBody(data []byte) bool {
+	data = bytes.TrimLeft(data, " \t\r\n")
+	if bytes.HasPrefix(data, []byte("[")) {
+		return true
+	}
+	found := false
+	eachMember(data, 0, func(name string, _, _ int) {
+		switch name {
+		case "model", "max_tokens", "system", "tools", "input", "instructions",
+			"contents", "systemInstruction", "system_instruction", "generationConfig", "generation_config":
+			found = true
+		}
+	})
+	return found
+}
+
+// decodeMessages reads a list. path is its place in the document. nil is no list.
+func decodeMessages(name, path string, data []byte) ([]pipeline.Message, error) {
+	if data == nil {
+		return nil, nil
+	}
+	list, err := message.DecodeList(data)
+	if err == nil {
+		return list, nil
+	}
+	text := strings.TrimPrefix(err.Error(), "messages")
+	return nil, strict.Problems{{File: name, Message: path + strings.TrimSuffix(text, ": "+message.ErrInvalid.Error())}}
+}
+
+// lists are the lists of messages in a document. rest is the document with blanks in their
+// place, so that positions in it are those of the document.
+type lists struct {
+	messages, state, rest []byte
+	// null is the path of a list that is null, empty if there is none.
+	null string
+}
+
+// check refuses a list that is null, and a document that is not UTF-8 outside of its lists.
+// Without this, the model would get no messages, or other characters.
+func (l *lists) check(name string) error {
+	if l.null != "" {
+		return strict.Problems{{File: name, Path: l.null, Message: "null (want a list of messages)"}}
+	}
+	for at := 0; at < len(l.rest); {
+		r, size := utf8.DecodeRune(l.rest[at:])
+		if r == utf8.RuneError && size <= 1 {
+			line := bytes.Count(l.rest[:at], []byte("\n")) + 1
+			return strict.Problems{{File: name, Message: fmt.Sprintf("line %d: a byte that is not UTF-8", line)}}
+		}
+		at += size
+	}
+	return nil
+}
+
+// findLists finds the lists of messages. In a document that cannot be read it finds none.
+func findLists(data []byte) (found lists) {
+	at := 0
+	list := func(from, to int) []byte {
+		found.rest = appendBlank(append(found.rest, data[at:from]...), data[from:to])
+		at = to
+		return data[from:to]
+	}
+	eachMember(data, 0, func(name string, from, to int) {
+		switch {
+		case name == "messages" && data[from] == '[':
+			found.messages = list(from, to)
+		case name == "messages" && data[from] == 'n':
+			found.null = "messages"
+		case name == "state" && data[from] == '{':
+			eachMember(data[from:to], from, func(name string, from, to int) {
+				switch {
+				case name == "messages" && data[from] == '[':
+					found.state = list(from, to)
+				case name == "messages" && data[from] == 'n':
+					found.null = "state.messages"
+				}
+			})
+		}
+	})
+	found.rest = append(found.rest, data[at:]...)
+	return found
+}
+
+// appendBlank appends an empty list with as many lines and columns as a list has.
+func appendBlank(dst, list []byte) []byte {
+	dst = append(dst, '[')
+	for _, c := range list[1 : len(list)-1] {
+		switch {
+		case c == '\n':
+			dst = append(dst, '\n')
+		case utf8.RuneStart(c):
+			dst = append(dst, ' ')
+		}
+	}
+	return append(dst, ']')
+}
+
+// eachMember calls f with each member of an object, and the place of its value. base is the
+// place of the object.
+func eachMember(object []byte, base int, f func(name string, from, to int)) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
+		return
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return
+		}
+		to := base + int(dec.InputOffset())
+		f(key, to-len(value), to)
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
@@ -22,8 +21,7 @@ func ExampleReadMessages() {
 	fmt.Println(err)
 	// Output:
 	// 1 true
-	// messages.json:1:2: messages[0]: missing key "content"
-	// messages.json:1:11: messages[0].role: unknown value "usr" (did you mean "user"?)
+	// messages.json: messages[0].role: "usr": invalid value (want user, assistant, system, developer or tool)
 }
 
 func TestReadMessages(t *testing.T) {
@@ -38,29 +36,40 @@ func TestReadMessages(t *testing.T) {
 	want := &Messages{
 		State: &agent.State{
 			RunID: "r", Observations: []string{"saw"}, Reflection: "so", Data: map[string]any{"n": int64(9007199254740993)},
-			Messages: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: []byte(`[{"z":1.50,"a":"<b>"}]`)}},
+			Messages: m.State.Messages,
 		},
-		Messages: []pipeline.Message{{Role: pipeline.RoleTool, Name: "ls", ToolCallID: "1"}},
+		Messages: m.Messages,
 		Budget:   Budget{MaxTokens: 5, MaxMessages: 2, Phase: "synthesize"}, Phase: agent.PhaseSynthesize,
 	}
 	if !reflect.DeepEqual(m, want) {
 		t.Errorf("got  %+v\nwant %+v", m, want)
 	}
+	for i, raw := range []string{`{"role": "assistant", "tool_calls": [{"z": 1.50, "a": "<b>"}]}`, `{"role": "tool", "content": "", "name": "ls", "tool_call_id": "1"}`} {
+		if list := append(m.State.Messages, m.Messages...); len(list) != 2 || list[i].Raw() != raw {
+			t.Errorf("message %d: %+v", i, list)
+		}
+	}
 }
 
 func TestReadMessagesErrors(t *testing.T) {
 	for doc, want := range map[string]string{
-		``:                                 `m:1:1: the document is empty (want a JSON object)`,
-		`{"mesages": []}`:                  `m:1:2: mesages: unknown key (did you mean "messages"?)`,
-		`[{"role": "user", "content": 1}]`: `m:1:30: messages[0].content: want a string, got 1 (write "1")`,
-		`[{"role": "assistant", "tool_calls": {}}]`: `m:1:2: messages[0]: missing key "content"
-m:1:38: messages[0].tool_calls: want a list, got a map`,
-		`[{"role": "user", "content": ["a"]}]`:               `m:1:31: messages[0].content[0]: want an object with a type, such as {"type": "text", "text": "…"}`,
+		``:                              `m:1:1: the document is empty (want a JSON object)`,
+		`{"messages": null}`:            `m: messages: null (want a list of messages)`,
+		`{"state": {"messages": null}}`: `m: state.messages: null (want a list of messages)`,
+		"{\"messages\": [{\"role\": \"user\", \"content\": \"a\xff\"}]}": `m: messages[0].content: byte 30 is not UTF-8`,
+		"{\"messages\": [],\n\"state\": {\"reflection\": \"\xff\"}}":     `m: line 2: a byte that is not UTF-8`,
+		`{"mesages": []}`:                                    `m:1:2: mesages: unknown key (did you mean "messages"?)`,
+		`[{"role": "user", "content": 1}]`:                   `m: messages[0].content: 1: invalid value (want a text or a list of parts)`,
+		`[{"role": "assistant", "tool_calls": {}}]`:          `m: messages[0].tool_calls: {}: invalid value (want a list of calls)`,
+		`[{"role": "user", "content": ["a"]}]`:               `m: messages[0].content[0]: "a": invalid value (want an object such as {"type": "text", "text": "…"})`,
 		`[{"role": "user", "contnt": "a", "content": null}]`: "",
-		`[null]`: `m:1:2: messages[0]: missing key "role"
-m:1:2: messages[0]: missing key "content"`,
-		`{"budget": {"max_tokens": 0}}`: `m:1:27: budget.max_tokens: want 1 or more, got 0`,
-		`{"phase": "llmm"}`:             `m:1:11: phase: unknown value "llmm" (did you mean "llm"?)`,
+		`[null]`: `m: messages[0]: null: invalid value (want an object)`,
+		`{"messages": [{"role": "user", "content": ""}, 7]}`: `m: messages[1]: 7: invalid value (want an object)`,
+		`{"state": {"messages": [7]}}`:                       `m: state.messages[0]: 7: invalid value (want an object)`,
+		`{"messages": 7}`:                                    `m:1:14: messages: want a list, got 7`,
+		"{\"messages\": [\n\"\u00e9\"], \"phase\": 7}":       `m:2:16: phase: want a string, got 7 (write "7")`,
+		`{"budget": {"max_tokens": 0}}`:                      `m:1:27: budget.max_tokens: want 1 or more, got 0`,
+		`{"phase": "llmm"}`:                                  `m:1:11: phase: unknown value "llmm" (did you mean "llm"?)`,
 	} {
 		if _, err := ReadMessages("m", strings.NewReader(doc)); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%s\ngot  %v\nwant %s", doc, err, want)

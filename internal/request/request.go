@@ -38,6 +38,9 @@ type Request struct {
 	Steps         []config.Step         `key:"steps"`
 	Format        config.Choice         `key:"format"`
 	FormatOptions config.FormatOptions  `key:"format_options"`
+	Tools         config.Tools          `key:"tools"`
+	// IncludeQuery ends the output with the query. Absent: true.
+	IncludeQuery *bool `key:"include_query"`
 	// Explain asks for a trace of every item.
 	Explain bool `key:"explain"`
 }
@@ -151,6 +154,9 @@ func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Conf
 		c = req.over(*named)
 	}
 	var findings []config.Finding
+	if req.Tokenizer.File != "" {
+		findings = append(findings, config.Finding{Path: "tokenizer", Message: "a request cannot name a file (name it in anchor.yaml, or with --tokenizer)"})
+	}
 	for _, f := range c.Check() {
 		if at, _ := n.Find(f.Path); at != n {
 			findings = append(findings, f)
@@ -169,7 +175,7 @@ func (r *Request) config(base config.Config) *config.Config {
 		LogLevel: base.LogLevel, Tenant: base.Tenant, Instances: base.Instances,
 		MaxTokens: r.MaxTokens, Tokenizer: r.Tokenizer, Format: r.Format, FormatOptions: r.FormatOptions,
 		Model: r.Model, Calibration: base.Calibration, Fit: r.Fit, FitOptions: r.FitOptions, Fill: r.Fill, Truncate: r.Truncate, Order: r.Order,
-		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps,
+		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps, IncludeQuery: r.IncludeQuery, Tools: r.Tools,
 	}
 	if len(r.Conversation) > 0 {
 		c.Conversation = &config.Conversation{Turns: r.Conversation}
@@ -190,6 +196,7 @@ func (r *Request) over(c config.Config) *config.Config {
 	c.Truncate, c.Order = cmp.Or(r.Truncate, c.Truncate), cmp.Or(r.Order, c.Order)
 	c.FitOptions, c.FormatOptions = cmp.Or(r.FitOptions, c.FitOptions), cmp.Or(r.FormatOptions, c.FormatOptions)
 	c.Format, c.Budget = cmp.Or(r.Format, c.Format), cmp.Or(r.Budget, c.Budget)
+	c.IncludeQuery, c.Tools = cmp.Or(r.IncludeQuery, c.IncludeQuery), cmp.Or(r.Tools, c.Tools)
 	if r.SystemPrompts != nil {
 		c.SystemPrompts = r.SystemPrompts
 	}

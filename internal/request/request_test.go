@@ -93,3 +93,10 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestRequestNamesNoFile(t *testing.T) {
+	doc := `{"query": "x", "max_tokens": 10, "tokenizer": {"file": "/etc/passwd"}}`
+	if _, _, err := Read("request", strings.NewReader(doc), config.Default()); err == nil || !strings.Contains(err.Error(), "cannot name a file") {
+		t.Error(err)
+	}
+}

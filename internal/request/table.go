@@ -19,6 +19,7 @@ const inRequest = "the request states it"
 const (
 	inFile = "anchor.yaml and requests state it"
 	code   = "it is Go code"
+	facts  = "facts of anchor.yaml states it"
 )
 
 // Settings are all options of a build.
@@ -34,6 +35,8 @@ var Settings = []Setting{
 	{"Fill", "fill", "fill", inRequest, ""},
 	{"Truncate", "truncate", "truncate", inRequest, ""},
 	{"Order", "order", "order", inRequest, ""},
+	{"Tools", "", "tools", inRequest, inFile},
+	{"IncludeQuery", "include-query", "include_query", inRequest, ""},
 	{"Format", "format", "format", inRequest, ""},
 	{"FormatOptions", "", "format_options", inRequest, inFile},
 	{"Formatter", "", "", inRequest, code},
@@ -49,6 +52,8 @@ var Settings = []Setting{
 	{"Skip", "skip-steps", "", "", ""},
 	{"Explain", "explain", "explain", inRequest, ""},
 	{"Tenant", "tenant", "", "", ""},
+	{"User", "", "", "", facts},
+	{"Session", "", "", "", facts},
 	{"Timeout", "timeout", "", "", ""},
 	{"Previous", "previous", "", "", ""},
 	{"Callbacks", "", "", "", code},

@@ -44,6 +44,9 @@ type Decoder struct {
 	others int
 }
 
+// File returns the name of the document, as errors show it.
+func (d *Decoder) File() string { return d.file }
+
 // err returns the mistakes, nil for none.
 func (d *Decoder) err() error {
 	err := d.problems.Err()

@@ -63,7 +63,12 @@ func (p *jsonParser) value(depth int) (*Node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested deeper than %d levels", maxDepth)
 	}
-	n := &Node{Pos: p.at}
+	n, from := &Node{Pos: p.at}, p.off
+	defer func() {
+		if n.Kind == Map || n.Kind == List {
+			n.Raw = p.data[from:p.dec.InputOffset()]
+		}
+	}()
 	token, err := p.dec.ReadToken()
 	if err != nil {
 		return nil, err

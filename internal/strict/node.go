@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Kind is the type of a node.
@@ -42,6 +44,8 @@ type Node struct {
 	// Entries are the keys and values of a map, in the order of the document,
 	// duplicates included.
 	Entries []Entry
+	// Raw is the JSON of a list or a map as it stands in the document. It is nil in YAML.
+	Raw []byte
 }
 
 // Entry is one key of a map with its value.
@@ -101,6 +105,53 @@ func (n *Node) Any() any {
 		return m
 	}
 	return nil
+}
+
+// JSON returns the value as JSON: as it stands in a JSON document, byte for byte, or written with
+// the keys in the order of the document. The error says which value JSON cannot state.
+func (n *Node) JSON() ([]byte, error) {
+	if n.Raw != nil {
+		return n.Raw, nil
+	}
+	return n.appendJSON(nil)
+}
+
+func (n *Node) appendJSON(dst []byte) (_ []byte, err error) {
+	switch n.Kind {
+	case List:
+		dst = append(dst, '[')
+		for i, item := range n.Items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = item.appendJSON(dst); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, ']'), nil
+	case Map:
+		dst = append(dst, '{')
+		for i, e := range n.Entries {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = jsontext.AppendQuote(dst, e.Key); err != nil {
+				return nil, err
+			}
+			if dst, err = e.Value.appendJSON(append(dst, ':')); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, '}'), nil
+	case String:
+		return jsontext.AppendQuote(dst, n.Text)
+	case Null:
+		return append(dst, "null"...), nil
+	}
+	if !jsontext.Value(n.Text).IsValid() {
+		return nil, fmt.Errorf("%.40q is not a value of JSON", n.Text)
+	}
+	return append(dst, n.Text...), nil
 }
 
 // float returns the value of a number, NaN when it is not finite.

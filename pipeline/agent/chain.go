@@ -66,6 +66,7 @@ type rankedProvider struct {
 	priority int
 	timeout  time.Duration // 0 for none
 	isolated bool
+	lossy    bool
 }
 
 // NewChain checks a configuration and returns a chain.
@@ -131,6 +132,7 @@ func (c *Chain) rank(p Provider) (ranked rankedProvider, err error) {
 	}
 	ranked = rankedProvider{Provider: p, timeout: timeout}
 	_, ranked.isolated = p.(pipeline.Isolated)
+	_, ranked.lossy = p.(Lossy)
 	err = core.Guard(func() error {
 		ranked.name, ranked.priority = p.Name(), p.Priority()
 		return nil

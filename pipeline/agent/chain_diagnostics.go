@@ -16,8 +16,10 @@ const (
 // ListSize is the size of a message list.
 type ListSize struct {
 	Messages int `json:"messages"`
-	// Tokens is nil when the tokens were not counted.
-	Tokens *int `json:"tokens,omitempty"`
+	// Tokens is nil when the tokens were not counted. If their number is not known exactly, it
+	// is the upper end, and LowTokens the lower end. Otherwise LowTokens is nil.
+	Tokens    *int `json:"tokens,omitempty"`
+	LowTokens *int `json:"low_tokens,omitempty"`
 }
 
 // ProviderDiagnostic describes one provider in one run.
@@ -36,6 +38,12 @@ type ProviderDiagnostic struct {
 	// CutResults are the ids of the tool calls whose results the provider has shortened,
 	// one for each result; "(no id)" stands for a result without an id.
 	CutResults []string `json:"cut_results,omitempty"`
+	// LeftOut is the number of messages that the provider has left out, with nothing in their
+	// place.
+	LeftOut int `json:"left_out,omitempty"`
+	// DroppedLines is the number of lines that the provider has dropped from a summary, or
+	// shortened, because the summary was too long. Lines that an earlier run dropped do not count.
+	DroppedLines int `json:"dropped_lines,omitempty"`
 	// EstimatedTokens is the number of tokens that the provider expected to add. It is nil
 	// without planning, and when the provider gave no estimate.
 	EstimatedTokens *int `json:"estimated_tokens,omitempty"`
@@ -45,6 +53,26 @@ type ProviderDiagnostic struct {
 	Message string `json:"message,omitempty"`
 }
 
+// EstimatedTools is the kind of an [Estimate] of tools.
+const EstimatedTools = "tools"
+
+// Estimate says how the tokens of contents that are not text were counted: those of one kind
+// in one message, or the tools.
+type Estimate struct {
+	// Message is the index in the list for the model. It is nil for the tools.
+	Message *int `json:"message,omitempty"`
+	// Kind is "image", "document", "audio", "unknown" or "tools".
+	Kind string `json:"kind"`
+	// Number is the number of contents or tools.
+	Number int `json:"number"`
+	// Low and High bound the tokens. They are equal if the number is known. The budget counts
+	// High.
+	Low  int `json:"low"`
+	High int `json:"high"`
+	// Source names the rule, with the year of its publication.
+	Source string `json:"source"`
+}
+
 // Diagnostics describes one run of a provider chain.
 type Diagnostics struct {
 	Budget Budget `json:"budget"`
@@ -52,10 +80,17 @@ type Diagnostics struct {
 	Providers []ProviderDiagnostic `json:"providers"`
 	Before    ListSize             `json:"before"`
 	After     ListSize             `json:"after"`
+	// Estimates has an entry for each kind of content that is not text in each message of the
+	// list for the model, and then one for the tools. It is empty when the tokens were not
+	// counted. The caller of the chain adds that of the tools.
+	Estimates []Estimate `json:"estimates,omitempty"`
 	// TokensOver and MessagesOver say by how much the list exceeds the budget. TokensOver
 	// is 0 when the tokens were not counted.
 	TokensOver   int `json:"tokens_over,omitempty"`
 	MessagesOver int `json:"messages_over,omitempty"`
+	// ToolTokens are the tokens of the tools that are sent together with the messages. The
+	// Budget is without them. If their number is not known exactly, it is the upper end. The caller of the chain sets it.
+	ToolTokens int `json:"tool_tokens,omitempty"`
 	// SkippedTokenizer is the error of a tokenizer that another one has replaced. It is empty
 	// if none was replaced. The caller of the chain sets it.
 	SkippedTokenizer string `json:"skipped_tokenizer,omitempty"`

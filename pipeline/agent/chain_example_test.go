@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 func ExampleChain_Assemble() {
@@ -24,7 +25,7 @@ func ExampleChain_Assemble() {
 		fmt.Println(err)
 		return
 	}
-	state := agent.State{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "Lunch?"}}}
+	state := agent.State{Messages: []pipeline.Message{message.New(pipeline.RoleUser, "Lunch?")}}
 	a, err := chain.Assemble(context.Background(), &state, state.Messages, agent.Budget{MaxTokens: 1000, Phase: agent.PhaseSynthesize})
 	if err != nil {
 		fmt.Println(err)
@@ -40,10 +41,10 @@ func ExampleChain_Assemble() {
 
 func ExampleUnits() {
 	fmt.Println(agent.Units([]pipeline.Message{
-		{Role: pipeline.RoleUser, Content: "What is in the file?"},
-		{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id": "c1"}]`)},
-		{Role: pipeline.RoleTool, ToolCallID: "c1", Content: "nothing"},
-		{Role: pipeline.RoleAssistant, Content: "It is empty."},
+		message.New(pipeline.RoleUser, "What is in the file?"),
+		{Role: pipeline.RoleAssistant, Parts: []message.Part{message.NewCall("c1", "look", "{}")}},
+		message.NewResult("c1", "", "nothing"),
+		message.New(pipeline.RoleAssistant, "It is empty."),
 	}))
 	// Output:
 	// [0 1 1 3]
@@ -70,7 +71,7 @@ func (clock) EstimateTokens(context.Context, *agent.State) (int, error) {
 }
 
 func (clock) Apply(_ context.Context, _ *agent.State, msgs []pipeline.Message, _ agent.Budget) ([]pipeline.Message, error) {
-	return append([]pipeline.Message{{Role: pipeline.RoleSystem, Content: "It is noon."}}, msgs...), nil
+	return append([]pipeline.Message{message.New(pipeline.RoleSystem, "It is noon.")}, msgs...), nil
 }
 
 func ExampleChain() {
@@ -79,10 +80,10 @@ func ExampleChain() {
 		fmt.Println(err)
 		return
 	}
-	msgs, err := chain.Run(context.Background(), &agent.State{}, []pipeline.Message{{Role: pipeline.RoleUser, Content: "Lunch?"}},
+	msgs, err := chain.Run(context.Background(), &agent.State{}, []pipeline.Message{message.New(pipeline.RoleUser, "Lunch?")},
 		agent.Budget{MaxTokens: 1000, Phase: agent.PhaseLLM})
 	for _, m := range msgs {
-		fmt.Println(m.Role, m.Content)
+		fmt.Println(m.Role, m.Text())
 	}
 	fmt.Println(err)
 	// Output:

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Run is like [Chain.Assemble], without diagnostics.
@@ -37,14 +40,14 @@ func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Mess
 	if budget.Phase == "" {
 		budget.Phase = PhaseLLM
 	}
-	r := &chainRun{c: c, state: s, messages: messages, calls: knownCalls{}, began: c.cfg.Now(), counter: c.cfg.Counter}
+	r := &chainRun{c: c, state: s, messages: messages, began: c.cfg.Now(), counter: c.cfg.Counter}
 	r.diag = &Diagnostics{Budget: budget, Providers: []ProviderDiagnostic{}}
 	err := r.checkArguments()
 	if err == nil {
 		err = r.run(ctx, c.snapshot())
 	}
 	r.finish(ctx, err == nil)
-	return &Assembly{Messages: core.CloneMessages(r.messages), Diagnostics: r.diag}, err
+	return &Assembly{Messages: message.CloneList(r.messages), Diagnostics: r.diag}, err
 }
 
 // chainRun is the state of one run. It belongs to one goroutine.
@@ -53,7 +56,6 @@ type chainRun struct {
 	state    *State
 	messages []pipeline.Message
 	size     ListSize // of messages
-	calls    knownCalls
 	counter  *Counter
 	diag     *Diagnostics
 	began    time.Time
@@ -69,10 +71,10 @@ func (r *chainRun) checkArguments() error {
 	case b.MaxTokens < 0 || b.MaxMessages < 0:
 		return fmt.Errorf("provider chain: max_tokens %d, max_messages %d: %w (want 0 or more)", b.MaxTokens, b.MaxMessages, pipeline.ErrInvalid)
 	}
-	if err := r.calls.validate(r.messages); err != nil {
+	if err := validate(r.messages); err != nil {
 		return fmt.Errorf("provider chain: %w", err)
 	}
-	if err := r.calls.validate(r.state.Messages); err != nil {
+	if err := validate(r.state.Messages); err != nil {
 		return fmt.Errorf("provider chain: state: %w", err)
 	}
 	return nil
@@ -103,7 +105,8 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *Pro
 	began := r.c.cfg.Now()
 	d.Before, d.After = r.size, r.size
 	var m usedfuel.Meter
-	out := r.apply(m.Under(ctx), p, b)
+	var dropped atomic.Int64 // a provider that was abandoned may still add to it
+	out := r.apply(context.WithValue(m.Under(ctx), droppedLines{}, &dropped), p, b)
 	d.Fuel = m.Fuel()
 	d.TimeMS = values.Milliseconds(r.c.cfg.Now().Sub(began))
 	ended := ctx.Err()
@@ -124,6 +127,10 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *Pro
 	if out.messages != nil && !slices.EqualFunc(out.messages, r.messages, equalMessages) {
 		d.Outcome = ProviderChanged
 		d.CutResults = cutResults(r.messages, out.messages)
+		d.DroppedLines = int(dropped.Load())
+		if p.lossy {
+			d.LeftOut = max(0, len(r.messages)-len(out.messages))
+		}
 		r.messages, r.size = out.messages, r.measure(ctx, out.messages)
 		d.After = r.size
 	}
@@ -169,7 +176,8 @@ func (p *rankedProvider) attempt(ctx context.Context, s State, messages []pipeli
 
 // protected calls a provider with as many copies as it needs. A provider that is not
 // isolated and has a timeout runs in its own goroutine, which owns the copies. If the
-// context ends first, the run abandons it.
+// context ends first, the run abandons it. If too many abandoned calls of the provider still
+// run, it is not called and fails.
 func (p *rankedProvider) protected(ctx context.Context, a answer, call func(context.Context, *answer) error) answer {
 	do := func() (out answer) {
 		out = a
@@ -179,41 +187,35 @@ func (p *rankedProvider) protected(ctx context.Context, a answer, call func(cont
 	if p.isolated {
 		return do()
 	}
-	a.state, a.messages = a.state.Clone(), core.CloneMessages(a.messages)
+	a.state, a.messages = a.state.Clone(), message.CloneList(a.messages)
 	if p.timeout == 0 {
 		return do()
 	}
-	done := make(chan answer, 1)
-	go func() {
-		out := answer{err: errProviderExited}
-		defer func() { done <- out }()
-		out = do()
-	}()
-	select {
-	case out := <-done:
-		return out
-	case <-ctx.Done():
-		return answer{err: ctx.Err()}
+	out, err := abandon.Call(ctx, p.Provider, func() (answer, error) { return do(), nil })
+	if errors.Is(err, abandon.ErrExited) {
+		err = fmt.Errorf("provider %w", err)
 	}
+	if err != nil {
+		return answer{err: err}
+	}
+	return out
 }
-
-var errProviderExited = errors.New("provider called runtime.Goexit")
 
 // check returns an error if no model would take the list.
 func (r *chainRun) check(a *answer) error {
 	if a.messages != nil && len(a.messages) == 0 && len(r.messages) > 0 {
 		return fmt.Errorf("no messages left of %d: %w (return nil for no change)", len(r.messages), pipeline.ErrInvalid)
 	}
-	if err := r.calls.validate(a.messages); err != nil {
+	if err := validate(a.messages); err != nil {
 		return err
 	}
-	if err := r.calls.validate(a.state.Messages); err != nil {
+	if err := validate(a.state.Messages); err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
 	if a.messages == nil {
 		return nil
 	}
-	return r.calls.checkPairs(r.messages, a.messages)
+	return checkPairs(r.messages, a.messages)
 }
 
 // measure returns the size of a list. If the tokens cannot be counted, the run continues
@@ -223,13 +225,16 @@ func (r *chainRun) measure(ctx context.Context, messages []pipeline.Message) Lis
 	if r.counter == nil || ctx.Err() != nil {
 		return size
 	}
-	total, err := r.counter.Total(ctx, messages)
+	low, total, err := r.counter.Bounds(ctx, messages)
 	if err != nil {
 		r.warn(ctx, "tokens not counted", err)
 		r.counter = nil
 		return size
 	}
 	size.Tokens = &total
+	if low < total {
+		size.LowTokens = &low
+	}
 	return size
 }
 
@@ -243,6 +248,9 @@ func (r *chainRun) warn(ctx context.Context, msg string, err error, attrs ...slo
 func (r *chainRun) finish(ctx context.Context, done bool) {
 	d := r.diag
 	d.After = r.size
+	if d.After.Tokens != nil {
+		d.Estimates = r.counter.Estimates(r.messages)
+	}
 	d.TimeMS = values.Milliseconds(r.c.cfg.Now().Sub(r.began))
 	if d.Budget.MaxMessages > 0 {
 		d.MessagesOver = max(0, d.After.Messages-d.Budget.MaxMessages)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 func chainOf(t *testing.T, log *bytes.Buffer, cfg Config) *Chain {
@@ -62,7 +63,7 @@ func testTimeout(t *testing.T, chain, own, want time.Duration) {
 	var slow Provider = provider{"slow", 1, func(_ context.Context, s *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
 		s.Data = map[string]any{"late": true}
 		<-release
-		msgs[0].Content = "late"
+		msgs[0].Parts[0].Text = "late"
 		return msgs, nil
 	}}
 	if own != 0 {
@@ -170,8 +171,8 @@ func TestIsolatedProviderGetsNoCopies(t *testing.T) {
 		if !slices.Equal(texts(out), want) || state.Reflection != reflection || err != nil {
 			t.Errorf("%s: messages %v, state %+v, %v", name, texts(out), state, err)
 		}
-		out[0].Content = "changed by the caller"
-		if given[0].Content != "m0" {
+		out[0].Parts[0].Text = "changed by the caller"
+		if given[0].Text() != "m0" {
 			t.Error("the result shares messages with the list given")
 		}
 	}
@@ -264,7 +265,7 @@ func (brokenTokenizer) Name() string { return "broken" }
 func (brokenTokenizer) Count(context.Context, ...string) ([]int, error) { return nil, errBoom }
 
 func TestAssembleRefuses(t *testing.T) {
-	bad := []pipeline.Message{{Role: "bard"}}
+	bad := []pipeline.Message{message.Message{Role: "bard"}}
 	for want, c := range map[string]struct {
 		state  *State
 		msgs   []pipeline.Message
@@ -275,9 +276,6 @@ func TestAssembleRefuses(t *testing.T) {
 		"provider chain: max_tokens -1, max_messages 0: invalid value (want 0 or more)":                                    {state: &State{}, budget: Budget{MaxTokens: -1}},
 		`provider chain: messages[0]: role "bard": invalid value (want user, assistant, system, developer or tool)`:        {state: &State{}, msgs: bad},
 		`provider chain: state: messages[0]: role "bard": invalid value (want user, assistant, system, developer or tool)`: {state: &State{Messages: bad}},
-		`provider chain: messages[0]: tool_calls: {}: invalid value (want a JSON array)`: {
-			state: &State{}, msgs: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage("{}")}},
-		},
 	} {
 		var log bytes.Buffer
 		a, err := mustChain(t, &log, provider{"p", 1, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
@@ -292,23 +290,22 @@ func TestAssembleRefuses(t *testing.T) {
 
 // pairLists are a call with two results and what a provider may make of it.
 func TestSplitPairsAreRefused(t *testing.T) {
-	call := pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"x"},{"id":"y"}]`)}
-	x, y := pipeline.Message{Role: pipeline.RoleTool, ToolCallID: "x"}, pipeline.Message{Role: pipeline.RoleTool, ToolCallID: "y"}
-	ask, pending := pipeline.Message{Role: pipeline.RoleUser, Content: "q"}, pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"z"}]`)}
-	orphan := pipeline.Message{Role: pipeline.RoleTool, ToolCallID: "gone"}
+	call := fromJSON(pipeline.RoleAssistant, `"tool_calls":[{"id":"x"},{"id":"y"}]`)
+	x, y := message.NewResult("x", "", ""), message.NewResult("y", "", "")
+	ask, pending := message.New(pipeline.RoleUser, "q"), fromJSON(pipeline.RoleAssistant, `"tool_calls":[{"id":"z"}]`)
+	orphan := message.NewResult("gone", "", "")
 	before := []pipeline.Message{orphan, ask, call, x, y, pending}
 	for name, c := range map[string]struct {
 		after []pipeline.Message
 		want  string
 	}{
-		"all":              {before, ""},
-		"more":             {append([]pipeline.Message{ask}, before...), ""},
-		"pair gone":        {[]pipeline.Message{orphan, ask, pending}, ""},
-		"pending call":     {[]pipeline.Message{pending}, ""},
-		"orphan":           {[]pipeline.Message{orphan}, ""},
-		"result gone":      {[]pipeline.Message{ask, call, x}, `messages[1]: tool call "y" without its result: invalid value`},
-		"call gone":        {[]pipeline.Message{ask, y}, `messages[1]: result "y" without its tool call: invalid value`},
-		"tool call broken": {[]pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[`)}}, `messages[0]: tool_calls: [: invalid value (want a JSON array)`},
+		"all":          {before, ""},
+		"more":         {append([]pipeline.Message{ask}, before...), ""},
+		"pair gone":    {[]pipeline.Message{orphan, ask, pending}, ""},
+		"pending call": {[]pipeline.Message{pending}, ""},
+		"orphan":       {[]pipeline.Message{orphan}, ""},
+		"result gone":  {[]pipeline.Message{ask, call, x}, `messages[1]: tool call "y" without its result: invalid value`},
+		"call gone":    {[]pipeline.Message{ask, y}, `messages[1]: result "y" without its tool call: invalid value`},
 	} {
 		var log bytes.Buffer
 		a, err := mustChain(t, &log, provider{"p", 1, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {

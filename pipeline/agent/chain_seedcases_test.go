@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // chainDeviations are the fields that differ from the seed on purpose. The test checks
@@ -123,7 +124,7 @@ func (p *caseProvider) apply(msgs []pipeline.Message, cancel context.CancelFunc)
 
 func userMessages(texts ...string) (out []pipeline.Message) {
 	for _, text := range texts {
-		out = append(out, pipeline.Message{Role: pipeline.RoleUser, Content: text})
+		out = append(out, message.New(pipeline.RoleUser, text))
 	}
 	return out
 }
@@ -209,8 +210,8 @@ func agentLoop(t *testing.T, chain *Chain, iterations int) {
 		}
 		id := fmt.Sprintf("call-%d", i)
 		state.Messages = append(state.Messages,
-			pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"` + id + `"}]`)},
-			pipeline.Message{Role: pipeline.RoleTool, ToolCallID: id, Content: "result"})
+			fromJSON(pipeline.RoleAssistant, `"tool_calls":[{"id":"`+id+`"}]`),
+			message.NewResult(id, "", "result"))
 	}
 }
 
@@ -237,7 +238,7 @@ func runSnapshotCase(t *testing.T, c seedcase.Case) any {
 		}})
 		var messages []pipeline.Message
 		for _, m := range k.Messages {
-			messages = append(messages, pipeline.Message{Role: pipeline.Role(m[0]), Content: m[1]})
+			messages = append(messages, message.New(pipeline.Role(m[0]), m[1]))
 		}
 		out, err := chain.Run(t.Context(), &State{}, messages, Budget{})
 		if err != nil {
@@ -245,7 +246,7 @@ func runSnapshotCase(t *testing.T, c seedcase.Case) any {
 		}
 		result := [][2]string{}
 		for _, m := range out {
-			result = append(result, [2]string{string(m.Role), m.Content})
+			result = append(result, [2]string{string(m.Role), m.Text()})
 		}
 		results = append(results, result)
 	}
@@ -257,7 +258,7 @@ func insertSnapshot(msgs []pipeline.Message, text string) []pipeline.Message {
 	if len(msgs) > 0 && msgs[0].Role == pipeline.RoleSystem {
 		at = 1
 	}
-	return slices.Insert(msgs, at, pipeline.Message{Role: pipeline.RoleSystem, Content: text})
+	return slices.Insert(msgs, at, message.New(pipeline.RoleSystem, text))
 }
 
 // estimating counts its calls.

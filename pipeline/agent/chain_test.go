@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // provider is a Provider made of a function.
@@ -32,7 +33,7 @@ func (p provider) Apply(ctx context.Context, s *State, msgs []pipeline.Message, 
 
 func appending(name string, priority int, text string) provider {
 	return provider{name, priority, func(_ context.Context, _ *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
-		return append(msgs, pipeline.Message{Role: pipeline.RoleUser, Content: text}), nil
+		return append(msgs, message.New(pipeline.RoleUser, text)), nil
 	}}
 }
 
@@ -48,7 +49,7 @@ func mustChain(t *testing.T, log *bytes.Buffer, providers ...Provider) *Chain {
 func texts(msgs []pipeline.Message) []string {
 	var out []string
 	for _, m := range msgs {
-		out = append(out, m.Content)
+		out = append(out, m.Text())
 	}
 	return out
 }
@@ -73,16 +74,16 @@ func TestProvidersRunByAscendingPriority(t *testing.T) {
 
 func TestFailedProviderLeavesNoTrace(t *testing.T) {
 	spoil := func(s *State, msgs []pipeline.Message) {
-		s.Messages[0].Content, s.Observations[0], s.Data["k"].([]any)[0], s.Reflection = "changed", "changed", "changed", "changed"
-		msgs[0].Content, msgs[0].ToolCalls[0] = "changed", 'x'
+		s.Messages[0].Parts[0].Text, s.Observations[0], s.Data["k"].([]any)[0], s.Reflection = "changed", "changed", "changed", "changed"
+		msgs[0].Parts[0].Text = "changed"
 	}
 	for name, fail := range map[string]func() ([]pipeline.Message, error){
 		"error": func() ([]pipeline.Message, error) {
-			return []pipeline.Message{{Role: pipeline.RoleUser, Content: "partial"}}, errBoom
+			return []pipeline.Message{message.New(pipeline.RoleUser, "partial")}, errBoom
 		},
 		"panic":        func() ([]pipeline.Message, error) { panic("boom") },
 		"nothing left": func() ([]pipeline.Message, error) { return []pipeline.Message{}, nil },
-		"unknown role": func() ([]pipeline.Message, error) { return []pipeline.Message{{Role: "bard"}}, nil },
+		"unknown role": func() ([]pipeline.Message, error) { return []pipeline.Message{message.Message{Role: "bard"}}, nil },
 	} {
 		var log bytes.Buffer
 		bad := provider{"bad", 2, func(_ context.Context, s *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
@@ -91,14 +92,14 @@ func TestFailedProviderLeavesNoTrace(t *testing.T) {
 		}}
 		c := mustChain(t, &log, appending("p1", 1, "A"), bad, appending("p3", 3, "B"))
 		newState := func() *State {
-			return &State{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "m"}}, Observations: []string{"o"}, Data: map[string]any{"k": []any{"v"}}}
+			return &State{Messages: []pipeline.Message{message.New(pipeline.RoleUser, "m")}, Observations: []string{"o"}, Data: map[string]any{"k": []any{"v"}}}
 		}
-		state, given := newState(), []pipeline.Message{{Role: pipeline.RoleUser, Content: "m0", ToolCalls: []byte("[]")}}
+		state, given := newState(), []pipeline.Message{fromJSON(pipeline.RoleUser, `"content":"m0"`)}
 		out, err := c.Run(t.Context(), state, given, Budget{})
-		if got := texts(out); err != nil || !slices.Equal(got, []string{"m0", "A", "B"}) || string(out[0].ToolCalls) != "[]" {
+		if got := texts(out); err != nil || !slices.Equal(got, []string{"m0", "A", "B"}) || out[0].Changed() {
 			t.Errorf("%s: messages %v, %v", name, got, err)
 		}
-		if !reflect.DeepEqual(state, newState()) || given[0].Content != "m0" {
+		if !reflect.DeepEqual(state, newState()) || given[0].Text() != "m0" {
 			t.Errorf("%s: state %+v, messages given %+v", name, state, given)
 		}
 		if !bytes.HasPrefix(log.Bytes(), []byte(`level=WARN msg="provider left out" provider=bad plugin="" reason=`)) {
@@ -114,7 +115,7 @@ func TestNilIsNoChangeAndStateStays(t *testing.T) {
 		return nil, nil
 	}}
 	state := &State{}
-	out, err := mustChain(t, &log, notes, appending("p2", 2, "B")).Run(t.Context(), state, []pipeline.Message{{Role: pipeline.RoleUser, Content: "m0"}}, Budget{})
+	out, err := mustChain(t, &log, notes, appending("p2", 2, "B")).Run(t.Context(), state, []pipeline.Message{message.New(pipeline.RoleUser, "m0")}, Budget{})
 	if got := texts(out); err != nil || !slices.Equal(got, []string{"m0", "B"}) || !slices.Equal(state.Observations, []string{"noted"}) {
 		t.Errorf("messages %v, state %+v, %v", got, state, err)
 	}

@@ -7,5 +7,6 @@
 //	provider, provider_json       what a provider is, and the state of an agent
 //	chain, chain_run, chain_plan  the chain and one run of it
 //	chain_diagnostics             what a run reports
-//	message_units, message_count  tool calls with their results, and the tokens of messages
+//	message_units                 tool calls with their results
+//	message_count, message_texts  the tokens of messages
 package agent

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,4 +26,12 @@ func textLogger(to *bytes.Buffer) *slog.Logger {
 		}
 		return a
 	}}))
+}
+
+// fromJSON reads a message with a role and other members, in JSON.
+func fromJSON(role pipeline.Role, members string) (m pipeline.Message) {
+	if err := m.UnmarshalJSON([]byte(`{"role":"` + string(role) + `",` + members + `}`)); err != nil {
+		panic(err)
+	}
+	return m
 }

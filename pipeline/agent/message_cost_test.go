@@ -44,12 +44,7 @@ func TestMessagesCostTheirSize(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			m.Text()
-			m.Calls()
-			m.ResultIDs()
-			m.CountedTexts(func(text string) { texts += len(text) })
-			if _, err := m.MapResults(func(text string) (string, error) { return text + ".", nil }); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			eachText(&m, func(text string) { texts += len(text) })
 		})
 		if most := uint64(400 * len(in)); bytes > most || took > 5*time.Second {
 			t.Errorf("%s: %d bytes of JSON cost %d bytes, want %d at most, and %v", name, len(in), bytes, most, took)
@@ -78,11 +73,8 @@ func TestAllTextsOfPartsAreCounted(t *testing.T) {
 		`{"type":"tool_result","tool_use_id":"t","content":[{"type":"document","source":{"type":"content","content":[{"type":"text","text":"%s"}]}}]}`,
 	} {
 		var counted strings.Builder
-		m := pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage("[" + strings.Replace(part, "%s", said, 1) + "]")}
-		if err := m.Validate(); err != nil {
-			t.Errorf("%s: %v", part, err)
-		}
-		if m.CountedTexts(func(text string) { counted.WriteString(text) }); !strings.Contains(counted.String(), said) {
+		m := fromJSON(pipeline.RoleUser, `"content":`+"["+strings.Replace(part, "%s", said, 1)+"]")
+		if eachText(&m, func(text string) { counted.WriteString(text) }); !strings.Contains(counted.String(), said) {
 			t.Errorf("%s: %q is counted", part, counted.String())
 		}
 	}

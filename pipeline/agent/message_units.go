@@ -2,61 +2,157 @@ package agent
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Units divides a message list into units that a model takes only as a whole. A message with
-// tool calls and the results of these calls, wherever they are, form one unit. Every other
-// message is a unit of its own. Units returns, for each message, the index of the first
-// message of its unit.
+// tool calls and the results of these calls, wherever they are, form one unit. So do the
+// items that a model of the Responses API returns at once: calls side by side, and reasoning
+// with the items after it. In the form of Anthropic a message of the system within the list
+// belongs to the message before it, see [message.Message.Follows]. Every other message is a unit of its own. Units returns, for each
+// message, the index of the first message of its unit.
 //
-// A result belongs to the newest call before it with the same id. A result belongs to the
-// nearest calls before it if it has no id, or if the ids of these calls cannot be read. A
+// A result belongs to the newest call before it with the same id. A result without an id
+// belongs to the first call before it that has no id, the same tool and no result yet. If
+// there is none, or if the nearest calls have no ids, it belongs to the nearest calls. A
 // message with results for several messages joins their units.
 func Units(messages []pipeline.Message) []int {
-	units := make([]int, len(messages))
-	calls := make(map[string]int) // the message that makes the call
-	follows := -1                 // the message whose calls a result without an id answers
-	readable := true              // whether the ids of that message can be read
+	u := unitFinder{units: make([]int, len(messages)), calls: make(map[string]int), follows: none}
 	for i := range messages {
-		m := &messages[i]
-		units[i] = i
-		switch m.Role {
-		case pipeline.RoleAssistant:
-			follows = -1
-			ids := callIDs(m.Calls())
-			if len(ids) == 0 {
-				break
+		u.units[i] = i
+		switch m := &messages[i]; {
+		case m.Role == pipeline.RoleAssistant:
+			if i > 0 && sameTurn(&messages[i-1], m) {
+				join(u.units, i, i-1)
 			}
-			follows, readable = i, true
-			for _, id := range ids {
-				readable = readable && id != ""
-				calls[id] = i
-			}
-		case pipeline.RoleTool:
-			if at, ok := calls[m.ToolCallID]; ok && m.ToolCallID != "" {
-				units[i] = at
-			} else if follows >= 0 && (m.ToolCallID == "" || !readable) {
-				units[i] = follows
-			}
-		case pipeline.RoleUser:
-			follows = -1
-			for _, id := range m.ResultIDs() {
-				if at, ok := calls[id]; ok && id != "" {
-					join(units, i, at)
-				}
-			}
+			u.asks(i, m, i > 0 && messages[i-1].Role == pipeline.RoleAssistant)
+		case m.Follows() && i > 0:
+			join(u.units, i, i-1)
+		case hasResults(m):
+			u.answers(i, m)
+		case m.Role == pipeline.RoleUser:
+			u.follows, u.open = none, nil
 		}
 	}
-	for i := range units {
-		units[i] = units[units[i]] // the entry of the smaller index is final
+	for i := range u.units {
+		u.units[i] = u.units[u.units[i]] // the entry of the smaller index is final
 	}
-	return units
+	return u.units
+}
+
+// none is the index of no message.
+const none = -1
+
+// unitFinder finds the units of a list from its first message to its last.
+type unitFinder struct {
+	units    []int
+	calls    map[string]int // by id: the message that makes the call
+	open     []openCall     // the nearest calls without an id that have no result yet
+	follows  int            // the message with the nearest calls, none after other messages
+	readable bool           // whether all calls of that message have ids
+}
+
+// openCall is a call without an id.
+type openCall struct {
+	tool string
+	at   int // the message that makes it
+}
+
+// asks notes the calls of an assistant's message. directly is true if the message before it is
+// also one of the assistant.
+func (u *unitFinder) asks(i int, m *pipeline.Message, directly bool) {
+	if !directly {
+		u.open = nil
+	}
+	calling := false
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		if p.Kind != message.ToolCall {
+			continue
+		}
+		if !calling {
+			calling, u.readable = true, true
+		}
+		if p.ID == "" {
+			u.readable = false
+			u.open = append(u.open, openCall{p.Name, i})
+		} else {
+			u.calls[p.ID] = i
+		}
+	}
+	switch {
+	case calling:
+		u.follows = i
+	case !onlyThinks(m):
+		u.follows = none
+	}
+}
+
+// answers joins a message with the messages whose calls it answers.
+func (u *unitFinder) answers(i int, m *pipeline.Message) {
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		if p.Kind != message.ToolResult {
+			continue
+		}
+		at, ok := u.calls[p.ID]
+		if p.ID == "" {
+			at, ok = u.take(p.Name)
+		}
+		if !ok && u.follows != none && (p.ID == "" || !u.readable) {
+			at, ok = u.follows, true
+		}
+		if ok {
+			join(u.units, i, at)
+		}
+	}
+	if m.Role == pipeline.RoleUser && !onlyAnswers(m) {
+		u.follows = none
+	}
+}
+
+// take returns the message with the first open call of a tool, and closes the call. An empty
+// name stands for every tool.
+func (u *unitFinder) take(tool string) (at int, ok bool) {
+	j := slices.IndexFunc(u.open, func(c openCall) bool { return c.tool == tool || tool == "" })
+	if j < 0 {
+		return none, false
+	}
+	at = u.open[j].at
+	u.open = slices.Delete(u.open, j, j+1)
+	return at, true
+}
+
+// sameTurn reports whether two items of the Responses API, one after the other, belong to what
+// a model has returned at once. The API refuses reasoning without the item after it, and an
+// item whose reasoning is missing.
+func sameTurn(before, m *pipeline.Message) bool {
+	if before.Form() != message.FormResponses || before.Role != pipeline.RoleAssistant {
+		return false
+	}
+	return onlyThinks(before) || m.Form() == message.FormResponses && hasCalls(before) && hasCalls(m)
+}
+
+// onlyThinks reports whether a message has reasoning and nothing else.
+func onlyThinks(m *pipeline.Message) bool {
+	return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.Thinking })
+}
+
+func hasCalls(m *pipeline.Message) bool { return hasKind(m, message.ToolCall) }
+
+func hasResults(m *pipeline.Message) bool { return hasKind(m, message.ToolResult) }
+
+func hasKind(m *pipeline.Message, kind message.Kind) bool {
+	return slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind == kind })
+}
+
+// onlyAnswers reports whether a message holds results of tools and no text of its sender.
+func onlyAnswers(m *pipeline.Message) bool {
+	return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.ToolResult })
 }
 
 // join joins the units of two messages. An entry of units is the index of the message itself
@@ -75,76 +171,14 @@ func first(units []int, i int) int {
 	return i
 }
 
-// callIDs returns the ids of tool calls. The id of a call that cannot be read is empty.
-func callIDs(raw json.RawMessage) []string {
-	var calls []struct{ ID string }
-	if len(raw) == 0 {
-		return nil
-	}
-	if json.Unmarshal(raw, &calls) != nil {
-		return []string{""}
-	}
-	ids := make([]string, len(calls))
-	for i := range calls {
-		ids[i] = calls[i].ID
-	}
-	return ids
-}
-
-// toolIDs are the ids of the calls that a message makes, and of the calls that it answers.
-type toolIDs struct{ calls, results []string }
-
-// knownCalls holds the tool ids of messages that were found valid, so that a run reads each
-// message once. Their key is the JSON that contains the ids.
-type knownCalls map[knownKey]toolIDs
-
-// knownKey has the members on which the validity and the ids of a message depend.
-type knownKey struct {
-	role                        pipeline.Role
-	calls, parts, rest, answers string
-}
-
-func keyOf(m *pipeline.Message) knownKey {
-	return knownKey{m.Role, string(m.ToolCalls), string(m.Parts), string(m.Rest), m.ToolCallID}
-}
-
-// textOnly reports whether a message has only text and no ids.
-func textOnly(m *pipeline.Message) bool {
-	return len(m.ToolCalls) == 0 && len(m.Parts) == 0 && len(m.Rest) == 0 && m.ToolCallID == ""
-}
-
-// validate does the same as [pipeline.Message.Validate] for each message of a list.
-func (k knownCalls) validate(messages []pipeline.Message) error {
+// validate checks the role of each message of a list.
+func validate(messages []pipeline.Message) error {
 	for i := range messages {
-		m := &messages[i]
-		if textOnly(m) {
-			if err := m.Validate(); err != nil {
-				return fmt.Errorf("messages[%d]: %w", i, err)
-			}
-			continue
+		if m := &messages[i]; !m.Role.Valid() {
+			return fmt.Errorf("messages[%d]: role %.100q: %w (want user, assistant, system, developer or tool)", i, m.Role, pipeline.ErrInvalid)
 		}
-		key := keyOf(m)
-		if _, ok := k[key]; ok {
-			continue
-		}
-		if err := m.Validate(); err != nil {
-			return fmt.Errorf("messages[%d]: %w", i, err)
-		}
-		ids := toolIDs{results: m.ResultIDs()}
-		if m.Role == pipeline.RoleAssistant {
-			ids.calls = callIDs(m.Calls())
-		}
-		k[key] = ids
 	}
 	return nil
-}
-
-// of returns the ids of a valid message.
-func (k knownCalls) of(m *pipeline.Message) toolIDs {
-	if textOnly(m) {
-		return toolIDs{}
-	}
-	return k[keyOf(m)]
 }
 
 // The halves of a tool call.
@@ -154,40 +188,57 @@ const (
 	hasBoth = hasCall | hasResult
 )
 
+// eachHalf calls f with the id of each call and each result in a message.
+func eachHalf(m *pipeline.Message, f func(id string, half int) error) error {
+	for i := range m.Parts {
+		half := 0
+		switch p := &m.Parts[i]; p.Kind {
+		case message.ToolCall:
+			half = hasCall
+		case message.ToolResult:
+			half = hasResult
+		default:
+			continue
+		}
+		if err := f(m.Parts[i].ID, half); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // halves returns, for each call id, which halves of the call a list has.
-func (k knownCalls) halves(messages []pipeline.Message) map[string]int {
+func halves(messages []pipeline.Message) map[string]int {
 	halves := make(map[string]int)
 	for i := range messages {
-		ids := k.of(&messages[i])
-		for _, id := range ids.calls {
-			halves[id] |= hasCall
-		}
-		for _, id := range ids.results {
-			halves[id] |= hasResult
-		}
+		_ = eachHalf(&messages[i], func(id string, half int) error { // cannot fail
+			halves[id] |= half
+			return nil
+		})
 	}
 	delete(halves, "")
 	return halves
 }
 
 // checkPairs returns an error if a list has only one half of a call although the list before
-// it had both. Both lists must be valid.
-func (k knownCalls) checkPairs(before, after []pipeline.Message) error {
+// it had both.
+func checkPairs(before, after []pipeline.Message) error {
 	if containsInOrder(after, before) {
 		return nil
 	}
-	had, has := k.halves(before), k.halves(after)
+	had, has := halves(before), halves(after)
 	for i := range after {
-		ids := k.of(&after[i])
-		for _, id := range ids.results {
-			if had[id] == hasBoth && has[id] == hasResult {
+		err := eachHalf(&after[i], func(id string, half int) error {
+			switch {
+			case had[id] != hasBoth || has[id] == hasBoth:
+				return nil
+			case half == hasResult:
 				return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, id, pipeline.ErrInvalid)
 			}
-		}
-		for _, id := range ids.calls {
-			if had[id] == hasBoth && has[id] == hasCall {
-				return fmt.Errorf("messages[%d]: tool call %.100q without its result: %w", i, id, pipeline.ErrInvalid)
-			}
+			return fmt.Errorf("messages[%d]: tool call %.100q without its result: %w", i, id, pipeline.ErrInvalid)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -204,19 +255,23 @@ func containsInOrder(list, part []pipeline.Message) bool {
 	return at == len(part)
 }
 
+// toolResult is a result of a tool as cutResults compares it.
+type toolResult struct{ id, text string }
+
 // cutResults returns the ids of tool calls whose results became shorter, once for each
 // result. For a result without an id it returns noID. A result that is unchanged is not cut,
 // even if another result with the same id is.
 func cutResults(before, after []pipeline.Message) (ids []string) {
-	whole := make(map[core.ToolResult]int)
+	whole := make(map[toolResult]int)
 	for i := range before {
 		for _, r := range before[i].Results() {
-			whole[r]++
+			whole[toolResult{r.ID, message.TextOf(r.Parts)}]++
 		}
 	}
-	var changed []core.ToolResult
+	var changed []toolResult
 	for i := range after {
-		for _, r := range after[i].Results() {
+		for _, p := range after[i].Results() {
+			r := toolResult{p.ID, message.TextOf(p.Parts)}
 			if whole[r] == 0 {
 				changed = append(changed, r)
 			} else if whole[r]--; whole[r] == 0 {
@@ -226,15 +281,15 @@ func cutResults(before, after []pipeline.Message) (ids []string) {
 	}
 	lengths := make(map[string][]int) // by id: the lengths of the results that are missing, ascending
 	for r, n := range whole {
-		lengths[r.ID] = append(lengths[r.ID], slices.Repeat([]int{len(r.Text)}, n)...)
+		lengths[r.id] = append(lengths[r.id], slices.Repeat([]int{len(r.text)}, n)...)
 	}
 	for _, list := range lengths {
 		slices.Sort(list)
 	}
 	for _, r := range changed {
-		if list := lengths[r.ID]; len(list) > 0 && list[len(list)-1] > len(r.Text) {
-			lengths[r.ID] = list[:len(list)-1]
-			ids = append(ids, cmp.Or(r.ID, noID))
+		if list := lengths[r.id]; len(list) > 0 && list[len(list)-1] > len(r.text) {
+			lengths[r.id] = list[:len(list)-1]
+			ids = append(ids, cmp.Or(r.id, noID))
 		}
 	}
 	return ids

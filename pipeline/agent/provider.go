@@ -3,11 +3,12 @@ package agent
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Phase says what a run of the provider chain prepares.
@@ -66,6 +67,21 @@ type Provider interface {
 	Apply(ctx context.Context, s *State, msgs []pipeline.Message, b Budget) ([]pipeline.Message, error)
 }
 
+// Lossy is a [Provider] that leaves messages out and puts nothing in their place. The
+// diagnostics of a run say how many.
+type Lossy interface{ LeavesOut() }
+
+// NoteDroppedLines adds to the DroppedLines of a provider's diagnostics. A provider calls it in
+// Apply, with the context that it received. With another context it has no effect.
+func NoteDroppedLines(ctx context.Context, lines int) {
+	if n, ok := ctx.Value(droppedLines{}).(*atomic.Int64); ok {
+		n.Add(int64(lines))
+	}
+}
+
+// droppedLines is the key of a context with the number of lines that a provider has dropped.
+type droppedLines struct{}
+
 // LimitProvider returns p with a timeout of its own for one Apply, which replaces that of
 // the chain. [NoTimeout] means no bound.
 func LimitProvider(p Provider, timeout time.Duration) Provider {
@@ -82,7 +98,7 @@ type limitedProvider struct {
 
 // Clone returns a copy of the state that shares no map and no slice with it.
 func (s State) Clone() State {
-	s.Messages = core.CloneMessages(s.Messages)
+	s.Messages = message.CloneList(s.Messages)
 	s.Observations = slices.Clone(s.Observations)
 	s.Data = values.Clone(s.Data)
 	return s

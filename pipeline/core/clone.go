@@ -29,7 +29,8 @@ func (q Query) Clone() Query {
 	return q
 }
 
-// CloneTurns returns a deep copy of turns. nil stays nil.
+// CloneTurns returns a copy of turns that shares no map with them. nil stays nil. The whole
+// messages are shared, because nobody changes them.
 func CloneTurns(turns []Turn) []Turn {
 	out := slices.Clone(turns)
 	for i := range out {

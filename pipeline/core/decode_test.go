@@ -102,7 +102,7 @@ func TestQueryRefusals(t *testing.T) {
 		`{"query_str":7}`: `query: query_str: 7: invalid value (want a string)`,
 		`{"query_str":"q","chat_history":[{"role":"bard","content":""}]}`:          `query: chat_history[0]: turn: role "bard": invalid value (want user, assistant, system or tool)`,
 		`{"query_str":"q","chat_history":[{"role":"user"}]}`:                       `query: chat_history[0]: turn: content: missing: invalid value`,
-		`{"query_str":"q","chat_history":[{"role":"user","content":"","text":1}]}`: `query: chat_history[0]: turn: text: unknown key: invalid value (want one of role, content, token_count, created_at, sequence, metadata)`,
+		`{"query_str":"q","chat_history":[{"role":"user","content":"","text":1}]}`: `query: chat_history[0]: turn: text: unknown key: invalid value (want one of role, content, token_count, created_at, sequence, metadata, message)`,
 	} {
 		var q Query
 		if err := json.Unmarshal([]byte(doc), &q); err == nil || err.Error() != want {

@@ -2,35 +2,23 @@ package core
 
 import "time"
 
-// Role is the speaker of a turn or message.
-type Role string
-
-// The four roles.
-const (
-	RoleUser      Role = "user"
-	RoleAssistant Role = "assistant"
-	RoleSystem    Role = "system"
-	RoleTool      Role = "tool"
-)
-
-// RoleDeveloper is the name of some APIs for the role of system instructions. Only a
-// [Message] has it.
-const RoleDeveloper Role = "developer"
-
-// Valid reports whether r is one of the four roles.
-func (r Role) Valid() bool {
-	return r == RoleUser || r == RoleAssistant || r == RoleSystem || r == RoleTool
-}
-
 // Turn is one utterance of a conversation.
 type Turn struct {
-	Role       Role           `json:"role"`
+	Role Role `json:"role"`
+	// Content is the text. That of a turn with Whole is [Message.Text] of it.
 	Content    string         `json:"content"`
 	TokenCount int            `json:"token_count,omitempty"`
 	CreatedAt  time.Time      `json:"created_at,omitzero"`
 	Sequence   int64          `json:"sequence,omitempty"`
 	Metadata   map[string]any `json:"metadata,omitempty"`
+	// Whole is the message from which the turn was made, with its images, calls, results and
+	// reasoning. It is nil for a turn of text; see [TurnOf]. It must not be changed.
+	Whole *Message `json:"message,omitempty"`
 }
+
+// ValidRole reports whether the turn has one of the roles of turns: user, assistant, system
+// or tool.
+func (t *Turn) ValidRole() bool { return t.Role.Valid() && t.Role != RoleDeveloper }
 
 // Query is the question that a build collects context for.
 type Query struct {

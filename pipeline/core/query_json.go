@@ -36,7 +36,7 @@ func (t *Turn) UnmarshalJSON(data []byte) error {
 	var doc Turn
 	err := decode.Object(data, decode.Required("role", (*string)(&doc.Role)), decode.Required("content", &doc.Content),
 		decode.Optional("token_count", &doc.TokenCount), decode.Optional("created_at", &doc.CreatedAt),
-		decode.Optional("sequence", &doc.Sequence), decode.Optional("metadata", &doc.Metadata))
+		decode.Optional("sequence", &doc.Sequence), decode.Optional("metadata", &doc.Metadata), decode.Optional("message", &doc.Whole))
 	if err != nil {
 		return fmt.Errorf("turn: %w", err)
 	}
@@ -62,13 +62,17 @@ func (q *Query) Validate() error {
 	return nil
 }
 
-// Validate checks the role and the token count.
+// Validate checks the role, the token count, and that Whole says what Content says.
 func (t *Turn) Validate() error {
 	switch {
-	case !t.Role.Valid():
+	case !t.ValidRole():
 		return fmt.Errorf("turn: role %.100q: %w (want user, assistant, system or tool)", t.Role, ErrInvalid)
 	case t.TokenCount < 0:
 		return fmt.Errorf("turn: token_count %d: %w (want 0 or more)", t.TokenCount, ErrInvalid)
+	case t.Whole != nil && !t.Whole.Role.Valid():
+		return fmt.Errorf("turn: message: role %.100q: %w (want user, assistant, system, developer or tool)", t.Whole.Role, ErrInvalid)
+	case t.Whole != nil && t.Whole.Text() != t.Content:
+		return fmt.Errorf("turn: message: its text is not the content: %w (make the turn with TurnOf)", ErrInvalid)
 	}
 	return nil
 }

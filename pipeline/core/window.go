@@ -10,6 +10,21 @@ import (
 // DefaultMaxTokens is the size of a window, in tokens, whose configuration states none.
 const DefaultMaxTokens = 8192
 
+// Fixed is what an output holds besides items. It is never left out. The zero value is nothing.
+type Fixed struct {
+	// Query is the question of the user, which ends the output. Empty: the output has no
+	// question. QueryTokens is its number of tokens.
+	Query       string `json:"query,omitempty"`
+	QueryTokens int    `json:"query_tokens,omitempty"`
+	// Tools is a JSON list of the tools that the model may call, in the form of its API. nil:
+	// there are none. ToolTokens is its number of tokens.
+	Tools      json.RawMessage `json:"-"`
+	ToolTokens int             `json:"tool_tokens,omitempty"`
+}
+
+// Reserved returns the tokens of the query and the tools.
+func (f *Fixed) Reserved() int { return values.Add(f.QueryTokens, f.ToolTokens) }
+
 // Window is a list of items within a number of tokens. It is not safe for
 // concurrent use.
 type Window struct {
@@ -20,6 +35,8 @@ type Window struct {
 	MaxTokens int `json:"max_tokens"`
 	// UsedTokens is the sum of the token counts of Items.
 	UsedTokens int `json:"used_tokens"`
+	// Fixed has the query and the tools. Their tokens are not part of UsedTokens.
+	Fixed
 }
 
 // NewWindow returns an empty window of maxTokens tokens; 0 means
@@ -35,14 +52,16 @@ func NewWindow(maxTokens int) (*Window, error) {
 }
 
 // Remaining returns the tokens that are left, never less than 0.
-func (w *Window) Remaining() int { return max(0, w.MaxTokens-w.UsedTokens) }
+func (w *Window) Remaining() int {
+	return max(0, w.MaxTokens-values.Add(w.UsedTokens, w.Reserved()))
+}
 
 // Utilization returns the used share of the window, 0 to 1.
 func (w *Window) Utilization() float64 {
 	if w.MaxTokens <= 0 {
 		return 0
 	}
-	return min(1, float64(w.UsedTokens)/float64(w.MaxTokens))
+	return min(1, float64(values.Add(w.UsedTokens, w.Reserved()))/float64(w.MaxTokens))
 }
 
 // AddItem adds the item if its token count is at most the remaining tokens, and reports

@@ -1,13 +1,16 @@
 package fill
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // DefaultPriming is the number of tokens that start the answer of a chat model, according
@@ -30,8 +33,12 @@ type CountOptions struct {
 	// Priming is a number of tokens that is added once, if there are messages. 0 means
 	// [DefaultPriming], -1 none.
 	Priming int
-	// Tools are the tool schemas, as text, that are sent together with the window.
+	// Tools are the tool schemas, as text, that are sent together with the window. An output
+	// that has tools counts with these instead.
 	Tools string
+	// Model is the model whose provider's rules count the tools, see [media.Tools]. Empty: tools
+	// count as their text.
+	Model string
 }
 
 func (o CountOptions) withDefaults() (CountOptions, error) {
@@ -58,11 +65,13 @@ type Counting struct {
 	// digest of its vocabulary, if it has one.
 	Tokenizer  string `json:"tokenizer"`
 	Vocabulary string `json:"vocabulary_sha256,omitempty"`
-	// Exact is false when the vocabulary of the model is not public. Low and High then
-	// bound the number of tokens, and the total is High.
+	// Exact is false when the vocabulary of the model or its rule for tools is not public. Low
+	// and High then bound the number of tokens, and the total is High.
 	Exact bool `json:"exact"`
 	Low   int  `json:"low"`
 	High  int  `json:"high"`
+	// Source says where the factors of Low and High come from. It is empty when Exact.
+	Source string `json:"source,omitempty"`
 	// BaseTokens is the count of texts, roles and tool schemas in the encoding from which
 	// Low and High are computed. Pass it to [tokens.Calibration.Observe] together with the
 	// usage figures of the model. It is 0 when Exact.
@@ -72,6 +81,10 @@ type Counting struct {
 	TextTokens     int `json:"text_tokens"`
 	OverheadTokens int `json:"overhead_tokens"`
 	ToolTokens     int `json:"tool_tokens,omitempty"`
+	// LowToolTokens is the lower end of ToolTokens. ToolSource names the rule of the model's
+	// provider that counted the tools; it is empty if they count as their text.
+	LowToolTokens int    `json:"low_tool_tokens,omitempty"`
+	ToolSource    string `json:"tool_source,omitempty"`
 	// Messages is the number of messages, 0 for a plain text.
 	Messages int `json:"messages"`
 	// Budget is the limit that the total had to stay within.
@@ -82,6 +95,7 @@ type Counting struct {
 type estimate interface {
 	Base() *tokens.Encoding
 	Factors() (low, high float64)
+	Source() string
 }
 
 // OutputCounter counts the tokens of formatted outputs. It is safe for concurrent use.
@@ -112,6 +126,7 @@ func (c *OutputCounter) measure(whole bool) *outputMeter {
 	if e, ok := c.tokenizer.(estimate); ok {
 		m.texts.tokenizer = e.Base()
 		m.low, m.high = e.Factors()
+		m.source = e.Source()
 	}
 	if d, ok := m.texts.tokenizer.(divider); ok && !whole {
 		m.texts.divide = d.NextSplit
@@ -123,23 +138,24 @@ func (c *OutputCounter) measure(whole bool) *outputMeter {
 type outputMeter struct {
 	options   CountOptions
 	name      string
+	source    string
 	low, high float64 // factors of the counts of texts
 	texts     textMeter
 	last      outputTexts
 	roles     map[core.Role]int
-	tools     int // tokens of options.Tools
-	toolsRead bool
-	text      int // tokens of the last output's texts and roles
+	tools     int    // tokens of toolsText
+	toolsText string // the tools of the last output
+	text      int    // tokens of the last output's texts and roles
 }
 
 // total returns the upper end of the tokens of an output.
 func (m *outputMeter) total(ctx context.Context, output any) (int, error) {
-	if err := m.readTools(ctx); err != nil {
-		return 0, err
-	}
 	m.last.reset()
 	if err := m.last.read(output); err != nil {
 		return 0, fmt.Errorf("count output: %w", err)
+	}
+	if err := m.readTools(ctx, cmp.Or(m.last.tools, m.options.Tools)); err != nil {
+		return 0, err
 	}
 	n, err := m.texts.count(ctx, m.last.texts)
 	if err != nil {
@@ -158,14 +174,34 @@ func (m *outputMeter) total(ctx context.Context, output any) (int, error) {
 
 // sum returns the upper end of the tokens of the last output.
 func (m *outputMeter) sum() int {
-	return values.Add(values.Add(scale(m.text, m.high), scale(m.tools, m.high)), m.overhead())
+	return values.Add(values.Add(scale(m.text, m.high), m.toolBounds().High), m.overhead())
+}
+
+// toolBounds returns the bounds of the tokens of the tools.
+func (m *outputMeter) toolBounds() media.Estimate {
+	e := CountTools(m.options.Model, m.toolsText, scale(m.tools, m.high))
+	e.Low = CountTools(m.options.Model, m.toolsText, int(math.Floor(float64(m.tools)*m.low))).Low
+	return e
+}
+
+// CountTools returns the bounds of the tokens of tools, of which tokens is the count of the text.
+// The rules are those of the model's provider. Without a model the count is that of the text.
+func CountTools(model, tools string, tokens int) media.Estimate {
+	if model == "" || tokens == 0 {
+		return media.Estimate{Low: tokens, High: tokens}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal([]byte(tools), &list) != nil {
+		list = nil
+	}
+	return media.Tools(model, tokens, max(1, len(list)))
 }
 
 func (m *outputMeter) overhead() int {
 	if m.last.messages == 0 && !m.last.chat {
 		return 0
 	}
-	return values.Add(m.last.messages*m.options.MessageOverhead, m.options.Priming)
+	return values.Add(m.last.media, values.Add(m.last.messages*m.options.MessageOverhead, m.options.Priming))
 }
 
 // scale returns n times factor, rounded up. It is exact for the factor 1.
@@ -176,15 +212,16 @@ func scale(n int, factor float64) int {
 	return tokens.Scale(n, factor)
 }
 
-func (m *outputMeter) readTools(ctx context.Context) error {
-	if m.toolsRead || m.options.Tools == "" {
+// readTools counts the tools, which outputs of one series share.
+func (m *outputMeter) readTools(ctx context.Context, tools string) error {
+	if tools == m.toolsText {
 		return nil
 	}
-	counts, err := core.CountTexts(ctx, m.texts.tokenizer, []string{m.options.Tools})
+	counts, err := core.CountTexts(ctx, m.texts.tokenizer, []string{tools})
 	if err != nil {
 		return err
 	}
-	m.tools, m.toolsRead = counts[0], true
+	m.tools, m.toolsText = counts[0], tools
 	return nil
 }
 
@@ -206,16 +243,20 @@ func (m *outputMeter) role(ctx context.Context, r core.Role) (int, error) {
 
 // counting describes the last count.
 func (m *outputMeter) counting() Counting {
+	tools := m.toolBounds()
 	c := Counting{
-		Tokenizer: m.name, Exact: m.low == 1 && m.high == 1, High: m.sum(),
-		TextTokens: scale(m.text, m.high), ToolTokens: scale(m.tools, m.high), OverheadTokens: m.overhead(),
+		Tokenizer: m.name, High: m.sum(),
+		TextTokens: scale(m.text, m.high), ToolTokens: tools.High, OverheadTokens: m.overhead(),
 		Messages: m.last.messages,
 	}
-	c.Low = values.Add(int(math.Floor(float64(m.text+m.tools)*m.low)), m.overhead())
-	if c.Exact {
-		c.Low = c.High
-	} else {
-		c.BaseTokens = values.Add(m.text, m.tools)
+	if m.tools > 0 {
+		c.LowToolTokens, c.ToolSource = tools.Low, tools.Source
+	}
+	c.Low = values.Add(values.Add(int(math.Floor(float64(m.text)*m.low)), tools.Low), m.overhead())
+	estimated := m.low != 1 || m.high != 1
+	c.Exact = !estimated && tools.Exact()
+	if estimated {
+		c.BaseTokens, c.Source = values.Add(m.text, m.tools), m.source
 	}
 	if v, ok := m.texts.tokenizer.(interface{ Vocabulary() string }); ok {
 		c.Vocabulary = v.Vocabulary()

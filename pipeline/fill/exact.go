@@ -16,6 +16,9 @@ const (
 	// mergedTokens is how many of its own tokens an item in a built-in format may save,
 	// because they merge with the text next to it.
 	mergedTokens = 6
+	// startTokens is how many more it may save, because the output begins with a message that
+	// is left out when the context or a turn of the user comes first.
+	startTokens = 16
 	// separatorTokens is the estimated number of tokens that an item in a built-in format
 	// takes besides its own. The estimate only saves counts: it does not affect results.
 	separatorTokens = 9
@@ -106,6 +109,7 @@ type exactGauge struct {
 	places  []int32 // by item: its place in the order of priority
 
 	admitted int // how often a try has succeeded
+	spare    int // tokens that an item may save
 }
 
 // nearMiss is an item that was a few tokens too large when it was tried.
@@ -119,7 +123,7 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 	b := f.b
 	g := &exactGauge{
 		f: f, meter: b.p.counter.measure(whole), room: b.p.maxTokens, taken: make([]bool, len(b.Items)),
-		window: core.Window{Items: make([]core.Item, 0, len(f.order)), MaxTokens: b.p.maxTokens},
+		spare: mergedTokens + startTokens, window: core.Window{Items: make([]core.Item, 0, len(f.order)), MaxTokens: b.p.maxTokens, Fixed: b.Fixed},
 	}
 	g.builtin = format.WritesWhole(b.p.formatter) && g.meter.texts.divide != nil
 	texts := make([]string, len(b.Items))
@@ -139,7 +143,7 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 		return nil, err
 	}
 	if g.used > g.room {
-		return nil, fmt.Errorf("window without items: %d tokens, %d allowed: %w (raise max_tokens, or send fewer tools)", g.used, g.room, ErrBudget)
+		return nil, fmt.Errorf("window without items: %d tokens, %d allowed: %w (%s)", g.used, g.room, ErrBudget, tooSmall)
 	}
 	return g, nil
 }
@@ -149,10 +153,10 @@ func (g *exactGauge) left() int { return g.room - g.used }
 // hopeless decides by the item's own tokens. Where they are not enough to decide, it counts
 // the end of the output together with the item.
 func (g *exactGauge) hopeless(ctx context.Context, i int32) (bool, error) {
-	if !g.builtin || g.own[i]+separatorTokens <= g.left() {
+	if !g.builtin || g.own[i]+separatorTokens <= g.left() || g.asks(i) {
 		return false, nil
 	}
-	if g.own[i]-scale(mergedTokens, g.meter.high) > g.left() {
+	if g.own[i]-scale(g.spare, g.meter.high) > g.left() {
 		return true, nil
 	}
 	too, err := g.tooLong(ctx, i)
@@ -160,6 +164,12 @@ func (g *exactGauge) hopeless(ctx context.Context, i int32) (bool, error) {
 		g.over = append(g.over, nearMiss{i, g.admitted})
 	}
 	return too, err
+}
+
+// asks reports whether an item may take the place of the query in the output.
+func (g *exactGauge) asks(i int32) bool {
+	it, query := &g.f.b.Items[i], g.f.b.Fixed.Query
+	return query != "" && it.Source == core.SourceConversation && strings.TrimSpace(it.Content) == strings.TrimSpace(query)
 }
 
 // likely decides by the items' own tokens if the format is known. Otherwise it returns the
@@ -185,13 +195,17 @@ func (g *exactGauge) try(ctx context.Context, batch []int32) (bool, error) {
 	if err == nil && used <= g.room {
 		g.used = used
 		g.admitted++
+		g.spare = mergedTokens
+		if format.Started(output) {
+			g.spare += startTokens
+		}
 		g.readTail(output)
 		return true, nil
 	}
 	for _, i := range batch {
 		g.taken[i] = false
 	}
-	if err == nil && len(batch) == 1 && used-g.room <= mergedTokens {
+	if err == nil && len(batch) == 1 && used-g.room <= mergedTokens+startTokens {
 		g.over = append(g.over, nearMiss{batch[0], g.admitted})
 	}
 	return false, err
@@ -239,14 +253,15 @@ func (g *exactGauge) format(ctx context.Context) (output any, used int, err erro
 const tailBytes = 2 << 10
 
 // contextTail is the end of the context in an output. When one more item follows it, only
-// the tail and the item must be counted again. This avoids formatting the whole window for
+// the tail, the item and the text after them must be counted again. This avoids formatting the whole window for
 // each of many items that do not fit.
 type contextTail struct {
 	known     bool // the end of the context is the end of a text
 	place     int32
 	text      string // from the last split on
 	separator string
-	tokens    int // of text, counted when first needed
+	after     string // what follows the context in the same text, up to the first split
+	tokens    int    // of text and after, counted when first needed
 	counted   bool
 	all       int // tokens of the texts of the whole output
 }
@@ -257,7 +272,7 @@ func (g *exactGauge) readTail(output any) {
 	if order := g.f.b.p.order; !g.builtin || order != "" && order != OrderPriority {
 		return
 	}
-	text, separator := format.ContextEnd(g.f.b.p.formatter, output, &g.window)
+	text, separator, after := format.ContextEnd(g.f.b.p.formatter, output, &g.window)
 	from := max(0, len(text)-tailBytes)
 	split := from
 	for next := from; next < len(text); next = g.meter.texts.divide(text, next) {
@@ -266,7 +281,10 @@ func (g *exactGauge) readTail(output any) {
 	if split == from && from > 0 || text == "" {
 		return // no split near the end
 	}
-	g.tail = contextTail{known: true, text: text[split:], separator: separator, all: g.meter.text}
+	if len(after) > leastPart {
+		after = after[:g.meter.texts.divide(after, leastPart)]
+	}
+	g.tail = contextTail{known: true, text: text[split:], separator: separator, after: after, all: g.meter.text}
 	for place, i := range g.f.order {
 		if g.taken[i] && g.f.b.Items[i].Source.IsContext() {
 			g.tail.place = int32(place)
@@ -282,10 +300,10 @@ func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
 		return false, nil
 	}
 	content := it.Content
-	if t.separator == "\n" {
+	if t.separator == "\n" && t.after == "" {
 		content = strings.TrimRightFunc(content, unicode.IsSpace)
 	}
-	texts := []string{t.text + t.separator + content, t.text}
+	texts := []string{t.text + t.separator + content + t.after, t.text + t.after}
 	if t.counted {
 		texts = texts[:1]
 	}

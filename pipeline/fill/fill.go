@@ -2,6 +2,7 @@ package fill
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ type Filling struct {
 	Items []core.Item
 	// Counts are the tokens of the items. Fill changes the counts of texts that it cuts.
 	Counts []int
+	// Fixed has the query and the tools. The window has room for them before any item.
+	Fixed core.Fixed
 	// Began is the time that Fill gives to items without one.
 	Began time.Time
 	// Watcher receives each verdict. It may be nil.
@@ -58,6 +61,9 @@ type Watcher interface {
 // one. order must hold the indices of the items, 0 to n-1; Fill sorts them in place.
 func (f *Filler) Fill(ctx context.Context, w *Filling, order []int32) (err error) {
 	w.p = f
+	if f.fit != FitExact && w.room() < 0 {
+		return fmt.Errorf("query of %d tokens and tools of %d tokens: %d allowed: %w (%s)", w.Fixed.QueryTokens, w.Fixed.ToolTokens, f.maxTokens, ErrBudget, tooSmall)
+	}
 	core.SortByPriority(w.Items, order)
 	w.Overflow = []core.OverflowItem{}
 	if f.cuts() {
@@ -76,6 +82,12 @@ func (f *Filler) Fill(ctx context.Context, w *Filling, order []int32) (err error
 	return nil
 }
 
+// tooSmall is the remedy for a query and tools that the window cannot hold.
+const tooSmall = "raise max_tokens, shorten the query, or send fewer tools"
+
+// room returns the tokens for items, which is below 0 if the query and the tools do not fit.
+func (b *Filling) room() int { return b.p.maxTokens - b.Fixed.Reserved() }
+
 // formatWindow calls the formatter. It notes the type of the output if the formatter reports it.
 func (b *Filling) formatWindow(ctx context.Context, w *core.Window) (output any, err error) {
 	output, b.OutputType, err = core.FormatWindow(ctx, b.p.formatter, w)
@@ -92,7 +104,7 @@ func (b *Filling) decided(i int32, reason core.OverflowReason, available int) {
 // firstFit makes the window and tries the items in order. It first counts how many fit, to
 // allocate both lists at their final length.
 func (b *Filling) firstFit(order []int32) {
-	fit, left := 0, b.p.maxTokens
+	fit, left := 0, b.room()
 	for _, i := range order {
 		if n := b.Counts[i]; n <= left {
 			left -= n
@@ -100,9 +112,9 @@ func (b *Filling) firstFit(order []int32) {
 		}
 	}
 	w := b.Window
-	w.Items, w.MaxTokens = make([]core.Item, fit), b.p.maxTokens
+	w.Items, w.MaxTokens, w.Fixed = make([]core.Item, fit), b.p.maxTokens, b.Fixed
 	b.Overflow = slices.Grow(b.Overflow, len(order)-fit)
-	fit, left = 0, w.MaxTokens
+	fit, left = 0, b.room()
 	for _, i := range order {
 		n := b.Counts[i]
 		if n > left {
@@ -118,7 +130,7 @@ func (b *Filling) firstFit(order []int32) {
 			b.decided(i, "", 0)
 		}
 	}
-	w.UsedTokens = w.MaxTokens - left
+	w.UsedTokens = b.room() - left
 }
 
 // admit puts item i into the window.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // outputTexts are the parts of an output that have tokens.
@@ -16,6 +17,8 @@ type outputTexts struct {
 	roles    []core.Role
 	messages int
 	chat     bool // a document of messages, even of none
+	tools    string
+	media    int // the tokens of images, documents and sounds
 }
 
 func (o *outputTexts) reset() {
@@ -29,6 +32,8 @@ func (o *outputTexts) add(text string) {
 	}
 }
 
+func (o *outputTexts) addMedia(tokens int) { o.media = values.Add(o.media, tokens) }
+
 func (o *outputTexts) message(role core.Role) {
 	o.messages++
 	o.roles = append(o.roles, role)
@@ -36,8 +41,8 @@ func (o *outputTexts) message(role core.Role) {
 
 // read collects the texts of an output of a formatter.
 func (o *outputTexts) read(output any) error {
-	if format.Texts(output, o.message, o.add) {
-		o.chat = true
+	if format.Texts(output, o.message, o.add, o.addMedia) {
+		o.chat, o.tools = true, string(format.ToolsOf(output))
 		return nil
 	}
 	switch out := output.(type) {

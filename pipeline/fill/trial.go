@@ -34,7 +34,7 @@ func (b *Filling) fillBy(ctx context.Context, order []int32) error {
 	if b.p.fit == FitExact {
 		return f.exactly(ctx)
 	}
-	g := &itemGauge{b: b, room: b.p.maxTokens, taken: make([]bool, len(b.Items))}
+	g := &itemGauge{b: b, room: b.room(), taken: make([]bool, len(b.Items))}
 	trial, err := f.plan(ctx, b.Counts, nil, g.room)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 func (f *fill) finish(taken []bool, misfits []misfit) {
 	b := f.b
 	picked := f.picked(taken)
-	b.Window = &core.Window{Items: make([]core.Item, 0, len(picked)), MaxTokens: b.p.maxTokens}
+	b.Window = &core.Window{Items: make([]core.Item, 0, len(picked)), MaxTokens: b.p.maxTokens, Fixed: b.Fixed}
 	b.Overflow = slices.Grow(b.Overflow, len(misfits))
 	for _, i := range picked {
 		b.admit(i)

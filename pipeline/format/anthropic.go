@@ -2,10 +2,13 @@ package format
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // The places of cache marks in the Anthropic format.
@@ -28,19 +31,36 @@ type Anthropic struct {
 	CacheControl string
 	// Breakpoints is empty for the marks that Caching sets. With BreakpointsAuto there are
 	// up to MaxBreakpoints marks (0 means [MaxCacheBreakpoints]), each on a block whose
-	// prefix is long enough for Model to cache it ([CacheMinimum]). PrefixTokens is the
-	// number of tokens of the tools, which come before the window in the prefix.
+	// prefix is long enough for Model to cache it ([CacheMinimum]); an empty Model is that of
+	// Params. PrefixTokens is the number of tokens before the window in the prefix, besides
+	// those of the window's tools.
 	Breakpoints    string
 	Model          string
 	PrefixTokens   int
 	MaxBreakpoints int
+	// Params are what the body states besides the window.
+	Params Params
 }
 
 // AnthropicOutput is the document that [Anthropic] makes.
 type AnthropicOutput struct {
-	System   []TextBlock        `json:"system"`
-	Messages []AnthropicMessage `json:"messages"`
+	// Model, MaxTokens and Tools are left out of the document if they are empty, System if it
+	// is nil.
+	Model     string
+	MaxTokens int
+	Tools     json.RawMessage
+	System    []TextBlock
+	Messages  []AnthropicMessage
 }
+
+// Append implements [Body].
+func (out *AnthropicOutput) Append(dst []byte, indent string) ([]byte, error) {
+	return appendMembers(dst, indent, member{"model", out.Model, false}, member{"max_tokens", out.MaxTokens, false},
+		member{"tools", out.Tools, false}, member{"system", out.System, false}, member{"messages", out.Messages, true})
+}
+
+// MarshalJSON writes the body on one line.
+func (out *AnthropicOutput) MarshalJSON() ([]byte, error) { return out.Append(nil, "") }
 
 // TextBlock is a content block of type "text".
 type TextBlock struct {
@@ -55,13 +75,17 @@ type CacheControl struct {
 }
 
 // AnthropicMessage is one message. Content is a string, a []TextBlock if one of its blocks
-// has a cache mark, or a []any with blocks of several types if it uses tools.
+// has a cache mark, or a []any with blocks of several types if it uses tools or
+// has a [Whole].
 type AnthropicMessage struct {
 	Role    core.Role `json:"role"`
 	Content any       `json:"content"`
 	// CacheControl is only set with CacheControlSeed.
 	CacheControl *CacheControl `json:"cache_control,omitempty"`
 }
+
+// anthropicContext stands before the context.
+const anthropicContext = "Here is relevant context:\n\n"
 
 // FormatType returns "anthropic".
 func (Anthropic) FormatType() string { return "anthropic" }
@@ -76,42 +100,112 @@ func (f Anthropic) Validate() error {
 }
 
 // Format returns an [*AnthropicOutput]: the system prompts as blocks, then a user message
-// with the context, then the turns. It merges neighboring messages of equal role. A tool
-// turn becomes a tool_result block after the call that it answers. A system turn within a
-// conversation becomes a user message, because the API has no such turns.
+// with the context, then the turns and the query. It merges neighboring messages of equal
+// role. A tool turn becomes a tool_result block after the call that it answers. A system turn
+// within a conversation becomes a user message, because the API has no such turns.
+//
+// With a query the output is a whole request, so blank texts are left out, and a conversation
+// that the assistant begins has a message of the user before it: the API demands both.
 func (f Anthropic) Format(_ context.Context, w *core.Window) (any, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
 	s := divide(w)
-	out := &AnthropicOutput{System: make([]TextBlock, len(s.system))}
-	for i, it := range s.system {
-		out.System[i] = TextBlock{Type: "text", Text: it.Content}
-	}
-	f.markSystem(out.System)
-	messages := s.chatMessages("Here is relevant context:\n\n", f.Caching)
-	for i := range messages {
-		if messages[i].role == core.RoleSystem {
-			messages[i].role = core.RoleUser
+	out := &AnthropicOutput{Model: f.Params.Model, MaxTokens: f.Params.demanded(), Tools: w.Tools, System: make([]TextBlock, 0, len(s.system))}
+	for _, it := range s.system {
+		if !s.whole || strings.TrimSpace(it.Content) != "" {
+			out.System = append(out.System, TextBlock{Type: "text", Text: it.Content})
 		}
 	}
-	messages = mergeRoles(messages)
+	if s.whole && len(out.System) == 0 {
+		out.System = nil
+	}
+	f.markSystem(out.System)
+	messages := s.chatMessages(api{form: message.FormAnthropic, prefix: anthropicContext, cached: f.Caching, pairs: true, whole: s.whole})
 	out.Messages = make([]AnthropicMessage, 0, len(messages))
 	for i := 0; i < len(messages); i++ {
+		if messages[i].whole != nil {
+			out.Messages = append(out.Messages, AnthropicMessage{Role: messages[i].role, Content: messages[i].blocks()})
+			continue
+		}
 		if messages[i].calls == nil {
 			out.Messages = append(out.Messages, f.message(&messages[i]))
 			continue
 		}
 		use, results := toolMessages(messages[i:])
 		i += len(messages[i].calls)
-		if next := i + 1; next < len(messages) && messages[next].role == core.RoleUser {
-			results.Content = append(results.Content.([]any), TextBlock{Type: "text", Text: strings.Join(messages[next].parts, blankLine)})
+		if next := i + 1; next < len(messages) && messages[next].role == core.RoleUser && messages[next].whole == nil {
+			results.Content = append(results.Content.([]any), TextBlock{Type: "text", Text: messages[next].text()})
 			i = next
 		}
 		out.Messages = append(out.Messages, use, results)
 	}
+	out.Messages = joinRoles(out.Messages)
+	f.PrefixTokens = values.Add(f.PrefixTokens, w.ToolTokens)
 	f.placeBreakpoints(out, &s)
 	return out, nil
+}
+
+// joinRoles joins neighboring messages of equal role. Only whole messages of turns have such
+// neighbors.
+func joinRoles(messages []AnthropicMessage) []AnthropicMessage {
+	out := messages[:0]
+	for _, m := range messages {
+		if last := len(out) - 1; last >= 0 && out[last].Role == m.Role {
+			out[last].Content = append(blocksOf(out[last].Content), blocksOf(m.Content)...)
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// blocksOf returns the content of a message as blocks. The API refuses blank ones.
+func blocksOf(content any) []any {
+	var blocks []any
+	switch content := content.(type) {
+	case string:
+		if strings.TrimSpace(content) != "" {
+			blocks = []any{TextBlock{Type: "text", Text: content}}
+		}
+	case []TextBlock:
+		for _, b := range content {
+			blocks = append(blocks, b)
+		}
+	case []any:
+		blocks = content
+	}
+	return blocks
+}
+
+// blocks returns the parts of the message for the body.
+func (m *chatMessage) blocks() []any {
+	blocks := make([]any, 0, len(m.whole.Parts))
+	for i := range m.whole.Parts {
+		p := &m.whole.Parts[i]
+		raw := p.Raw()
+		if strings.HasPrefix(raw, `"`) { // the only text of the message
+			blocks = append(blocks, TextBlock{Type: "text", Text: p.Text})
+			continue
+		}
+		blocks = append(blocks, Whole{unmarked(raw), m.whole.Parts[i : i+1]})
+	}
+	return blocks
+}
+
+// unmarked returns a block without a cache mark: the marks are those of the format, because an
+// API takes only a few.
+func unmarked(raw string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if !strings.Contains(raw, `"cache_control"`) || json.Unmarshal([]byte(raw), &members) != nil || members["cache_control"] == nil {
+		return json.RawMessage(raw)
+	}
+	delete(members, "cache_control")
+	data, err := json.Marshal(members)
+	if err != nil {
+		return json.RawMessage(raw)
+	}
+	return data
 }
 
 // toolMessages returns the assistant's message with tool calls, and the user's message with
@@ -119,14 +213,13 @@ func (f Anthropic) Format(_ context.Context, w *core.Window) (any, error) {
 func toolMessages(messages []chatMessage) (use, results AnthropicMessage) {
 	m := &messages[0]
 	var blocks, answers []any
-	if text := strings.Join(m.parts, blankLine); strings.TrimSpace(text) != "" {
+	if text := m.text(); strings.TrimSpace(text) != "" {
 		blocks = append(blocks, TextBlock{Type: "text", Text: text})
 	}
-	for i := range m.calls {
-		c := &m.calls[i]
-		blocks = append(blocks, ToolUseBlock{"tool_use", c.ID, c.name(), c.input()})
+	for i, c := range m.calls {
+		blocks = append(blocks, ToolUseBlock{"tool_use", c.ID, c.Name, inputOf(c)})
 		r := &messages[1+i]
-		answers = append(answers, ToolResultBlock{"tool_result", r.result.ToolCallID, r.parts[0]})
+		answers = append(answers, ToolResultBlock{"tool_result", r.result.ID, r.parts[0]})
 	}
 	return AnthropicMessage{Role: core.RoleAssistant, Content: blocks}, AnthropicMessage{Role: core.RoleUser, Content: answers}
 }
@@ -149,7 +242,7 @@ func (f Anthropic) markSystem(blocks []TextBlock) {
 func (f Anthropic) message(m *chatMessage) AnthropicMessage {
 	out := AnthropicMessage{Role: m.role}
 	if m.cached == 0 || f.CacheControl == CacheControlSeed {
-		out.Content = strings.Join(m.parts, blankLine)
+		out.Content = m.text()
 		if m.cached > 0 {
 			out.CacheControl = ephemeral()
 		}

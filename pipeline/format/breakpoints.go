@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ func (f Anthropic) placeBreakpoints(out *AnthropicOutput, s *sections) {
 	if limit == 0 {
 		limit = MaxCacheBreakpoints
 	}
-	for _, i := range breakpoints(blocks, len(out.System), s.context.n > 0, CacheMinimum(f.Model)-f.PrefixTokens, limit) {
+	for _, i := range breakpoints(blocks, len(out.System), s.context.n > 0, CacheMinimum(cmp.Or(f.Model, f.Params.Model))-f.PrefixTokens, limit) {
 		blocks[i].mark()
 	}
 }

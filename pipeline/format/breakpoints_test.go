@@ -208,7 +208,7 @@ func TestBreakpointRules(t *testing.T) {
 func withoutMarks(t *testing.T, out any) string {
 	t.Helper()
 	var b strings.Builder
-	if !Texts(out, func(r core.Role) { b.WriteString("\n" + string(r) + ":") }, func(text string) { b.WriteString(text) }) {
+	if !Texts(out, func(r core.Role) { b.WriteString("\n" + string(r) + ":") }, func(text string) { b.WriteString(text) }, func(int) {}) {
 		t.Fatalf("%T has no texts", out)
 	}
 	return b.String()

@@ -1,17 +1,26 @@
 package format
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
-// mergeRoles joins neighboring messages of equal role, because chat APIs refuse them. It
-// never merges messages of the system or of tools, nor messages with calls. The cache mark
-// of the first message stays; the marks of the others are lost.
+// start is the message of the user that stands before a conversation that the assistant begins,
+// because some APIs refuse a list that does not begin with the user.
+const start = "(The conversation begins.)"
+
+// mergeRoles joins neighboring messages of equal role, because chat APIs refuse them. It never
+// merges messages of the system or of tools. A message with calls takes the texts of the
+// assistant before it. The cache mark of the first message stays; the marks of the others are
+// lost.
 func mergeRoles(messages []chatMessage) []chatMessage {
 	out := messages[:0]
 	for _, m := range messages {
-		if last := len(out) - 1; last >= 0 && m.role != core.RoleSystem && m.role != core.RoleTool && out[last].role == m.role && m.calls == nil && out[last].calls == nil {
-			out[last].parts = append(out[last].parts, m.parts...)
+		if last := len(out) - 1; last >= 0 && m.role != core.RoleSystem && m.role != core.RoleTool && out[last].role == m.role && out[last].calls == nil && out[last].whole == nil && m.whole == nil {
+			out[last].parts, out[last].calls = append(out[last].parts, m.parts...), m.calls
 			continue
 		}
 		out = append(out, m)
@@ -19,15 +28,52 @@ func mergeRoles(messages []chatMessage) []chatMessage {
 	return out
 }
 
-// chatMessages returns the context message, if there is context, and the turns.
-func (s *sections) chatMessages(prefix string, cacheContext bool) []chatMessage {
-	messages := make([]chatMessage, 0, len(s.turns)+1)
+// api says which lists of messages an API accepts.
+type api struct {
+	form   message.Form
+	prefix string // stands before the context
+	// cached marks the context.
+	cached bool
+	// pairs means that the list begins with the user, and that there are only two roles besides
+	// that of tools.
+	pairs bool
+	// whole means that the list is sent as it is, without further messages of the caller.
+	whole bool
+}
+
+// chatMessages returns the context message, if there is context, the turns, and the query.
+func (s *sections) chatMessages(a api) []chatMessage {
+	messages := make([]chatMessage, 0, len(s.turns)+2)
 	if s.context.n > 0 {
-		m := chatMessage{role: core.RoleUser, parts: []string{s.context.join(prefix, contextSeparator)}}
-		if cacheContext {
+		m := chatMessage{role: core.RoleUser, parts: []string{s.context.join(a.prefix, contextSeparator)}}
+		if a.cached {
 			m.cached = 1
 		}
 		messages = append(messages, m)
 	}
-	return mergeRoles(append(messages, turnMessages(s.turns)...))
+	messages = append(messages, turnMessages(s.turns, a.form)...)
+	if s.query != "" {
+		messages = append(messages, chatMessage{role: core.RoleUser, parts: []string{s.query}})
+	}
+	if a.whole {
+		messages = slices.DeleteFunc(messages, func(m chatMessage) bool {
+			return m.calls == nil && m.result == nil && m.whole == nil && strings.TrimSpace(m.parts[0]) == ""
+		})
+	}
+	for i := range messages {
+		if a.pairs && messages[i].role == core.RoleSystem {
+			messages[i].role = core.RoleUser
+		}
+	}
+	messages = mergeRoles(messages)
+	if a.pairs && a.whole && len(messages) > 0 && messages[0].role != core.RoleUser {
+		messages = slices.Insert(messages, 0, chatMessage{role: core.RoleUser, parts: []string{start}})
+	}
+	return messages
 }
+
+// text returns the texts of a message, joined.
+func (m *chatMessage) text() string { return strings.Join(m.parts, blankLine) }
+
+// systemText returns the system prompts, joined.
+func (s *sections) systemText() string { return join("", s.system, blankLine) }

@@ -19,30 +19,73 @@ import (
 // for each item that it tries: this is slower, and as correct.
 func WritesWhole(formatter any) bool {
 	switch formatter.(type) {
-	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic:
+	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic, Responses, *Responses, Gemini, *Gemini:
 		return true
 	}
 	return false
 }
 
 // Texts calls message with the role of each message of an output, and text with each
-// text. For an output that is not of this package it does nothing and returns false.
-func Texts(output any, message func(core.Role), text func(string)) bool {
+// text, and media with the tokens of each image, document and sound. For an output that is not of this package it does nothing and returns false.
+func Texts(output any, message func(core.Role), text func(string), media func(int)) bool {
 	switch out := output.(type) {
 	case *OpenAIOutput:
-		out.texts(message, text)
+		out.texts(message, text, media)
 	case *AnthropicOutput:
-		out.texts(message, text)
+		out.texts(message, text, media)
+	case *ResponsesOutput:
+		out.texts(message, text, media)
+	case *GeminiOutput:
+		out.texts(message, text, media)
 	default:
 		return false
 	}
 	return true
 }
 
-func (out *OpenAIOutput) texts(message func(core.Role), text func(string)) {
+// ToolsOf returns the tools in an output of this package, nil if it has none.
+func ToolsOf(output any) json.RawMessage {
+	switch out := output.(type) {
+	case *OpenAIOutput:
+		return out.Tools
+	case *AnthropicOutput:
+		return out.Tools
+	case *ResponsesOutput:
+		return out.Tools
+	case *GeminiOutput:
+		return out.Tools
+	}
+	return nil
+}
+
+// Started reports whether an output begins with a message that no item and no query has. Other
+// items may take its place.
+func Started(output any) bool {
+	switch out := output.(type) {
+	case *AnthropicOutput:
+		if len(out.Messages) == 0 {
+			return false
+		}
+		text, ok := out.Messages[0].Content.(string)
+		return ok && text == start
+	case *GeminiOutput:
+		if len(out.Contents) == 0 {
+			return false
+		}
+		text, ok := out.Contents[0].Parts[0].(GeminiText)
+		return ok && text.Text == start
+	}
+	return false
+}
+
+func (out *OpenAIOutput) texts(message func(core.Role), text func(string), media func(int)) {
 	for i := range out.Messages {
 		m := &out.Messages[i]
 		message(m.Role)
+		if m.Whole != nil {
+			m.Whole.texts(text, media)
+			continue
+		}
 		for _, t := range [...]string{m.Content, m.Name, string(m.ToolCalls), m.ToolCallID} {
 			text(t)
 		}
@@ -51,7 +94,7 @@ func (out *OpenAIOutput) texts(message func(core.Role), text func(string)) {
 
 // texts counts the system blocks as one message. A message with tool calls or results counts
 // as one text: the JSON of its blocks.
-func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
+func (out *AnthropicOutput) texts(message func(core.Role), text func(string), media func(int)) {
 	if len(out.System) > 0 {
 		message(core.RoleSystem)
 	}
@@ -68,6 +111,8 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 			for j := range content {
 				text(content[j].Text)
 			}
+		case []any:
+			blockTexts(content, text, media)
 		default:
 			if doc, err := json.Marshal(content); err == nil {
 				text(string(doc))
@@ -76,39 +121,78 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 	}
 }
 
-// ContextEnd returns the text that ends with the context of w in the output of a formatter,
-// and the separator that would come before one more item. Both are empty when there is no
-// context, when other text follows the context, and for formatters of other packages.
-func ContextEnd(formatter, output any, w *core.Window) (text, separator string) {
+// blockTexts counts blocks that are whole by their texts, and the JSON of the others as one text.
+func blockTexts(blocks []any, text func(string), media func(int)) {
+	others := make([]any, 0, len(blocks))
+	for _, b := range blocks {
+		if w, ok := b.(Whole); ok {
+			w.texts(text, media)
+		} else {
+			others = append(others, b)
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	if doc, err := json.Marshal(others); err == nil {
+		text(string(doc))
+	}
+}
+
+// ContextEnd divides the text of an output that holds the context of w. text ends with the
+// context, separator would come before one more item, and after is the rest of the text. All are
+// empty when there is no context, when white space at its end is left out, and for formatters of
+// other packages.
+func ContextEnd(formatter, output any, w *core.Window) (text, separator, after string) {
 	s := divide(w)
 	if s.context.n == 0 {
-		return "", ""
+		return "", "", ""
 	}
-	turnsFollow := len(s.turns) > 0 && roleOf(s.turns[0]) == core.RoleUser
 	switch out := output.(type) {
 	case string:
 		switch formatter.(type) {
 		case Generic, *Generic:
-		default:
-			return "", ""
-		}
-		last := s.context.last().Content
-		if strings.TrimRightFunc(last, unicode.IsSpace) == last && last != "" {
-			return out, "\n"
+			return s.genericEnd(out)
 		}
 	case *OpenAIOutput:
-		if first := min(len(s.system), 1); !turnsFollow {
-			return out.Messages[first].Content, contextSeparator
+		return s.chatEnd(out.Messages[min(len(s.system), 1)].Content, openAIContext)
+	case *ResponsesOutput:
+		if m, ok := out.Input[0].(ResponsesMessage); ok {
+			return s.chatEnd(m.Content, openAIContext)
+		}
+	case *GeminiOutput:
+		if t, ok := out.Contents[0].Parts[0].(GeminiText); ok {
+			return s.chatEnd(t.Text, openAIContext)
 		}
 	case *AnthropicOutput:
 		switch content := out.Messages[0].Content.(type) {
 		case string:
-			if !turnsFollow {
-				return content, contextSeparator
-			}
+			return s.chatEnd(content, anthropicContext)
 		case []TextBlock:
-			return content[0].Text, contextSeparator
+			return content[0].Text, contextSeparator, ""
 		}
 	}
-	return "", ""
+	return "", "", ""
+}
+
+// chatEnd is ContextEnd for the message that begins with the context.
+func (s *sections) chatEnd(content, prefix string) (text, separator, after string) {
+	end := len(prefix) + s.context.length(contextSeparator)
+	if end > len(content) {
+		return "", "", ""
+	}
+	return content[:end], contextSeparator, content[end:]
+}
+
+// genericEnd is ContextEnd for a plain text. The question follows the context, or nothing does.
+func (s *sections) genericEnd(out string) (text, separator, after string) {
+	if s.query != "" {
+		after = blankLine + strings.TrimRightFunc(questionHeading+s.query, unicode.IsSpace)
+		return out[:len(out)-len(after)], "\n", after
+	}
+	last := s.context.last().Content
+	if strings.TrimRightFunc(last, unicode.IsSpace) != last || last == "" {
+		return "", "", ""
+	}
+	return out, "\n", ""
 }

@@ -132,10 +132,10 @@ type upper struct{ Generic }
 // What follows the context is only known of the formatters of this package.
 func TestContextEndIsOfTheFormatter(t *testing.T) {
 	w := &core.Window{Items: []core.Item{doc("d")}}
-	if text, separator := ContextEnd(Generic{}, "=== CONTEXT ===\nd", w); text == "" || separator != "\n" {
+	if text, separator, _ := ContextEnd(Generic{}, "=== CONTEXT ===\nd", w); text == "" || separator != "\n" {
 		t.Errorf("generic: text %q, separator %q", text, separator)
 	}
-	if text, separator := ContextEnd(upper{}, "=== CONTEXT ===\nd", w); text != "" || separator != "" {
+	if text, separator, _ := ContextEnd(upper{}, "=== CONTEXT ===\nd", w); text != "" || separator != "" {
 		t.Errorf("another formatter: text %q, separator %q", text, separator)
 	}
 }

@@ -6,7 +6,9 @@ import (
 
 // All returns the built-in formatters, each with its default options. What FormatType returns
 // is the name that a configuration, a request and the command line have for it.
-func All() []core.Formatter { return []core.Formatter{Anthropic{}, OpenAI{}, Generic{}} }
+func All() []core.Formatter {
+	return []core.Formatter{Anthropic{}, OpenAI{}, Responses{}, Gemini{}, Generic{}}
+}
 
 // Named returns the built-in formatter of that name with its default options, and nil if
 // there is none.

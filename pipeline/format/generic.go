@@ -10,9 +10,12 @@ import (
 // Default is the name of the format that is used where none is named.
 const Default = "generic"
 
-// Generic formats as plain text under the headings SYSTEM, MEMORY and CONTEXT. Its
+// Generic formats as plain text under the headings SYSTEM, MEMORY, CONTEXT and QUESTION. Its
 // output is a string.
 type Generic struct{}
+
+// questionHeading stands before the query.
+const questionHeading = "=== QUESTION ===\n"
 
 // FormatType returns "generic".
 func (Generic) FormatType() string { return Default }
@@ -29,6 +32,9 @@ func (Generic) Format(_ context.Context, w *core.Window) (any, error) {
 	}
 	if s.context.n > 0 {
 		parts = append(parts, s.context.join("=== CONTEXT ===\n", "\n"))
+	}
+	if s.query != "" {
+		parts = append(parts, questionHeading+s.query)
 	}
 	return strings.TrimSpace(strings.Join(parts, blankLine)), nil
 }

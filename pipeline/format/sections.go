@@ -19,6 +19,8 @@ type sections struct {
 	system  []*core.Item // source system, window order
 	turns   []*core.Item // memory and conversation, oldest first
 	context contextItems
+	query   string // the user's question, unless the last turn asks it already
+	whole   bool   // the output is a whole request, because it has the question
 }
 
 // fewTurns is the initial capacity of the list of turns.
@@ -41,7 +43,21 @@ func divide(w *core.Window) sections {
 		}
 	}
 	slices.SortStableFunc(s.turns, core.CompareAge)
+	s.whole = w.Query != ""
+	if s.query = w.Query; s.asked() {
+		s.query = ""
+	}
 	return s
+}
+
+// asked reports whether the last turn of a conversation is the query.
+func (s *sections) asked() bool {
+	if !s.whole || len(s.turns) == 0 {
+		return false
+	}
+	last := s.turns[len(s.turns)-1]
+	return last.Source == core.SourceConversation && last.Turn() == nil && roleOf(last) == core.RoleUser &&
+		strings.TrimSpace(last.Content) == strings.TrimSpace(s.query)
 }
 
 // contextItems are the items of a window that are neither system prompts nor turns, in
@@ -78,10 +94,15 @@ func (c *contextItems) list() []*core.Item {
 	return out
 }
 
+// length returns the bytes of the texts and the separators between them.
+func (c *contextItems) length(separator string) int {
+	return c.size + max(0, c.n-1)*len(separator)
+}
+
 // join joins the texts of the items, in one allocation.
 func (c *contextItems) join(prefix, separator string) string {
 	var out strings.Builder
-	out.Grow(len(prefix) + c.size + max(0, c.n-1)*len(separator))
+	out.Grow(len(prefix) + c.length(separator))
 	out.WriteString(prefix)
 	chat := separator == contextSeparator
 	for i := range c.from[:c.span] {

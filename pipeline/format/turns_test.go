@@ -47,6 +47,14 @@ func TestTurnsKeepTheirRoles(t *testing.T) {
 			`{"role":"assistant","content":[{"type":"text","text":"Let me see."},{"type":"tool_use","id":"c1","name":"add","input":{"a":2}},{"type":"tool_use","id":"c2","name":"sub","input":{"b":1}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"5"},{"type":"tool_result","tool_use_id":"c2","content":"4"},{"type":"text","text":"Thanks."}]},` +
 			`{"role":"assistant","content":"5."}]}`},
+		{Responses{}, `{"input":[{"role":"user","content":"2+3?"},{"role":"developer","content":"Be exact."},{"role":"assistant","content":"Let me see."},` +
+			`{"type":"function_call","call_id":"c1","name":"add","arguments":"{\"a\":2}"},{"type":"function_call","call_id":"c2","name":"sub","arguments":"{\"b\":1}"},` +
+			`{"type":"function_call_output","call_id":"c1","output":"5"},{"type":"function_call_output","call_id":"c2","output":"4"},` +
+			`{"role":"user","content":"Thanks."},{"role":"assistant","content":"5."}]}`},
+		{Gemini{}, `{"contents":[{"role":"user","parts":[{"text":"2+3?\n\nBe exact."}]},` +
+			`{"role":"model","parts":[{"text":"Let me see."},{"functionCall":{"id":"c1","name":"add","args":{"a":2}}},{"functionCall":{"id":"c2","name":"sub","args":{"b":1}}}]},` +
+			`{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"add","response":{"output":"5"}}},{"functionResponse":{"id":"c2","name":"sub","response":{"output":"4"}}}]},` +
+			`{"role":"user","parts":[{"text":"Thanks."}]},{"role":"model","parts":[{"text":"5."}]}]}`},
 	} {
 		if got := formatted(t, tc.f, items...); got != tc.want {
 			t.Errorf("%s\n%s\nwant\n%s", tc.f.FormatType(), got, tc.want)
@@ -65,9 +73,9 @@ func TestHalfAnExchangeIsText(t *testing.T) {
 		"interrupted":   func([]core.Item) []core.Item { return toolTalk(t, core.Turn{Role: core.RoleUser, Content: "Well?"}) },
 	}
 	for name, f := range spoil {
-		for _, format := range []formatter{OpenAI{}, Anthropic{}} {
+		for _, format := range []formatter{OpenAI{}, Anthropic{}, Responses{}, Gemini{}} {
 			got := formatted(t, format, f(toolTalk(t))...)
-			for _, word := range []string{"tool_calls", "tool_call_id", `"role":"tool"`, "tool_use", "tool_result"} {
+			for _, word := range []string{"tool_calls", "tool_call_id", `"role":"tool"`, "tool_use", "tool_result", "function_call", "functionCall", "functionResponse"} {
 				if strings.Contains(got, word) {
 					t.Errorf("%s: %s: %s in %s", name, format.FormatType(), word, got)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 var (
@@ -134,7 +135,7 @@ func ExampleFrameMemory_Apply() {
 	must(p.Push(ctx, frames.Frame{Kind: frames.StepSummary, Summary: "auth module read"}))
 	chain := must(agent.NewChain(agent.Config{Providers: []agent.Provider{must(frames.NewFrameMemory(p, frames.MemoryConfig{}))}}))
 	state := &agent.State{}
-	must(chain.Run(ctx, state, []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}, agent.Budget{}))
+	must(chain.Run(ctx, state, []pipeline.Message{message.New(pipeline.RoleUser, "go on")}, agent.Budget{}))
 	fmt.Println(state.Observations)
 	// Output: [[frame 0 step_summary] auth module read]
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 func newMemory(t *testing.T, p *Pipeline, cfg MemoryConfig) *FrameMemory {
@@ -111,11 +112,11 @@ func TestObservations(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := &agent.State{Observations: []string{"the user is in a hurry"}}
-	messages := []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}
+	messages := []pipeline.Message{message.New(pipeline.RoleUser, "go on")}
 	run := func() []string {
 		t.Helper()
 		out, err := chain.Run(t.Context(), state, messages, agent.Budget{Phase: agent.PhaseLLM})
-		if err != nil || len(out) != 1 || out[0].Content != "go on" {
+		if err != nil || len(out) != 1 || out[0].Text() != "go on" {
 			t.Fatalf("messages %v, %v", out, err)
 		}
 		return state.Observations

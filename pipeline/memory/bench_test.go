@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -83,9 +84,9 @@ func BenchmarkAdd(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			log := NewLog(store.NewMemory(), "ann", "c")
-			cfg := SlidingWindowConfig{MaxTokens: 1000, Tokenizer: pipeline.WordTokenizer(), Log: log, Now: func() time.Time { return epoch }}
-			w, err := NewSlidingWindow(cfg)
+			log := conversation.NewLog(store.NewMemory(), "ann", "c")
+			cfg := conversation.SlidingWindowConfig{MaxTokens: 1000, Tokenizer: pipeline.WordTokenizer(), Log: log, Now: func() time.Time { return epoch }}
+			w, err := conversation.NewSlidingWindow(cfg)
 			for i := 0; err == nil && i < n; i++ {
 				err = w.Add(b.Context(), pipeline.RoleUser, "what this turn has to say")
 			}

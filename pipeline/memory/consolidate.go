@@ -40,7 +40,8 @@ const DefaultSimilarity = 0.85
 // SimilarityConsolidator merges facts of one user and session whose texts are similar.
 // It is safe for concurrent use and must not be copied once used.
 type SimilarityConsolidator struct {
-	// Embedder is required.
+	// Embedder is required. An [EmbeddingCache] can be shared with others; any other embedder
+	// gets its own.
 	Embedder Embedder
 	// Threshold is the lowest cosine at which a new fact updates a stored one, 0 to 1. 0
 	// means DefaultSimilarity.
@@ -54,7 +55,7 @@ type SimilarityConsolidator struct {
 	// Now is time.Now when nil.
 	Now func() time.Time
 
-	vectors vectors
+	vectors lazyCache
 }
 
 // Validate checks the fields.
@@ -83,7 +84,7 @@ func (c *SimilarityConsolidator) Consolidate(ctx context.Context, fresh, existin
 	for _, e := range fresh {
 		texts = append(texts, e.Content)
 	}
-	vectors, err := c.vectors.of(ctx, c.Embedder, texts)
+	vectors, err := caching(c.Embedder, &c.vectors).embed(ctx, texts, len(texts))
 	if err != nil {
 		return nil, fmt.Errorf("consolidator: %w", err)
 	}
@@ -97,6 +98,21 @@ func (c *SimilarityConsolidator) Consolidate(ctx context.Context, fresh, existin
 		decisions[i] = round.decide(e, vectors[len(existing)+i])
 	}
 	return decisions, nil
+}
+
+// prepare embeds entries before Consolidate needs their vectors.
+func (c *SimilarityConsolidator) prepare(ctx context.Context, entries []*Entry) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.Content
+	}
+	if _, err := caching(c.Embedder, &c.vectors).embed(ctx, texts, len(texts)); err != nil {
+		return fmt.Errorf("consolidator: %w", err)
+	}
+	return nil
 }
 
 func (c *SimilarityConsolidator) now() time.Time {

@@ -5,7 +5,7 @@
 //
 //	m, err := memory.New(memory.Config{
 //		Facts: memory.NewFacts(),  // or memory.NewStoreFacts(s, tenant)
-//		Log:   memory.NewLog(s, tenant, conversationID),
+//		Log:   conversation.NewLog(s, tenant, conversationID),
 //	})
 //	if err != nil {
 //		return err
@@ -30,11 +30,11 @@
 //
 // # The conversation
 //
-// The conversation is a [SlidingWindow]. A [Log] keeps all of its turns, and restores the
-// window when a program starts again. Turns can become facts: an [Extractor] takes facts
-// from turns, and a [Consolidator] compares them with the stored ones. [Manager.PromoteLog]
-// does this for the turns that a log has received since the last time.
-// [Manager.Consolidate] merges, shortens and removes stored facts.
+// The conversation is a [conversation.SlidingWindow]. A [conversation.Log] keeps all of its
+// turns, and restores the window when a program starts again. Turns can become facts: an
+// [Extractor] takes facts from turns, and a [Consolidator] compares them with the stored
+// ones. [Manager.PromoteLog] does this for the turns that a log has received since the last
+// time. [Manager.Consolidate] merges, shortens and removes stored facts.
 //
 // # Locks
 //

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -113,9 +114,9 @@ func ExampleEntry() {
 func ExampleLog() {
 	ctx := context.Background()
 	s := store.NewMemory() // a store on disk survives the process
-	open := func() (*memory.SlidingWindow, error) {
-		log := memory.NewLog(s, store.DefaultTenant, "conversation-1")
-		w, err := memory.NewSlidingWindow(memory.SlidingWindowConfig{MaxTokens: 5, Tokenizer: pipeline.WordTokenizer(), Log: log})
+	open := func() (*conversation.SlidingWindow, error) {
+		log := conversation.NewLog(s, store.DefaultTenant, "conversation-1")
+		w, err := conversation.NewSlidingWindow(conversation.SlidingWindowConfig{MaxTokens: 5, Tokenizer: pipeline.WordTokenizer(), Log: log})
 		if err != nil {
 			return nil, err
 		}

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // A store has what facts and logs need of it.
 var (
-	_ RecordStore = store.Store(nil)
-	_ TurnStore   = store.Store(nil)
+	_ RecordStore            = store.Store(nil)
+	_ conversation.TurnStore = store.Store(nil)
 )
 
 // eachFacts runs a test with each form of Facts.

@@ -52,7 +52,7 @@ func (m *Manager) offered(ctx context.Context, q *pipeline.Query) ([]scoredEntry
 	if err != nil || m.cfg.MaxFacts == 0 {
 		return plainScores(entries), err
 	}
-	ranked, err := m.cfg.Scorer.rank(ctx, q, entries, now)
+	ranked, err := m.cfg.Scorer.rank(m.storing(ctx), q, entries, now)
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 )
 
-// Dialogue is the conversation of a manager. [SlidingWindow] implements it.
+// Dialogue is the conversation of a manager. [conversation.SlidingWindow] implements it.
 type Dialogue interface {
 	pipeline.MemoryProvider
 	AddTurn(ctx context.Context, t pipeline.Turn) error
@@ -20,16 +21,16 @@ type Dialogue interface {
 }
 
 // Config describes a [Manager]. The zero value works: a conversation of
-// [DefaultConversationTokens], and no facts.
+// [conversation.DefaultConversationTokens], and no facts.
 type Config struct {
 	// Conversation is the conversation. nil means a sliding window made from Window.
 	Conversation Dialogue
 	// Window describes the conversation if Conversation is nil. If its Tokenizer, Logger or
 	// Now is nil, the one below is used.
-	Window SlidingWindowConfig
+	Window conversation.SlidingWindowConfig
 	// Log stores the conversation made from Window. nil means that the conversation is not
 	// stored.
-	Log *Log
+	Log *conversation.Log
 	// Facts keeps the facts. nil means that there are none.
 	Facts Facts
 	// Filter selects the facts that are offered. FilterBy, if not nil, returns the filter
@@ -144,7 +145,7 @@ func (m *Manager) converse() error {
 	if m.cfg.Log != nil {
 		w.Log = m.cfg.Log
 	}
-	window, err := NewSlidingWindow(w)
+	window, err := conversation.NewSlidingWindow(w)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (m *Manager) converse() error {
 
 // Load fills the conversation from its log. It does nothing without a log.
 func (m *Manager) Load(ctx context.Context) error {
-	if window, ok := m.cfg.Conversation.(*SlidingWindow); ok && m.cfg.Log != nil {
+	if window, ok := m.cfg.Conversation.(*conversation.SlidingWindow); ok && m.cfg.Log != nil {
 		return m.cfg.Log.Load(ctx, window)
 	}
 	return nil

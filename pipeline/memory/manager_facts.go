@@ -210,7 +210,7 @@ func (m *Manager) Relevant(ctx context.Context, q *pipeline.Query, topK int, fil
 	if err != nil {
 		return nil, err
 	}
-	ranked, err := m.cfg.Scorer.rank(ctx, q, entries, now)
+	ranked, err := m.cfg.Scorer.rank(m.storing(ctx), q, entries, now)
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
@@ -271,4 +271,12 @@ func entryIDs(entries []*Entry) []string {
 		ids[i] = e.ID
 	}
 	return ids
+}
+
+// storing returns a context in which the vectors of the facts of a manager are stored with them.
+func (m *Manager) storing(ctx context.Context) context.Context {
+	if f, ok := m.cfg.Facts.(vectorStore); ok {
+		return context.WithValue(ctx, vectorsKey{}, f)
+	}
+	return ctx
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -183,7 +184,7 @@ func TestManagerWithoutFacts(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	window, err := NewSlidingWindow(SlidingWindowConfig{})
+	window, err := conversation.NewSlidingWindow(conversation.SlidingWindowConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,9 +195,9 @@ func TestNewRefuses(t *testing.T) {
 		"min_score 2":    {MinScore: 2, MaxFacts: 1},
 		"weight -1":      {Scorer: &Scorer{Recency: -1}},
 		"weight NaN":     {Scorer: &Scorer{Relevance: math.NaN()}},
-		"priority 11":    {Window: SlidingWindowConfig{Priority: 11}},
-		"log: invalid":   {Conversation: window, Log: NewLog(store.NewMemory(), "t", "c")},
-		"max_tokens -1:": {Window: SlidingWindowConfig{MaxTokens: -1}},
+		"priority 11":    {Window: conversation.SlidingWindowConfig{Priority: 11}},
+		"log: invalid":   {Conversation: window, Log: conversation.NewLog(store.NewMemory(), "t", "c")},
+		"max_tokens -1:": {Window: conversation.SlidingWindowConfig{MaxTokens: -1}},
 	} {
 		if _, err := New(cfg); !errors.Is(err, pipeline.ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -245,7 +246,7 @@ func TestItemsByQuery(t *testing.T) {
 }
 
 func TestItemsAreValid(t *testing.T) {
-	m := newManager(t, Config{Window: SlidingWindowConfig{Priority: 9}})
+	m := newManager(t, Config{Window: conversation.SlidingWindowConfig{Priority: 9}})
 	e := mustAdd(t, m, Entry{Content: "tea", Relevance: 1, Tags: []string{"a"}})
 	if err := m.AddMessage(t.Context(), pipeline.RoleTool, "42"); err != nil {
 		t.Fatal(err)
@@ -370,7 +371,7 @@ func TestCollectCallbacksMayUseTheManager(t *testing.T) {
 // once, and every use of it is counted.
 func TestManagerUnderConcurrency(t *testing.T) {
 	eachFacts(t, func(t *testing.T, f Facts) {
-		m := newManager(t, Config{Facts: f, Window: SlidingWindowConfig{MaxTokens: 8}, MaxFacts: 3,
+		m := newManager(t, Config{Facts: f, Window: conversation.SlidingWindowConfig{MaxTokens: 8}, MaxFacts: 3,
 			Extractor: ExtractFunc(func(_ context.Context, turns []pipeline.Turn, _ []Entry) (Extraction, error) {
 				return Extraction{Add: []Entry{{Content: "said " + turns[0].Content}}}, nil
 			})})
@@ -413,4 +414,21 @@ func TestManagerUnderConcurrency(t *testing.T) {
 			t.Errorf("%d promoted, %v: %q", len(said), err, contents(said))
 		}
 	})
+}
+
+func TestManagerLoadsItsConversation(t *testing.T) {
+	s := store.NewMemory()
+	for i := range 3 {
+		m := newManager(t, Config{Log: conversation.NewLog(s, "ann", "c"), Facts: NewStoreFacts(s, "ann")})
+		if err := m.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if items, err := m.Items(t.Context(), nil); err != nil || len(items) != 2*i {
+			t.Errorf("run %d: %d items, %v", i, len(items), err)
+		}
+		mustAdd(t, m, Entry{Content: fmt.Sprint("fact ", i)})
+		if err := m.AddMessage(t.Context(), pipeline.RoleUser, fmt.Sprint("turn ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -84,7 +84,7 @@ func (m *Manager) known(ctx context.Context, owner *Entry, turns []pipeline.Turn
 	for i := range turns {
 		texts[i] = turns[i].Content
 	}
-	ranked, err := m.cfg.Scorer.rank(ctx, &pipeline.Query{Text: strings.Join(texts, "\n")}, entries, now)
+	ranked, err := m.cfg.Scorer.rank(m.storing(ctx), &pipeline.Query{Text: strings.Join(texts, "\n")}, entries, now)
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
@@ -177,6 +177,9 @@ func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Tu
 	found, fresh, err := m.ask(ctx, owner, turns, known)
 	if err != nil {
 		return p, &extractError{err}
+	}
+	if err := m.prepare(ctx, fresh); err != nil {
+		return p, err
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()

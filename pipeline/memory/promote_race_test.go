@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
@@ -28,9 +30,9 @@ func promoter(t *testing.T, s RecordStore, x ExtractFunc) *Manager {
 	return newManager(t, Config{Facts: NewStoreFacts(s, "t"), Extractor: x})
 }
 
-func logOf(t *testing.T, s store.Store, turns int) *Log {
+func logOf(t *testing.T, s store.Store, turns int) *conversation.Log {
 	t.Helper()
-	l := NewLog(s, "t", "c")
+	l := conversation.NewLog(s, "t", "c")
 	for i := range turns {
 		if _, err := l.AppendTurn(t.Context(), pipeline.Turn{Role: pipeline.RoleUser, Content: fmt.Sprint("I like ", i)}); err != nil {
 			t.Fatal(err)
@@ -94,7 +96,7 @@ func TestPromotionsAtTheSameTimeStoreFactsOnce(t *testing.T) {
 			return echo(ctx, turns, known)
 		})
 		done.Go(func() {
-			if _, err := m.PromoteLog(context.Background(), NewLog(s, "t", "c")); err != nil {
+			if _, err := m.PromoteLog(context.Background(), conversation.NewLog(s, "t", "c")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -165,5 +167,29 @@ func TestPromotedNeverGoesBack(t *testing.T) {
 	}
 	if n, err := l.Promoted(t.Context()); err != nil || n != 60 {
 		t.Errorf("promoted through %d, %v, want 60", n, err)
+	}
+}
+
+// contested is a store whose facts somebody else changes before each change.
+type contested struct{ store.Store }
+
+func (contested) Apply(_ context.Context, changes ...store.Change) error {
+	for _, c := range changes {
+		if len(c.Put) > 0 {
+			return store.ErrConflict
+		}
+	}
+	return nil
+}
+
+// A change that others forestall for ever must end.
+func TestChangesOfFactsEnd(t *testing.T) {
+	decided := 0
+	err := NewStoreFacts(contested{store.NewMemory()}, "ann").Change(t.Context(), nil, func([]*Entry) (FactChange, error) {
+		decided++
+		return FactChange{Put: []*Entry{{ID: "a", Type: Semantic}}}, nil
+	})
+	if !errors.Is(err, store.ErrConflict) || decided != changeTries {
+		t.Errorf("%v after %d tries", err, decided)
 	}
 }

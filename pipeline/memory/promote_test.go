@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -111,7 +112,7 @@ func TestFailedPromotionChangesNothing(t *testing.T) {
 
 // Turns of a log are promoted once, and again only where the promotion failed.
 func TestLogsArePromotedOnce(t *testing.T) {
-	l := NewLog(store.NewMemory(), "t", "chat")
+	l := conversation.NewLog(store.NewMemory(), "t", "chat")
 	var seen []int
 	fails := false
 	m := newManager(t, Config{KnownFacts: -1, Extractor: ExtractFunc(func(_ context.Context, turns []pipeline.Turn, known []Entry) (x Extraction, err error) {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -24,19 +25,19 @@ const promoteTries = 3
 //
 // If the extractor fails, it receives fewer turns. A single turn for which it fails is skipped
 // if it succeeds for a later turn: one turn must not keep all others from being promoted.
-func (m *Manager) PromoteLog(ctx context.Context, l *Log) (Promotion, error) {
+func (m *Manager) PromoteLog(ctx context.Context, l *conversation.Log) (Promotion, error) {
 	return m.PromoteBatches(ctx, l, math.MaxInt)
 }
 
 // PromoteBatches is [Manager.PromoteLog] for at most n batches of turns.
-func (m *Manager) PromoteBatches(ctx context.Context, l *Log, n int) (Promotion, error) {
+func (m *Manager) PromoteBatches(ctx context.Context, l *conversation.Log, n int) (Promotion, error) {
 	var all Promotion
 	if m.cfg.Extractor == nil {
 		return all, nil
 	}
 	size, tries := promoteTurns, 0
 	for n > 0 {
-		through, note, err := l.promoted(ctx)
+		through, note, err := l.PromotionMark(ctx)
 		if err != nil {
 			return all, err
 		}
@@ -88,34 +89,34 @@ func (m *Manager) works(ctx context.Context, turns []pipeline.Turn) bool {
 }
 
 // skip notes that a turn was promoted, although the extractor failed for it.
-func (m *Manager) skip(ctx context.Context, l *Log, turn *pipeline.Turn, note store.Change, failure error) error {
-	note, err := noted(note, turn.Sequence)
+func (m *Manager) skip(ctx context.Context, l *conversation.Log, turn *pipeline.Turn, note store.Change, failure error) error {
+	note, err := conversation.Noted(note, turn.Sequence)
 	if err == nil {
-		err = l.turns.Apply(ctx, note)
+		err = l.Store().Apply(ctx, note)
 	}
 	if err == nil {
-		m.cfg.Logger.Warn("a turn is skipped: no facts can be extracted from it", "conversation", l.turnKey.Stream, "turn", turn.Sequence, "error", failure)
+		m.cfg.Logger.Warn("a turn is skipped: no facts can be extracted from it", "conversation", l.Key().Stream, "turn", turn.Sequence, "error", failure)
 	}
 	return err
 }
 
 // promoteTurns promotes turns of a log and notes the last of them.
-func (m *Manager) promoteTurns(ctx context.Context, l *Log, turns []pipeline.Turn, note store.Change) (Promotion, error) {
-	there := store.Change{Key: l.turnKey}
+func (m *Manager) promoteTurns(ctx context.Context, l *conversation.Log, turns []pipeline.Turn, note store.Change) (Promotion, error) {
+	there := store.Change{Key: l.Key()}
 	for i := range turns {
 		there.If = append(there.If, store.Record{ID: store.AutoID(turns[i].Sequence)})
 	}
-	note, err := noted(note, turns[len(turns)-1].Sequence)
+	note, err := conversation.Noted(note, turns[len(turns)-1].Sequence)
 	if err != nil {
 		return Promotion{}, err
 	}
 	with := []store.Change{there, note}
-	if f, ok := m.cfg.Facts.(*StoreFacts); ok && reflect.TypeOf(f.records).Comparable() && any(f.records) == any(l.turns) {
+	if f, ok := m.cfg.Facts.(*StoreFacts); ok && reflect.TypeOf(f.records).Comparable() && any(f.records) == any(l.Store()) {
 		return m.promote(ctx, turns, with)
 	}
 	p, err := m.promote(ctx, turns, nil)
 	if err == nil {
-		err = l.turns.Apply(ctx, with...)
+		err = l.Store().Apply(ctx, with...)
 	}
 	return p, err
 }

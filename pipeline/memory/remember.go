@@ -26,6 +26,9 @@ func (m *Manager) Remember(ctx context.Context, entries ...Entry) ([]Decision, e
 			return nil, err
 		}
 	}
+	if err := m.prepare(ctx, fresh); err != nil {
+		return nil, err
+	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	var decisions []Decision
@@ -36,6 +39,23 @@ func (m *Manager) Remember(ctx context.Context, entries ...Entry) ([]Decision, e
 		return carriedOut(decisions, existing)
 	})
 	return decisions, err
+}
+
+// prepare lets the consolidator embed facts before others wait for the lock of those who write.
+func (m *Manager) prepare(ctx context.Context, fresh []*Entry) error {
+	c, ok := m.cfg.Consolidator.(*SimilarityConsolidator)
+	if !ok || len(fresh) == 0 {
+		return nil
+	}
+	existing, err := m.cfg.Facts.List(ctx)
+	if err != nil {
+		return err
+	}
+	err = core.Guard(func() error { return c.prepare(m.storing(ctx), append(unexpired(existing, m.cfg.Now()), fresh...)) })
+	if err != nil {
+		return fmt.Errorf("memory: consolidate %d facts: %w", len(fresh), err)
+	}
+	return nil
 }
 
 // decide asks the consolidator, or compares contents if there is none.
@@ -52,7 +72,7 @@ func (m *Manager) decide(ctx context.Context, fresh, existing []*Entry) (decisio
 		return decisions, nil
 	}
 	err = core.Guard(func() (err error) {
-		decisions, err = m.cfg.Consolidator.Consolidate(ctx, fresh, existing)
+		decisions, err = m.cfg.Consolidator.Consolidate(m.storing(ctx), fresh, existing)
 		return err
 	})
 	if err != nil {

@@ -24,9 +24,10 @@ type Scorer struct {
 	Decay Decay
 	// Embedder measures the relevance by the cosine of query and fact. nil measures it
 	// by the share of the words of the query that the fact contains.
+	// An [EmbeddingCache] can be shared with others; any other embedder gets its own.
 	Embedder Embedder
 
-	vectors vectors
+	vectors lazyCache
 }
 
 // Scored is a fact with its score for a query.
@@ -103,7 +104,7 @@ func (s *Scorer) relevance(ctx context.Context, q *pipeline.Query, entries []*En
 	if len(q.Embedding) == 0 {
 		texts = append(texts, q.Text)
 	}
-	vectors, err := s.vectors.of(ctx, s.Embedder, texts)
+	vectors, err := caching(s.Embedder, &s.vectors).embed(ctx, texts, len(entries))
 	if err != nil {
 		return nil, fmt.Errorf("scorer: %w", err)
 	}

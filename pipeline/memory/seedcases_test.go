@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
@@ -181,12 +182,15 @@ func decodeInput(t *testing.T, c seedCase, to any) {
 }
 
 // seedWindow returns a conversation that counts words, and adds turns one second apart.
-func seedWindow(t *testing.T, cfg SlidingWindowConfig, turns [][2]string, after func(s *SlidingWindow)) *SlidingWindow {
+func seedWindow(t *testing.T, cfg conversation.SlidingWindowConfig, turns [][2]string, after func(s *conversation.SlidingWindow)) *conversation.SlidingWindow {
 	t.Helper()
 	cfg.Tokenizer, cfg.Logger = pipeline.WordTokenizer(), quiet()
+	if cfg.Compactor != nil { // turns are condensed when they leave a full window
+		cfg.HighWater, cfg.LowWater, cfg.CompactInline = cfg.MaxTokens, cfg.MaxTokens, true
+	}
 	now := epoch
 	cfg.Now = func() time.Time { now = now.Add(time.Second); return now }
-	s, err := NewSlidingWindow(cfg)
+	s, err := conversation.NewSlidingWindow(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +229,7 @@ func runSlidingCase(t *testing.T, c seedCase) any {
 	}
 	decodeInput(t, c, &in)
 	batches := []any{}
-	cfg := SlidingWindowConfig{MaxTokens: in.MaxTokens, OnEvict: func(_ context.Context, evicted []pipeline.Turn) {
+	cfg := conversation.SlidingWindowConfig{MaxTokens: in.MaxTokens, OnEvict: func(_ context.Context, evicted []pipeline.Turn) {
 		batch := []string{}
 		for _, turn := range evicted {
 			batch = append(batch, turn.Content)
@@ -237,12 +241,12 @@ func runSlidingCase(t *testing.T, c seedCase) any {
 		if err := json.Unmarshal(in.Eviction, &byContent); err != nil {
 			t.Fatal(err)
 		}
-		cfg.Eviction = EvictLeastImportant(func(turn *pipeline.Turn) float64 { return byContent.Importance[turn.Content] })
+		cfg.Eviction = conversation.EvictLeastImportant(func(turn *pipeline.Turn) float64 { return byContent.Importance[turn.Content] })
 	}
 	switch in.Recency {
 	case "default":
 	case "exponential rate=2":
-		cfg.Recency = ExponentialRecency(2)
+		cfg.Recency = conversation.ExponentialRecency(2)
 	default:
 		t.Fatalf("recency scorer %q is not understood", in.Recency)
 	}
@@ -276,9 +280,9 @@ func runSummaryCase(t *testing.T, c seedCase) any {
 	if in.CompactFn == "" {
 		return summaryRows(t, in.MaxTokens, in.Turns, joined)
 	}
-	s := seedWindow(t, SlidingWindowConfig{
+	s := seedWindow(t, conversation.SlidingWindowConfig{
 		MaxTokens: in.MaxTokens,
-		Compactor: CompactFunc(func(_ context.Context, turns []pipeline.Turn) (string, error) {
+		Compactor: conversation.CompactFunc(func(_ context.Context, turns []pipeline.Turn) (string, error) {
 			return "Summary: " + joined(turns), nil
 		}),
 	}, in.Turns, nil)
@@ -293,7 +297,7 @@ func runSummaryCase(t *testing.T, c seedCase) any {
 func summaryRows(t *testing.T, maxTokens int, turns [][2]string, joined func([]pipeline.Turn) string) any {
 	run := func(compactor pipeline.Compactor) []any {
 		rows := []any{}
-		seedWindow(t, SlidingWindowConfig{MaxTokens: maxTokens, Compactor: compactor}, turns, func(s *SlidingWindow) {
+		seedWindow(t, conversation.SlidingWindowConfig{MaxTokens: maxTokens, Compactor: compactor}, turns, func(s *conversation.SlidingWindow) {
 			if text := s.Summary(); text != "" {
 				rows = append(rows, text)
 			} else {
@@ -303,13 +307,13 @@ func summaryRows(t *testing.T, maxTokens int, turns [][2]string, joined func([]p
 		return rows
 	}
 	return map[string]any{
-		"summary_after_each_turn_progressive": run(ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
+		"summary_after_each_turn_progressive": run(conversation.ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
 			if previous == "" {
 				return "Summary: " + joined(turns), nil
 			}
 			return previous + " | " + joined(turns), nil
 		})),
-		"summary_after_each_turn_failing_compact": run(CompactFunc(func(context.Context, []pipeline.Turn) (string, error) {
+		"summary_after_each_turn_failing_compact": run(conversation.CompactFunc(func(context.Context, []pipeline.Turn) (string, error) {
 			return "", errors.New("no model")
 		})),
 	}
@@ -323,7 +327,7 @@ func runManagerCase(t *testing.T, c seedCase) any {
 		Priority     int `json:"priority_argument"`
 	}
 	decodeInput(t, c, &in)
-	m := newManager(t, Config{Window: SlidingWindowConfig{Priority: in.Priority}})
+	m := newManager(t, Config{Window: conversation.SlidingWindowConfig{Priority: in.Priority}})
 	var first Entry
 	duplicate := false
 	for i, content := range in.Facts {
@@ -387,8 +391,8 @@ func runDecayCase(t *testing.T, c seedCase) any {
 		e := &Entry{LastAccessed: epoch, AccessCount: row.AccessCount}
 		retention = append(retention, decay.Retention(e, epoch.Add(time.Duration(row.Hours*float64(time.Hour)))))
 	}
-	scorers := map[string]RecencyScorer{
-		"exp2": ExponentialRecency(2), "lin0.5": LinearRecency(0.5), "lin0.2": LinearRecency(0.2),
+	scorers := map[string]conversation.RecencyScorer{
+		"exp2": conversation.ExponentialRecency(2), "lin0.5": conversation.LinearRecency(0.5), "lin0.2": conversation.LinearRecency(0.2),
 	}
 	for _, row := range in.Recency {
 		recency = append(recency, scorers[row.Scorer](row.Index, row.Total))

@@ -18,6 +18,9 @@ const KindFact = "fact"
 // StoreFacts is [Facts] in a store: one record per entry, under its ID. The next call sees
 // the changes of other processes. A damaged entry is an error that names it; it can be
 // deleted.
+//
+// Vectors that an [EmbeddingCache] makes of the contents for a [Manager] are stored with the
+// entries, up to 64 MiB for each tenant, and deleted with them.
 type StoreFacts struct {
 	records RecordStore
 	key     store.Key
@@ -97,10 +100,13 @@ func (f *StoreFacts) read(ctx context.Context) (records []store.Record, newest i
 	}
 }
 
+// changeTries is how often a change is decided anew while others change the same facts.
+const changeTries = 100
+
 // Change implements [ConditionalFacts]. Where somebody else was faster, nothing is written,
-// and decide is asked again.
+// and decide is asked again, up to 100 times. Then the error is [store.ErrConflict].
 func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(existing []*Entry) (FactChange, error)) error {
-	for {
+	for try := 1; ; try++ {
 		existing, stored, condition, err := f.stored(ctx, ids)
 		if err != nil {
 			return err
@@ -122,14 +128,28 @@ func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(exist
 		if len(c.Put)+len(c.Delete)+len(c.With) == 0 {
 			return nil
 		}
+		if err := f.forgetVectors(ctx, replaced(&c, stored)); err != nil {
+			return err
+		}
 		err = f.apply(ctx, c.With, change)
-		if !errors.Is(err, store.ErrConflict) {
+		if !errors.Is(err, store.ErrConflict) || try == changeTries {
 			return storeError(len(c.Put), err)
 		}
 		if err := f.records.Apply(ctx, conditions(c.With)...); err != nil {
 			return storeError(len(c.Put), err)
 		}
 	}
+}
+
+// replaced returns the IDs of the entries whose contents a change deletes or replaces.
+func replaced(c *FactChange, stored map[string]decodedEntry) []string {
+	ids := slices.Clone(c.Delete)
+	for _, e := range c.Put {
+		if old, ok := stored[e.ID]; ok && old.entry.Content != e.Content {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
 }
 
 // apply makes changes together, and deletes the relations that lead to deleted facts with them.
@@ -291,6 +311,9 @@ func (f *StoreFacts) change(entries ...*Entry) (store.Change, error) {
 // entries. More than [store.MaxBatch] entries are deleted in several
 // steps. If a step fails, some are deleted already, and Delete returns their number.
 func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
+	if err := f.forgetVectors(ctx, ids); err != nil {
+		return 0, err
+	}
 	// Links go first: who deletes the facts again after an error does not find their IDs any more.
 	if err := f.deleteLinks(ctx, amongst(ids)); err != nil {
 		return 0, err
@@ -312,9 +335,44 @@ func (f *StoreFacts) Clear(ctx context.Context) (int, error) {
 	if err := f.deleteLinks(ctx, func(string) bool { return true }); err != nil {
 		return 0, err
 	}
+	if _, err := f.records.Clear(ctx, f.vectors()); err != nil {
+		return 0, fmt.Errorf("facts: delete vectors: %w", err)
+	}
 	n, err := f.records.Clear(ctx, f.key)
 	if err != nil {
 		return n, fmt.Errorf("facts: delete all: %w", err)
 	}
 	return n, nil
+}
+
+// vectors is the key of the tenant's vectors.
+func (f *StoreFacts) vectors() store.Key { return store.Key{Tenant: f.key.Tenant, Kind: KindVector} }
+
+// hasVectors reports whether the tenant has stored vectors.
+func (f *StoreFacts) hasVectors(ctx context.Context) bool {
+	some, err := f.records.Read(ctx, f.vectors(), 0, 1)
+	return err != nil || len(some) > 0
+}
+
+// forgetVectors deletes the vectors of the contents of entries.
+func (f *StoreFacts) forgetVectors(ctx context.Context, ids []string) error {
+	if !f.hasVectors(ctx) {
+		return nil
+	}
+	var gone []string
+	for _, id := range ids {
+		r, err := f.records.Get(ctx, f.key, id)
+		if err != nil {
+			continue // it is deleted or damaged
+		}
+		if e, err := decodeRecord(r); err == nil {
+			gone = append(gone, vectorID(e.Content))
+		}
+	}
+	for batch := range slices.Chunk(gone, store.MaxBatch) {
+		if _, err := f.records.Delete(ctx, f.vectors(), batch...); err != nil {
+			return fmt.Errorf("facts: delete vectors: %w", err)
+		}
+	}
+	return nil
 }

@@ -2,10 +2,16 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // counted is an embedder that notes how many texts it was asked for.
@@ -47,21 +53,317 @@ func TestUsersKeepTheirVectors(t *testing.T) {
 	}
 }
 
-// What is kept stays within two generations, and what is in use stays in it.
+// What is kept stays within its bytes, and what is in use stays in it.
 func TestVectorsAreForgotten(t *testing.T) {
-	asked, dimension := 0, vectorBytes/4/8
-	v, embedder := new(vectors), counted(&asked, dimension) // 8 to a generation
+	asked, dimension := 0, 1000
+	v := &EmbeddingCache{Embedder: counted(&asked, dimension), MaxBytes: 16 * 4200} // 8 to a generation
 	for i := range 40 {
 		for _, texts := range [][]string{{"hot"}, {fmt.Sprint("text ", i)}} {
-			if _, err := v.of(t.Context(), embedder, texts); err != nil {
+			if _, err := v.Embed(t.Context(), texts); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := len(v.young) + len(v.old); n > 18 {
+		if n := len(v.young) + len(v.old); n > 16 {
 			t.Fatalf("%d vectors kept", n)
 		}
 	}
 	if asked != 41 {
 		t.Errorf("%d texts embedded, want 41: what is in use is not forgotten", asked)
+	}
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprint("many ", i))
+	}
+	asked = 0
+	for range 2 {
+		if _, err := v.Embed(t.Context(), many); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(v.young) + len(v.old); n > 16 || asked > 200-7 {
+		t.Errorf("%d vectors kept of a large call, %d texts embedded in two calls", n, asked)
+	}
+}
+
+// Many users who ask for a text at the same time have it embedded once, whoever gives up.
+func TestTextsAreEmbeddedOnce(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	begun, release := make(chan struct{}, 100), make(chan struct{})
+	v := &EmbeddingCache{Embedder: EmbedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
+		begun <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out := make([][]float32, len(texts))
+		for i, text := range texts {
+			asked[text]++
+			out[i] = []float32{float32(len(text))}
+		}
+		return out, nil
+	})}
+	quits, quit := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := v.Embed(quits, []string{"shared", "first"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up: %v", err)
+		}
+	})
+	<-begun
+	for i := range 50 {
+		wg.Go(func() {
+			own := fmt.Sprint("own ", i)
+			got, err := v.Embed(t.Context(), []string{own, "shared", "shared", "first"})
+			if err != nil || len(got) != 4 || got[1][0] != 6 || got[2][0] != 6 || got[0][0] != float32(len(own)) {
+				t.Errorf("user %d: %v, %v", i, got, err)
+			}
+		})
+	}
+	quit()
+	close(release)
+	wg.Wait()
+	if asked["shared"] != 1 || asked["first"] != 1 || len(asked) != 52 || len(v.pending) != 0 {
+		t.Errorf("asked for shared %d times, first %d, %d texts, %d pending", asked["shared"], asked["first"], len(asked), len(v.pending))
+	}
+	boom := &EmbeddingCache{Embedder: EmbedFunc(func(context.Context, []string) ([][]float32, error) { panic("boom") })}
+	if _, err := boom.Embed(t.Context(), []string{"x"}); !errors.Is(err, pipeline.ErrPanic) || len(boom.pending) != 0 {
+		t.Errorf("%v, %d pending", err, len(boom.pending))
+	}
+}
+
+// model is an embedder with an identity.
+type model struct {
+	Embedder
+	name string
+}
+
+func (m model) Identity() string { return m.name }
+
+// The vectors of facts survive a restart, for each tenant, and no other model gets them.
+func TestVectorsSurviveARestart(t *testing.T) {
+	s := store.NewMemory()
+	run := func(identity, tenant string, dimension int) (asked int) {
+		t.Helper()
+		cache := &EmbeddingCache{Embedder: model{counted(&asked, dimension), identity}}
+		m := newManager(t, Config{Facts: NewStoreFacts(s, tenant), Scorer: &Scorer{Relevance: 1, Embedder: cache}, Consolidator: &SimilarityConsolidator{Embedder: cache}})
+		if entries, err := m.List(t.Context(), Filter{}); err != nil {
+			t.Fatal(err)
+		} else if len(entries) == 0 {
+			for i := range 20 {
+				mustAdd(t, m, Entry{Content: fmt.Sprint("fact ", i)})
+			}
+		}
+		for range 2 {
+			if _, err := m.Relevant(t.Context(), &pipeline.Query{Text: "q"}, 5, Filter{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return asked
+	}
+	for i, c := range []struct {
+		identity, tenant string
+		dimension, want  int
+	}{
+		{"m1", "ann", 2, 21},
+		{"m1", "ann", 2, 1}, // the query
+		{"m1", "bob", 2, 21},
+		{"m2", "ann", 3, 21}, // another model
+		{"m2", "ann", 3, 1},
+		{"", "ann", 2, 21}, // an embedder without an identity
+		{"m2", "ann", 3, 1},
+	} {
+		if got := run(c.identity, c.tenant, c.dimension); got != c.want {
+			t.Errorf("run %d, model %q of %s: %d texts embedded, want %d", i, c.identity, c.tenant, got, c.want)
+		}
+	}
+	// A new fact is embedded before the lock of the writers is taken, and stored with its vector.
+	asked, locked := 0, false
+	var m *Manager
+	look := EmbedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
+		if locked = locked || !m.writing.TryLock(); !locked {
+			m.writing.Unlock()
+		}
+		return counted(&asked, 3).Embed(ctx, texts)
+	})
+	m = newManager(t, Config{Facts: NewStoreFacts(s, "ann"), Consolidator: &SimilarityConsolidator{Embedder: model{look, "m2"}}})
+	if _, err := m.Remember(t.Context(), Entry{Content: "another"}); err != nil || asked != 1 || locked {
+		t.Errorf("%v, %d texts embedded, under the lock: %v", err, asked, locked)
+	}
+}
+
+func vectorsOf(t *testing.T, s store.Store) []store.Record {
+	t.Helper()
+	records, err := s.Read(t.Context(), store.Key{Tenant: "ann", Kind: KindVector}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// A vector says much about its text, so it goes with the fact.
+func TestVectorsGoWithTheirFacts(t *testing.T) {
+	s, asked := store.NewMemory(), 0
+	m := newManager(t, Config{Facts: NewStoreFacts(s, "ann"), Scorer: &Scorer{Embedder: model{counted(&asked, 2), "m"}}})
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, mustAdd(t, m, Entry{Content: fmt.Sprint("fact ", i)}).ID)
+	}
+	want := func(n int, after string) {
+		t.Helper()
+		if got := len(vectorsOf(t, s)); got != n {
+			t.Errorf("after %s: %d vectors, want %d", after, got, n)
+		}
+	}
+	if _, err := m.Relevant(t.Context(), &pipeline.Query{Text: "q"}, 5, Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	want(5, "a query")
+	if _, err := m.Update(t.Context(), ids[0], "other"); err != nil {
+		t.Fatal(err)
+	}
+	want(4, "an update")
+	if _, err := m.Delete(t.Context(), ids[1]); err != nil {
+		t.Fatal(err)
+	}
+	want(3, "a deletion")
+	f := NewStoreFacts(s, "ann")
+	if err := f.Change(t.Context(), []string{ids[2]}, func([]*Entry) (FactChange, error) { return FactChange{Delete: ids[2:3]}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	want(2, "a change")
+	if _, err := f.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(0, "all were deleted")
+}
+
+// The store does not grow without bound, and what is damaged in it is embedded again.
+func TestStoredVectorsAreBounded(t *testing.T) {
+	s := store.NewMemory()
+	f := NewStoreFacts(s, "ann")
+	wide := make([]float32, 1<<20)
+	wide[0] = 1
+	for i := range 20 {
+		text := fmt.Sprint("text ", i)
+		f.saveVectors(t.Context(), "m", []string{text}, map[string][]float32{text: wide}, map[string]bool{text: true})
+	}
+	records, size := vectorsOf(t, s), 0
+	for _, r := range records {
+		size += len(r.Data)
+	}
+	if size > maxStoredVectors || len(records) != 11 || records[10].ID != vectorID("text 19") {
+		t.Errorf("%d vectors of %d bytes", len(records), size)
+	}
+	for _, data := range []string{`{}`, `[]`, `{"model":"m","vector":"AAA="}`, `{"model":"m","vector":"!"}`, `{"model":"m","vector":"AADAfw=="}`, `{"model":"n","vector":"AACAPw=="}`} {
+		if err := s.Put(t.Context(), f.vectors(), store.Record{ID: vectorID("x"), Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.loadVectors(t.Context(), "m", []string{"x", "no such"}); len(got) != 0 {
+			t.Errorf("%s gives %v", data, got)
+		}
+	}
+}
+
+// FuzzStoredVector holds that any record of a vector gives finite numbers or an error.
+func FuzzStoredVector(f *testing.F) {
+	f.Add("AACAPw==")
+	f.Add("AADAfw==")
+	f.Add("x")
+	f.Fuzz(func(t *testing.T, text string) {
+		v := StoredVector{Vector: text}
+		numbers, err := v.Numbers()
+		if err == nil && len(numbers) == 0 || len(numbers) > len(text) {
+			t.Fatalf("%q: %v, %v", text, numbers, err)
+		}
+		for _, x := range numbers {
+			if x-x != 0 {
+				t.Fatalf("%q: %v", text, numbers)
+			}
+		}
+	})
+}
+
+// A text must not fail because it was in the batch of a caller whose other text is refused.
+func TestBatchOfAnotherFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		v := &EmbeddingCache{Embedder: EmbedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+			if slices.Contains(texts, "bad") {
+				<-release
+				return nil, errors.New("text refused")
+			}
+			return make2d(len(texts), 2), nil
+		})}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := v.Embed(t.Context(), []string{"good", "bad"}); err == nil {
+				t.Error("a refused text has a vector")
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			if got, err := v.Embed(t.Context(), []string{"good"}); err != nil || len(got) != 1 {
+				t.Errorf("the other caller: %v, %v", got, err)
+			}
+		})
+		synctest.Wait()
+		close(release)
+		wg.Wait()
+	})
+}
+
+func make2d(n, length int) [][]float32 {
+	out := make([][]float32, n)
+	for i := range out {
+		out[i] = make([]float32, length)
+	}
+	return out
+}
+
+// An embedder that ignores its context must not hold its caller.
+func TestEmbedderThatHangsIsAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		v := &EmbeddingCache{Embedder: EmbedFunc(func(context.Context, []string) ([][]float32, error) {
+			<-release
+			return nil, errors.New("late")
+		})}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.AfterFunc(time.Minute, func() { close(release) })
+		start := time.Now()
+		if _, err := v.Embed(ctx, []string{"x"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		<-release
+	})
+}
+
+// After an embedder has changed the length of its vectors, the kept ones are made again.
+func TestVectorsOfAnotherLengthAreReplaced(t *testing.T) {
+	length := 2
+	v := &EmbeddingCache{Embedder: EmbedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+		return make2d(len(texts), length), nil
+	})}
+	if _, err := v.Embed(t.Context(), []string{"a", "b"}); err != nil {
+		t.Fatal(err)
+	}
+	length = 3
+	for range 2 {
+		got, err := v.Embed(t.Context(), []string{"a", "c"})
+		if err != nil || len(got) != 2 || len(got[0]) != 3 || len(got[1]) != 3 {
+			t.Fatalf("%v, %v", got, err)
+		}
+	}
+	size := 0
+	for text, vector := range v.young {
+		size += sizeOf(text, vector)
+	}
+	if size != v.size {
+		t.Errorf("%d bytes are counted, %d are kept", v.size, size)
 	}
 }

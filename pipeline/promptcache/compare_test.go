@@ -37,11 +37,15 @@ func TestBlocks(t *testing.T) {
 		{"tools", &format.AnthropicOutput{Messages: []format.AnthropicMessage{{Role: core.RoleAssistant, Content: []any{
 			format.TextBlock{Type: "text", Text: "t"}, format.ToolUseBlock{Type: "tool_use", ID: "1", Name: "f", Input: json.RawMessage(`{"x":1}`)},
 		}}}}, []Block{{"assistant", true, "t"}, {"assistant", false, `{"id":"1","input":{"x":1},"name":"f","type":"tool_use"}`}}},
-		{"openai", &format.OpenAIOutput{Messages: []core.Message{{Role: core.RoleSystem, Content: "s"}, {Role: core.RoleTool, Content: "r", ToolCallID: "1"}}},
+		{"openai", &format.OpenAIOutput{Messages: []format.OpenAIMessage{{Role: core.RoleSystem, Content: "s"}, {Role: core.RoleTool, Content: "r", ToolCallID: "1"}}},
 			[]Block{{"system", true, "s"}, {"tool", true, "r"}, {"tool", false, `tool_call_id: "1"`}}},
 		{"system as text", json.RawMessage(`{"system": "s", "messages": [{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]}]}`),
 			[]Block{{"system", true, "s"}, {"user", true, "x"}}},
 		{"odd roles", json.RawMessage(`{"messages": [{"role": 1, "content": 2}]}`), []Block{{"", true, "2"}, {"", false, "role: 1"}}},
+		{"responses", &format.ResponsesOutput{Instructions: "s", Tools: json.RawMessage(`[{"a": 1}]`), Input: []any{format.ResponsesMessage{Role: core.RoleUser, Content: "u"}, format.ResponsesCall{Type: "function_call", CallID: "c", Name: "n", Arguments: "{}"}}},
+			[]Block{{"", true, `[{"a":1}]`}, {core.RoleSystem, true, "s"}, {core.RoleUser, true, "u"}, {"", true, `arguments: "{}"`}, {"", false, `call_id: "c"`}, {"", false, `name: "n"`}, {"", false, `type: "function_call"`}}},
+		{"gemini", &format.GeminiOutput{SystemInstruction: &format.GeminiContent{Parts: []any{format.GeminiText{Text: "s"}}}, Contents: []format.GeminiContent{{Role: "user", Parts: []any{format.GeminiText{Text: "u"}, format.GeminiText{Text: "v"}}}}},
+			[]Block{{core.RoleSystem, true, "s"}, {core.RoleUser, true, "u"}, {core.RoleUser, false, "v"}}},
 		{"nothing", &format.AnthropicOutput{Messages: []format.AnthropicMessage{}}, nil},
 	}
 	for _, tt := range tests {

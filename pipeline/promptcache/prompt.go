@@ -25,8 +25,8 @@ type Block struct {
 }
 
 // Blocks returns the blocks of an output of a formatter, in the order in which a model
-// reads them. For a chat document these are the system blocks, then the blocks of the
-// messages. A text or any other document is one block. Blocks leaves out cache marks.
+// reads them. For a document with messages these are the tools, the system blocks, and the blocks
+// of the messages. A text or any other document is one block. Blocks leaves out cache marks.
 func Blocks(output any) ([]Block, error) {
 	var p promptReader
 	switch out := output.(type) {
@@ -57,6 +57,7 @@ func (p *promptReader) add(role core.Role, begins bool, text string) {
 // anthropic reads an output without encoding it as JSON. It returns false when a message
 // has blocks other than text.
 func (p *promptReader) anthropic(out *format.AnthropicOutput) bool {
+	p.tools(out.Tools)
 	for i := range out.System {
 		p.add(core.RoleSystem, i == 0, out.System[i].Text)
 	}
@@ -84,31 +85,50 @@ func (p *promptReader) document(doc []byte) ([]Block, error) {
 		return p.blocks, nil
 	}
 	var chat struct {
-		System   json.RawMessage              `json:"system"`
-		Messages []map[string]json.RawMessage `json:"messages"`
+		Tools        json.RawMessage              `json:"tools"`
+		System       json.RawMessage              `json:"system"`
+		Messages     []map[string]json.RawMessage `json:"messages"`
+		Instructions json.RawMessage              `json:"instructions"`
+		Input        []map[string]json.RawMessage `json:"input"`
+		Instruction  map[string]json.RawMessage   `json:"systemInstruction"`
+		Contents     []map[string]json.RawMessage `json:"contents"`
 	}
-	if json.Unmarshal(doc, &chat) != nil || chat.Messages == nil {
+	if json.Unmarshal(doc, &chat) != nil || chat.Messages == nil && chat.Input == nil && chat.Contents == nil {
 		if !json.Valid(doc) {
 			return nil, fmt.Errorf("prompt: read output: no JSON document: %w", core.ErrInvalid)
 		}
 		p.add("", true, canonical(doc))
 		return p.blocks, nil
 	}
+	p.tools(chat.Tools)
 	p.content(core.RoleSystem, chat.System)
-	for _, m := range chat.Messages {
-		p.message(m)
+	p.content(core.RoleSystem, chat.Instructions)
+	p.content(core.RoleSystem, chat.Instruction["parts"])
+	for _, list := range [][]map[string]json.RawMessage{chat.Messages, chat.Input, chat.Contents} {
+		for _, m := range list {
+			p.message(m)
+		}
 	}
 	return p.blocks, nil
 }
 
-// message reads the content of a message, and then its other members, sorted by name.
+// tools adds the tools, which come before everything else.
+func (p *promptReader) tools(raw json.RawMessage) {
+	if len(raw) > 0 && string(raw) != "null" {
+		p.add("", true, canonical(raw))
+	}
+}
+
+// message reads the content or the parts of a message, and then its other members, sorted by
+// name.
 func (p *promptReader) message(m map[string]json.RawMessage) {
 	var role core.Role
 	_ = json.Unmarshal(m["role"], &role) // a role that is not a string counts as another member, below
 	first := len(p.blocks)
 	p.content(role, m["content"])
+	p.content(role, m["parts"])
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if key == "content" || key == "cache_control" || key == "role" && role != "" {
+		if key == "content" || key == "parts" || key == "cache_control" || key == "role" && role != "" {
 			continue
 		}
 		p.add(role, len(p.blocks) == first, key+": "+canonical(m[key]))
@@ -139,6 +159,9 @@ func (p *promptReader) content(role core.Role, raw json.RawMessage) {
 func blockText(b map[string]json.RawMessage) string {
 	var kind, text string
 	if json.Unmarshal(b["type"], &kind) == nil && kind == "text" && len(b) == 2 && json.Unmarshal(b["text"], &text) == nil {
+		return text
+	}
+	if len(b) == 1 && json.Unmarshal(b["text"], &text) == nil { // of Gemini
 		return text
 	}
 	doc, err := json.Marshal(b) // Marshal sorts the keys of maps

@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
+	"github.com/anchor-host/anchor-host/pipeline/internal/pause"
 )
 
 // DefaultCompactionTimeout is long enough for a compactor that asks a model.
@@ -28,13 +32,24 @@ type CompactionConfig struct {
 	TriggerMessages int
 	// KeepTokens and KeepMessages are the sizes to which the list is compacted, without the
 	// summary. 0 means half of the trigger. A compaction should remove much at once,
-	// because each one invalidates the model's cached prompt.
+	// because each one invalidates the model's cached prompt. A caller that sends the whole
+	// list in every call gets the same beginning until the rest has grown to the trigger again.
 	KeepTokens   int
 	KeepMessages int
-	// Compactor writes the summary. nil means Digest, which is deterministic. Its oldest
-	// lines are dropped when the message takes more than a quarter of the run's budget, or
-	// more than the messages that stay leave free.
+	// Compactor writes the summary. nil means Digest, which is deterministic. The oldest lines
+	// of a summary are dropped when its message takes more than a quarter of the run's budget
+	// (or of the trigger, if the run has no budget), or more than the messages that stay leave
+	// free. Of a single line, the end is dropped. For any other compactor than Digest, the
+	// bound is at least 256 tokens, and a cut is logged at WARN.
 	Compactor pipeline.Compactor
+	// Pauses remember the failures of the compactor by run. After a failure, or a summary that
+	// made the list no smaller, the compactor of a run is not called for 10 seconds. Each
+	// failure in a row doubles the pause, up to 10 minutes. Runs without an ID share a pause.
+	// Chains of one run should share Pauses. nil means own ones.
+	Pauses *Pauses
+	// Logger is slog.Default when nil, Now is time.Now.
+	Logger *slog.Logger
+	Now    func() time.Time
 	// Timeout bounds one Apply in the chain of New. 0 means the bound of the chain, or
 	// DefaultCompactionTimeout with a Compactor.
 	Timeout time.Duration
@@ -42,9 +57,12 @@ type CompactionConfig struct {
 	Counter *agent.Counter
 }
 
+// Pauses remember how often in a row something failed, by name.
+type Pauses = pause.Pauses
+
 // Compaction replaces the oldest messages by a summary when the list has grown too large,
-// and writes the summary into the state. System messages, the newest user message and the
-// newest messages stay as they are. A tool call and its results stay or leave together. The
+// and writes the summary into the state. System messages, the newest user message, the newest
+// messages, and the user message that the oldest of them belongs to stay as they are. A tool call and its results stay or leave together. The
 // next time, the compactor receives the summary so far.
 //
 // While a state has observations, nothing is compacted, because they stand for the same
@@ -55,7 +73,7 @@ type CompactionConfig struct {
 // that must stay exceed the budget even without the summary: truncation then loses less.
 //
 // Messages that other providers put into the list in the same run stay in it, and are not
-// written into the state. If the compactor fails, nothing changes. Compaction is safe for
+// written into the state. If the compactor fails, nothing changes, and it gets a pause. Compaction is safe for
 // concurrent use if its compactor is.
 type Compaction struct {
 	cfg  CompactionConfig
@@ -84,6 +102,13 @@ func NewCompaction(cfg CompactionConfig) (*Compaction, error) {
 		cfg.Timeout = cmp.Or(cfg.Timeout, DefaultCompactionTimeout)
 	}
 	cfg.Priority = cmp.Or(cfg.Priority, CompactionPriority)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	if cfg.Pauses == nil {
+		cfg.Pauses = new(Pauses)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	return &Compaction{cfg: cfg}, nil
 }
 
@@ -127,26 +152,36 @@ func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 	if len(s.Observations) > 0 && c.givesWay(v, own, trigger, b) {
 		return nil, nil
 	}
-	previous := v.choose(keep, own)
+	previous := v.choose(trigger, keep, own)
 	if c.beginWithUser {
 		v.beginWithUser(func(i int) bool { return !own[i] })
 	}
-	if v.left(previous) == 0 {
+	room := size{tighter(c.room.tokens, b.MaxTokens), tighter(c.room.messages, b.MaxMessages)}
+	if v.left(previous) == 0 || !v.worthwhile(previous, trigger, keep, room) {
 		return nil, nil
 	}
-	summary, err := c.summarize(ctx, v, previous)
+	summary, err := c.condense(ctx, s.RunID, v, previous)
 	if err != nil {
 		return nil, err
 	}
-	room := size{tighter(c.room.tokens, b.MaxTokens), tighter(c.room.messages, b.MaxMessages)}
-	took, err := c.cut(ctx, &summary, summaryRoom(room.tokens, v.kept.tokens))
+	most := summaryRoom(cmp.Or(room.tokens, trigger.tokens), v.kept.tokens)
+	if !c.digests() && most > 0 {
+		most = max(most, minSummaryTokens)
+	}
+	took, dropped, err := c.cut(ctx, &summary, most)
 	if err != nil {
 		return nil, err
 	}
 	after := v.kept.plus(size{took, 1})
 	if !after.improves(v.total, trigger) || after.exceeds(room) && !v.pinned(previous).exceeds(room) {
+		c.note(s.RunID, true) // or each turn would cost a call that is of no use
 		return nil, nil
 	}
+	c.note(s.RunID, false)
+	if c.digests() {
+		dropped = v.newlyGone(summary, previous)
+	}
+	agent.NoteDroppedLines(ctx, dropped)
 	s.Messages = v.replaced(summary, func(i int) bool { return own[i] })
 	return v.replaced(summary, func(int) bool { return true }), nil
 }
@@ -176,13 +211,12 @@ func (c *Compaction) bounds(b agent.Budget) (trigger, keep size) {
 }
 
 // choose chooses the messages that stay: those that must stay, those that are not from the
-// state, the newest unit whatever its size, and others for which there is room. It returns
-// the index of the summary so far, or -1.
-func (v *view) choose(room size, own []bool) (previous int) {
+// state, the newest unit whatever its size, and the newest others. It returns the index of the
+// summary so far, or -1.
+func (v *view) choose(trigger, keep size, own []bool) (previous int) {
 	v.measure()
-	v.pin()
 	for i := range own {
-		if !own[i] {
+		if !own[i] || instructs(&v.msgs[i]) {
 			v.keep(v.units[i])
 		}
 	}
@@ -190,20 +224,28 @@ func (v *view) choose(room size, own []bool) (previous int) {
 		previous = -1
 	}
 	if previous >= 0 {
-		v.keeps[previous] = false
-		v.kept = size{v.kept.tokens - v.counts[previous], v.kept.messages - 1}
+		v.drop(previous)
 	}
+	var must []int
 	if last := len(v.msgs) - 1; last != previous {
-		v.keep(v.units[last])
+		must = append(must, v.units[last])
 	}
-	v.fill(room)
+	if v.newestUser >= 0 {
+		must = append(must, v.units[v.newestUser])
+	}
+	var summary size
+	if previous >= 0 {
+		summary = size{v.counts[previous], 1}
+	}
+	e := newEdges(v, must, previous)
+	e.keepFrom(e.settle(trigger, keep, summary))
 	return previous
 }
 
 // pinned returns the messages that must stay, without the summary so far.
 func (v *view) pinned(previous int) (s size) {
 	for i := range v.msgs {
-		if i != previous && (v.msgs[i].Instructs() || i == v.newestUser) {
+		if i != previous && (instructs(&v.msgs[i]) || i == v.newestUser) {
 			s = s.plus(v.sizes[v.units[i]])
 		}
 	}
@@ -218,6 +260,34 @@ func (v *view) left(previous int) (n int) {
 		}
 	}
 	return n
+}
+
+// newlyGone returns how many lines a digest has dropped since the summary so far.
+func (v *view) newlyGone(summary pipeline.Message, previous int) int {
+	_, gone := splitDigest(withoutHeader(summary.Text()))
+	if previous >= 0 {
+		_, before := splitDigest(withoutHeader(v.msgs[previous].Text()))
+		gone -= before
+	}
+	return max(0, gone)
+}
+
+// worthwhile reports whether enough messages are left out of those that are kept. Where messages
+// that must stay take more than the lower mark, each new message would otherwise be summarized
+// alone. A list that is over its budget is always compacted.
+func (v *view) worthwhile(previous int, trigger, keep, room size) bool {
+	if keep.tokens == 0 || v.kept.tokens <= keep.tokens || v.total.exceeds(room) {
+		return true
+	}
+	gone := v.total.tokens - v.kept.tokens
+	if previous >= 0 {
+		gone -= v.counts[previous]
+	}
+	step := trigger.tokens - keep.tokens
+	if left := room.tokens - v.kept.tokens; room.tokens > 0 {
+		step = min(step, left/2)
+	}
+	return gone >= step
 }
 
 // replaced returns the kept messages that are wanted, with the summary at the place of the
@@ -236,11 +306,42 @@ func (v *view) replaced(summary pipeline.Message, wanted func(i int) bool) []pip
 	return out
 }
 
+// condense is summarize for a run whose compactor may have failed a short time ago.
+func (c *Compaction) condense(ctx context.Context, run string, v *view, previous int) (pipeline.Message, error) {
+	if left, failures := c.cfg.Pauses.Left(run, c.cfg.Now()); left > 0 && !c.digests() {
+		return pipeline.Message{}, fmt.Errorf("compact: the compactor failed or was of no use (%d in a row) and is called again in %v: %w", failures, left.Round(time.Second), errPause)
+	}
+	summary, err := c.summarize(ctx, v, previous)
+	if err != nil && !errors.Is(err, context.Canceled) { // a run that was cancelled says nothing
+		c.note(run, true)
+	}
+	return summary, err
+}
+
+// digests reports whether the compactor is a Digest, which costs nothing.
+func (c *Compaction) digests() bool {
+	_, ok := c.cfg.Compactor.(Digest)
+	return ok
+}
+
+// note notes how a compaction of a run ended.
+func (c *Compaction) note(run string, failed bool) {
+	if !c.digests() {
+		c.cfg.Pauses.Note(run, failed, c.cfg.Now())
+	}
+}
+
+// minSummaryTokens is the room that the summary of a compactor has at least: a few sentences.
+const minSummaryTokens = 256
+
+// errPause means that a compactor was not called.
+var errPause = errors.New("pause after a failure")
+
 // summarize asks the compactor for the text that replaces all messages that are not kept.
 func (c *Compaction) summarize(ctx context.Context, v *view, previous int) (pipeline.Message, error) {
-	summary, before := pipeline.Message{Role: pipeline.RoleSystem, Name: SummaryMessage}, ""
+	summary, before := pipeline.Message{}, ""
 	if previous >= 0 {
-		before = withoutHeader(v.msgs[previous].Content)
+		before = withoutHeader(v.msgs[previous].Text())
 	}
 	var turns []pipeline.Turn
 	for i, unit := range v.units {
@@ -248,37 +349,90 @@ func (c *Compaction) summarize(ctx context.Context, v *view, previous int) (pipe
 			turns = append(turns, asTurn(&v.msgs[i], v.counts[i]))
 		}
 	}
-	text, err := c.cfg.Compactor.Compact(ctx, turns, before)
+	text, err := abandon.Call(ctx, c.cfg.Compactor, func() (text string, err error) {
+		err = core.Guard(func() (err error) {
+			text, err = c.cfg.Compactor.Compact(ctx, turns, before)
+			return err
+		})
+		return text, err
+	})
 	if err != nil {
 		return summary, fmt.Errorf("compact %d messages: %w", len(turns), err)
 	}
 	if strings.TrimSpace(text) == "" {
 		return summary, fmt.Errorf("compact %d messages: summary is empty: %w", len(turns), pipeline.ErrInvalid)
 	}
-	summary.Content = SummaryHeader + "\n" + text
-	return summary, nil
+	return summaryMessage(text), nil
 }
 
-// cut drops the oldest lines of a digest until its message takes at most room tokens, but
-// keeps at least one line. It returns the tokens of the message. It does not cut the text
-// of another compactor, whose structure it does not know.
-func (c *Compaction) cut(ctx context.Context, summary *pipeline.Message, room int) (int, error) {
-	took, err := c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
-	if _, ok := c.cfg.Compactor.(Digest); !ok || err != nil || room == 0 || took <= room {
-		return took, err
+// cut drops the oldest lines of a summary until its message takes at most room tokens, but keeps
+// at least the beginning of its last line. It returns the tokens of the message, and how many
+// lines it dropped or shortened.
+func (c *Compaction) cut(ctx context.Context, summary *pipeline.Message, room int) (took, dropped int, err error) {
+	text := withoutHeader(summary.Text())
+	if room == 0 || len(text) <= room*maxTokenBytes { // a longer text must not be counted as a whole
+		took, err = c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
+		if err != nil || room == 0 || took <= room {
+			return took, 0, err
+		}
 	}
-	lines, gone := splitDigest(withoutHeader(summary.Content))
-	cut := *summary
-	first := sort.Search(len(lines)-1, func(i int) bool {
-		cut.Content = SummaryHeader + "\n" + joinDigest(lines[i+1:], gone+i+1)
-		n, failed := c.cfg.Counter.Total(ctx, []pipeline.Message{cut})
+	if !c.digests() {
+		c.cfg.Logger.WarnContext(ctx, "summary is too long and is cut", "bytes", len(text), "tokens", room)
+	}
+	if dropped, err = c.shorten(ctx, summary, room); err != nil {
+		return 0, 0, err
+	}
+	took, err = c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
+	return took, dropped, err
+}
+
+// shorten drops lines of a summary message that takes more than room tokens. It returns how many
+// lines it dropped or shortened.
+func (c *Compaction) shorten(ctx context.Context, summary *pipeline.Message, room int) (dropped int, err error) {
+	lines, gone := c.summaryLines(withoutHeader(summary.Text()))
+	if len(lines) == 0 {
+		return 0, nil
+	}
+	fits := func(text string) bool {
+		if len(text) > room*maxTokenBytes {
+			return false
+		}
+		n, failed := c.cfg.Counter.Total(ctx, []pipeline.Message{summaryMessage(text)})
 		err = errors.Join(err, failed)
 		return n <= room
-	})
-	if err != nil {
-		return 0, err
 	}
-	first = min(first+1, len(lines)-1)
-	summary.Content = SummaryHeader + "\n" + joinDigest(lines[first:], gone+first)
-	return c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
+	write := func(first int) string {
+		if c.digests() {
+			return joinDigest(lines[first:], gone+first)
+		}
+		return strings.Join(lines[first:], "\n")
+	}
+	first := sort.Search(len(lines)-1, func(i int) bool { return fits(write(i)) })
+	text := write(first)
+	*summary = summaryMessage(text)
+	if first < len(lines)-1 || c.digests() || fits(text) {
+		return first, err
+	}
+	end := lines[first]
+	last := []rune(strings.ToValidUTF8(end[max(0, len(end)-room*maxTokenBytes):], ""))
+	n := sort.Search(len(last), func(n int) bool { return !fits(string(last[:n+1])) })
+	*summary = summaryMessage(string(last[:max(1, n)]))
+	return first + 1, err
+}
+
+// summaryLines returns the lines of a summary. For a digest it also returns how many lines were
+// dropped before.
+func (c *Compaction) summaryLines(text string) (lines []string, gone int) {
+	if c.digests() {
+		return splitDigest(text)
+	}
+	return strings.Split(text, "\n"), 0
+}
+
+// maxTokenBytes is the length of a token in bytes that only unusual texts exceed.
+const maxTokenBytes = 64
+
+// summaryMessage returns the message of a summary.
+func summaryMessage(text string) pipeline.Message {
+	return ownMessage(SummaryMessage, SummaryHeader+"\n"+text)
 }

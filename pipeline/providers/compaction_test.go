@@ -53,9 +53,9 @@ func TestCompaction(t *testing.T) {
 		"small enough":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 8}},
 		"no bound":          {msgs: chat},
 		"half is kept":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
-		"pair is kept":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7, KeepMessages: 6}, want: append([]string{"s:S", summaryOf + "<a><b>"}, chat[3:]...)},
+		"pair is kept":      {msgs: append([]string{"s:S", "u:0"}, chat[1:]...), cfg: CompactionConfig{TriggerMessages: 8, KeepMessages: 7}, want: append([]string{"s:S", summaryOf + "<0><b>", "u:a"}, chat[3:]...)},
 		"pair is summed up": {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7, KeepMessages: 5}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c>", "u:d", "a:e", "a:f"}},
-		"budget of the run": {msgs: chat, budget: agent.Budget{MaxMessages: 8}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
+		"budget of the run": {msgs: chat, budget: agent.Budget{MaxMessages: 8}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c>", "u:d", "a:e", "a:f"}},
 		"newest is kept whatever it takes": {
 			msgs: []string{"a:" + strings.Repeat("w ", 30), "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)}, cfg: CompactionConfig{TriggerTokens: 20},
 			want: []string{summaryOf + "short", "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)},
@@ -305,5 +305,45 @@ func TestCompactionProperties(t *testing.T) {
 	}
 	if compacted < 300 {
 		t.Errorf("%d lists compacted, want 300 or more", compacted)
+	}
+}
+
+// A digest says how many messages it does not name, and the diagnostics say how many lines were
+// dropped in this run.
+func TestDigestsCountWhatTheyDrop(t *testing.T) {
+	for _, budget := range []int{100, 200, 400, 4000} {
+		chain, err := agent.NewChain(agent.Config{Counter: words(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := chain.Register(compaction(t, CompactionConfig{TriggerTokens: 15})); err != nil {
+			t.Fatal(err)
+		}
+		s := agent.State{Messages: ramble(101)}
+		digested, before := 0, 0
+		for round := range 3 {
+			given := len(s.Messages)
+			a, err := chain.Assemble(t.Context(), &s, s.Messages, agent.Budget{MaxTokens: budget, Phase: agent.PhaseLLM})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := findSummary(a.Messages)
+			if at < 0 {
+				t.Fatalf("budget %d: no summary", budget)
+			}
+			digested += given - len(a.Messages) + 1
+			if round > 0 {
+				digested-- // the summary so far
+			}
+			lines, gone := splitDigest(withoutHeader(a.Messages[at].Text()))
+			if len(lines)+gone != digested {
+				t.Errorf("budget %d, round %d: %d lines and %d left out of %d", budget, round, len(lines), gone, digested)
+			}
+			if got := a.Diagnostics.Providers[0].DroppedLines; got != gone-before || budget < 1000 && round == 0 && got == 0 {
+				t.Errorf("budget %d, round %d: %d dropped lines, want %d", budget, round, got, gone-before)
+			}
+			before = gone
+			s.Messages = append(s.Messages, ramble(40)[1:]...)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -108,58 +107,23 @@ func shorten(text string, limit int) string {
 // asTurn makes a turn from a message. Its tool calls become text.
 func asTurn(m *pipeline.Message, tokens int) pipeline.Turn {
 	t := pipeline.Turn{Role: m.Role, Content: m.Text(), TokenCount: tokens}
-	if m.Name != "" || m.ToolCallID != "" {
+	name, id := m.Name, ""
+	if results := m.Results(); m.Role == pipeline.RoleTool && len(results) > 0 {
+		name, id = results[0].Name, results[0].ID
+	}
+	if name != "" || id != "" {
 		t.Metadata = map[string]any{}
 	}
-	if m.Name != "" {
-		t.Metadata["name"] = m.Name
+	if name != "" {
+		t.Metadata["name"] = name
 	}
-	if m.ToolCallID != "" {
-		t.Metadata["tool_call_id"] = m.ToolCallID
+	if id != "" {
+		t.Metadata["tool_call_id"] = id
 	}
-	for _, call := range callTexts(m.Calls()) {
-		t.Content = strings.TrimLeft(t.Content+"\n"+call, "\n")
+	for _, call := range m.Calls() {
+		t.Content = strings.TrimLeft(fmt.Sprintf("%s\ncalls %s(%s)", t.Content, call.Name, call.Arguments), "\n")
 	}
 	return t
-}
-
-// toolCall is a call in the form of the API of OpenAI, or of Anthropic and others.
-type toolCall struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-	Input     json.RawMessage `json:"input"`
-	Function  struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"function"`
-}
-
-// callTexts returns "calls name(arguments)" for each call. A call that cannot be read is
-// shown as it is.
-func callTexts(raw json.RawMessage) (texts []string) {
-	var calls []toolCall
-	if len(raw) == 0 {
-		return nil
-	}
-	if json.Unmarshal(raw, &calls) != nil {
-		return []string{"calls " + string(raw)}
-	}
-	for i := range calls {
-		c := &calls[i]
-		name, arguments := c.Function.Name, c.Function.Arguments
-		if name == "" {
-			name, arguments = c.Name, c.Arguments
-		}
-		if len(arguments) == 0 {
-			arguments = c.Input
-		}
-		var text string
-		if json.Unmarshal(arguments, &text) != nil {
-			text = string(arguments)
-		}
-		texts = append(texts, fmt.Sprintf("calls %s(%s)", name, text))
-	}
-	return texts
 }
 
 // withoutHeader returns the compactor's part of a summary message.

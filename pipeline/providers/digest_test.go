@@ -2,7 +2,6 @@ package providers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 func digest(t *testing.T, d Digest, previous string, texts ...string) string {
@@ -77,15 +77,18 @@ func TestDigestEndsWithItsContext(t *testing.T) {
 
 func TestTurnsShowToolCalls(t *testing.T) {
 	for raw, want := range map[string]string{
-		"": "say",
-		`[{"id":"1","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"2","name":"g","input":{"b":2}}]`: "say\ncalls f({\"a\":1})\ncalls g({\"b\":2})",
-		`[{"name":"h","arguments":[1]}]`: "say\ncalls h([1])",
-		`["what"]`:                       "say\ncalls [\"what\"]",
+		"null": "say",
+		`[{"id":"1","function":{"name":"f","arguments":"{\"a\":1}"}}]`: "say\ncalls f({\"a\":1})",
+		`[{"function":{"name":"g"}},{"function":{"name":"h"}}]`:        "say\ncalls g()\ncalls h()",
 	} {
-		m := pipeline.Message{Role: pipeline.RoleAssistant, Content: "say", Name: "n", ToolCallID: "i", ToolCalls: json.RawMessage(raw)}
+		m := fromJSON(pipeline.RoleAssistant, `"content":"say","name":"n","tool_calls":`+raw)
 		got := asTurn(&m, 7)
-		if got.Content != want || got.TokenCount != 7 || got.Metadata["name"] != "n" || got.Metadata["tool_call_id"] != "i" {
+		if got.Content != want || got.TokenCount != 7 || got.Metadata["name"] != "n" {
 			t.Errorf("%s: %+v, want %q", raw, got, want)
 		}
+	}
+	m := message.NewResult("i", "f", "done")
+	if got := asTurn(&m, 0); got.Content != "done" || got.Metadata["name"] != "f" || got.Metadata["tool_call_id"] != "i" {
+		t.Errorf("%+v", got)
 	}
 }

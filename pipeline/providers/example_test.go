@@ -2,11 +2,11 @@ package providers_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
@@ -28,12 +28,12 @@ func ExampleNew() {
 	state := agent.State{
 		Reflection: "The user plans a garden.",
 		Messages: []pipeline.Message{
-			{Role: pipeline.RoleSystem, Content: "Be brief."},
-			{Role: pipeline.RoleUser, Content: "What grows in the shade?"},
-			{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id": "c1"}]`)},
-			{Role: pipeline.RoleTool, ToolCallID: "c1", Content: "Ferns, hostas, ivy and moss."},
-			{Role: pipeline.RoleAssistant, Content: "Ferns do."},
-			{Role: pipeline.RoleUser, Content: "And in the sun?"},
+			message.New(pipeline.RoleSystem, "Be brief."),
+			message.New(pipeline.RoleUser, "What grows in the shade?"),
+			{Role: pipeline.RoleAssistant, Parts: []message.Part{message.NewCall("c1", "look", "{}")}},
+			message.NewResult("c1", "", "Ferns, hostas, ivy and moss."),
+			message.New(pipeline.RoleAssistant, "Ferns do."),
+			message.New(pipeline.RoleUser, "And in the sun?"),
 		},
 	}
 	fmt.Println(chain.Names())
@@ -43,7 +43,7 @@ func ExampleNew() {
 		return
 	}
 	for _, m := range a.Messages {
-		fmt.Println(m.Role, m.Name, m.Content)
+		fmt.Println(m.Role, m.Name, m.Text())
 	}
 	fmt.Println(len(state.Messages), "messages in the state")
 	// Output:
@@ -52,6 +52,7 @@ func ExampleNew() {
 	// system observations What happened before, as recorded by this agent (a record, not instructions):
 	//
 	// The user plans a garden.
+	// user  What grows in the shade?
 	// assistant  Ferns do.
 	// user  And in the sun?
 	// 7 messages in the state

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Extract is a [agent.Distiller] without a model. An observation is one line of a message:
@@ -115,7 +116,7 @@ func (e Extract) fits(ctx context.Context, c *agent.Counter, room int, texts ...
 func countTexts(ctx context.Context, c *agent.Counter, texts []string) ([]int, error) {
 	messages := make([]pipeline.Message, len(texts))
 	for i, text := range texts {
-		messages[i] = pipeline.Message{Role: pipeline.RoleSystem, Content: text}
+		messages[i] = message.New(pipeline.RoleSystem, text)
 	}
 	return c.Count(ctx, messages)
 }

@@ -91,12 +91,12 @@ func assembleTurn(t *testing.T, c *agent.Chain, s *agent.State, b agent.Budget) 
 	})
 	checkWhole(t, s.Messages, places(t, s.Messages, shown))
 	for _, text := range []string{"for this call", "last of all"} {
-		seen := func(m pipeline.Message) bool { return m.Content == text }
+		seen := func(m pipeline.Message) bool { return m.Text() == text }
 		if !slices.ContainsFunc(a.Messages, seen) || slices.ContainsFunc(s.Messages, seen) {
 			t.Errorf("%q: want it in the list and not in the state", text)
 		}
 	}
-	never := func(m pipeline.Message) bool { return m.Content == "never seen" }
+	never := func(m pipeline.Message) bool { return m.Text() == "never seen" }
 	if slices.ContainsFunc(a.Messages, never) || slices.ContainsFunc(s.Messages, never) || s.Data["by"] != "late" {
 		t.Errorf("the provider that fails has left a trace")
 	}

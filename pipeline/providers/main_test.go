@@ -2,7 +2,6 @@ package providers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
-	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,7 +34,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func script(lines ...string) (msgs []pipeline.Message) {
 	for _, line := range lines {
 		kind, text, _ := strings.Cut(line, ":")
-		m := pipeline.Message{Content: text}
+		m := message.New(pipeline.RoleUser, text)
 		switch kind[0] {
 		case 's':
 			m.Role = pipeline.RoleSystem
@@ -45,25 +44,15 @@ func script(lines ...string) (msgs []pipeline.Message) {
 			m.Role = pipeline.RoleAssistant
 		case 'c':
 			m.Role = pipeline.RoleAssistant
-			m.ToolCalls = calls(strings.Split(kind, ",")...)
+			for _, id := range strings.Split(kind, ",") {
+				m.Parts = append(m.Parts, message.NewCall(id, "look", `{"q":1}`))
+			}
 		case 'r':
-			m.Role, m.ToolCallID = pipeline.RoleTool, "c"+kind[1:]
+			m = message.NewResult("c"+kind[1:], "", text)
 		}
 		msgs = append(msgs, m)
 	}
 	return msgs
-}
-
-func calls(ids ...string) json.RawMessage {
-	var list []map[string]any
-	for _, id := range ids {
-		list = append(list, map[string]any{"id": id, "function": map[string]any{"name": "look", "arguments": `{"q":1}`}})
-	}
-	raw, err := json.Marshal(list)
-	if err != nil {
-		panic(err)
-	}
-	return raw
 }
 
 // show is the opposite of script.
@@ -72,22 +61,18 @@ func show(msgs []pipeline.Message) (lines []string) {
 		m := &msgs[i]
 		kind := string(m.Role[0])
 		switch {
-		case len(m.ToolCalls) > 0:
-			var list []struct{ ID string }
-			if json.Unmarshal(m.ToolCalls, &list) != nil {
-				panic("tool calls")
-			}
+		case len(m.Calls()) > 0:
 			var ids []string
-			for _, c := range list {
+			for _, c := range m.Calls() {
 				ids = append(ids, c.ID)
 			}
 			kind = strings.Join(ids, ",")
 		case m.Role == pipeline.RoleTool:
-			kind = "r" + strings.TrimPrefix(m.ToolCallID, "c")
+			kind = "r" + strings.TrimPrefix(m.Results()[0].ID, "c")
 		case m.Name != "":
 			kind = m.Name
 		}
-		lines = append(lines, kind+":"+m.Content)
+		lines = append(lines, kind+":"+m.Text())
 	}
 	return lines
 }
@@ -102,7 +87,7 @@ func wantList(t *testing.T, got []pipeline.Message, want ...string) {
 // apply calls a provider as a chain does, but without copies.
 func apply(t *testing.T, p agent.Provider, s *agent.State, msgs []pipeline.Message, b agent.Budget) []pipeline.Message {
 	t.Helper()
-	before := core.CloneMessages(msgs)
+	before := message.CloneList(msgs)
 	out, err := p.Apply(t.Context(), s, msgs, b)
 	if err != nil {
 		t.Fatal(err)
@@ -120,4 +105,12 @@ func (failingTokenizer) Name() string { return "failing" }
 
 func (failingTokenizer) Count(context.Context, ...string) ([]int, error) {
 	return nil, fmt.Errorf("no vocabulary")
+}
+
+// fromJSON reads a message with a role and other members, in JSON.
+func fromJSON(role pipeline.Role, members string) (m pipeline.Message) {
+	if err := m.UnmarshalJSON([]byte(`{"role":"` + string(role) + `",` + members + `}`)); err != nil {
+		panic(err)
+	}
+	return m
 }

@@ -63,7 +63,7 @@ func (o *Observation) Priority() int { return o.cfg.Priority }
 // same message already.
 func (o *Observation) EstimateTokens(ctx context.Context, s *agent.State) (int, error) {
 	next, had := o.message(s), o.find(s.Messages)
-	if !observed(s) || had >= 0 && s.Messages[had].Equal(&next) {
+	if !observed(s) || had >= 0 && sameMessage(&s.Messages[had], &next) {
 		return 0, nil
 	}
 	return o.cfg.Counter.Total(ctx, []pipeline.Message{next})
@@ -93,7 +93,7 @@ func (o *Observation) place(s *agent.State, list []pipeline.Message, own []bool)
 	}
 	next := o.message(s)
 	switch {
-	case at >= 0 && list[at].Equal(&next):
+	case at >= 0 && sameMessage(&list[at], &next):
 		return list
 	case at >= 0:
 		list = slices.Clone(list)
@@ -131,7 +131,7 @@ func (o *Observation) message(s *agent.State) pipeline.Message {
 	for _, text := range s.Observations {
 		b.WriteString("\n- " + text)
 	}
-	return pipeline.Message{Role: pipeline.RoleSystem, Name: ObservationsMessage, Content: b.String()}
+	return ownMessage(ObservationsMessage, b.String())
 }
 
 // observed reports whether the state has observations or a reflection.

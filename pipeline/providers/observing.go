@@ -239,7 +239,7 @@ func oneLine(texts []string) []string {
 // conversation returns the tokens of the messages of the state, without instructions.
 func (v *view) conversation(own []bool) (tokens int) {
 	for i := range v.msgs {
-		if own[i] && !v.msgs[i].Instructs() {
+		if own[i] && !instructs(&v.msgs[i]) {
 			tokens += v.counts[i]
 		}
 	}

@@ -1,10 +1,13 @@
 package providers
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // SummaryMessage is the name of the system message that replaces compacted messages. The
@@ -22,7 +25,7 @@ func ownMessages(list, state []pipeline.Message) []bool {
 	own := make([]bool, len(list))
 	at := 0
 	for i := range list {
-		if at < len(state) && list[i].Equal(&state[at]) {
+		if at < len(state) && sameMessage(&list[i], &state[at]) {
 			own[i] = true
 			at++
 		}
@@ -33,11 +36,39 @@ func ownMessages(list, state []pipeline.Message) []bool {
 	return own
 }
 
+// ownMessage returns a system message of a provider. The next run finds it by its name.
+func ownMessage(name, text string) pipeline.Message {
+	m := message.New(pipeline.RoleSystem, text)
+	m.Name = name
+	return m
+}
+
+// sameMessage reports whether two messages are the same but for white space in their JSON. A
+// message that was just made is the same as one that was read from its JSON.
+func sameMessage(a, b *pipeline.Message) bool {
+	if a.Equal(b) {
+		return true
+	}
+	if a.Role != b.Role || a.Name != b.Name || len(a.Parts) != len(b.Parts) || a.Text() != b.Text() {
+		return false
+	}
+	return string(compactJSON(a)) == string(compactJSON(b))
+}
+
+// compactJSON returns the JSON of a message without white space.
+func compactJSON(m *pipeline.Message) []byte {
+	var b bytes.Buffer
+	if data, err := m.Append(nil, m.Form()); err != nil || json.Compact(&b, data) != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
 // find returns the index of the system message with that name and first line, or -1. The
 // name alone is not enough, because users may give it to messages of their own.
 func find(list []pipeline.Message, name, header string) int {
 	return slices.IndexFunc(list, func(m pipeline.Message) bool {
-		return m.Role == pipeline.RoleSystem && m.Name == name && strings.HasPrefix(m.Content, header+"\n")
+		return m.Role == pipeline.RoleSystem && m.Name == name && strings.HasPrefix(m.Text(), header+"\n")
 	})
 }
 

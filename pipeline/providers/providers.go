@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -80,7 +81,7 @@ func (cfg *Config) builtin() (list []agent.Provider, err error) {
 		list = append(list, p)
 	}
 	if c := cfg.Compaction; !c.Disabled {
-		c.Counter = cfg.Counter
+		c.Counter, c.Logger = cfg.Counter, cmp.Or(c.Logger, cfg.Logger)
 		p, err := NewCompaction(c)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // extra is a provider that adds a system message at the end.
@@ -29,7 +30,7 @@ func (e extra) EstimateTokens(context.Context, *agent.State) (int, error) {
 
 func (e extra) Apply(_ context.Context, s *agent.State, msgs []pipeline.Message, _ agent.Budget) ([]pipeline.Message, error) {
 	s.Data = map[string]any{"by": e.name}
-	return append(msgs, pipeline.Message{Role: pipeline.RoleSystem, Content: e.text}), e.err
+	return append(msgs, message.New(pipeline.RoleSystem, e.text)), e.err
 }
 
 func chain(t testing.TB, cfg Config) *agent.Chain {
@@ -153,7 +154,7 @@ func TestEnforcementHoldsTheBudget(t *testing.T) {
 		t.Errorf("%d tokens and %d messages over", d.TokensOver, d.MessagesOver)
 	}
 	a, s := run(t, chain(t, Config{Extra: []agent.Provider{late}, Compaction: off, Enforce: true}), state, budget)
-	wantList(t, a.Messages, "s:S", "a:b", "u:c", "s:one two three")
+	wantList(t, a.Messages, "s:S", "u:c", "s:one two three")
 	wantList(t, s.Messages, "s:S", "u:a", "a:b", "u:c")
 	if d := a.Diagnostics; d.TokensOver != 0 || d.MessagesOver != 0 || d.Providers[3].Outcome != agent.ProviderChanged {
 		t.Errorf("diagnostics %+v", d)

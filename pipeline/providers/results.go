@@ -7,78 +7,30 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
-const (
-	// leastResult is the smallest size to which the result of a tool is cut, in tokens. It
-	// is enough to show what the result is, and that there is more.
-	leastResult = 32
-	// markerTokens is the size of the line that says how much was cut, in tokens.
-	markerTokens = 14
-	// cutRounds bounds how often results are cut again. This is needed because a cut text
-	// may have more tokens than the same text had as part of the whole.
-	cutRounds = 4
-)
+// leastResult is the smallest size to which the result of a tool is cut, in tokens. It is enough
+// to show what the result is, and that there is more.
+const leastResult = 32
 
 // holdsResults reports whether a unit has results of tools.
 func (v *view) holdsResults(unit int) bool {
-	for i := range v.msgs {
-		if v.units[i] == unit && len(v.msgs[i].ResultIDs()) > 0 {
+	for i := unit; i < len(v.msgs); i++ {
+		if v.units[i] == unit && len(v.msgs[i].Results()) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// pinResults keeps the last unit of the list if it is a tool call with its results, and
-// cuts the results to the room that is left. Otherwise a model would never see the result,
-// and repeat the call for ever. pinResults also cuts results in the newest user message.
-func (v *view) pinResults(ctx context.Context, c *agent.Counter, room size) error {
-	units := []int{v.units[len(v.msgs)-1]}
-	if user := v.newestUser; user >= 0 && v.units[user] != units[0] {
-		units = append(units, v.units[user])
-	}
-	for _, unit := range units {
-		if !v.holdsResults(unit) {
-			continue
-		}
-		if err := v.pinUnit(ctx, c, unit, room); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pinUnit keeps a unit with results, cut to the room that the kept messages leave. If the
-// summary leaves hardly any room for the results, pinUnit drops the summary.
-func (v *view) pinUnit(ctx context.Context, c *agent.Counter, unit int, room size) error {
-	v.drop(unit)
-	defer v.keep(unit)
-	over := func() bool { return room.tokens > 0 && v.kept.tokens+v.sizes[unit].tokens > room.tokens }
-	if !over() {
-		return nil
-	}
-	if fits, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), false); err != nil || fits {
-		return err
-	}
-	if at := findSummary(v.msgs); at >= 0 {
-		v.drop(v.units[at])
-	}
-	if !over() {
-		return nil
-	}
-	_, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), true)
-	return err
-}
-
 // cutUnit cuts the results in a unit, the longest first, so that the unit takes at most
-// limit tokens. It reports whether the unit does then. If results would have fewer than
-// leastResult tokens, it cuts nothing, unless the unit must stay. In that case it cuts them
-// to leastResult, also if no earlier round has found a length that fits.
-func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, must bool) (bool, error) {
-	texts, err := v.resultTexts(unit)
-	if err != nil || len(texts) == 0 {
-		return false, err
+// limit tokens. It reports whether the unit does then. It cuts no result to less than
+// leastResult tokens, and to these if no earlier round has found a length that fits.
+func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (bool, error) {
+	texts := v.resultTexts(unit)
+	if len(texts) == 0 {
+		return false, nil
 	}
 	counts, err := c.Tokenizer().Count(ctx, texts...)
 	if err != nil {
@@ -91,13 +43,10 @@ func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, m
 	target := limit - bare
 	for round := range cutRounds {
 		longest := waterLevel(counts, target)
-		if longest < leastResult && !must {
-			return false, nil
-		}
-		if round == cutRounds-1 && must {
+		if round == cutRounds-1 {
 			longest = 0
 		}
-		msgs, sizes, err := v.withResults(ctx, c, unit, counts, max(longest, leastResult))
+		msgs, sizes, err := v.withResults(ctx, cut, c, unit, counts, max(longest, leastResult))
 		if err != nil {
 			return false, err
 		}
@@ -120,11 +69,7 @@ func (v *view) bareUnit(ctx context.Context, c *agent.Counter, unit int) (int, e
 	var msgs []pipeline.Message
 	for i := range v.msgs {
 		if v.units[i] == unit {
-			m, err := v.msgs[i].MapResults(func(string) (string, error) { return "", nil })
-			if err != nil {
-				return 0, err
-			}
-			msgs = append(msgs, m)
+			msgs = append(msgs, mapResults(&v.msgs[i], func(string) string { return "" }))
 		}
 	}
 	return c.Total(ctx, msgs)
@@ -145,42 +90,58 @@ func waterLevel(counts []int, total int) int {
 }
 
 // resultTexts returns the texts of the results in a unit.
-func (v *view) resultTexts(unit int) (texts []string, err error) {
+func (v *view) resultTexts(unit int) (texts []string) {
 	for i := range v.msgs {
 		if v.units[i] == unit {
-			_, err = v.msgs[i].MapResults(func(text string) (string, error) {
+			mapResults(&v.msgs[i], func(text string) string {
 				texts = append(texts, text)
-				return text, nil
+				return text
 			})
 		}
 	}
-	return texts, err
+	return texts
+}
+
+// mapResults returns a copy of a message in which f has replaced each text of a tool's result.
+func mapResults(m *pipeline.Message, f func(text string) string) pipeline.Message {
+	out := m.Clone()
+	for _, r := range out.Results() {
+		mapTexts(r.Parts, f)
+	}
+	return out
+}
+
+func mapTexts(parts []message.Part, f func(text string) string) {
+	for i := range parts {
+		if p := &parts[i]; p.Kind == message.Text {
+			p.Text = f(p.Text)
+		}
+	}
 }
 
 // withResults returns the messages of a unit with results of at most longest tokens, and
 // the tokens of each message. counts are the tokens of the results.
-func (v *view) withResults(ctx context.Context, c *agent.Counter, unit int, counts []int, longest int) (msgs []pipeline.Message, sizes []int, err error) {
+func (v *view) withResults(ctx context.Context, cut *cutter, c *agent.Counter, unit int, counts []int, longest int) (msgs []pipeline.Message, sizes []int, err error) {
 	at := 0
-	cut := func(text string) (string, error) {
+	shorten := func(text string) string {
 		n := counts[at]
 		at++
-		if n <= longest {
-			return text, nil
+		if n <= longest || err != nil {
+			return text
 		}
-		head, err := c.Tokenizer().Truncate(ctx, text, longest-markerTokens)
-		if err != nil {
-			return "", fmt.Errorf("cut result of %d tokens: %w", n, err)
+		var short string
+		if short, err = cut.text(ctx, c.Tokenizer(), text, n, longest); err != nil {
+			err = fmt.Errorf("cut result of %d tokens: %w", n, err)
 		}
-		return fmt.Sprintf("%s\n[cut here: about %d of %d tokens left out]", head, n-longest+markerTokens, n), nil
+		return short
 	}
 	for i := range v.msgs {
 		if v.units[i] == unit {
-			m, err := v.msgs[i].MapResults(cut)
-			if err != nil {
-				return nil, nil, err
-			}
-			msgs = append(msgs, m)
+			msgs = append(msgs, mapResults(&v.msgs[i], shorten))
 		}
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	sizes, err = c.Count(ctx, msgs)
 	return msgs, sizes, err
@@ -197,18 +158,4 @@ func (v *view) replace(unit int, msgs []pipeline.Message, sizes []int, took int)
 		}
 	}
 	v.sizes[unit].tokens = took
-}
-
-// fillCutting is fill. It also keeps the first unit that does not fit if it fits once its
-// results are cut.
-func (v *view) fillCutting(ctx context.Context, c *agent.Counter, room size) error {
-	unit := v.fill(room)
-	if unit < 0 || room.tokens == 0 || !v.holdsResults(unit) || (size{messages: v.kept.messages + v.sizes[unit].messages}).exceeds(room) {
-		return nil
-	}
-	fits, err := v.cutUnit(ctx, c, unit, room.tokens-v.kept.tokens, false)
-	if fits {
-		v.keep(unit)
-	}
-	return err
 }

@@ -24,18 +24,32 @@ type TruncationConfig struct {
 	// answer or with a tool's result. In the chain of New, compaction puts these messages
 	// into its summary.
 	BeginWithUser bool
+	// Keep receives each text of a result that was cut, with the handle that the cut text
+	// names. The same text always has the same handle. Keep must not block. nil: cut texts
+	// name no handle.
+	Keep func(handle, text string)
 	// Counter counts tokens. nil means a counter of the default encoding.
 	Counter *agent.Counter
 }
 
 // Truncation leaves out the oldest messages of a list that is over the budget. System
-// messages, the newest user message, and a tool call at the end of the list always stay,
-// even if they alone exceed the budget. If there are none of these, the newest message
-// stays. Of the other messages the newest stay, as many in a row as there is room for. The
-// summary of the compaction provider stays if it fits together with the messages that
-// always stay. A tool call and its results stay or leave together. The results of a tool
-// call at the end of the list, and of the newest call that does not fit as a whole, are cut
-// to the room that is left, with a line that says so. The order stays.
+// messages, the newest user message, and a tool call with its results at the end of the list
+// always stay, even if they alone exceed the budget. If there are none of these, the newest
+// message stays. Of the other messages the newest stay, and the user message that the oldest
+// of them belongs to. The summary of the compaction provider stays if it fits together with
+// the messages that always stay. A tool call and its results stay or leave together. So do
+// a user message and a system message within the list of Anthropic's form that follows it. The
+// order stays.
+//
+// The oldest message that stays changes in steps of a quarter of the room, not with every
+// turn, and it depends on the list alone. So the beginning of the prompt is the same for many
+// turns, and a model's cache can serve it.
+//
+// Of a list that is over the budget, each tool call whose results take more than half of the
+// budget is cut: the beginning and the end of its longest results stay, with a line between
+// them that says how much is missing. What is left of a result depends on the result and the
+// budget alone, so that it is the same in every turn. Results that must stay and still do not
+// fit are cut to the room that is left.
 //
 // Truncation never changes the state, so that the next run can choose from all messages. It
 // is isolated and safe for concurrent use.
@@ -64,6 +78,9 @@ func newTruncation(cfg TruncationConfig, name string) (*Truncation, error) {
 // Isolated marks the provider, because it changes nothing.
 func (t *Truncation) Isolated() {}
 
+// LeavesOut marks the provider, because nothing replaces the messages that do not fit.
+func (t *Truncation) LeavesOut() {}
+
 // Name returns TruncationName, or EnforcementName for the provider that enforces the
 // budget.
 func (t *Truncation) Name() string { return t.name }
@@ -83,20 +100,13 @@ func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.
 	if err != nil || !v.total.exceeds(room) {
 		return nil, err
 	}
-	v.measure()
-	v.pin()
-	if err := v.pinResults(ctx, t.cfg.Counter, room); err != nil {
-		return nil, err
-	}
-	v.unpinSummary(room)
-	if v.kept.messages == 0 {
-		v.keep(v.units[len(msgs)-1])
-	}
-	if err := v.fillCutting(ctx, t.cfg.Counter, room); err != nil {
+	cut := &cutter{keep: t.cfg.Keep}
+	if err := v.truncate(ctx, cut, t.cfg.Counter, room); err != nil {
 		return nil, err
 	}
 	if t.cfg.BeginWithUser {
 		v.beginWithUser(func(int) bool { return false })
 	}
+	cut.report(v)
 	return v.list(), nil
 }

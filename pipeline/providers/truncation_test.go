@@ -1,8 +1,6 @@
 package providers
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -33,13 +31,13 @@ func TestTruncation(t *testing.T) {
 	}{
 		"no bound":             {msgs: chat},
 		"fits":                 {msgs: chat, budget: agent.Budget{MaxTokens: 1000, MaxMessages: 8}},
-		"messages":             {msgs: chat, budget: agent.Budget{MaxMessages: 7}, want: append(chat[:1:1], chat[2:]...)},
+		"messages":             {msgs: chat, budget: agent.Budget{MaxMessages: 7}, want: append(chat[:1:1], chat[3:]...)},
 		"pair goes as a whole": {msgs: chat, budget: agent.Budget{MaxMessages: 5}, want: []string{"s:one two", "u:what now", "a:so"}},
 		"pair as a whole fits": {msgs: chat, budget: agent.Budget{MaxMessages: 6}, want: append(chat[:1:1], chat[3:]...)},
 		"tighter config":       {msgs: chat, cfg: TruncationConfig{MaxMessages: 3}, budget: agent.Budget{MaxMessages: 7}, want: []string{"s:one two", "u:what now", "a:so"}},
-		"no gap": {
+		"the question stays with its answer": {
 			msgs: []string{"u:a", "a:b", "a:c d e f g", "a:h", "u:i"}, budget: agent.Budget{MaxTokens: 4},
-			want: []string{"a:h", "u:i"},
+			want: []string{"u:a", "a:h", "u:i"},
 		},
 		"what must stay exceeds": {
 			msgs: []string{"s:one two three", "a:x", "u:four", "a:y", "s:five"}, budget: agent.Budget{MaxTokens: 2},
@@ -51,7 +49,7 @@ func TestTruncation(t *testing.T) {
 		},
 		"results apart from their call": {
 			msgs: []string{"u:q", "c1:", "u:wait", "a:yes", "r1:late", "u:now"}, budget: agent.Budget{MaxMessages: 3},
-			want: []string{"c1:", "r1:late", "u:now"},
+			want: []string{"u:wait", "a:yes", "u:now"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +136,7 @@ func places(t *testing.T, msgs, out []pipeline.Message) (at []int) {
 			i++
 		}
 		if i == len(msgs) {
-			t.Fatalf("message %q is new, or not in its place", out[j].Content)
+			t.Fatalf("message %q is new, or not in its place", out[j].Text())
 		}
 		at = append(at, i)
 		i++
@@ -152,12 +150,23 @@ func checkWhole(t *testing.T, msgs []pipeline.Message, at []int) {
 	t.Helper()
 	for i, call := range msgs {
 		for j, result := range msgs {
-			answers := result.ToolCallID != "" && strings.Contains(string(call.ToolCalls), `"`+result.ToolCallID+`"`)
-			if answers && slices.Contains(at, i) != slices.Contains(at, j) {
-				t.Errorf("result %q at %d is parted from its call at %d", result.ToolCallID, j, i)
+			if answers(&call, &result) && slices.Contains(at, i) != slices.Contains(at, j) {
+				t.Errorf("result %+v at %d is parted from its call at %d", result, j, i)
 			}
 		}
 	}
+}
+
+// answers reports whether a message has a result of a call in another.
+func answers(call, result *pipeline.Message) bool {
+	for _, c := range call.Calls() {
+		for _, r := range result.Results() {
+			if r.ID == c.ID && r.ID != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mustStay returns the places of the messages that always stay.
@@ -186,7 +195,7 @@ func withNewestResult(msgs []pipeline.Message, must []int) []int {
 	var at []int
 	for i := range units {
 		if units[i] == unit {
-			at, results = append(at, i), results || len(msgs[i].ResultIDs()) > 0
+			at, results = append(at, i), results || len(msgs[i].Results()) > 0
 		}
 	}
 	if !results {
@@ -245,8 +254,8 @@ func sameUnit(msgs []pipeline.Message) bool {
 	return true
 }
 
-// A result that is cut takes the room there is, whatever its text: quotes, line ends and
-// HTML are longer in JSON than in what is counted.
+// A result that is cut takes half of the budget, whatever its text: quotes, line ends and HTML
+// are longer in JSON than in what is counted.
 func TestCutResultsFillTheRoom(t *testing.T) {
 	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {
@@ -256,7 +265,7 @@ func TestCutResultsFillTheRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(`[{"type":"tool_use","id":"t","name":"f","input":{}}]`)}
+	call := fromJSON(pipeline.RoleAssistant, `"content":[{"type":"tool_use","id":"t","name":"f","input":{}}]`)
 	for name, text := range map[string]string{
 		"quotes": `she said "yes" to "no", `, "lines": "a\nb\n\tc\n", "html": `<a href="x">&amp;</a>`,
 	} {
@@ -264,60 +273,32 @@ func TestCutResultsFillTheRoom(t *testing.T) {
 		for form, parts := range map[string]string{
 			"string": `[{"type":"tool_result","tool_use_id":"t","content":"%s"}]`,
 			"parts":  `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"%s"}]}]`,
-			"other":  `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"page","text":"%s"}]}]`,
 		} {
-			result := pipeline.Message{Role: pipeline.RoleUser, Parts: fmt.Appendf(nil, parts, content)}
+			result := fromJSON(pipeline.RoleUser, `"content":`+fmt.Sprintf(parts, content))
 			msgs := append(script("u:q"), call, result)
 			if strings.HasPrefix(form, "s") { // not only the newest
 				msgs = append(msgs, script("a:so it is")...)
 			}
 			out := apply(t, p, &agent.State{}, msgs, agent.Budget{MaxTokens: 2000})
 			n, err := counter.Total(t.Context(), out)
-			if err != nil || n > 2000 || n < 1700 || len(out) != len(msgs) {
+			if err != nil || n > 1010 || n < 950 || len(out) != len(msgs) {
 				t.Errorf("%s in %s: %d messages of %d tokens, %v", name, form, len(out), n, err)
 			}
-			if len(out) > 2 && strings.Contains(string(out[2].Parts), `\u003c`) {
+			if len(out) > 2 && strings.Contains(string(compactJSON(&out[2])), `\u003c`) {
 				t.Errorf("%s in %s: HTML is escaped", name, form)
 			}
 		}
 	}
 }
 
-// longer is a tokenizer whose cuts are longer than asked, each more than the one before.
-type longer struct {
-	pipeline.Tokenizer
-	cuts int
-}
-
-func (l *longer) Truncate(ctx context.Context, text string, limit int) (string, error) {
-	l.cuts++
-	return l.Tokenizer.Truncate(ctx, text, limit+40*l.cuts)
-}
-
-// A result for which no length is found that fits is cut to the least.
-func TestResultThatDoesNotFitIsCutToTheLeast(t *testing.T) {
-	counter, err := agent.NewCounter(agent.CounterConfig{Tokenizer: &longer{Tokenizer: pipeline.WordTokenizer()}, Overhead: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewTruncation(TruncationConfig{Counter: counter})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := apply(t, p, &agent.State{}, script("u:q", "c1:", "r1:"+strings.Repeat("w ", 9000)), agent.Budget{MaxTokens: 2000})
-	if n, err := counter.Total(t.Context(), out); err != nil || len(out) != 3 || n > 500 {
-		t.Errorf("%d messages of %d tokens, %v", len(out), n, err)
-	}
-}
-
 // Where the summary leaves no room for the newest result, the result takes its place.
 func TestResultGoesBeforeTheSummary(t *testing.T) {
-	summary := pipeline.Message{Role: pipeline.RoleSystem, Name: SummaryMessage, Content: SummaryHeader + "\n" + strings.Repeat("then ", 180)}
+	summary := summaryMessage(strings.Repeat("then ", 180))
 	counter := words(t)
-	for room, want := range map[int]int{200: 4, 240: 5} { // without the summary, and with it
+	for room, want := range map[int]int{200: 4, 300: 5} { // without the summary, and with it
 		msgs := append([]pipeline.Message{summary}, script("s:S", "u:q", "c1:", "r1:"+strings.Repeat("w ", 900))...)
 		out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, msgs, agent.Budget{MaxTokens: room})
-		if n, err := counter.Total(t.Context(), out); err != nil || len(out) != want || n > room || n < room-10 {
+		if n, err := counter.Total(t.Context(), out); err != nil || len(out) != want || n > room {
 			t.Errorf("room %d: %d messages of %d tokens, %v", room, len(out), n, err)
 		}
 	}
@@ -325,14 +306,13 @@ func TestResultGoesBeforeTheSummary(t *testing.T) {
 
 // What the user says beside the result of a tool is the newest message of the user.
 func TestWordsBesideAResultStay(t *testing.T) {
-	stop := pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(
-		`[{"type":"tool_result","tool_use_id":"t","content":"` + strings.Repeat("w ", 500) + `"},{"type":"text","text":"stop, do X instead"}]`)}
-	use := pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(`[{"type":"tool_use","id":"t","name":"f","input":{}}]`)}
+	stop := fromJSON(pipeline.RoleUser, `"content":[{"type":"tool_result","tool_use_id":"t","content":"`+strings.Repeat("w ", 500)+`"},{"type":"text","text":"stop, do X instead"}]`)
+	use := fromJSON(pipeline.RoleAssistant, `"content":[{"type":"tool_use","id":"t","name":"f","input":{}}]`)
 	msgs := append(script("u:do it", "a:so"), use, stop)
 	msgs = append(msgs, script("a:one", "a:"+strings.Repeat("w ", 90), "c1:", "r1:x")...)
 	out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, msgs, agent.Budget{MaxTokens: 80})
 	n, err := words(t).Total(t.Context(), out)
-	if err != nil || n > 80 || len(out) != 4 || !strings.HasSuffix(out[1].Text(), "stop, do X instead") {
+	if err != nil || n > 80 || len(out) != 5 || !strings.HasSuffix(out[2].Text(), "stop, do X instead") {
 		t.Errorf("%d tokens, %v, %q", n, err, show(out))
 	}
 }

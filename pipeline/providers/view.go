@@ -2,9 +2,11 @@ package providers
 
 import (
 	"context"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // size is a number of messages and their tokens.
@@ -52,7 +54,7 @@ func (v *view) measure() {
 	v.keeps = make([]bool, len(v.msgs))
 	for i, unit := range v.units {
 		v.sizes[unit] = v.sizes[unit].plus(v.sizeOf(i))
-		if v.msgs[i].Role == pipeline.RoleUser && !v.msgs[i].OnlyAnswers() {
+		if v.msgs[i].Role == pipeline.RoleUser && !onlyAnswers(&v.msgs[i]) {
 			v.newestUser = i
 		}
 	}
@@ -65,11 +67,15 @@ func (v *view) sizeOf(i int) size {
 	return size{v.counts[i], 1}
 }
 
+// instructs reports whether a message holds for the whole list. A message of the system that belongs
+// to the message of the user before it does not: both stay or leave together.
+func instructs(m *pipeline.Message) bool { return m.Instructs() && !m.Follows() }
+
 // pin keeps the messages that must stay even if there is no room: the system messages and
 // the newest user message.
 func (v *view) pin() {
 	for i := range v.msgs {
-		if v.msgs[i].Instructs() || i == v.newestUser {
+		if instructs(&v.msgs[i]) || i == v.newestUser {
 			v.keep(v.units[i])
 		}
 	}
@@ -121,7 +127,7 @@ func (v *view) fill(room size) int {
 func (v *view) beginWithUser(stays func(i int) bool) {
 	begins := func(i int) bool {
 		m := &v.msgs[i]
-		return v.keeps[v.units[i]] && m.Role == pipeline.RoleUser && len(m.ResultIDs()) == 0
+		return v.keeps[v.units[i]] && m.Role == pipeline.RoleUser && len(m.Results()) == 0
 	}
 	first := 0
 	for first < len(v.msgs) && !begins(first) {
@@ -131,7 +137,7 @@ func (v *view) beginWithUser(stays func(i int) bool) {
 		return
 	}
 	for i, unit := range v.units[:first] {
-		if v.keeps[unit] && !v.msgs[i].Instructs() && unit != v.units[len(v.msgs)-1] && !stays(i) {
+		if v.keeps[unit] && !instructs(&v.msgs[i]) && unit != v.units[len(v.msgs)-1] && !stays(i) {
 			v.drop(unit)
 		}
 	}
@@ -149,4 +155,9 @@ func (v *view) list() []pipeline.Message {
 		}
 	}
 	return out
+}
+
+// onlyAnswers reports whether a message holds results of tools and no text of its sender.
+func onlyAnswers(m *pipeline.Message) bool {
+	return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.ToolResult })
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline/tokens/internal/lines"
 )
 
 // counter counts and cuts one text for an encoding.
@@ -12,25 +14,30 @@ type counter interface {
 	Truncate(ctx context.Context, text string, limit int) (string, error)
 }
 
-// Encoding is a byte-pair encoding with its vocabulary and a bounded memory of
-// recent counts. It is safe for concurrent use.
+// Encoding is a vocabulary with the rules for cutting text into its tokens, and a bounded memory
+// of recent counts. It is safe for concurrent use.
 type Encoding struct {
 	name   string
 	digest string // SHA-256 of the vocabulary file, in hex
-	gpt2   bool   // splits text as GPT-2 does
+	// divide finds places for NextSplit.
+	divide func(text string, from int) int
 	load   func() (counter, error)
 	cache  *countCache
 }
 
 func newEncoding(name, digest string, load func(name string) (counter, error)) *Encoding {
+	divide := lines.After
+	if strings.HasSuffix(name, "50k_base") {
+		divide = lines.Before
+	}
 	return &Encoding{
-		name: name, digest: digest, gpt2: strings.HasSuffix(name, "50k_base"),
+		name: name, digest: digest, divide: divide,
 		load:  sync.OnceValues(func() (counter, error) { return load(name) }),
 		cache: newCountCache(cacheEntries),
 	}
 }
 
-// Name returns the name, such as "cl100k_base".
+// Name returns the name, such as "cl100k_base", or the name of the file.
 func (e *Encoding) Name() string { return e.name }
 
 // Vocabulary returns the SHA-256 digest, in hex, of the vocabulary file.

@@ -14,6 +14,8 @@ type Estimator struct {
 	model       string
 	base        *Encoding
 	calibration *Calibration
+	// source says where the first bounds come from, warning why they are wide.
+	source, warning string
 }
 
 // NewEstimator returns an estimator that counts with base and the factor of the
@@ -27,6 +29,25 @@ func (e *Estimator) Name() string {
 	low, high := e.calibration.Factors()
 	return fmt.Sprintf("%s (estimate: %s x %.2f to %.2f, upper end)", e.model, e.base.Name(), low, high)
 }
+
+// WithOrigin returns a copy of the estimator that says where its first bounds come from, and
+// perhaps warns that they are wide. Both share one calibration.
+func (e *Estimator) WithOrigin(source, warning string) *Estimator {
+	c := *e
+	c.source, c.warning = source, warning
+	return &c
+}
+
+// Source says where the bounds come from, "" if that is not known.
+func (e *Estimator) Source() string {
+	if n := e.calibration.Observations(); n > 0 {
+		return fmt.Sprintf("usage figures: %d", n)
+	}
+	return e.source
+}
+
+// Warning returns the warning of [Estimator.WithOrigin], "" without one.
+func (e *Estimator) Warning() string { return e.warning }
 
 // Base returns the encoding that the factor applies to.
 func (e *Estimator) Base() *Encoding { return e.base }

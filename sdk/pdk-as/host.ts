@@ -77,16 +77,28 @@ export namespace log {
 /** The value that the operator's configuration has for a key, or null. */
 export function config(key: string): string | null {
   const value = configGet(block(key));
-  if (!value) return null;
-  const bytes = new Buffer();
-  const n = <u32>length(value);
-  const to = bytes.grow(n);
+  return value ? decode(bytesOf(value)) : null;
+}
+
+/** The bytes of a block, none for 0. */
+export function bytesOf(block: u64): Uint8Array {
+  const n = block ? <u32>length(block) : 0;
+  const bytes = new Uint8Array(n);
+  const to = bytes.dataStart;
   let i: u32 = 0;
-  for (; i + 8 <= n; i += 8) store<u64>(to + i, loadWord(value + i));
-  for (; i < n; i++) store<u8>(to + i, <u8>loadByte(value + i));
-  const text = bytes.toString();
-  bytes.free();
-  return text;
+  for (; i + 8 <= n; i += 8) store<u64>(to + i, loadWord(block + i));
+  for (; i < n; i++) store<u8>(to + i, <u8>loadByte(block + i));
+  return bytes;
+}
+
+/** The text of bytes in UTF-8. */
+export function decode(bytes: Uint8Array): string {
+  return String.UTF8.decodeUnsafe(bytes.dataStart, bytes.length);
+}
+
+/** Copies bytes into a new block, 0 for none. */
+export function blockOf(bytes: Uint8Array | null): u64 {
+  return bytes === null || bytes.length == 0 ? 0 : copy(bytes.dataStart, bytes.length);
 }
 
 /**
@@ -136,7 +148,8 @@ export function output(from: Buffer): void {
   outputSet(copy(from.start, from.length), from.length);
 }
 
-function block(text: string): u64 {
+/** Copies text into a new block. */
+export function block(text: string): u64 {
   const bytes = new Buffer();
   bytes.addText(text);
   const handle = copy(bytes.start, bytes.length);

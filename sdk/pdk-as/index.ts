@@ -5,3 +5,4 @@ export { quote, Value } from "./json";
 export { Metadata } from "./metadata";
 export { Request } from "./request";
 export { inBatch, inDocument, inJSON } from "./serve";
+export { countTokens, http, httpBatch, HttpRequest, HttpResponse, kv } from "./services";

@@ -234,7 +234,19 @@ const scratch = new Buffer();
  */
 @final
 export class Value {
-  constructor(private from: usize, private to: usize) {}
+  /** owner is the managed memory that has the text, null if it is not managed. */
+  constructor(private from: usize, private to: usize, private owner: ArrayBuffer | null = null) {}
+
+  /** The value of JSON in UTF-8, which stays in memory as long as the value. */
+  static of(bytes: Uint8Array): Value {
+    const c = new Cursor(bytes.dataStart, bytes.dataStart + bytes.length);
+    return c.value().ownedBy(bytes.buffer);
+  }
+
+  private ownedBy(owner: ArrayBuffer | null): Value {
+    this.owner = owner;
+    return this;
+  }
 
   /** Whether there is a value, other than null. */
   get exists(): bool {
@@ -291,7 +303,7 @@ export class Value {
     if (!this.is(CharCode.OpenBrace)) return new Value(0, 0);
     const c = new Cursor(this.from + 1, this.to);
     for (let first = true; c.member(first); first = false) {
-      if (sameKey(c, key)) return c.value();
+      if (sameKey(c, key)) return c.value().ownedBy(this.owner);
       c.skip();
     }
     return new Value(0, 0);
@@ -302,7 +314,7 @@ export class Value {
     const list: Value[] = [];
     if (!this.is(CharCode.OpenBracket)) return list;
     const c = new Cursor(this.from + 1, this.to);
-    for (let first = true; c.element(first); first = false) list.push(c.value());
+    for (let first = true; c.element(first); first = false) list.push(c.value().ownedBy(this.owner));
     return list;
   }
 

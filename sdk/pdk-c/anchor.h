@@ -56,10 +56,12 @@ ANCHOR__ENV("error_set") void anchor__k_error_set(uint64_t);
 ANCHOR__ENV("config_get") uint64_t anchor__k_config_get(uint64_t);
 ANCHOR__ENV("http_request") uint64_t anchor__k_http_request(uint64_t, uint64_t);
 ANCHOR__ENV("http_status_code") int32_t anchor__k_http_status_code(void);
+ANCHOR__ENV("http_headers") uint64_t anchor__k_http_headers(void);
 ANCHOR__ENV("log_debug") void anchor__k_log_debug(uint64_t);
 ANCHOR__ENV("log_info") void anchor__k_log_info(uint64_t);
 ANCHOR__ENV("log_warn") void anchor__k_log_warn(uint64_t);
 ANCHOR__ENV("log_error") void anchor__k_log_error(uint64_t);
+ANCHOR__USER("anchor_http_batch") uint64_t anchor__k_http_batch(uint64_t);
 ANCHOR__USER("anchor_kv_get") uint64_t anchor__k_kv_get(uint64_t);
 ANCHOR__USER("anchor_kv_set") int32_t anchor__k_kv_set(uint64_t, uint64_t);
 ANCHOR__USER("anchor_count_tokens") uint64_t anchor__k_count_tokens(uint64_t);
@@ -596,20 +598,74 @@ static inline int anchor_kv_set(anchor_text key, anchor_text value) {
  * count_tokens. */
 static inline uint64_t anchor_count_tokens(anchor_text t) { return anchor__k_count_tokens(anchor__block(t)); }
 
-/* Sends a request, with permission http. headers is a JSON object of strings, or
- * empty. Returns the status, or 0 if there was no answer. */
-ANCHOR__SMALL int anchor_http(const char *method, anchor_text url, anchor_text headers, anchor_text body, anchor_text *answer) {
+/* A request. method is GET if it is null. headers is a JSON object of strings, or empty.
+ * timeout_ms is the time after which there is no answer; 0: that of the call. */
+typedef struct {
+    const char *method;
+    anchor_text url, headers, body;
+    uint32_t timeout_ms;
+} anchor_http_request;
+
+/* An answer. status is 0 if there is none. The names of headers are in lower case:
+ * anchor_json_text(anchor_json_get(answer.headers, "content-type")). error says why a request of
+ * a batch has no answer: timeout, dns, connect, certificate or network. */
+typedef struct {
+    int status;
+    anchor_json headers;
+    anchor_text body, error;
+} anchor_http_response;
+
+ANCHOR__SMALL uint64_t anchor__body(anchor_text body) { return body.len ? anchor__block(body) : 0; }
+
+ANCHOR__SMALL void anchor__add_request(anchor_buf *b, const anchor_http_request *r, uint64_t body) {
+    anchor_add(b, "{\"method\":");
+    anchor_add_json(b, anchor_str(r->method ? r->method : "GET"));
+    anchor_add(b, ",\"url\":");
+    anchor_add_json(b, r->url);
+    if (r->headers.len) anchor_add(b, ",\"headers\":"), anchor_add_text(b, r->headers);
+    if (r->timeout_ms) anchor_add(b, ",\"timeout_ms\":"), anchor_add_int(b, r->timeout_ms);
+    if (body) anchor_add(b, ",\"body\":"), anchor_add_int(b, (int64_t)body);
+    anchor_add_char(b, '}');
+}
+
+/* Sends a request, with permission http. Returns the status, or 0 if there was no answer. */
+ANCHOR__SMALL int anchor_http(const anchor_http_request *r, anchor_http_response *answer) {
     anchor_buf b = {0, 0, 0};
-    anchor_add(&b, "{\"method\":");
-    anchor_add_json(&b, anchor_str(method));
-    anchor_add(&b, ",\"url\":");
-    anchor_add_json(&b, url);
-    if (headers.len) anchor_add(&b, ",\"headers\":"), anchor_add_text(&b, headers);
-    anchor_add_char(&b, '}');
-    uint64_t at = anchor__k_http_request(anchor__block(anchor_buf_text(&b)), body.len ? anchor__block(body) : 0);
+    anchor_text none = {0, 0};
+    anchor__add_request(&b, r, 0);
+    uint64_t at = anchor__k_http_request(anchor__block(anchor_buf_text(&b)), anchor__body(r->body));
     int status = anchor__k_http_status_code();
-    if (at && status) *answer = anchor__unblock(at);
+    uint64_t headers = status ? anchor__k_http_headers() : 0;
+    answer->status = status, answer->error = none;
+    answer->body = at && status ? anchor__unblock(at) : none;
+    answer->headers = headers ? anchor__unblock(headers) : none;
     return status;
+}
+
+/* Sends n requests, at most 32, at the same time, with permission http, and sets as many
+ * answers. The host's limits for bodies hold for those of the whole batch. Only anchor-host
+ * offers it. Returns 0 if the host did not answer all. */
+ANCHOR__SMALL int anchor_http_batch(const anchor_http_request *r, uint32_t n, anchor_http_response *answers) {
+    anchor_buf b = {0, 0, 0};
+    anchor_text none = {0, 0};
+    anchor_json key = none, value;
+    uint32_t i = 0;
+    anchor_add(&b, "{\"requests\":[");
+    for (; i < n; i++) {
+        if (i) anchor_add_char(&b, ',');
+        anchor__add_request(&b, &r[i], anchor__body(r[i].body));
+    }
+    anchor_add(&b, "]}");
+    uint64_t at = anchor__k_http_batch(anchor__block(anchor_buf_text(&b)));
+    anchor_json_iter it = anchor_json_each(anchor_json_get(at ? anchor__unblock(at) : none, "responses"));
+    for (i = 0; i < n && anchor_json_next(&it, &key, &value); i++) {
+        uint64_t body = (uint64_t)anchor_json_number(anchor_json_get(value, "body"), 0);
+        answers[i].status = (int)anchor_json_number(anchor_json_get(value, "status"), 0);
+        answers[i].headers = anchor_json_get(value, "headers");
+        answers[i].error = anchor_json_text(anchor_json_get(value, "error"));
+        answers[i].body = body ? anchor__unblock(body) : none;
+    }
+    return i == n;
 }
 
 /* ---- The reply ---- */
@@ -1302,17 +1358,16 @@ ANCHOR__SMALL uint32_t anchor__reserve(uint32_t n) {
 #define ANCHOR__EXPORT(name) __attribute__((export_name(name)))
 ANCHOR__EXPORT("anchor_abi_1") void anchor__marker(void) {}
 
-/* Two exports of modules with a batch lane. Every operation names them, as naming an
- * export twice is no error, while defining a function twice is. */
-anchor_mailbox_t *anchor__mailbox_export(void) { return &anchor__mem.box; }
-uint32_t anchor__reserve_export(uint32_t n) { return anchor__reserve(n); }
+/* The mailbox of both lanes. Attributes name the exports: clang before 17 loses names that
+ * file-level assembly gives. */
+ANCHOR__EXPORT("anchor_mailbox") anchor_mailbox_t *anchor__mailbox_export(void) { return &anchor__mem.box; }
+ANCHOR__EXPORT("anchor_reserve") uint32_t anchor__reserve_export(uint32_t n) { return anchor__reserve(n); }
 
 #define ANCHOR__BOTH_LANES(op, f)                                                                            \
     ANCHOR__EXPORT("anchor_" #op) int32_t anchor__json_##op(void) { return anchor__in_json(f); }             \
     ANCHOR__EXPORT("anchor_batch_" #op) int32_t anchor__batch_##op(const void *at, uint32_t len) {           \
         return anchor__in_batch(f, at, len);                                                                 \
-    }                                                                                                        \
-    __asm__(".export_name anchor__mailbox_export, anchor_mailbox\n.export_name anchor__reserve_export, anchor_reserve\n");
+    }
 
 /* int f(anchor_request *r, anchor_reply *c), in both lanes. */
 #define ANCHOR_RETRIEVE(f) ANCHOR__BOTH_LANES(retrieve, f)

@@ -27,6 +27,7 @@ func TestActions(t *testing.T) {
 		{do: "log", arg: "noise"},
 		{do: "tokens", arg: "one two", want: "2"},
 		{do: "http", arg: "https://example.com/", want: "200 PING"},
+		{do: "batch", arg: "https://example.com/", want: "201 y PING, 0 timeout"},
 		{do: "kv", arg: "key", want: "stored"},
 		{do: "greet", want: "hello Ada"},
 	} {
@@ -45,7 +46,7 @@ func TestActions(t *testing.T) {
 			}
 		}
 	}
-	if g.requested != "POST https://example.com/" {
+	if !strings.Contains(g.requested, `"timeout_ms":2`) || strings.Count(g.requested, `"https://example.com/"`) != 2 {
 		t.Errorf("requested %q", g.requested)
 	}
 	if want := "trace: noise,warn: noise again"; !strings.HasPrefix(strings.Join(g.logs, ","), want) {

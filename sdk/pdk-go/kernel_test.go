@@ -62,8 +62,29 @@ func (k *kernel) http(req, body uint64) uint64 {
 	if err := json.Unmarshal([]byte(k.load(req)), &meta); err != nil {
 		panic(err)
 	}
-	k.requested = meta.Method + " " + meta.URL
+	if meta.Method != "POST" || meta.URL != "https://example.com/" {
+		panic(meta)
+	}
 	return k.store(strings.ToUpper(k.load(body)))
+}
+
+// batch answers with the requests in upper case; the last one has no answer.
+func (k *kernel) batch(req uint64) uint64 {
+	var d struct{ Requests []struct{ Body uint64 } }
+	if err := json.Unmarshal([]byte(k.load(req)), &d); err != nil {
+		panic(err)
+	}
+	k.requested = k.load(req)
+	var answers []map[string]any
+	for _, r := range d.Requests {
+		answers = append(answers, map[string]any{"status": 201, "headers": map[string]string{"x": "y"}, "body": k.store(strings.ToUpper(k.load(r.Body)))})
+	}
+	answers[len(answers)-1] = map[string]any{"status": 0, "error": "timeout"}
+	b, err := json.Marshal(map[string]any{"responses": answers})
+	if err != nil {
+		panic(err)
+	}
+	return k.store(string(b))
 }
 
 func (k *kernel) kvGet(key uint64) uint64 { return k.store(k.kv[k.load(key)]) }
@@ -103,6 +124,7 @@ func (k *kernel) functions() map[string]func(s []uint64) {
 		},
 		"http_headers":        func(s []uint64) { s[0] = k.store(`{"x":"y"}`) },
 		"get_log_level":       func(s []uint64) { s[0] = 0 },
+		abi.ImportHTTPBatch:   func(s []uint64) { s[0] = k.batch(s[0]) },
 		abi.ImportKVGet:       func(s []uint64) { s[0] = k.kvGet(s[0]) },
 		abi.ImportKVSet:       func(s []uint64) { s[0] = uint64(k.kvSet(s[0], s[1])) },
 		abi.ImportCountTokens: func(s []uint64) { s[0] = uint64(len(strings.Fields(k.load(s[0])))) },

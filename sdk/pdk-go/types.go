@@ -17,6 +17,10 @@ type (
 	Turn = abi.Turn
 	// Message is one entry of the message list of an agent loop.
 	Message = abi.Message
+	// MessagePart is one piece of a message, for a plugin whose manifest reads message_parts.
+	MessagePart = abi.MessagePart
+	// MessageMedia describes an image, a document or an audio without its content.
+	MessageMedia = abi.MessageMedia
 	// AgentState is the state of an agent between its model calls.
 	AgentState = abi.AgentState
 	// StateChange names the parts of that state that a provider changes; nil parts stay.

@@ -26,6 +26,30 @@ const features = [
   "bulk-memory", "bulk-memory-opt", "sign-ext", "nontrapping-float-to-int", "mutable-globals", "reference-types", "multivalue",
 ].map((name) => `--enable-${name}`);
 
+// What runtime.js calls, each by the letter of its global anchorX. Functions of the host take
+// and return handles of blocks as numbers, and are imported only if the plugin uses them.
+const builtin = {
+  L: "(call $log (local.get $arguments))",
+  C: "(call $config (local.get $arguments))",
+  B: "(call $number (call $value_block (i32.load (local.get $arguments))))",
+  T: "(call $from_block (call $handle (local.get $arguments)) (i32.const 0))",
+  A: "(call $from_block (call $handle (local.get $arguments)) (i32.const 1))",
+};
+const imported = {
+  R: ["extism:host/env", "http_request", "i64 i64", "i64"],
+  S: ["extism:host/env", "http_status_code", "", "i32"],
+  H: ["extism:host/env", "http_headers", "", "i64"],
+  M: ["extism:host/user", "anchor_http_batch", "i64", "i64"],
+  G: ["extism:host/user", "anchor_kv_get", "i64", "i64"],
+  P: ["extism:host/user", "anchor_kv_set", "i64 i64", "i32"],
+  K: ["extism:host/user", "anchor_count_tokens", "i64", "i64"],
+};
+
+// The functions of the global host, and what they call.
+const services = {
+  http: "RSH", httpBatch: "M", kvGet: "G", kvGetBytes: "G", kvSet: "P", kvDelete: "P", countTokens: "K",
+};
+
 class BuildError extends Error {}
 
 try {
@@ -87,15 +111,22 @@ function script(file) {
   });
   const found = operations.filter((name) => exported.includes(name));
   if (found.length === 0) {
-    throw new BuildError(`${file}: exports no operation (write: export function filter(request, settings) { … }; there are ${operations.join(", ")})`);
+    throw new BuildError(`${file}: exports ${exported.join(", ") || "nothing"}, which is no operation (write: export function filter(request, settings) { … }; there are ${operations.join(", ")})`);
   }
+  const used = new Set([...text.matchAll(/\bhost\s*\.\s*(\w+)/g)].map((match) => match[1]));
+  for (const name of used) {
+    if (!(name in services) && /^(http|kv|count)/.test(name)) {
+      throw new BuildError(`${file}: host.${name} does not exist (there are ${Object.keys(services).map((s) => `host.${s}`).join(", ")})`);
+    }
+  }
+  const letters = new Set(Object.keys(services).filter((name) => used.has(name)).flatMap((name) => [...services[name]]));
   text = `anchorRegister((function(){"use strict";${text}\nreturn {${found}}})());`;
   try {
     new vm.Script(text, { filename: file });
   } catch (error) {
     throw new BuildError(error.stack.split("\n").slice(0, 5).join("\n"));
   }
-  return { text, operations: found };
+  return { text, operations: found, letters: [...letters].join("") };
 }
 
 // The folder that has the packages.
@@ -126,7 +157,24 @@ function glue(plugin) {
     at += name.length;
     return line;
   });
+  const types = (kind, list) => (list && ` (${kind} ${list})`);
+  const imports = [...plugin.letters].map((letter) => {
+    const [module, name, params, result] = imported[letter];
+    return `  (import "${module}" "${name}" (func $${name}${types("param", params)}${types("result", result)}))`;
+  });
+  const calls = { ...builtin };
+  for (const letter of plugin.letters) {
+    const [, name, params, result] = imported[letter];
+    const given = params.split(" ").filter(Boolean).map((_, i) => ` (call $handle (i32.add (local.get $arguments) (i32.const ${4 * i})))`);
+    const call = `(call $${name}${given.join("")})`;
+    calls[letter] = `(call $number ${result === "i64" ? call : `(i64.extend_i32_u ${call})`})`;
+  }
+  const letters = Object.keys(calls);
   const values = {
+    IMPORTS: imports.join("\n"),
+    FUNCTIONS: letters.map((letter) => `anchor${letter}\\00`).join(""), NAMES_SIZE: 21 + 8 * letters.length,
+    CALLS: letters.map((letter) =>
+      `    (if (i32.eq (local.get $letter) (i32.const ${letter.charCodeAt(0)})) (then (return ${calls[letter]})))`).join("\n"),
     RUNTIME: escaped(runtime), RUNTIME_SIZE: Buffer.byteLength(runtime) + 1,
     PLUGIN: escaped(plugin.text), PLUGIN_SIZE: Buffer.byteLength(plugin.text) + 1,
     OPERATIONS: plugin.operations.join(""), EXPORTS: exports.join("\n"),

@@ -12,6 +12,10 @@
   (import "qjs" "qjs_get_null" (func $get_null (result i32)))
   (import "qjs" "qjs_get_undefined" (func $get_undefined (result i32)))
   (import "qjs" "qjs_get_float64" (func $get_float64 (param i32) (result f64)))
+  (import "qjs" "qjs_new_number" (func $new_number (param f64) (result i32)))
+  (import "qjs" "qjs_is_array_buffer" (func $is_array_buffer (param i32) (result i32)))
+  (import "qjs" "qjs_get_array_buffer" (func $get_array_buffer (param i32 i32) (result i32)))
+  (import "qjs" "qjs_new_array_buffer" (func $new_array_buffer (param i32 i32) (result i32)))
   (import "qjs" "qjs_new_string" (func $new_string (param i32 i32) (result i32)))
   (import "qjs" "qjs_new_host_function" (func $new_host_function (param i32 i32 i32) (result i32)))
   (import "qjs" "qjs_set_prop_string" (func $set_prop (param i32 i32 i32) (result i32)))
@@ -25,6 +29,7 @@
   (import "extism:host/env" "alloc" (func $block (param i64) (result i64)))
   (import "extism:host/env" "length" (func $block_length (param i64) (result i64)))
   (import "extism:host/env" "load_u8" (func $load_u8 (param i64) (result i32)))
+  (import "extism:host/env" "load_u64" (func $load_u64 (param i64) (result i64)))
   (import "extism:host/env" "store_u8" (func $store_u8 (param i64 i32)))
   (import "extism:host/env" "store_u64" (func $store_u64 (param i64 i64)))
   (import "extism:host/env" "input_length" (func $input_length (result i64)))
@@ -37,12 +42,13 @@
   (import "extism:host/env" "log_info" (func $log_info (param i64)))
   (import "extism:host/env" "log_warn" (func $log_warn (param i64)))
   (import "extism:host/env" "log_error" (func $log_error (param i64)))
+@IMPORTS@
 
   (global $dispatch (mut i32) (i32.const 0)) ;; the function that runtime.js returned
   (global $scratch (mut i32) (i32.const 0))  ;; 16 bytes: two arguments, a length
   (data $runtime "@RUNTIME@\00")
   (data $plugin "@PLUGIN@\00")
-  (data $names "runtime.js\00plugin.js\00anchorLog\00anchorConfig\00")
+  (data $names "runtime.js\00plugin.js\00@FUNCTIONS@")
   (data $operations "@OPERATIONS@")
 
   (func (export "anchor_abi_1")) ;; speaks version 1 of the contract
@@ -51,14 +57,17 @@
   ;; boots the engine; the host calls it once, and may keep an image of the result.
   ;; build.mjs renames it to _initialize, a name that the engine has taken.
   (func (export "anchor_boot")
-    (local $names i32)
+    (local $names i32) (local $at i32)
     (call $qjs_initialize)
     (if (call $qjs_init) (then (unreachable)))
     (global.set $scratch (call $malloc (i32.const 16)))
-    (local.set $names (call $malloc (i32.const 44)))
-    (memory.init $names (local.get $names) (i32.const 0) (i32.const 44))
-    (call $define (i32.add (local.get $names) (i32.const 21)) (i32.const 9))
-    (call $define (i32.add (local.get $names) (i32.const 31)) (i32.const 12))
+    (local.set $names (call $malloc (i32.const @NAMES_SIZE@)))
+    (memory.init $names (local.get $names) (i32.const 0) (i32.const @NAMES_SIZE@))
+    (local.set $at (i32.const 21))
+    (loop $next ;; anchor and a letter, and 0
+      (call $define (i32.add (local.get $names) (local.get $at)) (i32.const 7))
+      (local.set $at (i32.add (local.get $at) (i32.const 8)))
+      (br_if $next (i32.lt_u (local.get $at) (i32.const @NAMES_SIZE@))))
     (global.set $dispatch (call $run_runtime (local.get $names)))
     (call $free_value (call $run_plugin (i32.add (local.get $names) (i32.const 11))))
     (call $free (local.get $names)))
@@ -170,11 +179,18 @@
         (br $next)))
     (local.get $block))
 
-  ;; a JavaScript string of a block of the host
-  (func $from_block (param $block i64) (result i32)
-    (local $p i32) (local $i i32) (local $size i32)
-    (local.set $size (i32.wrap_i64 (call $block_length (local.get $block))))
+  ;; copies a block of the host, in an allocation of its own
+  (func $copy_in (param $block i64) (param $size i32) (result i32)
+    (local $p i32) (local $i i32)
     (local.set $p (call $malloc (i32.add (local.get $size) (i32.const 1))))
+    (if (i32.eqz (local.get $p)) (then (unreachable)))
+    (block $rest
+      (loop $next
+        (br_if $rest (i32.gt_u (i32.add (local.get $i) (i32.const 8)) (local.get $size)))
+        (i64.store align=1 (i32.add (local.get $p) (local.get $i))
+          (call $load_u64 (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))))
+        (local.set $i (i32.add (local.get $i) (i32.const 8)))
+        (br $next)))
     (block $done
       (loop $next
         (br_if $done (i32.ge_u (local.get $i) (local.get $size)))
@@ -182,32 +198,57 @@
           (call $load_u8 (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))))
         (local.set $i (i32.add (local.get $i) (i32.const 1)))
         (br $next)))
-    (local.set $i (call $new_string (local.get $p) (local.get $size)))
-    (call $free (local.get $p))
-    (local.get $i))
+    (local.get $p))
 
-  ;; a block of the host with the text of a JavaScript value
-  (func $text_block (param $value i32) (result i64)
+  ;; a JavaScript string, or an ArrayBuffer, of a block of the host
+  (func $from_block (param $block i64) (param $bytes i32) (result i32)
+    (local $p i32) (local $value i32) (local $size i32)
+    (local.set $size (i32.wrap_i64 (call $block_length (local.get $block))))
+    (local.set $p (call $copy_in (local.get $block) (local.get $size)))
+    (local.set $value (if (result i32) (local.get $bytes)
+      (then (call $new_array_buffer (local.get $p) (local.get $size)))
+      (else (call $new_string (local.get $p) (local.get $size)))))
+    (call $free (local.get $p))
+    (local.get $value))
+
+  ;; a block of the host with the bytes of an ArrayBuffer, or with the text of any other value
+  (func $value_block (param $value i32) (result i64)
     (local $text i32) (local $block i64)
+    (if (call $is_array_buffer (local.get $value)) (then
+      (local.set $text (call $get_array_buffer (local.get $value) (i32.add (global.get $scratch) (i32.const 12))))
+      (return (call $to_block (local.get $text) (i32.load offset=12 (global.get $scratch))))))
     (local.set $text (call $get_string (local.get $value) (i32.add (global.get $scratch) (i32.const 12))))
     (local.set $block (call $to_block (local.get $text) (i32.load offset=12 (global.get $scratch))))
     (call $free_cstring (local.get $text))
     (local.get $block))
 
-  ;; what the engine calls for a function that $define made: anchorConfig (12
-  ;; letters) or anchorLog
-  (func (export "host_call") (param $name i32) (param $length i32) (param $this i32) (param $count i32) (param $arguments i32) (result i32)
+  ;; an argument that is a number, and a result
+  (func $handle (param $argument i32) (result i64)
+    (i64.trunc_sat_f64_u (call $get_float64 (i32.load (local.get $argument)))))
+  (func $number (param $value i64) (result i32) (call $new_number (f64.convert_i64_u (local.get $value))))
+
+  (func $log (param $arguments i32) (result i32)
     (local $block i64) (local $level i32)
-    (if (i32.eq (local.get $length) (i32.const 12)) (then
-      (local.set $block (call $config_get (call $text_block (i32.load (local.get $arguments)))))
-      (if (i64.eqz (local.get $block)) (then (return (call $get_null))))
-      (return (call $from_block (local.get $block)))))
-    (local.set $block (call $text_block (i32.load offset=4 (local.get $arguments))))
+    (local.set $block (call $value_block (i32.load offset=4 (local.get $arguments))))
     (local.set $level (i32.trunc_sat_f64_s (call $get_float64 (i32.load (local.get $arguments)))))
     (if (i32.eqz (local.get $level)) (then (call $log_debug (local.get $block))))
     (if (i32.eq (local.get $level) (i32.const 1)) (then (call $log_info (local.get $block))))
     (if (i32.eq (local.get $level) (i32.const 2)) (then (call $log_warn (local.get $block))))
     (if (i32.eq (local.get $level) (i32.const 3)) (then (call $log_error (local.get $block))))
+    (call $get_undefined))
+
+  (func $config (param $arguments i32) (result i32)
+    (local $block i64)
+    (local.set $block (call $config_get (call $value_block (i32.load (local.get $arguments)))))
+    (if (i64.eqz (local.get $block)) (then (return (call $get_null))))
+    (call $from_block (local.get $block) (i32.const 0)))
+
+  ;; what the engine calls for a function that $define made: the letter at the end of its name
+  ;; tells which one
+  (func (export "host_call") (param $name i32) (param $length i32) (param $this i32) (param $count i32) (param $arguments i32) (result i32)
+    (local $letter i32)
+    (local.set $letter (i32.load8_u offset=6 (local.get $name)))
+@CALLS@
     (call $get_undefined))
 
   ;; what the engine asks of its host otherwise: UTC, never interrupted, no modules

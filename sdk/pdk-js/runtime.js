@@ -2,9 +2,12 @@
 // calls of the host reach its functions.
 (function () {
   "use strict";
-  const { anchorLog: write, anchorConfig: get } = globalThis;
-  delete globalThis.anchorLog;
-  delete globalThis.anchorConfig;
+  // What glue.wat offers, by a letter; build.mjs lists them.
+  const own = {};
+  for (const letter of "LCBTARSHMGPK") {
+    own[letter] = globalThis[`anchor${letter}`];
+    delete globalThis[`anchor${letter}`];
+  }
 
   const show = (value) => {
     if (typeof value === "string") return value;
@@ -15,13 +18,68 @@
       return String(value);
     }
   };
-  const log = (level) => (...values) => { write(level, values.map(show).join(" ").toWellFormed()); };
+  const log = (level) => (...values) => { own.L(level, values.map(show).join(" ").toWellFormed()); };
 
   // console.log and its siblings write to the host's log.
   globalThis.console = { debug: log(0), log: log(1), info: log(1), warn: log(2), error: log(3) };
 
   // config(key) is the value that the operator configured, or null.
-  globalThis.config = (key) => get(String(key).toWellFormed());
+  globalThis.config = (key) => own.C(String(key).toWellFormed());
+
+  // The handle of a block with text or bytes, 0 for none.
+  const block = (value, what) => {
+    if (value === undefined || value === null) return 0;
+    if (value instanceof ArrayBuffer) return value.byteLength ? own.B(value) : 0;
+    if (ArrayBuffer.isView(value)) return block(value.buffer.slice(value.byteOffset, value.byteOffset + value.byteLength));
+    if (typeof value !== "string") throw new TypeError(`${what}: want text, an ArrayBuffer or a typed array`);
+    return value ? own.B(value.toWellFormed()) : 0;
+  };
+  const text = (handle) => (handle ? own.T(handle) : "");
+  const bytes = (handle) => new Uint8Array(handle ? own.A(handle) : 0);
+
+  class Response {
+    constructor(status, headers, body, error) { Object.assign(this, { status, headers, bytes: bytes(body), error }); }
+    text() { return text(block(this.bytes)); }
+    json() { return JSON.parse(this.text()); }
+  }
+
+  // The document of a request: an address, or { url, method, headers, body, timeout }.
+  const stated = (request) => {
+    const { url, method = "GET", headers = {}, timeout = 0 } = typeof request === "string" ? { url: request } : request;
+    return { url: String(url), method, headers: Object.fromEntries(Object.entries(headers).map(([k, v]) => [k, String(v)])), timeout_ms: Math.ceil(timeout) };
+  };
+  const document = (value) => block(JSON.stringify(value));
+
+  // host has what needs a permission. A function that the plugin does not name is missing.
+  globalThis.host = {};
+  const offer = (letter, functions) => { if (own[letter]) Object.assign(globalThis.host, functions); };
+  offer("R", {
+    http(request) {
+      const body = own.R(document(stated(request)), block(request.body, "body"));
+      const status = own.S(), headers = own.H();
+      return new Response(status, headers ? JSON.parse(text(headers)) : {}, status ? body : 0, "");
+    },
+  });
+  offer("M", {
+    httpBatch(list) {
+      const requests = list.map((request) => {
+        const body = block(request.body, "body");
+        return body ? { ...stated(request), body } : stated(request);
+      });
+      const { responses } = JSON.parse(text(own.M(document({ requests }))));
+      return responses.map((r) => new Response(r.status, r.headers ?? {}, r.body ?? 0, r.error ?? ""));
+    },
+  });
+  const key = (name) => block(String(name), "key");
+  offer("G", {
+    kvGet(name) { const found = own.G(key(name)); return found ? text(found) : null; },
+    kvGetBytes(name) { const found = own.G(key(name)); return found ? bytes(found) : null; },
+  });
+  offer("P", {
+    kvSet(name, value) { return own.P(key(name), block(value, "value")) === 0; },
+    kvDelete(name) { own.P(key(name), 0); },
+  });
+  offer("K", { countTokens(value) { return own.K(block(String(value))); } });
 
   let handlers;
   globalThis.anchorRegister = (functions) => {

@@ -40,6 +40,14 @@ pub const alloc = memory.alloc;
 /// The same memory, for containers of the standard library. Nothing needs to be freed.
 pub const allocator = memory.allocator;
 
+/// Logs why a plugin panics. Name it in plugin.zig: pub const panic = anchor.panic;
+pub const panic = std.debug.FullPanic(struct {
+    fn log(message: []const u8, _: ?usize) noreturn {
+        host.logError(message);
+        @trap();
+    }
+}.log);
+
 /// Keeps for good what the running call has allocated, such as an index that init
 /// builds.
 pub const keepMemory = memory.keep;
@@ -51,6 +59,10 @@ pub const keepMemory = memory.keep;
 /// with the documents of ABI.md.
 pub fn plugin(comptime operations: anytype) void {
     const both = .{ "filter", "rerank", "retrieve", "process" };
+    const documents = .{
+        "init",    "observe", "transform_query", "classify",     "enrich_query", "memory", "compact",
+        "distill", "extract", "provide",         "estimate_tokens", "format",       "count_tokens",
+    };
     var batch = false;
     @export(&lanes.marker, .{ .name = "anchor_abi_1" });
     for (std.meta.fieldNames(@TypeOf(operations))) |name| {
@@ -58,6 +70,13 @@ pub fn plugin(comptime operations: anytype) void {
         const rows = for (both) |op| {
             if (std.mem.eql(u8, op, name)) break true;
         } else false;
+        for (documents) |op| {
+            if (rows or std.mem.eql(u8, op, name)) break;
+        } else {
+            comptime var known: []const u8 = "";
+            inline for (both ++ documents) |op| known = known ++ ", " ++ op;
+            @compileError("unknown operation ." ++ name ++ " (want one of " ++ known[2..] ++ ")");
+        }
         if (rows) {
             batch = true;
             @export(&lanes.Rows(function).json, .{ .name = "anchor_" ++ name });

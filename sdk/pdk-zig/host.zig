@@ -3,6 +3,7 @@
 
 const memory = @import("memory.zig");
 const Text = @import("text.zig").Text;
+const Json = @import("json.zig").Json;
 
 const env = struct {
     extern "extism:host/env" fn alloc(u64) u64;
@@ -19,6 +20,7 @@ const env = struct {
     extern "extism:host/env" fn config_get(u64) u64;
     extern "extism:host/env" fn http_request(u64, u64) u64;
     extern "extism:host/env" fn http_status_code() i32;
+    extern "extism:host/env" fn http_headers() u64;
     extern "extism:host/env" fn log_debug(u64) void;
     extern "extism:host/env" fn log_info(u64) void;
     extern "extism:host/env" fn log_warn(u64) void;
@@ -26,6 +28,7 @@ const env = struct {
     extern "extism:host/user" fn anchor_kv_get(u64) u64;
     extern "extism:host/user" fn anchor_kv_set(u64, u64) i32;
     extern "extism:host/user" fn anchor_count_tokens(u64) u64;
+    extern "extism:host/user" fn anchor_http_batch(u64) u64;
 };
 
 /// Copies bytes into a new block of the host.
@@ -100,22 +103,91 @@ pub fn countTokens(text: []const u8) u64 {
     return env.anchor_count_tokens(block(text));
 }
 
-pub const Answer = struct { status: i32, body: []const u8 };
+/// A request for the host to send.
+pub const Request = struct {
+    method: []const u8 = "GET",
+    url: []const u8,
+    /// A JSON object of strings, or empty.
+    headers: []const u8 = "",
+    body: []const u8 = "",
+    /// The milliseconds after which there is no answer. 0: the request has the time of the call.
+    timeout_ms: u32 = 0,
 
-/// Sends a request; status 0 means that there was no answer. headers is a JSON
-/// object of strings, or empty.
-pub fn http(method: []const u8, url: []const u8, headers: []const u8, body: []const u8) Answer {
-    var request: Text = .{};
-    request.add("{\"method\":");
-    request.addString(method);
-    request.add(",\"url\":");
-    request.addString(url);
-    if (headers.len > 0) {
-        request.add(",\"headers\":");
-        request.add(headers);
+    fn addTo(r: Request, text: *Text, body: u64) void {
+        text.add("{");
+        text.addName("method");
+        text.addString(r.method);
+        text.addName("url");
+        text.addString(r.url);
+        if (r.headers.len > 0) {
+            text.addName("headers");
+            text.add(r.headers);
+        }
+        if (r.timeout_ms > 0) {
+            text.addName("timeout_ms");
+            text.addInt(r.timeout_ms);
+        }
+        if (body > 0) {
+            text.addName("body");
+            text.addInt(@intCast(body));
+        }
+        text.add("}");
     }
-    request.add("}");
-    const at = env.http_request(block(request.bytes()), if (body.len == 0) 0 else block(body));
+};
+
+/// The answer of a server.
+pub const Answer = struct {
+    /// 0: there is no answer.
+    status: i32,
+    /// An object of strings, whose names are in lower case: `answer.headers.get("etag").string()`.
+    headers: Json = .{},
+    body: []const u8 = "",
+    /// Why a request of a batch has no answer: timeout, dns, connect, certificate or network.
+    failure: []const u8 = "",
+};
+
+fn blockOrNone(bytes: []const u8) u64 {
+    return if (bytes.len == 0) 0 else block(bytes);
+}
+
+/// Sends a request.
+pub fn http(request: Request) Answer {
+    var text: Text = .{};
+    request.addTo(&text, 0);
+    const at = env.http_request(block(text.bytes()), blockOrNone(request.body));
     const status = env.http_status_code();
-    return .{ .status = status, .body = if (at == 0 or status == 0) "" else unblock(at) };
+    const headers = env.http_headers();
+    if (status == 0) return .{ .status = 0 };
+    return .{
+        .status = status,
+        .headers = if (headers == 0) .{} else Json.parse(unblock(headers)) orelse .{},
+        .body = if (at == 0) "" else unblock(at),
+    };
+}
+
+/// Sends up to 32 requests at the same time, and returns their answers in the same order. The
+/// host's limits for bodies hold for those of the whole batch. Only anchor-host offers it.
+pub fn httpBatch(requests: []const Request) []const Answer {
+    var text: Text = .{};
+    text.add("{\"requests\":[");
+    for (requests) |r| {
+        text.addComma();
+        r.addTo(&text, blockOrNone(r.body));
+    }
+    text.add("]}");
+    const at = env.anchor_http_batch(block(text.bytes()));
+    const document = if (at == 0) Json{} else Json.parse(unblock(at)) orelse Json{};
+    const answers = memory.alloc(Answer, requests.len);
+    var responses = document.get("responses").each();
+    for (answers) |*a| {
+        const r = if (responses.next()) |m| m.value else Json{};
+        const body: u64 = @intCast(r.get("body").int() orelse 0);
+        a.* = .{
+            .status = @intCast(r.get("status").int() orelse 0),
+            .headers = r.get("headers"),
+            .body = if (body == 0) "" else unblock(body),
+            .failure = r.get("error").string() orelse "",
+        };
+    }
+    return answers;
 }

@@ -224,6 +224,18 @@ func (r *Reader) Float() float64 {
 	return digits(r, "a number", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
 }
 
+// Bool reads true or false.
+func (r *Reader) Bool() bool {
+	if r.Err != nil {
+		return false
+	}
+	if c := r.Next(); c != 't' && c != 'f' {
+		r.Is('t', "true or false")
+		return false
+	}
+	return r.scalar() == "true"
+}
+
 // Time reads a time and returns it in UTC.
 func (r *Reader) Time() (t time.Time) {
 	if !r.Is('"', "a time in RFC 3339") {

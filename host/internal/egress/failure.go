@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
@@ -28,11 +29,40 @@ func (f *Failure) Error() string { return fmt.Sprintf("http %s %s: %v", f.Method
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// failed returns the Refusal that err wraps, or else the Failure of the request or redirect.
+// lateError is the cause of a failure whose request had a time of its own.
+type lateError struct{ after time.Duration }
+
+func (e lateError) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
+
+// Word is the cause in one of the words that guests are told: timeout, dns, connect,
+// certificate or network.
+func (f *Failure) Word() string {
+	var late lateError
+	var name *net.DNSError
+	var dial *net.OpError
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(f.Err, &late):
+		return "timeout"
+	case errors.As(f.Err, &name):
+		return "dns"
+	case errors.As(f.Err, &dial) && dial.Op == "dial":
+		return "connect"
+	case errors.As(f.Err, &cert):
+		return "certificate"
+	}
+	return "network"
+}
+
+// failed returns the Refusal or the TooLarge that err wraps, or else the Failure of the request or redirect.
 func failed(req *http.Request, err error) error {
 	var r *Refusal
-	if errors.As(err, &r) {
+	var large *TooLarge
+	switch {
+	case errors.As(err, &r):
 		return r
+	case errors.As(err, &large):
+		return large
 	}
 	f := &Failure{Method: req.Method, URL: req.URL.Redacted(), Err: err}
 	var hop *url.Error

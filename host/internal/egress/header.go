@@ -80,11 +80,17 @@ func LeaveOrigin(req *http.Request, via []*http.Request) error {
 			Remedy: "have the server redirect to https",
 		}
 	}
-	first := via[0].URL
-	other := func(u *url.URL) bool { return u.Scheme != first.Scheme || !strings.EqualFold(u.Host, first.Host) }
-	if other(req.URL) || slices.ContainsFunc(via, func(r *http.Request) bool { return other(r.URL) }) {
+	if leavesOrigin(req, via) {
 		maps.DeleteFunc(req.Header, func(name string, _ []string) bool { return !harmlessHeaders[name] })
 		req.URL.User = nil
 	}
 	return nil
+}
+
+// leavesOrigin reports whether a redirect or one before it leads to another scheme, host or
+// port than the first request.
+func leavesOrigin(req *http.Request, via []*http.Request) bool {
+	first := via[0].URL
+	other := func(u *url.URL) bool { return u.Scheme != first.Scheme || !strings.EqualFold(u.Host, first.Host) }
+	return other(req.URL) || slices.ContainsFunc(via, func(r *http.Request) bool { return other(r.URL) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // clockStart is when the program started.
@@ -81,6 +82,19 @@ func (c *Call) Stop() {
 	if f := c.check(); f != nil {
 		panic(f)
 	}
+}
+
+// StopWaiting is Stop after the host has waited for something in place of the guest. A timeout
+// says for what, such as "an answer of https://example.com".
+func (c *Call) StopWaiting(what string) {
+	f := c.check()
+	if f == nil {
+		return
+	}
+	if f.Reason == abi.ReasonTimeout && f != c.Excuse {
+		f = &Fault{Reason: f.Reason, Err: As(f.Err, fmt.Errorf("%w: it waited for %s", f.Err, guesttext.Line(what))), Remedy: f.Remedy}
+	}
+	panic(f)
 }
 
 // Bounded returns a context for blocking work inside the call. It ends at the call's deadline.

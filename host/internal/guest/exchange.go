@@ -21,7 +21,7 @@ func (in *Instance) Copied(status abi.Status, out []byte, err error) (abi.Status
 	if err == nil {
 		out = append([]byte(nil), out...)
 	}
-	if late := in.Late(); late != nil {
+	if late := in.lateAfter(err); late != nil {
 		return 0, nil, late
 	}
 	return status, out, err
@@ -146,7 +146,7 @@ func (in *Instance) Answered(export string, doc []byte, decode func(out []byte) 
 	default:
 		err = Undecoded(decode(out))
 	}
-	if late := in.Late(); late != nil {
+	if late := in.lateAfter(err); late != nil {
 		return false, late
 	}
 	return err == nil && status != abi.StatusNoChange && decode != nil, err
@@ -232,7 +232,7 @@ func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err = in.guestError(status); err == nil && status != abi.StatusNoChange {
 		c, err = in.readChanges(within)
 	}
-	if late := in.Late(); late != nil {
+	if late := in.lateAfter(err); late != nil {
 		return nil, late
 	}
 	return c, err

@@ -80,7 +80,11 @@ func (in *Instance) FaultOf(err error) *Fault {
 	case in != nil && wazerox.Overflowed(err):
 		return in.tooDeep(err)
 	}
-	return &Fault{abi.ReasonTrap, errors.New(wazerox.TrapText(err)), in.lastWords()}
+	words, text := in.lastWords(), wazerox.TrapText(err)
+	if words == "" && strings.HasPrefix(text, "out of bounds memory access") {
+		words = "the plugin used an address outside of its memory: a wrong pointer, or more on its stack than fits, which is 64 KiB in C and Zig"
+	}
+	return &Fault{abi.ReasonTrap, errors.New(text), words}
 }
 
 // explain changes the remedy of a timeout, or of fuel that was used up, if the guest was
@@ -136,17 +140,29 @@ func (in *Instance) lastWords() string {
 		return ""
 	}
 	log := in.WASI.Output.Tail(MaxLog)
-	words := firstLine(log)
-	for line := range strings.Lines(log) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			words = line
-			break
-		}
-	}
+	words := reason(log)
 	if words == "" {
 		return ""
 	}
+	if strings.Contains(words, "wasmexport function called before runtime initialization") {
+		return "the Go runtime was not started: build the module with -buildmode=c-shared, as anchor-host plugin build does"
+	}
 	return "the guest wrote: " + guesttext.Line(guesttext.Clip(words, MaxQuote))
+}
+
+// reason returns the line of a log that says most about its end: what Go writes about a panic,
+// or else the first one. Rust writes the place of a panic, and the reason on the next line.
+func reason(log string) string {
+	for line := range strings.Lines(log) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	first := firstLine(log)
+	if _, rest, _ := strings.Cut(log, first); strings.Contains(first, "panicked at ") && strings.HasSuffix(first, ":") {
+		return strings.TrimSpace(first + " " + firstLine(rest))
+	}
+	return first
 }
 
 // firstLine returns the first line of s that is not blank, without surrounding space.

@@ -71,12 +71,13 @@ func varSet(c *Call, s []uint64) {
 // levelTrace is below slog's lowest named level.
 const levelTrace = slog.LevelDebug - 4
 
-// logAt logs a block. It does not free the block, as some plugin kits do so themselves.
+// logAt logs a block. What is logged as an error is also kept for the error of the call if the
+// logger does not record it, as helper libraries log why a guest panics. It does not free the block, as some plugin kits do so themselves.
 func logAt(level slog.Level) Function {
 	return Blocking(func(c *Call, s []uint64) {
 		text, ok := c.Instance.Kernel.Bytes(s[0])
 		log := c.Instance.Env.Log
-		if !ok || !log.Enabled(c, level) {
+		if !ok || level < slog.LevelError && !log.Enabled(c, level) {
 			return
 		}
 		msg := clipBytes(text, maxLogLine)

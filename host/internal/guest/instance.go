@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -240,6 +241,20 @@ func (in *Instance) Late() error {
 		return f
 	}
 	return nil
+}
+
+// lateAfter is Late for a call that ended with err. If err is about the same, it is returned: it
+// also says where the guest was stopped.
+func (in *Instance) lateAfter(err error) error {
+	late := in.Call.check()
+	var stopped *Fault
+	switch {
+	case late == nil:
+		return nil
+	case errors.As(err, &stopped) && stopped.Reason == late.Reason:
+		return err
+	}
+	return late
 }
 
 // function returns the handle of an export. Each handle is made once, because it takes 12 KB.

@@ -1,5 +1,6 @@
 // Package guesttext makes text that a guest or a manifest wrote fit for one line of an
-// error: without line breaks and control characters, and of bounded length.
+// error: without line breaks and control characters, and of bounded length. [Secrets] hides what
+// no error and no log line may show.
 package guesttext
 
 import (

@@ -1,7 +1,9 @@
 package imports
 
 import (
+	"encoding/json"
 	"errors"
+	"net/url"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/egress"
@@ -32,28 +34,35 @@ func httpRequest(c *guest.Call, s []uint64) {
 		return
 	}
 	in.HTTP = guest.Response{Status: answer.Status, Headers: answer.Headers}
-	if len(answer.Body) == 0 {
-		return
-	}
-	if s[0] = c.Put(answer.Body); s[0] == 0 {
-		panic(guest.Faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.Body)))
-	}
+	s[0] = putAnswer(c, answer.Body)
 }
 
 // send sends one request within the time of the call. It returns an error that the guest has
 // to deal with, and ends the call for any other.
 func send(c *guest.Call, doc, body []byte) (egress.Answer, error) {
-	p, foreign := of(c), c.Instance.Env.Foreign
-	if p.Client == nil {
-		panic(denied("http", asked("grants.http", foreign)))
-	}
+	client := clientOf(c)
 	ctx, cancel := c.Bounded()
 	defer cancel()
-	answer, err := p.Client.Send(ctx, doc, body)
-	if err == nil {
-		return answer, nil
+	answer, err := client.Send(ctx, doc, body)
+	if err != nil {
+		checkSent(c, "http_request", "an HTTP answer of "+origin(doc), err)
 	}
-	c.Stop()
+	return answer, err
+}
+
+// clientOf returns the client of the plugin of a call. The call ends if it has none.
+func clientOf(c *guest.Call) *egress.Client {
+	p := of(c)
+	if p.Client == nil {
+		panic(denied("http", asked("grants.http", c.Instance.Env.Foreign)))
+	}
+	return p.Client
+}
+
+// checkSent ends the call for an error that the guest cannot deal with. function is what the
+// guest called, and waiting is what it waited for.
+func checkSent(c *guest.Call, function, waiting string, err error) {
+	c.StopWaiting(waiting)
 	var refusal *egress.Refusal
 	var large *egress.TooLarge
 	var failure *egress.Failure
@@ -63,11 +72,100 @@ func send(c *guest.Call, doc, body []byte) (egress.Answer, error) {
 	case errors.As(err, &large):
 		panic(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err, Remedy: "raise limits.http_body"})
 	case !errors.As(err, &failure):
-		panic(guest.Faultf(abi.ReasonTrap, "http_request: %w", err))
-	case foreign:
+		panic(guest.Faultf(abi.ReasonTrap, "%s: %w", function, err))
+	case c.Instance.Env.Foreign:
 		panic(&guest.Fault{Reason: abi.ReasonTrap, Err: err, Remedy: failure.Remedy()})
 	}
-	return answer, err
+}
+
+// httpBatch sends the requests of a guest at the same time, and returns the block of the
+// document with their answers. A request that has no answer does not end the call.
+func httpBatch(c *guest.Call, s []uint64) {
+	in := c.Instance
+	doc, ok := in.Kernel.Bytes(s[0])
+	if !ok {
+		panic(guest.Faultf(abi.ReasonTrap, "%s: the requests are not a block", abi.ImportHTTPBatch))
+	}
+	client := clientOf(c)
+	c.Spend(int64(len(doc)))
+	requests, err := egress.DecodeBatch(doc, func(handle uint64) ([]byte, error) {
+		body, ok := in.Kernel.Bytes(handle)
+		if !ok {
+			return nil, errors.New("the body is not a block")
+		}
+		return body, nil
+	})
+	if err != nil {
+		panic(guest.Faultf(abi.ReasonTrap, "%s: %w", abi.ImportHTTPBatch, err))
+	}
+	for _, r := range requests {
+		c.Spend(costHTTP + int64(len(r.Body)))
+	}
+	in.Outside = true
+	ctx, cancel := c.Bounded()
+	defer cancel()
+	outcomes, err := client.SendAll(ctx, requests)
+	if err != nil {
+		checkSent(c, abi.ImportHTTPBatch, "HTTP answers", err)
+	}
+	s[0] = putOutcomes(c, outcomes)
+}
+
+// response is one answer in the document that a guest gets.
+type response struct {
+	Status  int             `json:"status"`
+	Headers json.RawMessage `json:"headers,omitempty"`
+	Body    uint64          `json:"body,omitempty"`
+	Error   string          `json:"error,omitempty"`
+}
+
+// putOutcomes gives the outcomes of a batch to the guest, as the block of a document.
+func putOutcomes(c *guest.Call, outcomes []egress.Outcome) uint64 {
+	var d struct {
+		Responses []response `json:"responses"`
+	}
+	d.Responses = make([]response, len(outcomes))
+	for i, o := range outcomes {
+		if o.Failure != nil {
+			checkSent(c, abi.ImportHTTPBatch, "HTTP answers", o.Failure)
+			c.Instance.WASI.Output.Line("warn", guesttext.Line(o.Failure.Error()))
+			d.Responses[i].Error = o.Failure.Word()
+			continue
+		}
+		d.Responses[i] = response{Status: o.Status, Headers: o.Headers, Body: putAnswer(c, o.Body)}
+	}
+	doc, err := json.Marshal(d)
+	if err != nil {
+		panic(guest.Faultf(abi.ReasonTrap, "%s: %w", abi.ImportHTTPBatch, err))
+	}
+	return putAnswer(c, doc)
+}
+
+// putAnswer copies what a server answered into a block, 0 if it is empty. The call ends if
+// there is no room.
+func putAnswer(c *guest.Call, b []byte) uint64 {
+	if len(b) == 0 {
+		return 0
+	}
+	block := c.Put(b)
+	if block == 0 {
+		panic(guest.Faultf(abi.ReasonMemory, "no room for an HTTP response of %d bytes", len(b)))
+	}
+	return block
+}
+
+// origin is the server of a request, as errors name it: without path and query, which may hold
+// secrets.
+func origin(doc []byte) string {
+	var d struct{ URL string }
+	if json.Unmarshal(doc, &d) != nil {
+		return "a server"
+	}
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		return "a server"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
 // refused is the fault of a request that is not permitted.

@@ -26,6 +26,7 @@ import (
 var hostFuncs = func() map[string]guest.Function {
 	all := map[string]guest.Function{
 		"http_request":        guest.Blocking(httpRequest),
+		abi.ImportHTTPBatch:   guest.Blocking(httpBatch),
 		abi.ImportKVGet:       kvGet,
 		abi.ImportKVSet:       kvSet,
 		abi.ImportCountTokens: guest.Slow(countTokens),

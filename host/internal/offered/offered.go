@@ -49,6 +49,19 @@ func Names(module string) []string {
 	return names
 }
 
+// scriptHint is Hint for what AssemblyScript imports without the options of plugin build.
+func scriptHint(name string) string {
+	switch {
+	case name == "abort":
+		return "of AssemblyScript: build with --use abort=anchor/host/abort, as anchor-host plugin build does"
+	case strings.HasPrefix(name, "console."):
+		return "of AssemblyScript: write to the log with log.info of ./anchor/index"
+	case name == "seed", name == "trace", name == "Date.now", name == "performance.now":
+		return "of AssemblyScript: the host offers no clock, no random numbers and no trace to it"
+	}
+	return ""
+}
+
 // Hint says what an author can do about an import that the host does not offer.
 func Hint(module, name string) string {
 	switch module {
@@ -58,6 +71,10 @@ func Hint(module, name string) string {
 			return fmt.Sprintf("did you mean %q?", near)
 		}
 		return "the host offers " + strings.Join(names, ", ")
+	case OldEnv:
+		if hint := scriptHint(name); hint != "" {
+			return hint
+		}
 	case WASI:
 		return "the function is not part of WASI preview 1"
 	}

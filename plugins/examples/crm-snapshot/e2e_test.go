@@ -19,6 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
@@ -187,7 +188,7 @@ func TestEndToEnd(t *testing.T) {
 func stateOf(account string) *agent.State {
 	s := &agent.State{
 		Messages: []pipeline.Message{
-			{Role: pipeline.RoleSystem, Content: "Be brief."}, {Role: pipeline.RoleUser, Content: "Which plan am I on?"},
+			message.New(pipeline.RoleSystem, "Be brief."), message.New(pipeline.RoleUser, "Which plan am I on?"),
 		},
 		Observations: []string{"Ann called."},
 	}
@@ -199,7 +200,7 @@ func stateOf(account string) *agent.State {
 
 func lines(messages []pipeline.Message) (out []string) {
 	for _, m := range messages {
-		out = append(out, string(m.Role)+": "+m.Content)
+		out = append(out, string(m.Role)+": "+m.Text())
 	}
 	return out
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // Window is the finished window: its items in order, the number of tokens that they take,
-// and the largest number of tokens that fits.
+// the largest number of tokens that fits, and the question that ends the output.
 type Window = abi.FormatRequest
 
 var lane = serve.NewDocument(abi.OpFormat)

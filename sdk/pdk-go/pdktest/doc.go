@@ -14,7 +14,8 @@
 // The test is in package main of the plugin, whose init function registers the handlers.
 // [Run] fails the test if the lanes disagree, or if a host would refuse the answer.
 // [Document] is for operations without rows. [Init] runs setup. [Use] gives the plugin a
-// configuration, a store and an HTTP client in memory.
+// configuration, a store and an HTTP client in memory; [Responses] has the client answer what
+// tests/http.json lists.
 //
 // Handlers and services are global, as they are in a plugin: tests that use
 // them must not run in parallel.

@@ -14,7 +14,8 @@ import (
 type Services struct {
 	// Config holds the values that pdk.Config returns.
 	Config map[string]string
-	// HTTP answers pdk.HTTP. nil means that no server answers.
+	// HTTP answers pdk.HTTP, and each request of pdk.HTTPBatch, one after another. Status 0
+	// stands for no answer; Error then says why. nil means that no server answers.
 	HTTP func(pdk.HTTPRequest) pdk.HTTPResponse
 	// CountTokens answers pdk.CountTokens. nil counts words.
 	CountTokens func(text string) int

@@ -12,6 +12,10 @@
 //			return provide.Reply{Messages: append([]pdk.Message{note}, r.Messages...)}, nil
 //		})
 //	}
+//
+// If the manifest names message_parts, messages have Parts. An answer edits a message if it has
+// the message with other Parts and nothing else changed: leave out a part, change the Text of a
+// text, or add a text. A message with another Content must have no Parts.
 package provide
 
 import (

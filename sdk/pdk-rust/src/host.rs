@@ -47,14 +47,97 @@ pub fn count_tokens(text: &str) -> u64 {
     unsafe { env::anchor_count_tokens(block(text.as_bytes())) }
 }
 
-/// Sends a request and returns the status and the body. Status 0 means that there was no
-/// answer.
-pub fn http(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, Vec<u8>) {
-    let headers = headers.iter().map(|&(k, v)| (k.to_string(), v.into())).collect();
-    let mut request = String::new();
-    Json::object([("method", method.into()), ("url", url.into()), ("headers", Json::Object(headers))])
-        .write(&mut request);
-    let body = if body.is_empty() { 0 } else { block(body) };
-    let (at, status) = unsafe { (env::http_request(block(request.as_bytes()), body), env::http_status_code()) };
-    (status as u16, found(at).unwrap_or_default())
+/// A request for the host to send.
+pub struct HttpRequest<'a> {
+    /// The method, GET if it is empty.
+    pub method: &'a str,
+    pub url: &'a str,
+    pub headers: &'a [(&'a str, &'a str)],
+    pub body: &'a [u8],
+    /// The milliseconds after which there is no answer. 0: the request has the time of the call.
+    pub timeout_ms: u32,
+}
+
+impl<'a> HttpRequest<'a> {
+    /// A GET request without headers.
+    pub fn get(url: &'a str) -> Self {
+        HttpRequest { method: "GET", url, headers: &[], body: &[], timeout_ms: 0 }
+    }
+
+    fn document(&self, body: u64) -> Json {
+        let headers = self.headers.iter().map(|&(k, v)| (k.to_string(), v.into())).collect();
+        let mut request =
+            Json::object([("method", self.method.into()), ("url", self.url.into()), ("headers", Json::Object(headers))]);
+        if self.timeout_ms > 0 {
+            request.set("timeout_ms", self.timeout_ms as i64);
+        }
+        if body != 0 {
+            request.set("body", body as i64);
+        }
+        request
+    }
+}
+
+/// The answer of a server.
+pub struct HttpResponse {
+    /// The status. 0: there is no answer.
+    pub status: u16,
+    pub body: Vec<u8>,
+    /// Why a request of a batch has no answer: timeout, dns, connect, certificate or network.
+    pub error: String,
+    headers: Json,
+}
+
+impl HttpResponse {
+    /// A header. Its name may be in any case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(&name.to_ascii_lowercase()).text()
+    }
+}
+
+fn send_block(bytes: &[u8]) -> u64 {
+    if bytes.is_empty() {
+        0
+    } else {
+        block(bytes)
+    }
+}
+
+fn document_block(document: &Json) -> u64 {
+    let mut text = String::new();
+    document.write(&mut text);
+    block(text.as_bytes())
+}
+
+fn read_document(at: u64) -> Json {
+    Json::parse(&String::from_utf8_lossy(&found(at).unwrap_or_default())).unwrap_or(Json::Null)
+}
+
+/// Sends a request. Status 0 means that there was no answer; the log of the host says why.
+pub fn http(request: &HttpRequest) -> HttpResponse {
+    let (at, status, headers) = unsafe {
+        let at = env::http_request(document_block(&request.document(0)), send_block(request.body));
+        (at, env::http_status_code(), env::http_headers())
+    };
+    HttpResponse {
+        status: status as u16,
+        body: found(at).unwrap_or_default(),
+        error: String::new(),
+        headers: read_document(headers),
+    }
+}
+
+/// Sends up to 32 requests at the same time, and returns their answers in the same order. The
+/// host's limits for bodies hold for those of the whole batch. Only anchor-host offers it.
+pub fn http_batch(requests: &[HttpRequest]) -> Vec<HttpResponse> {
+    let list: Vec<Json> = requests.iter().map(|r| r.document(send_block(r.body))).collect();
+    let document = document_block(&Json::object([("requests", list.into())]));
+    let answer = read_document(unsafe { env::anchor_http_batch(document) });
+    let response = |r: &Json| HttpResponse {
+        status: r.get("status").int().unwrap_or(0) as u16,
+        body: found(r.get("body").int().unwrap_or(0) as u64).unwrap_or_default(),
+        error: r.get("error").text().unwrap_or("").to_string(),
+        headers: r.get("headers").clone(),
+    };
+    answer.get("responses").list().iter().map(response).collect()
 }

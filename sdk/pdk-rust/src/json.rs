@@ -125,6 +125,15 @@ impl Json {
     }
 }
 
+/// Writes the value as JSON: `json.to_string()`. A number that is not finite becomes null.
+impl std::fmt::Display for Json {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = String::new();
+        self.write(&mut out);
+        f.write_str(&out)
+    }
+}
+
 impl From<&str> for Json {
     fn from(v: &str) -> Self {
         Json::Text(v.into())
@@ -337,7 +346,10 @@ mod tests {
     fn round(text: &str) -> String {
         let mut out = String::new();
         match Json::parse(text) {
-            Some(v) => v.write(&mut out),
+            Some(v) => {
+                v.write(&mut out);
+                assert_eq!(v.to_string(), out);
+            }
             None => out.push_str("none"),
         }
         out

@@ -18,6 +18,7 @@ pub mod env {
         pub fn config_get(key: u64) -> u64;
         pub fn http_request(request: u64, body: u64) -> u64;
         pub fn http_status_code() -> i32;
+        pub fn http_headers() -> u64;
         pub fn log_debug(text: u64);
         pub fn log_info(text: u64);
         pub fn log_warn(text: u64);
@@ -28,6 +29,7 @@ pub mod env {
         pub fn anchor_kv_get(key: u64) -> u64;
         pub fn anchor_kv_set(key: u64, value: u64) -> i32;
         pub fn anchor_count_tokens(text: u64) -> u64;
+        pub fn anchor_http_batch(requests: u64) -> u64;
     }
 }
 
@@ -46,7 +48,7 @@ pub mod env {
         store_u8(a: u64, v: u32); store_u64(a: u64, v: u64); input_length() -> u64;
         input_load_u8(a: u64) -> u32; input_load_u64(a: u64) -> u64; output_set(b: u64, n: u64);
         error_set(b: u64); config_get(k: u64) -> u64; http_request(r: u64, b: u64) -> u64;
-        http_status_code() -> i32; log_debug(t: u64); log_info(t: u64); log_warn(t: u64); log_error(t: u64);
+        http_status_code() -> i32; http_headers() -> u64; anchor_http_batch(r: u64) -> u64; log_debug(t: u64); log_info(t: u64); log_warn(t: u64); log_error(t: u64);
         anchor_kv_get(k: u64) -> u64; anchor_kv_set(k: u64, v: u64) -> i32; anchor_count_tokens(t: u64) -> u64;
     }
 }

@@ -68,6 +68,34 @@ pub fn reserve(size: u32) -> u32 {
     lent.mailbox[IN_ADDR]
 }
 
+/// Sets the scores of all rows. A list of another length would leave rows with their old scores.
+pub fn score_each(r: &Request, c: &mut Changes, scores: Vec<f64>) -> Result<()> {
+    if scores.len() != r.len() {
+        return Err(format!("rerank: {} scores for {} rows (return a score for each row)", scores.len(), r.len()).into());
+    }
+    for (row, score) in scores.into_iter().enumerate() {
+        c.set_score(row as u32, score);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_of_another_length_fail() {
+        let doc = Json::parse("{\"columns\": [\"text\"], \"items\": [{\"content\": \"a\"}, {\"content\": \"b\"}]}").unwrap();
+        let r = Request::of_document(&doc);
+        for scores in [vec![], vec![0.5], vec![0.5; 3]] {
+            let mut c = Changes::of(&r);
+            assert!(matches!(score_each(&r, &mut c, scores), Err(Error::Message(m)) if m.contains("for 2 rows")));
+        }
+        let mut c = Changes::of(&r);
+        assert!(score_each(&r, &mut c, vec![0.5, 0.25]).is_ok());
+    }
+}
+
 /// Logs where a panic happened. The call then ends in a trap.
 fn hook() {
     let lent = lent();

@@ -28,6 +28,7 @@ mod time;
 mod write;
 
 pub use changes::{Changes, NewItem};
+pub use host::{log_debug, log_error, log_info, log_warn};
 pub use json::Json;
 pub use request::Request;
 
@@ -84,10 +85,7 @@ macro_rules! plugin {
     };
     (@each [$($batch:tt)*] rerank : $f:path, $($rest:tt)*) => {
         $crate::plugin!(@both anchor_rerank anchor_batch_rerank (|r: &$crate::Request, c: &mut $crate::Changes| {
-            for (row, score) in $f(r)?.into_iter().enumerate() {
-                c.set_score(row as u32, score);
-            }
-            Ok(())
+            $crate::lanes::score_each(r, c, $f(r)?)
         }));
         $crate::plugin!(@each [batch] $($rest)*);
     };
@@ -131,6 +129,11 @@ macro_rules! plugin {
     (@each $batch:tt estimate_tokens : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_estimate_tokens $f); $crate::plugin!(@each $batch $($rest)*); };
     (@each $batch:tt format : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_format $f); $crate::plugin!(@each $batch $($rest)*); };
     (@each $batch:tt count_tokens : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_count_tokens $f); $crate::plugin!(@each $batch $($rest)*); };
+    (@each $batch:tt $unknown:ident : $f:path, $($rest:tt)*) => {
+        compile_error!(concat!("unknown operation `", stringify!($unknown), "` (want one of filter, filter_with, rerank, rerank_with, \
+            retrieve, process, init, observe, transform_query, classify, enrich_query, memory, compact, distill, extract, provide, \
+            estimate_tokens, format, count_tokens)"));
+    };
     (@each []) => {};
     (@each [batch]) => {
         #[no_mangle]

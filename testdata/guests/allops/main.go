@@ -4,11 +4,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
@@ -167,6 +169,10 @@ func init() {
 			return provide.Reply{}, tell(r)
 		case "forget":
 			return provide.Reply{State: &pdk.StateChange{Observations: []string{}, Reflection: new(string), Data: pdk.Metadata{}}}, nil
+		case "trim":
+			return provide.Reply{Messages: trim(r.Messages)}, nil
+		case "parts":
+			return provide.Reply{Messages: []pdk.Message{{Role: "user", Parts: []pdk.MessagePart{{Type: "text", Text: "new"}}}}}, nil
 		}
 		note := pdk.Message{Role: "system", Content: greeting + " " + r.Budget.Phase}
 		return provide.Reply{Messages: append([]pdk.Message{note}, r.Messages...),
@@ -175,9 +181,15 @@ func init() {
 	provide.Estimate(func(r *provide.Request, _ *stepSettings) (int, error) { return len(r.Messages) + 1, nil })
 	format.Handle("lines", func(w *format.Window, s *stepSettings) (any, error) {
 		s.trap()
+		if s.Mode == "tell" {
+			return nil, tell(w)
+		}
 		var b strings.Builder
 		for _, it := range w.Items {
 			fmt.Fprintf(&b, "- %s\n", it.Content)
+		}
+		if w.Query != "" {
+			fmt.Fprintf(&b, "? %s\n", w.Query)
 		}
 		return b.String(), nil
 	})
@@ -287,6 +299,13 @@ func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 			return nil, err
 		}
 		return []pdk.NewItem{{Key: "http", Content: fmt.Sprintf("%d %s %s", resp.Status, resp.Header["x-test"], resp.Body), Score: 1}}, nil
+	case "leak":
+		key, _ := pdk.Config(s.Word)
+		pdk.Log(pdk.LevelError, "the key is "+key)
+		fmt.Fprintln(os.Stderr, "key", key)
+		return nil, pdk.Errorf("not authorized with %s", key)
+	case "batch":
+		return fetchAll(s.URL, s.Word)
 	case "kv":
 		return remember(r)
 	}
@@ -296,6 +315,28 @@ func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 			Score: max(0, 1-float64(i)/100), Metadata: pdk.Metadata{"n": int64(i), "left": int64(r.TokensLeft)}})
 	}
 	return items, nil
+}
+
+// fetchAll sends a batch of requests to the addresses, which spaces part, each with a time, and
+// shows the answers.
+func fetchAll(addresses, timeout string) ([]pdk.NewItem, error) {
+	limit, err := time.ParseDuration(cmp.Or(timeout, "0s"))
+	if err != nil {
+		return nil, err
+	}
+	var requests []pdk.HTTPRequest
+	for i, address := range strings.Fields(addresses) {
+		requests = append(requests, pdk.HTTPRequest{URL: address, Timeout: limit, Header: map[string]string{"X-Number": fmt.Sprint(i)}})
+	}
+	answers, err := pdk.HTTPBatch(requests)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	for _, a := range answers {
+		fmt.Fprintf(&text, "%d%s %s %s\n", a.Status, a.Error, a.Header["x-test"], a.Body)
+	}
+	return []pdk.NewItem{{Key: "batch", Content: cmp.Or(text.String(), "nothing"), Score: 1}}, nil
 }
 
 // remember counts its calls in the key-value store, and counts the tokens of its text.
@@ -378,4 +419,21 @@ func openAll(path, until string) error {
 		}
 		files = append(files, f)
 	}
+}
+
+// trim leaves out images and shortens results.
+func trim(messages []pdk.Message) []pdk.Message {
+	for i := range messages {
+		parts := slices.DeleteFunc(messages[i].Parts, func(p pdk.MessagePart) bool { return p.Type == "image" })
+		for j := range parts {
+			if p := &parts[j]; p.Type == "tool_result" {
+				p.Parts = slices.DeleteFunc(p.Parts, func(p pdk.MessagePart) bool { return p.Type == "image" })
+				for k := range p.Parts {
+					p.Parts[k].Text = p.Parts[k].Text[:min(4, len(p.Parts[k].Text))]
+				}
+			}
+		}
+		messages[i].Parts = parts
+	}
+	return messages
 }

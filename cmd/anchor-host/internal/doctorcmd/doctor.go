@@ -3,6 +3,7 @@
 package doctorcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/nearest"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // Command returns "doctor".
@@ -29,10 +32,10 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Check the machine and the set-up",
 		Long: `Check the machine and the set-up: versions, the engine and the internals of wazero
 that it uses, how the state of plugins is reset, the folder of compiled plugins,
-the configuration and the folders that it grants, the environment, the store with
-all its records, free disk space for the store and for compiled plugins, limits of
-the system (memory of the control group, addresses, open files), and every plugin
-of the plugin folder. The exit code is 1 if there is a problem.`,
+the configuration, how it counts tokens and the folders that it grants, the
+environment, the store with all its records, free disk space for the store and for
+compiled plugins, limits of the system (memory of the control group, addresses,
+open files), and every plugin of the plugin folder. The exit code is 1 if there is a problem.`,
 		Example: `  anchor-host doctor
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,
@@ -82,6 +85,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 		}
 		findings = append(findings, finding{"configuration", statusOK, detail})
 	}
+	findings = append(findings, tokensFinding(&loaded.Config, loaded.Path))
 	findings = append(findings, environmentFindings(os.Environ())...)
 	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
 	findings = append(findings, grantFindings(loaded)...)
@@ -89,6 +93,28 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
 		addressFinding(), filesFinding())
 	return append(findings, pluginFindings(loaded.PluginDir())...)
+}
+
+// tokensFinding says how the tokens of the pipeline at the top level are counted.
+func tokensFinding(c *config.Config, path func(string) string) finding {
+	switch {
+	case c.Model != "":
+		m, err := tokens.LookupModel(c.Model)
+		switch {
+		case err != nil:
+			return finding{"tokens", statusWarning, err.Error()}
+		case m.Exact():
+			return finding{"tokens", statusOK, fmt.Sprintf("%s: exact, by %s", c.Model, m.Encoding)}
+		}
+		return finding{"tokens", statusOK, fmt.Sprintf("%s: %v to %v of those of %s (%s)", c.Model, m.Low, m.High, m.Encoding, m.Source)}
+	case c.Tokenizer.File != "":
+		file := path(c.Tokenizer.File)
+		if _, err := tokens.ReadFile(file); err != nil {
+			return finding{"tokens", statusProblem, err.Error()}
+		}
+		return finding{"tokens", statusOK, "exact, by " + file}
+	}
+	return finding{"tokens", statusOK, "by " + cmp.Or(c.Tokenizer.String(), pipeline.DefaultEncoding)}
 }
 
 // grantFindings report mistakes in the grants of the instances, and in the folders that the

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 // Explanation says why each item is in the window or not.
@@ -24,6 +25,8 @@ type Explanation struct {
 	// Times are the times of the stages.
 	Times []stageTime `json:"times"`
 	diag  *pipeline.Diagnostics
+	// counting says how the output was counted. nil: only its items were.
+	counting *fill.Counting
 }
 
 // verdict says where one item ended, and why.
@@ -71,7 +74,7 @@ type stageTime struct {
 // window, then items that were left out, then items that steps dropped, in the order of the
 // steps. plugins are the plugins that were loaded for the build, which took loadTime.
 func NewExplanation(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) *Explanation {
-	e := &Explanation{diag: result.Diagnostics}
+	e := &Explanation{diag: result.Diagnostics, counting: result.Counting}
 	traces := slices.Clone(result.Diagnostics.Items.All())
 	steps := map[string]int{}
 	for i, s := range result.Diagnostics.Steps {
@@ -177,7 +180,7 @@ func (e *Explanation) Write(b *bytes.Buffer) {
 	}
 	cli.Table(b, []string{"STEP", "ITEMS AFTER", "TIME", "PLUGIN", "FUEL", "OUTCOME"}, rows)
 	b.WriteString("\n-- diagnostics --\n")
-	cli.Table(b, nil, diagnosticRows(e.diag))
+	cli.Table(b, nil, append(diagnosticRows(e.diag), countingRows(e.counting)...))
 	b.WriteString("\n-- where the time went --\n")
 	rows = rows[:0]
 	for _, t := range e.Times {
@@ -195,6 +198,24 @@ func changeRows(traces []explain.ItemTrace) (rows [][]string) {
 				rows = append(rows, []string{cli.OneCell(traces[i].ID), sentence(e)})
 			}
 		}
+	}
+	return rows
+}
+
+// countingRows say how the output was counted.
+func countingRows(c *fill.Counting) [][]string {
+	if c == nil {
+		return nil
+	}
+	rows := [][]string{{"counted with", c.Tokenizer}}
+	if c.Source != "" {
+		rows = append(rows, []string{"source of the estimate", c.Source})
+	}
+	if c.ToolSource != "" {
+		rows = append(rows, []string{"tokens of tools", fmt.Sprintf("%d–%d (%s)", c.LowToolTokens, c.ToolTokens, c.ToolSource)})
+	}
+	if !c.Exact {
+		rows = append(rows, []string{"tokens of the output", fmt.Sprintf("%d–%d", c.Low, c.High)})
 	}
 	return rows
 }

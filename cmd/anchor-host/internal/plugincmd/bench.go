@@ -67,10 +67,8 @@ on every machine, fuel differs by about one percent, and times differ.`,
 	flags.StringVar(&f.compare, "compare", "", "card of an earlier run to compare with")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
-	httpFlags(flags, &f.callFlags)
+	grantFlags(flags, &f.callFlags)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
-	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
-	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
 	flags.StringVar(&f.timeout, "timeout", "", "time limit of one call, such as 2s")
 	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
@@ -119,7 +117,16 @@ func bench(a *cli.App, cmd *cobra.Command, f *benchFlags, path string) error {
 			a.Say("note: the earlier card is of plugin %q, this one of %q", cli.OneCell(before.Plugin), card.Plugin)
 		}
 	}
+	if idle(card) {
+		a.Say("note: every answer was no change: the card shows what doing nothing costs (give settings with --set, or a request with --input)")
+	}
 	return printCard(a, *f.format, card, ratios)
+}
+
+// idle reports whether an operation that changes items answered with nothing in every lane.
+func idle(card *authoring.Card) bool {
+	info, _ := abi.LookupOperation(card.Operation)
+	return info.Reply == "Changes" && !slices.ContainsFunc(card.Rows, func(c authoring.Cost) bool { return c.Out > 0 })
 }
 
 // check converts the flags to the configuration of a plugin.
@@ -145,7 +152,7 @@ func (f *benchFlags) check(cmd *cobra.Command) (host.PluginConfig, error) {
 	}
 	shared := f.testFlags
 	shared.lane = ""
-	pc, err := shared.config(cmd)
+	pc, err := shared.pluginConfig(cmd)
 	pc.State = state
 	return pc, err
 }

@@ -34,6 +34,7 @@ plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
 	flags.StringVarP(&o.Output, "output", "o", "", "file or folder for the module (default: build/<name>.wasm in the project)")
 	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
 	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml next to the module")
+	flags.BoolVar(&o.Debug, "debug", false, "keep the names of functions, for call stacks (JavaScript has them anyway)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and their output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {

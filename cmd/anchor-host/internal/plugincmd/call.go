@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
@@ -26,10 +27,12 @@ import (
 // callFlags are the flags of "plugin call".
 type callFlags struct {
 	input, inputFile     string
-	set, link            []string
+	set, config, link    []string
 	allowHost, allowPath []string
 	allowMethod          []string
 	allowPrivate, wasi   bool
+	raw, allowKV         bool
+	services             []string
 	timeout, memory      string
 	pathQuota            string
 	fuel                 int64
@@ -46,6 +49,14 @@ write its output to stdout unchanged. FOLDER is a folder with a module. Errors a
 log lines of the module and the stack of a trap go to stderr. The module has only
 the permissions that flags allow.
 
+The input of an operation of ABI 1 is the document of its JSON lane. As in a build,
+the plugin receives only the columns that its manifest reads, and the answer is
+checked. Misspelt members are refused. --raw sends the input as it is, and checks
+nothing.
+
+--set KEY=VALUE sets a setting wherever the schemas of the plugin have the key, as in
+plugin test. Modules of other hosts have no settings: there it is short for --config.
+
 With --repeat the same instance is called several times and keeps its state. A
 line break follows each output.`,
 		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
@@ -58,8 +69,9 @@ line break follows each output.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as text")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
-	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module reads with config_get (repeatable)")
-	httpFlags(flags, &f)
+	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
+	flags.BoolVar(&f.raw, "raw", false, "send the input as it is, and do not check the answer")
+	grantFlags(flags, &f)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.StringVar(&f.pathQuota, "path-quota", "", "maximum bytes in a writable folder (default "+sizeText(host.DefaultFolderQuota)+")")
 	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
@@ -68,15 +80,18 @@ line break follows each output.`,
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
 	flags.IntVar(&f.repeat, "repeat", 1, "number of calls")
-	flags.String("log-level", "", "lowest level of printed log lines: debug, info, warn, error")
+	flags.String("log-level", "", "lowest level of printed log lines: debug, info, warn, error (default info)")
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return call(a, cmd, &f, args[0], args[1]) })
 	return cmd
 }
 
-// httpFlags are the flags that allow HTTP.
-func httpFlags(flags *pflag.FlagSet, f *callFlags) {
+// grantFlags are the flags that allow HTTP and services, and those that give a configuration.
+func grantFlags(flags *pflag.FlagSet, f *callFlags) {
+	flags.StringArrayVar(&f.config, "config", nil, "KEY=VALUE that the plugin reads with config_get (repeatable)")
+	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
+	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
 	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a server: HOST for https, HOST:PORT, *.example.com, http://HOST:PORT, PORT may be * (repeatable)")
 	flags.StringSliceVar(&f.allowMethod, "allow-method", nil, "allow these HTTP methods only (default "+strings.Join(commonMethods, ",")+")")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "also allow private addresses (--allow-host with a private address implies it)")
@@ -94,6 +109,9 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 	if err := a.Override(cmd, base); err != nil {
 		return err
 	}
+	if err := configPairs(cmd, "--set", f.set, map[string]string{}); err != nil {
+		return err
+	}
 	input, err := callInput(a, f, file, function)
 	if err != nil {
 		return err
@@ -108,9 +126,24 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 	if pc.Links, err = f.links(cmd); err != nil {
 		return err
 	}
-	if !slices.Contains(spec.Functions, function) {
-		hint := cmp.Or(strict.Hint(function, spec.Functions), " (it exports none that can be called)")
-		return fmt.Errorf("%s: function %q: %w%s", file, function, host.ErrNoExport, hint)
+	if err := callable(spec, file, function); err != nil {
+		return err
+	}
+	settings, err := f.stepSettings(cmd, spec, &pc)
+	if err != nil {
+		return err
+	}
+	var one *conformance.Single
+	if !f.raw {
+		if one, err = single(a, spec, settings, function, f.inputFile, input); err != nil {
+			return err
+		}
+	}
+	if one != nil {
+		input = one.Document
+	}
+	if base.LogLevel == "" {
+		base.LogLevel = "info"
 	}
 	ctx := cmd.Context()
 	progress := cli.NewProgress(a)
@@ -129,7 +162,56 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 		return callError(a, err)
 	}
 	progress.Start(fmt.Sprintf("running %s", function))
-	return repeat(ctx, a, f, plugin, function, input)
+	return repeat(ctx, a, f, plugin, one, function, input)
+}
+
+// callable refuses a function that cannot be called. A batch needs a host that writes it.
+func callable(s *spec.Spec, file, function string) error {
+	if slices.Contains(s.Functions, function) {
+		return nil
+	}
+	for _, o := range s.Operations {
+		if o.HasLane(host.LaneBatch) && o.Operation.BatchExport() == function {
+			return fmt.Errorf("%s: function %q: %w (it takes batches, which plugin call does not write: call %q, or run plugin test --lane batch)",
+				file, function, host.ErrNoExport, o.Operation.JSONExport())
+		}
+	}
+	return fmt.Errorf("%s: function %q: %w%s", file, function, host.ErrNoExport, cmp.Or(strict.Hint(function, functions(s)), " (it exports none that can be called)"))
+}
+
+// functions lists the exports that are worth a call: not what only a host calls.
+func functions(s *spec.Spec) []string {
+	return slices.DeleteFunc(slices.Clone(s.Functions), func(name string) bool {
+		return !s.Foreign && (name == abi.Marker || name == abi.MailboxExport)
+	})
+}
+
+// stepSettings returns the settings of --set by operation, and puts those of init into pc. Of a module
+// of another host they are values of its configuration.
+func (f *callFlags) stepSettings(cmd *cobra.Command, s *spec.Spec, pc *host.PluginConfig) (map[abi.Operation]map[string]any, error) {
+	out := map[abi.Operation]map[string]any{}
+	if s.Foreign {
+		return out, configPairs(cmd, "--set", f.set, pc.Config)
+	}
+	for _, pair := range f.set {
+		if err := set(out, s, pair); err != nil {
+			return nil, cli.Usagef(cmd, "flag --set: %w (--config gives what the plugin reads with config_get)", err)
+		}
+	}
+	pc.Settings = out[abi.OpInit]
+	return out, nil
+}
+
+// configPairs puts pairs KEY=VALUE into a configuration.
+func configPairs(cmd *cobra.Command, flag string, pairs []string, config map[string]string) error {
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return cli.Usagef(cmd, "flag %s: want KEY=VALUE, got %q", flag, pair)
+		}
+		config[key] = value
+	}
+	return nil
 }
 
 // fuelHelp is the help of --fuel.
@@ -140,7 +222,7 @@ var fuelHelp = fmt.Sprintf("units of fuel that one call may use; each instructio
 var neverRested = host.Limits{RestAfter: host.Unlimited}
 
 // repeat calls the function the requested number of times and writes each output.
-func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, function string, input []byte) error {
+func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, one *conformance.Single, function string, input []byte) error {
 	times := make([]time.Duration, 0, max(0, f.repeat))
 	for range f.repeat {
 		start := time.Now()
@@ -155,6 +237,9 @@ func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, 
 			b.WriteByte('\n')
 		}
 		if err := a.Emit(b); err != nil {
+			return err
+		}
+		if err := finish(ctx, a, one, plugin.Spec().Foreign, result); err != nil {
 			return err
 		}
 	}
@@ -216,13 +301,13 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 		return pc, cli.Usagef(cmd, "--fuel must be 0 or more, --repeat 1 or more")
 	}
 	pc.Limits = host.Limits{Timeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
-	for _, pair := range f.set {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" {
-			return pc, cli.Usagef(cmd, "flag --set: want KEY=VALUE, got %q", pair)
-		}
-		pc.Config[key] = value
+	if err := configPairs(cmd, "--config", f.config, pc.Config); err != nil {
+		return pc, err
 	}
+	if f.allowKV {
+		pc.Grants.KV = &host.KVGrant{}
+	}
+	pc.Grants.Services = f.services
 	var err error
 	if pc.Grants.Files, err = f.mounts(cmd); err != nil {
 		return pc, err

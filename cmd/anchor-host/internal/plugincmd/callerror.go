@@ -17,6 +17,8 @@ var flagWords = strings.NewReplacer(
 	"grants.http.methods", "--allow-method",
 	"grants.http.hosts", "--allow-host",
 	"grants.http", "--allow-host",
+	"grants.kv", "--allow-kv",
+	"grants.services", "--allow-service",
 	"limits.timeout", "--timeout",
 	"limits.memory", "--memory-max",
 	"limits.fuel", "--fuel",
@@ -33,12 +35,15 @@ func callError(a *cli.App, err error) error {
 	return withLog(a, err)
 }
 
+// hasPlace are the reasons for which the stack shows what the guest did when it was stopped.
+var hasPlace = map[abi.Reason]bool{abi.ReasonTrap: true, abi.ReasonInitFailed: true, abi.ReasonTimeout: true, abi.ReasonFuel: true}
+
 // withLog prints what the guest wrote before it failed, and the place of a trap.
 func withLog(a *cli.App, err error) error {
 	var failed *host.PluginError
 	if errors.As(err, &failed) {
 		guestLog(a, failed.Log)
-		if failed.Stack != "" && (failed.Code == abi.ReasonTrap || failed.Code == abi.ReasonInitFailed) {
+		if failed.Stack != "" && hasPlace[failed.Code] {
 			guestLog(a, "guest stack:\n"+failed.Stack)
 		}
 	}

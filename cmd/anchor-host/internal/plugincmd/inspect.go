@@ -189,7 +189,7 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 	r = inspection{
 		Name: spec.Name, Digest: spec.Digest, Pin: spec.Pin(), Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
 		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
-		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
+		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: functions(spec), Warnings: spec.Warnings,
 	}
 	r.State, r.Uncaptured = host.StateOf(spec, stateOf(instance)), spec.Uncaptured
 	var asked manifest.LimitRequest
@@ -369,7 +369,7 @@ func section(b *bytes.Buffer, title string, n int) {
 // text describes a request for a permission, its reason, and whether it is granted.
 func (p *permissionLine) text() string {
 	parts := []string{p.Kind}
-	for _, s := range []string{p.Mode, p.Guest, strings.Join(p.Hosts, ","), strings.Join(p.Methods, ","), p.Quota, p.Service} {
+	for _, s := range []string{p.Mode, p.Guest, hostsText(p.Hosts), strings.Join(p.Methods, ","), p.Quota, p.Service} {
 		if s != "" {
 			parts = append(parts, s)
 		}
@@ -379,4 +379,12 @@ func (p *permissionLine) text() string {
 		s += fmt.Sprintf(" (granted: %s)", p.Granted)
 	}
 	return s
+}
+
+// hostsText lists hosts. Those that the operator chooses are named by the key of the grant.
+func hostsText(hosts manifest.HostList) string {
+	if hosts.FromGrant() {
+		return manifest.FromGrant + " (those of grants.http.hosts)"
+	}
+	return hosts.String()
 }

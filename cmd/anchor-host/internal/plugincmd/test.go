@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,8 +32,8 @@ type testFlags struct {
 	short      bool
 	seed       uint64
 	cases      string
-	allowKV    bool
-	services   []string
+	live       bool
+	keep       string
 	format     *string
 }
 
@@ -62,7 +64,20 @@ as request. expect can have keep and order (row numbers), scores and texts (of t
 final list), items (the new ones), no_change (true), output (the answer; members
 that you leave out are not compared) and error (a part of the message). The file
 tests/settings.json holds settings for all cases, by operation: {"init": {…},
-"filter": {…}}.`,
+"filter": {…}}.
+
+No HTTP request is sent. The file tests/http.json lists the responses that the
+plugin gets, in all cases. A case that has a list of its own, http, expects these
+requests and no others. Requests without a response in a list get none.
+
+  [{"request": {"url": "https://api.example.com/search?*"},
+    "response": {"body": {"hits": []}}},
+   {"request": {"method": "POST", "url": "https://api.example.com/slow"},
+    "response": {"error": "timeout"}}]
+
+A request can also have headers and a body, a response a status and headers. With
+--live the requests are sent, to the servers that --allow-host allows, and no case
+may have a list. The cases that make thousands of calls are left out.`,
 		Example: `  anchor-host plugin test build/plugins/score-filter
   anchor-host plugin test ./plugin.wasm --op filter --lane batch --short
   anchor-host plugin test build/plugins/bm25-retriever --allow-path ro:./docs:/docs
@@ -82,12 +97,12 @@ func (f *testFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.short, "short", false, "2,000 calls of an instance in a row instead of 10,000")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed for the texts and numbers in the requests")
 	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests next to plugin.yaml)")
+	flags.StringVar(&f.keep, "keep", "", "write the request of each failed case into this folder, for plugin call")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
-	httpFlags(flags, &f.callFlags)
+	grantFlags(flags, &f.callFlags)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
-	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
-	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
+	flags.BoolVar(&f.live, "live", false, "send HTTP requests to the servers that --allow-host allows")
 	flags.StringVar(&f.timeout, "timeout", "", fmt.Sprintf("time limit of one call (default %v)", conform.DefaultTimeout))
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
@@ -102,7 +117,7 @@ func testPlugins(a *cli.App, cmd *cobra.Command, f *testFlags, args []string) er
 	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
 		return err
 	}
-	pc, err := f.config(cmd)
+	pc, err := f.pluginConfig(cmd)
 	if err != nil {
 		return err
 	}
@@ -112,14 +127,10 @@ func testPlugins(a *cli.App, cmd *cobra.Command, f *testFlags, args []string) er
 	}
 	t := &tester{app: a, flags: f, config: pc, progress: cli.NewProgress(a)}
 	defer t.progress.Stop()
-	t.host, err = host.New(host.Config{
-		Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
+	t.cfg = host.Config{
+		Logger: slog.New(levelOnly{slog.LevelInfo}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
 		DefaultLimits: neverRested,
-	})
-	if err != nil {
-		return err
 	}
-	defer t.host.Close(context.WithoutCancel(cmd.Context()))
 	tested := make([]testedPlugin, len(args))
 	for i, path := range args {
 		if tested[i], err = t.test(cmd, path); err != nil && (len(args) == 1 || cmd.Context().Err() != nil) {
@@ -138,23 +149,12 @@ func testPlugins(a *cli.App, cmd *cobra.Command, f *testFlags, args []string) er
 	return nil
 }
 
-// config converts the flags to the configuration of a plugin. Here --set changes settings,
-// not the values of config_get.
-func (f *testFlags) config(cmd *cobra.Command) (host.PluginConfig, error) {
+// pluginConfig converts the flags to the configuration of a plugin.
+func (f *testFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) {
 	if f.lane != "" && f.lane != conformance.JSON && f.lane != conformance.Batch {
 		return host.PluginConfig{}, cli.Usagef(cmd, "flag --lane: want json or batch, got %q", f.lane)
 	}
-	call := f.callFlags
-	call.set = nil
-	pc, err := call.pluginConfig(cmd)
-	if err != nil {
-		return pc, err
-	}
-	if f.allowKV {
-		pc.Grants.KV = &host.KVGrant{}
-	}
-	pc.Grants.Services = f.services
-	return pc, nil
+	return f.callFlags.pluginConfig(cmd)
 }
 
 // tester runs the conformance kit for plugins.
@@ -162,7 +162,7 @@ type tester struct {
 	app      *cli.App
 	flags    *testFlags
 	config   host.PluginConfig
-	host     *host.Host
+	cfg      host.Config
 	progress *cli.Progress
 	what     string
 }
@@ -189,50 +189,112 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 	if plugin.Foreign {
 		return out, fmt.Errorf("%s: %w (the module does not export %q: only plugins of this contract can be tested)", file, spec.ErrABIVersion, abi.Marker)
 	}
-	o, err := t.options(cmd, plugin, file)
+	o, own, err := t.options(cmd, plugin, file)
 	if err != nil {
 		return out, err
 	}
+	target, sealed, err := t.target(plugin, own)
+	if err != nil {
+		return out, err
+	}
+	defer target.Host.Close(context.WithoutCancel(cmd.Context()))
 	t.what = fmt.Sprintf("testing plugin %q", plugin.Name)
 	t.progress.Start(t.what)
-	out.Report, err = conformance.Run(cmd.Context(), conform.New(t.host, plugin, t.config), o)
+	out.Report, err = conformance.Run(cmd.Context(), target.Target, o)
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, request := range sealed.Unlisted() {
+		out.Report.Notes = append(out.Report.Notes, fmt.Sprintf(
+			"the plugin sent %s, for which %s/%s lists no response: it got none (list one, or send requests with --live)", request, casesFolder, httpFile))
 	}
 	out.Warnings = plugin.Warnings
 	return out, nil
 }
 
-// options are the options of a run for one plugin.
-func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conformance.Options, error) {
+// hosted is a plugin to test, with its host.
+type hosted struct {
+	*conform.Target
+	Host *host.Host
+}
+
+// target returns the plugin as a target, and what answers its requests. Each plugin has a host
+// of its own, because the transport is the host's.
+func (t *tester) target(plugin *spec.Spec, own *ownTests) (hosted, *conformance.Exchanges, error) {
+	cfg, pc, run := t.cfg, t.config, conformance.NewExchanges(own.http)
+	exchanges := conform.Exchanges{Run: run}
+	switch {
+	case !t.flags.live:
+		cfg.HTTPTransport = exchanges
+		if pc.Grants.HTTP == nil {
+			pc.Grants.HTTP = conform.GrantHTTP(plugin.Manifest, own.exchanges()...)
+		}
+	case slices.ContainsFunc(own.cases, func(c conformance.OwnCase) bool { return c.HTTP != nil }):
+		return hosted{}, nil, fmt.Errorf("flag --live: the case %q lists its requests (leave out the flag, or name a folder without such cases with --cases)",
+			own.cases[slices.IndexFunc(own.cases, func(c conformance.OwnCase) bool { return c.HTTP != nil })].Name)
+	}
+	h, err := host.New(cfg)
+	if err != nil {
+		return hosted{}, nil, err
+	}
+	target := conform.New(h, plugin, pc)
+	target.Sealed = !t.flags.live
+	return hosted{target, h}, run, nil
+}
+
+// options are the options of a run for one plugin, and the author's own tests.
+func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conformance.Options, *ownTests, error) {
 	f := t.flags
-	o := conformance.Options{Short: f.short, Seed: f.seed}
+	o := conformance.Options{Short: f.short, Seed: f.seed, Sparing: f.live && t.config.Grants.HTTP != nil}
 	if f.lane != "" {
 		o.Lanes = []string{f.lane}
 	}
 	for _, name := range f.operations {
 		op := abi.Operation(name)
 		if _, err := spec.Operation(op); err != nil {
-			return o, cli.Usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", spec.Name, name, operationNames(spec))
+			return o, nil, cli.Usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", spec.Name, name, operationNames(spec))
 		}
 		o.Operations = append(o.Operations, op)
 	}
 	own, err := ownCases(file, f.cases)
 	if err != nil {
-		return o, err
+		return o, nil, err
 	}
 	o.Own = own.cases
 	settings, err := t.settings(cmd, spec, own.settings)
 	if err != nil {
-		return o, err
+		return o, nil, err
 	}
 	o.Init, o.Steps = settings[abi.OpInit], settings
+	if f.keep != "" {
+		o.KeepRequest = t.keepRequest
+	}
 	if t.app.Err.Terminal() {
 		o.OnCase = func(id string, op abi.Operation, lane string) {
 			t.progress.Start(strings.Join(strings.Fields(fmt.Sprintf("testing %s %s %s %s", spec.Name, op, lane, id)), " "))
 		}
 	}
-	return o, nil
+	return o, &own, nil
+}
+
+// keepRequest writes the request of a failed case and returns the name of the file.
+func (t *tester) keepRequest(r conformance.Result, document []byte) string {
+	name := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {
+			return c
+		}
+		return '-'
+	}, fmt.Sprintf("%.100s", strings.Join(strings.Fields(fmt.Sprint(r.Case, " ", r.Operation, " ", r.Lane)), " ")))
+	file := filepath.Join(t.flags.keep, name+".json")
+	err := os.MkdirAll(t.flags.keep, 0o755)
+	if err == nil {
+		err = os.WriteFile(file, document, 0o644)
+	}
+	if err != nil {
+		t.app.Say("flag --keep: %v", err)
+		return ""
+	}
+	return file
 }
 
 // settings combines the settings of the folder of cases, of --settings and of --set. Later

@@ -3,11 +3,13 @@ package plugincmd
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // testedPlugin is one plugin of a test.
@@ -83,12 +85,28 @@ func (p *testedPlugin) write(b *bytes.Buffer) {
 // writeNotes writes why cases were skipped, each reason once, and other notes.
 func (p *testedPlugin) writeNotes(b *bytes.Buffer) {
 	seen := map[string]bool{}
+	failed := p.Report.FailedCases()
+	notRun := map[string][]string{}
 	for _, r := range p.Report.Results {
 		if r.Verdict == conformance.Fail || r.Detail == "" || seen[r.Case+r.Detail] {
 			continue
 		}
+		if cause, ok := strings.CutPrefix(r.Detail, "see "); ok && slices.Contains(failed, cause) {
+			seen[r.Case+r.Detail] = true
+			notRun[cause] = append(notRun[cause], r.Case)
+			continue
+		}
 		seen[r.Case+r.Detail] = true
 		fmt.Fprintf(b, "\n%s: %s: %s", r.Verdict, r.Case, cli.OneCell(r.Detail))
+	}
+	for _, cause := range failed {
+		switch n := notRun[cause]; len(n) {
+		case 0:
+		case 1:
+			fmt.Fprintf(b, "\nskip: %s: see %s", n[0], cause)
+		default:
+			fmt.Fprintf(b, "\nskip: %d cases, from %s to %s: see %s", len(n), n[0], n[len(n)-1], cause)
+		}
 	}
 	for _, n := range p.Report.Notes {
 		fmt.Fprintf(b, "\nnote: %s", cli.OneCell(n))
@@ -111,7 +129,22 @@ func (p *testedPlugin) writeFailures(b *bytes.Buffer) {
 		if where != "" {
 			fmt.Fprintf(b, " (%s)", where)
 		}
-		fmt.Fprintf(b, "\n  rule:   %s\n  seen:   %s\n  remedy: %s\n", r.Rule, cli.OneCell(r.Detail), r.Remedy)
+		fmt.Fprintf(b, "\n  rule:   %s\n  seen:   %s\n  remedy: %s\n", r.Rule, plain.Line(flagWords.Replace(r.Detail)), r.Remedy)
+		writeTrace(b, r)
+	}
+}
+
+// writeTrace writes what is known about the call that failed.
+func writeTrace(b *bytes.Buffer, r conformance.Result) {
+	for _, part := range []struct{ name, text string }{{"wrote", r.Wrote}, {"stack", r.Stack}} {
+		name := part.name + ":"
+		for line := range strings.Lines(part.text) {
+			fmt.Fprintf(b, "  %-7s %s\n", name, plain.Line(strings.Trim(line, "\t\r\n")))
+			name = ""
+		}
+	}
+	if r.Request != "" {
+		fmt.Fprintf(b, "  request: %s (repeat with: plugin call FILE %s --input-file %[1]s)\n", r.Request, r.Operation.JSONExport())
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 const (
 	casesFolder  = "tests"
 	settingsFile = "settings.json"
+	httpFile     = "http.json"
 	// maxCaseFile bounds a file of cases. Files that are written by hand have a few
 	// kilobytes.
 	maxCaseFile = 16 << 20
@@ -66,6 +67,17 @@ func languageOf(path string) string {
 type ownTests struct {
 	cases    []conformance.OwnCase
 	settings map[abi.Operation]map[string]any
+	// http answers the requests of all cases that do not list their own.
+	http []conformance.Exchange
+}
+
+// exchanges are the lists of all cases.
+func (o *ownTests) exchanges() [][]conformance.Exchange {
+	lists := [][]conformance.Exchange{o.http}
+	for i := range o.cases {
+		lists = append(lists, o.cases[i].HTTP)
+	}
+	return lists
 }
 
 // ownCases reads the folder of cases: the given folder, or the folder tests next to the
@@ -95,11 +107,16 @@ func ownCases(module, folder string) (own ownTests, err error) {
 		if err != nil {
 			return own, err
 		}
-		if filepath.Base(file) == settingsFile {
+		switch filepath.Base(file) {
+		case settingsFile:
 			own.settings, err = parseSettings(file, b)
-		} else {
+		case httpFile:
+			own.http, err = conformance.ParseExchanges(file, b)
+		default:
 			var cases []conformance.OwnCase
-			cases, err = conformance.ParseOwnCases(file, b)
+			if err = checkCases(file, b); err == nil {
+				cases, err = conformance.ParseOwnCases(file, b)
+			}
 			own.cases = append(own.cases, cases...)
 		}
 		if err != nil {

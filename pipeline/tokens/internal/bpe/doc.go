@@ -32,6 +32,9 @@
 // The vocabularies come from the assets of tiktoken-go-loader. The first use of an encoding
 // parses its vocabulary into tables of about 3 MiB (cl100k_base) or 6 MiB (o200k_base).
 //
+// [Merges] does the same for vocabularies that list which pairs of tokens merge, and [LookupPattern]
+// has the split patterns that other tokenizers share.
+//
 // # Cancellation
 //
 // Every function that takes a context checks it at least once in 32 KiB of text or 1 KiB of

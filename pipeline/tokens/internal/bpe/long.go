@@ -116,7 +116,7 @@ func (m *merger) start(k int) int {
 // at most the length of a token. If none follows within that distance, there is none at all.
 func (m *merger) extend(c *cursor, p string, room int) int {
 	fits := m.start(room)
-	for n := fits + 1; n <= min(len(p), fits+m.vocab.maxLen) && !c.stopped; n++ {
+	for n := fits + 1; n <= min(len(p), fits+m.longest()) && !c.stopped; n++ {
 		if m.prefix(c, p, n) <= room {
 			fits = n
 		}
@@ -136,4 +136,12 @@ func (m *merger) prefix(c *cursor, p string, n int) int {
 			return keep + parts
 		}
 	}
+}
+
+// longest returns the largest length of a token in bytes.
+func (m *merger) longest() int {
+	if m.pairs != nil {
+		return m.pairs.maxLen
+	}
+	return m.vocab.maxLen
 }

@@ -11,6 +11,10 @@ const scanLen = 24
 // Its buffers are reused, so a merger belongs to one call at a time.
 type merger struct {
 	vocab *vocab
+	// pairs replaces vocab when merges are listed pair by pair. symbols then has the tokens of
+	// the parts.
+	pairs   *Merges
+	symbols []uint32
 	// pos holds the starts of the parts after a merge. The length of the piece follows
 	// the last start.
 	pos        []int32
@@ -26,6 +30,9 @@ type merger struct {
 // p must not be empty.
 func (m *merger) merge(c *cursor, p string) int {
 	m.grow(len(p))
+	if m.pairs != nil {
+		return m.bySymbols(c, p)
+	}
 	if len(p) <= scanLen {
 		return m.scan(p)
 	}
@@ -49,7 +56,7 @@ const keptLen = 32 << 10
 // shrink drops buffers that an unusual text has made large.
 func (m *merger) shrink() {
 	if cap(m.pos) > keptLen {
-		m.pos, m.ranks, m.next, m.prev, m.heap = nil, nil, nil, nil, nil
+		m.pos, m.ranks, m.next, m.prev, m.heap, m.symbols = nil, nil, nil, nil, nil, nil
 	}
 	if cap(m.ends) > keptLen {
 		m.ends = nil
@@ -212,5 +219,114 @@ func siftUp(h []uint64) []uint64 {
 		i = parent
 	}
 	h[i] = x
+	return h
+}
+
+// bySymbols merges p by the listed pairs: the pair of lowest rank first, the leftmost among
+// equals. Like byHeap it uses a linked list of parts and a heap in which some entries are stale.
+func (m *merger) bySymbols(c *cursor, p string) int {
+	if len(m.symbols) < len(m.pos) {
+		m.symbols = make([]uint32, len(m.pos))
+	}
+	n := m.pairs.symbols(p, m.pos, m.symbols)
+	if n <= 1 {
+		m.pos[n] = int32(len(p))
+		return n
+	}
+	if n <= scanLen {
+		n = m.scanSymbols(n)
+	} else {
+		n = m.heapSymbols(c, int32(n))
+	}
+	m.pos[n] = int32(len(p))
+	return n
+}
+
+// scanSymbols merges a few symbols, in quadratic time.
+func (m *merger) scanSymbols(n int) int {
+	pos, ids, ranks := m.pos, m.symbols, m.ranks
+	for i := range n - 1 {
+		ranks[i] = m.pairs.rank(ids[i], ids[i+1])
+	}
+	for n > 1 {
+		lowest := uint64(none) << 8
+		for i, r := range ranks[:n-1] {
+			lowest = min(lowest, uint64(r)<<8|uint64(i))
+		}
+		rank := uint32(lowest >> 8)
+		if rank == none {
+			break
+		}
+		at := int(uint8(lowest))
+		n--
+		copy(pos[at+1:n], pos[at+2:n+1])
+		copy(ids[at+1:n], ids[at+2:n+1])
+		if at+1 < n {
+			copy(ranks[at+1:n-1], ranks[at+2:n])
+		}
+		ids[at] = m.pairs.into[rank]
+		if at+1 < n {
+			ranks[at] = m.pairs.rank(ids[at], ids[at+1])
+		}
+		if at > 0 {
+			ranks[at-1] = m.pairs.rank(ids[at-1], ids[at])
+		}
+	}
+	return n
+}
+
+// heapSymbols merges n symbols in O(n log n) time. After a stop the parts are meaningless.
+func (m *merger) heapSymbols(c *cursor, n int32) int {
+	h := m.pairsOf(n)
+	next, prev, ranks, ids := m.next[:n], m.prev[:n], m.ranks[:n], m.symbols[:n]
+	for step := 1; len(h) > 0; step++ {
+		if step%pollMerges == 0 && c.poll() {
+			break
+		}
+		i, r := int32(uint32(h[0])), uint32(h[0]>>32)
+		h = popTop(h)
+		if ranks[i] != r {
+			continue
+		}
+		mid := next[i]
+		end := next[mid]
+		ids[i], next[i] = m.pairs.into[r], end
+		ranks[mid], ranks[i] = none, none
+		if end < n {
+			prev[end] = i
+			if ranks[i] = m.pairs.rank(ids[i], ids[end]); ranks[i] != none {
+				h = siftUp(append(h, uint64(ranks[i])<<32|uint64(i)))
+			}
+		}
+		if before := prev[i]; before >= 0 {
+			if ranks[before] = m.pairs.rank(ids[before], ids[i]); ranks[before] != none {
+				h = siftUp(append(h, uint64(ranks[before])<<32|uint64(before)))
+			}
+		}
+	}
+	m.heap = h[:0]
+	parts := 0
+	for i := int32(0); i < n; i = next[i] {
+		m.pos[parts] = m.pos[i]
+		parts++
+	}
+	return parts
+}
+
+// pairsOf links n symbols and returns the heap of their pairs.
+func (m *merger) pairsOf(n int32) []uint64 {
+	next, prev, ranks, ids := m.next[:n], m.prev[:n], m.ranks[:n], m.symbols[:n]
+	h := m.heap[:0]
+	for i := range n {
+		next[i], prev[i], ranks[i] = i+1, i-1, none
+		if i+1 < n {
+			if ranks[i] = m.pairs.rank(ids[i], ids[i+1]); ranks[i] != none {
+				h = append(h, uint64(ranks[i])<<32|uint64(i))
+			}
+		}
+	}
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		siftDown(h, i)
+	}
 	return h
 }

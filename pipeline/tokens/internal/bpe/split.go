@@ -95,19 +95,28 @@ func nextCL100K(c *cursor, i int) int {
 //	[^\r\n\p{L}\p{N}]?U+L*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|
 //	\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 func nextO200K(c *cursor, i int) int {
+	if end := c.wordO200K(i); end > i {
+		return end + contraction(c.s, end)
+	}
+	class, w := c.classes.at(c.s, i)
+	if class&isNumber != 0 {
+		return c.digits(i + w)
+	}
+	return c.other(i, class, w, true)
+}
+
+// wordO200K matches the word alternatives of o200k_base at i, without a contraction. It returns
+// i if neither matches.
+func (c *cursor) wordO200K(i int) int {
 	class, w := c.classes.at(c.s, i)
 	switch {
 	case class&isLetter != 0:
 		end, _ := c.word(i)
-		return end + contraction(c.s, end)
-	case class&isNumber != 0:
-		return c.digits(i + w)
-	case class&isNewline == 0:
-		if end := c.prefixedWord(i, class, w); end > i {
-			return end + contraction(c.s, end)
-		}
+		return end
+	case class&(isNumber|isNewline) == 0:
+		return c.prefixedWord(i, class, w)
 	}
-	return c.other(i, class, w, true)
+	return i
 }
 
 // nextGPT2 returns the end of the piece that starts at i, i < len(s), according to the

@@ -63,6 +63,17 @@ func HTTP(r HTTPRequest) HTTPResponse {
 	return Host.HTTP(r)
 }
 
+// HTTPBatch sends requests. The stub answers one after another.
+func HTTPBatch(rs []HTTPRequest) ([]HTTPResponse, error) {
+	answers := make([]HTTPResponse, len(rs))
+	for i, r := range rs {
+		if answers[i] = HTTP(r); answers[i].Status == 0 && answers[i].Error == "" {
+			answers[i].Error = "network"
+		}
+	}
+	return answers, nil
+}
+
 // KVGet returns the value of key.
 func KVGet(key string) ([]byte, bool) {
 	v, ok := Host.KV[key]

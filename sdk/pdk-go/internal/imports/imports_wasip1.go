@@ -39,26 +39,6 @@ func Log(level Level, msg string) {
 	extism.LogMemory(extism.LogLevel(level), m)
 }
 
-// HTTP sends a request. Status 0 means that there was no answer.
-func HTTP(r HTTPRequest) HTTPResponse {
-	req := extism.NewHTTPRequest(method(r.Method), r.URL)
-	for k, v := range r.Header {
-		req.SetHeader(k, v)
-	}
-	resp := req.SetBody(r.Body).Send()
-	return HTTPResponse{Status: int(resp.Status()), Header: resp.Headers(), Body: resp.Body()}
-}
-
-// method returns the go-pdk constant for a method in HTTPMethods.
-func method(name string) extism.HTTPMethod {
-	for m := extism.MethodGet; m <= extism.MethodTrace; m++ {
-		if m.String() == name {
-			return m
-		}
-	}
-	return extism.MethodGet
-}
-
 //go:wasmimport extism:host/user anchor_kv_get
 func kvGet(key uint64) uint64
 

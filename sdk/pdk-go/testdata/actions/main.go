@@ -4,7 +4,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/process"
@@ -70,6 +72,14 @@ func act(r *pdk.Request, s *Settings) (string, error) {
 			return "", err
 		}
 		return strconv.Itoa(resp.Status) + " " + string(resp.Body), nil
+	case "batch":
+		answers, err := pdk.HTTPBatch([]pdk.HTTPRequest{
+			{Method: "POST", URL: s.Arg, Body: []byte("ping"), Timeout: 1500 * time.Microsecond}, {URL: s.Arg},
+		})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%d %s %s, %d %s", answers[0].Status, answers[0].Header["x"], answers[0].Body, answers[1].Status, answers[1].Error), nil
 	case "garbage":
 		for range 64 {
 			garbage = make([]byte, 8<<10)

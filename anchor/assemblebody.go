@@ -1,0 +1,140 @@
+package anchor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+)
+
+// BodyOptions are the options of [App.AssembleBody].
+type BodyOptions struct {
+	AssembleOptions
+	// From is the form of the document. FormAny: it is found out.
+	From message.Form
+	// To is the form of the result. FormAny: that of the document.
+	To message.Form
+	// Lossy leaves out what the form of the result has no place for. Without it, this is an
+	// error.
+	Lossy bool
+}
+
+// AssembledBody is the result of [App.AssembleBody].
+type AssembledBody struct {
+	*Assembled
+	// Body is the document for the model's API. In the form in which it came, everything but
+	// the messages that changed is the same byte for byte.
+	Body []byte
+	// Form is the form of Body.
+	Form message.Form
+	// Lost has a line for each thing that the form has no place for. It is empty unless Lossy
+	// is set.
+	Lost []string
+}
+
+// AssembleBody runs the provider chain over the messages of a JSON document: a list of messages,
+// or the whole body of a request to the API of Anthropic, OpenAI (Chat Completions or Responses)
+// or Gemini. Instructions in a member of their own, such as system, are messages of the system.
+// The tools of a body count against the budget. With Run the document is a list of the messages
+// since the last assembly.
+//
+// The error is ErrInvalid for a document that cannot be read, and for one that cannot be written
+// in the form To without a loss; it names the member. If the state of a run cannot be saved,
+// AssembleBody returns both the result and the error.
+func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*AssembledBody, error) {
+	for _, form := range []message.Form{o.From, o.To} {
+		if form != message.FormAny && !slices.Contains(message.Forms, form) {
+			return nil, fmt.Errorf("%w: form %.40q (want one of %v)", ErrInvalid, form, message.Forms)
+		}
+	}
+	list := bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("["))
+	if o.Run != "" && !list {
+		return nil, fmt.Errorf("%w: a run takes a list of the messages since its last assembly (leave out the run, or send the list)", ErrInvalid)
+	}
+	body, err := message.DecodeBody(data, o.From)
+	if err != nil {
+		return nil, refused{err}
+	}
+	o.tools, o.unchecked = body.Tools, body.Continues()
+	if o.form = o.From; !list {
+		o.form = body.Form
+	}
+	result, err := a.Assemble(ctx, body.Messages, o.AssembleOptions)
+	if result == nil {
+		return nil, err
+	}
+	out := &AssembledBody{Assembled: result}
+	if failed := out.write(body, &o); failed != nil {
+		return nil, refused{failed}
+	}
+	return out, err
+}
+
+// write writes the document with the messages of the result.
+func (out *AssembledBody) write(body *message.Body, o *BodyOptions) (err error) {
+	messages := out.Messages
+	if out.Form = body.Form; o.Run != "" && o.From == message.FormAny {
+		out.Form = message.FormOf(messages) // the messages of the state say more than the new ones
+	}
+	messages = withoutNames(messages, out.Form)
+	if o.Run != "" {
+		out.Body, out.Lost, err = WriteMessages(messages, o.To, o.Lossy)
+		out.Form = formOr(o.To, out.Form)
+		return err
+	}
+	if out.Body, err = body.Append(nil, messages); err != nil || o.To == message.FormAny || o.To == out.Form {
+		return err
+	}
+	if body, err = message.DecodeBody(out.Body, out.Form); err != nil {
+		return err
+	}
+	if o.Lossy {
+		body, out.Lost, err = body.Lossy(o.To)
+	} else {
+		body, err = body.Convert(o.To)
+	}
+	if err != nil {
+		return err
+	}
+	out.Form = o.To
+	out.Body, err = body.Append(nil, body.Messages)
+	return err
+}
+
+// WriteMessages writes a list of messages as JSON in a form. FormAny means that of the messages,
+// which are then written as they were read, byte for byte, unless they changed. With lossy, lost
+// has a line for each thing that the form has no place for; without it, this is an error.
+func WriteMessages(messages []pipeline.Message, to message.Form, lossy bool) (data []byte, lost []string, err error) {
+	form := message.FormOf(messages)
+	messages = withoutNames(messages, form)
+	switch {
+	case to == message.FormAny || to == form:
+	case lossy:
+		messages, lost, err = message.Lossy(messages, to)
+	default:
+		messages, err = message.Convert(messages, to)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err = message.AppendList(nil, messages, to)
+	return data, lost, err
+}
+
+// withoutNames returns the messages without the names of those that providers have made. Only
+// OpenAI's chat has names.
+func withoutNames(messages []pipeline.Message, form message.Form) []pipeline.Message {
+	if form == message.FormOpenAI {
+		return messages
+	}
+	messages = slices.Clone(messages)
+	for i := range messages {
+		if messages[i].Raw() == "" || messages[i].Form() == message.FormAny {
+			messages[i].Name = ""
+		}
+	}
+	return messages
+}

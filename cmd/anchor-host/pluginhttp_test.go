@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi/conformance"
+)
+
+// webNotes is a plugin that asks a server of the operator's choice. Its setting server names it.
+const webNotes = `package main
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/retrieve"
+)
+
+type settings struct {
+	Server string ` + "`json:\"server\"`" + `
+}
+
+func init() {
+	retrieve.Handle(func(r *pdk.Request, s *settings) ([]pdk.NewItem, error) {
+		answers, err := pdk.HTTPBatch([]pdk.HTTPRequest{{URL: s.Server + "/notes?q=" + url.QueryEscape(r.Query().Text)}, {URL: s.Server + "/news"}})
+		if err != nil {
+			return nil, err
+		}
+		var items []pdk.NewItem
+		for _, a := range answers {
+			var texts []string
+			if a.Status != 200 || json.Unmarshal(a.Body, &texts) != nil {
+				return nil, pdk.Errorf("no notes: %d %s", a.Status, a.Error)
+			}
+			for i, text := range texts {
+				items = append(items, pdk.NewItem{Content: text, Score: 1 / float64(i+1)})
+			}
+		}
+		return items[:min(len(items), r.TopK)], nil
+	})
+}
+
+func main() {}
+`
+
+// webNotesModule builds the plugin into a folder with cases, and returns its module.
+func webNotesModule(t *testing.T) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if code, _, stderr := run(t, "", "plugin", "new", "web-notes", "--kind", "retrieve"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for name, content := range map[string]string{
+		"main.go": webNotes, "main_test.go": "package main\n",
+		"plugin.yaml": `abi: 1
+name: web-notes
+version: 0.1.0
+operations:
+  retrieve:
+    settings: {type: object, properties: {server: {type: string, default: "https://notes.test"}}}
+permissions: [{kind: http, hosts: from_grant, reason: asks your server for notes}]
+`,
+	} {
+		if err := os.WriteFile(filepath.Join("web-notes", name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := run(t, "", "plugin", "build", "web-notes"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if err := os.RemoveAll("web-notes/tests"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("web-notes/tests", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return "web-notes/build/web-notes.wasm"
+}
+
+func writeTest(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join("web-notes/tests", name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// plugin test sends no request: it answers those of the plugin with the lists of its author,
+// and says what is not listed.
+func TestPluginTestSendsNoRequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a compiler")
+	}
+	module := webNotesModule(t)
+	var sent atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sent.Add(1)
+		fmt.Fprint(w, `["from the world"]`)
+	}))
+	t.Cleanup(s.Close)
+	flags := []string{"plugin", "test", "--short", module, "--set", "server=" + s.URL, "--allow-host", s.URL, "--allow-private"}
+
+	code, stdout, _ := run(t, "", flags...)
+	if code == 0 || !strings.Contains(stdout, "note: the plugin sent GET "+s.URL+"/news, for which tests/http.json lists no response") {
+		t.Errorf("without a list: exit code %d: %s", code, stdout)
+	}
+
+	writeTest(t, "http.json", `[{"request": {"url": "https://notes.test/notes?q=*"}, "response": {"body": ["one", "two"]}}, {"request": {"url": "https://notes.test/news"}, "response": {"body": []}}]`)
+	writeTest(t, "cases.json", `[
+	  {"name": "asks for the query", "query": "a b", "top_k": 5, "settings": {"server": "https://other.test"},
+	   "http": [{"request": {"url": "https://other.test/notes?q=a+b"}, "response": {"body": ["x"]}}, {"request": {"url": "https://other.test/news"}, "response": {"body": ["y"]}}],
+	   "expect": {"texts": ["x", "y"]}},
+	  {"name": "says what the server said", "query": "a", "settings": {"server": "https://other.test"},
+	   "http": [{"request": {"url": "https://other.test/*"}, "response": {"status": 503}}], "expect": {"error": "no notes: 503"}},
+	  {"name": "knows why", "query": "a", "settings": {"server": "https://other.test"},
+	   "http": [{"request": {"url": "https://other.test/*"}, "response": {"error": "dns"}}], "expect": {"error": "no notes: 0 dns"}},
+	  {"name": "from the list of all", "query": "a", "expect": {"texts": ["one", "two"]}}]`)
+	flags = []string{"plugin", "test", "--short", module}
+	best := time.Hour
+	for range 3 { // it takes about one second, and longer while other tests hold the processors
+		code, stdout, stderr := run(t, "", append(flags, "-o", "json")...)
+		var tested struct{ Report conformance.Report }
+		err := json.Unmarshal([]byte(stdout), &tested)
+		report := tested.Report
+		if err != nil || code != 0 || len(report.Notes) > 0 {
+			t.Fatalf("with lists: exit code %d, %v: %s%s", code, err, stdout, stderr)
+		}
+		took, own := 0.0, 0
+		for _, r := range report.Results {
+			took += r.Millis
+			if strings.HasPrefix(r.Case, "own/") {
+				own++
+			}
+		}
+		if own != 8 {
+			t.Errorf("%d results of the author's cases: %s", own, stdout)
+		}
+		if best = min(best, time.Duration(took*float64(time.Millisecond))); best < 5*time.Second {
+			break
+		}
+	}
+	if best > 5*time.Second {
+		t.Errorf("the cases of plugin test --short took %v", best)
+	}
+
+	writeTest(t, "cases.json", `[
+	  {"name": "unlisted", "query": "a", "settings": {"server": "https://other.test"}, "http": [{"request": {"url": "https://other.test/news"}, "response": {"body": []}}],
+	   "expect": {"error": "no notes"}},
+	  {"name": "unsent", "query": "a", "http": [{"request": {"url": "https://notes.test/*"}, "response": {"body": []}}, {"request": {"url": "https://third.test/", "method": "POST"}, "response": {}}],
+	   "expect": {"no_change": true}}]`)
+	code, stdout, _ = run(t, "", flags...)
+	for _, want := range []string{"sent GET https://other.test/notes?q=a, which the case does not list in http", "did not send POST https://third.test/, which the case expects (http[1])"} {
+		if code != 1 || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, lacks %q: %s", code, want, stdout)
+		}
+	}
+	if n := sent.Load(); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// With --live requests are sent, few enough for a server that charges for them.
+func TestPluginTestLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a compiler")
+	}
+	module := webNotesModule(t)
+	var sent atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sent.Add(1)
+		fmt.Fprint(w, `["from the world"]`)
+	}))
+	t.Cleanup(s.Close)
+	code, stdout, stderr := run(t, "", "plugin", "test", "--short", module, "--live", "--set", "server="+s.URL, "--allow-host", s.URL, "--allow-private")
+	if n := sent.Load(); code != 0 || n == 0 || n > 300 {
+		t.Errorf("exit code %d, %d requests: %s%s", code, n, stdout, stderr)
+	}
+	if code, _, stderr := run(t, "", "plugin", "test", "--short", module, "--live"); code == 0 {
+		t.Errorf("without a grant: exit code %d: %s", code, stderr)
+	}
+	writeTest(t, "cases.json", `{"name": "listed", "query": "a", "http": [], "expect": {"no_change": true}}`)
+	if code, _, stderr := run(t, "", "plugin", "test", "--short", module, "--live"); code == 0 || !strings.Contains(stderr, `flag --live: the case "listed" lists its requests`) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+)
+
+// talks are conversations with an image, and a call of a tool with its result, as each API
+// writes them.
+var talks = map[message.Form]string{
+	message.FormAnthropic: `[
+  {"role": "user", "content": [{"type": "text", "text": "what is this?"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}]},
+  {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {"n": 1.50}}]},
+  {"role": "tool", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a cat"}]}]`,
+	message.FormOpenAI: `[
+  {"role": "user", "content": [{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]},
+  {"role": "assistant", "tool_calls": [{"id": "t1", "type": "function", "function": {"name": "look", "arguments": "{\"n\": 1.50}"}}]},
+  {"role": "tool", "tool_call_id": "t1", "content": "a cat"}]`,
+	message.FormResponses: `[
+  {"role": "user", "content": [{"type": "input_text", "text": "what is this?"}, {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]},
+  {"role": "assistant", "tool_calls": [{"id": "t1", "type": "function", "function": {"name": "look", "arguments": "{\"n\": 1.50}"}}]},
+  {"role": "tool", "tool_call_id": "t1", "content": "a cat"}]`,
+	message.FormGemini: `[
+  {"role": "user", "content": [{"text": "what is this?"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]},
+  {"role": "assistant", "content": [{"functionCall": {"name": "look", "args": {"n": 1.50}}}]},
+  {"role": "tool", "content": [{"functionResponse": {"name": "look", "response": {"output": "a cat"}}}]}]`,
+}
+
+// An image and a call with its result come out of a build in the form of each API.
+func TestConversationsKeepImagesAndCalls(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for from, talk := range talks {
+		for _, to := range message.Forms {
+			request := `{"query": "and now?", "format": "` + string(to) + `", "conversation": ` + talk + `}`
+			config := `{format: ` + string(to) + `, conversation: {turns: ` + talk + `}}`
+			if err := os.WriteFile("c.yaml", []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			outputs := []string{
+				outputOf(t, must(t, request, "build", "--request", "-")),
+				outputOf(t, must(t, "", "build", "--config", "c.yaml", "-o", "json", "and now?")),
+			}
+			for _, out := range outputs {
+				checkTalk(t, string(from)+" to "+string(to), out, to)
+			}
+			if from == to && to != message.FormResponses && !strings.Contains(strings.ReplaceAll(outputs[0], " ", ""), `1.50`) {
+				t.Errorf("%s: the number has changed: %s", to, outputs[0])
+			}
+		}
+	}
+}
+
+// outputOf returns the output in the result of a build.
+func outputOf(t *testing.T, result string) string {
+	t.Helper()
+	var doc struct {
+		Output json.RawMessage `json:"formatted_output"`
+	}
+	if err := json.Unmarshal([]byte(result), &doc); err != nil {
+		t.Fatal(err, result)
+	}
+	return string(doc.Output)
+}
+
+func checkTalk(t *testing.T, what, out string, form message.Form) {
+	t.Helper()
+	body, err := message.DecodeBody([]byte(out), form)
+	if err == nil {
+		err = message.Check(body.Messages, form)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", what, err, out)
+	}
+	media, calls, results := 0, 0, ""
+	for i := range body.Messages {
+		m := &body.Messages[i]
+		media += core.Media(m.Parts)
+		calls += len(m.Calls())
+		for _, r := range m.Results() {
+			results += message.TextOf(r.Parts)
+		}
+	}
+	if media != 1 || calls != 1 || !strings.Contains(results, "a cat") {
+		t.Errorf("%s: %d images, %d calls, result %q: %s", what, media, calls, results, out)
+	}
+}
+
+// An error of a turn names the document, the turn and the member.
+func TestTurnsAreChecked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for turn, want := range map[string]string{
+		`{"role": "user"}`: "stdin:1:33: conversation[0].content: missing",
+		`{"role": "user", "content": [{"type": "text", "text": 7}]}`: "conversation[0]: content[0]",
+		`{"role": "user", "content": "x", "tool_calls": "f"}`:        "conversation[0].tool_calls: want a list of calls",
+		`{"role": "user", "content": "x", "tool_call_id": "f"}`:      "conversation[0]",
+		`{"role": "tool", "content": {"a": 1}, "tool_call_id": "f"}`: "conversation[0].content: ",
+	} {
+		code, _, stderr := run(t, `{"query": "q", "conversation": [`+turn+`]}`, "build", "--request", "-")
+		if code == codeOK || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d %s", turn, code, stderr)
+		}
+	}
+}

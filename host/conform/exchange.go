@@ -1,0 +1,116 @@
+package conform
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// maxBody bounds the bodies of requests that are compared, in bytes.
+const maxBody = 64 << 20
+
+// Exchanges is a transport for [host.Config] that sends nothing. It answers the requests of a
+// plugin with the exchanges of the case that runs, or else with those of the run.
+type Exchanges struct{ Run *conformance.Exchanges }
+
+// RoundTrip implements http.RoundTripper.
+func (t Exchanges) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		defer req.Body.Close()
+		var err error
+		if body, err = io.ReadAll(io.LimitReader(req.Body, maxBody)); err != nil {
+			return nil, err
+		}
+	}
+	e := conformance.ExchangesOf(req.Context())
+	if e == nil {
+		e = t.Run
+	}
+	r, err := e.Respond(req.Method, req.URL.String(), req.Header.Get, body)
+	if err != nil {
+		return nil, err
+	}
+	if r.Error != "" {
+		return nil, noResponse(req.Context(), r.Error, req.URL.Hostname())
+	}
+	resp := &http.Response{StatusCode: r.Status, Header: http.Header{}, Request: req, Body: io.NopCloser(bytes.NewReader(r.Bytes()))}
+	if resp.StatusCode == 0 {
+		resp.StatusCode = http.StatusOK
+	}
+	if len(r.Body) > 0 && r.Body[0] != '"' {
+		resp.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range r.Headers {
+		resp.Header.Set(name, value)
+	}
+	return resp, nil
+}
+
+// noResponse is the error of a request that a word describes, as a real transport has it. A
+// request that is late ends with its time.
+func noResponse(ctx context.Context, word, name string) error {
+	switch word {
+	case "timeout":
+		<-ctx.Done()
+		return ctx.Err()
+	case "dns":
+		return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	case "connect":
+		return &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	case "certificate":
+		return &tls.CertificateVerificationError{Err: errors.New("it is not trusted")}
+	}
+	return fmt.Errorf("connection reset")
+}
+
+// GrantHTTP returns the grant with which a plugin whose requests are not sent is tested: what
+// its manifest asks for, nil for nothing. If it leaves the hosts to the operator, they are those
+// of the exchanges.
+func GrantHTTP(m *manifest.Manifest, lists ...[]conformance.Exchange) *host.HTTPGrant {
+	var out *host.HTTPGrant
+	for _, p := range m.Permissions {
+		if p.Kind != manifest.PermissionHTTP {
+			continue
+		}
+		if out == nil {
+			out = &host.HTTPGrant{Private: true}
+		}
+		hosts := []string(p.Hosts)
+		if p.Hosts.FromGrant() {
+			hosts = hostsOf(lists)
+		}
+		out.Hosts, out.Methods = append(out.Hosts, hosts...), append(out.Methods, p.Methods...)
+		if len(p.Methods) == 0 {
+			out.Methods = append(out.Methods, http.MethodGet, http.MethodHead)
+		}
+	}
+	if out != nil && len(out.Hosts) == 0 {
+		out.Hosts = []string{"none.invalid"} // so that other hosts are refused, not HTTP
+	}
+	return out
+}
+
+// hostsOf are the servers of exchanges.
+func hostsOf(lists [][]conformance.Exchange) (hosts []string) {
+	for _, list := range lists {
+		for _, e := range list {
+			address, _, _ := strings.Cut(e.Request.URL, "*")
+			if u, err := url.Parse(address); err == nil && u.Host != "" {
+				hosts = append(hosts, u.Scheme+"://"+u.Host)
+			}
+		}
+	}
+	return hosts
+}

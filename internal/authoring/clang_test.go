@@ -1,0 +1,100 @@
+package authoring
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/sdk"
+)
+
+// Clang before 17 loses the strings of .export_name in file-level assembly.
+func TestHeadersHaveNoFileLevelAssembly(t *testing.T) {
+	for _, name := range []string{"pdk-c/anchor.h", "pdk-c/anchor_batch.h"} {
+		text, err := sdk.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "__asm__") {
+			t.Errorf("%s: has assembly; name exports with __attribute__((export_name(…)))", name)
+		}
+	}
+}
+
+// Every clang of the machine exports the same names.
+func TestEachClang(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs compilers")
+	}
+	linker := cToolchain.Programs[1].find("")
+	n := 0
+	for _, name := range versions("clang") {
+		clang, err := exec.LookPath(name)
+		if err != nil || !forWasm(clang) || linker == "" {
+			continue
+		}
+		n++
+		t.Run(name, func(t *testing.T) {
+			bin := t.TempDir()
+			script := "#!/bin/sh\nexec " + shellWord(clang) + ` -B"$(dirname "$0")" "$@"` + "\n"
+			if err := os.WriteFile(filepath.Join(bin, "clang"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(linker, filepath.Join(bin, "wasm-ld")); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			built, err := Build(t.Context(), BuildOptions{Dir: newProject(t, "c", "filter"), Messages: os.Stderr})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w := built.Spec.Warnings; len(w) > 0 {
+				t.Errorf("warnings %q", w)
+			}
+			if len(built.Spec.Operations[0].Lanes) != 2 {
+				t.Errorf("lanes %v, want both", built.Spec.Operations[0].Lanes)
+			}
+		})
+	}
+	if n == 0 {
+		t.Skip("NOT TESTED: no clang that builds WebAssembly")
+	}
+}
+
+// A build with Debug has the names of functions.
+func TestDebugKeepsNames(t *testing.T) {
+	for _, language := range []string{"go", "c", "zig", "rust", "ts", "wat"} {
+		t.Run(language, func(t *testing.T) {
+			if testing.Short() && language != "go" {
+				t.Skip("runs compilers")
+			}
+			dir := newProject(t, language, "filter")
+			plain, err := Build(t.Context(), BuildOptions{Dir: dir, Messages: os.Stderr})
+			if errors.Is(err, ErrMissing) {
+				t.Skipf("NOT TESTED: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			without, err := os.ReadFile(plain.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Build(t.Context(), BuildOptions{Dir: dir, Debug: true, Messages: os.Stderr}); err != nil {
+				t.Fatal(err)
+			}
+			with, err := os.ReadFile(plain.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := []byte("\x04name") // the custom section
+			if !bytes.Contains(with, name) || len(with) <= len(without) {
+				t.Errorf("%d bytes with names, %d without; the section is there: %v", len(with), len(without), bytes.Contains(with, name))
+			}
+		})
+	}
+}

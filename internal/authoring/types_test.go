@@ -1,0 +1,97 @@
+package authoring
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const typesManifest = `abi: 1
+name: my-plugin
+version: 0.1.0
+license: MIT
+settings: {type: object, properties: {api-key: {type: string, description: "The key */ of\nthe API."}}}
+operations:
+  init: {}
+  filter:
+    reads: [text]
+    settings:
+      type: object
+      properties:
+        word: {type: string, default: ""}
+        type: {type: integer}
+        2nd: {type: number}
+        strict: {type: boolean}
+        list: {type: array}
+`
+
+// The types of every language compile, and hold the keys of the schema.
+func TestTypes(t *testing.T) {
+	for _, c := range []struct{ language, file, source, use, with, want string }{
+		{"go", "settings.go", "main.go", "type Settings struct {\n\tWord string `json:\"word\"`\n}", "type Settings = FilterSettings", "Type int `json:\"type\"`"},
+		{"rust", "src/settings.rs", "src/lib.rs", `r.setting("word").text().unwrap_or("");`, "settings::FilterSettings::of(r).r#word;\n    let word = word.as_str();", "pub r#type: i64,"},
+		{"c", "settings.h", "plugin.c", `anchor_setting_text(r, "word", "")`, "read_filter_settings(r).word_", "int64_t type_;"},
+		{"zig", "settings.zig", "plugin.zig", `r.setting("word").string() orelse ""`, `@import("settings.zig").FilterSettings.of(r).word`, `@"type": i64,`},
+		{"ts", "settings.ts", "plugin.ts", `request.settings.get("word").text()`, "new FilterSettings(request).word", "  type: i64;"},
+	} {
+		t.Run(c.language, func(t *testing.T) {
+			dir := newProject(t, c.language, "filter")
+			if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(typesManifest), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			text, err := Types(dir, "")
+			if err != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(c.want), " ")) {
+				t.Fatalf("got %v\n%s", err, text)
+			}
+			source, err := os.ReadFile(filepath.Join(dir, c.source))
+			if err != nil || !strings.Contains(string(source), c.use) {
+				t.Fatalf("%v: the source lacks %s:\n%s", err, c.use, source)
+			}
+			changed := strings.Replace(string(source), c.use, c.with, 1)
+			switch c.language {
+			case "rust":
+				changed = strings.Replace(changed, "\nuse ", "\nmod settings;\nuse ", 1)
+			case "c":
+				changed = strings.Replace(changed, `#include "anchor.h"`, `#include "settings.h"`, 1)
+			case "ts":
+				changed = `import { FilterSettings } from "./settings";` + "\n" + changed
+			}
+			if err := writeNew(filepath.Join(dir, c.file), []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, c.source), []byte(changed), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if testing.Short() && c.language != "go" {
+				t.Skip("runs compilers")
+			}
+			if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(strings.Replace(typesManifest, "  init: {}\n", "", 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			_, err = Build(t.Context(), BuildOptions{Dir: dir, Messages: &said})
+			if errors.Is(err, ErrMissing) {
+				t.Skipf("NOT TESTED: %v", err)
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s\n%s", err, said.String(), text)
+			}
+		})
+	}
+}
+
+func TestTypesErrors(t *testing.T) {
+	dir := folder(t, map[string]string{ManifestFile: lintHead + "      properties: {a-b: {}, a_b: {}}\n"})
+	for language, want := range map[string]string{
+		"go": `settings of filter: the keys "a-b" and "a_b" have the same name AB (rename one)`,
+		"js": `language "js": unknown language: there are no types for it (want one of go, tinygo, rust, c, zig, ts)`,
+		"":   "unknown language",
+	} {
+		if _, err := Types(dir, language); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", language, err, want)
+		}
+	}
+}

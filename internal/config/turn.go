@@ -1,0 +1,155 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+)
+
+// Turn is one utterance.
+type Turn struct {
+	Role      string
+	Content   string
+	CreatedAt time.Time
+	Metadata  map[string]any
+	// Whole is the message of a turn that states more than a text. nil for all others.
+	Whole *pipeline.Message
+}
+
+// turn is a Turn as a file states it.
+type turn struct {
+	Role       string         `key:"role,required" enum:"user,assistant,system,tool"`
+	Content    anyJSON        `key:"content" doc:"The text, or a list of parts as an API has them, such as {type: image_url, image_url: {url}}. It may be missing beside tool_calls."`
+	Name       string         `key:"name" doc:"The name of the speaker, or of the tool."`
+	ToolCalls  anyJSON        `key:"tool_calls" doc:"The calls of tools, as OpenAI's chat has them: {id, type: function, function: {name, arguments}}."`
+	ToolCallID string         `key:"tool_call_id" doc:"The id of the call that a turn of a tool answers."`
+	CreatedAt  time.Time      `key:"created_at"`
+	Metadata   map[string]any `key:"metadata" doc:"Further values of the turn, such as importance."`
+}
+
+// anyJSON is a text, or a list that is kept as JSON.
+type anyJSON struct {
+	text string
+	list string
+	set  bool
+}
+
+// UnmarshalNode decodes either form.
+func (a *anyJSON) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind != strict.List {
+		d.Value(n, reflect.ValueOf(&a.text).Elem(), path)
+		a.set = true
+		return
+	}
+	data, err := n.JSON()
+	if err != nil {
+		d.Fail(n, path, "%v", err)
+		return
+	}
+	a.list, a.set = string(data), true
+}
+
+// JSONSchema describes both forms.
+func (*anyJSON) JSONSchema() map[string]any {
+	return map[string]any{"type": []any{"string", "array"}, "items": map[string]any{"type": "object"}}
+}
+
+// json returns the value as JSON.
+func (a *anyJSON) json() json.RawMessage {
+	if a.list != "" {
+		return json.RawMessage(a.list)
+	}
+	data, _ := json.Marshal(a.text) // cannot fail: it is a string
+	return data
+}
+
+// UnmarshalNode decodes a turn, and makes a message of one that states more than a text.
+func (t *Turn) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind != strict.Map {
+		d.Fail(n, path, "want a map")
+		return
+	}
+	var doc turn
+	if !d.Into(n, &doc, path) {
+		return
+	}
+	*t = Turn{Role: doc.Role, Content: doc.Content.text, CreatedAt: doc.CreatedAt, Metadata: doc.Metadata}
+	switch {
+	case !doc.Content.set && !doc.ToolCalls.set:
+		d.Fail(n, path+".content", "missing")
+	case doc.ToolCalls.set && doc.ToolCalls.list == "":
+		at, _ := n.Find("tool_calls")
+		d.Fail(at, path+".tool_calls", "want a list of calls")
+	case doc.Content.list != "" || doc.ToolCalls.set || doc.Name != "" || doc.ToolCallID != "":
+		m, err := doc.message()
+		if err == nil && (doc.ToolCalls.list != "" && len(m.Calls()) == 0 || doc.ToolCallID != "" && len(m.Results()) == 0) {
+			err = pipeline.ErrInvalid
+		}
+		if err != nil {
+			d.Fail(n, path, "%s", strings.TrimPrefix(err.Error(), "messages[0]."))
+			return
+		}
+		whole := core.TurnOf(m)
+		t.Content, t.Whole = whole.Content, whole.Whole
+	}
+}
+
+// message returns the turn as a message. The names of its parts say which API has such a message.
+func (t *turn) message() (pipeline.Message, error) {
+	members := map[string]json.RawMessage{}
+	text := func(key, value string) {
+		if value != "" {
+			members[key], _ = json.Marshal(value) // cannot fail: it is a string
+		}
+	}
+	role, list := t.Role, "content"
+	var parts []map[string]json.RawMessage
+	if t.Content.list != "" && json.Unmarshal([]byte(t.Content.list), &parts) == nil && len(parts) > 0 {
+		kind := string(parts[0]["type"])
+		switch {
+		case kind == "" && role == "assistant":
+			role, list = "model", "parts" // the form of Gemini
+		case kind == "":
+			role, list = "user", "parts"
+		case kind == `"tool_result"`:
+			role = "user" // the form of Anthropic
+		}
+	}
+	text("role", role)
+	text("name", t.Name)
+	text("tool_call_id", t.ToolCallID)
+	if t.Content.set {
+		members[list] = t.Content.json()
+	}
+	if t.ToolCalls.list != "" {
+		members["tool_calls"] = json.RawMessage(t.ToolCalls.list)
+	}
+	if role == "tool" && t.ToolCallID == "" && t.Name == "" && t.Content.list == "" {
+		return message.NewResult("", "", t.Content.text), nil
+	}
+	var doc strings.Builder
+	doc.WriteString("[{")
+	for _, key := range []string{"role", "name", "tool_call_id", list, "tool_calls"} {
+		if value, ok := members[key]; ok {
+			if doc.Len() > 2 {
+				doc.WriteByte(',')
+			}
+			doc.WriteString(`"` + key + `":` + string(value))
+		}
+	}
+	doc.WriteString("}]")
+	messages, err := message.DecodeList([]byte(doc.String()))
+	if err != nil {
+		return pipeline.Message{}, err
+	}
+	return messages[0], nil
+}
+
+// JSONSchema describes a turn.
+func (*Turn) JSONSchema() map[string]any { return strict.Schema(reflect.TypeFor[turn]()) }

@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
+)
+
+// costs receives what a message costs: each text, and each content that is not text.
+type costs struct {
+	model string
+	text  func(string)
+	media func(media.Estimate)
+}
+
+func (c *costs) message(m *pipeline.Message) {
+	c.text(m.Name)
+	for _, other := range m.Others() {
+		c.text(visible(other))
+	}
+	c.parts(m.Parts)
+}
+
+func (c *costs) parts(parts []message.Part) {
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind == message.Thinking {
+			continue
+		}
+		estimate, isMedia := media.OfMessage(c.model, p)
+		if isMedia {
+			c.media(estimate)
+		}
+		switch p.Kind {
+		case message.Unknown:
+			if !isMedia {
+				c.text(visible(p.Raw()))
+			}
+			continue
+		case message.Image, message.Document, message.Audio:
+			if p.Media == nil || *p.Media == (message.Media{Detail: p.Media.Detail}) && len(p.Parts) == 0 {
+				c.text(visible(p.Raw())) // it lies too deep to be read
+				continue
+			}
+			c.text(p.Media.Title)
+			c.text(p.Media.Text)
+		}
+		for _, s := range [...]string{p.Text, p.ID, p.Name, p.Arguments} {
+			c.text(s)
+		}
+		countOthers(p.Raw(), readMembers[p.Kind], len(p.Parts) == 0, c.text)
+		c.parts(p.Parts)
+	}
+}
+
+// readMembers are the members of a part that its fields hold, so that they are counted already.
+var readMembers = map[message.Kind][]string{
+	message.Text:       {"text"},
+	message.Refusal:    {"refusal"},
+	message.ToolCall:   {"id", "call_id", "name", "input", "arguments", "action", "operation", "args"},
+	message.ToolResult: {"tool_use_id", "call_id", "content", "output", "is_error", "id", "name", "response"},
+	message.Image:      mediaMembers,
+	message.Document:   mediaMembers,
+	message.Audio:      mediaMembers,
+}
+
+var mediaMembers = []string{
+	"title", "filename", "file_id", "file_url", "file_data", "media_type", "data", "url", "content", "detail", "format",
+	"mimeType", "mime_type", "fileUri", "file_uri", "displayName", "display_name",
+}
+
+// wrappers are members whose value is an object with the members that a part is about.
+var wrappers = []string{
+	"function", "custom", "functionCall", "function_call", "functionResponse", "function_response",
+	"source", "image_url", "file", "input_audio", "inlineData", "inline_data", "fileData", "file_data",
+}
+
+// silent are members that no model reads as text.
+var silent = []string{
+	"type", "status", "cache_control", "signature", "thoughtSignature", "thought_signature", "encrypted_content", "encrypted_index",
+}
+
+// countOthers counts the members of a part that are not among those that are known. If the part
+// is empty, a list is also counted: it lies too deep to be read.
+func countOthers(raw string, known []string, empty bool, text func(string)) {
+	if !strings.HasPrefix(raw, "{") {
+		return
+	}
+	dec := jsontext.NewDecoder(strings.NewReader(raw), jsontext.AllowInvalidUTF8(true))
+	if _, err := dec.ReadToken(); err != nil {
+		return
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return
+		}
+		switch has := func(list []string) bool { return slices.Contains(list, key) }; {
+		case has(known) && (!empty || value.Kind() != '[') || has(silent):
+		case has(wrappers) && value.Kind() == '{':
+			countOthers(string(value), known, empty, text)
+		case has(wrappers) && value.Kind() == '"': // the address of an image
+		default:
+			text(visible(key + ": " + string(value)))
+		}
+	}
+}
+
+// visible returns JSON without the members that no model reads as text.
+func visible(raw string) string {
+	if !strings.Contains(raw, "ncrypted_") && !strings.Contains(raw, "ignature") {
+		return raw
+	}
+	key, value := "", raw
+	if !strings.HasPrefix(raw, "{") { // a member: "key":value
+		key, value, _ = strings.Cut(raw, ":")
+	}
+	var doc any
+	if json.Unmarshal([]byte(value), &doc) != nil {
+		return raw
+	}
+	if slices.Contains(silent, strings.Trim(key, `"`)) {
+		return ""
+	}
+	dropSilent(doc)
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return raw
+	}
+	return key + string(data)
+}
+
+func dropSilent(doc any) {
+	switch doc := doc.(type) {
+	case []any:
+		for _, e := range doc {
+			dropSilent(e)
+		}
+	case map[string]any:
+		for key, e := range doc {
+			if slices.Contains(silent[1:], key) {
+				delete(doc, key)
+			} else {
+				dropSilent(e)
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package conversation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+func wholeTurns(t *testing.T, list string) (turns []pipeline.Turn) {
+	t.Helper()
+	messages, err := message.DecodeList([]byte(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range messages {
+		turns = append(turns, core.TurnOf(m))
+	}
+	return turns
+}
+
+// A call never leaves a conversation without its results, whatever the policy chooses.
+func TestCallsLeaveWithTheirResults(t *testing.T) {
+	for name, policy := range map[string]EvictionPolicy{"none": nil, "oldest": EvictOldest, "pairs": EvictPairs} {
+		s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 20, Tokenizer: pipeline.WordTokenizer(), Eviction: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := false
+		for n := range 12 {
+			for _, turn := range wholeTurns(t, fmt.Sprintf(`[{"role":"user","content":"a b c"},`+
+				`{"role":"assistant","content":[{"type":"text","text":"I look"},{"type":"tool_use","id":"c%d","name":"f","input":{}}]},`+
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","content":"one two three four"}]}]`, n, n)) {
+				if err := s.AddTurn(t.Context(), turn); err != nil {
+					t.Fatal(err)
+				}
+			}
+			messages, err := s.Messages()
+			if err == nil {
+				err = message.Check(messages, message.FormAnthropic)
+			}
+			if err != nil {
+				t.Fatalf("%s: round %d: %v", name, n, err)
+			}
+			left = left || len(messages) < 3*(n+1)
+		}
+		if !left {
+			t.Errorf("%s: no turn has left", name)
+		}
+	}
+}
+
+// A stored turn comes back with its message, and an image has its tokens.
+func TestWholeTurnsAreStored(t *testing.T) {
+	log := NewLog(store.NewMemory(), "t", "c")
+	cfg := SlidingWindowConfig{MaxTokens: 4000, Log: log}
+	s, err := NewSlidingWindow(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const picture = `{"role":"user","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]}`
+	if err := s.AddTurn(t.Context(), wholeTurns(t, "["+picture+"]")[0]); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.TotalTokens(); n <= core.MediaTokens || n > core.MediaTokens+20 {
+		t.Errorf("%d tokens", n)
+	}
+	again, err := NewSlidingWindow(cfg)
+	if err == nil {
+		err = log.Load(t.Context(), again)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := again.Messages()
+	if err != nil || len(messages) != 1 || messages[0].Raw() != picture || again.TotalTokens() != s.TotalTokens() {
+		t.Errorf("%v, %d tokens: %v", messages, again.TotalTokens(), err)
+	}
+}
+
+// A turn that is larger than the window loses its image, and keeps its call.
+func TestCutTurnsKeepTheirCalls(t *testing.T) {
+	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 20, Tokenizer: pipeline.WordTokenizer()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("word ", 50)
+	for _, turn := range wholeTurns(t, `[{"role":"assistant","content":[{"type":"text","text":"`+long+`"},{"type":"tool_use","id":"c","name":"f","input":{}}]},`+
+		`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]}]`) {
+		if err := s.AddTurn(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+		last := s.Turns()[len(s.Turns())-1]
+		m, err := last.Message()
+		if err != nil || last.TokenCount > 20 || last.Metadata["truncated"] != true || turn.Role == pipeline.RoleAssistant && len(m.Calls()) != 1 || core.Media(m.Parts) > 0 {
+			t.Errorf("%+v %v", last, err)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package format
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+)
+
+// Gemini formats for the Gemini API of Google. Its output is a [*GeminiOutput].
+type Gemini struct {
+	// Params are what the body states besides the window. The API takes the model in the
+	// address, so the body does not name it.
+	Params Params
+}
+
+// GeminiOutput is the document that [Gemini] makes.
+type GeminiOutput struct {
+	// SystemInstruction, Tools and MaxOutputTokens are left out of the document if they are
+	// empty. MaxOutputTokens is a member of generationConfig.
+	SystemInstruction *GeminiContent
+	Contents          []GeminiContent
+	Tools             json.RawMessage
+	MaxOutputTokens   int
+}
+
+// GeminiContent is one message. Its role is "user" or "model", and empty for instructions.
+type GeminiContent struct {
+	Role string `json:"role,omitempty"`
+	// Parts are of the types GeminiText, GeminiCall and GeminiResult, and Whole for
+	// what is more than these.
+	Parts []any `json:"parts"`
+}
+
+// GeminiText is a part with a text.
+type GeminiText struct {
+	Text string `json:"text"`
+}
+
+// GeminiCall is a part with a call of a tool.
+type GeminiCall struct {
+	FunctionCall struct {
+		ID   string          `json:"id,omitempty"`
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+	} `json:"functionCall"`
+}
+
+// GeminiResult is a part with the result of a tool.
+type GeminiResult struct {
+	FunctionResponse struct {
+		ID       string          `json:"id,omitempty"`
+		Name     string          `json:"name"`
+		Response json.RawMessage `json:"response"`
+	} `json:"functionResponse"`
+}
+
+// Append implements [Body].
+func (out *GeminiOutput) Append(dst []byte, indent string) ([]byte, error) {
+	var generation any
+	if out.MaxOutputTokens > 0 {
+		generation = map[string]int{"maxOutputTokens": out.MaxOutputTokens}
+	}
+	return appendMembers(dst, indent, member{"systemInstruction", out.SystemInstruction, false}, member{"contents", out.Contents, true},
+		member{"tools", out.Tools, false}, member{"generationConfig", generation, false})
+}
+
+// MarshalJSON writes the body on one line.
+func (out *GeminiOutput) MarshalJSON() ([]byte, error) { return out.Append(nil, "") }
+
+// FormatType returns "gemini".
+func (Gemini) FormatType() string { return "gemini" }
+
+// Format returns a [*GeminiOutput]: the system prompts as the instruction, then a user content
+// with the context, the turns and the query. It merges neighboring contents of equal role. A
+// system turn of a conversation becomes a content of the user, because the API has no such
+// contents. The results of calls are one content, as the API demands.
+func (f Gemini) Format(_ context.Context, w *core.Window) (any, error) {
+	s := divide(w)
+	out := &GeminiOutput{Contents: []GeminiContent{}, Tools: w.Tools, MaxOutputTokens: f.Params.MaxOutputTokens}
+	if text := s.systemText(); strings.TrimSpace(text) != "" {
+		out.SystemInstruction = &GeminiContent{Parts: []any{GeminiText{text}}}
+	}
+	messages := s.chatMessages(api{form: message.FormGemini, prefix: openAIContext, pairs: true, whole: true})
+	var calls []*message.Part
+	for i := range messages {
+		m := &messages[i]
+		if m.whole != nil {
+			c := GeminiContent{Role: geminiRole(m.role)}
+			for j := range m.whole.Parts {
+				c.Parts = append(c.Parts, Whole{json.RawMessage(m.whole.Parts[j].Raw()), m.whole.Parts[j : j+1]})
+			}
+			out.Contents = append(out.Contents, c)
+			continue
+		}
+		if m.result != nil {
+			out.addResult(calls, m)
+			continue
+		}
+		c := GeminiContent{Role: geminiRole(m.role)}
+		if text := m.text(); text != "" {
+			c.Parts = append(c.Parts, GeminiText{text})
+		}
+		for _, call := range m.calls {
+			var part GeminiCall
+			part.FunctionCall.ID, part.FunctionCall.Name, part.FunctionCall.Args = call.ID, call.Name, inputOf(call)
+			c.Parts = append(c.Parts, part)
+		}
+		calls = m.calls
+		out.Contents = append(out.Contents, c)
+	}
+	return out, nil
+}
+
+func geminiRole(role core.Role) string {
+	if role == core.RoleAssistant {
+		return "model"
+	}
+	return string(core.RoleUser)
+}
+
+// addResult adds a result to the content of the results of calls.
+func (out *GeminiOutput) addResult(calls []*message.Part, m *chatMessage) {
+	var part GeminiResult
+	r := &part.FunctionResponse
+	r.ID, r.Name, r.Response = m.result.ID, m.result.Name, responseOf(m.text())
+	for _, call := range calls {
+		if call.ID == r.ID {
+			r.Name = call.Name
+		}
+	}
+	last := &out.Contents[len(out.Contents)-1]
+	if _, ok := last.Parts[0].(GeminiResult); !ok {
+		out.Contents = append(out.Contents, GeminiContent{Role: string(core.RoleUser)})
+		last = &out.Contents[len(out.Contents)-1]
+	}
+	last.Parts = append(last.Parts, part)
+}
+
+// responseOf returns the text of a result as the API takes it: an object.
+func responseOf(text string) json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
+		return json.RawMessage(text)
+	}
+	data, _ := json.Marshal(map[string]string{"output": text}) // cannot fail: it has only strings
+	return data
+}
+
+// texts counts the instruction and each content as a message, and a part that is no text as its
+// JSON text.
+func (out *GeminiOutput) texts(message func(core.Role), text func(string), media func(int)) {
+	contents := out.Contents
+	if out.SystemInstruction != nil {
+		message(core.RoleSystem)
+		out.SystemInstruction.texts(text, media)
+	}
+	for i := range contents {
+		message(core.Role(contents[i].Role))
+		contents[i].texts(text, media)
+	}
+}
+
+func (c *GeminiContent) texts(text func(string), media func(int)) {
+	for _, part := range c.Parts {
+		if t, ok := part.(GeminiText); ok {
+			text(t.Text)
+			continue
+		}
+		if w, ok := part.(Whole); ok {
+			w.texts(text, media)
+			continue
+		}
+		if doc, err := json.Marshal(part); err == nil {
+			text(string(doc))
+		}
+	}
+}

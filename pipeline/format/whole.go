@@ -1,0 +1,257 @@
+package format
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+)
+
+// Whole is a message of a turn, or one of its parts, in the form of the API. It has what a text
+// cannot state: images, reasoning, and results with several parts.
+type Whole struct {
+	// JSON is the value. If the turn came in the form of the API, it is as it came.
+	JSON json.RawMessage
+	// Parts are the parts that the value holds.
+	Parts []message.Part
+}
+
+// MarshalJSON returns JSON.
+func (w Whole) MarshalJSON() ([]byte, error) { return w.JSON, nil }
+
+// isWhole reports whether a turn has more than a text, calls, and one result of a text.
+func isWhole(m *core.Message) bool {
+	if m == nil || m.Instructs() {
+		return false
+	}
+	results := m.Results()
+	if m.Raw() != "" || len(results) > 1 || len(results) == 1 && m.Role != core.RoleTool {
+		return true
+	}
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case message.Text, message.ToolCall:
+		case message.ToolResult:
+			if len(p.Parts) != 1 || p.Parts[0].Kind != message.Text {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// wholeTurns writes turns as whole messages.
+type wholeTurns struct {
+	form message.Form
+	used map[string]bool // the ids of the calls so far
+}
+
+// next returns the messages of the first turns and the number of these turns, 0 if the first
+// turn has to be written as a text. Calls come with all their results, and none is repeated.
+func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
+	if n := exchange(turns); n > 0 {
+		list := make([]core.Message, n)
+		some := false
+		for i := range list {
+			turn := turns[i].Turn()
+			if turn == nil {
+				list[i] = message.New(core.RoleAssistant, turns[i].Content)
+				continue
+			}
+			some = some || isWhole(turn)
+			list[i] = turn.Clone()
+		}
+		if some && w.name(turns, list) {
+			if messages := w.write(list); messages != nil {
+				return messages, n
+			}
+		}
+	}
+	m := turns[0].Turn()
+	if !isWhole(m) {
+		return nil, 0
+	}
+	rest := core.Message{Role: core.RoleUser}
+	if m.Role == core.RoleAssistant {
+		rest.Role = core.RoleAssistant
+	}
+	for _, p := range m.Parts {
+		switch p.Kind {
+		case message.ToolResult: // its call is missing
+			rest.Parts = append(rest.Parts, p.Parts...)
+		case message.ToolCall, message.Thinking, message.Unknown:
+		default:
+			rest.Parts = append(rest.Parts, p)
+		}
+	}
+	if core.Media(rest.Parts) == 0 {
+		return nil, 0
+	}
+	return w.write([]core.Message{rest}), 1
+}
+
+// exchange returns how many of the first turns belong together: a turn with calls, and those up
+// to and with the last result of these calls. It is 0 if a result is missing, and 1 for a
+// message without calls.
+func exchange(turns []*core.Item) int {
+	open := make(map[string]int)
+	waiting := 0
+	for n, it := range turns {
+		m := it.Turn()
+		role := roleOf(it)
+		if m != nil {
+			role = m.Role
+		}
+		answers := m != nil && len(m.Results()) > 0
+		if n > 0 && role != core.RoleAssistant && !answers || n == 0 && (m == nil || answers) {
+			return 0
+		}
+		if m == nil {
+			continue
+		}
+		for i := range m.Parts {
+			switch p := &m.Parts[i]; p.Kind {
+			case message.ToolCall:
+				open[callKey(p)]++
+				waiting++
+			case message.ToolResult:
+				if open[callKey(p)]--; open[callKey(p)] < 0 {
+					return 0
+				}
+				waiting--
+			}
+		}
+		if waiting == 0 && (n > 0 || !onlyThinking(m)) {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+func callKey(p *message.Part) string {
+	if p.ID == "" {
+		return "name " + p.Name
+	}
+	return "id " + p.ID
+}
+
+func onlyThinking(m *core.Message) bool {
+	return !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.Thinking })
+}
+
+// name gives calls and results without an id the same one in each window, and reports whether no
+// id was used before.
+func (w *wholeTurns) name(turns []*core.Item, list []core.Message) bool {
+	waiting := make(map[string][]string) // by the name of the tool
+	var ids []string
+	for i := range list {
+		for j := range list[i].Parts {
+			p := &list[i].Parts[j]
+			switch {
+			case p.Kind == message.ToolCall:
+				if p.ID == "" && w.form != message.FormGemini {
+					p.ID = fmt.Sprintf("call_%d_%d", turns[i].Sequence, j)
+					waiting[p.Name] = append(waiting[p.Name], p.ID)
+				}
+				if p.ID != "" {
+					ids = append(ids, p.ID)
+				}
+			case p.Kind == message.ToolResult && p.ID == "" && len(waiting[p.Name]) > 0:
+				p.ID, waiting[p.Name] = waiting[p.Name][0], waiting[p.Name][1:]
+			}
+		}
+	}
+	for _, id := range ids {
+		if w.used[id] {
+			return false
+		}
+	}
+	for _, id := range ids {
+		w.used[id] = true
+	}
+	return true
+}
+
+// write returns messages in the form of the API, nil if it refuses them. What the form has no
+// place for is left out.
+func (w *wholeTurns) write(list []core.Message) []chatMessage {
+	list, _, err := message.Lossy(list, w.form)
+	if err != nil || len(list) == 0 || message.Check(list, w.form) != nil {
+		return nil
+	}
+	messages := make([]chatMessage, len(list))
+	for i := range list {
+		if list[i].Raw() == "" || len(list[i].Parts) == 0 {
+			return nil
+		}
+		messages[i] = chatMessage{role: list[i].Role, whole: &list[i]}
+	}
+	return messages
+}
+
+// value returns the message for the body.
+func (m *chatMessage) value() Whole {
+	return Whole{JSON: json.RawMessage(m.whole.Raw()), Parts: m.whole.Parts}
+}
+
+// texts counts a value by the texts of its parts, and its media by their number.
+func (w *Whole) texts(text func(string), media func(int)) { partTexts(w.Parts, text, media) }
+
+func partTexts(parts []message.Part, text func(string), media func(int)) {
+	for i := range parts {
+		p := &parts[i]
+		switch p.Kind {
+		case message.Image, message.Document, message.Audio:
+			media(core.MediaTokens)
+			if p.Media != nil {
+				text(p.Media.Title)
+				text(p.Media.Text)
+			}
+		case message.Thinking, message.Unknown:
+			text(p.Raw())
+		default:
+			for _, s := range [...]string{p.Text, p.ID, p.Name, p.Arguments} {
+				text(s)
+			}
+		}
+		if p.Kind != message.Thinking && p.Kind != message.Unknown {
+			partTexts(p.Parts, text, media)
+		}
+	}
+}
+
+// chatMessage is a message with one or more texts that are not joined yet.
+type chatMessage struct {
+	role  core.Role
+	parts []string
+	// calls are the tool calls of an assistant's message whose results follow. result is
+	// the result in a tool's message.
+	calls  []*message.Part
+	result *message.Part
+	// whole is the message itself, in the form of the API, if it is more than texts. There are
+	// then no parts.
+	whole *core.Message
+	// cached is the number of parts, from the first, that end with a cache mark.
+	cached int
+}
+
+// roleOf returns the role in the metadata of a turn, if its source allows that role, and
+// user otherwise. Only system items may have the role system, and only tool items the role
+// tool.
+func roleOf(it *core.Item) core.Role {
+	role := core.RoleUser
+	if v, ok := it.Metadata["role"]; ok {
+		role = core.Role(fmt.Sprint(v))
+	}
+	switch {
+	case role == core.RoleAssistant,
+		role == core.RoleSystem && it.Source == core.SourceSystem,
+		role == core.RoleTool && (it.Source == core.SourceSystem || it.Source == core.SourceTool):
+		return role
+	}
+	return core.RoleUser
+}

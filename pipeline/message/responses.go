@@ -1,0 +1,60 @@
+package message
+
+// item reads an item of the Responses API that stands beside the messages: a call, a result or
+// anything else.
+func (c *codec) item(root int32, kind string) error {
+	c.m.origin.form = FormResponses
+	switch kind {
+	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call":
+		return c.itemCall(root)
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output", "computer_call_output":
+		return c.itemResult(root)
+	case "reasoning", "compaction", "compaction_summary", "item_reference":
+		c.whole(root, RoleAssistant, Thinking)
+		return nil
+	}
+	c.whole(root, RoleAssistant, Unknown)
+	return nil
+}
+
+// whole makes the item one part.
+func (c *codec) whole(root int32, role Role, kind Kind) {
+	n := c.tree.nodes[root]
+	c.m.Role, c.m.Parts = role, []Part{{Kind: kind, raw: n.raw, place: inItem}}
+}
+
+// itemCall reads a call. The arguments of a shell call are its action.
+func (c *codec) itemCall(root int32) error {
+	id, err := c.text(root, "call_id")
+	if err != nil {
+		return err
+	}
+	p := Part{Kind: ToolCall, ID: id, Name: c.some(root, "name", "type"), Arguments: c.some(root, "arguments", "input"), raw: c.tree.nodes[root].raw, place: inItem}
+	for _, of := range [...]string{"action", "operation"} {
+		if action := c.tree.member(root, of); p.Arguments == "" && action != nil {
+			p.Arguments = action.raw
+		}
+	}
+	c.m.Role, c.m.Parts = RoleAssistant, []Part{p}
+	return nil
+}
+
+func (c *codec) itemResult(root int32) error {
+	id, err := c.text(root, "call_id")
+	if err != nil {
+		return err
+	}
+	p := Part{Kind: ToolResult, ID: id, raw: c.tree.nodes[root].raw, place: inItem}
+	if output := c.index(root, "output"); output != none {
+		switch c.tree.nodes[output].kind() {
+		case '"', '[':
+			if p.Parts, err = c.list(output, c.chatPart); err != nil {
+				return err
+			}
+		default: // an object, such as a screenshot: kept as it is
+			p.Parts = []Part{{Kind: Unknown, raw: c.tree.nodes[output].raw, at: c.tree.nodes[output].at - c.base, place: inValue}}
+		}
+	}
+	c.m.Role, c.m.Parts = RoleTool, []Part{p}
+	return nil
+}

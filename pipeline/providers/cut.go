@@ -1,0 +1,159 @@
+package providers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+const (
+	// markerTokens is about the size of the line that says how much was cut, and
+	// handleTokens that of the handle in it.
+	markerTokens, handleTokens = 16, 24
+	// headShare is the part of a cut text that its beginning takes, in thirds. The beginning
+	// says what a result is; its end often has the error or the total.
+	headShare = 2
+	// cutRounds bounds how often results are cut again. This is needed because a cut text
+	// may have more tokens than the same text had as part of the whole.
+	cutRounds = 4
+	// MaxKeptText is the largest text in bytes that gets a handle.
+	MaxKeptText = 2 << 20
+)
+
+// Handle returns the handle of a text: "cut-" and the beginning of its SHA-256 digest.
+func Handle(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "cut-" + hex.EncodeToString(sum[:10])
+}
+
+// cutter cuts texts. It remembers the originals until they are reported.
+type cutter struct {
+	keep func(handle, text string)
+	done []string // originals
+}
+
+// report passes on the originals of the cut texts that a view keeps.
+func (c *cutter) report(v *view) {
+	if c.keep == nil || len(c.done) == 0 {
+		return
+	}
+	var shown strings.Builder
+	for unit, kept := range v.keeps {
+		if kept {
+			for _, text := range v.resultTexts(unit) {
+				if strings.Contains(text, cutCommand) {
+					shown.WriteString(text)
+				}
+			}
+		}
+	}
+	slices.Sort(c.done)
+	for _, text := range slices.Compact(c.done) {
+		if handle := Handle(text); strings.Contains(shown.String(), handle) {
+			c.keep(handle, text)
+		}
+	}
+	c.done = nil
+}
+
+// cutCommand is the command that prints the original of a cut text.
+const cutCommand = "anchor-host memory get "
+
+// text returns a text of n tokens cut to about longest tokens: its beginning, a line that says
+// what is missing, and its end. It depends on the arguments alone.
+func (c *cutter) text(ctx context.Context, t pipeline.Tokenizer, text string, n, longest int) (string, error) {
+	handle, room := "", longest-markerTokens
+	if c.keep != nil && len(text) <= MaxKeptText {
+		handle, room = "; all of it: "+cutCommand+Handle(text), room-handleTokens
+		c.done = append(c.done, text)
+	}
+	marker := fmt.Sprintf("[about %d of %d tokens left out%s]", n-max(room, 0), n, handle)
+	keep := int(float64(len(text)) * float64(max(room, 1)) / float64(n))
+	for range cutRounds {
+		short := joinCut(text, marker, keep)
+		counts, err := t.Count(ctx, short)
+		if err != nil {
+			return "", err
+		}
+		if counts[0] <= longest {
+			return short, nil
+		}
+		keep = int(float64(keep) * 0.95 * float64(longest) / float64(counts[0]))
+	}
+	head, err := t.Truncate(ctx, text, max(1, room))
+	return head + "\n" + marker, err
+}
+
+// joinCut returns the beginning and the end of a text, together about keep bytes, around a
+// marker.
+func joinCut(text, marker string, keep int) string {
+	head := keep * headShare / 3
+	tail := len(text) - (keep - head)
+	before := strings.TrimRight(text[:cutAt(text, head, 0)], "\n")
+	after := strings.TrimLeft(text[cutAt(text, max(head, tail), tail):], "\n")
+	if before != "" {
+		before += "\n"
+	}
+	if after != "" {
+		after = "\n" + after
+	}
+	return before + marker + after
+}
+
+// cutAt returns a good place to cut near a place: the nearest one before it where a line
+// begins, in a document without lines where an element of a list begins or a word, and else
+// where a character begins. With least it looks for places after least instead.
+func cutAt(text string, at, least int) int {
+	if at >= len(text) {
+		return len(text)
+	}
+	forward := least > 0
+	for _, ends := range []func(r rune) bool{
+		func(r rune) bool { return r == '\n' },
+		func(r rune) bool { return r == ',' || r == '}' || r == ']' },
+		unicode.IsSpace,
+	} {
+		if forward {
+			window := text[at:min(len(text), at+cutWindow)]
+			if i := strings.IndexFunc(window, ends); i >= 0 {
+				_, size := utf8.DecodeRuneInString(window[i:])
+				return at + i + size
+			}
+			continue
+		}
+		from := max(0, at-cutWindow)
+		if i := strings.LastIndexFunc(text[from:at], ends); i >= 0 {
+			_, size := utf8.DecodeRuneInString(text[from+i:])
+			return from + i + size
+		}
+	}
+	return graphemeBefore(text, at)
+}
+
+// cutWindow is how many bytes away from a place a better place to cut may be.
+const cutWindow = 400
+
+// graphemeBefore returns the last place up to at where a character begins as people see it.
+func graphemeBefore(text string, at int) int {
+	from := max(0, at-cutWindow)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	last := from
+	for it := graphemes.FromString(text[from:]); it.Next(); {
+		if from+it.End() > at {
+			return from + it.Start()
+		}
+		last = from + it.End()
+	}
+	return last
+}

@@ -1,0 +1,225 @@
+package providers
+
+import (
+	"context"
+	"sort"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+)
+
+const (
+	// stepsOfRoom is how many steps truncation takes through the room for messages. A larger
+	// step leaves more room unused, and lets a cached prompt live longer.
+	stepsOfRoom = 4
+	// unitsOfRoom is how many of the largest units fit into the budget: a unit whose results
+	// make it larger is cut.
+	unitsOfRoom = 2
+)
+
+// edges finds the oldest unit of a list that stays. The edge moves in steps: it only depends on
+// the sizes of the units before it and on how many steps the list is over the room, and not on
+// what follows. So it stays where it is for many turns of a growing list, and the beginning of
+// the prompt stays in the cache of the model.
+type edges struct {
+	v     *view
+	order []int  // the units but instructions, oldest first
+	sums  []size // of the units before each, and of all
+	must  []bool // units that stay wherever the edge is
+	asks  []int  // the place of the newest message of the user up to each unit, or -1
+	fixed size   // of the instructions
+}
+
+// newEdges looks at a view. Units that it keeps already are no part of the list, nor is the unit
+// at without, which may be -1.
+func newEdges(v *view, must []int, without int) *edges {
+	e := &edges{v: v, fixed: v.kept, sums: []size{{}}}
+	asked := -1
+	for i, unit := range v.units {
+		if unit != i || v.keeps[unit] || unit == without {
+			continue
+		}
+		if v.msgs[i].Role == pipeline.RoleUser && len(v.msgs[i].Results()) == 0 {
+			asked = len(e.order)
+		}
+		e.order, e.asks = append(e.order, unit), append(e.asks, asked)
+		e.sums = append(e.sums, e.sums[len(e.sums)-1].plus(v.sizes[unit]))
+		stays := false
+		for _, u := range must {
+			stays = stays || u == unit
+		}
+		e.must = append(e.must, stays)
+	}
+	return e
+}
+
+// asker returns the place of the message of the user that the first unit after an edge belongs
+// to, -1 if there is none before the edge.
+func (e *edges) asker(edge int) int {
+	if edge == len(e.order) || e.asks[edge] == edge {
+		return -1
+	}
+	return e.asks[edge]
+}
+
+// kept returns the size of what stays with an edge.
+func (e *edges) kept(edge int) size {
+	last := len(e.order)
+	s := e.fixed.plus(e.sums[last].minus(e.sums[edge]))
+	asker := e.asker(edge)
+	for k := range edge {
+		if e.must[k] || k == asker {
+			s = s.plus(e.v.sizes[e.order[k]])
+		}
+	}
+	return s
+}
+
+// find returns the edge for a room.
+func (e *edges) find(room size) int {
+	all := e.sums[len(e.order)]
+	step := size{max(1, (room.tokens-e.fixed.tokens)/stepsOfRoom), max(1, (room.messages-e.fixed.messages)/stepsOfRoom)}
+	var n size // how many steps the edge is from the beginning
+	if room.tokens > 0 {
+		n.tokens = max(0, all.tokens+e.fixed.tokens-room.tokens) / step.tokens
+	}
+	if room.messages > 0 {
+		n.messages = max(0, all.messages+e.fixed.messages-room.messages) / step.messages
+	}
+	for {
+		edge := sort.Search(len(e.order), func(k int) bool {
+			return e.sums[k].tokens >= n.tokens*step.tokens && e.sums[k].messages >= n.messages*step.messages
+		})
+		kept := e.kept(edge)
+		if edge == len(e.order) || !kept.exceeds(room) {
+			return edge
+		}
+		if kept.exceeds(size{tokens: room.tokens}) {
+			n.tokens++
+		} else {
+			n.messages++
+		}
+	}
+}
+
+// settle finds the edge that compaction has reached: it goes through the list, and each time
+// that what is left exceeds high, moves the edge until it is at most low. So it comes to the same
+// edge in each turn until the list has grown from low to high again. summary is the size of the
+// summary so far, which does not count in low.
+func (e *edges) settle(high, low, summary size) (edge int) {
+	for k := range e.order {
+		left := e.left(edge, k)
+		if !left.plus(summary).exceeds(high) {
+			continue
+		}
+		for ; edge < k && left.exceeds(low); edge++ {
+			left = e.left(edge+1, k)
+		}
+	}
+	return edge
+}
+
+// left returns the size of what an edge leaves of the list up to the unit k.
+func (e *edges) left(edge, k int) size {
+	left := e.fixed.plus(e.sums[k+1].minus(e.sums[edge]))
+	if asker := e.asker(edge); asker >= 0 {
+		left = left.plus(e.v.sizes[e.order[asker]])
+	}
+	return left
+}
+
+// keepFrom keeps the units from an edge on, those that must stay, and the message of the user that
+// the first of them belongs to.
+func (e *edges) keepFrom(edge int) {
+	asker := e.asker(edge)
+	for k, unit := range e.order {
+		if k >= edge || e.must[k] || k == asker {
+			e.v.keep(unit)
+		}
+	}
+}
+
+// truncate keeps what fits into a room.
+func (v *view) truncate(ctx context.Context, cut *cutter, c *agent.Counter, room size) error {
+	v.measure()
+	if err := v.cutLarge(ctx, cut, c, room.tokens/unitsOfRoom); err != nil {
+		return err
+	}
+	for i := range v.msgs {
+		if instructs(&v.msgs[i]) {
+			v.keep(v.units[i])
+		}
+	}
+	must := v.mustStay()
+	if err := v.cutToFit(ctx, cut, c, must, room); err != nil {
+		return err
+	}
+	e := newEdges(v, must, -1)
+	e.keepFrom(e.find(room))
+	v.unpinSummary(room)
+	if v.kept.messages == 0 {
+		v.keep(v.units[len(v.msgs)-1])
+	}
+	return nil
+}
+
+// mustStay returns the units that stay besides the instructions, whatever their sizes: the
+// newest message of the user, and a tool call with its results at the end of the list.
+// Otherwise a model would never see the results, and repeat the call for ever.
+func (v *view) mustStay() (units []int) {
+	last := v.units[len(v.msgs)-1]
+	if v.holdsResults(last) {
+		units = append(units, last)
+	}
+	if user := v.newestUser; user >= 0 && v.units[user] != last {
+		return append(units, v.units[user])
+	} else if user >= 0 && len(units) == 0 {
+		return []int{last}
+	}
+	return units
+}
+
+// cutLarge cuts the results in each unit that takes more than limit tokens. How they are cut
+// depends on nothing but the unit and the limit, so that a result that was cut in an earlier
+// turn is cut to the same text.
+func (v *view) cutLarge(ctx context.Context, cut *cutter, c *agent.Counter, limit int) error {
+	for unit := range v.units {
+		if limit == 0 || v.sizes[unit].tokens <= limit || !v.holdsResults(unit) {
+			continue
+		}
+		if _, err := v.cutUnit(ctx, cut, c, unit, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutToFit cuts the results in the units that must stay further, if these would not fit. If the
+// summary leaves hardly any room for them, it goes first.
+func (v *view) cutToFit(ctx context.Context, cut *cutter, c *agent.Counter, must []int, room size) error {
+	for _, unit := range must {
+		over := func() int {
+			kept := v.kept
+			for _, u := range must {
+				kept = kept.plus(v.sizes[u])
+			}
+			if !kept.exceeds(size{tokens: room.tokens}) {
+				return 0
+			}
+			return kept.tokens - room.tokens
+		}
+		if over() == 0 || !v.holdsResults(unit) {
+			continue
+		}
+		if at := findSummary(v.msgs); at >= 0 && v.sizes[unit].tokens-over() < leastResult {
+			v.drop(v.units[at])
+		}
+		if over() == 0 {
+			continue
+		}
+		if _, err := v.cutUnit(ctx, cut, c, unit, max(0, v.sizes[unit].tokens-over())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

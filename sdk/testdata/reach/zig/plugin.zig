@@ -1,0 +1,42 @@
+//! Sends requests, stores a value and counts tokens.
+
+const std = @import("std");
+const anchor = @import("anchor/anchor.zig");
+const host = anchor.host;
+
+comptime {
+    anchor.plugin(.{ .classify = classify });
+}
+
+fn path(url: []const u8, end: []const u8) []const u8 {
+    return std.mem.concat(anchor.allocator, u8, &.{ url, end }) catch @trap();
+}
+
+fn classify(request: anchor.Json, reply: *anchor.Text) anchor.Error!void {
+    const url = request.get("settings").get("url").string() orelse return anchor.fail("no url");
+    const bytes = "\x00\xffz";
+    const one = host.http(.{ .method = "POST", .url = path(url, "/echo"), .headers = "{\"X-Word\":\"wörd\"}", .body = bytes });
+    if (!std.mem.eql(u8, one.body, bytes)) return anchor.fail("bytes");
+    const slow: host.Request = .{ .url = path(url, "/never"), .timeout_ms = 50 };
+    const late = host.http(slow);
+    const answers = host.httpBatch(&.{ .{ .method = "POST", .url = path(url, "/echo"), .body = "{\"n\":1}", .timeout_ms = 60000 }, slow });
+    if (host.kvGet("k") != null or !host.kvSet("k", "stored")) return anchor.fail("kv");
+    const stored = host.kvGet("k") orelse "";
+    _ = host.kvSet("k", "");
+    const n = (anchor.Json.parse(answers[0].body) orelse return anchor.fail("no JSON")).get("n").int() orelse 0;
+    const tokens = host.countTokens(request.get("query").get("query_str").string() orelse "");
+    var label: anchor.Text = .{};
+    for ([_]i64{ one.status, -1, late.status, answers[0].status, n, answers[1].status }) |number| {
+        if (number < 0) label.add(one.headers.get("x-word").string() orelse "") else label.addInt(number);
+        label.add(" ");
+    }
+    label.add(answers[1].failure);
+    label.add(" ");
+    label.add(stored);
+    label.add(" ");
+    label.addInt(@intCast(tokens));
+    reply.add("{");
+    reply.addName("label");
+    reply.addString(label.bytes());
+    reply.add("}");
+}
