@@ -89,7 +89,7 @@ func (d *demo) all(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.turn(ctx, Turns+1, agent.PhaseSynthesize, nil)
+	return d.turn(ctx, Turns+1, agent.PhaseSynthesize, []pipeline.Message{}) // a list that is null is refused
 }
 
 // The runs in the store: the conversation, and the same with the broken provider.
