@@ -159,24 +159,9 @@ func (s *noIntents) Apply(ctx context.Context, changes ...store.Change) error {
 	return s.Store.Apply(ctx, changes...)
 }
 
-// fixedPlans is a store whose plans cannot change while fixed is true.
-type fixedPlans struct {
-	store.Store
-	fixed bool
-}
-
-func (s *fixedPlans) Apply(ctx context.Context, changes ...store.Change) error {
-	for _, c := range changes {
-		if s.fixed && c.Key.Kind == agentstore.KindPlan {
-			return store.ErrFull
-		}
-	}
-	return s.Store.Apply(ctx, changes...)
-}
-
 // An analysis whose frame the plan cannot name says so.
 func TestAnalysesReportWarnings(t *testing.T) {
-	s := &fixedPlans{Store: store.NewMemory()}
+	s := &noPlans{Store: store.NewMemory()}
 	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +184,7 @@ func TestAnalysesReportWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.fixed = true
+	s.full = true
 	got, err := run.Analyze(ctx, "cursors", "")
 	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "the plan does not name it") {
 		t.Errorf("%q, %v", got.Warnings, err)

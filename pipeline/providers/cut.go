@@ -100,6 +100,11 @@ func joinCut(text, marker string, keep int) string {
 	tail := len(text) - (keep - head)
 	before := strings.TrimRight(text[:cutAt(text, head, 0)], "\n")
 	after := strings.TrimLeft(text[cutAt(text, max(head, tail), tail):], "\n")
+	if isJSON(text) {
+		after = strings.TrimLeft(after, ", \t\r\n")
+	} else if i := nextHunk(after); i >= 0 {
+		after = after[i:]
+	}
 	if before != "" {
 		before += "\n"
 	}
@@ -107,6 +112,24 @@ func joinCut(text, marker string, keep int) string {
 		after = "\n" + after
 	}
 	return before + marker + after
+}
+
+// isJSON reports whether a text looks like a document in JSON.
+func isJSON(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && (text[0] == '{' || text[0] == '[')
+}
+
+// nextHunk returns where the first whole hunk or file of a diff begins in the first half of its
+// end, and -1 if there is none. The lines of a hunk without its header cannot be placed.
+func nextHunk(end string) int {
+	first := -1
+	for _, header := range []string{"\n@@ -", "\ndiff --git "} {
+		if i := strings.Index(end[:len(end)/2], header); i >= 0 && (first < 0 || i < first) {
+			first = i + 1
+		}
+	}
+	return first
 }
 
 // cutAt returns a good place to cut near a place: the nearest one before it where a line
@@ -117,6 +140,11 @@ func cutAt(text string, at, least int) int {
 		return len(text)
 	}
 	forward := least > 0
+	if isJSON(text) {
+		if place, ok := betweenElements(text, at, forward); ok {
+			return place
+		}
+	}
 	for _, ends := range []func(r rune) bool{
 		func(r rune) bool { return r == '\n' },
 		func(r rune) bool { return r == ',' || r == '}' || r == ']' },
@@ -137,6 +165,29 @@ func cutAt(text string, at, least int) int {
 		}
 	}
 	return graphemeBefore(text, at)
+}
+
+// betweenElements returns the nearest place after a comma that stands between two objects or two
+// lists of a document in JSON, within the window before or after a place.
+func betweenElements(text string, at int, forward bool) (int, bool) {
+	from, to := max(0, at-cutWindow), at
+	if forward {
+		from, to = at, min(len(text), at+cutWindow)
+	}
+	place := -1
+	for i := from; i < to; i++ {
+		if text[i] != '}' && text[i] != ']' {
+			continue
+		}
+		next := i + 1 + strings.IndexFunc(text[i+1:min(len(text), i+1+cutWindow)], func(r rune) bool { return !unicode.IsSpace(r) })
+		if next > i && next < to && text[next] == ',' {
+			place = next + 1
+			if forward {
+				break
+			}
+		}
+	}
+	return place, place >= 0
 }
 
 // cutWindow is how many bytes away from a place a better place to cut may be.
