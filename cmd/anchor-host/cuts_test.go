@@ -116,11 +116,11 @@ func TestInputThatTheAPIRefuses(t *testing.T) {
 	)
 	for input, want := range map[string]string{
 		`[` + use + `,{"role":"user","content":"b"}]`:                                                                     `messages[1].content: the call "c" has no result`,
-		`[{"role":"user","content":"a"},` + result + `]`:                                                                  `messages[1].content[0].id: no call before has the id "c"`,
-		`[` + use + `,` + result + `,` + use + `,` + result + `]`:                                                         `messages[4].content[0].id: "c"`,
+		`[{"role":"user","content":"a"},` + result + `]`:                                                                  `messages[1].content[0].tool_use_id: no call before has the id "c"`,
+		`[` + use + `,` + result + `,` + use + `,` + result + `]`:                                                         `messages[4].content[0].tool_use_id: "c"`,
 		`{"model":"claude-1","max_tokens":9,"messages":[{"role":"user","content":""}]}`:                                   `messages[0].content`,
-		`{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[` + call + `,` + call + `]}]}`:      `messages[1].content[1].id: "c"`,
-		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"tool","content":"r"}]}`:           `messages[1].content[0].id: no call`,
+		`{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[` + call + `,` + call + `]}]}`:      `messages[1].tool_calls[1].id: "c"`,
+		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"tool","content":"r"}]}`:           `messages[1].tool_call_id: no call`,
 		`[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%%"}}]}]`: `messages[0].content[0].data: "%%%"`,
 		`[` + use + `,` + result + `]`:                                                                                    "",
 		`{"model":"m","previous_response_id":"x","input":[{"type":"function_call_output","call_id":"c","output":"r"}]}`:   "",

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -91,6 +92,9 @@ func (t *Turn) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 		if err == nil && (doc.ToolCalls.list != "" && len(m.Calls()) == 0 || doc.ToolCallID != "" && len(m.Results()) == 0) {
 			err = pipeline.ErrInvalid
 		}
+		if err == nil {
+			err = checkMedia(m.Parts)
+		}
 		if err != nil {
 			d.Fail(n, path, "%s", strings.TrimPrefix(err.Error(), "messages[0]."))
 			return
@@ -98,6 +102,21 @@ func (t *Turn) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 		whole := core.TurnOf(m)
 		t.Content, t.Whole = whole.Content, whole.Whole
 	}
+}
+
+// checkMedia refuses images and sounds without content: the rest of a turn may answer a turn that
+// a store has, so a message of it cannot be checked as a list.
+func checkMedia(parts []message.Part) error {
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != message.Image && p.Kind != message.Audio {
+			continue
+		}
+		if m := p.Media; m == nil || m.Data == "" && m.URL == "" && m.FileID == "" {
+			return fmt.Errorf("content[%d]: the %s has no data, address or file", i, p.Kind)
+		}
+	}
+	return nil
 }
 
 // message returns the turn as a message. The names of its parts say which API has such a message.

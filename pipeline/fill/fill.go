@@ -57,12 +57,24 @@ type Watcher interface {
 	Forget(n int)
 }
 
+// describe says what of a window's fixed parts takes tokens.
+func describe(f core.Fixed) string {
+	query, tools := fmt.Sprintf("query of %d tokens", f.QueryTokens), fmt.Sprintf("tools of %d tokens", f.ToolTokens)
+	switch {
+	case f.ToolTokens == 0:
+		return query
+	case f.QueryTokens == 0:
+		return tools
+	}
+	return query + " and " + tools
+}
+
 // Fill fills the window w.Window. After an item that does not fit, it goes on with the next
 // one. order must hold the indices of the items, 0 to n-1; Fill sorts them in place.
 func (f *Filler) Fill(ctx context.Context, w *Filling, order []int32) (err error) {
 	w.p = f
 	if f.fit != FitExact && w.room() < 0 {
-		return fmt.Errorf("query of %d tokens and tools of %d tokens: %d allowed: %w (%s)", w.Fixed.QueryTokens, w.Fixed.ToolTokens, f.maxTokens, ErrBudget, tooSmall)
+		return fmt.Errorf("%s: %d allowed: %w (%s)", describe(w.Fixed), f.maxTokens, ErrBudget, tooSmall)
 	}
 	core.SortByPriority(w.Items, order)
 	w.Overflow = []core.OverflowItem{}

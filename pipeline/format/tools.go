@@ -9,11 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // DefaultMaxOutputTokens is what an answer may take where an API demands a number and nobody
 // states one. Every model of Anthropic accepts it.
-const DefaultMaxOutputTokens = 4096
+const DefaultMaxOutputTokens = message.DefaultMaxOutputTokens
 
 // Params are what the body of a request states besides the window.
 type Params struct {

@@ -182,3 +182,27 @@ func TestMediaInResultsOfChat(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
+
+// Anthropic demands a bound of the answer: a body without one gets the default, and one of OpenAI
+// that states it under both of its names keeps the first.
+func TestAnthropicGetsMaxTokens(t *testing.T) {
+	const messages = `,"messages":[{"role":"user","content":"q"}]}`
+	for in, want := range map[string]string{
+		`{"model":"m"` + messages:                                          `"max_tokens":4096`,
+		`{"model":"m","max_tokens":7` + messages:                           `"max_tokens":7`,
+		`{"model":"m","max_completion_tokens":5,"max_tokens":7` + messages: `"max_tokens":5`,
+	} {
+		body, err := DecodeBody([]byte(in), FormOpenAI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _, err = body.Lossy(FormAnthropic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := body.Append(nil, body.Messages)
+		if err != nil || strings.Count(string(out), "max_tokens") != 1 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %s, %v; want %s", in, out, err, want)
+		}
+	}
+}

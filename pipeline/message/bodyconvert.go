@@ -3,6 +3,7 @@ package message
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -56,6 +57,10 @@ func (b *Body) convert(to Form, lossy bool) (*Body, []string, error) {
 	return out, lines, err
 }
 
+// DefaultMaxOutputTokens is the number of tokens that an answer may have at most, for an API that
+// demands one, if the request states none.
+const DefaultMaxOutputTokens = 4096
+
 // setting is a setting that several APIs have, by the name that each gives it. Gemini's stand in
 // generationConfig.
 type setting map[Form]string
@@ -98,16 +103,24 @@ func (w *writer) settings(b *Body) (members []string, err error) {
 			}
 		}
 	}
+	if w.form == FormAnthropic && has(members, "model") && !has(members, "max_tokens") {
+		members = append(members, fmt.Sprintf(`"max_tokens":%d`, DefaultMaxOutputTokens))
+	}
 	if w.form == FormGemini && len(members) > 0 {
 		members = []string{`"generationConfig":{` + strings.Join(members, ",") + "}"}
 	}
 	return members, nil
 }
 
+// has reports whether one of the members has a name.
+func has(members []string, name string) bool {
+	return slices.ContainsFunc(members, func(m string) bool { return strings.HasPrefix(m, quote(name)+":") })
+}
+
 // setting appends one setting. Those that stand in an object of their own are Gemini's.
 func (w *writer) setting(members []string, n *node, path string) ([]string, error) {
 	for _, s := range settings {
-		if name := s[w.form]; s[w.from] == n.name && name != "" && (path != "") == (w.from == FormGemini) {
+		if name := s[w.form]; s[w.from] == n.name && name != "" && (path != "") == (w.from == FormGemini) && !has(members, name) {
 			return append(members, quote(name)+":"+n.raw), nil
 		}
 	}

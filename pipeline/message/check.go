@@ -68,10 +68,10 @@ func (c *checker) message(i int, m *Message) error {
 		if p.Kind != ToolResult {
 			results = false
 		} else if !results && c.form == FormAnthropic {
-			return c.at(j, fmt.Errorf("a result after other content: %w", ErrInvalid))
+			return c.at(m, j, fmt.Errorf("a result after other content: %w", ErrInvalid))
 		}
 		if err := c.part(i, m, p); err != nil {
-			return c.at(j, err)
+			return c.at(m, j, err)
 		}
 	}
 	if !m.Instructs() {
@@ -80,8 +80,34 @@ func (c *checker) message(i int, m *Message) error {
 	return nil
 }
 
-// at adds the place of a part to an error.
-func (c *checker) at(j int, err error) error { return inside(c.list(), indexed(j, err)) }
+// at adds the place of a part to an error. Where a form keeps calls and results outside of the
+// content, the place says so.
+func (c *checker) at(m *Message, j int, err error) error {
+	kind := m.Parts[j].Kind
+	switch {
+	case kind != ToolCall && kind != ToolResult, c.form == FormAnthropic, c.form == FormGemini:
+		return inside(c.list(), indexed(j, err))
+	case c.form == FormOpenAI && kind == ToolCall:
+		k := 0
+		for i := range j {
+			if m.Parts[i].Kind == ToolCall {
+				k++
+			}
+		}
+		return inside("tool_calls", indexed(k, err))
+	}
+	return err // members of the message or item itself
+}
+
+// names are the members of a call and of a result, as a form has them.
+type names struct{ call, name, arguments, result string }
+
+var namesOf = map[Form]names{
+	FormAnthropic: {"id", "name", "input", "tool_use_id"},
+	FormOpenAI:    {"id", "function.name", "function.arguments", "tool_call_id"},
+	FormResponses: {"call_id", "name", "arguments", "call_id"},
+	FormGemini:    {"functionCall.id", "functionCall.name", "functionCall.args", "functionResponse.id"},
+}
 
 // between refuses a message between calls and their results.
 func (c *checker) between(m *Message) error {
@@ -99,7 +125,14 @@ func (c *checker) closed() error {
 	for _, id := range c.order {
 		if i, open := c.calls[id]; open {
 			err := fmt.Errorf("the call %.100q has no result after it: %w", id, ErrInvalid)
-			return &pathError{path: fmt.Sprintf("messages[%d].%s", i, c.list()), err: err, whole: true}
+			path := fmt.Sprintf("messages[%d].%s", i, c.list())
+			switch c.form {
+			case FormOpenAI:
+				path = fmt.Sprintf("messages[%d].tool_calls", i)
+			case FormResponses:
+				path = fmt.Sprintf("messages[%d]", i)
+			}
+			return &pathError{path: path, err: err, whole: true}
 		}
 	}
 	c.order = c.order[:0]
@@ -136,20 +169,18 @@ func (c *checker) key(p *Part) string {
 }
 
 func (c *checker) call(i int, m *Message, p *Part) error {
-	key := c.key(p)
+	key, names := c.key(p), namesOf[c.form]
 	switch _, open := c.calls[key]; {
 	case m.Role != RoleAssistant:
 		return fmt.Errorf("a call in a message of the role %s: %w", m.Role, ErrInvalid)
 	case key == "":
-		return inside("id", fmt.Errorf("missing: %w", ErrInvalid))
+		return inside(names.call, fmt.Errorf("missing: %w", ErrInvalid))
 	case p.Name == "":
-		return inside("name", fmt.Errorf("missing: %w", ErrInvalid))
+		return inside(names.name, fmt.Errorf("missing: %w", ErrInvalid))
 	case open && p.ID != "" || c.done[key] && c.form == FormAnthropic:
-		return inside("id", fmt.Errorf("%.100q: %w (a call before it has the same)", p.ID, ErrInvalid))
-	case c.form == FormAnthropic && p.Arguments != "" && !isObject(p.Arguments):
-		return inside("input", fmt.Errorf("%.40q: %w (want a JSON object)", p.Arguments, ErrInvalid))
-	case c.form == FormGemini && p.Arguments != "" && !isObject(p.Arguments):
-		return inside("args", fmt.Errorf("%.40q: %w (want a JSON object)", p.Arguments, ErrInvalid))
+		return inside(names.call, fmt.Errorf("%.100q: %w (a call before it has the same)", p.ID, ErrInvalid))
+	case (c.form == FormAnthropic || c.form == FormGemini) && p.Arguments != "" && !isObject(p.Arguments):
+		return inside(names.arguments, fmt.Errorf("%.40q: %w (want a JSON object)", p.Arguments, ErrInvalid))
 	case open:
 		c.repeat(key, 1)
 		return nil
@@ -177,9 +208,9 @@ func (c *checker) result(m *Message, p *Part) error {
 	case key == "" && p.Name != "" && c.form == FormOpenAI:
 		return nil // the result of a function, from before there were tools
 	case !open && c.done[key]:
-		return inside("id", fmt.Errorf("%.100q: %w (a result before it has the same)", key, ErrInvalid))
+		return inside(namesOf[c.form].result, fmt.Errorf("%.100q: %w (a result before it has the same)", key, ErrInvalid))
 	case !open:
-		return inside("id", fmt.Errorf("no call before has the id %.100q: %w", key, ErrInvalid))
+		return inside(namesOf[c.form].result, fmt.Errorf("no call before has the id %.100q: %w", key, ErrInvalid))
 	case c.unnamed[key] > 0:
 		c.repeat(key, -1)
 		return nil
@@ -189,8 +220,12 @@ func (c *checker) result(m *Message, p *Part) error {
 	return nil
 }
 
-// media checks that the data of an image, a document or sound is base64.
+// media checks that an image or sound has content, and that the data of one or of a document is
+// base64.
 func (c *checker) media(p *Part) error {
+	if m := p.Media; (p.Kind == Image || p.Kind == Audio) && (m == nil || m.Data == "" && m.URL == "" && m.FileID == "") {
+		return fmt.Errorf("the %s has no data, address or file: %w", p.Kind, ErrInvalid)
+	}
 	if p.Media == nil || p.Media.Data == "" || isBase64(p.Media.Data) {
 		return nil
 	}

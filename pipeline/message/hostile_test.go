@@ -188,6 +188,18 @@ func TestConversionsRefuseToLose(t *testing.T) {
 	}
 }
 
+// placesIn are the places of calls and results in the documents of each form.
+var placesIn = map[Form]*strings.Replacer{
+	FormAnthropic: strings.NewReplacer("LIST", "content", "CALLS", "content", "CALLTWO", "content[1].id", "CALLPLACE", "content[0]", "CALL", "content[0].id",
+		"NAME", "content[0].name", "RESULTPLACE", "content[0]", "RESULT", "content[0].tool_use_id"),
+	FormOpenAI: strings.NewReplacer("LIST", "content", "CALLS", "tool_calls", "CALLTWO", "tool_calls[1].id", "CALLPLACE", "tool_calls[0]", "CALL", "tool_calls[0].id",
+		"NAME", "tool_calls[0].function.name", ".RESULTPLACE", "", "RESULT", "tool_call_id"),
+	FormResponses: strings.NewReplacer("LIST", "content", ".CALLS", "", "CALLTWO", "call_id", ".CALLPLACE", "", "CALL", "call_id",
+		"NAME", "name", ".RESULTPLACE", "", "RESULT", "call_id"),
+	FormGemini: strings.NewReplacer("LIST", "parts", "CALLS", "parts", "CALLTWO", "parts[1].functionCall.id", "CALLPLACE", "parts[0]", "CALL", "parts[0].functionCall.id",
+		"NAME", "parts[0].functionCall.name", "RESULTPLACE", "parts[0]", "RESULT", "parts[0].functionResponse.id"),
+}
+
 // TestCheck names what APIs refuse.
 func TestCheck(t *testing.T) {
 	call := func(ids ...string) Message {
@@ -206,34 +218,31 @@ func TestCheck(t *testing.T) {
 		want  string
 	}{
 		{"good", []Message{hi, call("a", "b"), result("b"), result("a"), yo}, Forms, ""},
-		{"no result", []Message{hi, call("a", "b"), result("b"), yo}, Forms, `messages[1].LIST: the call "a" has no result`},
-		{"no result at the end", []Message{hi, call("a")}, Forms, `messages[1].LIST: the call "a" has no result`},
-		{"no call", []Message{hi, result("a")}, Forms, `messages[1].LIST[0].id: no call before has the id "a"`},
-		{"two results", []Message{hi, call("a"), result("a"), result("a")}, Forms, `messages[3].LIST[0].id: "a": invalid value (a result`},
-		{"two calls", []Message{hi, call("a", "a"), result("a")}, Forms, `messages[1].LIST[1].id: "a"`},
-		{"in between", []Message{hi, call("a"), hi, result("a")}, []Form{FormAnthropic, FormOpenAI, FormGemini}, `messages[1].LIST: the call "a" has no result`},
+		{"no result", []Message{hi, call("a", "b"), result("b"), yo}, Forms, `messages[1].CALLS: the call "a" has no result`},
+		{"no result at the end", []Message{hi, call("a")}, Forms, `messages[1].CALLS: the call "a" has no result`},
+		{"no call", []Message{hi, result("a")}, Forms, `messages[1].RESULT: no call before has the id "a"`},
+		{"two results", []Message{hi, call("a"), result("a"), result("a")}, Forms, `messages[3].RESULT: "a": invalid value (a result`},
+		{"two calls", []Message{hi, call("a", "a"), result("a")}, Forms, `messages[1].CALLTWO: "a"`},
+		{"in between", []Message{hi, call("a"), hi, result("a")}, []Form{FormAnthropic, FormOpenAI, FormGemini}, `messages[1].CALLS: the call "a" has no result`},
 		{"in between items", []Message{hi, call("a"), hi, result("a")}, []Form{FormResponses}, ""},
-		{"result before call", []Message{hi, result("a"), call("a")}, Forms, `messages[1].LIST[0].id: no call`},
-		{"no id", []Message{hi, call(""), result("")}, []Form{FormAnthropic, FormOpenAI, FormResponses}, `messages[1].LIST[0].id: missing`},
+		{"result before call", []Message{hi, result("a"), call("a")}, Forms, `messages[1].RESULT: no call`},
+		{"no id", []Message{hi, call(""), result("")}, []Form{FormAnthropic, FormOpenAI, FormResponses}, `messages[1].CALL: missing`},
 		{"no id in Gemini", []Message{hi, call("", ""), {Role: RoleTool, Parts: []Part{result("").Parts[0], result("").Parts[0]}}}, []Form{FormGemini}, ""},
-		{"no name", []Message{hi, {Role: RoleAssistant, Parts: []Part{NewCall("a", "", "{}")}}, result("a")}, Forms, `messages[1].LIST[0].name: missing`},
+		{"no name", []Message{hi, {Role: RoleAssistant, Parts: []Part{NewCall("a", "", "{}")}}, result("a")}, Forms, `messages[1].NAME: missing`},
 		{"function of old", []Message{hi, {Role: RoleTool, Parts: []Part{{Kind: ToolResult, Name: "f"}}}}, []Form{FormOpenAI}, ""},
-		{"user calls", []Message{{Role: RoleUser, Parts: []Part{NewCall("a", "f", "{}")}}}, Forms, `messages[0].LIST[0]: a call in a message of the role user`},
-		{"assistant answers", []Message{{Role: RoleAssistant, Parts: result("a").Parts}}, Forms, `messages[0].LIST[0]: a result in a message`},
+		{"user calls", []Message{{Role: RoleUser, Parts: []Part{NewCall("a", "f", "{}")}}}, Forms, `messages[0].CALLPLACE: a call in a message of the role user`},
+		{"assistant answers", []Message{{Role: RoleAssistant, Parts: result("a").Parts}}, Forms, `messages[0].RESULTPLACE: a result in a message`},
 		{"empty", []Message{hi, {Role: RoleAssistant}, hi}, Forms, `messages[1].LIST: empty`},
 		{"no role", []Message{{Parts: hi.Parts}}, Forms, `messages[0].role: ""`},
 		{"white space", []Message{New(RoleUser, " \n")}, []Form{FormAnthropic}, `messages[0].content[0].text: empty`},
 		{"white space elsewhere", []Message{New(RoleUser, " \n")}, []Form{FormOpenAI, FormResponses, FormGemini}, ""},
 		{"not an object", []Message{hi, {Role: RoleAssistant, Parts: []Part{NewCall("a", "f", "[]")}}, result("a")}, []Form{FormAnthropic}, `messages[1].content[0].input: "[]"`},
 		{"not base64", []Message{{Role: RoleUser, Parts: []Part{{Kind: Image, Media: &Media{Type: "image/png", Data: "a b"}}}}}, Forms, `messages[0].LIST[0].data: "a b"`},
+		{"an image of nothing", []Message{{Role: RoleUser, Parts: []Part{{Kind: Image, Media: &Media{Type: "image/png"}}}}}, Forms, `messages[0].LIST[0]: the image has no data`},
 		{"text before result", []Message{hi, call("a"), {Role: RoleUser, Parts: []Part{hi.Parts[0], result("a").Parts[0]}}}, []Form{FormAnthropic}, `messages[2].content[1]: a result after other content`},
 	} {
 		for _, form := range c.forms {
-			list := "content"
-			if form == FormGemini {
-				list = "parts"
-			}
-			want := strings.ReplaceAll(c.want, "LIST", list)
+			want := placesIn[form].Replace(c.want)
 			if err := Check(c.list, form); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s in %s:\n got %v\nwant %s", c.name, form, err, want)
 			}

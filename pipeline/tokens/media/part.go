@@ -63,7 +63,7 @@ func sum(a, b int) int {
 }
 
 // maxTokens bounds an estimate, so that sums of estimates stay numbers.
-const maxTokens = 1 << 40
+const maxTokens = 1 << 30
 
 // bounded returns n as a number of tokens.
 func bounded(n float64) int {
