@@ -117,7 +117,7 @@ func TestInputThatTheAPIRefuses(t *testing.T) {
 	for input, want := range map[string]string{
 		`[` + use + `,{"role":"user","content":"b"}]`:                                                                     `messages[1].content: the call "c" has no result`,
 		`[{"role":"user","content":"a"},` + result + `]`:                                                                  `messages[1].content[0].tool_use_id: no call before has the id "c"`,
-		`[` + use + `,` + result + `,` + use + `,` + result + `]`:                                                         `messages[4].content[0].tool_use_id: "c"`,
+		`[` + use + `,` + result + `,` + use + `,` + result + `]`:                                                         `messages[4].content[0].id: "c"`,
 		`{"model":"claude-1","max_tokens":9,"messages":[{"role":"user","content":""}]}`:                                   `messages[0].content`,
 		`{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[` + call + `,` + call + `]}]}`:      `messages[1].tool_calls[1].id: "c"`,
 		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"tool","content":"r"}]}`:           `messages[1].tool_call_id: no call`,
