@@ -178,24 +178,24 @@ func (b *build) format(ctx context.Context) (err error) {
 	if w.Counting != nil {
 		return nil
 	}
-	w.Output, w.OutputType, err = core.FormatWindow(ctx, b.writer.formatter, w.Window)
+	w.Formatted, err = core.FormatWindow(ctx, b.writer.formatter, w.Window)
 	if err == nil {
 		return nil
 	}
 	if err = b.skipFormatter(ctx, err); err == nil {
-		w.Output, w.OutputType, err = core.FormatWindow(ctx, b.writer.formatter, w.Window)
+		w.Formatted, err = core.FormatWindow(ctx, b.writer.formatter, w.Window)
 	}
 	return err
 }
 
 // finish: everything -> result. It calls the callbacks for the end of a build.
 func (b *build) finish(ctx context.Context) *Result {
-	b.diag.Items = b.trace()
 	r, w := &b.docs.result, b.filling
+	b.diag.Items, b.diag.Lost = b.trace(), append(b.diag.Lost, w.Lost...)
 	*r = Result{
 		Window:      w.Window,
 		Output:      w.Output,
-		FormatType:  cmp.Or(w.OutputType, b.writer.formatter.FormatType()),
+		FormatType:  cmp.Or(w.Type, b.writer.formatter.FormatType()),
 		Counted:     w.Counted,
 		Counting:    w.Counting,
 		Overflow:    w.Overflow,

@@ -94,7 +94,9 @@ func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) 
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
 	memory := b.p.memory // an abandoned call must not use the build
+	ctx, lost := core.NoteLosses(ctx)
 	items, err = within(ctx, b.p.parts.memory.timeout, memory, func(ctx context.Context) ([]Item, error) { return memory.Items(ctx, &q) })
+	b.diag.Lost = lost()
 	items = withDefaults(items, SourceMemory)
 	if bad := core.ValidateItems(items); bad != nil {
 		return nil, cmp.Or(err, bad)

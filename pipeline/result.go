@@ -101,6 +101,9 @@ type Diagnostics struct {
 	// Warnings are sentences about settings without effect, and about system prompts that are
 	// not in the window.
 	Warnings []string `json:"warnings,omitempty"`
+	// Lost has one line for each part of a turn that the window leaves out: calls and results
+	// without the other, and what the format has no place for.
+	Lost []string `json:"lost,omitempty"`
 	// Items says what happened to each item. It is nil unless Config.Explain is set.
 	Items *explain.Trace `json:"items,omitempty"`
 	// Cache compares the output with that of the previous build. It is nil unless
@@ -120,7 +123,7 @@ func (d *Diagnostics) clone() *Diagnostics {
 	out.BudgetOverflowBySource = maps.Clone(d.BudgetOverflowBySource)
 	out.SkippedSteps = slices.Clone(d.SkippedSteps)
 	out.StepFailures = slices.Clone(d.StepFailures)
-	out.Warnings = slices.Clone(d.Warnings)
+	out.Warnings, out.Lost = slices.Clone(d.Warnings), slices.Clone(d.Lost)
 	if d.Fill != nil {
 		fill := *d.Fill
 		fill.Truncated = slices.Clone(fill.Truncated)

@@ -83,7 +83,7 @@ anchor.yaml or in a request.`,
 	flags.StringVar(&f.previous, "previous", "", "report how much of an earlier prompt a prompt cache can reuse; the file holds the result or the output of that build")
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
 	flags.StringSliceVar(&f.skip, "skip-steps", nil, "leave out the steps with these names")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step or another part was skipped")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step or another part was skipped, or a part of a turn was left out")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if f.request != "" {
 			return a.buildRequest(cmd, &f, args)
@@ -134,6 +134,9 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	}
 	for _, w := range result.Diagnostics.Warnings {
 		a.Say("warning: %s", w)
+	}
+	for _, line := range result.Diagnostics.Lost {
+		a.Say("left out: %s", cli.OneCell(line))
 	}
 	a.Say("%s", summary(result))
 	if c := result.Diagnostics.Cache; c != nil {
@@ -262,10 +265,16 @@ func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
 	return nil
 }
 
-// degraded returns the error of a build that skipped steps under --strict, nil otherwise.
+// degraded returns the error of a build under --strict that skipped steps or left parts of turns
+// out, nil otherwise.
 func (r *buildRun) degraded(result *pipeline.Result) error {
-	if skipped := result.Diagnostics.SkippedSteps; r.strict && len(skipped) > 0 {
+	skipped, lost := result.Diagnostics.SkippedSteps, len(result.Diagnostics.Lost)
+	switch {
+	case !r.strict:
+	case len(skipped) > 0:
 		return fmt.Errorf("%w: skipped: %s (--strict)", cli.ErrDegraded, strings.Join(skipped, ", "))
+	case lost > 0:
+		return fmt.Errorf("%w: %d parts of turns left out (--strict)", cli.ErrDegraded, lost)
 	}
 	return nil
 }

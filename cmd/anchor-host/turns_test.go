@@ -106,3 +106,29 @@ func TestTurnsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// What the format has no place for is named, and is a degradation under --strict.
+func TestTurnsWithoutAPlaceAreNamed(t *testing.T) {
+	const thinks = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "b"}]}`
+	const calls = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "tool_use", "id": "t", "name": "look", "input": {}}]}, {"role": "user", "content": "c"}`
+	for _, c := range []struct{ turns, format, want string }{
+		{thinks, "anthropic", ""},
+		{thinks, "openai", "turn-2: content[0]"},
+		{thinks, "gemini", "turn-2: content[0]"},
+		{calls, "anthropic", "turn-2: content[1]: call of look without its result"},
+		{calls, "openai-responses", "turn-2: content[1]: call of look without its result"},
+	} {
+		request := `{"query": "and now?", "format": "` + c.format + `", "conversation": [` + c.turns + `]}`
+		code, out, stderr := run(t, request, "build", "--strict", "--request", "-")
+		var doc struct {
+			Diagnostics struct{ Lost []string }
+		}
+		if err := json.Unmarshal([]byte(out), &doc); err != nil {
+			t.Fatal(err, out)
+		}
+		lost := strings.Join(doc.Diagnostics.Lost, "\n")
+		if (code == codeDegraded) != (c.want != "") || !strings.Contains(lost, c.want) || (lost != "") != (c.want != "") {
+			t.Errorf("%s to %s: %d, lost %q, %s", c.turns, c.format, code, lost, stderr)
+		}
+	}
+}

@@ -1,15 +1,19 @@
 package conversation
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // offered returns the turns that readers see, with their indices in the conversation: those that
-// [SlidingWindowConfig.BeginWithUser] permits, without calls and results that lack the other.
-func (s *SlidingWindow) offered() (turns []pipeline.Turn, indices []int) {
+// [SlidingWindowConfig.BeginWithUser] permits, without calls and results that lack the other. It
+// tells ctx what is missing.
+func (s *SlidingWindow) offered(ctx context.Context) (turns []pipeline.Turn, indices []int) {
 	begun := false
 	for i := range s.turns {
 		if s.offers(i, &begun) {
@@ -24,7 +28,11 @@ func (s *SlidingWindow) offered() (turns []pipeline.Turn, indices []int) {
 	p.find()
 	kept := 0
 	for i := range turns {
-		if t, ok := p.without(i, turns[i]); ok {
+		t, ok := p.without(i, turns[i])
+		if t.Whole != nil || !ok {
+			p.tell(ctx, i, turns[i].Sequence)
+		}
+		if ok {
 			turns[kept], indices[kept] = t, indices[i]
 			kept++
 		}
@@ -186,6 +194,21 @@ func (p *pairing) ledToNothing(i int) bool {
 		}
 	}
 	return false
+}
+
+// tell names the parts of message i that nobody sees.
+func (p *pairing) tell(ctx context.Context, i int, sequence int64) {
+	m := &p.messages[i]
+	for j := range m.Parts {
+		if !p.drop[i][j] {
+			continue
+		}
+		what := "result without its call"
+		if c := &m.Parts[j]; c.Kind == message.ToolCall {
+			what = fmt.Sprintf("call of %.100s without its result", c.Name)
+		}
+		core.Lost(ctx, fmt.Sprintf("turn-%d: content[%d]: %s", sequence, j, what))
+	}
 }
 
 // said reports whether a part is more than reasoning and an empty text.

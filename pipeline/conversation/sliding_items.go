@@ -18,7 +18,7 @@ import (
 //
 // A call is left out while it has no result, and a result whose call has left, because every API
 // refuses one without the other. The rest of such a turn stays, and so does its number of tokens.
-func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item, error) {
+func (s *SlidingWindow) Items(ctx context.Context, _ *pipeline.Query) ([]pipeline.Item, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	items := make([]pipeline.Item, 0, len(s.turns)+1)
@@ -28,7 +28,7 @@ func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item
 		latest = it.CreatedAt
 		items = append(items, it)
 	}
-	turns, indices := s.offered()
+	turns, indices := s.offered(ctx)
 	for n := range turns {
 		it := s.item(&turns[n], indices[n])
 		if it.CreatedAt.Before(latest) {
@@ -90,7 +90,7 @@ func (s *SlidingWindow) Messages() ([]pipeline.Message, error) {
 	if s.past.shown.Text != "" {
 		messages = append(messages, message.New(pipeline.RoleUser, s.past.shown.Text))
 	}
-	turns, _ := s.offered()
+	turns, _ := s.offered(context.Background())
 	for i := range turns {
 		m, err := turns[i].Message()
 		if err != nil {

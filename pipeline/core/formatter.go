@@ -15,12 +15,14 @@ type Formatter interface {
 	Format(ctx context.Context, w *Window) (any, error)
 }
 
-// Formatted is an output together with its type. A formatter returns it if it learns the
-// type only when it makes the output. A build then uses Type instead of FormatType, unless
-// Type is empty.
+// Formatted is an output with what else is to be said about it.
 type Formatted struct {
+	// Type is the type of the output if the formatter learns it only when it makes the output.
+	// "" means that it is FormatType.
 	Type   string
 	Output any
+	// Lost has one line for each part of the window that the output has no place for.
+	Lost []string
 }
 
 // FormatError is the failure of a formatter.
@@ -40,18 +42,18 @@ func (e *FormatError) Error() string {
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// FormatWindow calls a formatter and returns the output and its type. Its error is a
-// [*FormatError]; a panic of the formatter is such an error as well.
-func FormatWindow(ctx context.Context, f Formatter, w *Window) (output any, formatType string, err error) {
+// FormatWindow calls a formatter. Its error is a [*FormatError]; a panic of the formatter is such
+// an error as well.
+func FormatWindow(ctx context.Context, f Formatter, w *Window) (made Formatted, err error) {
 	err = Guard(func() (err error) {
-		output, err = f.Format(ctx, w)
+		made.Output, err = f.Format(ctx, w)
 		return err
 	})
 	if err != nil {
-		return nil, "", &FormatError{f.FormatType(), len(w.Items), err}
+		return Formatted{}, &FormatError{f.FormatType(), len(w.Items), err}
 	}
-	if made, ok := output.(Formatted); ok {
-		output, formatType = made.Output, made.Type
+	if inner, ok := made.Output.(Formatted); ok {
+		made = inner
 	}
-	return output, formatType, nil
+	return made, nil
 }

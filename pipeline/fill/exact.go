@@ -36,7 +36,7 @@ func (f *fill) exactly(ctx context.Context) error {
 			return err
 		}
 		f.finish(g.taken, misfits)
-		if b.Output, err = b.formatWindow(ctx, b.Window); err != nil {
+		if b.Formatted, err = core.FormatWindow(ctx, b.p.formatter, b.Window); err != nil {
 			return err
 		}
 		total, counting, err := b.p.counter.Count(ctx, b.Output)
@@ -242,11 +242,12 @@ func (g *exactGauge) format(ctx context.Context) (output any, used int, err erro
 		b.stamp(&w.Items[len(w.Items)-1], i)
 		w.UsedTokens = values.Add(w.UsedTokens, b.Counts[i])
 	}
-	if output, err = b.formatWindow(ctx, w); err != nil {
+	made, err := core.FormatWindow(ctx, b.p.formatter, w)
+	if err != nil {
 		return nil, 0, err
 	}
-	used, err = g.meter.total(ctx, output)
-	return output, used, err
+	used, err = g.meter.total(ctx, made.Output)
+	return made.Output, used, err
 }
 
 // tailBytes is how far from the end of a text readTail looks for the last split.

@@ -32,13 +32,11 @@ type Filling struct {
 	OverBudget map[core.Source]int
 	// Diagnostic says how good the selection is. It is nil when the defaults decided.
 	Diagnostic *Diagnostic
-	// Output is the formatted window and OutputType its type, as the formatter reports it.
-	// Counted is its number of tokens, and Counting says how they were counted. Fill sets
-	// all of them with FitExact only; Counting is then not nil.
-	Output     any
-	OutputType string
-	Counted    int
-	Counting   *Counting
+	// Formatted is the formatted window. Counted is its number of tokens, and Counting says how
+	// they were counted. Fill sets all of them with FitExact only; Counting is then not nil.
+	core.Formatted
+	Counted  int
+	Counting *Counting
 
 	p     *Filler
 	whole []core.Item // items before some were cut, nil when none was
@@ -99,12 +97,6 @@ const tooSmall = "raise max_tokens, shorten the query, or send fewer tools"
 
 // room returns the tokens for items, which is below 0 if the query and the tools do not fit.
 func (b *Filling) room() int { return b.p.maxTokens - b.Fixed.Reserved() }
-
-// formatWindow calls the formatter. It notes the type of the output if the formatter reports it.
-func (b *Filling) formatWindow(ctx context.Context, w *core.Window) (output any, err error) {
-	output, b.OutputType, err = core.FormatWindow(ctx, b.p.formatter, w)
-	return output, err
-}
 
 // decided passes a verdict to the watcher. An empty reason means a place in the window.
 func (b *Filling) decided(i int32, reason core.OverflowReason, available int) {

@@ -143,7 +143,7 @@ func (f Anthropic) Format(_ context.Context, w *core.Window) (any, error) {
 	out.Messages = joinRoles(out.Messages)
 	f.PrefixTokens = values.Add(f.PrefixTokens, w.ToolTokens)
 	f.placeBreakpoints(out, &s)
-	return out, nil
+	return s.formatted(out), nil
 }
 
 // joinRoles joins neighboring messages of equal role. Only whole messages of turns have such

@@ -51,7 +51,8 @@ func (s *sections) chatMessages(a api) []chatMessage {
 		}
 		messages = append(messages, m)
 	}
-	messages = append(messages, turnMessages(s.turns, a.form)...)
+	turns, lost := turnMessages(s.turns, a.form)
+	messages, s.lost = append(messages, turns...), lost
 	if s.query != "" {
 		messages = append(messages, chatMessage{role: core.RoleUser, parts: []string{s.query}})
 	}

@@ -111,7 +111,7 @@ func (f Gemini) Format(_ context.Context, w *core.Window) (any, error) {
 		calls = m.calls
 		out.Contents = append(out.Contents, c)
 	}
-	return out, nil
+	return s.formatted(out), nil
 }
 
 func geminiRole(role core.Role) string {

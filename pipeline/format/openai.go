@@ -97,5 +97,5 @@ func (f OpenAI) Format(_ context.Context, w *core.Window) (any, error) {
 		}
 		out.Messages = append(out.Messages, message)
 	}
-	return out, nil
+	return s.formatted(out), nil
 }

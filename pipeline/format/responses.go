@@ -93,7 +93,7 @@ func (f Responses) Format(_ context.Context, w *core.Window) (any, error) {
 			out.Input = append(out.Input, ResponsesCall{"function_call", c.ID, c.Name, string(inputOf(c))})
 		}
 	}
-	return out, nil
+	return s.formatted(out), nil
 }
 
 // texts counts each item as a message: a call by its name and its arguments, a result by its text.

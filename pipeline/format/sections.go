@@ -21,6 +21,15 @@ type sections struct {
 	context contextItems
 	query   string // the user's question, unless the last turn asks it already
 	whole   bool   // the output is a whole request, because it has the question
+	lost    []string
+}
+
+// formatted returns an output with the lines of what it left out.
+func (s *sections) formatted(output any) any {
+	if len(s.lost) == 0 {
+		return output
+	}
+	return core.Formatted{Output: output, Lost: s.lost}
 }
 
 // fewTurns is the initial capacity of the list of turns.

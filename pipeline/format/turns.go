@@ -10,9 +10,10 @@ import (
 )
 
 // turnMessages makes messages from turns. It keeps tool calls only if all their results
-// directly follow them, because no API takes one without the other.
-func turnMessages(turns []*core.Item, form message.Form) []chatMessage {
-	messages := make([]chatMessage, 0, len(turns))
+// directly follow them, because no API takes one without the other. lost has a line for each part
+// that it leaves out.
+func turnMessages(turns []*core.Item, form message.Form) (messages []chatMessage, lost []string) {
+	messages = make([]chatMessage, 0, len(turns))
 	whole := wholeTurns{form: form, used: make(map[string]bool)}
 	for i := 0; i < len(turns); {
 		if list, n := whole.next(turns[i:]); list != nil {
@@ -28,6 +29,7 @@ func turnMessages(turns []*core.Item, form message.Form) []chatMessage {
 		if turn := it.Turn(); turn != nil && turn.Role == core.RoleSystem {
 			m.role = core.RoleSystem
 		}
+		whole.drop(it, func(p *message.Part) bool { return p.Kind != message.ToolCall && !isText(p) || p.Kind == message.ToolCall && m.calls == nil })
 		messages = append(messages, m)
 		results := turns[i+1 : i+1+len(m.calls)]
 		for _, it := range results {
@@ -35,7 +37,12 @@ func turnMessages(turns []*core.Item, form message.Form) []chatMessage {
 		}
 		i += 1 + len(results)
 	}
-	return messages
+	return messages, whole.lost
+}
+
+// isText reports whether the text of a turn holds what a part has.
+func isText(p *message.Part) bool {
+	return p.Kind == message.Text || p.Kind == message.Refusal || p.Kind == message.ToolResult
 }
 
 // answered returns the calls in the first turn if the turns after it are their results and

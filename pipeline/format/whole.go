@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/message"
@@ -48,6 +49,7 @@ func isWhole(m *core.Message) bool {
 type wholeTurns struct {
 	form message.Form
 	used map[string]bool // the ids of the calls so far
+	lost []string        // one line for each part of a turn that is left out
 }
 
 // next returns the messages of the first turns and the number of these turns, 0 if the first
@@ -66,7 +68,7 @@ func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
 			list[i] = turn.Clone()
 		}
 		if some && w.name(turns, list) {
-			if messages := w.write(list); messages != nil {
+			if messages := w.write(turns, list); messages != nil {
 				return messages, n
 			}
 		}
@@ -91,7 +93,32 @@ func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
 	if core.Media(rest.Parts) == 0 {
 		return nil, 0
 	}
-	return w.write([]core.Message{rest}), 1
+	messages := w.write(turns, []core.Message{rest})
+	if messages != nil {
+		w.drop(turns[0], func(p *message.Part) bool {
+			return p.Kind == message.ToolCall || p.Kind == message.Thinking || p.Kind == message.Unknown
+		})
+	}
+	return messages, 1
+}
+
+// drop notes the parts of a turn that are left out.
+func (w *wholeTurns) drop(turn *core.Item, leaves func(*message.Part) bool) {
+	m := turn.Turn()
+	if m == nil {
+		return
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if !leaves(p) {
+			continue
+		}
+		what := string(p.Kind)
+		if p.Kind == message.ToolCall {
+			what = fmt.Sprintf("call of %.100s without its result", p.Name)
+		}
+		w.lost = append(w.lost, fmt.Sprintf("%s: content[%d]: %s", turn.ID, i, what))
+	}
 }
 
 // exchange returns how many of the first turns belong together: a turn with calls, and those up
@@ -176,10 +203,10 @@ func (w *wholeTurns) name(turns []*core.Item, list []core.Message) bool {
 	return true
 }
 
-// write returns messages in the form of the API, nil if it refuses them. What the form has no
-// place for is left out.
-func (w *wholeTurns) write(list []core.Message) []chatMessage {
-	list, _, err := message.Lossy(list, w.form)
+// write returns messages in the form of the API, nil if it refuses them. It notes what the form
+// has no place for. turns are those of the messages.
+func (w *wholeTurns) write(turns []*core.Item, list []core.Message) []chatMessage {
+	list, lost, err := message.Lossy(list, w.form)
 	if err != nil || len(list) == 0 || message.Check(list, w.form) != nil {
 		return nil
 	}
@@ -190,7 +217,20 @@ func (w *wholeTurns) write(list []core.Message) []chatMessage {
 		}
 		messages[i] = chatMessage{role: list[i].Role, whole: &list[i]}
 	}
+	for _, line := range lost {
+		w.lost = append(w.lost, ofTurn(turns, line))
+	}
 	return messages
+}
+
+// ofTurn names the turn in a line that names its message by index.
+func ofTurn(turns []*core.Item, line string) string {
+	for i, it := range turns {
+		if rest, ok := strings.CutPrefix(line, fmt.Sprintf("messages[%d]", i)); ok {
+			return it.ID + ": " + strings.TrimLeft(rest, ".: ")
+		}
+	}
+	return line
 }
 
 // value returns the message for the body.

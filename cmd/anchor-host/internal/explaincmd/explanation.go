@@ -250,5 +250,8 @@ func diagnosticRows(d *pipeline.Diagnostics) [][]string {
 	for _, w := range d.Warnings {
 		rows = append(rows, []string{"warning", w})
 	}
+	for _, line := range d.Lost {
+		rows = append(rows, []string{"left out", line})
+	}
 	return rows
 }
