@@ -29,7 +29,9 @@ func turnMessages(turns []*core.Item, form message.Form) (messages []chatMessage
 		if turn := it.Turn(); turn != nil && turn.Role == core.RoleSystem {
 			m.role = core.RoleSystem
 		}
-		whole.drop(it, func(p *message.Part) bool { return p.Kind != message.ToolCall && !isText(p) || p.Kind == message.ToolCall && m.calls == nil })
+		whole.drop(it, func(p *message.Part) bool {
+			return p.Kind != message.ToolCall && !isText(p) || p.Kind == message.ToolCall && m.calls == nil
+		})
 		messages = append(messages, m)
 		results := turns[i+1 : i+1+len(m.calls)]
 		for _, it := range results {
