@@ -80,7 +80,7 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	c := b.Config
 	cfg.Tokenizer, cfg.Logger = t, r.generation.options.Logger
 	if c := c.Conversation; c != nil {
-		cfg.Window.MaxTokens = c.MaxTokens
+		cfg.Window.MaxTokens, cfg.Window.Model = c.MaxTokens, b.Config.Model
 		if c.ID != "" {
 			cfg.Log = conversation.NewLog(b.Store, b.Config.TenantName(), c.ID)
 		}

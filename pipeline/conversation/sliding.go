@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // The defaults of a conversation.
@@ -36,6 +37,9 @@ type SlidingWindowConfig struct {
 	MaxTokens int
 	// Tokenizer is DefaultEncoding when nil.
 	Tokenizer pipeline.Tokenizer
+	// Model is the model whose provider's rules count images, documents and sounds. For an
+	// empty or unknown name the bounds of all known rules apply.
+	Model string
 	// Compactor condenses the oldest turns into a summary. nil means that turns which leave are
 	// forgotten. It is called in the background, with no lock held, so that nobody who adds or
 	// reads turns waits for it. Until it has answered, the turns stay as they are. It must not
@@ -212,8 +216,9 @@ func (s *SlidingWindow) Add(ctx context.Context, role pipeline.Role, text string
 // AddTurn adds a turn, and evicts others if it does not fit. It never waits for a compactor,
 // except with CompactInline. It cuts a turn that is larger than the whole window, at the end of
 // a character, and sets the metadata truncated. The media and the reasoning of such a turn are
-// lost to the window, its calls stay. It counts the tokens of the turn again, with
-// [core.MediaTokens] for each image, document and sound, assigns its sequence number, sets a missing time, and replaces invalid UTF-8.
+// lost to the window, its calls stay. It counts the tokens of the turn again, with the
+// upper end of [media.OfParts] for what is not text, assigns its sequence number, sets a missing
+// time, and replaces invalid UTF-8.
 //
 // When AddTurn returns nil, the [TurnLog], if there is one, has the turn. After an error
 // the conversation has not changed. The error is that of the turn, the tokenizer, the log
@@ -279,8 +284,16 @@ func (s *SlidingWindow) count(ctx context.Context, t pipeline.Turn) (pipeline.Tu
 	if err != nil {
 		return t, fmt.Errorf("conversation: %w", err)
 	}
-	t.TokenCount = values.Add(counts[0], t.Media()*core.MediaTokens)
+	t.TokenCount = values.Add(counts[0], s.cfg.mediaOf(&t))
 	return t, nil
+}
+
+// mediaOf returns the tokens of a turn that are not those of texts.
+func (cfg *SlidingWindowConfig) mediaOf(t *pipeline.Turn) int {
+	if t.Whole == nil {
+		return 0
+	}
+	return media.OfParts(cfg.Model, t.Whole.Parts).High
 }
 
 // cut returns a counted turn, cut to the size of the window if it is larger. The

@@ -193,7 +193,7 @@ func (s *SlidingWindow) recount(ctx context.Context, turns []pipeline.Turn) ([]p
 		return nil, fmt.Errorf("conversation: %w", err)
 	}
 	for i := range turns {
-		turns[i].TokenCount = values.Add(counts[i], turns[i].Media()*core.MediaTokens)
+		turns[i].TokenCount = values.Add(counts[i], s.cfg.mediaOf(&turns[i]))
 		if turns[i], err = s.cut(ctx, turns[i]); err != nil {
 			return nil, err
 		}

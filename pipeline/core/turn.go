@@ -34,10 +34,6 @@ func (it *Item) Turn() *Message {
 	return nil
 }
 
-// MediaTokens is the number of tokens that an image, a document or a sound in a turn counts as:
-// about the cost of a large image. The size of such a part says nothing about its tokens.
-const MediaTokens = 1600
-
 // TurnOf returns the turn of a whole message. A message of the developer is a turn of the
 // system. One with nothing but results, as some APIs have it for the user, is a turn of the tool.
 func TurnOf(m Message) Turn {

@@ -36,8 +36,9 @@ type CountOptions struct {
 	// Tools are the tool schemas, as text, that are sent together with the window. An output
 	// that has tools counts with these instead.
 	Tools string
-	// Model is the model whose provider's rules count the tools, see [media.Tools]. Empty: tools
-	// count as their text.
+	// Model is the model whose provider's rules count the tools, see [media.Tools], and images,
+	// documents and sounds, see [media.OfMessage]. Empty: tools count as their text, and the
+	// bounds of all known rules apply to the rest.
 	Model string
 }
 
@@ -77,7 +78,8 @@ type Counting struct {
 	// usage figures of the model. It is 0 when Exact.
 	BaseTokens int `json:"base_tokens,omitempty"`
 	// TextTokens are the tokens of texts and roles, OverheadTokens those of messages and
-	// priming, ToolTokens those of the tool schemas. They add up to High.
+	// priming, ToolTokens those of the tool schemas, MediaTokens those of images, documents and
+	// sounds. They add up to High.
 	TextTokens     int `json:"text_tokens"`
 	OverheadTokens int `json:"overhead_tokens"`
 	ToolTokens     int `json:"tool_tokens,omitempty"`
@@ -85,6 +87,11 @@ type Counting struct {
 	// provider that counted the tools; it is empty if they count as their text.
 	LowToolTokens int    `json:"low_tool_tokens,omitempty"`
 	ToolSource    string `json:"tool_source,omitempty"`
+	// LowMediaTokens is the lower end of MediaTokens. MediaSource names the rule of the model's
+	// provider that counted the first of them.
+	MediaTokens    int    `json:"media_tokens,omitempty"`
+	LowMediaTokens int    `json:"low_media_tokens,omitempty"`
+	MediaSource    string `json:"media_source,omitempty"`
 	// Messages is the number of messages, 0 for a plain text.
 	Messages int `json:"messages"`
 	// Budget is the limit that the total had to stay within.
@@ -121,7 +128,7 @@ func (c *OutputCounter) Count(ctx context.Context, output any) (int, Counting, e
 // measure starts a series of counts. With whole, the meter counts each text in one piece;
 // otherwise it counts only what has changed since the previous count.
 func (c *OutputCounter) measure(whole bool) *outputMeter {
-	m := &outputMeter{options: c.options, name: c.tokenizer.Name(), low: 1, high: 1}
+	m := &outputMeter{options: c.options, name: c.tokenizer.Name(), low: 1, high: 1, last: outputTexts{model: c.options.Model}}
 	m.texts.tokenizer = c.tokenizer
 	if e, ok := c.tokenizer.(estimate); ok {
 		m.texts.tokenizer = e.Base()
@@ -174,7 +181,7 @@ func (m *outputMeter) total(ctx context.Context, output any) (int, error) {
 
 // sum returns the upper end of the tokens of the last output.
 func (m *outputMeter) sum() int {
-	return values.Add(values.Add(scale(m.text, m.high), m.toolBounds().High), m.overhead())
+	return values.Add(values.Add(scale(m.text, m.high), m.toolBounds().High), values.Add(m.last.media.High, m.overhead()))
 }
 
 // toolBounds returns the bounds of the tokens of the tools.
@@ -201,7 +208,7 @@ func (m *outputMeter) overhead() int {
 	if m.last.messages == 0 && !m.last.chat {
 		return 0
 	}
-	return values.Add(m.last.media, values.Add(m.last.messages*m.options.MessageOverhead, m.options.Priming))
+	return values.Add(m.last.messages*m.options.MessageOverhead, m.options.Priming)
 }
 
 // scale returns n times factor, rounded up. It is exact for the factor 1.
@@ -252,9 +259,10 @@ func (m *outputMeter) counting() Counting {
 	if m.tools > 0 {
 		c.LowToolTokens, c.ToolSource = tools.Low, tools.Source
 	}
-	c.Low = values.Add(values.Add(int(math.Floor(float64(m.text)*m.low)), tools.Low), m.overhead())
+	c.LowMediaTokens, c.MediaTokens, c.MediaSource = m.last.media.Low, m.last.media.High, m.last.media.Source
+	c.Low = values.Add(values.Add(int(math.Floor(float64(m.text)*m.low)), tools.Low), values.Add(m.last.media.Low, m.overhead()))
 	estimated := m.low != 1 || m.high != 1
-	c.Exact = !estimated && tools.Exact()
+	c.Exact = !estimated && tools.Exact() && m.last.media.Exact()
 	if estimated {
 		c.BaseTokens, c.Source = values.Add(m.text, m.tools), m.source
 	}

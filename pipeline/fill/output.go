@@ -2,13 +2,15 @@ package fill
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // outputTexts are the parts of an output that have tokens.
@@ -18,12 +20,13 @@ type outputTexts struct {
 	messages int
 	chat     bool // a document of messages, even of none
 	tools    string
-	media    int // the tokens of images, documents and sounds
+	model    string         // its rules count media
+	media    media.Estimate // of images, documents and sounds
 }
 
 func (o *outputTexts) reset() {
 	clear(o.texts)
-	*o = outputTexts{texts: o.texts[:0], roles: o.roles[:0]}
+	*o = outputTexts{texts: o.texts[:0], roles: o.roles[:0], model: o.model}
 }
 
 func (o *outputTexts) add(text string) {
@@ -32,7 +35,13 @@ func (o *outputTexts) add(text string) {
 	}
 }
 
-func (o *outputTexts) addMedia(tokens int) { o.media = values.Add(o.media, tokens) }
+func (o *outputTexts) addMedia(p *message.Part) {
+	if e, ok := media.OfMessage(o.model, p); ok {
+		source := cmp.Or(o.media.Source, e.Source)
+		o.media = o.media.Add(e)
+		o.media.Source = source
+	}
+}
 
 func (o *outputTexts) message(role core.Role) {
 	o.messages++

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 func TestCacheMinimum(t *testing.T) {
@@ -208,7 +209,7 @@ func TestBreakpointRules(t *testing.T) {
 func withoutMarks(t *testing.T, out any) string {
 	t.Helper()
 	var b strings.Builder
-	if !Texts(out, func(r core.Role) { b.WriteString("\n" + string(r) + ":") }, func(text string) { b.WriteString(text) }, func(int) {}) {
+	if !Texts(out, func(r core.Role) { b.WriteString("\n" + string(r) + ":") }, func(text string) { b.WriteString(text) }, func(*message.Part) {}) {
 		t.Fatalf("%T has no texts", out)
 	}
 	return b.String()

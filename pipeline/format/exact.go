@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Package fill counts the formats of this package exactly with the functions in this file.
@@ -26,8 +27,9 @@ func WritesWhole(formatter any) bool {
 }
 
 // Texts calls message with the role of each message of an output, and text with each
-// text, and media with the tokens of each image, document and sound. For an output that is not of this package it does nothing and returns false.
-func Texts(output any, message func(core.Role), text func(string), media func(int)) bool {
+// text, and media with each image, document and sound. For an output that is not of this package it does nothing and returns
+// false.
+func Texts(output any, message func(core.Role), text func(string), media func(*message.Part)) bool {
 	switch out := output.(type) {
 	case *OpenAIOutput:
 		out.texts(message, text, media)
@@ -78,7 +80,7 @@ func Started(output any) bool {
 	return false
 }
 
-func (out *OpenAIOutput) texts(message func(core.Role), text func(string), media func(int)) {
+func (out *OpenAIOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
 	for i := range out.Messages {
 		m := &out.Messages[i]
 		message(m.Role)
@@ -94,7 +96,7 @@ func (out *OpenAIOutput) texts(message func(core.Role), text func(string), media
 
 // texts counts the system blocks as one message. A message with tool calls or results counts
 // as one text: the JSON of its blocks.
-func (out *AnthropicOutput) texts(message func(core.Role), text func(string), media func(int)) {
+func (out *AnthropicOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
 	if len(out.System) > 0 {
 		message(core.RoleSystem)
 	}
@@ -122,7 +124,7 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string), me
 }
 
 // blockTexts counts blocks that are whole by their texts, and the JSON of the others as one text.
-func blockTexts(blocks []any, text func(string), media func(int)) {
+func blockTexts(blocks []any, text func(string), media func(*message.Part)) {
 	others := make([]any, 0, len(blocks))
 	for _, b := range blocks {
 		if w, ok := b.(Whole); ok {

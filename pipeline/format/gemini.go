@@ -151,7 +151,7 @@ func responseOf(text string) json.RawMessage {
 
 // texts counts the instruction and each content as a message, and a part that is no text as its
 // JSON text.
-func (out *GeminiOutput) texts(message func(core.Role), text func(string), media func(int)) {
+func (out *GeminiOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
 	contents := out.Contents
 	if out.SystemInstruction != nil {
 		message(core.RoleSystem)
@@ -163,7 +163,7 @@ func (out *GeminiOutput) texts(message func(core.Role), text func(string), media
 	}
 }
 
-func (c *GeminiContent) texts(text func(string), media func(int)) {
+func (c *GeminiContent) texts(text func(string), media func(*message.Part)) {
 	for _, part := range c.Parts {
 		if t, ok := part.(GeminiText); ok {
 			text(t.Text)

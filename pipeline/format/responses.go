@@ -97,7 +97,7 @@ func (f Responses) Format(_ context.Context, w *core.Window) (any, error) {
 }
 
 // texts counts each item as a message: a call by its name and its arguments, a result by its text.
-func (out *ResponsesOutput) texts(message func(core.Role), text func(string), media func(int)) {
+func (out *ResponsesOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
 	if out.Instructions != "" {
 		message(core.RoleSystem)
 		text(out.Instructions)

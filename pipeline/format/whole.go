@@ -239,14 +239,14 @@ func (m *chatMessage) value() Whole {
 }
 
 // texts counts a value by the texts of its parts, and its media by their number.
-func (w *Whole) texts(text func(string), media func(int)) { partTexts(w.Parts, text, media) }
+func (w *Whole) texts(text func(string), media func(*message.Part)) { partTexts(w.Parts, text, media) }
 
-func partTexts(parts []message.Part, text func(string), media func(int)) {
+func partTexts(parts []message.Part, text func(string), media func(*message.Part)) {
 	for i := range parts {
 		p := &parts[i]
 		switch p.Kind {
 		case message.Image, message.Document, message.Audio:
-			media(core.MediaTokens)
+			media(p)
 			if p.Media != nil {
 				text(p.Media.Title)
 				text(p.Media.Text)

@@ -214,6 +214,9 @@ func countingRows(c *fill.Counting) [][]string {
 	if c.ToolSource != "" {
 		rows = append(rows, []string{"tokens of tools", fmt.Sprintf("%d–%d (%s)", c.LowToolTokens, c.ToolTokens, c.ToolSource)})
 	}
+	if c.MediaSource != "" {
+		rows = append(rows, []string{"tokens of media", fmt.Sprintf("%d–%d (%s)", c.LowMediaTokens, c.MediaTokens, c.MediaSource)})
+	}
 	if !c.Exact {
 		rows = append(rows, []string{"tokens of the output", fmt.Sprintf("%d–%d", c.Low, c.High)})
 	}
