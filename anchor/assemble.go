@@ -42,6 +42,8 @@ type AssembleOptions struct {
 	unchecked bool
 	// tools are sent together with the messages, and count against the budget.
 	tools []message.Tool
+	// model is the model that the messages are for, if the configuration does not say how to count.
+	model string
 }
 
 // Assembled is the result of an assembly.
@@ -65,7 +67,7 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	defer g.users.Done()
-	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, form: o.form, unchecked: o.unchecked}
+	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, unchecked: o.unchecked}
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
@@ -91,6 +93,9 @@ func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run s
 	if r.recipe, err = g.chainOf(ctx); err != nil {
 		return nil, err
 	}
+	if r.recipe, err = r.recipe.For(r.model); err != nil {
+		return nil, err
+	}
 	return r.assemble(ctx)
 }
 
@@ -100,6 +105,7 @@ type agentRun struct {
 	messages []pipeline.Message
 	given    *agent.State
 	tools    []message.Tool
+	model    string
 	form     message.Form
 	// unchecked is set if the messages continue others, which the API has.
 	unchecked bool

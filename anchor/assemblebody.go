@@ -38,7 +38,8 @@ type AssembledBody struct {
 // AssembleBody runs the provider chain over the messages of a JSON document: a list of messages,
 // or the whole body of a request to the API of Anthropic, OpenAI (Chat Completions or Responses)
 // or Gemini. Instructions in a member of their own, such as system, are messages of the system.
-// The tools of a body count against the budget. With Run the document is a list of the messages
+// The tools of a body count against the budget. Its model says how tokens are counted, unless the
+// configuration has a model or a tokenizer. With Run the document is a list of the messages
 // since the last assembly.
 //
 // The error is ErrInvalid for a document that cannot be read, and for one that cannot be written
@@ -58,7 +59,7 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	if err != nil {
 		return nil, refused{err}
 	}
-	o.tools, o.unchecked = body.Tools, body.Continues()
+	o.tools, o.model, o.unchecked = body.Tools, body.Model(), body.Continues()
 	if o.form = o.From; !list {
 		o.form = body.Form
 	}

@@ -3,9 +3,12 @@ package assemble
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -17,6 +20,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
@@ -30,6 +34,43 @@ type ChainRecipe struct {
 	// LoadTime and Loads are as in [Recipe].
 	LoadTime time.Duration
 	Loads    []Load
+
+	mu     sync.Mutex
+	models map[string]*ChainRecipe
+}
+
+// maxModels bounds the models whose counts a recipe keeps: their names come from outside.
+const maxModels = 16
+
+// maxModelName is the longest name that can be that of a model.
+const maxModelName = 200
+
+// For returns the recipe that counts for a model, which the messages name. It is r itself if the
+// configuration says how to count, or if there is no name.
+func (r *ChainRecipe) For(model string) (*ChainRecipe, error) {
+	if t := &r.config.Tokenizer; model == "" || len(model) > maxModelName || r.config.Model != "" || t.Name != "" || t.File != "" || t.Use != nil {
+		return r, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.models[model]; known != nil {
+		return known, nil
+	}
+	counts, err := pipeline.ModelTokenizer(model)
+	if err != nil && !errors.Is(err, tokens.ErrUnknownModel) {
+		return nil, err
+	}
+	c := *r.config
+	c.Model = model
+	out := &ChainRecipe{config: &c, providers: r.providers, host: r.host, counts: counts}
+	if out.providers.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: model}); err != nil {
+		return nil, err
+	}
+	if len(r.models) >= maxModels || r.models == nil {
+		r.models = make(map[string]*ChainRecipe)
+	}
+	r.models[strings.Clone(model)] = out
+	return out, nil
 }
 
 // ChainRecipe loads the plugins of a configuration that an agent uses, and makes its providers. c

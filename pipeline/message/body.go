@@ -281,7 +281,16 @@ func (b *Body) detect() Form {
 
 // forClaude reports whether the model of a document has a name of Anthropic's API. A name with a
 // vendor, such as anthropic/claude-3, is one of a service with OpenAI's API.
-func (b *Body) forClaude() bool {
+func (b *Body) forClaude() bool { return strings.HasPrefix(b.Model(), "claude") }
+
+// Model returns the model that a document names, empty if it names none.
+func (b *Body) Model() string {
+	if b.top == nil {
+		return ""
+	}
 	i := b.top.index(0, "model")
-	return i != none && b.top.nodes[i].kind() == '"' && strings.HasPrefix(unquote(b.top.nodes[i].raw), "claude")
+	if i == none || b.top.nodes[i].kind() != '"' {
+		return ""
+	}
+	return unquote(b.top.nodes[i].raw)
 }
