@@ -26,7 +26,7 @@ func (c *codec) chat(root int32, kind string) error {
 	if m.Role == RoleTool {
 		return c.toolMessage(root)
 	}
-	if refusal := c.tree.member(root, "refusal"); refusal != nil {
+	if refusal := c.tree.member(root, "refusal"); refusal != nil && m.Role == RoleAssistant {
 		text, err := refusal.text()
 		if err != nil {
 			return err
