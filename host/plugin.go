@@ -105,7 +105,7 @@ func (p *Plugin) settle() error {
 	if err != nil {
 		return err
 	}
-	p.secret = schema.Secret(p.cfg.Settings)
+	p.initSchema, p.secret = schema, schema.Secret(p.cfg.Settings)
 	p.values = settings.Scalars(full)
 	for k, v := range p.cfg.Config {
 		p.values[k] = v
