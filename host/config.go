@@ -138,7 +138,7 @@ type Config struct {
 	// those of PluginConfig.Secrets and Grants, settings that the schema marks with writeOnly,
 	// and values of headers and parameters with names such as Authorization and api_key. It runs
 	// on the goroutine of the caller. Operations then use the lane JSON wherever the plugin has
-	// it. Calls of sessions are not collected. nil: not called, and nothing is collected.
+	// it, and every plugin is Deterministic. Calls of sessions are not collected. nil: not called, and nothing is collected.
 	OnRecord func(record.Call)
 }
 

@@ -34,6 +34,9 @@ func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Pl
 	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, counts: new(counters),
 		timer: new(stackTimer), opened: make(chan struct{}), files: mounts.NewBudget()}
 	p.timer.plugin.Store(p)
+	if h.cfg.OnRecord != nil {
+		p.cfg.Deterministic = true
+	}
 	if p.name == "" {
 		p.name = spec.Name
 	}

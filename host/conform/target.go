@@ -127,6 +127,9 @@ func (t *Target) Settings(op abi.Operation, settings map[string]any) (json.RawMe
 func (t *Target) Load(ctx context.Context, o conformance.LoadOptions) (conformance.Guest, error) {
 	cfg := t.config
 	cfg.Settings, cfg.State = o.Settings, host.StateAuto
+	if o.Config != nil {
+		cfg.Config = o.Config
+	}
 	if o.Keep {
 		cfg.State = host.StateKeep
 	}
