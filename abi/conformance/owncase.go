@@ -92,7 +92,22 @@ type Expect struct {
 
 // ParseOwnCases reads a file of cases: one object, or a list of them.
 // Unknown members and an empty list are errors.
-func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
+func ParseOwnCases(file string, b []byte) ([]OwnCase, error) { return parseCases(file, b, true) }
+
+// ParseCase reads a file with one case, which need not expect anything.
+func ParseCase(file string, b []byte) (*OwnCase, error) {
+	cases, err := parseCases(file, b, false)
+	if err == nil && len(cases) > 1 {
+		err = fmt.Errorf("%s: %d cases (want one)", file, len(cases))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &cases[0], nil
+}
+
+// parseCases reads cases, of which each has to expect something if they are whole.
+func parseCases(file string, b []byte, whole bool) ([]OwnCase, error) {
 	var cases []OwnCase
 	var err error
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) > 0 && t[0] == '[' {
@@ -106,7 +121,7 @@ func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
 	}
 	for i := range cases {
 		if err == nil {
-			err = cases[i].check()
+			err = cases[i].check(whole)
 		}
 		cases[i].File = file
 	}
@@ -143,7 +158,7 @@ func strictly(b []byte, into any) error {
 	return nil
 }
 
-func (c *OwnCase) check() error {
+func (c *OwnCase) check(whole bool) error {
 	e := &c.Expect
 	switch {
 	case c.Name == "":
@@ -152,7 +167,7 @@ func (c *OwnCase) check() error {
 		return fmt.Errorf("case %.100q: a name is one line without control characters", c.Name)
 	case c.Request != nil && (c.Items != nil || c.Query != "" || c.TopK != 0 || c.TokensLeft != 0):
 		return fmt.Errorf("case %.100q: request is the whole document (leave out query, items, top_k and tokens_left)", c.Name)
-	case !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil && e.Stored == nil:
+	case whole && !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil && e.Stored == nil:
 		return fmt.Errorf("case %.100q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error, stored)", c.Name)
 	case e.Stored != nil && c.KV == nil:
 		return fmt.Errorf("case %.100q: stored needs kv, what the store holds before the call (an empty list for nothing)", c.Name)
