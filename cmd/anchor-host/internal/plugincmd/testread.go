@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/recording"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 	httpFile     = "http.json"
 	// maxCaseFile bounds a file of cases. Files that are written by hand have a few
 	// kilobytes.
-	maxCaseFile = 16 << 20
+	maxCaseFile = recording.MaxFile
 )
 
 // moduleFile returns the module of a folder: plugin.wasm, or the only *.wasm in it or in the
@@ -111,7 +112,9 @@ func ownCases(module, folder string) (own ownTests, err error) {
 		case settingsFile:
 			own.settings, err = parseSettings(file, b)
 		case httpFile:
-			own.http, err = conformance.ParseExchanges(file, b)
+			if err = checkDocument(file, b, []conformance.Exchange{}); err == nil {
+				own.http, err = conformance.ParseExchanges(file, b)
+			}
 		default:
 			var cases []conformance.OwnCase
 			if err = checkCases(file, b); err == nil {
