@@ -47,6 +47,7 @@ func (p *Plugin) EndInit(c *Call) {
 
 // End hands over a call that has ended with an error, "" for none.
 func (p *Plugin) End(c *Call, op abi.Operation, step, err string) {
+	op = abi.Operation(strings.TrimPrefix(string(op), "anchor_")) // of an export that was called by its name
 	out := *c
 	p.mu.Lock()
 	if i := p.init; i != nil {

@@ -18,39 +18,52 @@ const Hidden = "***"
 const minSecret = 4
 
 // hider replaces secrets, in the forms in which plugins send them.
-type hider struct{ replacer *strings.Replacer }
+type hider struct {
+	replacer *strings.Replacer
+	// encoded are the forms that depend on what is beside them.
+	encoded []string
+}
 
 func newHider(secrets []string) hider {
+	var h hider
 	forms := map[string]bool{}
 	for _, s := range secrets {
 		if len(s) < minSecret || s == Hidden {
 			continue
 		}
+		h.encoded = append(h.encoded, encodedForms(s)...)
 		for _, f := range formsOf(s) {
 			forms[f] = true
 		}
+	}
+	for _, f := range h.encoded {
+		forms[f] = true
 	}
 	list := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, f := range list {
 		pairs = append(pairs, f, Hidden)
 	}
-	return hider{strings.NewReplacer(pairs...)}
+	h.replacer = strings.NewReplacer(pairs...)
+	return h
 }
 
-// formsOf are the forms of a secret: as it is, escaped for URLs and for JSON, in base64 wherever
-// it begins in a longer text, and in hex.
+// formsOf are the forms of a secret: as it is, and escaped for URLs and for JSON.
 func formsOf(s string) []string {
 	quoted, _ := json.Marshal(s) // a text
 	plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(quoted))
-	forms := []string{s, url.QueryEscape(s), url.PathEscape(s), string(quoted[1 : len(quoted)-1]), plain[1 : len(plain)-1],
-		hex.EncodeToString([]byte(s)), strings.ToUpper(hex.EncodeToString([]byte(s)))}
+	return []string{s, url.QueryEscape(s), url.PathEscape(s), string(quoted[1 : len(quoted)-1]), plain[1 : len(plain)-1]}
+}
+
+// encodedForms are a secret in hex, and in base64 wherever it begins in a longer text.
+func encodedForms(s string) []string {
+	forms := []string{hex.EncodeToString([]byte(s)), strings.ToUpper(hex.EncodeToString([]byte(s)))}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for shift := range 3 {
 			text := e.EncodeToString(append(make([]byte, shift), s...))
 			from := []int{0, 2, 3}[shift]  // the characters before depend on what precedes s
 			to := (shift + len(s)) * 8 / 6 // those after it on what follows
-			if to-from >= 2*minSecret {
+			if to-from >= minSecret {
 				forms = append(forms, text[from:to])
 			}
 		}
@@ -59,6 +72,32 @@ func formsOf(s string) []string {
 }
 
 func (h hider) text(s string) string { return h.replacer.Replace(s) }
+
+// whole is text for a header or a body. It is hidden as a whole if a secret in it is encoded.
+func (h hider) whole(s string) string {
+	if slices.ContainsFunc(h.encoded, func(f string) bool { return strings.Contains(s, f) }) {
+		return Hidden
+	}
+	return h.text(s)
+}
+
+func (h hider) body(b []byte) []byte {
+	if len(b) == 0 {
+		return b
+	}
+	return []byte(h.whole(string(b)))
+}
+
+func (h hider) headers(m map[string]string) map[string]string {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[h.text(k)] = h.whole(v)
+	}
+	return out
+}
 
 func (h hider) bytes(b []byte) []byte {
 	if b == nil {
@@ -86,8 +125,8 @@ func (h hider) call(c *Call) {
 	c.Counts, c.Log = slices.Clone(c.Counts), slices.Clone(c.Log)
 	for i := range c.HTTP {
 		r := &c.HTTP[i]
-		r.URL, r.Headers, r.Body = h.text(r.URL), h.texts(r.Headers), h.bytes(r.Body)
-		r.ResponseHeaders, r.ResponseBody = h.texts(r.ResponseHeaders), h.bytes(r.ResponseBody)
+		r.URL, r.Headers, r.Body = h.text(r.URL), h.headers(r.Headers), h.body(r.Body)
+		r.ResponseHeaders, r.ResponseBody = h.headers(r.ResponseHeaders), h.body(r.ResponseBody)
 	}
 	for i := range c.KV {
 		c.KV[i].Key, c.KV[i].Value = h.text(c.KV[i].Key), h.bytes(c.KV[i].Value)

@@ -28,6 +28,9 @@ func caseOf(name string, c record.Call) (*conformance.OwnCase, error) {
 	if out.Init, err = object(c.Init); err != nil {
 		return nil, err
 	}
+	if len(out.Init) == 0 {
+		out.Init = nil
+	}
 	if len(c.Config) > 0 {
 		out.Config = c.Config
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host/record"
 )
@@ -43,28 +43,18 @@ func New(dir string, maxBytes int64) (*Recorder, error) {
 
 // Add writes a call. What could not be written, Err and Summary say.
 func (r *Recorder) Add(c record.Call) {
-	c.Operation = abi.Operation(strings.TrimPrefix(string(c.Operation), "anchor_"))
 	if !recorded(c.Operation) {
 		return
 	}
-	doc, err := encode(c)
-	if err == nil && len(doc) > MaxFile {
-		err = fmt.Errorf("a file of %d bytes, allowed %d", len(doc), MaxFile)
-	}
-	if err == nil {
-		err = r.take(int64(len(doc)))
-	}
-	if err == nil {
-		err = r.write(c, doc)
-	}
+	n, err := r.save(c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leftOut += c.LeftOut
 	if err == nil {
-		r.files, r.written = r.files+1, r.written+int64(len(doc))
+		r.files, r.written = r.files+1, r.written+n
 		return
 	}
-	r.leftOut += int64(len(doc))
+	r.leftOut += n
 	r.missing++
 	if r.why == nil {
 		r.why = fmt.Errorf("plugin %q: %s: %w", c.Plugin, c.Operation, err)
@@ -82,13 +72,56 @@ func (r *Recorder) take(n int64) error {
 	return nil
 }
 
-// encode makes the text of a file.
-func encode(c record.Call) ([]byte, error) {
-	own, err := caseOf(caseName(c), c)
-	if err != nil {
-		return nil, err
+// save writes a call under a name that no other file has, and returns its size.
+func (r *Recorder) save(c record.Call) (int64, error) {
+	prefix := fileName(c.Plugin) + "-" + string(c.Operation)
+	for {
+		name := fmt.Sprintf("%s-%03d", prefix, r.number(prefix))
+		own, err := caseOf(caseName(name, c.Step), c)
+		if err != nil {
+			return int64(len(c.Request) + len(c.Answer)), err
+		}
+		doc, err := Encode(own)
+		n := int64(len(doc))
+		if err == nil && n > MaxFile {
+			err = fmt.Errorf("a file of %d bytes, allowed %d", n, MaxFile)
+		}
+		if err == nil {
+			err = r.take(n)
+		}
+		if err == nil {
+			err = r.write(filepath.Join(r.dir, name+".json"), doc)
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return n, err
+		}
 	}
-	return Encode(own)
+}
+
+// number is the next number for a prefix of names.
+func (r *Recorder) number(prefix string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.last[prefix]; !known {
+		r.last[prefix] = lastNumber(r.dir, prefix)
+	}
+	r.last[prefix]++
+	return r.last[prefix]
+}
+
+// lastNumber is the highest number that files with a prefix have, 0 for none.
+func lastNumber(dir, prefix string) (last int) {
+	files, err := filepath.Glob(filepath.Join(dir, prefix+"-*.json")) // the prefix has no special characters
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		text := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f), prefix+"-"), ".json")
+		if n, err := strconv.Atoi(text); err == nil {
+			last = max(last, n)
+		}
+	}
+	return last
 }
 
 // Encode is a case as the text of a file.
@@ -105,18 +138,17 @@ func Encode(c *conformance.OwnCase) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// caseName is the name of a case, which says which call it was.
-func caseName(c record.Call) string {
-	name := "recorded " + string(c.Operation)
-	if c.Step != "" {
-		name += " in step " + oneLine(c.Step)
+// caseName is the name of a case: that of its file, and the step that the call was for.
+func caseName(file, step string) string {
+	if step == "" {
+		return file
 	}
-	return name
+	return file + " in step " + oneLine(step)
 }
 
-// write writes a file under a name that no other file has, so that it is there whole or not at
-// all.
-func (r *Recorder) write(c record.Call, doc []byte) error {
+// write writes a file, which is there whole or not at all. The error is ErrExist if there is one
+// of that name.
+func (r *Recorder) write(name string, doc []byte) error {
 	f, err := os.CreateTemp(r.dir, ".recording-*")
 	if err != nil {
 		return err
@@ -126,28 +158,11 @@ func (r *Recorder) write(c record.Call, doc []byte) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	name, err := r.free(fileName(c.Plugin) + "-" + string(c.Operation))
-	if err != nil {
+	err = os.Link(f.Name(), name)
+	if err == nil || errors.Is(err, os.ErrExist) {
 		return err
 	}
-	return os.Rename(f.Name(), name)
-}
-
-// free makes an empty file whose name nothing has, and returns the name.
-func (r *Recorder) free(prefix string) (string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for {
-		r.last[prefix]++
-		name := filepath.Join(r.dir, fmt.Sprintf("%s-%03d.json", prefix, r.last[prefix]))
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			return name, f.Close()
-		}
-		if !errors.Is(err, os.ErrExist) {
-			return "", err
-		}
-	}
+	return os.Rename(f.Name(), name) // the file system has no links
 }
 
 // Files is the number of files that were written.

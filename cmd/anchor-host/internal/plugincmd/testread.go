@@ -81,6 +81,22 @@ func (o *ownTests) exchanges() [][]conformance.Exchange {
 	return lists
 }
 
+// similar are the responses of cases for requests of the same method and path, whatever their
+// parameters are. They answer the requests of the kit if there is no list for all cases.
+func (o *ownTests) similar() (list []conformance.Exchange) {
+	for i := range o.cases {
+		for _, e := range o.cases[i].HTTP {
+			if e.Response.Error != "" || e.Response.Status >= 300 {
+				continue
+			}
+			path, _, _ := strings.Cut(e.Request.URL, "?")
+			e.Request = conformance.ExchangeRequest{Method: e.Request.Method, URL: path + "*"}
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // ownCases reads the folder of cases: the given folder, or the folder tests next to the
 // module or next to the plugin.yaml above it.
 func ownCases(module, folder string) (own ownTests, err error) {
@@ -125,6 +141,9 @@ func ownCases(module, folder string) (own ownTests, err error) {
 		if err != nil {
 			return own, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 		}
+	}
+	if own.http == nil {
+		own.http = own.similar()
 	}
 	return own, nil
 }
