@@ -125,14 +125,15 @@ func given(value string) []string {
 	return []string{value}
 }
 
+// shellPlain are the characters that mean themselves to a shell.
+const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"
+
 // shellLine is a command line for a shell.
 func shellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w
-		if w == "" || strings.ContainsFunc(w, func(c rune) bool {
-			return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=,+@%", c))
-		}) {
+		if w == "" || strings.ContainsFunc(w, func(c rune) bool { return !strings.ContainsRune(shellPlain, c) }) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
