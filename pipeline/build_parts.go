@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // factor returns the factor of a tokenizer that estimates, and 0 for one that counts.
@@ -87,6 +88,16 @@ func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) 
 		b.counts[places[i]] = n
 	}
 	return err
+}
+
+// countParts adds the tokens of images, documents and sounds to those of their items' texts.
+func (b *build) countParts() {
+	for i := range b.list.items {
+		it := &b.list.items[i]
+		if parts := it.Parts(); parts != nil && it.TokenCount == 0 {
+			b.counts[i] = values.Add(b.counts[i], media.OfParts(b.p.model, parts).High)
+		}
+	}
 }
 
 // remember asks the memory provider for its items and checks them. A provider may return

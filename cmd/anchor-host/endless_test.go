@@ -30,12 +30,12 @@ func TestEndlessInput(t *testing.T) {
 	}{
 		{[]string{"plugin", "call", module, "run", "--input-file", "-"}, codeLimit,
 			"plugin \"" + module + "\": run: input_too_large: stdin: more than 32MiB (send less in one call)"},
-		{[]string{"assemble"}, codeInvalid, "invalid configuration: stdin: larger than 64 MiB"},
-		{[]string{"assemble", "--run", "r", "--store", "s.db"}, codeInvalid, "invalid configuration: stdin: larger than 64 MiB"},
-		{[]string{"build", "--request", "-"}, codeInvalid, "invalid configuration: stdin: larger than 64 MiB"},
-		{[]string{"build", "--items", "-", "q"}, codeInvalid, "invalid configuration: stdin: larger than 64 MiB"},
-		{[]string{"build", "-"}, codeInvalid, "invalid configuration: stdin: the query is longer than 1024 KiB"},
-		{[]string{"memory", "add", "--store", "s.db", "-"}, codeInvalid, "invalid configuration: stdin: the text is longer than 8 MiB"},
+		{[]string{"assemble"}, codeInvalid, "invalid: stdin: larger than 64 MiB"},
+		{[]string{"assemble", "--run", "r", "--store", "s.db"}, codeInvalid, "invalid: stdin: larger than 64 MiB"},
+		{[]string{"build", "--request", "-"}, codeInvalid, "invalid: stdin: larger than 64 MiB"},
+		{[]string{"build", "--items", "-", "q"}, codeInvalid, "invalid: stdin: larger than 64 MiB"},
+		{[]string{"build", "-"}, codeInvalid, "invalid: stdin: the query is longer than 1024 KiB"},
+		{[]string{"memory", "add", "--store", "s.db", "-"}, codeInvalid, "invalid: stdin: the text is longer than 8 MiB"},
 		{[]string{"memory", "import", "--store", "s.db", "-"}, codeInvalid, "stdin: import: line 1: invalid value: longer than 16809984 bytes (nothing is stored)"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -100,15 +100,15 @@ func TestExplainErrors(t *testing.T) {
 		{"unknown key", "{\"window\": {},\n \"diagnostic\": {}}", codeInvalid, `anchor-host: stdin:2:2: diagnostic: unknown key (did you mean "diagnostics"?)`},
 		{"repeated key", `{"window": {}, "window": {}}`, codeInvalid, `anchor-host: stdin:1:16: window: repeated key`},
 		{"no window", `{"diagnostics": {}}`, codeInvalid, `anchor-host: stdin:1:1: window: missing (a result of anchor-host build -o json has it)`},
-		{"no stories", `{"window": {"items": [], "max_tokens": 1, "used_tokens": 0}, "diagnostics": {}}`, codeInvalid, `anchor-host: invalid configuration: stdin: no traces (build with --explain, or with "explain": true in the request)`},
+		{"no stories", `{"window": {"items": [], "max_tokens": 1, "used_tokens": 0}, "diagnostics": {}}`, codeInvalid, `anchor-host: invalid: stdin: no traces (build with --explain, or with "explain": true in the request)`},
 		{"no place", result(strings.Replace(story, "%s", "in_window", 1)), codeInvalid,
-			`anchor-host: invalid configuration: stdin: diagnostics.items: item "a": its place is not in the window`},
+			`anchor-host: invalid: stdin: diagnostics.items: item "a": its place is not in the window`},
 		{"unknown fate", result(strings.Replace(story, "%s", "eaten", 1)), codeInvalid,
-			`anchor-host: invalid configuration: stdin: items[0]: item "a": fate "eaten": invalid value (want one of [in_window left_out dropped undecided])`},
+			`anchor-host: invalid: stdin: items[0]: item "a": fate "eaten": invalid value (want one of [in_window left_out dropped undecided])`},
 		{"no events", result(`{"id": "a", "events": []}`), codeInvalid,
-			`anchor-host: invalid configuration: stdin: items[0]: item "a": no events: invalid value`},
+			`anchor-host: invalid: stdin: items[0]: item "a": no events: invalid value`},
 		{"unknown event key", result(`{"id": "a", "evnts": []}`), codeInvalid,
-			`anchor-host: invalid configuration: stdin: items[0].evnts: unknown key: invalid value (did you mean "events"?)`},
+			`anchor-host: invalid: stdin: items[0].evnts: unknown key: invalid value (did you mean "events"?)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

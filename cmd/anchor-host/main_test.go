@@ -77,7 +77,7 @@ func TestExitCodes(t *testing.T) {
 		{"typo in the configuration", []string{"build", "-c", "typo.yaml", "q"}, codeInvalid,
 			`anchor-host: typo.yaml:1:1: max_token: unknown key (did you mean "max_tokens"?)`},
 		{"no room left", []string{"build", "-c", "budget.yaml", "q"}, codeInvalid,
-			`anchor-host: invalid configuration: budget: reserve_tokens 10 leave nothing of max_tokens 10: budget exceeded (lower the reserve)`},
+			`anchor-host: invalid: budget: reserve_tokens 10 leave nothing of max_tokens 10: budget exceeded (lower the reserve)`},
 		{"no configuration", []string{"build", "-c", "none.yaml", "q"}, codeNotFound,
 			`anchor-host: read configuration: open none.yaml: no such file or directory (write one with: anchor-host init)`},
 		{"missing plugin, skip", []string{"build", "-c", "gone.yaml", "--max-tokens", "5", "q"}, codeOK,
@@ -239,7 +239,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "many")
 	code, _, stderr := run(t, "", "config", "show")
-	want := "anchor-host: invalid configuration: environment ANCHOR_HOST_MAX_TOKENS: want a whole number, got the string \"many\"\n"
+	want := "anchor-host: invalid: environment ANCHOR_HOST_MAX_TOKENS: want a whole number, got the string \"many\"\n"
 	if code != codeInvalid || stderr != want {
 		t.Errorf("%d, %q, want %q", code, stderr, want)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
@@ -75,15 +77,15 @@ func (f *filterFlags) filter(cmd *cobra.Command) (memory.Filter, error) {
 // addFlags are the flags of memory add.
 type addFlags struct {
 	filterFlags
-	id, role, expires string
-	relevance         float64
-	metadata          []string
+	id, role, expires, messages string
+	relevance                   float64
+	metadata                    []string
 }
 
 func (a *app) memoryAddCommand() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:   "add [flags] TEXT",
+		Use:   "add [flags] TEXT | --messages FILE",
 		Short: "Remember a fact, or a turn of a conversation",
 		Long: `Remember a fact and print it. The text is the argument, or with "-" what comes on
 stdin. A fact that the same user and session already has is not added again; the
@@ -92,10 +94,15 @@ existing one is printed.
 With --conversation the text becomes the newest turn of that conversation. The
 first turn creates the conversation. With "conversation: {eviction: importance}"
 in anchor.yaml, the metadata key importance, from 0 to 1, decides which turns
-leave the window first.`,
+leave the window first.
+
+With --messages each message of a JSON file becomes a turn, with its images and its
+calls of tools: one message, a list, or the body of a request, in the form of any API
+that build writes. "-" reads stdin.`,
 		Example: `  anchor-host memory add --user ann --tag travel --expires 720h "Ann is in Oslo"
-  anchor-host memory add --conversation chat-7 --role assistant "At nine."`,
-		Args: cli.Exactly("TEXT"),
+  anchor-host memory add --conversation chat-7 --role assistant "At nine."
+  anchor-host memory add --conversation chat-7 --messages history.json`,
+		Args: cobra.MaximumNArgs(1),
 	}
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
@@ -105,11 +112,22 @@ leave the window first.`,
 	flags.StringVar(&f.role, "role", "user", "who says the turn: user, assistant, system, tool")
 	flags.StringVar(&f.expires, "expires", "", "when the fact expires: after a time span such as 720h, or at a time such as 2030-01-02T15:04:05Z")
 	flags.Float64Var(&f.relevance, "relevance", memory.DefaultRelevance, "how important the fact is, 0 to 1")
+	flags.StringVar(&f.messages, "messages", "", "add the messages of this JSON file as turns (- is stdin)")
 	metadataFlag(cmd, &f.metadata)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
+			return err
+		}
+		if f.messages != "" {
+			l, err := a.addTurns(cmd, s, &f, args)
+			if err != nil {
+				return err
+			}
+			return a.Print(cmd, *format, l)
+		}
+		if err := cli.Exactly("TEXT")(cmd, args); err != nil {
 			return err
 		}
 		text, err := a.text(args[0], "text")
@@ -183,6 +201,40 @@ func (s *session) addTurn(cmd *cobra.Command, f *addFlags, text string) (cli.Lis
 		return cli.Listing{}, err
 	}
 	return turnListing([]pipeline.Turn{t}, t), nil
+}
+
+// addTurns adds the messages of a document to a conversation.
+func (a *app) addTurns(cmd *cobra.Command, s *session, f *addFlags, args []string) (cli.Listing, error) {
+	flags := cmd.Flags()
+	switch {
+	case f.conversation == "":
+		return cli.Listing{}, cli.Usagef(cmd, "--messages needs --conversation")
+	case len(args) > 0 || flags.Changed("role"):
+		return cli.Listing{}, cli.Usagef(cmd, "--messages excludes TEXT and --role (a message states both)")
+	}
+	name, data, err := a.readMessages(f.messages)
+	if err != nil {
+		return cli.Listing{}, err
+	}
+	turns, err := config.ReadTurns(data)
+	if err != nil {
+		return cli.Listing{}, fmt.Errorf("%w: %s: %w", config.ErrInvalid, name, err)
+	}
+	given, err := metadata(cmd, f.metadata)
+	if err != nil {
+		return cli.Listing{}, err
+	}
+	talk, err := s.front.Conversation(cmd.Context(), "", f.conversation)
+	if err != nil {
+		return cli.Listing{}, err
+	}
+	for i := range turns {
+		turns[i].Metadata = given
+		if turns[i], err = talk.Add(cmd.Context(), turns[i]); err != nil {
+			return cli.Listing{}, fmt.Errorf("%s: messages[%d]: %w", name, i, err)
+		}
+	}
+	return turnListing(turns, turns), nil
 }
 
 func factListing(facts []memory.Entry, data any) cli.Listing {

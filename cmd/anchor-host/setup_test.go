@@ -36,7 +36,7 @@ func TestStepThatCannotBeSetUp(t *testing.T) {
 			errorDetail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
 				Reason: "invalid_config", Step: "a", Plugin: "odd"}},
 		{"settings of a builtin", `"builtin": "sort", "settings": {"by": "size"}`, codeInvalid,
-			errorDetail{Message: `step "a": invalid configuration: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`,
+			errorDetail{Message: `step "a": invalid: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`,
 				Reason: "invalid_request", Step: "a"}},
 		{"several operations", `"plugin": "allops"`, codeInvalid,
 			errorDetail{Message: `step "a": plugin "allops": invalid_config: several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,

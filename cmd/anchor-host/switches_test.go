@@ -49,7 +49,7 @@ func TestProvidersAreSwitchedByEnvironment(t *testing.T) {
 		}
 		t.Setenv(variable, "maybe")
 		code, _, stderr := run(t, messages, "assemble")
-		if want := "anchor-host: invalid configuration: environment " + variable + ": want true or false, got the string \"maybe\"\n"; code != codeInvalid || stderr != want {
+		if want := "anchor-host: invalid: environment " + variable + ": want true or false, got the string \"maybe\"\n"; code != codeInvalid || stderr != want {
 			t.Errorf("%d, %q, want %q", code, stderr, want)
 		}
 		t.Setenv(variable, "")

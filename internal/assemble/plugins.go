@@ -58,7 +58,7 @@ func asUnavailable(name string, op abi.Operation, err error) error {
 	}
 	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("plugin %q: ", name))
 	text = strings.TrimPrefix(text, string(op)+": ")
-	text = strings.Replace(text, host.ErrConfig.Error()+": ", "", 1)
+	text = strings.TrimPrefix(strings.Replace(text, host.ErrConfig.Error()+": ", "", 1), config.ErrInvalid.Error()+": ")
 	return &Unavailable{Plugin: name, Operation: op, Code: reasonFor(err), Err: &renamed{text, err}}
 }
 

@@ -1,7 +1,6 @@
 package authoring
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -111,7 +110,7 @@ func (j *job) compile(ctx context.Context) ([]byte, error) {
 	return wasm, err
 }
 
-// run runs one command. It shows the command's output when the command fails.
+// run runs one command. It shows the command's output when the command fails or takes too long.
 func (j *job) run(ctx context.Context, c Command) error {
 	if j.options.Commands != nil {
 		j.options.Commands(c)
@@ -120,8 +119,12 @@ func (j *job) run(ctx context.Context, c Command) error {
 	if messages == nil {
 		messages = io.Discard
 	}
-	var kept bytes.Buffer
-	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	var kept output
+	limit := cmp.Or(j.options.Timeout, DefaultBuildTimeout)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, c.Args[0], c.Args[1:]...)
+	killChildren(cmd)
 	cmd.Dir, cmd.Env = c.Dir, append(os.Environ(), c.Env...)
 	cmd.Stdout, cmd.Stderr = &kept, &kept
 	if j.options.Verbose {
@@ -135,10 +138,25 @@ func (j *job) run(ctx context.Context, c Command) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	if _, werr := messages.Write(kept.Bytes()); werr != nil {
+	if _, werr := messages.Write(kept.text); werr != nil {
 		return werr
 	}
+	if limited.Err() != nil {
+		return fmt.Errorf("%s: not done within %v: %w (see its messages above)", c.Name(), limit, limited.Err())
+	}
 	return fmt.Errorf("%s: %w (see its messages above)", c.Name(), err)
+}
+
+// output keeps the beginning of what a command writes.
+type output struct{ text []byte }
+
+// maxOutput bounds what is kept of a command's output: the first messages say what is wrong.
+const maxOutput = 256 << 10
+
+// Write never fails.
+func (o *output) Write(p []byte) (int, error) {
+	o.text = append(o.text, p[:min(len(p), maxOutput-len(o.text))]...)
+	return len(p), nil
 }
 
 // program returns the path of one of the toolchain's programs.

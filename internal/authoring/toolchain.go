@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Errors that callers can test for with errors.Is.
@@ -123,6 +124,10 @@ func (t *Toolchain) missingError(missing []Program) error {
 		t.Title, strings.Join(names, " and "), ErrMissing, strings.Join(ways, "; "), t.Language)
 }
 
+// DefaultBuildTimeout is how long a command of a toolchain may take. A first build may have to
+// fetch and compile libraries.
+const DefaultBuildTimeout = 15 * time.Minute
+
 // BuildOptions say what to build. The zero value builds the project in the
 // current folder.
 type BuildOptions struct {
@@ -139,6 +144,8 @@ type BuildOptions struct {
 	KeepManifest bool
 	// Commands receives each command before it runs. It may be nil.
 	Commands func(Command)
+	// Timeout bounds each command. 0 means DefaultBuildTimeout.
+	Timeout time.Duration
 	// Messages receives the output of the toolchain: at once when Verbose is set,
 	// otherwise only after a failure. nil discards it.
 	Messages io.Writer

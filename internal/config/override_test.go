@@ -146,9 +146,9 @@ func TestOverridesCopySections(t *testing.T) {
 // A value that contradicts another is refused with where it came from.
 func TestOverridesAreChecked(t *testing.T) {
 	for _, tt := range []struct{ file, path, value, want string }{
-		{"", "conversation.recency_rate", "2", "invalid configuration: environment ANCHOR_HOST_CONVERSATION_RECENCY_RATE: recency_rate needs recency: exponential"},
-		{"memory: {plugin: p}", "facts.max_items", "2", "invalid configuration: memory: memory and facts exclude each other (keep one) (with environment ANCHOR_HOST_FACTS_MAX_ITEMS)"},
-		{"", "frames.max_frames", "2", "invalid configuration: frames.run: the name is empty (with environment ANCHOR_HOST_FRAMES_MAX_FRAMES)"},
+		{"", "conversation.recency_rate", "2", "invalid: environment ANCHOR_HOST_CONVERSATION_RECENCY_RATE: recency_rate needs recency: exponential"},
+		{"memory: {plugin: p}", "facts.max_items", "2", "invalid: memory: memory and facts exclude each other (keep one) (with environment ANCHOR_HOST_FACTS_MAX_ITEMS)"},
+		{"", "frames.max_frames", "2", "invalid: frames.run: the name is empty (with environment ANCHOR_HOST_FRAMES_MAX_FRAMES)"},
 		{"conversation: {recency: exponential}", "conversation.recency_rate", "2", ""},
 		{"agent: {compaction: false}", "agent.compaction.keep_tokens", "2", ""},
 		{"model: claude-sonnet-4-5\ncalibration: usage.jsonl", "tokenizer", "words", ""},

@@ -51,4 +51,4 @@ func (s Size) String() string {
 }
 
 // ErrInvalid marks a configuration or request that cannot be used.
-var ErrInvalid = errors.New("invalid configuration")
+var ErrInvalid = errors.New("invalid")

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +104,32 @@ func (t *Turn) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 		whole := core.TurnOf(m)
 		t.Content, t.Whole = whole.Content, whole.Whole
 	}
+}
+
+// ReadTurns reads messages as turns: one message, a list, or the body of a request to any of the
+// APIs. A result may answer a call that is not among them, because a conversation may have it.
+func ReadTurns(data []byte) ([]pipeline.Turn, error) {
+	var one struct {
+		Role *json.RawMessage `json:"role"`
+	}
+	if trimmed := bytes.TrimSpace(data); bytes.HasPrefix(trimmed, []byte("{")) && json.Unmarshal(trimmed, &one) == nil && one.Role != nil {
+		data = slices.Concat([]byte("["), trimmed, []byte("]"))
+	}
+	body, err := message.DecodeBody(data, message.FormAny)
+	if err != nil {
+		return nil, err
+	}
+	turns := make([]pipeline.Turn, len(body.Messages))
+	for i := range body.Messages {
+		m := &body.Messages[i]
+		if err := checkMedia(m.Parts); err != nil {
+			return nil, fmt.Errorf("messages[%d].%w", i, err)
+		}
+		if turns[i] = core.TurnOf(*m); len(m.Parts) == 0 {
+			return nil, fmt.Errorf("messages[%d]: %w (it has no content)", i, pipeline.ErrInvalid)
+		}
+	}
+	return turns, nil
 }
 
 // checkMedia refuses images and sounds without content: the rest of a turn may answer a turn that

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // MaxBytes is the maximum size of a request. The largest batch of items that a plugin may receive
@@ -93,6 +94,30 @@ type Item struct {
 	TokenCount int            `key:"token_count" min:"0"`
 	Metadata   map[string]any `key:"metadata"`
 	CreatedAt  *time.Time     `key:"created_at"`
+	Parts      parts          `key:"parts" doc:"Images, documents and sounds that go into the window with the text, as an API has them, such as {type: image_url, image_url: {url}}."`
+}
+
+// parts are the contents of an item that are not text.
+type parts []message.Part
+
+// UnmarshalNode decodes a list of parts.
+func (p *parts) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	data, err := n.JSON()
+	if err == nil {
+		*p, err = message.DecodeParts(data)
+	}
+	if err == nil {
+		err = new(pipeline.Item).SetParts(*p)
+	}
+	if err != nil {
+		at, text, _ := strings.Cut(strings.TrimPrefix(err.Error(), "parts"), ": ")
+		d.Fail(n, path+at, "%s", text)
+	}
+}
+
+// JSONSchema describes a list of objects.
+func (*parts) JSONSchema() map[string]any {
+	return map[string]any{"type": "array", "items": map[string]any{"type": "object"}}
 }
 
 // stated converts a given time to one that is not the zero value, because the zero value means
@@ -124,6 +149,7 @@ func Convert(items []Item) []pipeline.Item {
 		if it.CreatedAt != nil {
 			converted[i].CreatedAt = stated(*it.CreatedAt)
 		}
+		_ = converted[i].SetParts(it.Parts) // they were checked when they were read
 	}
 	return converted
 }

@@ -63,7 +63,7 @@ func TestNullIsNoDocument(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	_, _, err := Read("r", strings.NewReader(strings.Repeat(" ", MaxBytes+1)), config.Default())
-	if err == nil || err.Error() != "invalid configuration: r: larger than 64 MiB" {
+	if err == nil || err.Error() != "invalid: r: larger than 64 MiB" {
 		t.Errorf("got %v", err)
 	}
 }

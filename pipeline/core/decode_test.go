@@ -44,7 +44,7 @@ func TestItemRefusals(t *testing.T) {
 		`{"source":"user"}`:                `item: content: missing: invalid value`,
 		`{"content":null,"source":"user"}`: `item: content: null: invalid value (want a string)`,
 		`{"content":"x","source":"user","Score":1}`:                              `item: Score: unknown key: invalid value (did you mean "score"?)`,
-		`{"content":"x","source":"user","nope":null}`:                            `item: nope: unknown key: invalid value (want one of id, content, source, score, priority, token_count, metadata, created_at, sequence)`,
+		`{"content":"x","source":"user","nope":null}`:                            `item: nope: unknown key: invalid value (want one of id, content, source, score, priority, token_count, metadata, created_at, sequence, parts)`,
 		`{"content":"x","content":"y"}`:                                          `item: content: given twice: invalid value`,
 		`{"content":"x","source":"user","score":"0.5"}`:                          `item: score: "0.5": invalid value (want a number)`,
 		`{"content":"x","source":"user","score":1e999}`:                          `item: score: 1e999: invalid value (want a number within float64)`,

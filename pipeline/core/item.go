@@ -110,7 +110,8 @@ type Item struct {
 	// item has no number.
 	Sequence int64 `json:"sequence,omitempty"`
 
-	// turn permits a role that metadata alone do not permit; see SetTurn.
+	// turn permits a role that metadata alone do not permit; see SetTurn. Without a role it has
+	// the parts of SetParts.
 	turn *Message
 }
 

@@ -7,10 +7,12 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/internal/decode"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // UnmarshalJSON decodes an item strictly: unknown and repeated keys, numbers in strings and
-// values out of bounds are errors. Content and source are required; the priority defaults
+// values out of bounds are errors. The member parts is a list of contents as one of the APIs has
+// them, see [Item.SetParts]. Content and source are required; the priority defaults
 // to [DefaultItemPriority] and the id to [ContentID]. Any other member that is absent or
 // null is zero. On an error the item is unchanged.
 func (it *Item) UnmarshalJSON(data []byte) error {
@@ -27,16 +29,27 @@ func (it *Item) UnmarshalJSON(data []byte) error {
 func decodeItem(data []byte, doc *Item, others ...decode.Member) error {
 	doc.Priority = DefaultItemPriority
 	var id *string
+	var parts json.RawMessage
 	members := append([]decode.Member{
 		decode.Optional("id", &id), decode.Required("content", &doc.Content), decode.Required("source", (*string)(&doc.Source)),
 		decode.Optional("score", &doc.Score), decode.Optional("priority", &doc.Priority), decode.Optional("token_count", &doc.TokenCount),
 		decode.Optional("metadata", &doc.Metadata), decode.Optional("created_at", &doc.CreatedAt), decode.Optional("sequence", &doc.Sequence),
+		decode.Optional("parts", &parts),
 	}, others...)
 	if err := decode.Object(data, members...); err != nil {
 		return fmt.Errorf("item: %w", err)
 	}
 	if doc.ID = ContentID(doc.Content); id != nil {
 		doc.ID = *id
+	}
+	if len(parts) > 0 {
+		list, err := message.DecodeParts(parts)
+		if err == nil {
+			err = doc.SetParts(list)
+		}
+		if err != nil {
+			return fmt.Errorf("item: %w", err)
+		}
 	}
 	return doc.Validate()
 }
@@ -48,12 +61,23 @@ func ContentID(content string) string {
 	return "item-" + hex.EncodeToString(sum[:8])
 }
 
-// MarshalJSON writes absent metadata as an empty object.
+// MarshalJSON writes absent metadata as an empty object, and parts as they were read.
 func (it Item) MarshalJSON() ([]byte, error) {
 	if it.Metadata == nil {
 		it.Metadata = map[string]any{}
 	}
-	return json.Marshal(plainItem(it))
+	parts := it.Parts()
+	if parts == nil {
+		return json.Marshal(plainItem(it))
+	}
+	raw, err := message.AppendParts(nil, parts)
+	if err != nil {
+		return nil, fmt.Errorf("item %.100q: %w", it.ID, err)
+	}
+	return json.Marshal(struct {
+		plainItem
+		Parts json.RawMessage `json:"parts"`
+	}{plainItem(it), raw})
 }
 
 // plainItem is an Item without its methods.

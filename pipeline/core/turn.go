@@ -28,10 +28,40 @@ func (it *Item) SetTurn(t *Turn) {
 // since. Metadata can hold the same values, but any step may have written those. The
 // message must not be changed.
 func (it *Item) Turn() *Message {
-	if it.turn != nil && it.turn.Text() == it.Content {
+	if it.turn != nil && it.turn.Role != "" && it.turn.Text() == it.Content {
 		return it.turn
 	}
 	return nil
+}
+
+// SetParts gives the item images, documents and sounds, which go into the window beside its text.
+// They stay with it when a step changes the text. The item then is not the turn of a conversation.
+// Other kinds of parts are refused: a text belongs into Content, and calls into turns. The parts
+// must not be changed afterwards.
+func (it *Item) SetParts(parts []message.Part) error {
+	for i := range parts {
+		p := &parts[i]
+		switch p.Kind {
+		case message.Image, message.Document, message.Audio:
+		default:
+			return fmt.Errorf("parts[%d]: %s: %w (want an image, a document or a sound)", i, p.Kind, ErrInvalid)
+		}
+		if m := p.Media; (m == nil || m.Data == "" && m.URL == "" && m.FileID == "" && m.Text == "") && len(p.Parts) == 0 {
+			return fmt.Errorf("parts[%d]: the %s has no data, address or file: %w", i, p.Kind, ErrInvalid)
+		}
+	}
+	if it.turn = nil; len(parts) > 0 {
+		it.turn = &Message{Parts: parts}
+	}
+	return nil
+}
+
+// Parts returns what SetParts has given, nil if there is nothing.
+func (it *Item) Parts() []message.Part {
+	if it.turn == nil || it.turn.Role != "" {
+		return nil
+	}
+	return it.turn.Parts
 }
 
 // TurnOf returns the turn of a whole message. A message of the developer is a turn of the

@@ -12,6 +12,8 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // cutTries bounds how often a cut is shortened. The remaining text may have more tokens on
@@ -160,7 +162,8 @@ func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (bool, error)
 	if !f.cuts() || b.Items[i].Source == core.SourceSystem {
 		return false, nil
 	}
-	text, n, err := f.cut.text(ctx, b.p.tokenizer, b.Items[i].Content, limit)
+	parts := media.OfParts(f.counter.options.Model, b.Items[i].Parts()).High // they stay whole
+	text, n, err := f.cut.text(ctx, b.p.tokenizer, b.Items[i].Content, limit-parts)
 	if err != nil || text == "" {
 		return false, err
 	}
@@ -173,6 +176,6 @@ func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (bool, error)
 		it.Metadata = make(map[string]any, 1)
 	}
 	it.Metadata["truncated"] = true
-	it.Content, b.Counts[i] = text, n
+	it.Content, b.Counts[i] = text, values.Add(n, parts)
 	return true, nil
 }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -50,9 +51,13 @@ func (s *sections) chatMessages(a api) []chatMessage {
 			m.cached = 1
 		}
 		messages = append(messages, m)
+		messages = append(messages, s.attached(a.form)...)
+	}
+	for _, it := range s.system {
+		s.lost = append(s.lost, lostParts(it)...)
 	}
 	turns, lost := turnMessages(s.turns, a.form)
-	messages, s.lost = append(messages, turns...), lost
+	messages, s.lost = append(messages, turns...), append(s.lost, lost...)
 	if s.query != "" {
 		messages = append(messages, chatMessage{role: core.RoleUser, parts: []string{s.query}})
 	}
@@ -70,6 +75,31 @@ func (s *sections) chatMessages(a api) []chatMessage {
 	if a.pairs && a.whole && len(messages) > 0 && messages[0].role != core.RoleUser {
 		messages = slices.Insert(messages, 0, chatMessage{role: core.RoleUser, parts: []string{start}})
 	}
+	return messages
+}
+
+// attachedText is how much of an item's text names it before its parts.
+const attachedText = 60
+
+// attached returns a message for each item of the context with images, documents or sounds. The
+// text of the item is in the context, so that its prefix stays the same; the message begins with
+// the beginning of that text.
+func (s *sections) attached(form message.Form) (messages []chatMessage) {
+	w := wholeTurns{form: form}
+	for i := range s.context.from[:s.context.span] {
+		it := &s.context.from[i]
+		parts := it.Parts()
+		if parts == nil || !it.Source.IsContext() {
+			continue
+		}
+		m := message.New(core.RoleUser, "Part of the context:")
+		if text := strings.TrimSpace(it.Content); text != "" {
+			m = message.New(core.RoleUser, fmt.Sprintf("Part of the context that begins with %.*q:", attachedText, text))
+		}
+		m.Parts = append(m.Parts, parts...)
+		messages = append(messages, w.attach(it, m)...)
+	}
+	s.lost = append(s.lost, w.lost...)
 	return messages
 }
 

@@ -23,6 +23,9 @@ func (Generic) FormatType() string { return Default }
 // Format returns the sections that have items, separated by blank lines.
 func (Generic) Format(_ context.Context, w *core.Window) (any, error) {
 	s := divide(w)
+	for i := range w.Items {
+		s.lost = append(s.lost, lostParts(&w.Items[i])...)
+	}
 	var parts []string
 	if len(s.system) > 0 {
 		parts = append(parts, join("=== SYSTEM ===\n", s.system, "\n"))
@@ -36,5 +39,5 @@ func (Generic) Format(_ context.Context, w *core.Window) (any, error) {
 	if s.query != "" {
 		parts = append(parts, questionHeading+s.query)
 	}
-	return strings.TrimSpace(strings.Join(parts, blankLine)), nil
+	return s.formatted(strings.TrimSpace(strings.Join(parts, blankLine))), nil
 }

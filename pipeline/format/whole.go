@@ -55,6 +55,11 @@ type wholeTurns struct {
 // next returns the messages of the first turns and the number of these turns, 0 if the first
 // turn has to be written as a text. Calls come with all their results, and none is repeated.
 func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
+	if parts := turns[0].Parts(); parts != nil {
+		m := message.New(roleOf(turns[0]), turns[0].Content)
+		m.Parts = append(m.Parts, parts...)
+		return w.attach(turns[0], m), 1
+	}
 	if n := exchange(turns); n > 0 {
 		list := make([]core.Message, n)
 		some := false
@@ -100,6 +105,23 @@ func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
 		})
 	}
 	return messages, 1
+}
+
+// attach writes a message with the parts of an item. It returns nil if the API refuses it.
+func (w *wholeTurns) attach(it *core.Item, m core.Message) []chatMessage {
+	messages := w.write([]*core.Item{it}, []core.Message{m})
+	if messages == nil {
+		w.lost = append(w.lost, lostParts(it)...)
+	}
+	return messages
+}
+
+// lostParts returns a line for each of the parts that [core.Item.SetParts] gave an item.
+func lostParts(it *core.Item) (lines []string) {
+	for i, p := range it.Parts() {
+		lines = append(lines, fmt.Sprintf("%s: parts[%d]: %s", it.ID, i, p.Kind))
+	}
+	return lines
 }
 
 // drop notes the parts of a turn that are left out.

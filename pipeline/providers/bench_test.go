@@ -65,7 +65,7 @@ func BenchmarkCompact(b *testing.B) {
 	for b.Loop() {
 		state := agent.State{Messages: msgs}
 		a, err := c.Assemble(b.Context(), &state, msgs, agent.Budget{})
-		if err != nil || len(a.Messages) > 80 {
+		if err != nil || len(a.Messages) > 150 {
 			b.Fatalf("%d messages, %v", len(a.Messages), err)
 		}
 	}

@@ -124,23 +124,11 @@ func (f *testFlags) register(cmd *cobra.Command) {
 var errBreach = errors.New("the plugin breaks the contract")
 
 func testPlugins(a *cli.App, cmd *cobra.Command, f *testFlags, args []string) error {
-	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
-		return err
-	}
-	pc, err := f.pluginConfig(cmd)
+	t, err := newTester(a, cmd, f)
 	if err != nil {
 		return err
 	}
-	base := config.Default()
-	if err := a.Override(cmd, base); err != nil {
-		return err
-	}
-	t := &tester{app: a, flags: f, config: pc, progress: cli.NewProgress(a)}
 	defer t.progress.Stop()
-	t.cfg = host.Config{
-		Logger: slog.New(levelOnly{slog.LevelInfo}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
-		DefaultLimits: neverRested,
-	}
 	tested := make([]testedPlugin, len(args))
 	for i, path := range args {
 		if tested[i], err = t.test(cmd, path); err != nil && (len(args) == 1 || cmd.Context().Err() != nil) {
@@ -175,6 +163,27 @@ type tester struct {
 	cfg      host.Config
 	progress *cli.Progress
 	what     string
+}
+
+// newTester makes a tester from the flags. The caller stops its progress.
+func newTester(a *cli.App, cmd *cobra.Command, f *testFlags) (*tester, error) {
+	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
+		return nil, err
+	}
+	pc, err := f.pluginConfig(cmd)
+	if err != nil {
+		return nil, err
+	}
+	base := config.Default()
+	if err := a.Override(cmd, base); err != nil {
+		return nil, err
+	}
+	t := &tester{app: a, flags: f, config: pc, progress: cli.NewProgress(a)}
+	t.cfg = host.Config{
+		Logger: slog.New(levelOnly{slog.LevelInfo}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
+		DefaultLimits: neverRested,
+	}
+	return t, nil
 }
 
 func (t *tester) compiling(plugin string, done bool, took time.Duration) {

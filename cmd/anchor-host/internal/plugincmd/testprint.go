@@ -121,17 +121,17 @@ func (p *testedPlugin) writeNotes(b *bytes.Buffer) {
 
 func (p *testedPlugin) writeFailures(b *bytes.Buffer) {
 	for _, r := range p.Report.Results {
-		if r.Verdict != conformance.Fail {
-			continue
+		if r.Verdict == conformance.Fail {
+			b.WriteString("\n")
+			writeFailure(b, r)
 		}
-		where := strings.TrimSuffix(strings.Join(strings.Fields(string(r.Operation)+" "+r.Lane), ", lane "), ", lane ")
-		fmt.Fprintf(b, "\nFAIL %s", r.Case)
-		if where != "" {
-			fmt.Fprintf(b, " (%s)", where)
-		}
-		fmt.Fprintf(b, "\n  rule:   %s\n  seen:   %s\n  remedy: %s\n", r.Rule, plain.Line(flagWords.Replace(r.Detail)), r.Remedy)
-		writeTrace(b, r)
 	}
+}
+
+// writeFailure writes one failure.
+func writeFailure(b *bytes.Buffer, r conformance.Result) {
+	fmt.Fprintf(b, "FAIL %s\n  rule:   %s\n  seen:   %s\n  remedy: %s\n", failureName(&r), r.Rule, plain.Line(flagWords.Replace(r.Detail)), r.Remedy)
+	writeTrace(b, r)
 }
 
 // writeTrace writes what is known about the call that failed.

@@ -1,0 +1,225 @@
+package plugincmd
+
+import (
+	"context"
+	"encoding/json"
+
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+)
+
+// devFlags are the flags of "plugin dev".
+type devFlags struct {
+	testFlags
+	build authoring.BuildOptions
+	once  bool
+}
+
+// lookEvery is the pause between two looks at the files. An editor writes several at once, so a
+// change counts when nothing has changed for one pause.
+const lookEvery = 50 * time.Millisecond
+
+func devCommand(a *cli.App) *cobra.Command {
+	f := devFlags{testFlags: testFlags{callFlags: callFlags{repeat: 1}}}
+	cmd := &cobra.Command{
+		Use:   "dev [flags] [FOLDER]",
+		Short: "Build and test a plugin whenever its files change",
+		Long: `Watch the plugin project in FOLDER, by default the current folder. After each change
+build it, test it as "plugin test --short" does, and measure what a call costs.
+The first verdict is printed in full, later ones only as far as they differ: new
+failures, what is fixed, warnings, and a size or a cost that is another one.
+
+Files are compared by size and time. Folders such as build, target and
+node_modules are not watched. Ctrl-C ends the command.
+
+With -o json each round is one line of JSON.`,
+		Example: `  anchor-host plugin dev keep-best
+  anchor-host plugin dev --once -o json keep-best`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.build.Language, "lang", "", "language, if the files do not say it")
+	flags.BoolVar(&f.build.Debug, "debug", false, "keep the names of functions, for call stacks")
+	flags.BoolVar(&f.once, "once", false, "end after the first round, with 1 if it failed")
+	_ = flags.MarkHidden("keep")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		f.build.Dir = "."
+		if len(args) == 1 {
+			f.build.Dir = args[0]
+		}
+		return develop(a, cmd, &f)
+	})
+	return cmd
+}
+
+// round is what one round of "plugin dev" found.
+type round struct {
+	Time    time.Time `json:"time"`
+	Changed []string  `json:"changed,omitempty"`
+	// Error says why there is no module, or why it could not be tested.
+	Error   string  `json:"error,omitempty"`
+	BuildMS float64 `json:"build_ms,omitempty"`
+	TestMS  float64 `json:"test_ms,omitempty"`
+	Size    int64   `json:"size,omitempty"`
+	Passed  int     `json:"passed"`
+	Failed  int     `json:"failed"`
+	// Failures are those of this round, Fixed the names of those of the round before.
+	Failures []conformance.Result `json:"failures,omitempty"`
+	Fixed    []string             `json:"fixed,omitempty"`
+	Warnings []string             `json:"warnings,omitempty"`
+	Notes    []string             `json:"notes,omitempty"`
+	Costs    []conformance.Cost   `json:"costs,omitempty"`
+}
+
+// developer builds and tests one project again and again.
+type developer struct {
+	app    *cli.App
+	cmd    *cobra.Command
+	flags  *devFlags
+	tester *tester
+	last   *round // the last one with a tested module, nil before it
+}
+
+func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
+	f.short = true
+	t, err := newTester(a, cmd, &f.testFlags)
+	if err != nil {
+		return err
+	}
+	defer t.progress.Stop()
+	d := &developer{app: a, cmd: cmd, flags: f, tester: t}
+	files, err := authoring.Scan(f.build.Dir)
+	if err != nil {
+		return err
+	}
+	for changed := []string(nil); ; {
+		r, err := d.round(changed)
+		switch {
+		case cmd.Context().Err() != nil && !f.once:
+			return nil // the user ended it
+		case err != nil:
+			return err
+		case f.once && (r.Error != "" || r.Failed > 0):
+			return cli.Silent(errBreach)
+		case f.once:
+			return nil
+		}
+		if files, changed, err = waitForChange(cmd.Context(), f.build.Dir, files); err != nil {
+			if cmd.Context().Err() != nil {
+				return nil // the user ended it
+			}
+			return err
+		}
+	}
+}
+
+// waitForChange returns the files when they differ from those before and have not changed for one
+// pause.
+func waitForChange(ctx context.Context, dir string, before authoring.Files) (authoring.Files, []string, error) {
+	seen := before
+	for {
+		now, err := authoring.Scan(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if changed := now.Changed(before); len(changed) > 0 && len(now.Changed(seen)) == 0 {
+			return now, changed, nil
+		}
+		seen = now
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// round builds and tests the project once, and prints what is new.
+func (d *developer) round(changed []string) (*round, error) {
+	r := &round{Time: time.Now(), Changed: changed}
+	err := d.try(r)
+	d.tester.progress.Stop()
+	if d.cmd.Context().Err() != nil {
+		return r, d.cmd.Context().Err()
+	}
+	if err != nil {
+		r.Error = err.Error()
+		return r, d.print(r)
+	}
+	r.compare(d.last)
+	err = d.print(r)
+	d.last = r
+	return r, err
+}
+
+// try builds and tests the project.
+func (d *developer) try(r *round) error {
+	o := d.flags.build
+	o.Messages = d.app.Err
+	o.Commands = func(c authoring.Command) { d.tester.progress.Start("running " + c.Name()) }
+	began := time.Now()
+	built, err := authoring.Build(d.cmd.Context(), o)
+	r.BuildMS = milliseconds(time.Since(began))
+	if err != nil {
+		return err
+	}
+	r.Size = built.Spec.Size
+	began = time.Now()
+	tested, err := d.tester.test(d.cmd, built.Path)
+	r.TestMS = milliseconds(time.Since(began))
+	if err != nil {
+		return err
+	}
+	r.Warnings, r.Notes, r.Costs = tested.Warnings, tested.Report.Notes, tested.Report.Costs
+	r.Passed, r.Failed = tested.Report.Passed, tested.Report.Failed
+	for _, x := range tested.Report.Results {
+		if x.Verdict == conformance.Fail {
+			r.Failures = append(r.Failures, x)
+		}
+	}
+	return nil
+}
+
+// compare finds the failures of the round before that are gone.
+func (r *round) compare(before *round) {
+	if before == nil {
+		return
+	}
+	for i := range before.Failures {
+		if x := &before.Failures[i]; !r.fails(x) {
+			r.Fixed = append(r.Fixed, failureName(x))
+		}
+	}
+}
+
+// fails reports whether the round has a failure of the same case.
+func (r *round) fails(x *conformance.Result) bool {
+	for i := range r.Failures {
+		if failureName(&r.Failures[i]) == failureName(x) {
+			return true
+		}
+	}
+	return false
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// print writes the round: as a line of JSON, or what is new as text.
+func (d *developer) print(r *round) error {
+	if *d.flags.format == "json" {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(d.app.Out, "%s\n", line)
+		return err
+	}
+	return d.app.EmitText(r.text(d.last))
+}

@@ -1,0 +1,115 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// devRound is a line of "plugin dev -o json".
+type devRound struct {
+	Changed, Fixed []string
+	Error          string
+	Passed, Failed int
+	Failures       []struct{ Case string }
+}
+
+// The loop builds and tests a project after each change, and names what changed.
+func TestPluginDev(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a plugin four times")
+	}
+	dir := filepath.Join(t.TempDir(), "naïve plugin")
+	if code, _, stderr := run(t, "", "plugin", "new", "keep-best", "--dir", dir); code != codeOK {
+		t.Fatal(stderr)
+	}
+	file := filepath.Join(dir, "tests", "own.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	source, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(source) == 0 {
+		t.Fatal(source, err)
+	}
+	source = slices.DeleteFunc(source, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	right, err := os.ReadFile(source[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, w := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	exit := make(chan int, 1)
+	go func() {
+		exit <- doMain(ctx, []string{"plugin", "dev", "-o", "json", dir}, strings.NewReader(""), w, io.Discard)
+		_ = w.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	next := func(name, text string) (r devRound) {
+		t.Helper()
+		if name != "" {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r) != nil {
+			t.Fatalf("no round: %q", lines.Text())
+		}
+		if name != "" && !slices.Contains(r.Changed, filepath.Base(name)) && !slices.Contains(r.Changed, "tests/"+filepath.Base(name)) {
+			t.Errorf("changed %v, want %s", r.Changed, name)
+		}
+		return r
+	}
+	if r := next("", ""); r.Error != "" || r.Failed != 0 || r.Passed == 0 {
+		t.Errorf("first round: %+v", r)
+	}
+	if r := next(source[0], string(right)+"\nfunc broken( {\n"); !strings.Contains(r.Error, "go build") {
+		t.Errorf("source that does not compile: %+v", r)
+	}
+	if r := next(source[0], string(right)); r.Error != "" || r.Failed != 0 {
+		t.Errorf("mended: %+v", r)
+	}
+	if r := next(file, `{"name": "wrong", "operation": "filter", "query": "q", "items": ["a"], "expect": {"error": "no such error"}}`); r.Failed == 0 || len(r.Failures) == 0 || r.Failures[0].Case != "own/wrong" {
+		t.Errorf("a case that fails: %+v", r)
+	}
+	if r := next(file, `{"name": "right", "operation": "filter", "query": "q", "items": [{"content": "a", "score": 0.9}], "expect": {"texts": ["a"]}}`); r.Failed != 0 || len(r.Fixed) == 0 || !strings.HasPrefix(r.Fixed[0], "own/wrong") {
+		t.Errorf("the case is gone: %+v", r)
+	}
+	cancel()
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	select {
+	case code := <-exit:
+		if code != codeOK {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(patience):
+		t.Fatal("still running")
+	}
+}
+
+func TestPluginDevOnce(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{filepath.Join(t.TempDir(), "none")}, codeNotFound, "none"},
+		{[]string{"--once", t.TempDir()}, codeFailure, ""},
+		{[]string{"--once", "-o", "yaml", t.TempDir()}, codeUsage, "yaml"},
+	} {
+		code, stdout, stderr := run(t, "", append([]string{"plugin", "dev"}, c.args...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%v: %d %s %s", c.args, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+//go:build unix
+
+package authoring
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakeGo puts a script in the place of the toolchain of Go.
+func fakeGo(t *testing.T, script string) (project string) {
+	t.Helper()
+	bin, project := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(bin, "go"):             "#!/bin/sh\n" + script,
+		filepath.Join(project, "go.mod"):     "module p\n",
+		filepath.Join(project, "main.go"):    "package main\n",
+		filepath.Join(project, ManifestFile): "abi: 1\nname: p\nversion: 0.1.0\noperations: {filter: {reads: [text]}}\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	return project
+}
+
+// A toolchain that hangs is ended with its children, and what it wrote is shown.
+func TestToolchainThatHangs(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "alive")
+	project := fakeGo(t, "echo fetching a library\n(sleep 3; touch "+mark+") & wait\n")
+	var messages bytes.Buffer
+	began := time.Now()
+	_, err := Build(t.Context(), BuildOptions{Dir: project, Timeout: time.Second, Messages: &messages})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not done within 1s") || !strings.Contains(messages.String(), "fetching a library") {
+		t.Errorf("%v, messages %q", err, messages.String())
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("took %v", took)
+	}
+	time.Sleep(3 * time.Second)
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("a child of the toolchain is still at work")
+	}
+}
+
+// A toolchain that writes without end does not fill the memory.
+func TestToolchainThatWritesMuch(t *testing.T) {
+	project := fakeGo(t, "head -c 100000000 /dev/zero\nexit 1\n")
+	var messages bytes.Buffer
+	if _, err := Build(t.Context(), BuildOptions{Dir: project, Messages: &messages}); err == nil || messages.Len() != maxOutput {
+		t.Errorf("%v, %d bytes", err, messages.Len())
+	}
+}
