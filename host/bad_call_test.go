@@ -23,12 +23,11 @@ const (
 	badTime  = 100 * time.Millisecond
 	badLimit = 20 * time.Second
 
-	tooLong   = `not done within 100ms (raise limits.timeout, or have the plugin do less)`
-	noOutput  = `invalid_output: status 0 without an output (set an output, or return status 1 for no change)`
-	isAFault  = `(a fault inside the plugin: its author can reproduce it with plugin call)`
-	atInit    = `(raise limits.init_timeout, or have the plugin do less when it starts)`
-	manyAs    = `AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA` + `AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`
-	grantHint = ` (grant it with grants.`
+	tooLong  = `not done within 100ms (raise limits.timeout, or have the plugin do less)`
+	noOutput = `invalid_output: status 0 without an output (set an output, or return status 1 for no change)`
+	isAFault = `(a fault inside the plugin: its author can reproduce it with plugin call)`
+	atInit   = `(raise limits.init_timeout, or have the plugin do less when it starts)`
+	manyAs   = `AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA` + `AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`
 )
 
 // badCalls are fixtures whose call fails, with the full message.
@@ -52,12 +51,12 @@ var badCalls = []struct {
 	{"guest-error", abi.ReasonGuestError, "filter: guest_error: no index at /docs; build it first \uFFFD[31m"},
 	{"guest-error-status-0", abi.ReasonGuestError, `filter: guest_error: half done`},
 	{"host-calls-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
-	{"http-ungranted", abi.ReasonDenied, `filter: denied: http is not permitted` + grantHint + `http, and ask for it in the manifest's permissions)`},
+	{"http-ungranted", abi.ReasonDenied, `filter: denied: http is not permitted (its manifest does not ask for it: add it to permissions in plugin.yaml, and grant it with grants.http)`},
 	{"invalid-json", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not JSON: it ends too early`},
 	{"invalid-utf8", abi.ReasonInvalidOutput, `retrieve: invalid_output: changes is not valid UTF-8`},
 	{"json-trailing", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not usable: data follows the JSON value (want one value only)`},
 	{"json-unknown-field", abi.ReasonInvalidOutput, `filter: invalid_output: changes has the unknown member "kept" (want one of keep, edits, scores, items, order)`},
-	{"kv-ungranted", abi.ReasonDenied, `filter: denied: kv is not permitted` + grantHint + `kv, and ask for it in the manifest's permissions)`},
+	{"kv-ungranted", abi.ReasonDenied, `filter: denied: kv is not permitted (its manifest does not ask for it: add it to permissions in plugin.yaml, and grant it with grants.kv)`},
 	{"log-then-trap", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: error: panicked at src/lib.rs:7:21: index  out of bounds)`},
 	{"mailbox-too-small", abi.ReasonInputTooLarge, `filter: input_too_large: the guest lends room for 8 bytes, needed are 112 (raise limits.input or limits.memory, or send fewer items)`},
 	{"memory-refused", abi.ReasonTimeout, `filter: timeout: not done within 100ms (it was refused more memory than 2MiB: raise limits.memory, or limits.timeout)`},

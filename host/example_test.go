@@ -97,7 +97,7 @@ func ExamplePluginError() {
 	if errors.As(err, &perr) && perr.Code == abi.ReasonDenied {
 		fmt.Println(perr)
 	}
-	// Output: plugin "kv-ungranted": filter: denied: kv is not permitted (grant it with grants.kv, and ask for it in the manifest's permissions)
+	// Output: plugin "kv-ungranted": filter: denied: kv is not permitted (its manifest does not ask for it: add it to permissions in plugin.yaml, and grant it with grants.kv)
 }
 
 // A function of the embedder, in Go, that a guest imports.

@@ -86,6 +86,21 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 	return false
 }
 
+// asksOf names what a manifest asks for, as imports.Plugin has it. m may be nil.
+func asksOf(m *manifest.Manifest) (asks []string) {
+	if m == nil {
+		return nil
+	}
+	for _, p := range m.Permissions {
+		if what := string(p.Kind); p.Kind == manifest.PermissionService {
+			asks = append(asks, what+" "+p.Service)
+		} else {
+			asks = append(asks, what)
+		}
+	}
+	return asks
+}
+
 // mount adds a folder that is granted and asked for. Several requests for one folder give one
 // mount, writable if any request and the grant are.
 func (out *granted) mount(f FileGrant, asked FileMode) {

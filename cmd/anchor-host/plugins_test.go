@@ -352,7 +352,7 @@ func TestPluginCall(t *testing.T) {
 		{"guest output", []string{module("stderr-then-trap"), "anchor_filter"}, codeFailure, "", "panic: index out of rang\nguest stack:\n"},
 		{"deadline", []string{module("spin-forever"), "anchor_filter", "--timeout", "50ms"}, codeLimit, "", "anchor-host: plugin \"spin-forever\": anchor_filter: timeout: not done within 50ms (raise --timeout, or have the plugin do less)\n"},
 		{"fuel", []string{module("spin-forever"), "anchor_filter", "--timeout", "30s", "--fuel", "100000"}, codeLimit, "", ", allowed 100000 (raise --fuel, or have the plugin do less)\n"},
-		{"refused", []string{module("http-ungranted"), "anchor_filter"}, codeRefused, "", "anchor-host: plugin \"http-ungranted\": anchor_filter: denied: http is not permitted (grant it with --allow-host, and ask for it in the manifest's permissions)\n"},
+		{"refused", []string{module("http-ungranted"), "anchor_filter"}, codeRefused, "", "anchor-host: plugin \"http-ungranted\": anchor_filter: denied: http is not permitted (its manifest does not ask for it: add it to permissions in plugin.yaml, and grant it with --allow-host)\n"},
 		{"refused a foreign module", []string{module("foreign-http"), "get", "--input", `{"url":"http://a.test/"}`}, codeRefused, "",
 			"anchor-host: plugin \"foreign-http\": get: denied: http is not permitted (grant it with --allow-host)\n"},
 		{"refused a host", []string{module("foreign-http"), "get", "--input", `{"url":"http://a.test/"}`, "--allow-host", "b.test"}, codeRefused, "",

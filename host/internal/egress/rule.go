@@ -16,11 +16,7 @@ import (
 type Refusal struct {
 	// What is what is not permitted.
 	What string
-	// Grant is the key of the grant that permits it, "" where none does.
-	Grant string
-	// Wish says that the manifest has to ask for it as well.
-	Wish bool
-	// Remedy is what to do where no grant permits it.
+	// Remedy is what to do about it, and where: in the manifest, in the grants, or in both.
 	Remedy string
 }
 
@@ -75,14 +71,41 @@ type Rule struct {
 	Private bool
 }
 
-// wished reports whether a condition holds for the grant and one of the wishes.
+// wished reports whether a condition holds for one of the wishes.
 func (r *Rule) wished(holds func(Servers) bool) bool {
-	return holds(r.Grant) && (r.Foreign || slices.ContainsFunc(r.Wishes, holds))
+	return r.Foreign || slices.ContainsFunc(r.Wishes, holds)
 }
 
-// refuse returns the refusal of what a grant and a wish would permit.
-func (r *Rule) refuse(grant, format string, args ...any) *Refusal {
-	return &Refusal{What: fmt.Sprintf(format, args...), Grant: grant, Wish: !r.Foreign}
+// hold returns the refusal of what a condition does not hold for: the grant, the wishes, or both.
+// It returns nil if it holds for both. key is the key of the grant.
+func (r *Rule) hold(holds func(Servers) bool, key, what string) error {
+	granted, wished := holds(r.Grant), r.wished(holds)
+	out := &Refusal{What: what}
+	switch {
+	case granted && wished:
+		return nil
+	case r.Foreign:
+		out.Remedy = "grant it with " + key
+	case wished:
+		out.Remedy = "its manifest asks for it: grant it with " + key
+	case granted:
+		out.Remedy = "it is granted, but its manifest does not ask for it: add it to permissions in plugin.yaml"
+	default:
+		out.Remedy = "its manifest does not ask for it: add it to permissions in plugin.yaml, and grant it with " + key
+	}
+	return out
+}
+
+// otherScheme names the scheme with which a request would be permitted, "" if there is none.
+func (r *Rule) otherScheme(u *url.URL) string {
+	other := *u
+	if other.Scheme = "https"; u.Scheme == "https" {
+		other.Scheme = "http"
+	}
+	if holds := func(s Servers) bool { return s.host(&other) }; holds(r.Grant) && r.wished(holds) {
+		return other.Scheme
+	}
+	return ""
 }
 
 // Check holds a request, or the next hop of one, to the rule. The error is a [Refusal].
@@ -91,12 +114,15 @@ func (r *Rule) Check(method string, u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return &Refusal{What: "http to " + server, Remedy: "only http and https can be granted"}
-	case !r.wished(func(s Servers) bool { return s.host(u) }):
-		return r.refuse(grantHosts, "http to %q", server)
-	case !r.wished(func(s Servers) bool { return s.host(u) && s.method(method) }):
-		return r.refuse(grantMethods, "http method %s to %q", guesttext.Line(method), server)
 	}
-	return nil
+	if err := r.hold(func(s Servers) bool { return s.host(u) }, grantHosts, fmt.Sprintf("http to %q", server)); err != nil {
+		if scheme := r.otherScheme(u); scheme != "" {
+			return &Refusal{What: fmt.Sprintf("http to %q", server), Remedy: fmt.Sprintf("only %s is permitted for this host: request %s, or name the host with %s:// in the manifest and in %s",
+				scheme, scheme, u.Scheme, grantHosts)}
+		}
+		return err
+	}
+	return r.hold(func(s Servers) bool { return s.host(u) && s.method(method) }, grantMethods, fmt.Sprintf("http method %s to %q", guesttext.Line(method), server))
 }
 
 // CheckAddress holds the address of a connection, with its port, to the rule. It is to be
@@ -106,15 +132,15 @@ func (r *Rule) Check(method string, u *url.URL) error {
 func (r *Rule) CheckAddress(address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return &Refusal{What: "http to address " + address, Grant: grantPrivate}
+		return &Refusal{What: "http to address " + address, Remedy: "grant it with " + grantPrivate}
 	}
 	a := ap.Addr().Unmap().WithZone("")
 	named := func(s Servers) bool { return s.names(netip.AddrPortFrom(a, ap.Port())) }
 	switch {
 	case !r.Private && !public(a):
-		return &Refusal{What: "http to private address " + a.String(), Grant: grantPrivate}
-	case guarded(a) && !r.wished(named):
-		return r.refuse("this address itself in "+grantHosts, "http to guarded address %s", a)
+		return &Refusal{What: "http to private address " + a.String(), Remedy: "grant it with " + grantPrivate}
+	case guarded(a):
+		return r.hold(named, "this address itself in "+grantHosts, "http to guarded address "+a.String())
 	}
 	return nil
 }

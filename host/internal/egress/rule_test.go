@@ -130,22 +130,36 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// A refusal names the grant that permits the request, and says whether a manifest has to
-// ask for it.
+// A refusal says whether the manifest, the grants or both lack the request, and what to do.
 func TestRefusal(t *testing.T) {
 	foreign := &Rule{Grant: servers(t, []string{"a.test"}), Foreign: true}
-	asks := &Rule{Grant: servers(t, []string{"a.test"}), Wishes: []Servers{servers(t, []string{"a.test"})}, Private: true}
+	asks := &Rule{
+		Grant: servers(t, []string{"a.test", "granted.test"}), Private: true,
+		Wishes: []Servers{servers(t, []string{"a.test", "asked.test"}, "GET", "PUT"), servers(t, []string{"plain.test"})},
+	}
+	get := func(r *Rule, address string) error {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Check("GET", u)
+	}
+	const both = "its manifest does not ask for it: add it to permissions in plugin.yaml, and grant it with "
 	for _, tc := range []struct {
 		err  error
 		want Refusal
 	}{
-		{foreign.Check("GET", &url.URL{Scheme: "https", Host: "b.test"}), Refusal{What: `http to "https://b.test"`, Grant: "grants.http.hosts"}},
-		{asks.Check("GET", &url.URL{Scheme: "https", Host: "b.test"}), Refusal{What: `http to "https://b.test"`, Grant: "grants.http.hosts", Wish: true}},
-		{asks.Check("PUT", &url.URL{Scheme: "https", Host: "a.test"}), Refusal{What: `http method PUT to "https://a.test"`, Grant: "grants.http.methods", Wish: true}},
-		{asks.Check("GET", &url.URL{Scheme: "ftp", Host: "a.test"}), Refusal{What: "http to ftp://a.test", Remedy: "only http and https can be granted"}},
-		{foreign.CheckAddress("10.0.0.1:80"), Refusal{What: "http to private address 10.0.0.1", Grant: "grants.http.private"}},
-		{foreign.CheckAddress("10.0.0.1"), Refusal{What: "http to address 10.0.0.1", Grant: "grants.http.private"}},
-		{asks.CheckAddress("169.254.169.254:80"), Refusal{What: "http to guarded address 169.254.169.254", Grant: "this address itself in grants.http.hosts", Wish: true}},
+		{get(foreign, "https://b.test"), Refusal{`http to "https://b.test"`, "grant it with grants.http.hosts"}},
+		{get(asks, "https://b.test"), Refusal{`http to "https://b.test"`, both + "grants.http.hosts"}},
+		{get(asks, "https://asked.test"), Refusal{`http to "https://asked.test"`, "its manifest asks for it: grant it with grants.http.hosts"}},
+		{get(asks, "https://granted.test"), Refusal{`http to "https://granted.test"`, "it is granted, but its manifest does not ask for it: add it to permissions in plugin.yaml"}},
+		{get(asks, "http://a.test"), Refusal{`http to "http://a.test"`, "only https is permitted for this host: request https, or name the host with http:// in the manifest and in grants.http.hosts"}},
+		{asks.Check("PUT", &url.URL{Scheme: "https", Host: "a.test"}), Refusal{`http method PUT to "https://a.test"`, "its manifest asks for it: grant it with grants.http.methods"}},
+		{asks.Check("DELETE", &url.URL{Scheme: "https", Host: "a.test"}), Refusal{`http method DELETE to "https://a.test"`, both + "grants.http.methods"}},
+		{get(asks, "ftp://a.test"), Refusal{"http to ftp://a.test", "only http and https can be granted"}},
+		{foreign.CheckAddress("10.0.0.1:80"), Refusal{"http to private address 10.0.0.1", "grant it with grants.http.private"}},
+		{foreign.CheckAddress("10.0.0.1"), Refusal{"http to address 10.0.0.1", "grant it with grants.http.private"}},
+		{asks.CheckAddress("169.254.169.254:80"), Refusal{"http to guarded address 169.254.169.254", both + "this address itself in grants.http.hosts"}},
 	} {
 		var got *Refusal
 		if !errors.As(tc.err, &got) || *got != tc.want || tc.err.Error() != tc.want.What+" is not permitted" {

@@ -109,7 +109,7 @@ func (r *Rule) checkStated(u *url.URL) error {
 	}
 	p, err := netip.ParseAddrPort("0.0.0.0:" + port)
 	if err != nil {
-		return r.refuse(grantHosts, "http to port %s", guesttext.Line(port))
+		return &Refusal{What: "http to port " + guesttext.Line(port), Remedy: "a port is a number up to 65535"}
 	}
 	return r.CheckAddress(netip.AddrPortFrom(a, p.Port()).String())
 }

@@ -20,7 +20,7 @@ const (
 func countTokens(c *guest.Call, s []uint64) {
 	p := of(c)
 	if !p.Counts {
-		panic(denied("service count_tokens", asked("grants.services", c.Instance.Env.Foreign)))
+		panic(missing(c, "service count_tokens", "grants.services"))
 	}
 	text, _ := c.Instance.Kernel.Bytes(s[0])
 	if len(text) > maxTokenText {

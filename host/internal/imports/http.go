@@ -56,7 +56,7 @@ func send(c *guest.Call, doc, body []byte) (egress.Answer, error) {
 func clientOf(c *guest.Call) *egress.Client {
 	p := of(c)
 	if p.Client == nil {
-		panic(denied("http", asked("grants.http", c.Instance.Env.Foreign)))
+		panic(missing(c, "http", "grants.http"))
 	}
 	return p.Client
 }
@@ -175,11 +175,7 @@ func origin(doc []byte) string {
 
 // refused is the fault of a request that is not permitted.
 func refused(r *egress.Refusal) *guest.Fault {
-	f := denied(r.What, asked(r.Grant, !r.Wish))
-	if r.Grant == "" {
-		f.Remedy = r.Remedy
-	}
-	return f
+	return &guest.Fault{Reason: abi.ReasonDenied, Err: r, Remedy: r.Remedy}
 }
 
 // noteSent notes a request of a call that is recorded. err is that of send.

@@ -63,7 +63,7 @@ func kvSet(c *guest.Call, s []uint64) {
 func storeOf(c *guest.Call) kv.Owner {
 	p := of(c)
 	if p.Quota == 0 {
-		panic(denied("kv", asked("grants.kv", c.Instance.Env.Foreign)))
+		panic(missing(c, "kv", "grants.kv"))
 	}
 	c.Instance.Outside = true
 	return kv.Owner{Plugin: p.Name, Tenant: p.Tenant(c.Context)}

@@ -7,6 +7,7 @@ package imports
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/egress"
@@ -19,6 +20,8 @@ import (
 type Plugin struct {
 	// Name is the name of the configured plugin.
 	Name string
+	// Asks are the permissions that the manifest asks for: "http", "kv", or "service NAME".
+	Asks []string
 	// Client sends HTTP requests, nil if none is granted.
 	Client *egress.Client
 	// Stores are the key-value stores of the host. Quota is how many bytes the plugin may
@@ -43,11 +46,16 @@ func denied(what, key string) *guest.Fault {
 	return &guest.Fault{Reason: abi.ReasonDenied, Err: fmt.Errorf("%s is not permitted", what), Remedy: "grant it with " + key}
 }
 
-// asked adds to the key of a grant that the manifest must ask for it. A foreign module has
-// no manifest.
-func asked(key string, foreign bool) string {
-	if foreign {
-		return key
+// missing is the fault of a call that needs a permission of which the plugin lacks the grant, or
+// the wish in its manifest. A foreign module has no manifest.
+func missing(c *guest.Call, what, key string) *guest.Fault {
+	f := denied(what, key)
+	switch {
+	case c.Instance.Env.Foreign:
+	case slices.Contains(of(c).Asks, what):
+		f.Remedy = "its manifest asks for it: " + f.Remedy
+	default:
+		f.Remedy = "its manifest does not ask for it: add it to permissions in plugin.yaml, and " + f.Remedy
 	}
-	return key + ", and ask for it in the manifest's permissions"
+	return f
 }
