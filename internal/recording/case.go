@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,12 @@ var errNoRequest = errors.New("the request is longer than the bound, or the plug
 
 // caseOf makes a case of a call.
 func caseOf(name string, c record.Call) (*conformance.OwnCase, error) {
+	switch {
+	case c.LeftOut > 0:
+		return nil, fmt.Errorf("the call took more than %d bytes with what it asked the host for", record.MaxBytes)
+	case c.Err == "" && !c.NoChange && len(c.Answer) == 0:
+		return nil, errors.New("the plugin gave no answer")
+	}
 	request, settings, err := split(c.Request)
 	if err != nil {
 		return nil, err
@@ -47,7 +54,7 @@ func caseOf(name string, c record.Call) (*conformance.OwnCase, error) {
 	switch {
 	case c.Err != "":
 		out.Expect.Error, _, _ = strings.Cut(c.Err, "\n")
-	case c.NoChange || len(c.Answer) == 0:
+	case c.NoChange:
 		out.Expect.NoChange = true
 	default:
 		out.Expect.Output = c.Answer
