@@ -181,6 +181,12 @@ func loadLimits(l Limits) spec.LoadLimits {
 	return spec.LoadLimits{Memory: l.LoadMemory, Time: l.LoadTime, Stack: l.Memory}
 }
 
+// InForce returns the limits of a plugin in a host with the built-in defaults, where set are those
+// that the operator sets. The lines name what the plugin asks for and does not get.
+func InForce(s *spec.Spec, set Limits) (Limits, []string, error) {
+	return effectiveLimits(set, builtinLimits(), runtime.GOMAXPROCS(0), s.Manifest)
+}
+
 // effectiveLimits returns the limits of a plugin. Each is the operator's if stated, else what
 // the plugin asks for, at most RequestFactor times the host's default, else the host's
 // default. instances is what Unlimited stands for in Instances. The second result lists what

@@ -92,7 +92,7 @@ func asksOf(m *manifest.Manifest) (asks []string) {
 		return nil
 	}
 	for _, p := range m.Permissions {
-		if what := string(p.Kind); p.Kind == manifest.PermissionService {
+		if what := p.Kind; p.Kind == manifest.PermissionService {
 			asks = append(asks, what+" "+p.Service)
 		} else {
 			asks = append(asks, what)

@@ -52,6 +52,8 @@ func wholeCases() []Case {
 			Remedy: "give the setting a type in the schema"},
 		{ID: caseInitSame, Operations: whole, Rule: "The plugin started twice with the same settings answers the same.",
 			Remedy: "let init depend on nothing but its settings and the files it may read"},
+		{ID: caseUsed, Operations: whole, Rule: "The host can call every function for batches that the plugin exports.",
+			Remedy: "export the two functions that the message names, as the helper libraries do, and look whether the linker drops them"},
 	}
 }
 

@@ -30,6 +30,8 @@ type fake struct {
 	fail error
 	// remembers is that of the description.
 	remembers bool
+	// unused is that of the operation.
+	unused string
 }
 
 // deafGrace is the grace of the run with a deaf host.
@@ -44,7 +46,7 @@ func (f *fake) Describe() conformance.Description {
 	reads := abi.ColumnSet(0).With(abi.ColumnText)
 	writes, _ := abi.ChangesOf([]abi.Change{abi.ChangeKeep}) // known
 	return conformance.Description{Manifest: f.manifest, Remembers: f.remembers, Operations: []conformance.Operation{
-		{Operation: abi.OpFilter, Lanes: []string{conformance.JSON, conformance.Batch}, Reads: reads, Writes: writes}}}
+		{Operation: abi.OpFilter, Lanes: []string{conformance.JSON, conformance.Batch}, Unused: f.unused, Reads: reads, Writes: writes}}}
 }
 
 func (f *fake) Settings(_ abi.Operation, settings map[string]any) (json.RawMessage, error) {

@@ -51,6 +51,7 @@ const (
 	caseNoRoom     = "input/no-room"
 	caseSame       = "answer/same"
 	caseLanes      = "lanes/same"
+	caseUsed       = "lanes/used"
 	caseExtism     = "json/extism"
 	caseAgain      = "call/again"
 	caseCancelled  = "call/cancelled"

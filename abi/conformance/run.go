@@ -77,6 +77,9 @@ func (s *session) operation(ctx context.Context, guest Guest, op *Operation) {
 	if len(s.o.Operations) > 0 && !slices.Contains(s.o.Operations, op.Operation) {
 		return
 	}
+	if op.Unused != "" {
+		s.record(caseUsed, op.Operation, Batch, time.Now(), failed("the module %s", op.Unused))
+	}
 	settings, err := s.t.Settings(op.Operation, s.o.Steps[op.Operation])
 	if err != nil {
 		s.record(caseAnswers, op.Operation, "", time.Now(), skipped("see %s", caseDefaults))

@@ -53,6 +53,7 @@ func TestFaultsOfHostAndStart(t *testing.T) {
 		"boxed only":   {func(f *fake) { f.boxedOnly = true }, "json/extism"},
 		"plain error":  {func(f *fake) { f.fail = errors.New("broken") }, "call/answers"},
 		"denied":       {func(f *fake) { f.fail = reasonError("denied") }, "call/permitted"},
+		"unused":       {func(f *fake) { f.unused = "exports a without b" }, "lanes/used"},
 		"remembers":    {func(f *fake) { f.secondStart, f.remembers = true, true }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

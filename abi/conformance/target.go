@@ -101,6 +101,8 @@ type Operation struct {
 	Operation abi.Operation
 	// Lanes are JSON, Batch or both.
 	Lanes []string
+	// Unused says why the host does not call a function for batches that the guest exports.
+	Unused string
 	// Reads are the columns that it receives, Parts the other parts of its request that it
 	// receives, and Writes the changes that it may make.
 	Reads  abi.ColumnSet

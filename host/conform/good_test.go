@@ -16,7 +16,7 @@ import (
 
 // elsewhere are the cases that only another host or a guest with a store can
 // fail; the tests of the kit have a host of their own for them.
-var elsewhere = []string{"call/cancelled", "init/same"}
+var elsewhere = []string{"call/cancelled", "init/same", "lanes/used"}
 
 func TestEveryCaseIsFailedBySomeGuest(t *testing.T) {
 	named := slices.Clone(elsewhere)

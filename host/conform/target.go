@@ -110,7 +110,7 @@ func operation(o spec.Operation) conformance.Operation {
 		sources = []pipeline.Source{pipeline.SourceMemory, pipeline.SourceConversation}
 	}
 	out := conformance.Operation{
-		Operation: o.Operation, Reads: o.Reads, Parts: o.Parts, Writes: o.Writes, MaxPriority: o.MaxPriority,
+		Operation: o.Operation, Unused: o.Unused, Reads: o.Reads, Parts: o.Parts, Writes: o.Writes, MaxPriority: o.MaxPriority,
 	}
 	for _, lane := range o.Lanes {
 		out.Lanes = append(out.Lanes, string(lane))

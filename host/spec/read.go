@@ -225,7 +225,7 @@ func (r *reader) operations() error {
 	}
 	for _, info := range abi.Operations {
 		o, declared := m.Operations[info.Op]
-		lanes := r.lanes(info)
+		lanes, unused := r.lanes(info)
 		if !declared {
 			if len(lanes) > 0 && info.Op != abi.OpInit {
 				r.warn("exports %s, which the manifest does not declare: it is never called", info.Op)
@@ -237,7 +237,7 @@ func (r *reader) operations() error {
 				info.Op, ErrNoExport, info.Op.JSONExport(), r.strangers())
 		}
 		r.spec.Operations = append(r.spec.Operations, Operation{
-			Operation: info.Op, Lanes: lanes, Reads: m.Reads(info.Op), Parts: m.Parts(info.Op), Writes: m.Writes(info.Op),
+			Operation: info.Op, Lanes: lanes, Unused: unused, Reads: m.Reads(info.Op), Parts: m.Parts(info.Op), Writes: m.Writes(info.Op),
 			SelfTestReads: r.authored.Reads(info.Op), MaxPriority: o.MaxPriority, Defaults: o.Defaults,
 		})
 	}
@@ -262,20 +262,21 @@ func (r *reader) strangers() string {
 	return fmt.Sprintf("; it exports %s, which is no operation: the operations are %s", strings.Join(names[:min(len(names), 3)], ", "), strings.Join(known, ", "))
 }
 
-// lanes lists the lanes in which the module exports an operation.
-func (r *reader) lanes(info abi.OperationInfo) []Lane {
-	var lanes []Lane
+// lanes lists the lanes in which the module exports an operation. unused says why its function for
+// batches cannot be called.
+func (r *reader) lanes(info abi.OperationInfo) (lanes []Lane, unused string) {
 	if r.spec.module.Exports(info.Op.JSONExport()) {
 		lanes = append(lanes, LaneJSON)
 	}
 	if !info.Batch || !r.spec.module.Exports(info.Op.BatchExport()) {
-		return lanes
+		return lanes, ""
 	}
 	if !r.spec.module.Exports(abi.MailboxExport) || !r.spec.module.Exports(abi.ReserveExport) {
-		r.warn("exports %q without %q and %q: the batch lane is not used", info.Op.BatchExport(), abi.MailboxExport, abi.ReserveExport)
-		return lanes
+		unused = fmt.Sprintf("exports %q without %q and %q: the batch lane is not used", info.Op.BatchExport(), abi.MailboxExport, abi.ReserveExport)
+		r.warn("%s", unused)
+		return lanes, unused
 	}
-	return append(lanes, LaneBatch)
+	return append(lanes, LaneBatch), ""
 }
 
 // size checks the size of the module and the estimates for loading it against their bounds.

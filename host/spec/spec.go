@@ -66,6 +66,9 @@ type Operation struct {
 	Operation abi.Operation
 	// Lanes are LaneJSON, LaneBatch or both.
 	Lanes []Lane
+	// Unused says why LaneBatch is not among Lanes although the module exports a function for
+	// it. It is empty otherwise.
+	Unused string
 	// Reads are the columns that it receives, Parts the other parts of its request, Writes the
 	// changes that it may make.
 	Reads  abi.ColumnSet

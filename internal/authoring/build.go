@@ -59,6 +59,11 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, j.unconnected(err)))
 	}
+	for _, o := range built.Spec.Operations {
+		if o.Unused != "" {
+			return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: the module %s (export both, as the helper library does; the linker may have dropped them)", manifest.Name, o.Unused))
+		}
+	}
 	return built, j.write(built.Path, wasm, text)
 }
 

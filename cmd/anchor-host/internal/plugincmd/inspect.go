@@ -131,8 +131,10 @@ type inspection struct {
 	Operations  []operationReport `json:"operations,omitempty"`
 	Permissions []permissionLine  `json:"permissions,omitempty"`
 	Limits      []limitLine       `json:"limits"`
-	Imports     []string          `json:"imports"`
-	Functions   []string          `json:"functions"`
+	// NotGiven says which limits the plugin asks for and does not get.
+	NotGiven  []string `json:"limits_not_given,omitempty"`
+	Imports   []string `json:"imports"`
+	Functions []string `json:"functions"`
 	// Warnings are for all users, and Advice is for the plugin's author.
 	Warnings []string `json:"warnings,omitempty"`
 	Advice   []string `json:"advice,omitempty"`
@@ -183,6 +185,9 @@ type limitLine struct {
 	Default string `json:"default"`
 	Asked   string `json:"asked,omitempty"`
 	Set     string `json:"set,omitempty"`
+	// InForce is what a call has: what is set, else what is asked, as far as it is given, else the
+	// default.
+	InForce string `json:"in_force"`
 }
 
 func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err error) {
@@ -205,7 +210,9 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 			o.Operation, o.Lanes, strings.Join(append(o.Reads.Names(), o.Parts.Names()...), ","), o.Unnamed(), o.Writes.String(), o.MaxPriority, o.Defaults,
 		})
 	}
-	r.Limits = limitLines(asked, instance)
+	if r.Limits, r.NotGiven, err = limitLines(spec, asked, instance); err != nil {
+		return r, err
+	}
 	r.Load = loadOf(spec, instance)
 	if r.Anatomy, err = spec.Anatomy(); err != nil {
 		return r, err
@@ -268,31 +275,43 @@ func granted(p manifest.Permission, instance *config.Instance) string {
 
 // limitLines lists every limit: its default, the value that the plugin requests, and the
 // value that the instance sets.
-func limitLines(asked manifest.LimitRequest, instance *config.Instance) []limitLine {
+// limitLines lists the limits, and says what the plugin asks for and does not get.
+func limitLines(s *spec.Spec, asked manifest.LimitRequest, instance *config.Instance) ([]limitLine, []string, error) {
 	var set config.Limits
 	if instance != nil {
 		set = instance.Limits
 	}
-	return []limitLine{
-		{"timeout", host.DefaultTimeout.String(), asked.Timeout, stated(set.Timeout)},
-		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, stated(set.InitTimeout)},
-		{"queue_timeout", host.DefaultQueueTimeout.String(), "", stated(set.QueueTimeout)},
-		{"idle_timeout", host.DefaultIdleTimeout.String(), "", stated(set.IdleTimeout)},
-		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", stated(set.Fuel)},
-		{"memory", sizeText(host.DefaultMemory), asked.Memory, stated(set.Memory)},
-		{"input", sizeText(host.DefaultInput), "", stated(set.Input)},
-		{"output", sizeText(host.DefaultOutput), asked.Output, stated(set.Output)},
-		{"log_bytes", sizeText(host.DefaultLogBytes), "", stated(set.LogBytes)},
-		{"http_body", sizeText(host.DefaultHTTPBody), "", stated(set.HTTPBody)},
-		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items)},
-		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens)},
-		{"instances", "one per processor", "", stated(set.Instances)},
-		{"min_instances", "none", "", stated(set.MinInstances)},
-		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", stated(set.RestAfter)},
-		{"rest_most", host.DefaultRestMost.String(), "", stated(set.RestMost)},
-		{"load_memory", "by its code", "", stated(set.LoadMemory)},
-		{"load_time", "by its code", "", stated(set.LoadTime)},
+	in, cut, err := host.InForce(s, host.Limits{
+		Timeout: time.Duration(set.Timeout), InitTimeout: time.Duration(set.InitTimeout), Memory: int64(set.Memory), Output: int64(set.Output),
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	lines := []limitLine{
+		{"timeout", host.DefaultTimeout.String(), asked.Timeout, stated(set.Timeout), in.Timeout.String()},
+		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, stated(set.InitTimeout), in.InitTimeout.String()},
+		{"queue_timeout", host.DefaultQueueTimeout.String(), "", stated(set.QueueTimeout), ""},
+		{"idle_timeout", host.DefaultIdleTimeout.String(), "", stated(set.IdleTimeout), ""},
+		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", stated(set.Fuel), ""},
+		{"memory", sizeText(host.DefaultMemory), asked.Memory, stated(set.Memory), sizeText(in.Memory)},
+		{"input", sizeText(host.DefaultInput), "", stated(set.Input), ""},
+		{"output", sizeText(host.DefaultOutput), asked.Output, stated(set.Output), sizeText(in.Output)},
+		{"log_bytes", sizeText(host.DefaultLogBytes), "", stated(set.LogBytes), ""},
+		{"http_body", sizeText(host.DefaultHTTPBody), "", stated(set.HTTPBody), ""},
+		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items), ""},
+		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens), ""},
+		{"instances", "one per processor", "", stated(set.Instances), ""},
+		{"min_instances", "none", "", stated(set.MinInstances), ""},
+		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", stated(set.RestAfter), ""},
+		{"rest_most", host.DefaultRestMost.String(), "", stated(set.RestMost), ""},
+		{"load_memory", "by its code", "", stated(set.LoadMemory), ""},
+		{"load_time", "by its code", "", stated(set.LoadTime), ""},
+	}
+	for i := range lines {
+		l := &lines[i]
+		l.InForce = cmp.Or(l.InForce, l.Set, l.Default)
+	}
+	return lines, cut, nil
 }
 
 func (r *inspection) write(b *bytes.Buffer) {
@@ -324,9 +343,12 @@ func (r *inspection) write(b *bytes.Buffer) {
 	b.WriteString("limits\n")
 	rows = rows[:0]
 	for _, l := range r.Limits {
-		rows = append(rows, []string{"  " + l.Limit, l.Default, cli.Dash(l.Asked), cli.Dash(l.Set)})
+		rows = append(rows, []string{"  " + l.Limit, l.Default, cli.Dash(l.Asked), cli.Dash(l.Set), l.InForce})
 	}
-	cli.Table(b, []string{"  LIMIT", "DEFAULT", "ASKED", "SET"}, rows)
+	cli.Table(b, []string{"  LIMIT", "DEFAULT", "ASKED", "SET", "IN FORCE"}, rows)
+	for _, line := range r.NotGiven {
+		fmt.Fprintf(b, "  %s\n", line)
+	}
 	for _, list := range []struct {
 		title string
 		lines []string
