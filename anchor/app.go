@@ -93,7 +93,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.OnRecord, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
 	})
 	if a.options.Lazy {
 		return g, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -31,6 +32,9 @@ type Options struct {
 	// done true and the time that compiling took. It may be called from several goroutines at the
 	// same time. It may be nil.
 	OnCompile func(plugin string, done bool, took time.Duration)
+	// OnRecord receives each call of a plugin, without secrets. While calls are recorded, clocks and
+	// random numbers of plugins are fixed; see [host.Config]. nil: nothing is recorded.
+	OnRecord func(record.Call)
 	// Store keeps conversations, facts and agent runs. [App.Close] does not close it. nil: the
 	// App opens the store file of the configuration at first use.
 	Store store.Store

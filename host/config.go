@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
+	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -132,6 +133,13 @@ type Config struct {
 	// the caller's context, and must not block. The instance is back by then, so a panic of
 	// OnCall affects only the caller. nil: not called, and nothing is measured for it.
 	OnCall func(ctx context.Context, call CallInfo)
+	// OnRecord is called after each call of an operation or of another export with the request,
+	// the answer, and what the plugin asked the host for. Secrets have asterisks in their place:
+	// those of PluginConfig.Secrets and Grants, settings that the schema marks with writeOnly,
+	// and values of headers and parameters with names such as Authorization and api_key. It runs
+	// on the goroutine of the caller. Operations then use the lane JSON wherever the plugin has
+	// it, and every plugin is Deterministic. Calls of sessions are not collected. nil: not called, and nothing is collected.
+	OnRecord func(record.Call)
 }
 
 // CacheOff as Config.CacheDir switches the disk cache off.

@@ -3,10 +3,12 @@ package host
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/record"
 )
 
 // observed finds out about a call for Config.OnCall. It is nil where nobody asks.
@@ -74,6 +76,32 @@ func (p *Plugin) endedWith(ctx context.Context, o *observed, err error) {
 	if err == nil || errors.As(err, &failed) {
 		p.ended(ctx, o, failed)
 	}
+}
+
+// recorder collects the calls of the plugin for Config.OnRecord. It is nil where nobody asks.
+func (p *Plugin) recorder() *record.Plugin {
+	if p.host.cfg.OnRecord == nil {
+		return nil
+	}
+	schemas := maps.Clone(p.schemas)
+	schemas[abi.OpInit] = p.initSchema
+	return &record.Plugin{
+		Name: p.name, Init: p.initRequest, Config: p.cfg.Config, Secrets: p.cfg.secretTexts(), To: p.host.cfg.OnRecord,
+		Settings: func(op abi.Operation, s []byte) []string { return schemas[op].SecretTexts(s) },
+	}
+}
+
+// recorded hands over a call for Config.OnRecord.
+func (p *Plugin) recorded(in *guest.Instance, op abi.Operation, step string, failed *PluginError) {
+	r := in.Call.Record
+	if r == nil {
+		return
+	}
+	text := ""
+	if failed != nil {
+		text = failed.Err.Error()
+	}
+	p.env.Record.End(r, op, step, text)
 }
 
 // failure makes the error of a call that failed. in may be nil.

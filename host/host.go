@@ -96,8 +96,9 @@ type Plugin struct {
 	values      map[string]string
 	initRequest []byte
 	// secret says that the schema marks one of the given settings as a secret.
-	secret  bool
-	schemas map[abi.Operation]*settings.Schema
+	secret     bool
+	initSchema *settings.Schema
+	schemas    map[abi.Operation]*settings.Schema
 
 	// state is StateReset, StateKeep or StateFresh. It is final when the first instance is
 	// made.

@@ -56,8 +56,10 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	if err = p.serve(ctx, in, timeout, f, o); err != nil {
 		failed = p.inStep(p.failure(op, in, err), step)
 		ended = outcome(in, failed)
+		p.recorded(in, op, step, failed)
 		return failed
 	}
+	p.recorded(in, op, step, nil)
 	good, ended = true, fairness.Good
 	return nil
 }

@@ -103,6 +103,8 @@ func (o *Operation) setLane(OperationOptions) error {
 	info, _ := abi.LookupOperation(o.op)
 	o.lane = o.plugin.cfg.Lane
 	switch {
+	case o.plugin.host.cfg.OnRecord != nil && o.spec.HasLane(LaneJSON): // whose documents are recorded
+		o.lane = LaneJSON
 	case o.lane == LaneAuto && o.spec.HasLane(LaneBatch):
 		o.lane = LaneBatch
 	case o.lane == LaneAuto, o.lane == LaneBatch && !info.Batch:

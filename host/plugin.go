@@ -34,6 +34,9 @@ func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Pl
 	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, counts: new(counters),
 		timer: new(stackTimer), opened: make(chan struct{}), files: mounts.NewBudget()}
 	p.timer.plugin.Store(p)
+	if h.cfg.OnRecord != nil {
+		p.cfg.Deterministic = true
+	}
 	if p.name == "" {
 		p.name = spec.Name
 	}
@@ -105,7 +108,7 @@ func (p *Plugin) settle() error {
 	if err != nil {
 		return err
 	}
-	p.secret = schema.Secret(p.cfg.Settings)
+	p.initSchema, p.secret = schema, schema.Secret(p.cfg.Settings)
 	p.values = settings.Scalars(full)
 	for k, v := range p.cfg.Config {
 		p.values[k] = v

@@ -48,6 +48,9 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 		r, err = callExport(in, function, input)
 		return err
 	})
+	if r != nil {
+		r.Log = p.secrets.Hide(r.Log)
+	}
 	return r, err
 }
 

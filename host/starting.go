@@ -39,6 +39,7 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 			Counts: slices.Contains(p.granted.services, ServiceCountTokens), Functions: p.granted.functions,
 		},
 	}
+	p.env.Record = p.recorder()
 	if p.usesKernel() {
 		if compiled := p.engine.Kernel(ctx); compiled != nil {
 			p.env.Kernels = guest.NewKernels(p.engine.RT, compiled, &p.engine.Features)

@@ -3,9 +3,11 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,10 +26,13 @@ type ExchangeRequest struct {
 	Method string `json:"method,omitempty"`
 	// URL is the whole URL. * stands for any characters. Required.
 	URL string `json:"url"`
-	// Headers are some of the headers, by names in any case.
+	// Headers are some of the headers, by names in any case. In them and in Body, *** stands for
+	// any characters.
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is the body: a text, or another JSON value that the body must equal as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
+	// BodyBase64 is a body that is no text, in base64.
+	BodyBase64 string `json:"body_base64,omitempty"`
 }
 
 // ExchangeResponse is a response, or none.
@@ -37,6 +42,8 @@ type ExchangeResponse struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is the body: a text, or another JSON value, which is sent as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
+	// BodyBase64 is a body that is no text, in base64.
+	BodyBase64 string `json:"body_base64,omitempty"`
 	// Error says that there is no response: timeout, dns, connect, certificate or network.
 	Error string `json:"error,omitempty"`
 }
@@ -45,7 +52,12 @@ type ExchangeResponse struct {
 var exchangeErrors = []string{"timeout", "dns", "connect", "certificate", "network"}
 
 // Bytes returns the body of a response.
-func (r *ExchangeResponse) Bytes() []byte { return bodyOf(r.Body) }
+func (r *ExchangeResponse) Bytes() []byte {
+	if b, err := base64.StdEncoding.DecodeString(r.BodyBase64); err == nil && r.BodyBase64 != "" {
+		return b
+	}
+	return bodyOf(r.Body)
+}
 
 // bodyOf is the body that a JSON value stands for.
 func bodyOf(raw json.RawMessage) []byte {
@@ -69,7 +81,11 @@ func checkExchanges(list []Exchange) error {
 			return fmt.Errorf("http[%d]: status %d (want 100 to 999)", i, r.Status)
 		case r.Error != "" && !slices.Contains(exchangeErrors, r.Error):
 			return fmt.Errorf("http[%d]: error %.100q (want one of %s)", i, r.Error, strings.Join(exchangeErrors, ", "))
-		case r.Error != "" && (r.Status != 0 || r.Headers != nil || r.Body != nil):
+		case checkBase64(r.Body != nil, r.BodyBase64) != nil:
+			return fmt.Errorf("http[%d]: response.body_base64: %w", i, checkBase64(r.Body != nil, r.BodyBase64))
+		case checkBase64(e.Request.Body != nil, e.Request.BodyBase64) != nil:
+			return fmt.Errorf("http[%d]: request.body_base64: %w", i, checkBase64(e.Request.Body != nil, e.Request.BodyBase64))
+		case r.Error != "" && (r.Status != 0 || r.Headers != nil || r.Body != nil || r.BodyBase64 != ""):
 			return fmt.Errorf("http[%d]: error says that there is no response (leave out the others)", i)
 		}
 	}
@@ -86,19 +102,38 @@ func (r *ExchangeRequest) matches(method, url string, header func(name string) s
 		return false
 	}
 	for name, value := range r.Headers {
-		if header(name) != value {
+		if !likeHidden(value, header(name)) {
 			return false
 		}
 	}
-	if r.Body == nil {
-		return true
-	}
 	var text string
-	if json.Unmarshal(r.Body, &text) == nil {
-		return text == string(body)
+	switch {
+	case r.BodyBase64 != "":
+		return r.BodyBase64 == base64.StdEncoding.EncodeToString(body)
+	case r.Body == nil:
+		return true
+	case json.Unmarshal(r.Body, &text) == nil:
+		return likeHidden(text, string(body))
 	}
 	var a, b any
-	return json.Unmarshal(r.Body, &a) == nil && json.Unmarshal(body, &b) == nil && reflect.DeepEqual(a, b)
+	return json.Unmarshal(r.Body, &a) == nil && json.Unmarshal(body, &b) == nil && likeValue(a, b)
+}
+
+// likeValue reports whether a JSON value is the expected one. In texts *** stands for any
+// characters.
+func likeValue(want, got any) bool {
+	switch w := want.(type) {
+	case string:
+		g, ok := got.(string)
+		return ok && likeHidden(w, g)
+	case []any:
+		g, ok := got.([]any)
+		return ok && slices.EqualFunc(w, g, likeValue)
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		return ok && maps.EqualFunc(w, g, likeValue)
+	}
+	return reflect.DeepEqual(want, got)
 }
 
 // likeText reports whether a text fits a pattern in which * stands for any characters.
@@ -107,6 +142,12 @@ func likeText(pattern, text string) bool {
 	if len(parts) == 1 {
 		return pattern == text
 	}
+	return likeParts(parts, text)
+}
+
+// likeParts reports whether a text consists of parts, two at least, with any characters between
+// them.
+func likeParts(parts []string, text string) bool {
 	rest, ok := strings.CutPrefix(text, parts[0])
 	last := parts[len(parts)-1]
 	for _, part := range parts[1 : len(parts)-1] {

@@ -101,17 +101,61 @@ func (e *Expect) compare(rep *reply, req *request) outcome {
 	return e.compareList(finals(req.op, req.rows, rep.changes), len(req.rows))
 }
 
-func (e *Expect) compareList(list []final, rows int) outcome {
-	var order, keep []uint32
-	var scores []float64
-	var texts []string
+// outcomeList is a final list as cases state it.
+type outcomeList struct {
+	order, keep []uint32
+	scores      []float64
+	texts       []string
+}
+
+func listOf(list []final, rows int) outcomeList {
+	o := outcomeList{order: []uint32{}, keep: []uint32{}, scores: []float64{}, texts: []string{}}
 	for _, f := range list {
-		order, scores, texts = append(order, f.row), append(scores, f.score), append(texts, f.text)
+		o.order, o.scores, o.texts = append(o.order, f.row), append(o.scores, f.score), append(o.texts, f.text)
 		if int(f.row) < rows {
-			keep = append(keep, f.row)
+			o.keep = append(o.keep, f.row)
 		}
 	}
-	slices.Sort(keep)
+	slices.Sort(o.keep)
+	return o
+}
+
+// renewed returns what an answer is, in the members in which e says what it expects. What e does
+// not check, the result does not check.
+func (e *Expect) renewed(rep *reply, req *request, r *Replay) Expect {
+	out := Expect{Stored: slices.Clone(e.Stored)}
+	for i := range out.Stored {
+		out.Stored[i] = NewValue(out.Stored[i].Key, r.Get(out.Stored[i].Key))
+	}
+	if rep.doc == nil && rep.changes == nil || rep.canonical(len(req.rows)) == "{}" {
+		out.NoChange = true
+		return out
+	}
+	answer := rep.doc
+	if answer == nil {
+		answer = rep.changes
+	}
+	if rep.doc == nil && e.list() {
+		o := listOf(finals(req.op, req.rows, rep.changes), len(req.rows))
+		out.Keep, out.Order, out.Scores, out.Texts = kept(e.Keep, o.keep), kept(e.Order, o.order), kept(e.Scores, o.scores), kept(e.Texts, o.texts)
+	}
+	if e.Output != nil || !e.list() {
+		out.Output, _ = json.Marshal(answer) // it was decoded from JSON or a batch
+	}
+	return out
+}
+
+// kept returns the list got if one is expected.
+func kept[T any](want, got []T) []T {
+	if want == nil {
+		return nil
+	}
+	return got
+}
+
+func (e *Expect) compareList(list []final, rows int) outcome {
+	o := listOf(list, rows)
+	order, keep, scores, texts := o.order, o.keep, o.scores, o.texts
 	switch {
 	case e.Keep != nil && !slices.Equal(keep, slices.Sorted(slices.Values(e.Keep))):
 		return unexpected("keep", e.Keep, keep)

@@ -58,12 +58,12 @@ func (s *session) recordOwn(c *OwnCase, op *Operation, lane string, began time.T
 
 // runOwn runs a case with the exchanges that it states.
 func (s *session) runOwn(ctx context.Context, guest Guest, c *OwnCase, op *Operation, lane string) outcome {
-	if c.HTTP == nil {
+	ctx = WithCase(ctx, c)
+	e := ExchangesOf(ctx)
+	if e == nil {
 		return s.compareOwn(ctx, guest, c, op, lane)
 	}
-	e := NewExchanges(c.HTTP)
-	e.inOrder = true
-	o := s.compareOwn(context.WithValue(ctx, exchangesKey{}, e), guest, c, op, lane)
+	o := s.compareOwn(ctx, guest, c, op, lane)
 	if problem := e.problem(); problem != "" && o.verdict == Fail {
 		return failed("%s; %s", problem, o.detail)
 	} else if problem != "" {
@@ -82,8 +82,12 @@ func (s *session) compareOwn(ctx context.Context, guest Guest, c *OwnCase, op *O
 	if err != nil {
 		return c.refused(err)
 	}
-	if c.Init != nil {
-		if guest, err = s.t.Load(ctx, LoadOptions{Settings: c.Init}); err != nil {
+	if c.Init != nil || c.Config != nil {
+		init := c.Init
+		if init == nil {
+			init = s.o.Init
+		}
+		if guest, err = s.t.Load(ctx, LoadOptions{Settings: init, Config: c.Config}); err != nil {
 			return c.refused(err)
 		}
 		defer guest.Close(context.WithoutCancel(ctx))
@@ -94,11 +98,26 @@ func (s *session) compareOwn(ctx context.Context, guest Guest, c *OwnCase, op *O
 	}
 	p := &probe{ctx: ctx, s: s.subject, op: op, lane: lane, guest: guest}
 	rep, t := p.ask(ctx, guest, req)
-	switch {
-	case t != nil:
+	if t != nil {
 		return c.refused(errors.New(t.detail))
-	case c.Expect.Error != "":
-		return failed("no error; expected one with %.100q", c.Expect.Error)
 	}
-	return c.Expect.compare(rep, req)
+	o := c.Expect.judge(rep, req, ReplayOf(ctx))
+	if o.verdict == Fail && s.o.Update != nil {
+		was := c.Expect
+		c.Expect = was.renewed(rep, req, ReplayOf(ctx))
+		s.o.Update(c, was, o.detail)
+		return passed
+	}
+	return o
+}
+
+// judge compares an answer, and what was stored, with what is expected.
+func (e *Expect) judge(rep *reply, req *request, r *Replay) outcome {
+	if e.Error != "" {
+		return failed("no error; expected one with %.100q", e.Error)
+	}
+	if o := e.compare(rep, req); o.verdict != Pass {
+		return o
+	}
+	return e.stored(r)
 }

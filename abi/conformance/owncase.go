@@ -21,8 +21,8 @@ type OwnCase struct {
 	Operation abi.Operation `json:"operation,omitempty"`
 	// Init are the init settings, Settings the step settings. nil means the settings of
 	// the run.
-	Init     map[string]any `json:"init,omitempty"`
-	Settings map[string]any `json:"settings,omitempty"`
+	Init     map[string]any `json:"init,omitzero"`
+	Settings map[string]any `json:"settings,omitzero"`
 	// Query, Items, TopK and TokensLeft make the request of an operation on
 	// items. An item is an object, or a text alone.
 	Query      string    `json:"query,omitempty"`
@@ -34,6 +34,15 @@ type OwnCase struct {
 	// HTTP are the requests that the plugin is expected to send, with their responses. Each must
 	// be sent at least once, and no others. nil means those of the run.
 	HTTP []Exchange `json:"http,omitzero"`
+	// Config is what config_get returns. nil means the configuration of the run.
+	Config map[string]string `json:"config,omitzero"`
+	// KV is what the key-value store holds before the call. Nothing of it is kept for another
+	// case. nil means the store of the run.
+	KV []Value `json:"kv,omitzero"`
+	// Tokens are the numbers of tokens of texts that the plugin counts. Other texts are counted.
+	Tokens []TokenCount `json:"tokens,omitzero"`
+	// Log is what the plugin logged when the case was recorded. It is not compared.
+	Log []string `json:"log,omitempty"`
 	// Expect describes the expected answer.
 	Expect Expect `json:"expect"`
 
@@ -76,11 +85,29 @@ type Expect struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Error is a part of the message of a refusal.
 	Error string `json:"error,omitempty"`
+	// Stored are values of the key-value store after the call. A key without a value is one
+	// that the store does not hold.
+	Stored []Value `json:"stored,omitzero"`
 }
 
 // ParseOwnCases reads a file of cases: one object, or a list of them.
 // Unknown members and an empty list are errors.
-func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
+func ParseOwnCases(file string, b []byte) ([]OwnCase, error) { return parseCases(file, b, true) }
+
+// ParseCase reads a file with one case, which need not expect anything.
+func ParseCase(file string, b []byte) (*OwnCase, error) {
+	cases, err := parseCases(file, b, false)
+	if err == nil && len(cases) > 1 {
+		err = fmt.Errorf("%s: %d cases (want one)", file, len(cases))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &cases[0], nil
+}
+
+// parseCases reads cases, of which each has to expect something if they are whole.
+func parseCases(file string, b []byte, whole bool) ([]OwnCase, error) {
 	var cases []OwnCase
 	var err error
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) > 0 && t[0] == '[' {
@@ -94,7 +121,7 @@ func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
 	}
 	for i := range cases {
 		if err == nil {
-			err = cases[i].check()
+			err = cases[i].check(whole)
 		}
 		cases[i].File = file
 	}
@@ -131,7 +158,7 @@ func strictly(b []byte, into any) error {
 	return nil
 }
 
-func (c *OwnCase) check() error {
+func (c *OwnCase) check(whole bool) error {
 	e := &c.Expect
 	switch {
 	case c.Name == "":
@@ -140,8 +167,16 @@ func (c *OwnCase) check() error {
 		return fmt.Errorf("case %.100q: a name is one line without control characters", c.Name)
 	case c.Request != nil && (c.Items != nil || c.Query != "" || c.TopK != 0 || c.TokensLeft != 0):
 		return fmt.Errorf("case %.100q: request is the whole document (leave out query, items, top_k and tokens_left)", c.Name)
-	case !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil:
-		return fmt.Errorf("case %.100q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error)", c.Name)
+	case whole && !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil && e.Stored == nil:
+		return fmt.Errorf("case %.100q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error, stored)", c.Name)
+	case e.Stored != nil && c.KV == nil:
+		return fmt.Errorf("case %.100q: stored needs kv, what the store holds before the call (an empty list for nothing)", c.Name)
+	}
+	if err := checkValues("kv", c.KV); err != nil {
+		return fmt.Errorf("case %.100q: %w", c.Name, err)
+	}
+	if err := checkValues("expect.stored", e.Stored); err != nil {
+		return fmt.Errorf("case %.100q: %w", c.Name, err)
 	}
 	if err := checkExchanges(c.HTTP); err != nil {
 		return fmt.Errorf("case %.100q: %w", c.Name, err)

@@ -38,6 +38,8 @@ type Result struct {
 	Stack string `json:"guest_stack,omitempty"`
 	// Request is where Options.KeepRequest has put the request of a failure.
 	Request string `json:"request,omitempty"`
+	// Repeat is the command that sends that request again. Tools that keep requests set it.
+	Repeat string `json:"repeat,omitempty"`
 	// Millis is how long the case took.
 	Millis float64 `json:"time_ms"`
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,24 @@ type Single struct {
 	d   Description
 	op  *Operation
 	req *request
+	// expect is what the author expects, nil for nothing.
+	expect *Expect
+}
+
+// NewCase makes the request of a case, with settings in place of those of the case. An error is
+// about the case, or says that the plugin does not have its operation.
+func NewCase(d Description, c *OwnCase, settings json.RawMessage) (*Single, error) {
+	i := slices.IndexFunc(d.Operations, func(o Operation) bool { return o.Operation == c.Operation })
+	if i < 0 {
+		return nil, fmt.Errorf("operation %.100q: the plugin does not have it", c.Operation)
+	}
+	s := &Single{d: d, op: &d.Operations[i], expect: &c.Expect}
+	var err error
+	if s.req, err = c.request(s.op, settings); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	s.Document, err = s.req.encode(JSON)
+	return s, err
 }
 
 // NewSingle makes the request of an operation from a document, with its settings as they are. An
@@ -62,10 +81,17 @@ func unsent(items []map[string]json.RawMessage, reads abi.ColumnSet) (out []abi.
 }
 
 // Judge checks an answer to the request against the rules of the contract. The error names the
-// rule that it breaks, and what to do.
+// rule that it breaks, and what to do. The answer to a case it compares with what the author
+// expects; ctx is then that of [WithCase].
 func (s *Single) Judge(ctx context.Context, a *Answer) error {
-	_, t := read(ctx, &s.d, s.op, s.req, JSON, a)
+	rep, t := read(ctx, &s.d, s.op, s.req, JSON, a)
 	if t == nil {
+		if s.expect == nil {
+			return nil
+		}
+		if o := s.expect.judge(rep, s.req, ReplayOf(ctx)); o.verdict == Fail {
+			return errors.New("the answer is not the expected one: " + o.detail)
+		}
 		return nil
 	}
 	for _, c := range Cases() {

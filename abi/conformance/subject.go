@@ -33,6 +33,11 @@ type Options struct {
 	// KeepRequest is called with the last request of each case that fails, as a document of the
 	// lane JSON. What it returns is the Request of the result. It may be nil.
 	KeepRequest func(r Result, document []byte) string
+	// Update is called for each case of the author that expects another answer than the plugin
+	// gave. Its Expect is then what the plugin answered, was is what it expected, and detail is
+	// the difference. The case has passed. It is not called if the call failed, or if the answer
+	// breaks the contract. nil: such a case fails.
+	Update func(c *OwnCase, was Expect, detail string)
 	// OnCase is called before each case is run, unless it is nil.
 	OnCase func(id string, op abi.Operation, lane string)
 }

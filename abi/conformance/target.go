@@ -33,6 +33,8 @@ type Target interface {
 type LoadOptions struct {
 	// Settings are the init settings.
 	Settings map[string]any
+	// Config is what config_get returns, instead of the configuration of the target. nil: that.
+	Config map[string]string
 	// Keep asks for one instance that serves every call and keeps its state. Otherwise the
 	// host treats the state between calls as in production.
 	Keep bool

@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/internal/recording"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/format"
@@ -26,7 +27,7 @@ type buildFlags struct {
 	output, queryFile, items, request string
 	previous                          string
 	explain, strict, remember         bool
-	pipeline                          string
+	pipeline, record                  string
 	only, skip                        []string
 }
 
@@ -58,6 +59,10 @@ the tenant and the timeout of that file. A request that names a pipeline of the
 file starts from the settings of that pipeline. Flags that set what a request
 states cannot be combined with --request.
 
+With --record DIR each call of a plugin is saved in DIR: its request, its answer and
+what it asked the host for, without secrets. "plugin test --cases DIR" repeats these
+calls without a network. Meanwhile clocks and random numbers of plugins are fixed.
+
 Settings without a flag, such as fit_options and format_options, are set in
 anchor.yaml or in a request.`,
 		Example: `  anchor-host build "how do I cancel a request?"
@@ -83,6 +88,7 @@ anchor.yaml or in a request.`,
 	flags.StringVar(&f.previous, "previous", "", "report how much of an earlier prompt a prompt cache can reuse; the file holds the result or the output of that build")
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
 	flags.StringSliceVar(&f.skip, "skip-steps", nil, "leave out the steps with these names")
+	flags.StringVar(&f.record, "record", "", "save each call of a plugin as a case of plugin test, as a file in this folder")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step or another part was skipped, or a part of a turn was left out")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if f.request != "" {
@@ -117,7 +123,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if f.remember && (c.Conversation == nil || c.Conversation.ID == "") {
 		return cli.Usagef(cmd, "--remember needs a conversation (name one with --conversation)")
 	}
-	run := &buildRun{app: a, config: loaded, strict: f.strict}
+	run := &buildRun{app: a, config: loaded, strict: f.strict, record: f.record}
 	defer run.close(cmd.Context())
 	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember, Only: f.only, Skip: f.skip}
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
@@ -204,6 +210,9 @@ type buildRun struct {
 	// plugins are those that were loaded, in loadTime.
 	plugins  []anchor.Plugin
 	loadTime time.Duration
+	// record is the folder for recorded calls, "" for none. recorder writes them.
+	record   string
+	recorder *recording.Recorder
 	front    *anchor.App
 }
 
@@ -218,9 +227,15 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 		progress.Start("building the window")
 		return nil
 	}}}
-	front, err := anchor.Open(ctx, r.config, anchor.Options{
-		Logger: r.app.Logger(&r.config.Config), OnCompile: progress.Compiling, Lazy: true,
-	})
+	options := anchor.Options{Logger: r.app.Logger(&r.config.Config), OnCompile: progress.Compiling, Lazy: true}
+	if r.record != "" {
+		recorder, err := recording.New(r.record, recording.DefaultMaxBytes)
+		if err != nil {
+			return nil, fmt.Errorf("flag --record: %w", err)
+		}
+		r.recorder, options.OnRecord = recorder, recorder.Add
+	}
+	front, err := anchor.Open(ctx, r.config, options)
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +252,9 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 func (r *buildRun) close(ctx context.Context) {
 	if r.front != nil && r.front.Close(ctx) != nil {
 		_ = r.front.Close(context.WithoutCancel(ctx)) // the result is printed
+	}
+	if r.recorder != nil {
+		r.app.Say("%s", r.recorder.Summary())
 	}
 }
 

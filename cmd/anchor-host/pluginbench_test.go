@@ -94,7 +94,7 @@ func TestPluginBenchErrors(t *testing.T) {
 		{"input", "keep-first", []string{"--input", file("request.json")}, codeInvalid, "request of filter: "},
 		{"no card", "keep-first", []string{"--compare", file("no-card.json")}, codeInvalid, "no cost card (write one with --save)"},
 		{"no such card", "keep-first", []string{"--compare", file("gone.json")}, codeNotFound, "flag --compare: "},
-		{"a card without end", "keep-first", []string{"--compare", file("endless.json")}, codeLimit, "too large (at most 16MiB)"},
+		{"a card without end", "keep-first", []string{"--compare", file("endless.json")}, codeLimit, "too large (at most 8MiB)"},
 		{"another card", "keep-first", []string{"--compare", file("other.json")}, codeFailure,
 			`other.json: the earlier card has operation "rerank", this one "filter" (both must measure the same calls)`},
 		{"foreign", "foreign", nil, codeInvalid, `no such operation (a foreign module can be called with: anchor-host plugin call --repeat)`},

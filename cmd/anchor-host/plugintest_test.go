@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -163,15 +164,75 @@ func TestPluginTestShowsTheTrap(t *testing.T) {
 	for _, want := range []string{
 		"FAIL call/answers (filter, lane json)\n",
 		"  wrote:  error: panicked at src/lib.rs:7:21:\n          index  out of bounds\n", "  stack:  .filter() i32\n",
-		"  request: " + request + " (repeat with: plugin call FILE anchor_filter --input-file " + request + ")\n",
+		"  request: " + request + "\n  repeat with: anchor-host plugin call " + module + " anchor_filter --request " + request + "\n",
 	} {
 		if code != codeFailure || !strings.Contains(stdout, want) || strings.Count(stdout, "\nskip:") != 1 {
 			t.Errorf("code %d; the report has too many skips, or lacks %q:\n%s", code, want, stdout)
 		}
 	}
-	code, _, stderr := run(t, "", "plugin", "call", module, "anchor_filter", "--cache-dir", "off", "--input-file", request)
+	code, _, stderr := run(t, "", repeatCommand(t, stdout)...)
 	if code != codeFailure || !strings.Contains(stderr, "index  out of bounds") {
 		t.Errorf("the repeated call: code %d, stderr %s", code, stderr)
+	}
+}
+
+// repeatCommand is the first command in a report that repeats a failed call, without the name of
+// the program.
+func repeatCommand(t *testing.T, report string) []string {
+	t.Helper()
+	_, rest, found := strings.Cut(report, "  repeat with: anchor-host ")
+	line, _, _ := strings.Cut(rest, "\n")
+	if !found || strings.Contains(line, "'") {
+		t.Fatalf("no command that this test can split: %s", report)
+	}
+	return strings.Fields(line)
+}
+
+// Without --keep the request of a failed case of the author is kept as well, and the command in
+// the report fails in the same way.
+func TestPluginTestRepeatsOwnCases(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := write(t, map[string]string{"tests/case.json": `{"name": "goes", "items": ["a", "b"], "expect": {"keep": [1]}}`})
+	_, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"))
+	code, _, stderr := run(t, "", repeatCommand(t, stdout)...)
+	if want := "the answer is not the expected one: keep: expected [1], got [0,1]"; code != codeFailure || !strings.Contains(stderr, want) || !strings.Contains(stdout, "keep: expected [1], got [0,1]") {
+		t.Errorf("code %d, stderr %s\n%s", code, stderr, stdout)
+	}
+	if code, _, stderr = run(t, "", append(repeatCommand(t, stdout)[:3], "anchor_rerank", "--request", filepath.Join(dir, "tests", "case.json"))...); code == codeOK {
+		t.Errorf("another function than that of the case: %s", stderr)
+	}
+}
+
+// --update rewrites what cases expect and nothing else, shows the difference, and leaves alone
+// cases whose call fails.
+func TestPluginTestUpdates(t *testing.T) {
+	before := `[
+  {"name": "same", "items": ["a"], "expect": {"keep": [0]}},
+  {"expect": {
+      "keep": [1]
+    }, "name": "goes",   "items": ["a <b>", "b"]},
+  {"name": "texts", "items": ["a <b>", "b"], "expect": {"texts": ["x"], "order": [1]}},
+  {"name": "fails", "items": ["a"], "settings": {"unknown": 1}, "expect": {"keep": []}}
+]
+`
+	dir := write(t, map[string]string{"tests/case.json": before})
+	flags := []string{"plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"), "--keep", dir}
+	code, stdout, stderr := run(t, "", append(flags, "--update")...)
+	if code != codeFailure || strings.Count(stderr, "updated ") != 2 || !strings.Contains(stderr, `"goes": keep: expected [1], got [0,1]`) || !strings.Contains(stderr, `  - {"keep":[1]}`) ||
+		strings.Count(stdout, "FAIL own/") != 1 || !strings.Contains(stdout, "FAIL own/fails") {
+		t.Errorf("code %d: %s%s", code, stderr, stdout)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "tests", "case.json"))
+	want := strings.NewReplacer(`{
+      "keep": [1]
+    }`, `{
+    "no_change": true
+  }`, `{"texts": ["x"], "order": [1]}`, `{"no_change":true}`).Replace(before)
+	if err != nil || string(b) != want {
+		t.Errorf("%v: %s\nwant %s", err, b, want)
+	}
+	if _, stdout, _ = run(t, "", flags...); strings.Count(stdout, "FAIL own/") != 1 {
+		t.Errorf("the next run: %s", stdout)
 	}
 }
 

@@ -85,7 +85,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	run := &buildRun{app: a, config: base, strict: f.strict, silent: true}
+	run := &buildRun{app: a, config: base, strict: f.strict, silent: true, record: f.record}
 	run.options.Only, run.options.Skip = f.only, f.skip
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return nil, run, err

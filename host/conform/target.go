@@ -34,6 +34,12 @@ type Target struct {
 // numbers are fixed whatever it says, and lanes and state are the kit's to
 // choose.
 func New(h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *Target {
+	return &Target{host: h, spec: spec, config: Settle(cfg)}
+}
+
+// Settle returns a configuration with the limits of the kit, and with fixed clock and random
+// numbers.
+func Settle(cfg host.PluginConfig) host.PluginConfig {
 	if cfg.Limits.Timeout == 0 {
 		cfg.Limits.Timeout = DefaultTimeout
 	}
@@ -44,7 +50,7 @@ func New(h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *Target {
 		cfg.Limits.QueueTimeout = cfg.Limits.Timeout
 	}
 	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.RestAfter = true, host.LaneAuto, 1, host.Unlimited
-	return &Target{host: h, spec: spec, config: cfg}
+	return cfg
 }
 
 // countTokens counts as a build without a tokenizer of its own does. The
@@ -127,6 +133,9 @@ func (t *Target) Settings(op abi.Operation, settings map[string]any) (json.RawMe
 func (t *Target) Load(ctx context.Context, o conformance.LoadOptions) (conformance.Guest, error) {
 	cfg := t.config
 	cfg.Settings, cfg.State = o.Settings, host.StateAuto
+	if o.Config != nil {
+		cfg.Config = o.Config
+	}
 	if o.Keep {
 		cfg.State = host.StateKeep
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -30,6 +31,8 @@ type Options struct {
 	Logger *slog.Logger
 	// OnCompile is called for each module that is compiled; see [host.Config].
 	OnCompile func(plugin string, done bool, took time.Duration)
+	// OnRecord receives each call of a plugin; see [host.Config].
+	OnRecord func(record.Call)
 	// KV is the key-value store of the plugins. nil: the host keeps their values in memory.
 	KV host.KVStore
 	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
@@ -168,7 +171,7 @@ func (g *Generation) openHost() (err error) {
 	}
 	g.host, err = host.New(host.Config{
 		Logger: g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
-		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, KVStore: g.options.KV,
+		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, OnRecord: g.options.OnRecord, KVStore: g.options.KV,
 		Memory: int64(g.config.Plugins.Memory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
 	})
 	return err

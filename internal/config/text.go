@@ -46,6 +46,14 @@ func (t *Text) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 // JSONSchema implements strict.Schemer.
 func (Text) JSONSchema() map[string]any { return map[string]any{"type": "string"} }
 
+// ParseText returns a text that is not from a file of configuration. name stands for its place in
+// errors.
+func ParseText(name, written string) (Text, error) {
+	t := Text{written: written, file: name}
+	_, err := t.expand(func(_, _ string) (string, error) { return "", nil })
+	return t, err
+}
+
 // String returns the text as it is written in the file.
 func (t Text) String() string { return t.written }
 

@@ -64,6 +64,7 @@ var Settings = []Setting{
 	{"", "cache-dir", "", "", ""},
 	{"", "log-level", "", "", ""},
 	{"", "strict", "", "", ""},
+	{"", "record", "", "", ""},
 	{"", "output", "", "", ""},
 }
 

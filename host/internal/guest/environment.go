@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/record"
 )
 
 // Environment is what the instances of one plugin have in common: code, limits, and the owner
@@ -58,6 +59,8 @@ type Environment struct {
 	WASI        wasi.Options
 	Descriptors bool
 
+	// Record collects the calls of the instances, nil if nobody asks.
+	Record *record.Plugin
 	// Imports is what host functions need of the plugin. Package imports sets and reads it.
 	Imports any
 

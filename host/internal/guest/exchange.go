@@ -36,6 +36,7 @@ func (in *Instance) EnterDocument(export string, input []byte) (abi.Status, []by
 	if len(input) == 0 || in.documentField(export) == nil {
 		return in.EnterExtism(export, input)
 	}
+	in.Call.Record.Ask(input)
 	if err := in.putDocument(input); err != nil {
 		return 0, nil, err
 	}
@@ -44,6 +45,7 @@ func (in *Instance) EnterDocument(export string, input []byte) (abi.Status, []by
 		return 0, nil, err
 	}
 	out, err := in.documentOutput()
+	in.Call.Record.Reply(status == abi.StatusNoChange, out)
 	return status, out, err
 }
 
@@ -53,6 +55,7 @@ func (in *Instance) EnterExtism(export string, input []byte) (abi.Status, []byte
 	if err := in.checkInput(len(input)); err != nil {
 		return 0, nil, err
 	}
+	in.Call.Record.Ask(input)
 	clear(in.documentField(export)) // an earlier call may have left its document there
 	if !in.Kernel.SetInput(input) {
 		return 0, nil, in.noInput(len(input))
@@ -63,6 +66,7 @@ func (in *Instance) EnterExtism(export string, input []byte) (abi.Status, []byte
 		return 0, nil, err
 	}
 	out, err := in.output()
+	in.Call.Record.Reply(status == abi.StatusNoChange, out)
 	return status, out, err
 }
 

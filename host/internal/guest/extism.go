@@ -82,6 +82,7 @@ func logAt(level slog.Level) Function {
 		}
 		msg := clipBytes(text, maxLogLine)
 		c.Spend(costLog + int64(len(msg)))
+		c.Record.Logged(levelName(level), msg)
 		if c.Instance.WASI.Output.Line(levelName(level), msg) {
 			log.Log(c, level, guesttext.Line(msg), "from", "guest")
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
@@ -148,6 +149,8 @@ type Call struct {
 	Batch              bool
 	// Excuse is the fault of the call if the code of the embedder used up its time.
 	Excuse *Fault
+	// Record collects what the call does, nil if nobody asks.
+	Record *record.Call
 	// tally is what calls until now counted.
 	tally Tally
 }

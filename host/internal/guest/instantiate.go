@@ -286,6 +286,7 @@ func (in *Instance) initialize(ctx context.Context) error {
 		return nil
 	}
 	_, _, err := in.CallDocument(abi.OpInit.JSONExport(), e.InitRequest)
+	e.Record.EndInit(in.Call.Record)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/host/record"
 )
 
 // costHTTP is the fuel of a request, without its bytes.
@@ -28,6 +29,7 @@ func httpRequest(c *guest.Call, s []uint64) {
 	c.Spend(costHTTP + int64(len(doc)+len(body)))
 	in.HTTP, in.Outside = guest.Response{}, true
 	answer, err := send(c, doc, body)
+	noteSent(c, doc, body, answer, err)
 	s[0] = 0
 	if err != nil {
 		in.WASI.Output.Line("warn", guesttext.Line(err.Error()))
@@ -108,6 +110,9 @@ func httpBatch(c *guest.Call, s []uint64) {
 	if err != nil {
 		checkSent(c, abi.ImportHTTPBatch, "HTTP answers", err)
 	}
+	for i := range outcomes {
+		note(c, &requests[i], outcomes[i].Answer, outcomes[i].Failure)
+	}
 	s[0] = putOutcomes(c, outcomes)
 }
 
@@ -171,4 +176,30 @@ func origin(doc []byte) string {
 // refused is the fault of a request that is not permitted.
 func refused(r *egress.Refusal) *guest.Fault {
 	return &guest.Fault{Reason: abi.ReasonDenied, Err: r, Remedy: r.Remedy}
+}
+
+// noteSent notes a request of a call that is recorded. err is that of send.
+func noteSent(c *guest.Call, doc, body []byte, answer egress.Answer, err error) {
+	if c.Record == nil {
+		return
+	}
+	var r egress.Request
+	var failure *egress.Failure
+	if json.Unmarshal(doc, &r) != nil || err != nil && !errors.As(err, &failure) {
+		return
+	}
+	r.Body = body
+	note(c, &r, answer, failure)
+}
+
+// note notes a request with its answer, or with why there is none.
+func note(c *guest.Call, r *egress.Request, answer egress.Answer, failure *egress.Failure) {
+	if c.Record == nil {
+		return
+	}
+	h := record.HTTP{Method: r.Method, URL: r.URL, Headers: r.Headers, Body: r.Body, Status: answer.Status, ResponseBody: answer.Body}
+	if failure != nil {
+		h.Failure = failure.Word()
+	}
+	c.Record.Sent(h, answer.Headers)
 }

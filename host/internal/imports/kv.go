@@ -21,6 +21,7 @@ func kvGet(c *guest.Call, s []uint64) {
 	}
 	key := c.Key(s[0], "anchor_kv_get: the key")
 	value := stored(c, store, key)
+	c.Record.Stored(key, value, false)
 	s[0] = 0
 	if len(value) == 0 {
 		return
@@ -47,6 +48,7 @@ func kvSet(c *guest.Call, s []uint64) {
 	err := keep(c, store, key, value)
 	switch {
 	case err == nil:
+		c.Record.Stored(key, value, true)
 		s[0] = kvDone
 	case errors.Is(err, kv.ErrFull):
 		s[0] = kvFull

@@ -58,3 +58,33 @@ func holdsKey(v any, keys map[string]bool) bool {
 	}
 	return false
 }
+
+// SecretTexts returns the texts among settings, a JSON document, that the schema marks as
+// secrets. If a mark is not directly that of a property, they are all texts.
+func (s *Schema) SecretTexts(settings []byte) []string {
+	var given any
+	names := map[string]bool{}
+	if s == nil || json.Unmarshal(settings, &given) != nil {
+		return nil
+	}
+	return textsOf(given, names, markedSecret(s.doc, names))
+}
+
+// textsOf returns the texts in a JSON value: those under the names, or all.
+func textsOf(v any, names map[string]bool, all bool) (texts []string) {
+	switch v := v.(type) {
+	case string:
+		if all {
+			return []string{v}
+		}
+	case []any:
+		for _, e := range v {
+			texts = append(texts, textsOf(e, names, all)...)
+		}
+	case map[string]any:
+		for key, e := range v {
+			texts = append(texts, textsOf(e, names, all || names[key])...)
+		}
+	}
+	return texts
+}

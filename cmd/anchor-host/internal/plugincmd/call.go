@@ -21,12 +21,14 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/recording"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // callFlags are the flags of "plugin call".
 type callFlags struct {
 	input, inputFile     string
+	request, record      string
 	set, config, link    []string
 	allowHost, allowPath []string
 	allowMethod          []string
@@ -57,11 +59,22 @@ nothing.
 --set KEY=VALUE sets a setting wherever the schemas of the plugin have the key, as in
 plugin test. Modules of other hosts have no settings: there it is short for --config.
 
+--request FILE sends the request of a case in the form of the files in tests, such as
+those that plugin test --keep and --record write. Its settings, configuration, HTTP
+responses and stored values hold, no HTTP request is sent, clock and random numbers
+are fixed, and the answer is compared with the expected one.
+
+--record DIR saves the call in DIR as such a case: the request, the answer and all that
+the plugin asked the host for. Secrets have asterisks in their place: values that
+--config takes from ${env:NAME} or ${file:NAME}, settings with writeOnly, and headers
+and parameters such as Authorization and api_key.
+
 With --repeat the same instance is called several times and keeps its state. A
 line break follows each output.`,
 		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
   anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
   anchor-host plugin call fetch.wasm get --allow-host http://localhost:8080 --allow-method GET
+  anchor-host plugin call web.wasm anchor_retrieve --input-file q.json --allow-host api.example.com --record tests
   anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs
   anchor-host plugin call main.wasm run --link lib=lib.wasm`,
 		Args: cli.Exactly("FILE|FOLDER", "FUNCTION"),
@@ -69,6 +82,8 @@ line break follows each output.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as text")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
+	flags.StringVar(&f.request, "request", "", "send the request of a case, and compare the answer")
+	flags.StringVar(&f.record, "record", "", "save the calls in this folder as cases of plugin test")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
 	flags.BoolVar(&f.raw, "raw", false, "send the input as it is, and do not check the answer")
 	grantFlags(flags, &f)
@@ -82,14 +97,15 @@ line break follows each output.`,
 	flags.IntVar(&f.repeat, "repeat", 1, "number of calls")
 	flags.String("log-level", "", "lowest level of printed log lines: debug, info, warn, error (default info)")
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
-	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
+	cmd.MarkFlagsMutuallyExclusive("input", "input-file", "request")
+	cmd.MarkFlagsMutuallyExclusive("raw", "request")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return call(a, cmd, &f, args[0], args[1]) })
 	return cmd
 }
 
 // grantFlags are the flags that allow HTTP and services, and those that give a configuration.
 func grantFlags(flags *pflag.FlagSet, f *callFlags) {
-	flags.StringArrayVar(&f.config, "config", nil, "KEY=VALUE that the plugin reads with config_get (repeatable)")
+	flags.StringArrayVar(&f.config, "config", nil, "KEY=VALUE that the plugin reads with config_get; VALUE may be ${env:NAME} or ${file:NAME} (repeatable)")
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
 	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
 	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a server: HOST for https, HOST:PORT, *.example.com, http://HOST:PORT, PORT may be * (repeatable)")
@@ -133,36 +149,80 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 	if err != nil {
 		return err
 	}
-	var one *conformance.Single
-	if !f.raw {
-		if one, err = single(a, spec, settings, function, f.inputFile, input); err != nil {
-			return err
-		}
-	}
-	if one != nil {
-		input = one.Document
+	c := &plannedCall{app: a, flags: f, spec: spec, config: pc, settings: settings, function: function, input: input}
+	if err := c.prepare(); err != nil {
+		return err
 	}
 	if base.LogLevel == "" {
 		base.LogLevel = "info"
 	}
-	ctx := cmd.Context()
 	progress := cli.NewProgress(a)
 	defer progress.Stop()
-	h, err := host.New(host.Config{
-		Logger: slog.New(levelOnly{cli.LogLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling,
-		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // a single plugin is bounded by its own limit
-		DefaultLimits: neverRested,
-	})
+	c.host.Logger, c.host.CacheDir, c.host.OnCompile = slog.New(levelOnly{cli.LogLevel(&base.Config)}), base.CachePath(), progress.Compiling
+	c.progress = progress
+	return c.run(cmd.Context())
+}
+
+// plannedCall is a call that is made once or several times.
+type plannedCall struct {
+	app      *cli.App
+	flags    *callFlags
+	spec     *spec.Spec
+	config   host.PluginConfig
+	host     host.Config
+	settings map[abi.Operation]map[string]any
+	function string
+	input    []byte
+	progress *cli.Progress
+	// one judges the answer, nil for nothing. own is the case of --request, nil for none.
+	one *conformance.Single
+	own *conformance.OwnCase
+}
+
+// prepare makes the input, and the configuration of the host.
+func (c *plannedCall) prepare() (err error) {
+	c.host.ImageCache, c.host.DefaultLimits = host.DefaultImageCache, neverRested
+	switch {
+	case c.flags.request != "":
+		err = c.fromCase(c.flags.request)
+	case !c.flags.raw:
+		c.one, err = single(c.app, c.spec, c.settings, c.function, c.flags.inputFile, c.input)
+	}
+	if c.one != nil {
+		c.input = c.one.Document
+	}
+	// A single plugin is bounded by its own limit.
+	c.host.Memory = max(host.DefaultHostMemory, 4*c.config.Limits.Memory)
+	return err
+}
+
+// run loads the plugin and makes the calls.
+func (c *plannedCall) run(ctx context.Context) error {
+	if c.own != nil {
+		ctx = conformance.WithCase(ctx, c.own)
+	}
+	if dir := c.flags.record; dir != "" {
+		if c.spec.Foreign {
+			return fmt.Errorf("flag --record: %w (only operations of this contract can be repeated)", spec.ErrABIVersion)
+		}
+		recorder, err := recording.New(dir, recording.DefaultMaxBytes)
+		if err != nil {
+			return fmt.Errorf("flag --record: %w", err)
+		}
+		c.host.OnRecord = recorder.Add
+		defer func() { c.app.Say("%s", recorder.Summary()) }()
+	}
+	h, err := host.New(c.host)
 	if err != nil {
 		return err
 	}
 	defer h.Close(context.WithoutCancel(ctx))
-	plugin, err := h.Load(ctx, spec, pc)
+	plugin, err := h.Load(ctx, c.spec, c.config)
 	if err != nil {
-		return callError(a, err)
+		return callError(c.app, err)
 	}
-	progress.Start(fmt.Sprintf("running %s", function))
-	return repeat(ctx, a, f, plugin, one, function, input)
+	c.progress.Start(fmt.Sprintf("running %s", c.function))
+	return repeat(ctx, c.app, c.flags, plugin, c.one, c.function, c.input)
 }
 
 // callable refuses a function that cannot be called. A batch needs a host that writes it.
@@ -210,6 +270,22 @@ func configPairs(cmd *cobra.Command, flag string, pairs []string, config map[str
 			return cli.Usagef(cmd, "flag %s: want KEY=VALUE, got %q", flag, pair)
 		}
 		config[key] = value
+	}
+	return nil
+}
+
+// resolve replaces references of the flag --config, whose values are secrets.
+func resolve(cmd *cobra.Command, pc *host.PluginConfig) error {
+	for key, value := range pc.Config {
+		t, err := config.ParseText("flag --config "+key, value)
+		if err != nil {
+			return cli.Usagef(cmd, "flag --config %s: %w", key, err)
+		}
+		text, secrets, err := t.Resolve(func(path string) string { return path })
+		if err != nil {
+			return err
+		}
+		pc.Config[key], pc.Secrets = text, append(pc.Secrets, secrets...)
 	}
 	return nil
 }
@@ -302,6 +378,9 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 	}
 	pc.Limits = host.Limits{Timeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
 	if err := configPairs(cmd, "--config", f.config, pc.Config); err != nil {
+		return pc, err
+	}
+	if err := resolve(cmd, &pc); err != nil {
 		return pc, err
 	}
 	if f.allowKV {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +32,7 @@ type testFlags struct {
 	cases      string
 	live       bool
 	keep       string
+	update     bool
 	format     *string
 }
 
@@ -77,9 +76,19 @@ requests and no others. Requests without a response in a list get none.
 
 A request can also have headers and a body, a response a status and headers. With
 --live the requests are sent, to the servers that --allow-host allows, and no case
-may have a list. The cases that make thousands of calls are left out.`,
+may have a list. The cases that make thousands of calls are left out.
+
+plugin call --record and build --record write such cases, which also have config (what
+config_get returns), kv (the key-value store before the call; expect.stored is what it
+holds afterwards), tokens (numbers of tokens) and log (not compared). *** stands for a
+secret, and in headers and bodies for any characters. After a wanted change --update
+rewrites what cases expect; a call that fails is not rewritten.
+
+The request of each failed case is written to a file, and the report has the command
+that repeats it.`,
 		Example: `  anchor-host plugin test build/plugins/score-filter
   anchor-host plugin test ./plugin.wasm --op filter --lane batch --short
+  anchor-host plugin test build/plugins/score-filter --update
   anchor-host plugin test build/plugins/bm25-retriever --allow-path ro:./docs:/docs
   anchor-host plugin test build/languages/*/*.wasm --short -o json`,
 		Args: cobra.MinimumNArgs(1),
@@ -97,7 +106,8 @@ func (f *testFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.short, "short", false, "2,000 calls of an instance in a row instead of 10,000")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed for the texts and numbers in the requests")
 	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests next to plugin.yaml)")
-	flags.StringVar(&f.keep, "keep", "", "write the request of each failed case into this folder, for plugin call")
+	flags.StringVar(&f.keep, "keep", "", "write the request of each failed case into this folder, for plugin call (default: a new folder of the system's for temporary files)")
+	flags.BoolVar(&f.update, "update", false, "rewrite what your cases expect to what the plugin answers, and show the difference")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
 	grantFlags(flags, &f.callFlags)
@@ -202,6 +212,12 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 	if err != nil {
 		return out, err
 	}
+	updates := &updates{}
+	if t.flags.update {
+		o.Update = updates.add
+	}
+	keeper := &keeper{tester: t, module: path, own: own, settings: o.Steps}
+	o.KeepRequest = keeper.keep
 	target, sealed, err := t.target(plugin, own)
 	if err != nil {
 		return out, err
@@ -213,9 +229,18 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", file, err)
 	}
+	for i := range out.Report.Results {
+		if r := &out.Report.Results[i]; r.Request != "" {
+			r.Repeat = keeper.command(r.Operation, r.Request)
+		}
+	}
 	for _, request := range sealed.Unlisted() {
 		out.Report.Notes = append(out.Report.Notes, fmt.Sprintf(
-			"the plugin sent %s, for which %s/%s lists no response: it got none (list one, or send requests with --live)", request, casesFolder, httpFile))
+			"the plugin sent %s, for which %s/%s lists no response: it was refused (list one; record one with %s; or send requests with --live)",
+			request, casesFolder, httpFile, recordCommand(path, plugin, request)))
+	}
+	if err := updates.write(t.app); err != nil {
+		return out, err
 	}
 	out.Warnings = plugin.Warnings
 	return out, nil
@@ -232,6 +257,7 @@ type hosted struct {
 func (t *tester) target(plugin *spec.Spec, own *ownTests) (hosted, *conformance.Exchanges, error) {
 	cfg, pc, run := t.cfg, t.config, conformance.NewExchanges(own.http)
 	exchanges := conform.Exchanges{Run: run}
+	conform.Replays(&cfg, &pc, own.cases)
 	switch {
 	case !t.flags.live:
 		cfg.HTTPTransport = exchanges
@@ -275,35 +301,12 @@ func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conf
 		return o, nil, err
 	}
 	o.Init, o.Steps = settings[abi.OpInit], settings
-	if f.keep != "" {
-		o.KeepRequest = t.keepRequest
-	}
 	if t.app.Err.Terminal() {
 		o.OnCase = func(id string, op abi.Operation, lane string) {
 			t.progress.Start(strings.Join(strings.Fields(fmt.Sprintf("testing %s %s %s %s", spec.Name, op, lane, id)), " "))
 		}
 	}
 	return o, &own, nil
-}
-
-// keepRequest writes the request of a failed case and returns the name of the file.
-func (t *tester) keepRequest(r conformance.Result, document []byte) string {
-	name := strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {
-			return c
-		}
-		return '-'
-	}, fmt.Sprintf("%.100s", strings.Join(strings.Fields(fmt.Sprint(r.Case, " ", r.Operation, " ", r.Lane)), " ")))
-	file := filepath.Join(t.flags.keep, name+".json")
-	err := os.MkdirAll(t.flags.keep, 0o755)
-	if err == nil {
-		err = os.WriteFile(file, document, 0o644)
-	}
-	if err != nil {
-		t.app.Say("flag --keep: %v", err)
-		return ""
-	}
-	return file
 }
 
 // settings combines the settings of the folder of cases, of --settings and of --set. Later

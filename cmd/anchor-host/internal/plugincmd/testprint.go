@@ -144,7 +144,7 @@ func writeTrace(b *bytes.Buffer, r conformance.Result) {
 		}
 	}
 	if r.Request != "" {
-		fmt.Fprintf(b, "  request: %s (repeat with: plugin call FILE %s --input-file %[1]s)\n", r.Request, r.Operation.JSONExport())
+		fmt.Fprintf(b, "  request: %s\n  repeat with: %s\n", r.Request, r.Repeat)
 	}
 }
 

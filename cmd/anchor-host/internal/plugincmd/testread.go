@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/recording"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 	httpFile     = "http.json"
 	// maxCaseFile bounds a file of cases. Files that are written by hand have a few
 	// kilobytes.
-	maxCaseFile = 16 << 20
+	maxCaseFile = recording.MaxFile
 )
 
 // moduleFile returns the module of a folder: plugin.wasm, or the only *.wasm in it or in the
@@ -80,6 +81,22 @@ func (o *ownTests) exchanges() [][]conformance.Exchange {
 	return lists
 }
 
+// similar are the responses of cases for requests of the same method and path, whatever their
+// parameters are. They answer the requests of the kit if there is no list for all cases.
+func (o *ownTests) similar() (list []conformance.Exchange) {
+	for i := range o.cases {
+		for _, e := range o.cases[i].HTTP {
+			if e.Response.Error != "" || e.Response.Status >= 300 {
+				continue
+			}
+			path, _, _ := strings.Cut(e.Request.URL, "?")
+			e.Request = conformance.ExchangeRequest{Method: e.Request.Method, URL: path + "*"}
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // ownCases reads the folder of cases: the given folder, or the folder tests next to the
 // module or next to the plugin.yaml above it.
 func ownCases(module, folder string) (own ownTests, err error) {
@@ -111,7 +128,9 @@ func ownCases(module, folder string) (own ownTests, err error) {
 		case settingsFile:
 			own.settings, err = parseSettings(file, b)
 		case httpFile:
-			own.http, err = conformance.ParseExchanges(file, b)
+			if err = checkDocument(file, b, []conformance.Exchange{}); err == nil {
+				own.http, err = conformance.ParseExchanges(file, b)
+			}
 		default:
 			var cases []conformance.OwnCase
 			if err = checkCases(file, b); err == nil {
@@ -122,6 +141,9 @@ func ownCases(module, folder string) (own ownTests, err error) {
 		if err != nil {
 			return own, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 		}
+	}
+	if own.http == nil {
+		own.http = own.similar()
 	}
 	return own, nil
 }

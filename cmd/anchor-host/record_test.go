@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// asksAll is a plugin that asks the host for everything, and sends its key wherever it can.
+const asksAll = `package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/retrieve"
+)
+
+type settings struct {
+	Server string ` + "`json:\"server\"`" + `
+	Pass   string ` + "`json:\"pass\"`" + `
+}
+
+func init() {
+	retrieve.Handle(func(r *pdk.Request, s *settings) ([]pdk.NewItem, error) {
+		key, _ := pdk.Config("key")
+		pdk.Log(pdk.LevelInfo, "the key is "+key)
+		answer, err := pdk.HTTP(pdk.HTTPRequest{
+			Method: "POST", URL: s.Server + "/notes?q=" + url.QueryEscape(r.Query().Text) + "&k=" + url.QueryEscape(key),
+			Header: map[string]string{"X-Mine": "key " + key, "X-Basic": base64.StdEncoding.EncodeToString([]byte("user:" + key + s.Pass))},
+			Body:   []byte(` + "`{\"key\": \"`" + ` + key + ` + "`\", \"pass\": \"`" + ` + s.Pass + ` + "`\"}`" + `),
+		})
+		if err != nil {
+			return nil, err
+		}
+		before, _ := pdk.KVGet("calls") // at first there is none
+		if err := pdk.KVSet("calls", append(before, 'x')); err != nil {
+			return nil, err
+		}
+		n, err := pdk.CountTokens("one two three")
+		if err != nil {
+			return nil, err
+		}
+		return []pdk.NewItem{{Content: fmt.Sprintf("%d %s, %d before, %d tokens", answer.Status, answer.Body, len(before), n), Score: 0.5}}, nil
+	})
+}
+
+func main() {}
+`
+
+const asksAllManifest = `abi: 1
+name: asks-all
+version: 0.1.0
+operations:
+  retrieve:
+    settings:
+      type: object
+      properties: {server: {type: string, default: "https://notes.test"}, pass: {type: string, writeOnly: true}}
+permissions:
+  - {kind: http, hosts: from_grant, methods: [GET, POST], reason: asks}
+  - {kind: kv, reason: counts}
+  - {kind: service, service: count_tokens, reason: counts}
+`
+
+// asksAllModule builds the plugin and returns its module.
+func asksAllModule(t *testing.T) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if code, _, stderr := run(t, "", "plugin", "new", "asks-all", "--kind", "retrieve"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for name, content := range map[string]string{"main.go": asksAll, "main_test.go": "package main\n", "plugin.yaml": asksAllManifest} {
+		if err := os.WriteFile(filepath.Join("asks-all", name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := run(t, "", "plugin", "build", "asks-all"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if err := os.RemoveAll("asks-all/tests"); err != nil {
+		t.Fatal(err)
+	}
+	return "asks-all/build/asks-all.wasm"
+}
+
+// texts returns all files of a folder as one text, and their number.
+func texts(t *testing.T, dir string) (string, int) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(f.Name())
+		all.Write(b)
+	}
+	return all.String(), len(files)
+}
+
+// A recorded call is a case that needs no network, and nothing of it is a secret.
+func TestRecordAndReplay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a compiler")
+	}
+	module := asksAllModule(t)
+	const key, pass, added = "key-d41d8cd98f00", "pass-b204e9800998", "added-ecf8427e"
+	t.Setenv("RECORDED_KEY", key)
+	t.Setenv("RECORDED_HEADER", added)
+	var sent atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent.Add(1)
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Echo", r.Header.Get("X-Mine")+r.Header.Get("X-Added"))
+		fmt.Fprintf(w, "%s and %s", body, r.URL)
+	}))
+	defer s.Close()
+	call := []string{"plugin", "call", module, "anchor_retrieve", "--input", `{"query": {"query_str": "a b"}, "top_k": 3}`, "--config", "key=${env:RECORDED_KEY}",
+		"--set", "pass=" + pass, "--set", "server=" + s.URL, "--allow-host", s.URL, "--allow-kv", "--allow-service", "count_tokens"}
+	code, _, stderr := run(t, "", append(call, "--record", "asks-all/tests", "--repeat", "2")...)
+	if code != 0 || !strings.Contains(stderr, "recorded 2 calls in asks-all/tests") || strings.Contains(stderr, key) {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	config := fmt.Sprintf(`plugins: {dir: asks-all/build}
+instances:
+  notes:
+    plugin: asks-all
+    config: {key: "${env:RECORDED_KEY}"}
+    grants:
+      kv: {}
+      services: [count_tokens]
+      http: {hosts: [%q], methods: [POST], private: true, headers: {%q: {X-Added: "Bearer ${env:RECORDED_HEADER}"}}}
+steps:
+  - {name: ask, operation: retrieve, instance: notes, settings: {server: %q, pass: %s}}
+`, s.URL, s.URL, s.URL, pass)
+	if err := os.WriteFile("anchor.yaml", []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, "", "build", "--config", "anchor.yaml", "--strict", "--record", "asks-all/tests", "what is new")
+	if code != 0 || !strings.Contains(stderr, "recorded 1 calls") {
+		t.Fatalf("code %d: %s%s", code, stdout, stderr)
+	}
+	all, n := texts(t, "asks-all/tests")
+	for _, secret := range []string{key, pass, added, key[4:14], "d41d8cd98f", "a2V5LWQ0MW"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%q is in the recording:\n%s", secret, all)
+		}
+	}
+	for _, want := range []string{`"body": "{\"key\": \"***\", \"pass\": \"***\"}"`, `"X-Mine": "key ***"`, "&k=***", `"x-echo": "key ***`, `"info: the key is ***"`, `"config": {`, `"text": "one two three"`, `"value": "xx"`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the recording lacks %s:\n%s", want, all)
+		}
+	}
+	s.Close()
+	before := sent.Load()
+	code, stdout, stderr = run(t, "", "plugin", "test", "--short", module, "--set", "server="+s.URL)
+	if code != 0 || n != 3 || before != 3 || sent.Load() != before || strings.Count(stdout, "\nown/") != 3 {
+		t.Errorf("%d files, %d requests, then %d; code %d: %s%s", n, before, sent.Load(), code, stdout, stderr)
+	}
+}
+
+// A file that is no recording is refused with its name and, where it can be read, the place and the
+// nearest name, by plugin test and by plugin call.
+func TestHostileRecordings(t *testing.T) {
+	for name, tt := range map[string]struct{ file, want string }{
+		"large":  {`{"name": "` + strings.Repeat("x", 10<<20) + `"}`, "case.json: too large (at most 8MiB)"},
+		"deep":   {`{"name": "a",` + "\n" + `"request": ` + strings.Repeat("[", 1<<20), "case.json:2:76: nested deeper than 64 levels"},
+		"type":   {`{"name": "a",` + "\n" + ` "kv": {"key": 1}, "expect": {}}`, "case.json:2:8: kv: "},
+		"member": {`{"name": "a",` + "\n" + ` "http": [{"request": {"urll": "u"}, "response": {}}]}`, `case.json:2:24: http[0].request.urll: unknown member (did you mean "url"?)`},
+		"tokens": {`{"name": "a", "tokens": [{"text": "a", "count": "1"}], "expect": {}}`, "case.json:1:49: tokens[0].count: "},
+		"base64": {`{"name": "a", "operation": "filter", "expect": {"no_change": true}, "kv": [{"key": "a", "value_base64": "?"}]}`, `case.json: case "a": kv[0].value_base64: illegal base64`},
+		"key":    {`{"name": "a", "operation": "filter", "expect": {"no_change": true}, "kv": [{"value": "a"}]}`, `case.json: case "a": kv[0]: there is no key`},
+		"cut":    {`{"name": "a", "operation": "fil`, "case.json:1:32: "},
+		"binary": {"\x00\xff\x00", "case.json:1:1: "},
+	} {
+		dir := write(t, map[string]string{"tests/case.json": tt.file})
+		for _, args := range [][]string{{"test", goodPlugin, "--short", "--cases", filepath.Join(dir, "tests")}, {"call", goodPlugin, "anchor_filter", "--request", filepath.Join(dir, "tests", "case.json")}} {
+			if name == "large" && args[0] == "call" { // there the largest request of the kit has room
+				continue
+			}
+			code, stdout, stderr := run(t, "", append(append([]string{"plugin"}, args...), "--cache-dir", "off")...)
+			if code == codeOK || !strings.Contains(stderr, tt.want) || len(stderr) > 4<<10 {
+				t.Errorf("%s, %s: code %d, %.2000s%.2000s; want %s", name, args[0], code, stdout, stderr, tt.want)
+			}
+		}
+	}
+}

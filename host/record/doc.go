@@ -1,0 +1,74 @@
+// Package record says what a plugin was asked, what it answered, and what it asked the host for
+// in between. A host collects this only if its configuration has a function that receives it.
+//
+// Whoever receives a [Call] sees no secrets: the host has put asterisks in their place.
+package record
+
+import "github.com/anchor-host/anchor-host/abi"
+
+// MaxBytes bounds what the host collects of one call, in bytes. What is beyond it is left out.
+const MaxBytes = 8 << 20
+
+// Call is one call of a plugin. Call and its lists may be kept, and must not be changed.
+type Call struct {
+	// Plugin is the name of the configured plugin.
+	Plugin string
+	// Operation is what the host called, Step the step that the call was for, "" for none.
+	Operation abi.Operation
+	Step      string
+	// Init are the settings of init, nil for none. Config is what config_get returns.
+	Init   []byte
+	Config map[string]string
+	// Request is the document that the plugin received, with the settings of the operation. It is
+	// nil if the plugin has the operation in the batch lane only, or if it was longer than MaxBytes.
+	Request []byte
+	// Answer is the document that the plugin answered with, nil for none.
+	Answer []byte
+	// NoChange says that the plugin answered with status 1.
+	NoChange bool
+	// Err is why the call failed, "" if it did not.
+	Err string
+
+	// HTTP are the HTTP requests, those of init first, in the order of their answers.
+	HTTP []HTTP
+	// KV are the uses of the key-value store, in order.
+	KV []KV
+	// Counts are the texts whose tokens were counted.
+	Counts []Count
+	// Log are the lines that the plugin logged, each with its level: "info: started".
+	Log []string
+
+	// LeftOut is how many bytes of the call were beyond MaxBytes.
+	LeftOut int64
+
+	used int64
+}
+
+// HTTP is an HTTP request of a plugin as the plugin stated it, without the headers that the host
+// adds, and its response.
+type HTTP struct {
+	Method, URL string
+	Headers     map[string]string
+	Body        []byte
+
+	// Status is 0 if there was no response; Failure then is timeout, dns, connect, certificate
+	// or network.
+	Status          int
+	Failure         string
+	ResponseHeaders map[string]string
+	ResponseBody    []byte
+}
+
+// KV is one use of the key-value store. Set says that a value was stored, or that a key was
+// deleted if Value is empty. Otherwise the plugin read Value, which is empty if there was none.
+type KV struct {
+	Key   string
+	Value []byte
+	Set   bool
+}
+
+// Count is a text and the number of its tokens.
+type Count struct {
+	Text   string
+	Tokens int
+}
