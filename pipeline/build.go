@@ -143,7 +143,7 @@ func (b *build) count(ctx context.Context) error {
 		}
 		b.counts[i] = it.TokenCount
 	}
-	err := b.countTexts(ctx, b.p.tokenizer, func(it *Item) bool { return it.TokenCount == 0 && it.Content != "" })
+	err := b.countTexts(ctx, b.p.tokenizer, func(it *Item) bool { return it.TokenCount == 0 && (it.Content != "" || it.Parts() != nil) })
 	b.countParts()
 	if err == nil {
 		err = b.countQuery(ctx, b.p.tokenizer)

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
@@ -80,7 +81,11 @@ func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) 
 	texts, places := make([]string, 0, n), make([]int32, 0, n)
 	for i := range b.list.items {
 		if it := &b.list.items[i]; wanted(it) {
-			texts, places = append(texts, it.Content), append(places, int32(i))
+			text := it.Content
+			if more := message.MediaText(it.Parts()); more != "" {
+				text += "\n" + more
+			}
+			texts, places = append(texts, text), append(places, int32(i))
 		}
 	}
 	counted, err := core.CountTexts(ctx, t, texts)

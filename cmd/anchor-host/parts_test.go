@@ -111,3 +111,27 @@ func TestTextsAreCutBesideImages(t *testing.T) {
 		}
 	}
 }
+
+// A document of text counts by its text. A form without such parts leaves it out whole.
+func TestDocumentsOfText(t *testing.T) {
+	parts := fmt.Sprintf(`[{"type": "document", "title": "notes", "source": {"type": "text", "media_type": "text/plain", "data": %q}}]`, strings.Repeat("ten words more ", 300))
+	var doc struct {
+		Window      struct{ Items []map[string]any }
+		Diagnostics struct{ Lost []string }
+	}
+	if err := json.Unmarshal([]byte(must(t, withParts("anthropic", "items", parts), "build", "--request", "-")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range doc.Window.Items {
+		if n, ok := it["token_count"].(float64); !ok || it["id"] == "drawn" && n < 900 {
+			t.Errorf("%v has %v tokens", it["id"], n)
+		}
+	}
+	out := must(t, withParts("openai", "items", parts), "build", "--request", "-")
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.Diagnostics.Lost) != 1 || doc.Diagnostics.Lost[0] != "drawn: parts[0]: document: the form openai has no such part" {
+		t.Errorf("%v, %q", err, doc.Diagnostics.Lost)
+	}
+	if strings.Contains(outputOf(t, out), "Part of the context") {
+		t.Error("a message names a part that is not there:", out)
+	}
+}

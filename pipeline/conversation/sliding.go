@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
@@ -280,12 +281,23 @@ func (s *SlidingWindow) count(ctx context.Context, t pipeline.Turn) (pipeline.Tu
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = s.cfg.Now()
 	}
-	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{countedText(&t)})
 	if err != nil {
 		return t, fmt.Errorf("conversation: %w", err)
 	}
 	t.TokenCount = values.Add(counts[0], s.cfg.mediaOf(&t))
 	return t, nil
+}
+
+// countedText returns the texts of a turn, with those that documents hold.
+func countedText(t *pipeline.Turn) string {
+	if t.Whole == nil {
+		return t.Content
+	}
+	if more := message.MediaText(t.Whole.Parts); more != "" {
+		return t.Content + "\n" + more
+	}
+	return t.Content
 }
 
 // mediaOf returns the tokens of a turn that are not those of texts.

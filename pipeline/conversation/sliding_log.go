@@ -186,7 +186,7 @@ func (s *SlidingWindow) recount(ctx context.Context, turns []pipeline.Turn) ([]p
 		if t.Sequence <= last {
 			return nil, fmt.Errorf("conversation: turn %d follows turn %d: %w (want ascending numbers from 1)", t.Sequence, last, pipeline.ErrInvalid)
 		}
-		last, texts[i] = t.Sequence, t.Content
+		last, texts[i] = t.Sequence, countedText(t)
 	}
 	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, texts)
 	if err != nil {

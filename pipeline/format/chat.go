@@ -97,7 +97,11 @@ func (s *sections) attached(form message.Form) (messages []chatMessage) {
 			m = message.New(core.RoleUser, fmt.Sprintf("Part of the context that begins with %.*q:", attachedText, text))
 		}
 		m.Parts = append(m.Parts, parts...)
-		messages = append(messages, w.attach(it, m)...)
+		for _, written := range w.attach(it, m) {
+			if core.Media(written.whole.Parts) > 0 { // not if the form has no place for it
+				messages = append(messages, written)
+			}
+		}
 	}
 	s.lost = append(s.lost, w.lost...)
 	return messages

@@ -109,9 +109,17 @@ func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
 
 // attach writes a message with the parts of an item. It returns nil if the API refuses it.
 func (w *wholeTurns) attach(it *core.Item, m core.Message) []chatMessage {
+	before := len(w.lost)
 	messages := w.write([]*core.Item{it}, []core.Message{m})
 	if messages == nil {
 		w.lost = append(w.lost, lostParts(it)...)
+		return nil
+	}
+	for i, line := range w.lost[before:] {
+		for j := range it.Parts() { // the message has a text before them
+			line = strings.Replace(line, fmt.Sprintf(": content[%d]", len(m.Parts)-len(it.Parts())+j), fmt.Sprintf(": parts[%d]", j), 1)
+		}
+		w.lost[before+i] = line
 	}
 	return messages
 }

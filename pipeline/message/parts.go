@@ -32,6 +32,33 @@ func DecodeParts(data []byte) ([]Part, error) {
 	return list[0].Parts, nil
 }
 
+// MediaText returns the texts that images, documents and sounds hold: titles, and documents of
+// text. [TextOf] leaves them out.
+func MediaText(parts []Part) string {
+	var lines []string
+	var read func(parts []Part, inside bool)
+	read = func(parts []Part, inside bool) {
+		for i := range parts {
+			p := &parts[i]
+			switch p.Kind {
+			case Image, Document, Audio:
+				if m := p.Media; m != nil {
+					lines = append(lines, m.Title, m.Text)
+				}
+				read(p.Parts, true)
+			case ToolResult:
+				read(p.Parts, false)
+			case Text:
+				if inside {
+					lines = append(lines, p.Text)
+				}
+			}
+		}
+	}
+	read(parts, false)
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n")
+}
+
 // AppendParts writes contents as a JSON list. Those that were read are written as they came.
 func AppendParts(dst []byte, parts []Part) ([]byte, error) {
 	raws := make([]string, len(parts))
