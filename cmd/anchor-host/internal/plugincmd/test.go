@@ -216,7 +216,7 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 	if t.flags.update {
 		o.Update = updates.add
 	}
-	keeper := &keeper{tester: t, module: path, own: own, settings: o.Steps}
+	keeper := &keeper{tester: t, module: path, spec: plugin, own: own, settings: o.Steps}
 	o.KeepRequest = keeper.keep
 	target, sealed, err := t.target(plugin, own)
 	if err != nil {
