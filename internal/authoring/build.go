@@ -59,12 +59,20 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, j.unconnected(err)))
 	}
-	for _, o := range built.Spec.Operations {
-		if o.Unused != "" {
-			return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: the module %s (export both, as the helper library does; the linker may have dropped them)", manifest.Name, o.Unused))
-		}
+	if err := unused(built.Spec); err != nil {
+		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
 	}
 	return built, j.write(built.Path, wasm, text)
+}
+
+// unused returns an error if the module has a function for batches that a host cannot call.
+func unused(s *spec.Spec) error {
+	for _, o := range s.Operations {
+		if o.Unused != "" {
+			return fmt.Errorf("the module %s (export both, as the helper libraries do; the linker may have dropped them)", o.Unused)
+		}
+	}
+	return nil
 }
 
 // prepare finds the folder and the toolchain.

@@ -3,6 +3,7 @@ package authoring
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,8 +19,11 @@ const ManifestFile = "plugin.yaml"
 // readManifest reads and checks the manifest of a project. Mistakes in it are a
 // strict.Problems with file, line and key.
 func readManifest(dir string) (*manifest.Manifest, []byte, error) {
-	file := filepath.Join(dir, ManifestFile)
-	text, err := os.ReadFile(file)
+	return readManifestFile(filepath.Join(dir, ManifestFile))
+}
+
+func readManifestFile(file string) (*manifest.Manifest, []byte, error) {
+	text, err := readBounded(file, maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s: %w (a project has one; write a project with: anchor-host plugin new)", file, os.ErrNotExist)
 	} else if err != nil {
@@ -37,6 +41,23 @@ func readManifest(dir string) (*manifest.Manifest, []byte, error) {
 		return nil, nil, place(file, doc, err)
 	}
 	return m, text, nil
+}
+
+// maxManifest bounds the bytes of a manifest, as a host does.
+const maxManifest = 1 << 20
+
+// readBounded reads a file of at most limit bytes.
+func readBounded(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: larger than %d bytes", file, limit)
+	}
+	return data, err
 }
 
 // place adds the line to each mistake in a manifest.

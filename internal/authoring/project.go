@@ -16,6 +16,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/abi/schemas"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -177,8 +178,18 @@ func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	schema, err := schemas.Of("Manifest")
+	if err != nil {
+		return nil, err
+	}
+	files[schemaFile] = schema
+	files[ManifestFile] = append([]byte("# yaml-language-server: $schema="+schemaFile+"\n"), files[ManifestFile]...)
 	return files, nil
 }
+
+// schemaFile is the schema of plugin.yaml in a project. Editors complete and check the manifest
+// with it.
+const schemaFile = "plugin.schema.json"
 
 // layer adds the files of one folder of templates, if the folder exists.
 func (p Project) layer(root string, files map[string][]byte) error {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A module of another toolchain becomes a plugin, which says what it is.
+func TestPluginPack(t *testing.T) {
+	wasm, err := os.ReadFile(filepath.Join(fixtureDir, "batch-keep-first", "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const manifest = "abi: 1\nname: first\nversion: 0.1.0\noperations: {filter: {reads: [text], writes: [keep]}}\n"
+	dir := write(t, map[string]string{
+		"out.wasm": string(wasm), "plugin.yaml": manifest, "cut.wasm": string(wasm[:len(wasm)/2]), "text.wasm": "hello", "empty.wasm": "",
+		"component.wasm": "\x00asm\x0d\x00\x01\x00", "rerank.yaml": strings.Replace(manifest, "filter: {reads: [text], writes: [keep]}", "rerank: {}", 1),
+		"wrong.yaml": "abi: 1\nname: first\nversion: 0.1.0\noperatoins: {}\n", "big.yaml": strings.Repeat("# x\n", 3<<20),
+		"other.yaml": strings.Replace(manifest, "0.1.0", "0.2.0", 1),
+	})
+	t.Chdir(dir)
+	out := must(t, "", "plugin", "pack", "out.wasm")
+	if !strings.Contains(out, "first 0.1.0") || !strings.Contains(out, "first.wasm") {
+		t.Error(out)
+	}
+	must(t, "", "plugin", "inspect", "first.wasm")
+	if err := os.Mkdir("folder", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "plugin", "pack", "out.wasm", "plugin.yaml", "-o", "folder")
+	a, err := os.ReadFile("first.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile("folder/first.wasm"); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("two packings differ: %v", err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"first.wasm", codeFailure, "is the module itself"},
+		{"none.wasm", codeNotFound, "none.wasm"},
+		{"out.wasm none.yaml", codeNotFound, "none.yaml"},
+		{"out.wasm rerank.yaml", codeInvalid, "anchor_rerank"},
+		{"out.wasm wrong.yaml", codeInvalid, "wrong.yaml:4"},
+		{"out.wasm big.yaml", codeFailure, "larger than 1048576 bytes"},
+		{"first.wasm other.yaml -o again.wasm", codeInvalid, "another manifest"},
+		{"cut.wasm", codeInvalid, "cut.wasm"},
+		{"text.wasm", codeInvalid, "text.wasm"},
+		{"empty.wasm", codeInvalid, "empty.wasm"},
+		{"component.wasm", codeInvalid, "component"},
+	} {
+		code, _, stderr := run(t, "", append([]string{"plugin", "pack"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: %d %s", c.args, code, stderr)
+		}
+	}
+	if _, err := os.Stat("again.wasm"); err == nil {
+		t.Error("a failed packing left a file")
+	}
+}
