@@ -169,6 +169,23 @@ steps:
 	if code != 0 || n != 3 || before != 3 || sent.Load() != before || strings.Count(stdout, "\nown/") != 3 {
 		t.Errorf("%d files, %d requests, then %d; code %d: %s%s", n, before, sent.Load(), code, stdout, stderr)
 	}
+	// A failure leaves no secret behind either, and its command needs no server.
+	t.Setenv("TMPDIR", t.TempDir())
+	if err := os.RemoveAll("asks-all/tests"); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr = run(t, "", "plugin", "test", "--short", module, "--set", "server="+s.URL, "--allow-host", s.URL, "--set", "pass="+pass, "--allow-kv", "--allow-service", "count_tokens")
+	if want := "it was refused (list one; record one with anchor-host plugin call " + module + " anchor_retrieve --input-file FILE --allow-host " + s.URL + " --record tests"; code == 0 || !strings.Contains(stdout, want) {
+		t.Errorf("code %d, lacks %q: %s%s", code, want, stdout, stderr)
+	}
+	repeat := repeatCommand(t, stdout)
+	kept, _ := texts(t, filepath.Dir(repeat[5]))
+	if strings.Contains(kept+stdout, pass) || !strings.Contains(kept, `"pass": "***"`) {
+		t.Errorf("the password was kept: %s", kept)
+	}
+	if code, _, stderr = run(t, "", repeat...); code == 0 || !strings.Contains(stderr, "no response is listed for this request") || sent.Load() != before {
+		t.Errorf("%q: code %d: %s", repeat, code, stderr)
+	}
 }
 
 // A file that is no recording is refused with its name and, where it can be read, the place and the

@@ -82,8 +82,7 @@ line break follows each output.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as text")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
-	flags.StringVar(&f.request, "request", "", "send the request of a case, and compare the answer")
-	flags.StringVar(&f.record, "record", "", "save the calls in this folder as cases of plugin test")
+	caseFlags(flags, &f)
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
 	flags.BoolVar(&f.raw, "raw", false, "send the input as it is, and do not check the answer")
 	grantFlags(flags, &f)
@@ -101,6 +100,12 @@ line break follows each output.`,
 	cmd.MarkFlagsMutuallyExclusive("raw", "request")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return call(a, cmd, &f, args[0], args[1]) })
 	return cmd
+}
+
+// caseFlags are the flags that read and write cases.
+func caseFlags(flags *pflag.FlagSet, f *callFlags) {
+	flags.StringVar(&f.request, "request", "", "send the request of a case, and compare the answer")
+	flags.StringVar(&f.record, "record", "", "save the calls in this folder as cases of plugin test")
 }
 
 // grantFlags are the flags that allow HTTP and services, and those that give a configuration.

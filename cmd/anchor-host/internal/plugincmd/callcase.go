@@ -25,7 +25,9 @@ func (c *plannedCall) fromCase(file string) error {
 	conform.Replays(&c.host, pc, []conformance.OwnCase{*own})
 	if own.HTTP != nil {
 		c.host.HTTPTransport = conform.Exchanges{Run: conformance.NewExchanges(own.HTTP)}
-		pc.Grants.HTTP = conform.GrantHTTP(c.spec.Manifest, own.HTTP)
+		if pc.Grants.HTTP == nil {
+			pc.Grants.HTTP = conform.GrantHTTP(c.spec.Manifest, own.HTTP)
+		}
 	}
 	pc.Settings = merged(own.Init, pc.Settings)
 	if own.Config != nil {

@@ -82,10 +82,8 @@ plugin call --record and build --record write such cases, which also have config
 config_get returns), kv (the key-value store before the call; expect.stored is what it
 holds afterwards), tokens (numbers of tokens) and log (not compared). *** stands for a
 secret, and in headers and bodies for any characters. After a wanted change --update
-rewrites what cases expect; a call that fails is not rewritten.
-
-The request of each failed case is written to a file, and the report has the command
-that repeats it.`,
+rewrites what cases expect; a call that fails is not rewritten. The request of each
+failed case is written to a file, and the report has the command that repeats it.`,
 		Example: `  anchor-host plugin test build/plugins/score-filter
   anchor-host plugin test ./plugin.wasm --op filter --lane batch --short
   anchor-host plugin test build/plugins/score-filter --update
@@ -216,7 +214,7 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 	if t.flags.update {
 		o.Update = updates.add
 	}
-	keeper := &keeper{tester: t, module: path, own: own, settings: o.Steps}
+	keeper := &keeper{tester: t, module: path, spec: plugin, own: own, settings: o.Steps}
 	o.KeepRequest = keeper.keep
 	target, sealed, err := t.target(plugin, own)
 	if err != nil {

@@ -3,6 +3,7 @@ package plugincmd
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/recording"
 )
@@ -19,6 +21,7 @@ import (
 type keeper struct {
 	*tester
 	module   string
+	spec     *spec.Spec
 	own      *ownTests
 	settings map[abi.Operation]map[string]any
 }
@@ -76,11 +79,32 @@ func (k *keeper) encode(r conformance.Result, document []byte) ([]byte, error) {
 		}
 		delete(members, "settings")
 	}
+	c.Settings = withoutSecrets(k.spec.Manifest.Operations[r.Operation].Settings, c.Settings)
+	c.Init = withoutSecrets(k.spec.Manifest.Settings, c.Init)
 	var err error
 	if c.Request, err = json.Marshal(members); err != nil {
 		return nil, err
 	}
 	return recording.Encode(&c)
+}
+
+// withoutSecrets are settings with asterisks in place of the texts that a schema marks as secrets.
+func withoutSecrets(schema json.RawMessage, settings map[string]any) map[string]any {
+	var s struct {
+		Properties map[string]struct {
+			WriteOnly bool `json:"writeOnly"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil { // there is none
+		return settings
+	}
+	settings = maps.Clone(settings)
+	for key, value := range settings {
+		if _, text := value.(string); text && s.Properties[key].WriteOnly {
+			settings[key] = record.Hidden
+		}
+	}
+	return settings
 }
 
 // command is the command line that repeats a call, with the flags that matter to it.
@@ -91,7 +115,7 @@ func (k *keeper) command(op abi.Operation, file string) string {
 		flag   string
 		values []string
 	}{
-		{"--config", f.config}, {"--allow-path", f.allowPath}, {"--allow-service", f.services}, {"--timeout", given(f.timeout)}, {"--memory-max", given(f.memory)},
+		{"--config", f.config}, {"--allow-path", f.allowPath}, {"--allow-service", f.services}, {"--allow-host", f.allowHost}, {"--allow-method", f.allowMethod}, {"--timeout", given(f.timeout)}, {"--memory-max", given(f.memory)},
 	} {
 		for _, v := range list.values {
 			words = append(words, list.flag, v)
@@ -103,16 +127,8 @@ func (k *keeper) command(op abi.Operation, file string) string {
 	if f.allowKV {
 		words = append(words, "--allow-kv")
 	}
-	if f.live {
-		for _, h := range f.allowHost {
-			words = append(words, "--allow-host", h)
-		}
-		for _, m := range f.allowMethod {
-			words = append(words, "--allow-method", m)
-		}
-		if f.allowPrivate {
-			words = append(words, "--allow-private")
-		}
+	if f.allowPrivate {
+		words = append(words, "--allow-private")
 	}
 	return shellLine(words)
 }
