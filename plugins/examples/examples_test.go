@@ -26,6 +26,7 @@ import (
 	recency "github.com/anchor-host/anchor-host/plugins/examples/recency-rerank/plugin"
 	score "github.com/anchor-host/anchor-host/plugins/examples/score-filter/plugin"
 	summary "github.com/anchor-host/anchor-host/plugins/examples/turn-summary/plugin"
+	web "github.com/anchor-host/anchor-host/plugins/examples/web-search/plugin"
 )
 
 // settings of every example, as its Defaults method sets them.
@@ -42,6 +43,7 @@ var settings = map[string]func() any{
 	"recency-rerank":    defaults[recency.Settings],
 	"score-filter":      defaults[score.Settings],
 	"turn-summary":      defaults[summary.Settings],
+	"web-search":        defaults[web.Settings],
 }
 
 func defaults[S any, P interface {
