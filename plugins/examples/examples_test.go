@@ -19,6 +19,7 @@ import (
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
 	notes "github.com/anchor-host/anchor-host/plugins/examples/fact-notes/plugin"
 	field "github.com/anchor-host/anchor-host/plugins/examples/field-reranker/plugin"
+	screen "github.com/anchor-host/anchor-host/plugins/examples/injection-screen/plugin"
 	intent "github.com/anchor-host/anchor-host/plugins/examples/intent-classifier/plugin"
 	mmr "github.com/anchor-host/anchor-host/plugins/examples/mmr-reranker/plugin"
 	pii "github.com/anchor-host/anchor-host/plugins/examples/pii-redact/plugin"
@@ -36,6 +37,7 @@ var settings = map[string]func() any{
 	"dedupe":            defaults[dedupe.Settings],
 	"fact-notes":        defaults[notes.Settings],
 	"field-reranker":    defaults[field.Settings],
+	"injection-screen":  defaults[screen.Settings],
 	"intent-classifier": defaults[intent.Settings],
 	"mmr-reranker":      defaults[mmr.Settings],
 	"pii-redact":        defaults[pii.Settings],
