@@ -109,12 +109,15 @@ func TestTurnsAreChecked(t *testing.T) {
 
 // What the format has no place for is named, and is a degradation under --strict.
 func TestTurnsWithoutAPlaceAreNamed(t *testing.T) {
+	const pair = `{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]}, {"role": "tool", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]}`
 	const thinks = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "b"}]}`
 	const calls = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "tool_use", "id": "t", "name": "look", "input": {}}]}, {"role": "user", "content": "c"}`
+	const again = `{"role": "user", "content": "a"}, ` + pair + `, ` + pair
 	for _, c := range []struct{ turns, format, want string }{
 		{thinks, "anthropic", ""},
 		{thinks, "openai", "turn-2: content[0]"},
 		{thinks, "gemini", "turn-2: content[0]"},
+		{again, "anthropic", `turn-4: content[0]: call of look with the id "t" of an earlier one`},
 		{calls, "anthropic", "turn-2: content[1]: call of look without its result"},
 		{calls, "openai-responses", "turn-2: content[1]: call of look without its result"},
 	} {
@@ -129,6 +132,21 @@ func TestTurnsWithoutAPlaceAreNamed(t *testing.T) {
 		lost := strings.Join(doc.Diagnostics.Lost, "\n")
 		if (code == codeDegraded) != (c.want != "") || !strings.Contains(lost, c.want) || (lost != "") != (c.want != "") {
 			t.Errorf("%s to %s: %d, lost %q, %s", c.turns, c.format, code, lost, stderr)
+		}
+	}
+}
+
+// An empty text of the assistant, which some clients store, is not sent: the API refuses it.
+func TestEmptyTextsAreNotSent(t *testing.T) {
+	const turns = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": ""}]}`
+	for _, form := range message.Forms {
+		out := outputOf(t, must(t, `{"query": "b", "format": "`+string(form)+`", "conversation": [`+turns+`]}`, "build", "--request", "-"))
+		body, err := message.DecodeBody([]byte(out), form)
+		if err == nil {
+			err = message.Check(body.Messages, form)
+		}
+		if err != nil {
+			t.Errorf("%s: %v: %s", form, err, out)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (s *SlidingWindow) offered(ctx context.Context) (turns []pipeline.Turn, ind
 		return turns, indices
 	}
 	messages := messagesOf(turns)
-	p := pairing{form: message.FormOf(messages), messages: messages, drop: make([]map[int]bool, len(turns)), open: make(map[string][]place), done: make(map[string]bool)}
+	p := pairing{form: message.FormOf(messages), messages: messages, drop: make([]map[int]string, len(turns)), open: make(map[string][]place), done: make(map[string]bool)}
 	p.find()
 	kept := 0
 	for i := range turns {
@@ -70,7 +70,7 @@ type place struct{ message, part int }
 type pairing struct {
 	form     message.Form
 	messages []pipeline.Message
-	drop     []map[int]bool     // for each message, the parts that readers do not see
+	drop     []map[int]string   // for each message, the parts that readers do not see, and why
 	open     map[string][]place // the calls that have no result yet
 	done     map[string]bool    // the calls that have one
 	user     bool               // the turn before is one of the user or of a tool
@@ -108,7 +108,7 @@ func (p *pairing) results(i int, m *pipeline.Message) (answers bool) {
 		key := callKey(r)
 		calls := p.open[key]
 		if len(calls) == 0 || m.Role != pipeline.RoleUser && m.Role != pipeline.RoleTool {
-			p.hide(place{i, j})
+			p.hide(place{i, j}, "result without its call")
 			continue
 		}
 		answers = true
@@ -123,8 +123,12 @@ func (p *pairing) results(i int, m *pipeline.Message) (answers bool) {
 // call notes a call. Two with one id cannot be told apart, so the second is not shown.
 func (p *pairing) call(at place, m *pipeline.Message, c *message.Part) {
 	key := callKey(c)
-	if m.Role != pipeline.RoleAssistant || c.ID != "" && (len(p.open[key]) > 0 || p.done[key] && p.form == message.FormAnthropic) {
-		p.hide(at)
+	switch {
+	case m.Role != pipeline.RoleAssistant:
+		p.hide(at, fmt.Sprintf("call of %.100s by the %s", c.Name, m.Role))
+		return
+	case c.ID != "" && (len(p.open[key]) > 0 || p.done[key] && p.form == message.FormAnthropic):
+		p.hide(at, fmt.Sprintf("call of %.100s with the id %.100q of an earlier one", c.Name, c.ID))
 		return
 	}
 	delete(p.done, key)
@@ -135,17 +139,17 @@ func (p *pairing) call(at place, m *pipeline.Message, c *message.Part) {
 func (p *pairing) close() {
 	for _, calls := range p.open {
 		for _, at := range calls {
-			p.hide(at)
+			p.hide(at, fmt.Sprintf("call of %.100s without its result", p.messages[at.message].Parts[at.part].Name))
 		}
 	}
 	clear(p.open)
 }
 
-func (p *pairing) hide(at place) {
+func (p *pairing) hide(at place, why string) {
 	if p.drop[at.message] == nil {
-		p.drop[at.message] = make(map[int]bool)
+		p.drop[at.message] = make(map[int]string)
 	}
-	p.drop[at.message][at.part] = true
+	p.drop[at.message][at.part] = why
 }
 
 // without returns turn i without the parts that nobody sees. It returns false if nothing
@@ -162,7 +166,7 @@ func (p *pairing) without(i int, t pipeline.Turn) (pipeline.Turn, bool) {
 	}
 	rest := make([]message.Part, 0, len(m.Parts))
 	for j := range m.Parts {
-		if !p.drop[i][j] {
+		if p.drop[i][j] == "" {
 			rest = append(rest, m.Parts[j])
 		}
 	}
@@ -198,16 +202,10 @@ func (p *pairing) ledToNothing(i int) bool {
 
 // tell names the parts of message i that nobody sees.
 func (p *pairing) tell(ctx context.Context, i int, sequence int64) {
-	m := &p.messages[i]
-	for j := range m.Parts {
-		if !p.drop[i][j] {
-			continue
+	for j := range p.messages[i].Parts {
+		if why := p.drop[i][j]; why != "" {
+			core.Lost(ctx, fmt.Sprintf("turn-%d: content[%d]: %s", sequence, j, why))
 		}
-		what := "result without its call"
-		if c := &m.Parts[j]; c.Kind == message.ToolCall {
-			what = fmt.Sprintf("call of %.100s without its result", c.Name)
-		}
-		core.Lost(ctx, fmt.Sprintf("turn-%d: content[%d]: %s", sequence, j, what))
 	}
 }
 

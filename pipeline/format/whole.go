@@ -237,8 +237,8 @@ func (w *wholeTurns) name(turns []*core.Item, list []core.Message) bool {
 // has no place for. turns are those of the messages.
 func (w *wholeTurns) write(turns []*core.Item, list []core.Message) []chatMessage {
 	list, lost, err := message.Lossy(list, w.form)
-	if err != nil || len(list) == 0 || message.Check(list, w.form) != nil {
-		return nil
+	if err != nil || len(list) == 0 || message.Check(append(slices.Clip(list), message.New(core.RoleUser, "next")), w.form) != nil {
+		return nil // the last message may be empty, but others follow these
 	}
 	messages := make([]chatMessage, len(list))
 	for i := range list {
