@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host/record"
@@ -199,7 +200,7 @@ func fileName(s string) string {
 // oneLine is a text without control characters.
 func oneLine(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
+		if unicode.IsControl(c) {
 			return ' '
 		}
 		return c

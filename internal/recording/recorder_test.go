@@ -153,6 +153,7 @@ func TestCasesOfCalls(t *testing.T) {
 // case, or nothing is.
 func FuzzCases(f *testing.F) {
 	f.Add([]byte(`{"items":[{"content":"a"}],"settings":{"a":1}}`), []byte(`{"keep":[0]}`), "https://a.test/?q=1", []byte(`{"a":"b"}`), "info: line")
+	f.Add([]byte("{}"), []byte("{}"), "u", []byte("0"), "a control character: \u0089")
 	f.Fuzz(func(t *testing.T, request, answer []byte, url string, body []byte, line string) {
 		c := record.Call{Plugin: url, Operation: "filter", Request: request, Answer: answer, Err: "", Log: []string{line},
 			HTTP: []record.HTTP{{URL: url, Body: body, Status: 200, ResponseBody: body}}, KV: []record.KV{{Key: line, Value: body, Set: true}}}
