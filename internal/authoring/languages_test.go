@@ -106,7 +106,8 @@ func testTemplate(t *testing.T, language, kind string) {
 		t.Fatal(err)
 	}
 	defer h.Close(t.Context())
-	report, err := conformance.Run(t.Context(), conform.New(h, built.Spec, host.PluginConfig{}), conformance.Options{Short: true})
+	report, err := conformance.Run(t.Context(), conform.New(h, built.Spec, host.PluginConfig{}),
+		conformance.Options{Short: true, Own: templateCases(t, dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,4 +119,19 @@ func testTemplate(t *testing.T, language, kind string) {
 	if report.Passed == 0 {
 		t.Error("no case was run")
 	}
+}
+
+// templateCases are the author's cases of a project.
+func templateCases(t *testing.T, dir string) []conformance.OwnCase {
+	t.Helper()
+	file := filepath.Join(dir, "tests", "cases.json")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := conformance.ParseOwnCases(file, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
 }

@@ -26,6 +26,8 @@ var templates embed.FS
 const (
 	// commonDir holds the files of every project.
 	commonDir = "common"
+	// kindsDir holds what the projects of a kind have in all languages: plugin.yaml and cases.
+	kindsDir = "kinds"
 	// templateSuffix marks the files that are templates.
 	templateSuffix = ".tmpl"
 )
@@ -172,7 +174,8 @@ func vacant(dir string) error {
 func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, layer := range []string{
-		commonDir, path.Join(t.templateDir(), commonDir), path.Join(t.Language, commonDir), path.Join(t.templateDir(), p.Kind),
+		commonDir, path.Join(kindsDir, p.Kind),
+		path.Join(t.templateDir(), commonDir), path.Join(t.Language, commonDir), path.Join(t.templateDir(), p.Kind),
 	} {
 		if err := p.layer(path.Join("templates", layer), files); err != nil {
 			return nil, err
@@ -183,7 +186,11 @@ func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 		return nil, err
 	}
 	files[schemaFile] = schema
-	files[ManifestFile] = append([]byte("# yaml-language-server: $schema="+schemaFile+"\n"), files[ManifestFile]...)
+	head := "# yaml-language-server: $schema=" + schemaFile + "\n"
+	if len(t.Marks) == 0 { // the files do not show the language
+		head += languageComment + " " + t.Language + "\n"
+	}
+	files[ManifestFile] = append([]byte(head), files[ManifestFile]...)
 	return files, nil
 }
 
