@@ -55,6 +55,14 @@ type Project struct {
 // Ident returns the name with underscores instead of hyphens, for use in source code.
 func (p Project) Ident() string { return strings.ReplaceAll(p.Name, "-", "_") }
 
+// Extension returns the ending of the source's file name, for languages that share templates.
+func (p Project) Extension() string {
+	if p.Language == cppToolchain.Language {
+		return "cpp"
+	}
+	return "c"
+}
+
 // Title returns the name of the language as people write it.
 func (p Project) Title() string {
 	t, err := Lookup(p.Language)
@@ -99,7 +107,20 @@ func (t *Toolchain) kinds() ([]string, error) {
 			kinds = append(kinds, e.Name())
 		}
 	}
+	if slices.Contains(kinds, string(abi.OpProvide)) {
+		kinds = append(kinds, string(abi.OpEstimateTokens))
+		slices.Sort(kinds)
+	}
 	return kinds, nil
+}
+
+// templateKind is the folder of templates of a kind. A provider has both operations, because
+// estimate_tokens is of use only beside provide.
+func (p Project) templateKind() string {
+	if p.Kind == string(abi.OpEstimateTokens) {
+		return string(abi.OpProvide)
+	}
+	return p.Kind
 }
 
 // templateDir is the folder of templates.
@@ -174,8 +195,8 @@ func vacant(dir string) error {
 func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, layer := range []string{
-		commonDir, path.Join(kindsDir, p.Kind),
-		path.Join(t.templateDir(), commonDir), path.Join(t.Language, commonDir), path.Join(t.templateDir(), p.Kind),
+		commonDir, path.Join(kindsDir, p.templateKind()),
+		path.Join(t.templateDir(), commonDir), path.Join(t.Language, commonDir), path.Join(t.templateDir(), p.templateKind()),
 	} {
 		if err := p.layer(path.Join("templates", layer), files); err != nil {
 			return nil, err
@@ -217,6 +238,9 @@ func (p Project) layer(root string, files map[string][]byte) error {
 			if data, err = p.render(name, data); err != nil {
 				return err
 			}
+		}
+		if stem, ok := strings.CutSuffix(below, ".c"); ok {
+			below = stem + "." + p.Extension()
 		}
 		files[below] = data
 		return nil

@@ -148,15 +148,21 @@ func TestNewTakesAnEmptyFolder(t *testing.T) {
 	}
 }
 
-// Go and TinyGo have a template of every operation.
-func TestGoKinds(t *testing.T) {
-	for _, language := range []string{"go", "tinygo"} {
+// Every language but WebAssembly text has a template of every operation, with a test of its own.
+func TestKinds(t *testing.T) {
+	for _, language := range Languages() {
+		if language == "wat" {
+			continue
+		}
+		if ownTests[language] == nil {
+			t.Errorf("%s: the templates have no tests", language)
+		}
 		kinds, err := Kinds(language)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, info := range abi.Operations {
-			if info.Op != abi.OpEstimateTokens && !slices.Contains(kinds, string(info.Op)) { // part of provide
+			if !slices.Contains(kinds, string(info.Op)) {
 				t.Errorf("%s: no template of %s", language, info.Op)
 			}
 		}
