@@ -24,10 +24,10 @@ func (c *costs) message(m *pipeline.Message) {
 	for _, other := range m.Others() {
 		c.text(visible(other))
 	}
-	c.parts(m.Parts)
+	c.parts(m.Parts, m.Form())
 }
 
-func (c *costs) parts(parts []message.Part) {
+func (c *costs) parts(parts []message.Part, form message.Form) {
 	for i := range parts {
 		p := &parts[i]
 		if p.Kind == message.Thinking {
@@ -55,7 +55,11 @@ func (c *costs) parts(parts []message.Part) {
 			c.text(s)
 		}
 		countOthers(p.Raw(), readMembers[p.Kind], len(p.Parts) == 0, c.text)
-		c.parts(p.Parts)
+		if p.Kind == message.ToolResult && form == message.FormGemini { // its JSON is its text, not members beside it
+			c.text(message.TextOf(p.Parts))
+			continue
+		}
+		c.parts(p.Parts, form)
 	}
 }
 
