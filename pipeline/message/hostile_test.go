@@ -362,3 +362,41 @@ func TestItemsOfOtherTools(t *testing.T) {
 		}
 	}
 }
+
+// TestAllocationsByMessage reads and writes documents whose messages are short and long. Both take
+// as many allocations.
+func TestAllocationsByMessage(t *testing.T) {
+	count := func(form Form, size int) float64 {
+		var list []Message
+		for i := range 50 {
+			id := fmt.Sprint("c", i)
+			text := strings.Repeat("word \n", size)
+			list = append(list, New(RoleUser, text), Message{Role: RoleAssistant, Parts: []Part{NewCall(id, "f", `{"a":1}`)}},
+				NewResult(id, "f", text), New(RoleAssistant, text))
+		}
+		empty, err := DecodeBody([]byte(fmt.Sprintf(`{%q:[]}`, listName(form))), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := empty.Append(nil, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, 0, len(data))
+		return testing.AllocsPerRun(3, func() {
+			b, err := DecodeBody(data, form)
+			if err == nil {
+				dst, err = b.Append(dst[:0], b.Messages)
+			}
+			if err != nil || len(dst) != len(data) {
+				t.Fatal(err)
+			}
+		})
+	}
+	for _, form := range Forms {
+		short, long := count(form, 2), count(form, 1000)
+		if long > short+10 || short > 200*10 {
+			t.Errorf("%s: 200 messages take %.0f allocations if they are short, %.0f if they are long", form, short, long)
+		}
+	}
+}
