@@ -105,6 +105,19 @@ var cToolchain = &Toolchain{
 	commands: func(j *job) ([]Command, error) { return j.clang("clang", "plugin.c") },
 }
 
+// clang returns the commands that compile and link a source without a libc. Headers of the system
+// are of another machine. Some distributions have clang look for a linker of its own version only.
+// One command for both would run wasm-opt if it is installed, which removes names and which, if it is
+// old, refuses modules of newer compilers.
+func (j *job) clang(program, file string, flags ...string) ([]Command, error) {
+	source, err := j.source()
+	target, object := []string{j.program(program), "--target=wasm32"}, filepath.Join(j.work, "plugin.o")
+	compiled := slices.Concat([]string{"-nostdlibinc", "-O2", "-I" + helperDir}, flags, []string{"-c", "-o", object, file})
+	linked := slices.Concat([]string{"-fuse-ld=" + j.program("wasm-ld"), "-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536"},
+		j.stripped("-Wl,--strip-all"), []string{"-o", j.out, object})
+	return []Command{{Args: slices.Concat(target, compiled), Dir: source}, {Args: slices.Concat(target, linked), Dir: source}}, err
+}
+
 // cppToolchain shares the helper library and the templates of C, whose plugins are valid C++.
 var cppToolchain = &Toolchain{
 	Language: "cpp", Title: "C++", Marks: []string{"plugin.cpp"}, helper: "pdk-c", templates: "c",
@@ -116,23 +129,6 @@ var cppToolchain = &Toolchain{
 	commands: func(j *job) ([]Command, error) {
 		return j.clang("clang++", "plugin.cpp", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
 	},
-}
-
-// clang returns the commands that build a freestanding plugin. flags are those of the language.
-func (j *job) clang(program, file string, flags ...string) ([]Command, error) {
-	source, err := j.source()
-	clang := []string{j.program(program), "--target=wasm32"}
-	compiled := slices.Concat(flags, []string{"-O2", "-I" + helperDir})
-	linked := []string{"-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536", "-o", j.out}
-	if !j.options.Debug {
-		return []Command{{Args: slices.Concat(clang, compiled, []string{"-Wl,--strip-all"}, linked, []string{file}), Dir: source}}, err
-	}
-	// Clang links with wasm-opt, which removes names, if it is installed and -O is stated.
-	object := filepath.Join(j.work, "plugin.o")
-	return []Command{
-		{Args: slices.Concat(clang, compiled, []string{"-c", "-o", object, file}), Dir: source},
-		{Args: slices.Concat(clang, linked, []string{object}), Dir: source},
-	}, err
 }
 
 // stripped returns arguments, without the first one in a build that keeps names.
