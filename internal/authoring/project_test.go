@@ -57,6 +57,11 @@ func TestProjects(t *testing.T) {
 		if err != nil || !strings.Contains(string(readme), "anchor-host plugin test build/my-plugin.wasm") {
 			t.Errorf("the README does not say how to test it: %v", err)
 		}
+		_, block, _ := strings.Cut(string(readme), "```sh\n")
+		block, _, _ = strings.Cut(block, "```")
+		if n := strings.Count(block, "\n") + 2; n > 10 { // with plugin new and cd before them
+			t.Errorf("%d commands from nothing to a test, want at most 10:\n%s", n, block)
+		}
 		if strings.Contains(string(readme), "folder `anchor`") && !exists(filepath.Join(dir, helperDir)) {
 			t.Error("the README speaks of a folder that is not there")
 		}
