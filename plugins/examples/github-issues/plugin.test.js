@@ -16,7 +16,7 @@ test("a question cannot leave the repositories", () => {
 });
 
 test("a search fits into GitHub's bounds", () => {
-  const repos = Array.from({ length: 4 }, (_, i) => `some-organisation/repository-with-a-name-${i}`);
+  const repos = Array.from({ length: 4 }, (_, i) => `acme/repository-${i}`);
   const long = q("one fine internationalization configuration " + "x".repeat(300), { repos, state: "open" });
   assert.ok(long.startsWith("(internationalization OR configuration"), long);
   assert.ok(long.length <= 256, String(long.length));
