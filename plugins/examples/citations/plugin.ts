@@ -71,10 +71,12 @@ function first(metadata: Value, keys: string[]): string {
   return "";
 }
 
-/** A title with line breaks could look like another source. */
+const longest = 1000;
+
+/** A title with line breaks could look like another source, and a long one is no title. */
 function oneLine(text: string): string {
   let out = "";
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0; i < min(text.length, longest); i++) {
     const c = text.charCodeAt(i);
     out += c < 0x20 || c == 0x7f || c == 0x85 || c == 0x2028 || c == 0x2029 ? " " : text.charAt(i);
   }

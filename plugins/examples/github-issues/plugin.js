@@ -91,7 +91,7 @@ function commentsURL(issue, base, most) {
 }
 
 function item(issue, comments, rank, most) {
-  const lines = [`${issue.title} (${issue.state})`];
+  const lines = [`${issue.title} (${issue.state ?? "unknown"})`];
   if (typeof issue.body === "string" && issue.body.trim()) lines.push(cut(issue.body, most));
   for (const comment of comments) lines.push(`Comment by ${comment.user?.login ?? "someone"}: ${cut(comment.body, most)}`);
   const metadata = { url: issue.html_url, title: issue.title, state: issue.state, comments: issue.comments };

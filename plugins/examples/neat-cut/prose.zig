@@ -128,9 +128,12 @@ const shortened = [_][]const u8{
     "bzw", "ca", "ggf", "nr", "usw", "vgl", "str", "sog", "evtl", "env", "mme", "mlle", "av", "sr", "sra", "ud",
 };
 
+/// The most bytes of an abbreviation, with the brackets before it.
+const longest = 20;
+
 /// Whether the full stop after a word does not end a sentence.
 fn abbreviation(before: []const u8, mark: u21) bool {
-    if (mark != '.') return false;
+    if (mark != '.' or before.len > longest) return false; // so that a text of full stops costs no more than others
     const word = std.mem.trimStart(u8, before, "(\"'[");
     if (word.len == 0) return false;
     if (offset(word, 1) == word.len) return std.ascii.isAlphanumeric(word[0]) or word[0] >= 0x80;
