@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -27,14 +28,14 @@ var otherLanguages = map[string]struct {
 // TestOtherLanguages does the same with the examples that make plugins-all builds. It tests
 // the languages that ANCHOR_LANGUAGES names.
 func TestOtherLanguages(t *testing.T) {
-	command := filepath.Join(t.TempDir(), "anchor-host")
 	if others := namesOfOthers(t); len(others) != len(otherLanguages) {
 		t.Fatalf("the table of this test has %d examples, want %v", len(otherLanguages), others)
 	}
 	for name, other := range otherLanguages {
 		t.Run(name, func(t *testing.T) {
 			module := module(t, name)
-			if err := buildCommand(command); err != nil {
+			command, err := commandOnly()
+			if err != nil {
 				t.Fatal(err)
 			}
 			conform(t, command, "plugin", "test", module, "--short", "-o", "json", "--cases", filepath.Join(name, "tests"))
@@ -66,12 +67,19 @@ func module(t *testing.T, name string) string {
 	return path
 }
 
-func buildCommand(command string) error {
-	if _, err := os.Stat(command); err == nil {
-		return nil
+// commandOnly makes the command without the examples in Go.
+var commandOnly = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "anchor-host-command-*")
+	if err != nil {
+		return "", err
 	}
-	return goBuild(nil, "-o", command, "../../cmd/anchor-host")
-}
+	commandFolder = folder
+	command := filepath.Join(folder, "anchor-host")
+	return command, goBuild(nil, "-o", command, "../../cmd/anchor-host")
+})
+
+// commandFolder is where commandOnly builds, if it does.
+var commandFolder string
 
 // A server with the search of OpenSearch, a cut and citations: three languages in one build,
 // over HTTP and with the permissions of a configuration. The key of the server is added by
@@ -104,8 +112,8 @@ steps:
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := filepath.Join(folder, "anchor-host")
-	if err := buildCommand(command); err != nil {
+	command, err := commandOnly()
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(command, "build", "--config", path, "--plugins", folder, "How much sun?")
