@@ -2,6 +2,7 @@
 //! of a line.
 
 const std = @import("std");
+const prose = @import("prose.zig");
 
 /// Whether most lines look like source code: they end or begin as lines of code do, or are
 /// indented.
@@ -36,7 +37,7 @@ fn isCode(line: []const u8) bool {
 
 /// The end of the best cut of code within text[0..end]: the last place at or after from at which a
 /// declaration at the outermost level has ended, or else before an empty line, or else the end of a
-/// line, wherever that is. A single line is cut at a space.
+/// line, wherever that is. A single line is cut as prose is.
 pub fn cut(text: []const u8, from: usize, end: usize) usize {
     var outer: usize = 0;
     var blank: usize = 0;
@@ -60,7 +61,7 @@ pub fn cut(text: []const u8, from: usize, end: usize) usize {
     }
     for ([_]usize{ outer, blank, line_end }) |place| if (place > 0 and place >= from) return place;
     if (line_end > 0) return line_end;
-    return if (std.mem.lastIndexOfScalar(u8, text[0..end], ' ')) |space| @max(space, 1) else end;
+    return prose.cut(text, from, end);
 }
 
 const Following = struct { text: []const u8, indent: usize, blank: bool };

@@ -33,13 +33,14 @@ pub fn cut(text: []const u8, from: usize, end: usize) usize {
     var last: Char = .{ .rune = 0, .start = 0, .end = 0 };
     var token: usize = 0; // where the word before begins
     var flags: usize = 0; // letters of flags in a row
+    var begun = false; // there is something to keep
     var stopped = false; // a sentence has ended, and only closing marks came since
     while (last.end <= end) {
         const at = last.end;
         const next: Char = if (at < text.len) charAt(text, at) else .{ .rune = '\n', .start = at, .end = at };
         if (joins(last.rune, next.rune) or flag(next.rune) and flags % 2 == 1) {
             // No cut inside of what people see as one character.
-        } else {
+        } else if (begun) {
             letter = at;
             if (isSpace(next.rune) or scriptWithoutSpaces(last.rune) and !closing(next.rune)) word = at;
             if (isSpace(next.rune) and stopped or wide(last.rune) and !closing(next.rune) and !wide(next.rune)) sentence = at;
@@ -50,6 +51,7 @@ pub fn cut(text: []const u8, from: usize, end: usize) usize {
             stopped = true;
         } else if (!closing(next.rune)) stopped = false;
         if (isSpace(next.rune)) token = next.end;
+        if (!isSpace(next.rune)) begun = true;
         flags = if (flag(next.rune)) flags + 1 else 0;
         last = next;
     }
