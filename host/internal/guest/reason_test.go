@@ -1,0 +1,20 @@
+package guest
+
+import "testing"
+
+// The line that an error quotes says why the guest ended, not what it logged before.
+func TestReasonOfALog(t *testing.T) {
+	for log, want := range map[string]string{
+		"": "",
+		"info: begin\nerror: first\nerror: my panic\n": "error: my panic",
+		"info: begin\n":                      "",
+		"debug: a\nwarn: b\nout of cheese\n": "out of cheese",
+		"a line\npanic: no\n\ngoroutine 1\n": "panic: no",
+		"info: begin\nerror: panicked at src/lib.rs:7:21:\nindex out of bounds\nnote: x\n": "error: panicked at src/lib.rs:7:21: index out of bounds",
+		"error: TypeError: no\n    at deep (plugin.js:15)\n":                               "error: TypeError: no",
+	} {
+		if got := reason(log); got != want {
+			t.Errorf("%q: got %q, want %q", log, got, want)
+		}
+	}
+}
