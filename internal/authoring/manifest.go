@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // ManifestFile is the name of the manifest in a project.
@@ -147,7 +149,7 @@ func readBounded(file string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s: larger than %d bytes", file, limit)
+		err = fmt.Errorf("%s: larger than %s, the most that a host reads (shorten descriptions, or move large values out of it)", file, units.FormatSize(limit))
 	}
 	return data, err
 }
@@ -160,6 +162,7 @@ func place(file string, doc *strict.Node, err error) strict.Problem {
 	}
 	var wrong *manifest.Error
 	if !errors.As(err, &wrong) {
+		placeSchema(&problem, doc)
 		return problem
 	}
 	at, found := doc.Find(wrong.Path)
@@ -168,4 +171,27 @@ func place(file string, doc *strict.Node, err error) strict.Problem {
 		problem.Pos = key
 	}
 	return problem
+}
+
+// schemaError is what a compiler of schemas says: of which operation, none for the settings of init,
+// in which part, and what is wrong.
+var schemaError = regexp.MustCompile(`^(?:operation "([a-z_]+)": )?settings schema: (?:anchor:settings#(/[^ ]*)?: )?(.*)`)
+
+// placeSchema adds the path and the line to a mistake of a schema as a whole.
+func placeSchema(problem *strict.Problem, doc *strict.Node) {
+	found := schemaError.FindStringSubmatch(problem.Message)
+	if found == nil {
+		return
+	}
+	path := "settings"
+	if found[1] != "" {
+		path = "operations." + found[1] + ".settings"
+	}
+	for part := range strings.SplitSeq(strings.TrimPrefix(found[2], "/"), "/") {
+		if part != "" {
+			path = strict.Join(path, part)
+		}
+	}
+	at, _ := doc.Find(path)
+	problem.Pos, problem.Path, problem.Message = at.Pos, path, found[3]
 }

@@ -173,6 +173,9 @@ func TestManifestErrors(t *testing.T) {
 			`plugin.yaml:1:1: version: is missing (want a semantic version such as 0.1.0)`},
 		{"schema", "abi: 1\nname: p\nversion: 0.1.0\noperations: {filter: {settings: {type: 7}}}\n",
 			`plugin.yaml:4:40: operations.filter.settings.type: want the name of a type: array, boolean, integer, null, number, object, string`},
+		{"endless references", "abi: 1\nname: p\nversion: 0.1.0\noperations:\n  filter:\n    settings:\n      type: object\n      $defs:\n        a: {$ref: \"#/$defs/b\"}\n        b: {$ref: \"#/$defs/a\"}\n      properties: {word: {$ref: \"#/$defs/a\"}}\n",
+			`plugin.yaml:10:12: operations.filter.settings.$defs.b: more than 64 subschemas in one another apply to one value (`},
+		{"large", "# " + strings.Repeat("x", 10<<20), "plugin.yaml: larger than 1MiB, the most that a host reads ("},
 		{"several", "abi: 1\nname: P\nversion: 0.1\noperations:\n  filter:\n    raeds: [text]\n    wriets: [keep]\n    reads: [txet, score]\n    settings: {type: bool}\nlimits: {timeout: 2}\n",
 			"plugin.yaml:2:7: name: \"P\" is not a name (want lower-case letters, digits and single hyphens, a letter first, at most 64)\n" +
 				"DIRplugin.yaml:3:10: version: is the number 0.1 (want a string such as 0.1.0)\n" +
