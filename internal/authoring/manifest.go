@@ -53,17 +53,20 @@ const maxMistakes = 20
 func allMistakes(file string, doc *strict.Node, linted, first error) error {
 	var found strict.Problems
 	errors.As(linted, &found)
+	var repaired []string
 	for err := first; err != nil && len(found) < maxMistakes; {
 		var wrong *manifest.Error
-		if linted != nil && !errors.As(err, &wrong) {
-			break // about a schema, which the lint knows better
+		known := errors.As(err, &wrong)
+		if !known && linted != nil || known && slices.ContainsFunc(repaired, func(p string) bool { return strings.HasPrefix(p, wrong.Path) }) {
+			break // about a schema, which the lint knows better, or about what the repair has left
 		}
-		if problem := place(file, doc, err); linted == nil || !covered(found, problem.Path) {
+		if problem := place(file, doc, err); !slices.ContainsFunc(found, func(p strict.Problem) bool { return strings.HasPrefix(p.Path, problem.Path) }) {
 			found = append(found, problem)
 		}
-		if wrong == nil && !errors.As(err, &wrong) || !repair(doc, wrong.Path) {
+		if !known || !repair(doc, wrong.Path) {
 			break
 		}
+		repaired = append(repaired, wrong.Path)
 		text, jerr := doc.JSON()
 		if jerr != nil {
 			break
@@ -71,11 +74,6 @@ func allMistakes(file string, doc *strict.Node, linted, first error) error {
 		_, err = manifest.Parse(text)
 	}
 	return found.Err()
-}
-
-// covered reports whether a mistake at a path is known already.
-func covered(found strict.Problems, path string) bool {
-	return slices.ContainsFunc(found, func(p strict.Problem) bool { return strings.HasPrefix(p.Path, path) })
 }
 
 // repair removes the value at a path from a document, or puts a right one in its place. It reports

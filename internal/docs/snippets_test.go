@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -145,7 +144,7 @@ func compileSnippet(t *testing.T, language, file, source string) {
 		t.Fatal(err)
 	}
 	if test {
-		vet := exec.Command(filepath.Join(runtime.GOROOT(), "bin", "go"), "vet", ".")
+		vet := exec.Command("go", "vet", ".")
 		vet.Dir, vet.Env = dir, append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"), "GOFLAGS=")
 		if out, err := vet.CombinedOutput(); err != nil {
 			t.Errorf("go vet: %v\n%s", err, out)
