@@ -1,6 +1,12 @@
 package guest
 
-import "testing"
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
 
 // The line that an error quotes says why the guest ended, not what it logged before.
 func TestReasonOfALog(t *testing.T) {
@@ -16,5 +22,14 @@ func TestReasonOfALog(t *testing.T) {
 		if got := reason(log); got != want {
 			t.Errorf("%q: got %q, want %q", log, got, want)
 		}
+	}
+}
+
+// A wrong address without a word of the guest may be a stack that is too small.
+func TestOutOfBoundsNamesTheStack(t *testing.T) {
+	var in *Instance
+	f := in.FaultOf(errors.New("wasm error: out of bounds memory access\nwasm stack trace:\n\t.filter() i32"))
+	if f.Reason != abi.ReasonTrap || !strings.Contains(f.Remedy, "64 KiB in C and Zig") {
+		t.Errorf("%+v", f)
 	}
 }
