@@ -48,6 +48,9 @@ func (c *codec) chat(root int32, kind string) error {
 	} else {
 		c.others(root, "role", "content", "name", "tool_calls", "refusal")
 	}
+	if c.index(root, "function_call") != none && m.Role == RoleAssistant {
+		m.origin.refers = true
+	}
 	if len(m.Parts) == 0 && content == none && len(m.origin.others) == 0 {
 		return inside("content", fmt.Errorf("missing: %w", ErrInvalid))
 	}
@@ -159,6 +162,12 @@ func (c *codec) chatPart(i int32) (p Part, err error) {
 		return c.media(Audio, inOpenAI, i)
 	default:
 		p = Part{Kind: Unknown, place: inOther}
+		switch { // what the API of Anthropic runs by itself
+		case strings.HasSuffix(kind, "_tool_use"):
+			c.link(c.some(i, "id"))
+		case strings.HasSuffix(kind, "_tool_result"):
+			c.link(c.some(i, "tool_use_id"))
+		}
 	}
 	return p, err
 }
@@ -173,6 +182,9 @@ func (c *codec) toolUse(i int32) (p Part, err error) {
 	}
 	if input := c.tree.member(i, "input"); input != nil {
 		p.Arguments = input.raw
+	}
+	if caller := c.index(i, "caller"); caller != none && c.tree.nodes[caller].kind() == '{' {
+		c.link(c.some(caller, "tool_id"))
 	}
 	return p, nil
 }

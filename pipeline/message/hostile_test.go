@@ -201,6 +201,23 @@ var placesIn = map[Form]*strings.Replacer{
 }
 
 // TestCheck names what APIs refuse.
+func TestCheckReferences(t *testing.T) {
+	result := `{"type":"function_call_output","call_id":"a","output":"r"}`
+	for list, want := range map[string]bool{
+		`[{"role":"user","content":"q"},{"type":"item_reference","id":"fc_1"},` + result + `]`:                true,
+		`[{"role":"user","content":"q"},{"type":"item_reference","id":"fc_1"},` + result + `,` + result + `]`: false,
+		`[{"role":"user","content":"q"},` + result + `,{"type":"item_reference","id":"fc_1"}]`:                false,
+	} {
+		messages, err := DecodeList([]byte(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(messages, FormResponses); (err == nil) != want {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	call := func(ids ...string) Message {
 		m := Message{Role: RoleAssistant}
