@@ -43,7 +43,10 @@ func (c *codec) chat(root int32, kind string) error {
 		}
 		m.Parts = append(m.Parts, parts...)
 	}
-	if m.origin.form = chatForm(m, kind); m.origin.form == FormResponses {
+	if m.origin.form = chatForm(m, kind); m.origin.form == FormAny && c.echoed(root) {
+		m.origin.form = FormOpenAI
+	}
+	if m.origin.form == FormResponses {
 		c.others(root, "type", "role", "content", "name", "tool_calls", "refusal", "id", "status")
 	} else {
 		c.others(root, "role", "content", "name", "tool_calls", "refusal")
@@ -55,6 +58,18 @@ func (c *codec) chat(root int32, kind string) error {
 		return inside("content", fmt.Errorf("missing: %w", ErrInvalid))
 	}
 	return nil
+}
+
+// echoed reports whether a message has members that only OpenAI's chat gives it, even if they are
+// null: no other API takes "refusal": null.
+func (c *codec) echoed(root int32) bool {
+	for i := c.tree.nodes[root].kid; i != none; i = c.tree.nodes[i].next {
+		switch c.tree.nodes[i].name {
+		case "refusal", "annotations", "audio", "function_call", "tool_calls", "name":
+			return true
+		}
+	}
+	return false
 }
 
 // toolMessage makes the contents of a message of the role tool the contents of one result.
