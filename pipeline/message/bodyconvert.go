@@ -171,6 +171,9 @@ func has(members []string, name string) bool {
 func (w *writer) setting(members []string, n *node, path string) ([]string, error) {
 	for _, s := range settings {
 		if name := s[w.form]; s[w.from] == n.name && name != "" && (path != "") == (w.from == FormGemini) && !has(members, name) {
+			if degrees, err := strconv.ParseFloat(n.raw, 64); name == "temperature" && w.form == FormAnthropic && (err != nil || degrees > 1) && n.raw != "null" {
+				return members, w.lose(path+n.name, n.raw+" (the form anthropic has 0 to 1)")
+			}
 			return append(members, quote(name)+":"+n.raw), nil
 		}
 	}
@@ -215,12 +218,16 @@ func (w *writer) convertTool(t *Tool) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	known := toolMembers
+	if t.form != FormAnthropic && (w.form == FormOpenAI || w.form == FormResponses) {
+		known = append(known[:len(known):len(known)], "strict")
+	}
 	for _, n := range node.kids(0) {
-		if err := w.loseMember(&n, "", toolMembers); err != nil {
+		if err := w.loseMember(&n, "", known); err != nil {
 			return "", err
 		}
 		for _, kid := range node.kids(node.index(0, "function")) {
-			if err := w.loseMember(&kid, "function.", toolMembers); err != nil {
+			if err := w.loseMember(&kid, "function.", known); err != nil {
 				return "", err
 			}
 		}
@@ -249,9 +256,12 @@ func (w *writer) newTool(t *Tool) string {
 	}
 	switch w.form {
 	case FormOpenAI:
+		if t.strict {
+			out += `,"strict":true`
+		}
 		return `{"type":"function","function":{` + out + "}}"
-	case FormResponses:
-		return `{"type":"function",` + out + "}"
+	case FormResponses: // where schemas are strict unless the tool says otherwise
+		return `{"type":"function",` + out + fmt.Sprintf(`,"strict":%v}`, t.strict)
 	}
 	return "{" + out + "}"
 }
