@@ -13,6 +13,8 @@ type Tool struct {
 
 	raw  string
 	form Form // FormAny if only its type is known
+	// strict is true if the arguments must be as the schema says, for OpenAI.
+	strict bool
 	// more is true for the tools after the first that stand in one object of Gemini.
 	more bool
 }
@@ -57,6 +59,9 @@ func (t *tree) tools(i int32) ([]Tool, error) {
 		form = FormResponses
 	}
 	tool := Tool{Name: t.some(at, "name"), Description: t.some(at, "description"), raw: t.nodes[i].raw, form: form}
+	if strict := t.member(at, "strict"); strict != nil && form != FormAnthropic {
+		tool.strict = strict.raw == "true"
+	}
 	if schema := t.index(at, "parameters", "input_schema"); schema != none {
 		tool.Schema = t.nodes[schema].raw
 	}
