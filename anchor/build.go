@@ -47,8 +47,9 @@ type BuildOptions struct {
 	Fit, Fill, Truncate, Order string
 	// FitOptions replace all fit_options. nil: those of the configuration.
 	FitOptions *FitOptions
-	// Tools is a JSON list of the tools that the model may call, in the form of its API. nil: those
-	// of the configuration.
+	// Tools is a JSON list of the tools that the model may call, in the form of an API. Those in
+	// another form than that of the format are converted if they lose nothing; else Diagnostics
+	// has a warning. nil: those of the configuration.
 	Tools json.RawMessage
 	// IncludeQuery says whether the output ends with the query, as the message of the user. nil:
 	// as the configuration says, which is true if it says nothing.

@@ -35,7 +35,7 @@ type Config struct {
 	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
 	Facts         *Facts              `key:"facts" doc:"Facts of the store that are offered to a build."`
 	Frames        *RunFrames          `key:"frames" doc:"Frames of an agent run that are offered to a build, in addition to memory, or conversation and facts."`
-	Tools         Tools               `key:"tools" doc:"The tools that the model may call, in the form of its API. They are part of the formats of model APIs, and the window has room for their tokens."`
+	Tools         Tools               `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
 	IncludeQuery  *bool               `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
 	Enricher      *Enricher           `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
 	Steps         []Step              `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`

@@ -203,6 +203,14 @@ func (w *writer) convertTool(t *Tool) (string, error) {
 	if t.form == FormAny {
 		return "", w.lose("", "a tool of the API itself")
 	}
+	if t.Name == "" {
+		return "", w.lose("name", "missing")
+	}
+	if t.beside != "" {
+		if err := w.loseUnknown(t.beside); err != nil {
+			return "", err
+		}
+	}
 	node, err := parse(t.raw)
 	if err != nil {
 		return "", err
@@ -242,8 +250,8 @@ func (w *writer) newTool(t *Tool) string {
 	switch w.form {
 	case FormOpenAI:
 		return `{"type":"function","function":{` + out + "}}"
-	case FormResponses:
-		return `{"type":"function",` + out + "}"
+	case FormResponses: // which changes a schema so that it is strict, unless told otherwise
+		return `{"type":"function",` + out + `,"strict":false}`
 	}
 	return "{" + out + "}"
 }
