@@ -40,7 +40,7 @@ type BuildOptions struct {
 	// tokenizer.json in the format of Hugging Face. The path is relative to the current folder.
 	Tokenizer string
 	// Model is the target model, such as "gpt-4o". It selects how tokens are counted, so
-	// Tokenizer must be empty.
+	// Tokenizer must be empty or a file.
 	Model string
 	// Fit, Fill, Truncate and Order are words such as "exact", "knapsack", "sentence" and
 	// "lost_in_the_middle".
