@@ -214,6 +214,14 @@ func (w *writer) convertTool(t *Tool) (string, error) {
 	if t.form == FormAny {
 		return "", w.lose("", "a tool of the API itself")
 	}
+	if t.Name == "" {
+		return "", w.lose("name", "missing")
+	}
+	if t.beside != "" {
+		if err := w.loseUnknown(t.beside); err != nil {
+			return "", err
+		}
+	}
 	node, err := parse(t.raw)
 	if err != nil {
 		return "", err
