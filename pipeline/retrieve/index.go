@@ -101,6 +101,11 @@ type Index interface {
 	// none.
 	Remove(ctx context.Context, c Collection) error
 
+	// SetModel changes the model of a collection, in one transaction. If the model differs
+	// from the one before, all chunks lose their vectors; the documents then have
+	// fewer vectors than chunks in [DocumentInfo], by which ingestion finds what to embed. The zero Model means none.
+	SetModel(ctx context.Context, c Collection, m Model) error
+
 	// Upsert inserts documents, or replaces those with the same ID, all together or not at
 	// all. Several documents in one call share a transaction and a segment of the index,
 	// which makes the call much faster than several calls; a batch of some MiB of text is
@@ -122,10 +127,4 @@ type Index interface {
 	// Search returns the chunks that match a query best, the best first. Chunks of equal
 	// score come by the ID of their document, then by their number.
 	Search(ctx context.Context, c Collection, q Query) ([]Hit, error)
-}
-
-// ModelSetter is an [Index] that can change the model of a collection.
-// The documents lose their vectors, in one transaction; the caller then writes them anew.
-type ModelSetter interface {
-	SetModel(ctx context.Context, c Collection, m Model) error
 }
