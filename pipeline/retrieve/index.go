@@ -57,8 +57,8 @@ type Settings struct {
 	// SplitIdentifiers also finds names such as ParseDuration by their parts. nil means
 	// true.
 	SplitIdentifiers *bool `json:"split_identifiers,omitempty"`
-	// Model makes the vectors of the collection. The zero value is no model: the first
-	// document that has vectors then sets it.
+	// Model makes the vectors of the collection. The zero value is no model: documents then
+	// have no vectors, until [Index.SetModel].
 	Model Model `json:"model,omitzero"`
 	// Vectors is the form of the vectors. Empty means VectorsF32.
 	Vectors VectorForm `json:"vectors,omitempty"`
@@ -109,9 +109,10 @@ type Index interface {
 	// Upsert inserts documents, or replaces those with the same ID, all together or not at
 	// all. Several documents in one call share a transaction and a segment of the index,
 	// which makes the call much faster than several calls; a batch of some MiB of text is
-	// good. The limits are [MaxBatch] documents and [MaxBatchBytes] of text. A vector of
-	// another dimension than that of the collection's model is [ErrModel]; the caller
-	// compares the ID of its model with the collection's before it embeds.
+	// good. The limits are [MaxBatch] documents, [MaxChunks] chunks, [MaxBatchBytes] of text
+	// and [MaxBatchVectorBytes] of vectors. A vector of another dimension than that of the
+	// collection's model is [ErrModel]; the caller compares the ID of its model with the
+	// collection's before it embeds.
 	Upsert(ctx context.Context, c Collection, docs ...Document) error
 	// Delete removes documents by ID and returns how many it removed.
 	Delete(ctx context.Context, c Collection, ids ...string) (int, error)
@@ -123,6 +124,11 @@ type Index interface {
 	Document(ctx context.Context, c Collection, id string) (Document, error)
 	// Export returns all documents by ID, each as Document does.
 	Export(ctx context.Context, c Collection) iter.Seq2[Document, error]
+
+	// Compact rewrites the segments of a collection so that nothing remains of documents
+	// that were deleted or replaced. Without it that happens when their share has grown to
+	// a third.
+	Compact(ctx context.Context, c Collection) error
 
 	// Search returns the chunks that match a query best, the best first. Chunks of equal
 	// score come by the ID of their document, then by their number.

@@ -19,6 +19,9 @@ const (
 	MaxBatchBytes = 64 << 20
 	// MaxChunks is the greatest number of chunks in one call.
 	MaxChunks = 1 << 20
+	// MaxBatchVectorBytes is the greatest size of the vectors in one call, 4 bytes for each
+	// number.
+	MaxBatchVectorBytes = 256 << 20
 )
 
 // Validate returns an error that wraps [ErrInvalid] if the tenant or the name is empty, longer
