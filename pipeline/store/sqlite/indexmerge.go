@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math/bits"
@@ -146,16 +147,17 @@ func (x *Index) maintain(ctx context.Context, col retrieve.Collection) {
 }
 
 // errNothing means that there is nothing to merge.
-var errNothing = fmt.Errorf("nothing to merge")
+var errNothing = errors.New("nothing to merge")
 
 // Compact implements [retrieve.Index].
 func (x *Index) Compact(ctx context.Context, col retrieve.Collection) error {
 	x.merging.Lock()
 	defer x.merging.Unlock()
 	for {
-		switch err := x.mergeOnce(ctx, col, true); err {
-		case nil:
-		case errNothing:
+		err := x.mergeOnce(ctx, col, true)
+		switch {
+		case err == nil, errors.Is(err, errChanged): // another process was faster: look again
+		case errors.Is(err, errNothing):
 			return nil
 		default:
 			return x.fail(err, col, "compact")
