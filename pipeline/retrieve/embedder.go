@@ -2,7 +2,6 @@ package retrieve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 )
@@ -42,18 +41,6 @@ type Embedder interface {
 	// vector does not matter, because the index scales every vector to length 1.
 	Embed(ctx context.Context, side Side, texts []string) ([][]float32, error)
 }
-
-// Errors of embedders and of vectors, for errors.Is.
-var (
-	// ErrVectors means that a model did not give one vector of finite numbers with the
-	// right dimension for each text.
-	ErrVectors = errors.New("vectors are not valid")
-	// ErrModel means that vectors are of another model than those of the collection.
-	ErrModel = errors.New("another model")
-	// ErrUnavailable means that a model cannot be reached, or refuses for now. Later the
-	// same call may succeed.
-	ErrUnavailable = errors.New("model is not available")
-)
 
 // EmbedError says which model failed at which place.
 type EmbedError struct {

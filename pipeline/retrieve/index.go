@@ -2,25 +2,8 @@ package retrieve
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
-
-	"github.com/anchor-host/anchor-host/internal/decode"
-)
-
-// Errors of an index, for errors.Is. The errors of the medium, such as store.ErrBusy and
-// store.ErrFull, come as they are.
-var (
-	// ErrInvalid means that an argument is outside its limits.
-	ErrInvalid = decode.ErrInvalid
-	// ErrNotFound means that a collection or a document does not exist.
-	ErrNotFound = errors.New("not found")
-	// ErrExists means that a collection exists already, with other settings.
-	ErrExists = errors.New("already exists with other settings")
-	// ErrCorrupt means that a part of a collection is not what was written. The error names
-	// the collection and the command that ingests it again.
-	ErrCorrupt = errors.New("collection is corrupt")
 )
 
 // Collection names a set of documents that is searched as one. Tenants never see each
@@ -34,6 +17,15 @@ type Collection struct {
 
 // String returns the collection in the form tenant/name, for messages.
 func (c Collection) String() string { return c.Tenant + "/" + c.Name }
+
+// Validate returns an error that wraps [ErrInvalid] if the tenant or the name is empty, longer
+// than [MaxName], not UTF-8, or has control characters.
+func (c Collection) Validate() error {
+	if err := checkName("tenant", c.Tenant); err != nil {
+		return err
+	}
+	return checkName("collection", c.Name)
+}
 
 // VectorForm says how the vectors of a collection are stored.
 type VectorForm string

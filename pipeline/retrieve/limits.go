@@ -24,15 +24,6 @@ const (
 	MaxBatchVectorBytes = 256 << 20
 )
 
-// Validate returns an error that wraps [ErrInvalid] if the tenant or the name is empty, longer
-// than [MaxName], not UTF-8, or has control characters.
-func (c Collection) Validate() error {
-	if err := checkName("tenant", c.Tenant); err != nil {
-		return err
-	}
-	return checkName("collection", c.Name)
-}
-
 func checkName(what, s string) error { return checkText(what, s, MaxName, true) }
 
 func checkText(what, s string, most int, required bool) error {

@@ -6,44 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/segment"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Index is the [retrieve.Index] of a store. It lies in the file of the store.
-type Index struct {
-	store    *Store
-	builders map[retrieve.Settings]*sync.Pool // by settings that change terms
-	mu       sync.Mutex                       // of builders
-	merging  sync.Mutex
-	cache    indexCache
-}
+type Index struct{ store *Store }
 
-var _ retrieve.Index = (*Index)(nil)
+var _ retrieve.Index = Index{}
 
-// Index returns the index in the file of the store. All calls of Index return the same one.
-func (s *Store) Index() *Index { return &s.index }
-
-func (x *Index) open(s *Store) {
-	x.store = s
-	x.cache.limit = s.opts.IndexCache
-}
-
-// collection is a row of the table of collections.
-type collection struct {
-	id, generation   int64
-	name             string
-	text             string // of the settings
-	settings         retrieve.Settings
-	created, changed int64
-}
+// Index returns the index in the file of the store.
+func (s *Store) Index() Index { return Index{s} }
 
 const (
-	findCollection   = "SELECT id, generation, name, settings, created, changed FROM collections WHERE tenant = ? AND name = ?"
 	listCollections  = "SELECT id, generation, name, settings, created, changed FROM collections WHERE tenant = ? ORDER BY name"
 	insertCollection = "INSERT INTO collections (tenant, name, settings, generation, created, changed) VALUES (?1, ?2, ?3, 1, ?4, ?4)"
 	updateCollection = "UPDATE collections SET generation = generation + 1, changed = ?, settings = ? WHERE id = ?"
@@ -62,7 +39,7 @@ var removeCollection = []string{
 
 // fail adds the collection and the operation to an error, and the remedy for a segment that
 // is not what was written.
-func (x *Index) fail(err error, c retrieve.Collection, format string, args ...any) error {
+func (x Index) fail(err error, c retrieve.Collection, format string, args ...any) error {
 	switch {
 	case errors.Is(err, segment.ErrCorrupt):
 		err = fmt.Errorf("%w: %w (remove it with anchor-host collections remove %s, and ingest it again with anchor-host ingest PATH --collection %s)",
@@ -71,44 +48,6 @@ func (x *Index) fail(err error, c retrieve.Collection, format string, args ...an
 		err = fmt.Errorf("%w: no such collection (make it with anchor-host ingest PATH --collection %s)", retrieve.ErrNotFound, c.Name)
 	}
 	return x.store.fail(err, "collection %s: %s", c, fmt.Sprintf(format, args...))
-}
-
-var errNoCollection = errors.New("no such collection")
-
-func scanCollection(row []driver.Value) (collection, error) {
-	var c collection
-	var ok [6]bool
-	c.id, ok[0] = row[0].(int64)
-	c.generation, ok[1] = row[1].(int64)
-	c.name, ok[2] = row[2].(string)
-	c.text, ok[3] = row[3].(string)
-	c.created, ok[4] = row[4].(int64)
-	c.changed, ok[5] = row[5].(int64)
-	for _, ok := range ok {
-		if !ok {
-			return c, fmt.Errorf("%w: a row of the collections", segment.ErrCorrupt)
-		}
-	}
-	err := json.Unmarshal([]byte(c.text), &c.settings)
-	if err == nil {
-		c.settings, err = c.settings.Complete()
-	}
-	if err != nil {
-		return c, fmt.Errorf("%w: settings of the collection: %w", segment.ErrCorrupt, err)
-	}
-	return c, nil
-}
-
-// find returns the row of a collection.
-func (c *conn) collection(col retrieve.Collection) (found collection, err error) {
-	err = c.query(findCollection, []driver.Value{col.Tenant, col.Name}, func(row []driver.Value) error {
-		found, err = scanCollection(row)
-		return err
-	})
-	if err == nil && found.id == 0 {
-		err = errNoCollection
-	}
-	return found, err
 }
 
 // snapshot calls f with a connection that sees one state of the file.
@@ -130,7 +69,7 @@ func (s *Store) snapshot(ctx context.Context, f func(*conn) error) error {
 }
 
 // reading runs f on a snapshot of a collection.
-func (x *Index) reading(ctx context.Context, col retrieve.Collection, f func(*conn, collection) error) error {
+func (x Index) reading(ctx context.Context, col retrieve.Collection, f func(*conn, collection) error) error {
 	if err := col.Validate(); err != nil {
 		return err
 	}
@@ -144,14 +83,14 @@ func (x *Index) reading(ctx context.Context, col retrieve.Collection, f func(*co
 }
 
 // writing runs f in a transaction of the writer.
-func (x *Index) writing(ctx context.Context, size int, f func(*tx) error) error {
+func (x Index) writing(ctx context.Context, size int, f func(*tx) error) error {
 	r := newRequest()
 	r.work, r.size = f, size
 	return x.store.write(ctx, r)
 }
 
 // Create implements [retrieve.Index].
-func (x *Index) Create(ctx context.Context, col retrieve.Collection, s retrieve.Settings) error {
+func (x Index) Create(ctx context.Context, col retrieve.Collection, s retrieve.Settings) error {
 	err := col.Validate()
 	if err == nil {
 		s, err = s.Complete()
@@ -165,7 +104,7 @@ func (x *Index) Create(ctx context.Context, col retrieve.Collection, s retrieve.
 	return nil
 }
 
-func (x *Index) create(ctx context.Context, col retrieve.Collection, s retrieve.Settings) error {
+func (x Index) create(ctx context.Context, col retrieve.Collection, s retrieve.Settings) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -198,7 +137,7 @@ func (x *Index) create(ctx context.Context, col retrieve.Collection, s retrieve.
 }
 
 // Collections implements [retrieve.Index].
-func (x *Index) Collections(ctx context.Context, tenant string) ([]retrieve.CollectionInfo, error) {
+func (x Index) Collections(ctx context.Context, tenant string) ([]retrieve.CollectionInfo, error) {
 	of := retrieve.Collection{Tenant: tenant, Name: "*"}
 	err := of.Validate()
 	var infos []retrieve.CollectionInfo
@@ -227,7 +166,7 @@ func (x *Index) Collections(ctx context.Context, tenant string) ([]retrieve.Coll
 }
 
 // Collection implements [retrieve.Index].
-func (x *Index) Collection(ctx context.Context, col retrieve.Collection) (info retrieve.CollectionInfo, err error) {
+func (x Index) Collection(ctx context.Context, col retrieve.Collection) (info retrieve.CollectionInfo, err error) {
 	err = x.reading(ctx, col, func(c *conn, found collection) error {
 		info, err = c.describe(col.Tenant, found)
 		return err
@@ -259,7 +198,7 @@ func (c *conn) describe(tenant string, found collection) (retrieve.CollectionInf
 }
 
 // Remove implements [retrieve.Index].
-func (x *Index) Remove(ctx context.Context, col retrieve.Collection) error {
+func (x Index) Remove(ctx context.Context, col retrieve.Collection) error {
 	err := col.Validate()
 	if err == nil {
 		err = x.writing(ctx, 0, func(t *tx) error {
@@ -283,7 +222,7 @@ func (x *Index) Remove(ctx context.Context, col retrieve.Collection) error {
 }
 
 // SetModel implements [retrieve.Index].
-func (x *Index) SetModel(ctx context.Context, col retrieve.Collection, m retrieve.Model) error {
+func (x Index) SetModel(ctx context.Context, col retrieve.Collection, m retrieve.Model) error {
 	err := col.Validate()
 	if err == nil && m != (retrieve.Model{}) {
 		err = m.Validate()
@@ -333,6 +272,3 @@ func (t *tx) touch(c collection) error {
 	_, err := t.conn.exec(updateCollection, time.Now().UnixNano(), c.text, c.id)
 	return err
 }
-
-// errChanged means that the settings of a collection changed while a batch was prepared.
-var errChanged = fmt.Errorf("%w: the settings of the collection (try again)", store.ErrConflict)

@@ -7,6 +7,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/segment"
 )
 
+// indexState is what an index keeps in memory.
+type indexState struct {
+	cache    indexCache
+	merging  sync.Mutex
+	mu       sync.Mutex            // of builders
+	builders map[string]*sync.Pool // by the settings that change terms
+}
+
 // indexCache keeps the segments of collections in memory. Segments never change and their
 // numbers are never given twice, so a search after a write, also one of another process, reads
 // only what is new.

@@ -22,7 +22,7 @@ const (
 )
 
 // Search implements [retrieve.Index].
-func (x *Index) Search(ctx context.Context, col retrieve.Collection, q retrieve.Query) (hits []retrieve.Hit, err error) {
+func (x Index) Search(ctx context.Context, col retrieve.Collection, q retrieve.Query) (hits []retrieve.Hit, err error) {
 	q, err = q.Complete()
 	if err == nil {
 		err = x.reading(ctx, col, func(c *conn, found collection) error {
@@ -36,7 +36,7 @@ func (x *Index) Search(ctx context.Context, col retrieve.Collection, q retrieve.
 	return hits, nil
 }
 
-func (x *Index) search(ctx context.Context, c *conn, found collection, q *retrieve.Query) ([]retrieve.Hit, error) {
+func (x Index) search(ctx context.Context, c *conn, found collection, q *retrieve.Query) ([]retrieve.Hit, error) {
 	if m := found.settings.Model; q.By != retrieve.ByWords {
 		if m == (retrieve.Model{}) {
 			return nil, fmt.Errorf("%w: the collection has no vectors (ingest it with a model, or search by words)", retrieve.ErrModel)
@@ -49,7 +49,7 @@ func (x *Index) search(ctx context.Context, c *conn, found collection, q *retrie
 			return nil, err
 		}
 	}
-	view, err := x.cache.view(ctx, c, found)
+	view, err := x.store.indexed.cache.view(ctx, c, found)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func scanInfo(row []driver.Value) (d retrieve.DocumentInfo, err error) {
 }
 
 // Documents implements [retrieve.Index].
-func (x *Index) Documents(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.DocumentInfo, error] {
+func (x Index) Documents(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.DocumentInfo, error] {
 	return func(yield func(retrieve.DocumentInfo, error) bool) {
 		last := ""
 		for {
@@ -170,7 +170,7 @@ func (x *Index) Documents(ctx context.Context, col retrieve.Collection) iter.Seq
 }
 
 // Document implements [retrieve.Index].
-func (x *Index) Document(ctx context.Context, col retrieve.Collection, id string) (d retrieve.Document, err error) {
+func (x Index) Document(ctx context.Context, col retrieve.Collection, id string) (d retrieve.Document, err error) {
 	err = x.reading(ctx, col, func(c *conn, found collection) error {
 		num, ok, err := c.number(findDocument, found.id, id)
 		if err != nil {
@@ -179,7 +179,7 @@ func (x *Index) Document(ctx context.Context, col retrieve.Collection, id string
 		if !ok {
 			return retrieve.ErrNotFound
 		}
-		view, err := x.cache.view(ctx, c, found)
+		view, err := x.store.indexed.cache.view(ctx, c, found)
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (c *conn) document(view *segment.View, num int64) (d retrieve.Document, err
 }
 
 // Export implements [retrieve.Index].
-func (x *Index) Export(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.Document, error] {
+func (x Index) Export(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.Document, error] {
 	return func(yield func(retrieve.Document, error) bool) {
 		for info, err := range x.Documents(ctx, col) {
 			if err != nil {

@@ -58,32 +58,31 @@ type block struct {
 }
 
 // builder returns a builder for the settings.
-func (x *Index) builder(s retrieve.Settings) (b *segment.Builder, free func()) {
-	// Only what changes terms counts. The pointers of the settings would differ.
-	key := retrieve.Settings{StopWords: fmt.Sprint(s.StopWords, *s.Stem, *s.SplitIdentifiers)}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	pool := x.builders[key]
+func (x Index) builder(s retrieve.Settings) (b *segment.Builder, free func()) {
+	state, key := &x.store.indexed, fmt.Sprint(s.StopWords, *s.Stem, *s.SplitIdentifiers)
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	pool := state.builders[key]
 	if pool == nil {
 		pool = &sync.Pool{New: func() any { return segment.NewBuilder(s.Analyzer()) }}
-		if x.builders == nil {
-			x.builders = make(map[retrieve.Settings]*sync.Pool)
+		if state.builders == nil {
+			state.builders = make(map[string]*sync.Pool)
 		}
-		x.builders[key] = pool
+		state.builders[key] = pool
 	}
 	b = pool.Get().(*segment.Builder)
 	return b, func() { pool.Put(b) }
 }
 
 // Upsert implements [retrieve.Index].
-func (x *Index) Upsert(ctx context.Context, col retrieve.Collection, docs ...retrieve.Document) error {
+func (x Index) Upsert(ctx context.Context, col retrieve.Collection, docs ...retrieve.Document) error {
 	if err := x.upsert(ctx, col, docs); err != nil {
 		return x.fail(err, col, "write %d documents", len(docs))
 	}
 	return nil
 }
 
-func (x *Index) upsert(ctx context.Context, col retrieve.Collection, docs []retrieve.Document) error {
+func (x Index) upsert(ctx context.Context, col retrieve.Collection, docs []retrieve.Document) error {
 	var c collection
 	err := x.reading(ctx, col, func(_ *conn, found collection) error {
 		c = found
@@ -113,7 +112,7 @@ func (x *Index) upsert(ctx context.Context, col retrieve.Collection, docs []retr
 }
 
 // batch prepares documents for the writer. It copies what it keeps.
-func (x *Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
+func (x Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
 	builder, free := x.builder(s)
 	defer free()
 	builder.Reset(s.Model.Dimension, s.Vectors)
@@ -209,7 +208,7 @@ func (t *tx) deleteDocument(collection int64, id string) (bool, error) {
 }
 
 // Delete implements [retrieve.Index].
-func (x *Index) Delete(ctx context.Context, col retrieve.Collection, ids ...string) (n int, err error) {
+func (x Index) Delete(ctx context.Context, col retrieve.Collection, ids ...string) (n int, err error) {
 	err = col.Validate()
 	if err == nil && len(ids) > retrieve.MaxBatch {
 		err = fmt.Errorf("%w: %d ids in one call (at most %d)", retrieve.ErrInvalid, len(ids), retrieve.MaxBatch)

@@ -57,7 +57,7 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	for range opts.Readers {
 		s.readers <- nil
 	}
-	s.index.open(s)
+	s.indexed.cache.limit = opts.IndexCache
 	if opts.ReadOnly {
 		return s, s.openReadOnly()
 	}

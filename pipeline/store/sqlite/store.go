@@ -62,7 +62,7 @@ type Store struct {
 	closing chan struct{}
 	once    sync.Once
 	done    error // of Close
-	index   Index
+	indexed indexState
 }
 
 var _ store.Store = (*Store)(nil)
