@@ -47,7 +47,7 @@ cross: ## build the command for further platforms, vet one of macOS and one of W
 		{ echo "386: $$out" >&2; exit 1; }
 
 .PHONY: plugins
-plugins: $(PLUGIN_WASM) $(PLUGIN_YAML) ## build the example plugins with stock Go into build/plugins/
+plugins: $(PLUGIN_WASM) $(PLUGIN_YAML) ## build the example plugins in Go into build/plugins/
 
 .SECONDEXPANSION:
 build/plugins/%/plugin.wasm: $$(shell find plugins/examples/$$* -name '*.go' ! -name '*_test.go') $(SDK_FILES)
@@ -64,7 +64,7 @@ plugins-tinygo: build/anchor-host plugins ## build example plugins with TinyGo t
 	GO="$(GO)" tools/tinygo.sh
 
 .PHONY: plugins-all
-plugins-all: ## build the example plugins of all eight languages into build/languages/
+plugins-all: ## build the example plugins of all languages into build/languages/
 	GO="$(GO)" tools/languages.sh build
 
 .PHONY: test-languages

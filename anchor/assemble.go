@@ -40,6 +40,8 @@ type AssembleOptions struct {
 	form message.Form
 	// unchecked is set if the API has earlier messages of the conversation.
 	unchecked bool
+	// inPlace names the place in the document in an error about the messages. It may be nil.
+	inPlace func(error) error
 	// tools are sent together with the messages, and count against the budget.
 	tools []message.Tool
 	// model is the model that the messages are for, if the configuration does not say how to count.
@@ -67,7 +69,7 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	defer g.users.Done()
-	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, unchecked: o.unchecked}
+	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, unchecked: o.unchecked, inPlace: o.inPlace}
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
@@ -109,7 +111,9 @@ type agentRun struct {
 	form     message.Form
 	// unchecked is set if the messages continue others, which the API has.
 	unchecked bool
-	recipe    *assemble.ChainRecipe
+	// inPlace names the place in the document in an error about the messages. It may be nil.
+	inPlace func(error) error
+	recipe  *assemble.ChainRecipe
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
 	state  *agent.State
@@ -192,6 +196,9 @@ func (r *agentRun) refusal() string {
 	err := message.Check(list, form)
 	if err == nil {
 		return ""
+	}
+	if r.inPlace != nil {
+		err = r.inPlace(err)
 	}
 	return fmt.Sprintf("the API (%s) refuses the given messages: %v", form, err)
 }

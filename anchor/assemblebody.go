@@ -61,7 +61,7 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	}
 	o.tools, o.model, o.unchecked = body.Tools, body.Model(), body.Continues()
 	if o.form = o.From; !list {
-		o.form = body.Form
+		o.form, o.inPlace = body.Form, body.InPlace
 	}
 	result, err := a.Assemble(ctx, body.Messages, o.AssembleOptions)
 	if result == nil {

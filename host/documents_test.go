@@ -113,6 +113,7 @@ func loadEchoDocuments(tb testing.TB, h *host.Host, cfg host.PluginConfig) *host
 // A plugin made with the SDK takes documents of any size, in memory that the pool puts
 // back and in memory that stays.
 func TestDocumentsOfTheSDK(t *testing.T) {
+	compilesGo(t)
 	h := newHost(t, host.Config{})
 	for _, state := range []host.State{host.StateReset, host.StateKeep} {
 		p := loadEchoDocuments(t, h, host.PluginConfig{State: state})

@@ -140,6 +140,7 @@ func (out *hoarded) beside(h *hoarders, neighbor *host.Plugin) {
 // Plugins that open all files they can leave enough to their neighbors, to those that are
 // loaded, and to the embedder, and are told why they get no more.
 func TestHoardersOfFiles(t *testing.T) {
+	compilesGo(t)
 	allopsSpec(t)
 	sh, err := exec.LookPath("sh")
 	if err != nil {

@@ -52,6 +52,16 @@ var (
 	deep     = goGuest("deep")
 )
 
+// compilesGo skips a test under the race detector that compiles a guest of stock Go of its
+// own: the compiler takes half a minute there, and runs no goroutine that other tests
+// do not run.
+func compilesGo(t testing.TB) {
+	t.Helper()
+	if underRace {
+		t.Skip("compiles a guest of stock Go")
+	}
+}
+
 // allopsWith is the spec of the guest with a text of its manifest replaced.
 func allopsWith(t testing.TB, text, by string) *spec.Spec {
 	t.Helper()

@@ -38,6 +38,7 @@ func withoutRootsRights(t *testing.T) {
 // A folder in a mount that cannot be read keeps the image off the disk. The log says so once
 // for each load, with the name of the folder, and the plugin works.
 func TestUnreadableFolderInAMount(t *testing.T) {
+	compilesGo(t)
 	spec, err := counting()
 	if err != nil {
 		t.Fatal(err)

@@ -271,6 +271,7 @@ func TestImagesOfSeveralProcesses(t *testing.T) {
 
 // No secret gets to the disk, neither with the image nor otherwise.
 func TestSecretsStayOffTheDisk(t *testing.T) {
+	compilesGo(t)
 	dir := t.TempDir()
 	hc := host.Config{CacheDir: dir, ImageCache: host.DefaultImageCache}
 	hush := func(n int) string { return fmt.Sprintf("hush-%d-%s", n, t.Name()) }

@@ -81,6 +81,7 @@ func TestSelfTestInEveryLane(t *testing.T) {
 // plugin.yaml may narrow the columns of an operation. The answers of a self-test are those for
 // the columns that the module asks for, in both lanes.
 func TestSelfTestOfANarrowedPlugin(t *testing.T) {
+	compilesGo(t)
 	allopsSpec(t)
 	wasm, err := os.ReadFile(filepath.Join(cacheDir, "allops.wasm"))
 	if err != nil {

@@ -161,6 +161,7 @@ func TestRecursionWithinACall(t *testing.T) {
 
 // What deep recursion ordinary Go guests need has room.
 func TestDeepGoGuest(t *testing.T) {
+	compilesGo(t)
 	spec, err := deep()
 	if err != nil {
 		t.Fatal(err)

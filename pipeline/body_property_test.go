@@ -170,8 +170,8 @@ func checkBody(t *testing.T, round int, cfg Config, result *Result) (calls, medi
 		if pairs && i == 0 && m.Role != RoleUser {
 			t.Fatalf("round %d: %s: the first message is of the %s\n%s", round, form, m.Role, doc)
 		}
-		if form == message.FormAnthropic && i > 0 && (m.Role == RoleAssistant) == (messages[i-1].Role == RoleAssistant) {
-			t.Fatalf("round %d: two messages of the %s\n%s", round, m.Role, doc)
+		if pairs && i > 0 && (m.Role == RoleAssistant) == (messages[i-1].Role == RoleAssistant) {
+			t.Fatalf("round %d: %s: two messages of the %s\n%s", round, form, m.Role, doc)
 		}
 	}
 	if last := messages[len(messages)-1]; last.Role != RoleUser || !strings.Contains(last.Text(), "why ") {

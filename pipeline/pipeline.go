@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // Config describes a pipeline. The zero value is valid: an empty pipeline with a window of
@@ -246,6 +247,13 @@ func (p *Pipeline) setWriters(cfg *Config) (err error) {
 	p.maxTokens, p.warnings = p.writer.filler.MaxTokens(), p.writer.filler.Warnings()
 	if w, ok := p.tokenizer.(interface{ Warning() string }); ok && w.Warning() != "" {
 		p.warnings = append(slices.Clone(p.warnings), w.Warning())
+	}
+	form := message.Form(p.writer.formatter.FormatType())
+	if !slices.Contains(message.Forms, form) {
+		return nil
+	}
+	if i, of, ok := message.ForeignTool(string(cfg.Tools), form); ok {
+		p.warnings = append(slices.Clone(p.warnings), fmt.Sprintf("tools[%d] is written for the API %s, and the format is %s: that API refuses it (write the tools for it, or change format)", i, of, form))
 	}
 	return nil
 }

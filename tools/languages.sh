@@ -11,7 +11,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-languages=${LANGUAGES:-go tinygo rust c zig ts js wat}
+languages=${LANGUAGES:-go tinygo rust c cpp zig ts js wat}
 command=${1:-}
 list=$(echo $languages | tr ' ' ',')
 
@@ -34,6 +34,7 @@ test)
 	[ -z "${SHORT:-}" ] || set -- "$@" -short
 	$go run ./internal/languages test "$@"
 	PATH=$PWD/build/_toolchains/bin:$PATH ANCHOR_LANGUAGES=$list $go test ./sdk ./internal/languages
+	PATH=$PWD/build/_toolchains/bin:$PATH ANCHOR_LANGUAGES=$list $go test ./plugins/examples -run OtherLanguages
 	;;
 *)
 	echo "usage: tools/languages.sh build|test" >&2

@@ -49,3 +49,23 @@ func TestBuildPrintsABody(t *testing.T) {
 		t.Errorf("result: %s", out)
 	}
 }
+
+// Tools that are written for another API are passed through, with a warning that names the first.
+func TestBuildWarnsOfToolsOfAnotherAPI(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tools := map[string]string{
+		"anthropic":        `{"name": "f", "input_schema": {"type": "object"}}`,
+		"openai":           `{"type": "function", "function": {"name": "f"}}`,
+		"openai-responses": `{"type": "function", "name": "f"}`,
+		"gemini":           `{"functionDeclarations": [{"name": "f"}]}`,
+	}
+	for of, tool := range tools {
+		for _, format := range []string{"anthropic", "openai", "openai-responses", "gemini", "generic"} {
+			out := must(t, `{"query": "q", "format": "`+format+`", "tools": [{"type": "web_search"}, `+tool+`]}`, "build", "--request", "-")
+			warned := strings.Contains(out, "tools[1] is written for the API "+of+", and the format is "+format)
+			if warned != (of != format && format != "generic") {
+				t.Errorf("%s in %s: warned %t: %s", of, format, warned, out)
+			}
+		}
+	}
+}

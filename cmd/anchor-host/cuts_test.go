@@ -124,6 +124,8 @@ func TestInputThatTheAPIRefuses(t *testing.T) {
 		`[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%%"}}]}]`: `messages[0].content[0].data: "%%%"`,
 		`[` + use + `,` + result + `]`:                                                                                    "",
 		`{"model":"m","previous_response_id":"x","input":[{"type":"function_call_output","call_id":"c","output":"r"}]}`:   "",
+		`{"system":"s","messages":[` + use + `,{"role":"user","content":"b"}]}`:                                           `messages[1].content: the call "c" has no result`,
+		`{"systemInstruction":{"parts":[{"text":"s"}]},"contents":[{"role":"user","parts":[]}]}`:                          `contents[0].parts: empty`,
 		`[{"role":"user","content":""}]`:                                                                                  "",
 	} {
 		code, stdout, stderr := run(t, input, "assemble", "-o", "json")

@@ -94,7 +94,7 @@ func TestPluginBuildErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"manifest", []string{"wrong"}, codeInvalid, filepath.Join("wrong", "plugin.yaml") + `:5:11: operations.filtre: unknown key (did you mean "filter"?)`},
+		{"manifest", []string{"wrong"}, codeInvalid, filepath.Join("wrong", "plugin.yaml") + `:5:3: operations.filtre: unknown key (did you mean "filter"?)`},
 		{"no manifest", []string{"none"}, codeNotFound, filepath.Join("none", "plugin.yaml") + ": file does not exist (a project has one; write a project with: anchor-host plugin new)"},
 		{"no source", []string{"empty"}, codeFailure, "empty: unknown language: it has none of go.mod, "},
 		{"no folder", []string{"gone"}, codeNotFound, "gone"},

@@ -48,7 +48,7 @@ func TestPluginPack(t *testing.T) {
 		{"out.wasm none.yaml", codeNotFound, "none.yaml"},
 		{"out.wasm rerank.yaml", codeInvalid, "anchor_rerank"},
 		{"out.wasm wrong.yaml", codeInvalid, "wrong.yaml:4"},
-		{"out.wasm big.yaml", codeFailure, "larger than 1048576 bytes"},
+		{"out.wasm big.yaml", codeFailure, "larger than 1MiB"},
 		{"first.wasm other.yaml -o again.wasm", codeInvalid, "another manifest"},
 		{"cut.wasm", codeInvalid, "cut.wasm"},
 		{"text.wasm", codeInvalid, "text.wasm"},

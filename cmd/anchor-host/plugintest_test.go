@@ -102,8 +102,8 @@ func TestMistakesInCases(t *testing.T) {
  {"name": "r", "operation": "filter", "request": {"items": [{"contnt": "a"}]}, "expect": {"keep": [0]}}]`})
 	code, _, stderr := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", dir)
 	for _, want := range []string{
-		`case.json:2:69: [0].expect.keeep: unknown member (did you mean "keep"?)`, `case.json:2:45: items[1].source: unknown source "memoryx" (did you mean "memory"?)`,
-		`case.json:3:62: items[0].contnt: unknown member (did you mean "content"?)`,
+		`case.json:2:69: [0].expect.keeep: unknown member (did you mean "keep"?)`, `case.json:2:45: [0].items[1].source: unknown source "memoryx" (did you mean "memory"?)`,
+		`case.json:3:62: [1].request.items[0].contnt: unknown member (did you mean "content"?)`,
 	} {
 		if code != codeInvalid || !strings.Contains(stderr, want) {
 			t.Errorf("code %d, stderr lacks %q:\n%s", code, want, stderr)

@@ -126,7 +126,19 @@ func (r *reader) exports() error {
 		}
 	}
 	slices.Sort(r.spec.Functions)
+	if !r.spec.Foreign && r.goCommand() {
+		r.warn("was built by Go as a command: its runtime never starts, so every call fails (build with -buildmode=c-shared, as anchor-host plugin build does)")
+	}
 	return nil
+}
+
+// goCommand reports whether the module is a program of stock Go, which runs main and ends, and no library.
+func (r *reader) goCommand() bool {
+	has := func(name string) bool {
+		return slices.ContainsFunc(r.info.Exports, func(e wasmbin.Export) bool { return e.Name == name })
+	}
+	byGo := slices.ContainsFunc(r.info.Customs, func(c wasmbin.CustomSection) bool { return c.Name == "go:buildid" })
+	return byGo && has("_start") && !has("_initialize")
 }
 
 // callable reports whether a function has the type of Extism's functions: no parameters, and

@@ -61,6 +61,9 @@ func Run(ctx context.Context, w io.Writer, o Options) error {
 	if err == nil {
 		err = d.observe(ctx, &observed)
 	}
+	if err == nil {
+		err = d.forms(ctx, &observed)
+	}
 	if err != nil {
 		return err
 	}

@@ -260,10 +260,14 @@ func (s sourceFS) ReadDir(name string) ([]fs.DirEntry, error) {
 // the old module or the new one, never a part.
 func (j *job) write(path string, wasm, manifest []byte) error {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = replaceFile(path, wasm)
 	}
-	if err := replaceFile(path, wasm); err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission) && j.options.Output == "":
+		return fmt.Errorf("%w (name a file in another folder with -o)", err)
+	case err != nil:
 		return err
 	}
 	if !j.options.KeepManifest {

@@ -14,7 +14,7 @@ import (
 )
 
 // Toolchains are the toolchains of all languages, in the order of listings.
-var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
+var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, cppToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
 
 // Languages returns the names of all languages.
 func Languages() []string {
@@ -27,7 +27,7 @@ func Languages() []string {
 
 // otherLanguages are other names of languages.
 var otherLanguages = map[string]string{
-	"assemblyscript": "ts", "c++": "c", "cpp": "c", "golang": "go", "javascript": "js", "rs": "rust", "typescript": "ts", "wast": "wat",
+	"assemblyscript": "ts", "c++": "cpp", "cxx": "cpp", "golang": "go", "javascript": "js", "rs": "rust", "typescript": "ts", "wast": "wat",
 }
 
 // Lookup returns the toolchain of a language. The error wraps ErrLanguage.
@@ -102,20 +102,32 @@ var cToolchain = &Toolchain{
 		},
 		{Name: "wasm-ld", Executables: versions("wasm-ld"), Get: "it comes with lld"},
 	},
+	commands: func(j *job) ([]Command, error) { return j.clang("clang", "plugin.c") },
+}
+
+// clang returns the commands that compile and link a source without a libc. Headers of the system
+// are of another machine. Some distributions have clang look for a linker of its own version only.
+// One command for both would run wasm-opt if it is installed, which removes names and which, if it is
+// old, refuses modules of newer compilers.
+func (j *job) clang(program, file string, flags ...string) ([]Command, error) {
+	source, err := j.source()
+	target, object := []string{j.program(program), "--target=wasm32"}, filepath.Join(j.work, "plugin.o")
+	compiled := slices.Concat([]string{"-nostdlibinc", "-O2", "-I" + helperDir}, flags, []string{"-c", "-o", object, file})
+	linked := slices.Concat([]string{"-fuse-ld=" + j.program("wasm-ld"), "-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536"},
+		j.stripped("-Wl,--strip-all"), []string{"-o", j.out, object})
+	return []Command{{Args: slices.Concat(target, compiled), Dir: source}, {Args: slices.Concat(target, linked), Dir: source}}, err
+}
+
+// cppToolchain shares the helper library and the templates of C, whose plugins are valid C++.
+var cppToolchain = &Toolchain{
+	Language: "cpp", Title: "C++", Marks: []string{"plugin.cpp"}, helper: "pdk-c", templates: "c",
+	connect: strings.ReplaceAll(cToolchain.connect, "plugin.c", "plugin.cpp"),
+	Programs: []Program{
+		{Name: "clang++", Executables: versions("clang++"), works: forWasm, Get: cToolchain.Programs[0].Get},
+		cToolchain.Programs[1],
+	},
 	commands: func(j *job) ([]Command, error) {
-		source, err := j.source()
-		clang, linked := []string{j.program("clang"), "--target=wasm32"}, []string{
-			"-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536", "-o", j.out,
-		}
-		if !j.options.Debug {
-			return []Command{{Args: slices.Concat(clang, []string{"-O2", "-I" + helperDir, "-Wl,--strip-all"}, linked, []string{"plugin.c"}), Dir: source}}, err
-		}
-		// Clang links with wasm-opt, which removes names, if it is installed and -O is stated.
-		object := filepath.Join(j.work, "plugin.o")
-		return []Command{
-			{Args: slices.Concat(clang, []string{"-O2", "-I" + helperDir, "-c", "-o", object, "plugin.c"}), Dir: source},
-			{Args: slices.Concat(clang, linked, []string{object}), Dir: source},
-		}, err
+		return j.clang("clang++", "plugin.cpp", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
 	},
 }
 

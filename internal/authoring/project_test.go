@@ -57,6 +57,11 @@ func TestProjects(t *testing.T) {
 		if err != nil || !strings.Contains(string(readme), "anchor-host plugin test build/my-plugin.wasm") {
 			t.Errorf("the README does not say how to test it: %v", err)
 		}
+		_, block, _ := strings.Cut(string(readme), "```sh\n")
+		block, _, _ = strings.Cut(block, "```")
+		if n := strings.Count(block, "\n") + 2; n > 10 { // with plugin new and cd before them
+			t.Errorf("%d commands from nothing to a test, want at most 10:\n%s", n, block)
+		}
 		if strings.Contains(string(readme), "folder `anchor`") && !exists(filepath.Join(dir, helperDir)) {
 			t.Error("the README speaks of a folder that is not there")
 		}
@@ -148,15 +153,21 @@ func TestNewTakesAnEmptyFolder(t *testing.T) {
 	}
 }
 
-// Go and TinyGo have a template of every operation.
-func TestGoKinds(t *testing.T) {
-	for _, language := range []string{"go", "tinygo"} {
+// Every language but WebAssembly text has a template of every operation, with a test of its own.
+func TestKinds(t *testing.T) {
+	for _, language := range Languages() {
+		if language == "wat" {
+			continue
+		}
+		if ownTests[language] == nil {
+			t.Errorf("%s: the templates have no tests", language)
+		}
 		kinds, err := Kinds(language)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, info := range abi.Operations {
-			if info.Op != abi.OpEstimateTokens && !slices.Contains(kinds, string(info.Op)) { // part of provide
+			if !slices.Contains(kinds, string(info.Op)) {
 				t.Errorf("%s: no template of %s", language, info.Op)
 			}
 		}
@@ -166,13 +177,24 @@ func TestGoKinds(t *testing.T) {
 func TestManifestErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"key", "abi: 1\nname: p\nversion: 0.1.0\noperations:\n  filter:\n    raeds: [text]\n",
-			`plugin.yaml:6:12: operations.filter.raeds: unknown key (did you mean "reads"?)`},
+			`plugin.yaml:6:5: operations.filter.raeds: unknown key (did you mean "reads"?)`},
 		{"value", "abi: 1\nname: p\nversion: 0.1.0\noperations:\n  filter:\n    reads: [text, scores]\n",
 			`plugin.yaml:6:19: operations.filter.reads[1]: unknown column "scores" (did you mean "score"?)`},
 		{"missing", "abi: 1\nname: p\noperations: {filter: {}}\n",
 			`plugin.yaml:1:1: version: is missing (want a semantic version such as 0.1.0)`},
 		{"schema", "abi: 1\nname: p\nversion: 0.1.0\noperations: {filter: {settings: {type: 7}}}\n",
 			`plugin.yaml:4:40: operations.filter.settings.type: want the name of a type: array, boolean, integer, null, number, object, string`},
+		{"endless references", "abi: 1\nname: p\nversion: 0.1.0\noperations:\n  filter:\n    settings:\n      type: object\n      $defs:\n        a: {$ref: \"#/$defs/b\"}\n        b: {$ref: \"#/$defs/a\"}\n      properties: {word: {$ref: \"#/$defs/a\"}}\n",
+			`plugin.yaml:10:12: operations.filter.settings.$defs.b: more than 64 subschemas in one another apply to one value (`},
+		{"large", "# " + strings.Repeat("x", 10<<20), "plugin.yaml: larger than 1MiB, the most that a host reads ("},
+		{"several", "abi: 1\nname: P\nversion: 0.1\noperations:\n  filter:\n    raeds: [text]\n    wriets: [keep]\n    reads: [txet, score]\n    settings: {type: bool}\nlimits: {timeout: 2}\n",
+			"plugin.yaml:2:7: name: \"P\" is not a name (want lower-case letters, digits and single hyphens, a letter first, at most 64)\n" +
+				"DIRplugin.yaml:3:10: version: is the number 0.1 (want a string such as 0.1.0)\n" +
+				"DIRplugin.yaml:6:5: operations.filter.raeds: unknown key (did you mean \"reads\"?)\n" +
+				"DIRplugin.yaml:7:5: operations.filter.wriets: unknown key (did you mean \"writes\"?)\n" +
+				"DIRplugin.yaml:8:13: operations.filter.reads[0]: unknown column \"txet\" (did you mean \"text\"?)\n" +
+				"DIRplugin.yaml:9:22: operations.filter.settings.type: unknown type \"bool\" (did you mean \"boolean\"?)\n" +
+				"DIRplugin.yaml:10:19: limits.timeout: is the number 2 (want a string such as 2s)"},
 		{"twice", "abi: 1\nname: p\nname: q\n", `plugin.yaml:3:1: mapping key "name" already defined at line 2`},
 		{"syntax", "abi: 1\nname: [\n", "plugin.yaml:"},
 	} {
@@ -182,7 +204,7 @@ func TestManifestErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); !strings.HasPrefix(got, c.want) {
+			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); !strings.HasPrefix(got, strings.ReplaceAll(c.want, "DIR", dir+string(filepath.Separator))) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

@@ -43,6 +43,34 @@ func examples() (list []example) {
 	return list
 }
 
+// galleryRoot is the folder of the example plugins that exist in one language each.
+const galleryRoot = "plugins/examples"
+
+// gallery lists the example plugins that exist in one language other than Go. make plugins
+// builds those in Go.
+func gallery() (list []example, err error) {
+	manifests, err := filepath.Glob(filepath.Join(galleryRoot, "*", authoring.ManifestFile))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range manifests {
+		dir := filepath.Dir(m)
+		if _, err := os.Stat(filepath.Join(dir, "main.go")); err == nil {
+			continue
+		}
+		language, err := authoring.Detect(dir)
+		if err != nil {
+			return nil, err
+		}
+		toolchain, err := authoring.Lookup(language)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, example{Language: language, Plugin: filepath.Base(dir), Title: toolchain.Title, Dir: dir})
+	}
+	return list, nil
+}
+
 // module returns the path of the module of an example.
 func (e example) module(out string) string {
 	return filepath.Join(out, e.Language, e.Plugin+".wasm")
@@ -73,24 +101,28 @@ func (t times) write(out string) error {
 // buildAll builds the selected examples. It skips languages whose toolchain is missing. If a
 // plugin does not build, it continues and returns an error at the end.
 func buildAll(ctx context.Context, o *options, out, messages io.Writer) error {
+	others, err := gallery()
+	if err != nil {
+		return err
+	}
 	took, failed := readTimes(o.Out), 0
-	for _, e := range examples() {
+	for _, e := range append(examples(), others...) {
 		if !o.selected(e.Language) {
 			continue
 		}
 		built, err := e.build(ctx, o.Out, messages)
 		switch {
 		case errors.Is(err, authoring.ErrMissing) && !o.CI:
-			fmt.Fprintf(out, "%-8s %-16s skipped: %v\n", e.Language, e.Plugin, err)
+			fmt.Fprintf(out, "%-8s %-20s skipped: %v\n", e.Language, e.Plugin, err)
 		case err != nil:
-			fmt.Fprintf(out, "%-8s %-16s FAILED: %v\n", e.Language, e.Plugin, err)
+			fmt.Fprintf(out, "%-8s %-20s FAILED: %v\n", e.Language, e.Plugin, err)
 			failed++
 		default:
 			took[e.Language+"/"+e.Plugin] = built.Time.Milliseconds()
-			fmt.Fprintf(out, "%-8s %-16s %8d bytes in %s\n", e.Language, e.Plugin, built.Spec.Size, built.Time.Round(10*time.Millisecond))
+			fmt.Fprintf(out, "%-8s %-20s %8d bytes in %s\n", e.Language, e.Plugin, built.Spec.Size, built.Time.Round(10*time.Millisecond))
 		}
 	}
-	err := took.write(o.Out)
+	err = took.write(o.Out)
 	if failed > 0 {
 		err = errors.Join(fmt.Errorf("%d plugins do not build", failed), err)
 	}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,16 +71,14 @@ func micros(times map[host.Lane]time.Duration, lane host.Lane) string {
 	return fmt.Sprint(t.Microseconds())
 }
 
-// writeAll writes the table into the README, and the cost of each plugin into its own README.
-func writeAll(readme string, results []result) error {
+// writeAll writes the table into the README, and the cost of each plugin into its own README
+// and the page of its language.
+func writeAll(readme string, results, others []result) error {
 	texts := map[string]string{readme: table(results)}
-	for i := range results {
-		r := &results[i]
-		path := filepath.Join(r.Dir, "README.md")
-		if r.Language == "tinygo" { // TinyGo has no README of its own, because it shares the source of Go
-			path = filepath.Join(root, r.Language, "README.md")
+	for _, r := range append(results, others...) {
+		for _, path := range r.pages() {
+			texts[path] += r.cost()
 		}
-		texts[path] += r.cost()
 	}
 	for path, text := range texts {
 		if err := writeMarked(path, text); err != nil {
@@ -86,6 +88,43 @@ func writeAll(readme string, results []result) error {
 	return nil
 }
 
+// pages are the files that state the size of a plugin.
+func (e example) pages() []string {
+	readme := filepath.Join(e.Dir, "README.md")
+	if e.Language == "tinygo" { // TinyGo has no README of its own, because it shares the source of Go
+		readme = filepath.Join(root, e.Language, "README.md")
+	}
+	return []string{readme, filepath.Join("docs", "languages", e.Language+".md")}
+}
+
+// tolerance is by how much of a stated size a module may differ, because compilers do.
+const tolerance = 0.1
+
+// checkSizes compares the sizes that documents state with those of the modules.
+func checkSizes(results []result) error {
+	var errs []error
+	for i := range results {
+		r := &results[i]
+		for _, page := range r.pages() {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			stated := regexp.MustCompile("`" + r.Plugin + "` has ([0-9]+) bytes").FindSubmatch(text)
+			if stated == nil {
+				errs = append(errs, fmt.Errorf("%s: does not state the size of %s (WRITE=1 make test-languages writes it)", page, r.Plugin))
+				continue
+			}
+			n, err := strconv.ParseFloat(string(stated[1]), 64)
+			if err != nil || math.Abs(float64(r.Size)-n) > tolerance*n {
+				errs = append(errs, fmt.Errorf("%s: %s has %d bytes, not %s (WRITE=1 make test-languages writes it)", page, r.Plugin, r.Size, stated[1]))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // cost returns a sentence about the cost of a plugin, in Markdown.
 func (r *result) cost() string {
 	var lanes []string
@@ -93,6 +132,9 @@ func (r *result) cost() string {
 		if t, ok := r.Times[lane]; ok {
 			lanes = append(lanes, fmt.Sprintf("%.1f ms in the %s lane", float64(t.Microseconds())/1000, lane))
 		}
+	}
+	if len(lanes) == 0 {
+		return fmt.Sprintf("Measured: `%s` has %d bytes.\n", r.Plugin, r.Size)
 	}
 	return fmt.Sprintf("Measured: `%s` has %d bytes; a step with 1,000 items of about 60 words takes %s, the host's part included.\n",
 		r.Plugin, r.Size, strings.Join(lanes, " and "))

@@ -63,16 +63,42 @@ func TestCostNamesTheLanesThatWereMeasured(t *testing.T) {
 	}
 }
 
-// Every plugin has a README with a place for what it takes.
-func TestREADMEsHaveAPlace(t *testing.T) {
+// Every plugin has a README and a page of its language, with a place for what it takes.
+func TestPagesHaveAPlace(t *testing.T) {
 	t.Chdir("../..")
-	for _, e := range examples() {
-		path := filepath.Join(e.Dir, "README.md")
-		if e.Language == "tinygo" {
-			path = filepath.Join(root, "tinygo", "README.md")
+	others, err := gallery()
+	if err != nil || len(others) < 4 {
+		t.Fatalf("the examples in one language are %v, error %v", others, err)
+	}
+	for _, e := range append(examples(), others...) {
+		for _, path := range e.pages() {
+			if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), beginMark) || !strings.Contains(string(b), endMark) {
+				t.Errorf("%s: no marks, error %v", path, err)
+			}
 		}
-		if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), beginMark) || !strings.Contains(string(b), endMark) {
-			t.Errorf("%s: no marks, error %v", path, err)
+	}
+}
+
+// A size that is out of date is an error, and names the page.
+func TestStatedSizesAreChecked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r := result{example: example{Language: "c", Plugin: "p", Dir: "p"}, Size: 1000}
+	for _, folder := range []string{"p", "docs/languages"} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]string{
+		"`p` has 1000 bytes": "", "`p` has 1090 bytes": "", "`p` has 1200 bytes": "p has 1000 bytes, not 1200", "`q` has 1000 bytes": "does not state",
+	} {
+		for _, page := range r.pages() {
+			if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := checkSizes([]result{r})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
 }

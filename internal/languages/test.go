@@ -54,14 +54,35 @@ func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	others, err := sized(o, took)
+	if err != nil {
+		return err
+	}
 	if o.Write && skipped > 0 {
 		return fmt.Errorf("%s: write table: %d plugins are not built (make plugins-all)", o.README, skipped)
 	}
 	if o.Write {
-		return writeAll(o.README, results)
+		return writeAll(o.README, results, others)
 	}
 	fmt.Fprintf(out, "\n%s", table(results))
-	return nil
+	return checkSizes(append(results, others...))
+}
+
+// sized returns the examples of one language each that are built, with their sizes. A test in
+// plugins/examples runs their cases.
+func sized(o *options, took times) (results []result, err error) {
+	others, err := gallery()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range others {
+		info, err := os.Stat(e.module(o.Out))
+		if err != nil || !o.selected(e.Language) {
+			continue
+		}
+		results = append(results, result{example: e, Size: info.Size(), Build: time.Duration(took[e.Language+"/"+e.Plugin]) * time.Millisecond})
+	}
+	return results, nil
 }
 
 // test runs the conformance kit, and in each lane the golden cases and the measurement. The

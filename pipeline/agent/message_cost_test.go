@@ -79,3 +79,33 @@ func TestAllTextsOfPartsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A result of Gemini is a JSON object. It is counted once, and if it was cut, as what is left.
+func TestResultsOfGeminiAreCountedOnce(t *testing.T) {
+	counter, err := NewCounter(CounterConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Repeat("word ", 100)
+	count := func(cut string, results ...string) []int {
+		var msgs []pipeline.Message
+		for _, r := range results {
+			msgs = append(msgs, read(`{"role":"user","parts":[{"functionResponse":{"name":"f","response":`+r+`}}]}`)...)
+			if cut != "" {
+				msgs[len(msgs)-1].Parts[0].Parts[0].Text = cut
+			}
+		}
+		counts, err := counter.Count(t.Context(), msgs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return counts
+	}
+	same := []string{`{"output":"` + words + `"}`, `{"o\u0075tput":"` + words + `"}`}
+	if n := count("", append(same, `{"found":"`+words+`"}`)...); n[0] != n[1] || n[2] > n[0]+10 {
+		t.Errorf("tokens %v", n)
+	}
+	if n := count("cut", append(same, `{"found":"`+words+`"}`)...); n[0] > 10 || n[1] != n[0] || n[2] != n[0] {
+		t.Errorf("cut results: tokens %v", n)
+	}
+}

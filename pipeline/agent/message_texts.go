@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -22,12 +21,12 @@ type costs struct {
 func (c *costs) message(m *pipeline.Message) {
 	c.text(m.Name)
 	for _, other := range m.Others() {
-		c.text(visible(other))
+		c.text(message.Visible(other))
 	}
-	c.parts(m.Parts)
+	c.parts(m.Parts, m.Form())
 }
 
-func (c *costs) parts(parts []message.Part) {
+func (c *costs) parts(parts []message.Part, form message.Form) {
 	for i := range parts {
 		p := &parts[i]
 		if p.Kind == message.Thinking {
@@ -40,12 +39,12 @@ func (c *costs) parts(parts []message.Part) {
 		switch p.Kind {
 		case message.Unknown:
 			if !isMedia {
-				c.text(visible(p.Raw()))
+				c.text(message.Visible(p.Raw()))
 			}
 			continue
 		case message.Image, message.Document, message.Audio:
 			if p.Media == nil || *p.Media == (message.Media{Detail: p.Media.Detail}) && len(p.Parts) == 0 {
-				c.text(visible(p.Raw())) // it lies too deep to be read
+				c.text(message.Visible(p.Raw())) // it lies too deep to be read
 				continue
 			}
 			c.text(p.Media.Title)
@@ -55,7 +54,11 @@ func (c *costs) parts(parts []message.Part) {
 			c.text(s)
 		}
 		countOthers(p.Raw(), readMembers[p.Kind], len(p.Parts) == 0, c.text)
-		c.parts(p.Parts)
+		if p.Kind == message.ToolResult && form == message.FormGemini { // its JSON is its text, not members beside it
+			c.text(message.TextOf(p.Parts))
+			continue
+		}
+		c.parts(p.Parts, form)
 	}
 }
 
@@ -81,11 +84,6 @@ var wrappers = []string{
 	"source", "image_url", "file", "input_audio", "inlineData", "inline_data", "fileData", "file_data",
 }
 
-// silent are members that no model reads as text.
-var silent = []string{
-	"type", "status", "cache_control", "signature", "thoughtSignature", "thought_signature", "encrypted_content", "encrypted_index",
-}
-
 // countOthers counts the members of a part that are not among those that are known. If the part
 // is empty, a list is also counted: it lies too deep to be read.
 func countOthers(raw string, known []string, empty bool, text func(string)) {
@@ -107,53 +105,12 @@ func countOthers(raw string, known []string, empty bool, text func(string)) {
 			return
 		}
 		switch has := func(list []string) bool { return slices.Contains(list, key) }; {
-		case has(known) && (!empty || value.Kind() != '[') || has(silent):
+		case has(known) && (!empty || value.Kind() != '[') || message.Silent(key):
 		case has(wrappers) && value.Kind() == '{':
 			countOthers(string(value), known, empty, text)
 		case has(wrappers) && value.Kind() == '"': // the address of an image
 		default:
-			text(visible(key + ": " + string(value)))
-		}
-	}
-}
-
-// visible returns JSON without the members that no model reads as text.
-func visible(raw string) string {
-	if !strings.Contains(raw, "ncrypted_") && !strings.Contains(raw, "ignature") {
-		return raw
-	}
-	key, value := "", raw
-	if !strings.HasPrefix(raw, "{") { // a member: "key":value
-		key, value, _ = strings.Cut(raw, ":")
-	}
-	var doc any
-	if json.Unmarshal([]byte(value), &doc) != nil {
-		return raw
-	}
-	if slices.Contains(silent, strings.Trim(key, `"`)) {
-		return ""
-	}
-	dropSilent(doc)
-	data, err := json.Marshal(doc)
-	if err != nil {
-		return raw
-	}
-	return key + string(data)
-}
-
-func dropSilent(doc any) {
-	switch doc := doc.(type) {
-	case []any:
-		for _, e := range doc {
-			dropSilent(e)
-		}
-	case map[string]any:
-		for key, e := range doc {
-			if slices.Contains(silent[1:], key) {
-				delete(doc, key)
-			} else {
-				dropSilent(e)
-			}
+			text(message.Visible(key + ": " + string(value)))
 		}
 	}
 }

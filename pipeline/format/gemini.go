@@ -111,7 +111,22 @@ func (f Gemini) Format(_ context.Context, w *core.Window) (any, error) {
 		calls = m.calls
 		out.Contents = append(out.Contents, c)
 	}
+	out.Contents = joinContents(out.Contents)
 	return s.formatted(out), nil
+}
+
+// joinContents joins neighboring contents of equal role, because the API wants user and model to
+// alternate.
+func joinContents(contents []GeminiContent) []GeminiContent {
+	out := contents[:0]
+	for _, c := range contents {
+		if last := len(out) - 1; last >= 0 && out[last].Role == c.Role {
+			out[last].Parts = append(out[last].Parts, c.Parts...)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 func geminiRole(role core.Role) string {

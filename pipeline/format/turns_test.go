@@ -53,8 +53,8 @@ func TestTurnsKeepTheirRoles(t *testing.T) {
 			`{"role":"user","content":"Thanks."},{"role":"assistant","content":"5."}]}`},
 		{Gemini{}, `{"contents":[{"role":"user","parts":[{"text":"2+3?\n\nBe exact."}]},` +
 			`{"role":"model","parts":[{"text":"Let me see."},{"functionCall":{"id":"c1","name":"add","args":{"a":2}}},{"functionCall":{"id":"c2","name":"sub","args":{"b":1}}}]},` +
-			`{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"add","response":{"output":"5"}}},{"functionResponse":{"id":"c2","name":"sub","response":{"output":"4"}}}]},` +
-			`{"role":"user","parts":[{"text":"Thanks."}]},{"role":"model","parts":[{"text":"5."}]}]}`},
+			`{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"add","response":{"output":"5"}}},{"functionResponse":{"id":"c2","name":"sub","response":{"output":"4"}}},` +
+			`{"text":"Thanks."}]},{"role":"model","parts":[{"text":"5."}]}]}`},
 	} {
 		if got := formatted(t, tc.f, items...); got != tc.want {
 			t.Errorf("%s\n%s\nwant\n%s", tc.f.FormatType(), got, tc.want)

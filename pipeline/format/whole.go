@@ -281,8 +281,9 @@ func partTexts(parts []message.Part, text func(string), media func(*message.Part
 				text(p.Media.Title)
 				text(p.Media.Text)
 			}
-		case message.Thinking, message.Unknown:
-			text(p.Raw())
+		case message.Thinking: // only the API reads it
+		case message.Unknown:
+			text(message.Visible(p.Raw()))
 		default:
 			for _, s := range [...]string{p.Text, p.ID, p.Name, p.Arguments} {
 				text(s)

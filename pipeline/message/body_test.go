@@ -2,6 +2,7 @@ package message
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -204,5 +205,35 @@ func TestAnthropicGetsMaxTokens(t *testing.T) {
 		if err != nil || strings.Count(string(out), "max_tokens") != 1 || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %s, %v; want %s", in, out, err, want)
 		}
+	}
+}
+
+// TestPlacesInTheDocument names what a conversion leaves out, and what an API refuses, by the place
+// in the document.
+func TestPlacesInTheDocument(t *testing.T) {
+	for _, c := range []struct {
+		doc  string
+		to   Form
+		want []string
+	}{
+		{`{"system":[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"q","x":1}]}]}`, FormGemini,
+			[]string{"system[1].cache_control: there is no such member in the form gemini", "messages[0].content[0].x: there is no such member in the form gemini"}},
+		{`{"instructions":"a","input":[{"role":"user","content":"q","phase":"p"}]}`, FormOpenAI, []string{"input[0].phase: there is no such member in the form openai"}},
+		{`{"systemInstruction":{"parts":[{"text":"a","x":1}]},"contents":[{"role":"user","parts":[{"text":"q","y":1}]}]}`, FormAnthropic,
+			[]string{"systemInstruction.parts[0].x: there is no such member in the form anthropic", "contents[0].parts[0].y: there is no such member in the form anthropic"}},
+		{`{"messages":[{"role":"system","content":"a"},{"role":"user","content":"q","name":"n"}]}`, FormAnthropic, []string{"messages[1].name: there is no such member in the form anthropic"}},
+	} {
+		b := decoded(t, []byte(c.doc), FormAny)
+		_, lines, err := b.Lossy(c.to)
+		if err != nil || !slices.Equal(lines, c.want) {
+			t.Errorf("%s: left %q, %v", c.doc, lines, err)
+		}
+		if _, err := b.Convert(c.to); err == nil || !strings.HasPrefix(err.Error(), "body: "+c.want[0]) {
+			t.Errorf("%s: %v", c.doc, err)
+		}
+	}
+	b := decoded(t, []byte(`{"system":"a","messages":[{"role":"user","content":"q"},{"role":"user","content":[]}]}`), FormAny)
+	if err := b.InPlace(Check(b.Messages, b.Form)); err == nil || !strings.HasPrefix(err.Error(), "messages[1].content: empty") {
+		t.Error(err)
 	}
 }

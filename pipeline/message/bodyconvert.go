@@ -1,9 +1,12 @@
 package message
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,7 +30,10 @@ func (b *Body) convert(to Form, lossy bool) (*Body, []string, error) {
 	}
 	messages, lines, err := convert(b.Messages, b.Form, to, lossy)
 	if err != nil {
-		return nil, nil, fmt.Errorf("body: %w", err)
+		return nil, nil, fmt.Errorf("body: %w", b.InPlace(err))
+	}
+	for i := range lines {
+		lines[i] = b.pathOf(lines[i])
 	}
 	w := &writer{form: to, from: b.Form, lossy: lossy, index: -1}
 	settings, err := w.settings(b)
@@ -55,6 +61,42 @@ func (b *Body) convert(to Form, lossy bool) (*Body, []string, error) {
 	}
 	out, err = DecodeBody(data, to)
 	return out, lines, err
+}
+
+// InPlace makes the path of an error of [Check], which begins with an index in Messages, the one in
+// the document: system[0] instead of messages[0].content[0]. It returns the error, which may be nil.
+func (b *Body) InPlace(err error) error {
+	var inner *pathError
+	if errors.As(err, &inner) {
+		inner.path = b.pathOf(inner.path)
+	}
+	return err
+}
+
+// pathOf returns a text that begins with an index in Messages, such as messages[0].content[1], with
+// the place in the document, such as system[1].
+func (b *Body) pathOf(text string) string {
+	rest, ok := strings.CutPrefix(text, "messages[")
+	number, rest, closed := strings.Cut(rest, "]")
+	i, err := strconv.Atoi(number)
+	if !ok || !closed || err != nil || i < 0 || i >= len(b.Messages) || b.top == nil {
+		return text
+	}
+	o := b.Messages[i].origin
+	if o == nil || o.slot == 0 {
+		for _, m := range b.Messages[:i] {
+			if m.origin != nil && m.origin.slot != 0 {
+				i--
+			}
+		}
+		return fmt.Sprintf("%s[%d]%s", cmp.Or(b.list.name, listName(b.Form)), i, rest)
+	}
+	for _, n := range b.top.kids(0) {
+		if n.at == o.at {
+			return n.name + strings.TrimPrefix(rest, ".content")
+		}
+	}
+	return text
 }
 
 // DefaultMaxOutputTokens is the number of tokens that an answer may have at most, for an API that

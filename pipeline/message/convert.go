@@ -56,7 +56,7 @@ func (w *writer) lines() (lines []string) {
 // instructions converts the instructions that stand first, and reports which messages they are.
 func (w *listWriter) instructions(messages []Message) ([]Message, []bool, error) {
 	skip := make([]bool, len(messages))
-	in := &listWriter{writer: writer{form: FormOpenAI, from: "another", lossy: w.lossy}, gap: ",", dst: []byte{'['}}
+	in := &listWriter{writer: writer{form: FormOpenAI, target: w.form, from: "another", lossy: w.lossy}, gap: ",", dst: []byte{'['}}
 	var first []Message
 	for n := 0; n < len(messages) && messages[n].Instructs(); n++ {
 		m := &messages[n]

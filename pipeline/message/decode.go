@@ -63,6 +63,8 @@ func (c *codec) message(root int32) error {
 		return c.gemini(root)
 	case kind != "" && kind != "message":
 		return c.item(root, kind)
+	case kind == "" && t.index(root, "role") == none && t.index(root, "content") == none && t.index(root, "id") != none:
+		return c.item(root, "item_reference") // the type may be absent
 	}
 	return c.chat(root, kind)
 }

@@ -19,5 +19,6 @@
 // text.go, tree.go and source.go read JSON; codec.go, chat.go, responses.go, gemini.go and
 // decode.go make messages of it. writer.go, loss.go and render.go write new parts, part.go and
 // edit.go change those that were read, fresh.go and encode.go write lists. tool.go, body.go and
-// bodyedit.go read and write documents, convert.go and bodyconvert.go convert, check.go checks.
+// bodyedit.go read and write documents, convert.go and bodyconvert.go convert, check.go checks. visible.go says what
+// of JSON counts as text.
 package message

@@ -90,7 +90,8 @@ func (c *codec) geminiResult(p *Part, r int32) {
 // string, and where the value begins. The name is empty for any other JSON.
 func outcome(raw string) (name, value string, at int) {
 	rest := strings.TrimLeft(raw[1:], " \t\r\n")
-	if raw[0] != '{' || !strings.HasPrefix(rest, `"output"`) && !strings.HasPrefix(rest, `"error"`) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(rest, `"`), `"`)
+	if raw[0] != '{' || first != "output" && first != "error" && !strings.Contains(first, `\`) { // its escapes are not read yet
 		return "", "", 0
 	}
 	var t tree

@@ -335,3 +335,68 @@ func TestInstructionsStandAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestItemsOfOtherTools reads the calls and results of the Responses API that are not functions.
+func TestItemsOfOtherTools(t *testing.T) {
+	for _, c := range []struct{ list, id string }{
+		{`[{"type":"local_shell_call","id":"lsh","call_id":"c","action":{"type":"exec"},"status":"completed"},{"type":"local_shell_call_output","id":"c","output":"{}"}]`, "c"},
+		{`[{"type":"local_shell_call","call_id":"c","action":{}},{"type":"local_shell_call_output","id":"x","call_id":"c","output":"{}"}]`, "c"},
+		{`[{"type":"shell_call","call_id":"c","action":{"commands":["ls"]}},{"type":"shell_call_output","call_id":"c","output":[{"stdout":"a","stderr":"","outcome":{"type":"exit","exit_code":0}}]}]`, "c"},
+		{`[{"type":"tool_search_call","call_id":"c","execution":"client","arguments":{"q":1}},{"type":"tool_search_output","call_id":"c","tools":[]}]`, "c"},
+		{`[{"type":"tool_search_call","call_id":null,"arguments":{"q":1}},{"type":"tool_search_output","call_id":null,"tools":[]}]`, ""},
+		{`[{"role":"user","content":"a"},{"id":"rs_1"}]`, ""},
+	} {
+		list, err := DecodeList([]byte(c.list))
+		if err != nil {
+			t.Errorf("%s: %v", c.list, err)
+			continue
+		}
+		if err := Check(list, FormResponses); err != nil {
+			t.Errorf("%s: %v", c.list, err)
+		}
+		if calls, results := list[0].Calls(), list[1].Results(); c.id != "" && (len(calls) != 1 || len(results) != 1 || calls[0].ID != c.id || results[0].ID != c.id) {
+			t.Errorf("%s: calls %v, results %v", c.list, calls, results)
+		}
+		if out, err := AppendList(nil, list, FormAny); err != nil || string(out) != c.list {
+			t.Errorf("%s became %s, %v", c.list, out, err)
+		}
+	}
+}
+
+// TestAllocationsByMessage reads and writes documents whose messages are short and long. Both take
+// as many allocations.
+func TestAllocationsByMessage(t *testing.T) {
+	count := func(form Form, size int) float64 {
+		var list []Message
+		for i := range 50 {
+			id := fmt.Sprint("c", i)
+			text := strings.Repeat("word \n", size)
+			list = append(list, New(RoleUser, text), Message{Role: RoleAssistant, Parts: []Part{NewCall(id, "f", `{"a":1}`)}},
+				NewResult(id, "f", text), New(RoleAssistant, text))
+		}
+		empty, err := DecodeBody([]byte(fmt.Sprintf(`{%q:[]}`, listName(form))), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := empty.Append(nil, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, 0, len(data))
+		return testing.AllocsPerRun(3, func() {
+			b, err := DecodeBody(data, form)
+			if err == nil {
+				dst, err = b.Append(dst[:0], b.Messages)
+			}
+			if err != nil || len(dst) != len(data) {
+				t.Fatal(err)
+			}
+		})
+	}
+	for _, form := range Forms {
+		short, long := count(form, 2), count(form, 1000)
+		if long > short+10 || short > 200*10 {
+			t.Errorf("%s: 200 messages take %.0f allocations if they are short, %.0f if they are long", form, short, long)
+		}
+	}
+}

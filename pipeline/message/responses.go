@@ -5,6 +5,14 @@ package message
 func (c *codec) item(root int32, kind string) error {
 	c.m.origin.form = FormResponses
 	switch kind {
+	case "tool_search_call", "tool_search_output":
+		if c.tree.member(root, "call_id") == nil {
+			break // the API searches by itself
+		}
+		if kind == "tool_search_call" {
+			return c.itemCall(root)
+		}
+		return c.itemResult(root)
 	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call":
 		return c.itemCall(root)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output", "computer_call_output":
@@ -23,14 +31,15 @@ func (c *codec) whole(root int32, role Role, kind Kind) {
 	c.m.Role, c.m.Parts = role, []Part{{Kind: kind, raw: n.raw, place: inItem}}
 }
 
-// itemCall reads a call. The arguments of a shell call are its action.
+// itemCall reads a call. The arguments of a shell call are its action. Those of a search for tools
+// are an object.
 func (c *codec) itemCall(root int32) error {
 	id, err := c.text(root, "call_id")
 	if err != nil {
 		return err
 	}
 	p := Part{Kind: ToolCall, ID: id, Name: c.some(root, "name", "type"), Arguments: c.some(root, "arguments", "input"), raw: c.tree.nodes[root].raw, place: inItem}
-	for _, of := range [...]string{"action", "operation"} {
+	for _, of := range [...]string{"action", "operation", "arguments"} {
 		if action := c.tree.member(root, of); p.Arguments == "" && action != nil {
 			p.Arguments = action.raw
 		}
@@ -44,14 +53,18 @@ func (c *codec) itemResult(root int32) error {
 	if err != nil {
 		return err
 	}
+	kind := c.some(root, "type")
+	if id == "" && kind == "local_shell_call_output" {
+		id = c.some(root, "id") // this type has the id of the call here
+	}
 	p := Part{Kind: ToolResult, ID: id, raw: c.tree.nodes[root].raw, place: inItem}
 	if output := c.index(root, "output"); output != none {
-		switch c.tree.nodes[output].kind() {
-		case '"', '[':
+		switch first := c.tree.nodes[output].kind(); {
+		case first == '"', first == '[' && kind != "shell_call_output":
 			if p.Parts, err = c.list(output, c.chatPart); err != nil {
 				return err
 			}
-		default: // an object, such as a screenshot: kept as it is
+		default: // what has no type, such as a screenshot or the output of a shell: kept as it is
 			p.Parts = []Part{{Kind: Unknown, raw: c.tree.nodes[output].raw, at: c.tree.nodes[output].at - c.base, place: inValue}}
 		}
 	}

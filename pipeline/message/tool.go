@@ -83,3 +83,29 @@ func geminiTools(n *node) (tools []Tool, err error) {
 	}
 	return tools, nil
 }
+
+// ForeignTool finds the first tool of a JSON list that is written for another API than form. It
+// returns its place in the list and that API. ok is false if there is none, or if raw is no list
+// of tools. A tool of an API itself, of which only the type is known, is never found.
+func ForeignTool(raw string, form Form) (index int, of Form, ok bool) {
+	t, err := parse(`{"content":` + raw + `}`)
+	if err != nil || form == FormAny {
+		return 0, FormAny, false
+	}
+	for i := t.nodes[t.nodes[0].kid].kid; i != none; i = t.nodes[i].next {
+		if t.nodes[i].kind() != '{' {
+			return 0, FormAny, false
+		}
+		tools, err := t.tools(i)
+		if err != nil {
+			return 0, FormAny, false
+		}
+		for j := range tools {
+			if of := tools[j].form; of != FormAny && of != form {
+				return index, of, true
+			}
+		}
+		index++
+	}
+	return 0, FormAny, false
+}

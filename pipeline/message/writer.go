@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 // writer writes messages in one form.
 type writer struct {
 	form Form
+	// target is the form that errors name, if it is another one.
+	target Form
 	// from is the form of the messages in a conversion, FormAny if it is not known.
 	from Form
 	// own is true while the message that is written is new or of this form, so that its parts
@@ -60,13 +63,16 @@ func (w *writer) lose(member, why string) error {
 
 // loseUnknown loses a member that the form has no place for.
 func (w *writer) loseUnknown(member string) error {
-	return w.lose(member, "there is no such member in the form "+string(w.form))
+	return w.lose(member, "there is no such member in the form "+string(w.named()))
 }
 
 // loseKind loses a whole part.
 func (w *writer) loseKind(p *Part) error {
-	return w.lose("", fmt.Sprintf("%s: the form %s has no such part", strings.ReplaceAll(string(p.Kind), "_", " "), w.form))
+	return w.lose("", fmt.Sprintf("%s: the form %s has no such part", strings.ReplaceAll(string(p.Kind), "_", " "), w.named()))
 }
+
+// named returns the form that errors name.
+func (w *writer) named() Form { return cmp.Or(w.target, w.form) }
 
 // converts reports whether the messages come from another form.
 func (w *writer) converts() bool { return w.from != FormAny && w.from != w.form }

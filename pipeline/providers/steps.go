@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"slices"
 	"sort"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -172,9 +173,24 @@ func (v *view) mustStay() (units []int) {
 		units = append(units, last)
 	}
 	if user := v.newestUser; user >= 0 && v.units[user] != last {
-		return append(units, v.units[user])
+		units = append(units, v.units[user])
 	} else if user >= 0 && len(units) == 0 {
-		return []int{last}
+		units = []int{last}
+	}
+	return v.withAsker(units)
+}
+
+// withAsker adds the message of the user that the first of some units belongs to. It is another
+// unit where the newest words of the user stand beside results: that unit begins with the call,
+// and an API refuses a list that begins with the assistant.
+func (v *view) withAsker(units []int) []int {
+	if len(units) == 0 || v.msgs[slices.Min(units)].Role != pipeline.RoleAssistant {
+		return units
+	}
+	for i := slices.Min(units) - 1; i >= 0; i-- {
+		if m := &v.msgs[i]; m.Role == pipeline.RoleUser && len(m.Results()) == 0 {
+			return append(units, v.units[i])
+		}
 	}
 	return units
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 func truncation(t *testing.T, cfg TruncationConfig) *Truncation {
@@ -169,14 +170,19 @@ func answers(call, result *pipeline.Message) bool {
 	return false
 }
 
-// mustStay returns the places of the messages that always stay.
-func mustStay(msgs []pipeline.Message) (at []int) {
-	user := -1
-	for i := range msgs {
+// lastUser returns the place of the newest message of the user, or -1.
+func lastUser(msgs []pipeline.Message) int {
+	for i := len(msgs) - 1; i >= 0; i-- {
 		if msgs[i].Role == pipeline.RoleUser {
-			user = i
+			return i
 		}
 	}
+	return -1
+}
+
+// mustStay returns the places of the messages that always stay.
+func mustStay(msgs []pipeline.Message) (at []int) {
+	user := lastUser(msgs)
 	for i := range msgs {
 		if msgs[i].Role == pipeline.RoleSystem || i == user {
 			at = append(at, i)
@@ -202,6 +208,9 @@ func withNewestResult(msgs []pipeline.Message, must []int) []int {
 		return must
 	}
 	must = append(must, at...)
+	if user := lastUser(msgs[:at[0]]); user >= 0 && msgs[at[0]].Role == pipeline.RoleAssistant {
+		must = append(must, user) // an API wants the user first
+	}
 	slices.Sort(must)
 	return slices.Compact(must)
 }
@@ -314,5 +323,28 @@ func TestWordsBesideAResultStay(t *testing.T) {
 	n, err := words(t).Total(t.Context(), out)
 	if err != nil || n > 80 || len(out) != 5 || !strings.HasSuffix(out[2].Text(), "stop, do X instead") {
 		t.Errorf("%d tokens, %v, %q", n, err, show(out))
+	}
+}
+
+// The newest words of the user can stand beside results. Then the message before the call stays,
+// because an API refuses a list that begins with the assistant.
+func TestWordsBesideAResultKeepTheirQuestion(t *testing.T) {
+	for _, kinds := range []string{`{"type":"text","text":"Go on."}`, `{"type":"image","source":{"type":"url","url":"u"}}`} {
+		list, err := message.DecodeList([]byte(`[{"role":"user","content":"old"},{"role":"assistant","content":"old"},{"role":"user","content":"q"},` +
+			`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"` + strings.Repeat("w ", 300) + `"},` + kinds + `]}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, room := range []int{20, 60, 200} {
+			out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, list, agent.Budget{MaxTokens: room})
+			if !strings.Contains(strings.Join(show(out), "\n"), "u:q\nc:") || out[0].Role != pipeline.RoleUser || message.Check(out, message.FormAnthropic) != nil {
+				t.Errorf("%d tokens: %q", room, show(out))
+			}
+		}
+		s := agent.State{Messages: list}
+		if out := apply(t, compaction(t, CompactionConfig{TriggerTokens: 60}), &s, list, agent.Budget{}); out != nil && (len(out) != 4 || out[1].Text() != "q") {
+			t.Errorf("compacted: %q", show(out))
+		}
 	}
 }

@@ -25,25 +25,30 @@ func TestExamplesConform(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(name, "tests")); err == nil {
 				args = append(args, "--cases", filepath.Join(name, "tests"))
 			}
-			args = append(args, conformFlags[name]...)
-			out, err := exec.Command(filepath.Join(work, "anchor-host"), args...).Output()
-			var doc struct {
-				Report struct {
-					Passed, Failed int
-					Results        []struct{ Case, Operation, Lane, Verdict, Detail string }
-				}
-			}
-			if jsonErr := json.Unmarshal(out, &doc); jsonErr != nil {
-				t.Fatalf("%v: %v\n%s", err, jsonErr, out)
-			}
-			for _, r := range doc.Report.Results {
-				if r.Verdict == "fail" {
-					t.Errorf("%s (%s, lane %s): %s", r.Case, r.Operation, r.Lane, r.Detail)
-				}
-			}
-			if err != nil || doc.Report.Passed < 15 {
-				t.Errorf("%v, %d cases passed", err, doc.Report.Passed)
-			}
+			conform(t, filepath.Join(work, "anchor-host"), append(args, conformFlags[name]...)...)
 		})
+	}
+}
+
+// conform runs plugin test, and fails with each case that fails.
+func conform(t *testing.T, command string, args ...string) {
+	t.Helper()
+	out, err := exec.Command(command, args...).Output()
+	var doc struct {
+		Report struct {
+			Passed, Failed int
+			Results        []struct{ Case, Operation, Lane, Verdict, Detail string }
+		}
+	}
+	if jsonErr := json.Unmarshal(out, &doc); jsonErr != nil {
+		t.Fatalf("%v: %v\n%s", err, jsonErr, out)
+	}
+	for _, r := range doc.Report.Results {
+		if r.Verdict == "fail" {
+			t.Errorf("%s (%s, lane %s): %s", r.Case, r.Operation, r.Lane, r.Detail)
+		}
+	}
+	if err != nil || doc.Report.Passed < 15 {
+		t.Errorf("%v, %d cases passed", err, doc.Report.Passed)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,21 @@ func names(t *testing.T) (found []string) {
 	return found
 }
 
+// namesOfOthers are the examples in other languages.
+func namesOfOthers(t *testing.T) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob("*/plugin.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "main.go")); err != nil {
+			found = append(found, filepath.Dir(file))
+		}
+	}
+	return found
+}
+
 func readManifest(t *testing.T, name string) *manifest.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(name, "plugin.yaml"))
@@ -114,7 +130,7 @@ func settingsSchema(t *testing.T, m *manifest.Manifest) (s schema) {
 }
 
 func TestManifests(t *testing.T) {
-	for _, name := range names(t) {
+	for _, name := range append(names(t), namesOfOthers(t)...) {
 		t.Run(name, func(t *testing.T) {
 			m := readManifest(t, name)
 			if m.Name != name {
@@ -167,6 +183,23 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// galleryCells are the cells of a row of the table: plugin, language, operation, what it
+// does, what is gained, what it costs.
+const galleryCells = 6
+
+// row returns the cells of the row of an example.
+func row(table, name string) (cells []string) {
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "| ["+name+"]("+name+"/README.md) |") {
+			continue
+		}
+		for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(line), "|"), "|") {
+			cells = append(cells, strings.TrimSpace(cell))
+		}
+	}
+	return cells
+}
+
 // TestReadmes wants every setting in the README of its plugin, and every plugin
 // in the table of all.
 func TestReadmes(t *testing.T) {
@@ -174,14 +207,14 @@ func TestReadmes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names(t) {
+	for _, name := range append(names(t), namesOfOthers(t)...) {
 		t.Run(name, func(t *testing.T) {
 			readme, err := os.ReadFile(filepath.Join(name, "README.md"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(string(all), "["+name+"]("+name+"/README.md)") {
-				t.Error("not in the table of plugins/examples/README.md")
+			if cells := row(string(all), name); len(cells) != galleryCells || slices.Contains(cells, "") {
+				t.Errorf("its row in the table of plugins/examples/README.md has the cells %q, want %d with text", cells, galleryCells)
 			}
 			for key := range settingsSchema(t, readManifest(t, name)).Properties {
 				if !strings.Contains(string(readme), "| `"+key+"`") {

@@ -13,8 +13,10 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if work != "" {
-		_ = os.RemoveAll(work) // a leftover in the temporary folder is no failure
+	for _, folder := range []string{work, commandFolder} {
+		if folder != "" {
+			_ = os.RemoveAll(folder) // a leftover in the temporary folder is no failure
+		}
 	}
 	os.Exit(code)
 }

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -150,19 +151,30 @@ func (in *Instance) lastWords() string {
 	return "the guest wrote: " + guesttext.Line(guesttext.Clip(words, MaxQuote))
 }
 
-// reason returns the line of a log that says most about its end: what Go writes about a panic,
-// or else the first one. Rust writes the place of a panic, and the reason on the next line.
+// reason returns the line of a log that says most about its end: what Go writes about a panic, or
+// else the last error, or else the first line of what is not a message of the log. Rust writes the
+// place of a panic, and the reason on the next line.
 func reason(log string) string {
-	for line := range strings.Lines(log) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+	var last, first string
+	for rest := log; rest != ""; {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: "):
 			return line
+		case strings.HasPrefix(line, "debug: ") || strings.HasPrefix(line, "info: ") || strings.HasPrefix(line, "warn: "):
+			continue
 		}
+		if strings.Contains(line, "panicked at ") && strings.HasSuffix(line, ":") {
+			line = strings.TrimSpace(line + " " + firstLine(rest))
+		}
+		if strings.HasPrefix(line, "error: ") {
+			last = line
+		}
+		first = cmp.Or(first, line)
 	}
-	first := firstLine(log)
-	if _, rest, _ := strings.Cut(log, first); strings.Contains(first, "panicked at ") && strings.HasSuffix(first, ":") {
-		return strings.TrimSpace(first + " " + firstLine(rest))
-	}
-	return first
+	return cmp.Or(last, first)
 }
 
 // firstLine returns the first line of s that is not blank, without surrounding space.

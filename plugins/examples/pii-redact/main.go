@@ -15,6 +15,11 @@ func init() {
 			if counts.Total() > 0 {
 				c.SetText(i, text)
 				total.Add(counts)
+				if s.Counts != "" {
+					metadata := r.Items.Metadata(i)
+					metadata[s.Counts] = counts.Object()
+					c.SetMetadata(i, metadata)
+				}
 			}
 		}
 		if total.Total() > 0 {

@@ -33,7 +33,7 @@ type callFlags struct {
 	allowHost, allowPath []string
 	allowMethod          []string
 	allowPrivate, wasi   bool
-	raw, allowKV         bool
+	unchecked, allowKV   bool
 	services             []string
 	timeout, memory      string
 	pathQuota            string
@@ -47,14 +47,15 @@ func callCommand(a *cli.App) *cobra.Command {
 		Use:   "call [flags] FILE|FOLDER FUNCTION",
 		Short: "Call one function of a module",
 		Long: `Call one exported function of an Extism or ABI 1 module with the given input, and
-write its output to stdout unchanged. FOLDER is a folder with a module. Errors and
+write its output to stdout unchanged. FOLDER is a folder with a module. Without
+FUNCTION it names those that can be called. Errors and
 log lines of the module and the stack of a trap go to stderr. The module has only
 the permissions that flags allow.
 
 The input of an operation of ABI 1 is the document of its JSON lane. As in a build,
 the plugin receives only the columns that its manifest reads, and the answer is
-checked. Misspelt members are refused. --raw sends the input as it is, and checks
-nothing.
+checked. Misspelt members are refused. --unchecked sends the input as it is, and
+checks nothing.
 
 --set KEY=VALUE sets a setting wherever the schemas of the plugin have the key, as in
 plugin test. Modules of other hosts have no settings: there it is short for --config.
@@ -77,14 +78,14 @@ line break follows each output.`,
   anchor-host plugin call web.wasm anchor_retrieve --input-file q.json --allow-host api.example.com --record tests
   anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs
   anchor-host plugin call main.wasm run --link lib=lib.wasm`,
-		Args: cli.Exactly("FILE|FOLDER", "FUNCTION"),
+		Args: callArgs,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as text")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
 	caseFlags(flags, &f)
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
-	flags.BoolVar(&f.raw, "raw", false, "send the input as it is, and do not check the answer")
+	flags.BoolVar(&f.unchecked, "unchecked", false, "send the input as it is, and do not check the answer")
 	grantFlags(flags, &f)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.StringVar(&f.pathQuota, "path-quota", "", "maximum bytes in a writable folder (default "+sizeText(host.DefaultFolderQuota)+")")
@@ -97,9 +98,25 @@ line break follows each output.`,
 	flags.String("log-level", "", "lowest level of printed log lines: debug, info, warn, error (default info)")
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	cmd.MarkFlagsMutuallyExclusive("input", "input-file", "request")
-	cmd.MarkFlagsMutuallyExclusive("raw", "request")
+	cmd.MarkFlagsMutuallyExclusive("unchecked", "request")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return call(a, cmd, &f, args[0], args[1]) })
 	return cmd
+}
+
+// callArgs refuses a call without a function, and names the functions of the module.
+func callArgs(cmd *cobra.Command, args []string) error {
+	err := cli.Exactly("FILE|FOLDER", "FUNCTION")(cmd, args)
+	if len(args) != 1 {
+		return err
+	}
+	file, ferr := moduleFile(args[0])
+	if ferr != nil {
+		return err
+	}
+	if s, serr := spec.ReadFile(file); serr == nil {
+		return fmt.Errorf("no FUNCTION%s", cmp.Or(strict.Hint("", functions(s)), " ("+file+" exports none that can be called)"))
+	}
+	return err
 }
 
 // caseFlags are the flags that read and write cases.
@@ -190,7 +207,7 @@ func (c *plannedCall) prepare() (err error) {
 	switch {
 	case c.flags.request != "":
 		err = c.fromCase(c.flags.request)
-	case !c.flags.raw:
+	case !c.flags.unchecked:
 		c.one, err = single(c.app, c.spec, c.settings, c.function, c.flags.inputFile, c.input)
 	}
 	if c.one != nil {

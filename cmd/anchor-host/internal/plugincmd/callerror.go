@@ -44,7 +44,7 @@ func withLog(a *cli.App, err error) error {
 	if errors.As(err, &failed) {
 		guestLog(a, failed.Log)
 		if failed.Stack != "" && hasPlace[failed.Code] {
-			guestLog(a, "guest stack:\n"+failed.Stack)
+			guestLog(a, "guest stack:\n"+readable(failed.Stack))
 		}
 	}
 	return err

@@ -88,7 +88,7 @@ func finish(ctx context.Context, a *cli.App, one *conformance.Single, foreign bo
 		return nil
 	}
 	if err := one.Judge(ctx, &conformance.Answer{Status: r.Status, Output: r.Output}); err != nil {
-		return fmt.Errorf("%w; --raw does not check it", err)
+		return fmt.Errorf("%w; --unchecked does not check it", err)
 	}
 	return nil
 }

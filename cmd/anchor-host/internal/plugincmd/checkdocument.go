@@ -18,7 +18,7 @@ func checkDocument(name string, data []byte, like any) error {
 	if err != nil {
 		return err
 	}
-	return append(problems(strict.Members(name, node, like)), unknownSources(name, node)...).Err()
+	return append(problems(strict.Members(name, node, like)), unknownSources(name, "", node)...).Err()
 }
 
 // checkCases refuses the same in a file of cases, and in the requests that they have.
@@ -32,16 +32,23 @@ func checkCases(name string, data []byte) error {
 		cases, like = node.Items, []conformance.OwnCase{}
 	}
 	found := problems(strict.Members(name, node, like))
-	for _, c := range cases {
-		found = append(found, unknownSources(name, c)...)
+	for i, c := range cases {
+		at := ""
+		if node.Kind == strict.List {
+			at = fmt.Sprintf("[%d].", i)
+		}
+		found = append(found, unknownSources(name, at, c)...)
 		request, ok := c.Find("request")
 		op, named := c.Find("operation")
 		if !ok || !named || request.Kind != strict.Map {
 			continue
 		}
 		if info, known := abi.LookupOperation(abi.Operation(op.Text)); known {
-			found = append(found, problems(strict.Members(name, request, abi.NewDocument(info.Request)))...)
-			found = append(found, unknownSources(name, request)...)
+			for _, p := range problems(strict.Members(name, request, abi.NewDocument(info.Request))) {
+				p.Path = at + "request." + p.Path
+				found = append(found, p)
+			}
+			found = append(found, unknownSources(name, at+"request.", request)...)
 		}
 	}
 	return found.Err()
@@ -53,8 +60,8 @@ func problems(err error) (list strict.Problems) {
 	return list
 }
 
-// unknownSources lists the items of a document whose source is none.
-func unknownSources(name string, node *strict.Node) (list strict.Problems) {
+// unknownSources lists the items of a document whose source is none. at begins their paths.
+func unknownSources(name, at string, node *strict.Node) (list strict.Problems) {
 	items, ok := node.Find("items")
 	if !ok {
 		return nil
@@ -66,7 +73,7 @@ func unknownSources(name string, node *strict.Node) (list strict.Problems) {
 	for i, it := range items.Items {
 		s, ok := it.Find("source")
 		if ok && s.Kind == strict.String && !slices.Contains(known, s.Text) {
-			list = append(list, strict.Problem{File: name, Pos: s.Pos, Path: fmt.Sprintf("items[%d].source", i),
+			list = append(list, strict.Problem{File: name, Pos: s.Pos, Path: fmt.Sprintf("%sitems[%d].source", at, i),
 				Message: fmt.Sprintf("unknown source %.100q%s", s.Text, strict.Hint(s.Text, known))})
 		}
 	}

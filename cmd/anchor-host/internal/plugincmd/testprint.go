@@ -136,10 +136,10 @@ func writeFailure(b *bytes.Buffer, r conformance.Result) {
 
 // writeTrace writes what is known about the call that failed.
 func writeTrace(b *bytes.Buffer, r conformance.Result) {
-	for _, part := range []struct{ name, text string }{{"wrote", r.Wrote}, {"stack", r.Stack}} {
+	for _, part := range []struct{ name, text string }{{"wrote", r.Wrote}, {"stack", readable(r.Stack)}} {
 		name := part.name + ":"
 		for line := range strings.Lines(part.text) {
-			fmt.Fprintf(b, "  %-7s %s\n", name, plain.Line(strings.Trim(line, "\t\r\n")))
+			fmt.Fprintf(b, "  %-7s %s\n", name, plain.Line(strings.TrimRight(strings.TrimLeft(line, "\t"), " \t\r\n")))
 			name = ""
 		}
 	}

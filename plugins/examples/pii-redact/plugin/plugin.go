@@ -45,6 +45,9 @@ type Settings struct {
 	// Allow lists values that stay, such as the address of one's own support. Case does
 	// not matter.
 	Allow []string `json:"allow"`
+	// Counts is the key of the metadata that receives the number of replacements of each kind
+	// in a text. Empty, the default, for none.
+	Counts string `json:"counts"`
 
 	enabled [kinds]bool
 	labels  [kinds]string
@@ -93,6 +96,17 @@ func (c Counts) Total() (total int) {
 		total += n
 	}
 	return total
+}
+
+// Object returns the kinds that occurred with their numbers, as a metadata value.
+func (c Counts) Object() map[string]any {
+	object := make(map[string]any)
+	for kind, n := range c {
+		if n > 0 {
+			object[names[kind]] = int64(n)
+		}
+	}
+	return object
 }
 
 // String lists the kinds that occurred: "email 2, phone 1".

@@ -1,0 +1,25 @@
+package plugincmd
+
+import (
+	"regexp"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// mangled are names of functions as the compilers of Rust and C++ write them.
+var mangled = regexp.MustCompile(`\b_[RZ][A-Za-z0-9_$.]+`)
+
+// unnamed are lines of a stack without the name of the function.
+var unnamed = regexp.MustCompile(`(?m)^[^(]*\.\$[0-9]+\(`)
+
+// readable is a call stack with the names of functions as their authors wrote them. Without names it
+// says how to get them.
+func readable(stack string) string {
+	out := mangled.ReplaceAllStringFunc(stack, func(name string) string {
+		return demangle.Filter(name, demangle.NoParams, demangle.NoTemplateParams)
+	})
+	if unnamed.MatchString(out) {
+		out += "\n(for the names of functions: anchor-host plugin build --debug)"
+	}
+	return out
+}
