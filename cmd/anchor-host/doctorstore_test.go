@@ -32,7 +32,7 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", file, got, want)
 		}
 	}
-	if out := must(t, "", "doctor", "--cache-dir", "cache"); !strings.Contains(out, path+", schema 1") {
+	if out := must(t, "", "doctor", "--cache-dir", "cache"); !strings.Contains(out, path+", schema 2") {
 		t.Errorf("doctor does not name the store of the configuration:\n%s", out)
 	}
 	_, out, _ := run(t, "", "doctor", "--cache-dir", "cache", "--store", "broken.db")
