@@ -8,7 +8,7 @@ import "embed"
 // Files are the sources of the helper libraries, by their folders.
 //
 //go:embed pdk-go/*.go pdk-go/*/*.go pdk-go/internal/*/*.go
-//go:embed pdk-as/*.ts
+//go:embed pdk-as/*.ts pdk-as/*.mjs
 //go:embed pdk-c/*.h
 //go:embed pdk-js/build.mjs pdk-js/glue.wat pdk-js/*.js
 //go:embed pdk-rust/Cargo.toml pdk-rust/src

@@ -11,7 +11,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-languages=${LANGUAGES:-go tinygo rust c zig ts js wat}
+languages=${LANGUAGES:-go tinygo rust c cpp zig ts js wat}
 command=${1:-}
 list=$(echo $languages | tr ' ' ',')
 

@@ -40,23 +40,27 @@ func TestEachClang(t *testing.T) {
 		n++
 		t.Run(name, func(t *testing.T) {
 			bin := t.TempDir()
-			script := "#!/bin/sh\nexec " + shellWord(clang) + ` -B"$(dirname "$0")" "$@"` + "\n"
-			if err := os.WriteFile(filepath.Join(bin, "clang"), []byte(script), 0o755); err != nil {
-				t.Fatal(err)
+			for program, path := range map[string]string{"clang": clang, "clang++": filepath.Join(filepath.Dir(clang), strings.Replace(filepath.Base(clang), "clang", "clang++", 1))} {
+				script := "#!/bin/sh\nexec " + shellWord(path) + ` -B"$(dirname "$0")" "$@"` + "\n"
+				if err := os.WriteFile(filepath.Join(bin, program), []byte(script), 0o755); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := os.Symlink(linker, filepath.Join(bin, "wasm-ld")); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-			built, err := Build(t.Context(), BuildOptions{Dir: newProject(t, "c", "filter"), Messages: os.Stderr})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if w := built.Spec.Warnings; len(w) > 0 {
-				t.Errorf("warnings %q", w)
-			}
-			if len(built.Spec.Operations[0].Lanes) != 2 {
-				t.Errorf("lanes %v, want both", built.Spec.Operations[0].Lanes)
+			for _, language := range []string{"c", "cpp"} {
+				built, err := Build(t.Context(), BuildOptions{Dir: newProject(t, language, "filter"), Messages: os.Stderr})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if w := built.Spec.Warnings; len(w) > 0 {
+					t.Errorf("%s: warnings %q", language, w)
+				}
+				if len(built.Spec.Operations[0].Lanes) != 2 {
+					t.Errorf("%s: lanes %v, want both", language, built.Spec.Operations[0].Lanes)
+				}
 			}
 		})
 	}

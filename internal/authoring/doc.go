@@ -19,8 +19,8 @@
 // # Templates
 //
 // The folder templates has a folder for each language, and in it one for each kind of
-// plugin. Files that end in .tmpl are text templates that are executed with a [Project] and
+// plugin. The folder kinds has what the projects of a kind share: plugin.yaml and the cases of
+// the folder tests. Files that end in .tmpl are text templates that are executed with a [Project] and
 // lose that ending; others are copied. A folder common, for one language or for all, has
 // files for every project. A file of the same name in a more specific folder replaces them.
-// too.
 package authoring

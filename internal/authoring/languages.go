@@ -14,7 +14,7 @@ import (
 )
 
 // Toolchains are the toolchains of all languages, in the order of listings.
-var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
+var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, cppToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
 
 // Languages returns the names of all languages.
 func Languages() []string {
@@ -27,7 +27,7 @@ func Languages() []string {
 
 // otherLanguages are other names of languages.
 var otherLanguages = map[string]string{
-	"assemblyscript": "ts", "c++": "c", "cpp": "c", "golang": "go", "javascript": "js", "rs": "rust", "typescript": "ts", "wast": "wat",
+	"assemblyscript": "ts", "c++": "cpp", "cxx": "cpp", "golang": "go", "javascript": "js", "rs": "rust", "typescript": "ts", "wast": "wat",
 }
 
 // Lookup returns the toolchain of a language. The error wraps ErrLanguage.
@@ -116,6 +116,19 @@ func (j *job) clang(program, file string, flags ...string) ([]Command, error) {
 	linked := slices.Concat([]string{"-fuse-ld=" + j.program("wasm-ld"), "-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536"},
 		j.stripped("-Wl,--strip-all"), []string{"-o", j.out, object})
 	return []Command{{Args: slices.Concat(target, compiled), Dir: source}, {Args: slices.Concat(target, linked), Dir: source}}, err
+}
+
+// cppToolchain shares the helper library and the templates of C, whose plugins are valid C++.
+var cppToolchain = &Toolchain{
+	Language: "cpp", Title: "C++", Marks: []string{"plugin.cpp"}, helper: "pdk-c", templates: "c",
+	connect: strings.ReplaceAll(cToolchain.connect, "plugin.c", "plugin.cpp"),
+	Programs: []Program{
+		{Name: "clang++", Executables: versions("clang++"), works: forWasm, Get: cToolchain.Programs[0].Get},
+		cToolchain.Programs[1],
+	},
+	commands: func(j *job) ([]Command, error) {
+		return j.clang("clang++", "plugin.cpp", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
+	},
 }
 
 // stripped returns arguments, without the first one in a build that keeps names.

@@ -1,13 +1,16 @@
 package authoring
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
@@ -60,19 +63,46 @@ func TestTemplates(t *testing.T) {
 		if !named {
 			kinds = []string{"filter"}
 		}
-		for _, kind := range kinds {
-			t.Run(language+"/"+kind, func(t *testing.T) {
-				t.Parallel()
-				if missing := toolchain.Missing(""); len(missing) > 0 {
-					if err := toolchain.missingError(missing); named && os.Getenv("CI") != "" {
-						t.Fatal(err)
-					} else {
-						t.Skip(err)
-					}
-				}
-				testTemplate(t, language, kind)
-			})
+		if language == "tinygo" && os.Getenv("ANCHOR_LONG_TESTS") == "" { // the templates of Go, which TinyGo takes ten seconds each to build
+			kinds = []string{"filter", "retrieve", "process", "provide"}
 		}
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == string(abi.OpEstimateTokens) }) // part of provide
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			if missing := toolchain.Missing(""); len(missing) > 0 {
+				if err := toolchain.missingError(missing); named && os.Getenv("CI") != "" {
+					t.Fatal(err)
+				} else {
+					t.Skip(err)
+				}
+			}
+			// The projects follow each other in one folder, so that cargo compiles the helper library once.
+			dir := filepath.Join(t.TempDir(), "project")
+			for _, kind := range kinds {
+				t.Run(kind, func(t *testing.T) {
+					renew(t, dir, Project{Name: "my-plugin", Language: language, Kind: kind})
+					testTemplate(t, dir, language)
+				})
+			}
+		})
+	}
+}
+
+// renew writes a project in the place of another one, and keeps what a compiler left there.
+func renew(t *testing.T, dir string, p Project) {
+	t.Helper()
+	old, err := filepath.Glob(filepath.Join(dir, "*"))
+	for _, name := range old {
+		if base := filepath.Base(name); base != "target" && base != ".zig-cache" {
+			err = errors.Join(err, os.RemoveAll(name))
+		}
+	}
+	p.Dir = filepath.Join(t.TempDir(), "new")
+	if _, nerr := New(p); err != nil || nerr != nil {
+		t.Fatal(err, nerr)
+	}
+	if err := os.CopyFS(dir, os.DirFS(p.Dir)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -83,11 +113,14 @@ var ownTests = map[string][]string{
 	"tinygo": {"go", "test", "-vet=all", "."},
 	"rust":   {"cargo", "test", "--quiet"},
 	"js":     {"node", "--test"},
+	"ts":     {"node", "anchor/test.mjs"},
+	"c":      {"sh", "-c", "cc -Ianchor -o build-test plugin_test.c && ./build-test"},
+	"cpp":    {"sh", "-c", "c++ -std=c++20 -Ianchor -o build-test plugin_test.cpp && ./build-test"},
+	"zig":    {"zig", "test", "plugin.zig"},
 }
 
-func testTemplate(t *testing.T, language, kind string) {
-	dir := newProject(t, language, kind)
-	if test := ownTests[language]; test != nil {
+func testTemplate(t *testing.T, dir, language string) {
+	if test := ownTests[language]; test != nil && language != "tinygo" { // the tests of Go, run there
 		cmd := exec.CommandContext(t.Context(), test[0], test[1:]...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -106,7 +139,8 @@ func testTemplate(t *testing.T, language, kind string) {
 		t.Fatal(err)
 	}
 	defer h.Close(t.Context())
-	report, err := conformance.Run(t.Context(), conform.New(h, built.Spec, host.PluginConfig{}), conformance.Options{Short: true})
+	report, err := conformance.Run(t.Context(), conform.New(h, built.Spec, host.PluginConfig{}),
+		conformance.Options{Short: true, Own: templateCases(t, dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,4 +152,19 @@ func testTemplate(t *testing.T, language, kind string) {
 	if report.Passed == 0 {
 		t.Error("no case was run")
 	}
+}
+
+// templateCases are the author's cases of a project.
+func templateCases(t *testing.T, dir string) []conformance.OwnCase {
+	t.Helper()
+	file := filepath.Join(dir, "tests", "cases.json")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := conformance.ParseOwnCases(file, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
 }

@@ -26,6 +26,8 @@ var templates embed.FS
 const (
 	// commonDir holds the files of every project.
 	commonDir = "common"
+	// kindsDir holds what the projects of a kind have in all languages: plugin.yaml and cases.
+	kindsDir = "kinds"
 	// templateSuffix marks the files that are templates.
 	templateSuffix = ".tmpl"
 )
@@ -52,6 +54,14 @@ type Project struct {
 
 // Ident returns the name with underscores instead of hyphens, for use in source code.
 func (p Project) Ident() string { return strings.ReplaceAll(p.Name, "-", "_") }
+
+// Extension returns the ending of the source's file name, for languages that share templates.
+func (p Project) Extension() string {
+	if p.Language == cppToolchain.Language {
+		return "cpp"
+	}
+	return "c"
+}
 
 // Title returns the name of the language as people write it.
 func (p Project) Title() string {
@@ -97,7 +107,20 @@ func (t *Toolchain) kinds() ([]string, error) {
 			kinds = append(kinds, e.Name())
 		}
 	}
+	if slices.Contains(kinds, string(abi.OpProvide)) {
+		kinds = append(kinds, string(abi.OpEstimateTokens))
+		slices.Sort(kinds)
+	}
 	return kinds, nil
+}
+
+// templateKind is the folder of templates of a kind. A provider has both operations, because
+// estimate_tokens is of use only beside provide.
+func (p Project) templateKind() string {
+	if p.Kind == string(abi.OpEstimateTokens) {
+		return string(abi.OpProvide)
+	}
+	return p.Kind
 }
 
 // templateDir is the folder of templates.
@@ -172,7 +195,8 @@ func vacant(dir string) error {
 func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, layer := range []string{
-		commonDir, path.Join(t.templateDir(), commonDir), path.Join(t.Language, commonDir), path.Join(t.templateDir(), p.Kind),
+		commonDir, path.Join(kindsDir, p.templateKind()),
+		path.Join(t.templateDir(), commonDir), path.Join(t.Language, commonDir), path.Join(t.templateDir(), p.templateKind()),
 	} {
 		if err := p.layer(path.Join("templates", layer), files); err != nil {
 			return nil, err
@@ -183,7 +207,11 @@ func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 		return nil, err
 	}
 	files[schemaFile] = schema
-	files[ManifestFile] = append([]byte("# yaml-language-server: $schema="+schemaFile+"\n"), files[ManifestFile]...)
+	head := "# yaml-language-server: $schema=" + schemaFile + "\n"
+	if len(t.Marks) == 0 { // the files do not show the language
+		head += languageComment + " " + t.Language + "\n"
+	}
+	files[ManifestFile] = append([]byte(head), files[ManifestFile]...)
 	return files, nil
 }
 
@@ -210,6 +238,9 @@ func (p Project) layer(root string, files map[string][]byte) error {
 			if data, err = p.render(name, data); err != nil {
 				return err
 			}
+		}
+		if stem, ok := strings.CutSuffix(below, ".c"); ok {
+			below = stem + "." + p.Extension()
 		}
 		files[below] = data
 		return nil

@@ -57,6 +57,11 @@ func TestProjects(t *testing.T) {
 		if err != nil || !strings.Contains(string(readme), "anchor-host plugin test build/my-plugin.wasm") {
 			t.Errorf("the README does not say how to test it: %v", err)
 		}
+		_, block, _ := strings.Cut(string(readme), "```sh\n")
+		block, _, _ = strings.Cut(block, "```")
+		if n := strings.Count(block, "\n") + 2; n > 10 { // with plugin new and cd before them
+			t.Errorf("%d commands from nothing to a test, want at most 10:\n%s", n, block)
+		}
 		if strings.Contains(string(readme), "folder `anchor`") && !exists(filepath.Join(dir, helperDir)) {
 			t.Error("the README speaks of a folder that is not there")
 		}
@@ -148,15 +153,21 @@ func TestNewTakesAnEmptyFolder(t *testing.T) {
 	}
 }
 
-// Go and TinyGo have a template of every operation.
-func TestGoKinds(t *testing.T) {
-	for _, language := range []string{"go", "tinygo"} {
+// Every language but WebAssembly text has a template of every operation, with a test of its own.
+func TestKinds(t *testing.T) {
+	for _, language := range Languages() {
+		if language == "wat" {
+			continue
+		}
+		if ownTests[language] == nil {
+			t.Errorf("%s: the templates have no tests", language)
+		}
 		kinds, err := Kinds(language)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, info := range abi.Operations {
-			if info.Op != abi.OpEstimateTokens && !slices.Contains(kinds, string(info.Op)) { // part of provide
+			if !slices.Contains(kinds, string(info.Op)) {
 				t.Errorf("%s: no template of %s", language, info.Op)
 			}
 		}

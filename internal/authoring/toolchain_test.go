@@ -52,7 +52,7 @@ func TestDetectErrors(t *testing.T) {
 		want  string
 	}{
 		{"nothing known", map[string]string{"plugin.yaml": "abi: 1", "plugin.c/file": ""},
-			"unknown language: it has none of go.mod, main.go, Cargo.toml, plugin.c, plugin.zig, plugin.ts, plugin.js, plugin.wat (name the folder of a project, or its language with --lang)"},
+			"unknown language: it has none of go.mod, main.go, Cargo.toml, plugin.c, plugin.cpp, plugin.zig, plugin.ts, plugin.js, plugin.wat (name the folder of a project, or its language with --lang)"},
 		{"a language that does not exist", map[string]string{"plugin.yaml": "# language: tinigo\n"},
 			`plugin.yaml: language "tinigo": unknown language (did you mean "tinygo"?)`},
 	} {
@@ -129,7 +129,7 @@ func TestCommandString(t *testing.T) {
 
 // Other names of a language lead to its name here.
 func TestLookupSuggests(t *testing.T) {
-	for other, want := range map[string]string{"typescript": "ts", "JavaScript": "js", "golang": "go", "tinigo": "tinygo", "c++": "c"} {
+	for other, want := range map[string]string{"typescript": "ts", "JavaScript": "js", "golang": "go", "tinigo": "tinygo", "c++": "cpp"} {
 		if _, err := Lookup(other); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), `(did you mean "`+want+`"?)`) {
 			t.Errorf("%s: got %v, want %s", other, err, want)
 		}

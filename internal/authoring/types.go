@@ -14,7 +14,7 @@ import (
 )
 
 // TypeLanguages are the languages of [Types].
-var TypeLanguages = []string{"go", "tinygo", "rust", "c", "zig", "ts"}
+var TypeLanguages = []string{"go", "tinygo", "rust", "c", "cpp", "zig", "ts"}
 
 // Types returns source code with one type for the settings of each operation of a project. Its
 // fields have the keys of the schemas in plugin.yaml, so that a misspelt key does not compile. The
@@ -122,6 +122,7 @@ var typeWriters = map[string]typeWriter{
 	"tinygo": {"// " + generated + "\n\npackage main\n", true, camel, writeGoTypes},
 	"rust":   {"//! " + generated + "\n", false, func(key string) string { return "r#" + snake(key) }, writeRustTypes},
 	"c":      {"/* " + generated + " */\n#include \"anchor.h\"\n", false, func(key string) string { return snake(key) + "_" }, writeCTypes},
+	"cpp":    {"/* " + generated + " */\n#include \"anchor.h\"\n", false, func(key string) string { return snake(key) + "_" }, writeCTypes},
 	"zig":    {"//! " + generated + "\n\nconst anchor = @import(\"anchor/anchor.zig\");\n", false, func(key string) string { return `@"` + snake(key) + `"` }, writeZigTypes},
 	"ts":     {"// " + generated + "\n\nimport { Request, Value } from \"./anchor/index\";\n", false, lowerCamel, writeASTypes},
 }

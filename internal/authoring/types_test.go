@@ -34,6 +34,7 @@ func TestTypes(t *testing.T) {
 		{"go", "settings.go", "main.go", "type Settings struct {\n\tWord string `json:\"word\"`\n}", "type Settings = FilterSettings", "Type int `json:\"type\"`"},
 		{"rust", "src/settings.rs", "src/lib.rs", `r.setting("word").text().unwrap_or("");`, "settings::FilterSettings::of(r).r#word;\n    let word = word.as_str();", "pub r#type: i64,"},
 		{"c", "settings.h", "plugin.c", `anchor_setting_text(r, "word", "")`, "read_filter_settings(r).word_", "int64_t type_;"},
+		{"cpp", "settings.h", "plugin.cpp", `anchor_setting_text(r, "word", "")`, "read_filter_settings(r).word_", "int64_t type_;"},
 		{"zig", "settings.zig", "plugin.zig", `r.setting("word").string() orelse ""`, `@import("settings.zig").FilterSettings.of(r).word`, `@"type": i64,`},
 		{"ts", "settings.ts", "plugin.ts", `request.settings.get("word").text()`, "new FilterSettings(request).word", "  type: i64;"},
 	} {
@@ -54,7 +55,7 @@ func TestTypes(t *testing.T) {
 			switch c.language {
 			case "rust":
 				changed = strings.Replace(changed, "\nuse ", "\nmod settings;\nuse ", 1)
-			case "c":
+			case "c", "cpp":
 				changed = strings.Replace(changed, `#include "anchor.h"`, `#include "settings.h"`, 1)
 			case "ts":
 				changed = `import { FilterSettings } from "./settings";` + "\n" + changed
@@ -87,7 +88,7 @@ func TestTypesErrors(t *testing.T) {
 	dir := folder(t, map[string]string{ManifestFile: lintHead + "      properties: {a-b: {}, a_b: {}}\n"})
 	for language, want := range map[string]string{
 		"go": `settings of filter: the keys "a-b" and "a_b" have the same name AB (rename one)`,
-		"js": `language "js": unknown language: there are no types for it (want one of go, tinygo, rust, c, zig, ts)`,
+		"js": `language "js": unknown language: there are no types for it (want one of go, tinygo, rust, c, cpp, zig, ts)`,
 		"":   "unknown language",
 	} {
 		if _, err := Types(dir, language); err == nil || !strings.Contains(err.Error(), want) {

@@ -5,4 +5,5 @@ export { quote, Value } from "./json";
 export { Metadata } from "./metadata";
 export { Request } from "./request";
 export { inBatch, inDocument, inJSON } from "./serve";
+export { words } from "./text";
 export { countTokens, http, httpBatch, HttpRequest, HttpResponse, kv } from "./services";

@@ -43,13 +43,22 @@ typedef anchor_batch anchor_request;
 
 /* For functions that run once per call, or only in the JSON lane. They are small rather
  * than fast, and a module has them once. */
+#ifdef __clang__
 #define ANCHOR__SMALL static __attribute__((noinline, minsize, unused))
+#else
+#define ANCHOR__SMALL static __attribute__((noinline, unused))
+#endif
 #define ANCHOR__ONCE static __attribute__((noinline, unused))
 
 /* ---- The functions of the host. A module imports only those it uses. ---- */
 
+#ifdef __wasm__
 #define ANCHOR__ENV(name) __attribute__((import_module("extism:host/env"), import_name(name))) extern
 #define ANCHOR__USER(name) __attribute__((import_module("extism:host/user"), import_name(name))) extern
+#else /* tests outside of Wasm: anchor_test.h stands for the host */
+#define ANCHOR__ENV(name) extern
+#define ANCHOR__USER(name) extern
+#endif
 ANCHOR__ENV("alloc") uint64_t anchor__k_alloc(uint64_t);
 ANCHOR__ENV("length") uint64_t anchor__k_length(uint64_t);
 ANCHOR__ENV("load_u8") uint32_t anchor__k_load_u8(uint64_t);
@@ -76,6 +85,15 @@ ANCHOR__USER("anchor_count_tokens") uint64_t anchor__k_count_tokens(uint64_t);
 
 /* ---- Memory. Compilers call these four. ---- */
 
+#ifndef __wasm__
+#ifdef __cplusplus
+}
+#endif
+#include <string.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+#else
 __attribute__((weak)) void *memcpy(void *to, const void *from, size_t n) {
     char *t = (char *)to;
     for (const char *f = (const char *)from; n; n--) *t++ = *f++;
@@ -98,10 +116,17 @@ __attribute__((weak)) int memcmp(const void *a, const void *b, size_t n) {
         if (*x != *y) return *x < *y ? -1 : 1;
     return 0;
 }
+#endif
 
 /* The heap has three parts, in this order: what anchor_keep_memory kept, the room lent to
  * the host, and what the running call has allocated. */
+#ifdef __wasm__
 extern unsigned char __heap_base;
+#define ANCHOR__ORIGIN ((uintptr_t)0)
+#else /* tests have a heap of their own, in which addresses of 32 bits count */
+static union { char bytes[1 << 24]; uint64_t aligned; } anchor__heap;
+#define ANCHOR__ORIGIN ((uintptr_t)anchor__heap.bytes)
+#endif
 static struct {
     anchor_mailbox_t box;
     uint32_t document; /* the field of the mailbox after those */
@@ -112,14 +137,20 @@ static struct {
 
 /* Grows the memory up to address end. Returns 0 if the host has no more. */
 ANCHOR__SMALL int anchor__grow(uint64_t end) {
+#ifdef __wasm__
     uint64_t have = (uint64_t)__builtin_wasm_memory_size(0) << 16;
     if (end <= have) return 1;
     if (end > UINT32_MAX - 65535u) return 0;
     return __builtin_wasm_memory_grow(0, (uint32_t)((end - have + 65535) >> 16)) != SIZE_MAX;
+#else
+    return end <= sizeof anchor__heap.bytes;
+#endif
 }
 
 static inline uint32_t anchor__kept(void) {
+#ifdef __wasm__
     if (!anchor__mem.kept) anchor__mem.kept = ((uint32_t)(uintptr_t)&__heap_base + 7) & ~7u;
+#endif
     return anchor__mem.kept;
 }
 
@@ -130,7 +161,7 @@ ANCHOR__SMALL void *anchor_alloc(uint32_t n) {
     uint64_t end = (uint64_t)at + (((uint64_t)n + 7) & ~7ull);
     if (!anchor__grow(end)) __builtin_trap();
     anchor__mem.top = (uint32_t)end;
-    return (void *)(uintptr_t)at;
+    return (void *)(ANCHOR__ORIGIN + at);
 }
 
 /* Keeps for good what the running call has allocated, such as an index that the
@@ -200,14 +231,14 @@ ANCHOR__ONCE void anchor__room(anchor_buf *b, uint32_t n) {
     uint32_t want = b->len + n;
     if (want <= b->cap) return;
     if (want < 2 * b->cap) want = 2 * b->cap;
-    if (b->cap && (uint32_t)(uintptr_t)b->ptr + b->cap == anchor__mem.top) {
+    if (b->cap && (uintptr_t)b->ptr + b->cap == ANCHOR__ORIGIN + anchor__mem.top) {
         anchor_alloc(want - b->cap); /* nothing was allocated since, so it grows in place */
     } else {
         char *p = (char *)anchor_alloc((want + 7) & ~7u);
         if (b->len) memcpy(p, b->ptr, b->len);
         b->ptr = p;
     }
-    b->cap = anchor__mem.top - (uint32_t)(uintptr_t)b->ptr;
+    b->cap = (uint32_t)(ANCHOR__ORIGIN + anchor__mem.top - (uintptr_t)b->ptr);
 }
 
 ANCHOR__ONCE void anchor_add_char(anchor_buf *b, char c) {
@@ -1374,7 +1405,11 @@ ANCHOR__SMALL uint32_t anchor__reserve(uint32_t n) {
 
 /* ---- Exports ---- */
 
+#ifdef __wasm__
 #define ANCHOR__EXPORT(name) __attribute__((export_name(name)))
+#else
+#define ANCHOR__EXPORT(name)
+#endif
 ANCHOR__EXPORT("anchor_abi_1") void anchor__marker(void) {}
 
 /* The mailbox of both lanes. Attributes name the exports: clang before 17 loses names that

@@ -52,12 +52,18 @@ pub const panic = std.debug.FullPanic(struct {
 /// builds.
 pub const keepMemory = memory.keep;
 
+/// Reads a request from its document, for tests: {"columns": ["text"], "items": […]}.
+pub fn requestOf(document: []const u8) Request {
+    return @import("document.zig").open(Json.parse(document) orelse .{});
+}
+
 /// Makes the exports of a plugin. Use it once per plugin, in a comptime block:
 /// .{ .operation = function, … }. The functions of filter, rerank, retrieve and
 /// process are fn (*const Request, *Changes) Error!void; those of the operations
 /// that have only the JSON lane are fn (request: Json, reply: *Text) Error!void,
 /// with the documents of ABI.md.
 pub fn plugin(comptime operations: anytype) void {
+    if (!memory.is_plugin) return; // a test calls the functions themselves
     const both = .{ "filter", "rerank", "retrieve", "process" };
     const documents = .{
         "init",    "observe", "transform_query", "classify",     "enrich_query", "memory", "compact",

@@ -1,6 +1,6 @@
 #!/bin/sh
-# clang and wasm-ld 19 from Debian's packages, for plugins in C. Leaves
-# build/_toolchains/bin/clang, and wasm-ld, unless the ones on PATH will do.
+# clang and wasm-ld 19 from Debian's packages, for plugins in C and C++. Leaves
+# build/_toolchains/bin/clang and clang++, and wasm-ld, unless the ones on PATH will do.
 set -eu
 cd "$(dirname "$0")/../.."
 bin=build/_toolchains/bin
@@ -23,17 +23,19 @@ works() {
 
 # With -B clang finds the linker beside the launcher.
 launch() {
-	cat > $bin/clang <<'END'
+	for name in clang clang++; do
+		cat > $bin/$name <<END
 #!/bin/sh
-exec clang-19 -B"$(dirname "$(readlink -f "$0")")" "$@"
+exec $name-19 -B"\$(dirname "\$(readlink -f "\$0")")" "\$@"
 END
-	chmod +x $bin/clang
+		chmod +x $bin/$name
+	done
 	ln -sf "$(command -v wasm-ld-19)" $bin/wasm-ld
 }
 
-if [ -x $bin/clang ] && works $bin/clang; then exit 0; fi
-rm -f $bin/clang $bin/wasm-ld
-if works clang; then exit 0; fi
+if [ -x $bin/clang++ ] && works $bin/clang; then exit 0; fi
+rm -f $bin/clang $bin/clang++ $bin/wasm-ld
+if command -v clang++ >/dev/null && works clang; then exit 0; fi
 if ! command -v clang-19 >/dev/null || ! command -v wasm-ld-19 >/dev/null; then
 	if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
 		skip "no clang that builds WebAssembly, and none can be installed here (as root on Debian: apt-get install clang-19 lld-19)"

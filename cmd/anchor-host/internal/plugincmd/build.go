@@ -24,7 +24,7 @@ result as a host does before it loads the plugin. Only the module has to be
 shipped.
 
 The source files decide the language: go.mod or main.go (Go), Cargo.toml (Rust),
-plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
+plugin.c, plugin.cpp, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
 "# language: tinygo" in plugin.yaml, or --lang, selects a different language.`,
 		Example: `  anchor-host plugin build keep-best
   anchor-host plugin build -v --lang tinygo -o plugins/keep-best.wasm keep-best

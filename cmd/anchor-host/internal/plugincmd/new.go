@@ -52,16 +52,24 @@ empty is refused.
 	return cmd
 }
 
-// kindsHelp lists the kinds of each language.
+// kindsHelp lists the kinds, once for all languages that have the same.
 func kindsHelp() string {
-	var b strings.Builder
-	b.WriteString("Kinds:\n")
+	languages := map[string][]string{}
+	var lists []string
 	for _, language := range authoring.Languages() {
 		kinds, err := authoring.Kinds(language)
 		if err != nil {
 			continue // the language has no templates
 		}
-		fmt.Fprintf(&b, "  %-7s %s\n", language, strings.Join(kinds, ", "))
+		list := strings.Join(kinds, "\n  ")
+		if languages[list] == nil {
+			lists = append(lists, list)
+		}
+		languages[list] = append(languages[list], language)
+	}
+	var b strings.Builder
+	for _, list := range lists {
+		fmt.Fprintf(&b, "Kinds in %s:\n  %s\n", strings.Join(languages[list], ", "), list)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
