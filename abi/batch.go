@@ -11,11 +11,16 @@ import (
 
 // Batch is a request read in place: strings and slices alias the buffer it was
 // opened on and are valid as long as that is. Columns that are absent read as
-// zero values. Row numbers out of range panic, as indexing a slice does. A
-// Batch is safe for concurrent reads.
+// zero values, and [Batch.Unsent] names those that were read. Row numbers out of range
+// panic, as indexing a slice does. A Batch is safe for concurrent reads of the columns that
+// it has.
 type Batch struct {
-	rows      int
-	cols      ColumnSet
+	rows int
+	cols ColumnSet
+	// missed are columns of numbers that were read without being there. Only the branch for absent
+	// columns sets it, so it costs the others nothing.
+	missed    ColumnSet
+	guessed   bool
 	ids       layout.Strings
 	scores    []float64
 	texts     layout.Strings
@@ -128,19 +133,45 @@ func (b *Batch) Len() int { return b.rows }
 // Columns returns the columns that the batch has.
 func (b *Batch) Columns() ColumnSet { return b.cols }
 
+// Unsent returns the columns that were read since the batch was opened, and that it does not
+// have. It is empty for a batch of a request that does not say which columns it has.
+func (b *Batch) Unsent() ColumnSet {
+	if b.guessed {
+		return 0
+	}
+	missed := b.missed
+	for _, c := range [...]struct {
+		column Column
+		missed bool
+	}{
+		{ColumnID, b.ids.Missed()}, {ColumnText, b.texts.Missed()}, {ColumnSource, b.sources.Missed()}, {ColumnMetadata, b.meta.Missed()},
+	} {
+		if c.missed {
+			missed = missed.With(c.column)
+		}
+	}
+	return missed &^ b.cols
+}
+
 // ID returns the id of row i.
 func (b *Batch) ID(i int) string { return b.ids.At(i) }
 
 // Score returns the score of row i.
 func (b *Batch) Score(i int) float64 {
 	if b.scores == nil {
+		b.missed |= 1 << ColumnScore
 		return 0
 	}
 	return b.scores[i]
 }
 
 // Scores returns the scores of all rows, nil when the column is absent.
-func (b *Batch) Scores() []float64 { return b.scores }
+func (b *Batch) Scores() []float64 {
+	if b.scores == nil {
+		b.missed |= 1 << ColumnScore
+	}
+	return b.scores
+}
 
 // Text returns the content of row i.
 func (b *Batch) Text(i int) string { return b.texts.At(i) }
@@ -151,6 +182,7 @@ func (b *Batch) Source(i int) string { return b.sources.At(i) }
 // Priority returns the priority of row i.
 func (b *Batch) Priority(i int) int {
 	if b.priority == nil {
+		b.missed |= 1 << ColumnPriority
 		return 0
 	}
 	return int(b.priority[i])
@@ -159,6 +191,7 @@ func (b *Batch) Priority(i int) int {
 // TokenCount returns the number of tokens of row i.
 func (b *Batch) TokenCount(i int) int {
 	if b.tokens == nil {
+		b.missed |= 1 << ColumnTokenCount
 		return 0
 	}
 	return int(b.tokens[i])
@@ -167,6 +200,7 @@ func (b *Batch) TokenCount(i int) int {
 // CreatedAt returns the time of row i in UTC, the zero time when it has none.
 func (b *Batch) CreatedAt(i int) time.Time {
 	if b.created == nil {
+		b.missed |= 1 << ColumnCreatedAt
 		return time.Time{}
 	}
 	return jsontext.Time(int64(b.created[i]))

@@ -109,6 +109,26 @@ func ColumnsOf(names []string) (ColumnSet, error) {
 	return s, nil
 }
 
+// The form of a guest's message about a column that it reads and that was not sent.
+const (
+	unsentBefore = "anchor: column "
+	unsentAfter  = " was not sent"
+)
+
+// Unsent returns the message that a guest logs as a warning when it reads column c and the
+// request does not have it. A host that knows the manifest says instead whose mistake it is.
+func (c Column) Unsent() string { return unsentBefore + c.String() + unsentAfter }
+
+// UnsentColumn returns the column that a message of [Column.Unsent] is about.
+func UnsentColumn(message string) (Column, bool) {
+	name, before := strings.CutPrefix(message, unsentBefore)
+	name, after := strings.CutSuffix(name, unsentAfter)
+	if !before || !after {
+		return 0, false
+	}
+	return ColumnByName(name)
+}
+
 // Change is one kind of change a guest may make.
 type Change string
 

@@ -164,7 +164,11 @@ func BatchOf(req *ItemsRequest) (*Batch, error) {
 	if err := w.Write(buf); err != nil {
 		return nil, err
 	}
-	return OpenBatch(buf)
+	b, err := OpenBatch(buf)
+	if err == nil {
+		b.guessed = req.Columns == nil
+	}
+	return b, err
 }
 
 // usedColumns returns the columns in which an item has a value.

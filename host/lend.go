@@ -50,7 +50,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 		ended = outcome(nil, failed)
 		return failed
 	}
-	in.Unusable = true // until the call has ended well
+	in.Call.Op, in.Unusable = op, true // unusable until the call has ended well
 	good := false
 	defer func() { p.takeBack(in, good, o) }()
 	if err = p.serve(ctx, in, timeout, f, o); err != nil {

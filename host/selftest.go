@@ -53,6 +53,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t
 	defer in.Close()
 	in.Begin(ctx, p.limits.Timeout, p.limits.Fuel)
 	defer in.Call.End()
+	in.Call.Op = t.Operation
 	var out []byte
 	if lane == LaneBatch {
 		out, err = selfBatch(in, spec, t.Input)

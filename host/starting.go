@@ -32,7 +32,7 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 		},
 		StackLeast: p.interpretedStack(), RecycleAfter: recycleCalls,
 		Foreign: p.spec.Foreign, InitRequest: p.initRequest, Values: p.values,
-		Log: p.log, Account: p.account, Owner: pluginOwner{p}, Resets: p.state == StateReset,
+		Log: p.log, Declared: p.spec.Declared, Account: p.account, Owner: pluginOwner{p}, Resets: p.state == StateReset,
 		Share: p.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.spec),
 		Imports: &imports.Plugin{
 			Name: p.name, Asks: asksOf(p.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: tenantOf, Tokenizer: h.tokens,

@@ -94,6 +94,13 @@ func (s *Spec) Operation(op abi.Operation) (Operation, error) {
 	return Operation{}, s.noOperation()
 }
 
+// Declared returns the columns that the author of the plugin names for an operation, also where
+// plugin.yaml beside the module narrows them. It returns false if there is no such operation.
+func (s *Spec) Declared(op abi.Operation) (abi.ColumnSet, bool) {
+	o, err := s.Operation(op)
+	return o.SelfTestReads, err == nil && !s.Foreign
+}
+
 // noOperation is the error for an operation that the plugin does not have.
 func (s *Spec) noOperation() error {
 	if s.Foreign {

@@ -155,7 +155,7 @@ func (j *job) run(ctx context.Context, c Command) error {
 		return werr
 	}
 	if limited.Err() != nil {
-		return fmt.Errorf("%s: not done within %v: %w (see its messages above)", c.Name(), limit, limited.Err())
+		return fmt.Errorf("%s: not done within %v: %w (see its messages above; plugin build --timeout gives it longer)", c.Name(), limit, limited.Err())
 	}
 	return fmt.Errorf("%s: %w (see its messages above)", c.Name(), err)
 }

@@ -36,6 +36,7 @@ export function clear(request: Request): void {
   request.priorities = 0;
   request.tokenCounts = 0;
   request.times = 0;
+  request.told = 0;
   request.meta.clear();
 }
 

@@ -1,7 +1,7 @@
 import { Buffer } from "./buffer";
 import { Cursor } from "./json";
 import { clear } from "./read_batch";
-import { Request, Texts } from "./request";
+import { COLUMNS, Request, Texts } from "./request";
 
 // The columns of the JSON lane, laid out as in a batch, so that handlers need not
 // know which lane serves.
@@ -35,6 +35,8 @@ const tokenCounts = new Buffer();
 const times = new Buffer();
 const objects = new Buffer();
 const stamp = new Buffer();
+// The columns that the request has, bit n for the column with id n + 1.
+let sent: u32 = 0;
 
 /** Makes request the document in a buffer, which must stay as it is meanwhile. Returns an error, or null. */
 export function readDocument(request: Request, document: Buffer): string | null {
@@ -42,13 +44,15 @@ export function readDocument(request: Request, document: Buffer): string | null 
   const c = new Cursor(document.start, document.start + document.length);
   if (!c.take(0x7b)) return "request: is no JSON object";
   let items: usize = 0;
+  sent = u32.MAX_VALUE;
   for (let first = true; c.member(first); first = false) {
     if (c.keyIs("query")) readQuery(request, c);
     else if (c.keyIs("items")) {
       c.peek();
       items = c.at;
       c.skip();
-    } else if (c.keyIs("top_k")) request.topK = <i32>c.integer();
+    } else if (c.keyIs("columns")) readColumns(c);
+    else if (c.keyIs("top_k")) request.topK = <i32>c.integer();
     else if (c.keyIs("tokens_left")) request.tokensLeft = <i32>c.integer();
     else if (c.keyIs("settings")) request.settings = c.value();
     else c.skip();
@@ -73,6 +77,18 @@ function readQuery(request: Request, c: Cursor): void {
   request.querySize = query.length;
 }
 
+// Notes which columns were sent.
+function readColumns(c: Cursor): void {
+  if (!c.take(0x5b)) { c.skip(); return; }
+  sent = 0;
+  for (let first = true; c.element(first); first = false) {
+    stamp.clear();
+    c.text(stamp);
+    const id = COLUMNS.indexOf(String.UTF8.decodeUnsafe(stamp.start, stamp.length));
+    if (id >= 0) sent |= 1 << id;
+  }
+}
+
 function readItems(request: Request, c: Cursor): void {
   if (!c.take(0x5b)) { c.skip(); return; }
   ids.clear();
@@ -87,14 +103,15 @@ function readItems(request: Request, c: Cursor): void {
     readItem(c);
     request.length++;
   }
-  ids.show(request.ids);
-  contents.show(request.texts);
-  sources.show(request.sources);
-  request.scores = scores.start;
-  request.priorities = priorities.start;
-  request.tokenCounts = tokenCounts.start;
-  request.times = times.start;
+  if (sent & 1) ids.show(request.ids);
+  if (sent & 2) request.scores = scores.start;
+  if (sent & 4) contents.show(request.texts);
+  request.meta.sent = (sent & 8) != 0;
   request.meta.objects = objects.start;
+  if (sent & 16) sources.show(request.sources);
+  if (sent & 32) request.priorities = priorities.start;
+  if (sent & 64) request.tokenCounts = tokenCounts.start;
+  if (sent & 128) request.times = times.start;
 }
 
 function readItem(c: Cursor): void {

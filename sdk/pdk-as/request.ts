@@ -1,5 +1,9 @@
 import { Cursor, Value } from "./json";
+import { log } from "./host";
 import { Metadata } from "./metadata";
+
+/** The names of the columns, in the order of their ids from 1 on. */
+export const COLUMNS: StaticArray<string> = ["id", "score", "text", "metadata", "source", "priority", "token_count", "created_at"];
 
 /** The column of texts: offsets and bytes, in the batch or decoded from JSON. */
 @final
@@ -50,6 +54,8 @@ export class Request {
   tokenCounts: usize = 0;
   times: usize = 0;
   meta: MetadataColumn = new MetadataColumn();
+  /** The columns that were not sent and of which the host knows that they are read, bit n for id n. */
+  told: u32 = 0;
 
   /** The text of the query. */
   get query(): string {
@@ -57,34 +63,56 @@ export class Request {
   }
 
   /** The id of a row. Ids need not be unique. */
-  id(i: i32): string { return this.ids.get(this.row(i)); }
+  id(i: i32): string { return this.textOf(this.ids, 1, i); }
   /** The content of a row. */
-  text(i: i32): string { return this.texts.get(this.row(i)); }
+  text(i: i32): string { return this.textOf(this.texts, 3, i); }
   /** Where the content of a row lies, in UTF-8: to be read without a copy. */
-  @inline textStart(i: i32): usize { return this.texts.offsets ? this.texts.start(this.row(i)) : 0; }
+  @inline textStart(i: i32): usize { return this.texts.offsets ? this.texts.start(this.row(i)) : this.unsent(3); }
   /** How many bytes the content of a row has. */
-  @inline textSize(i: i32): u32 { return this.texts.offsets ? this.texts.size(this.row(i)) : 0; }
+  @inline textSize(i: i32): u32 { return this.texts.offsets ? this.texts.size(this.row(i)) : this.unsent(3); }
   /** Where a row comes from: memory, conversation, tool, retrieval, user. */
-  source(i: i32): string { return this.sources.get(this.row(i)); }
+  source(i: i32): string { return this.textOf(this.sources, 5, i); }
   /** The score of a row, 0 to 1. */
-  score(i: i32): f64 { return this.scores ? load<f64>(this.scores + (<usize>this.row(i) << 3)) : 0; }
+  score(i: i32): f64 { return this.scores ? load<f64>(this.scores + (<usize>this.row(i) << 3)) : this.unsent(2); }
   /** The priority of a row, 1 to 10; higher is kept first. */
-  priority(i: i32): i32 { return this.priorities ? load<i32>(this.priorities + (<usize>this.row(i) << 2)) : 0; }
+  priority(i: i32): i32 { return this.priorities ? load<i32>(this.priorities + (<usize>this.row(i) << 2)) : this.unsent(6); }
   /** The number of tokens of a row's content. */
-  tokenCount(i: i32): i32 { return this.tokenCounts ? load<i32>(this.tokenCounts + (<usize>this.row(i) << 2)) : 0; }
+  tokenCount(i: i32): i32 { return this.tokenCounts ? load<i32>(this.tokenCounts + (<usize>this.row(i) << 2)) : this.unsent(7); }
   /** When a row came into being, in nanoseconds since 1970; i64.MIN_VALUE when unknown. */
-  createdAt(i: i32): i64 { return this.times ? load<i64>(this.times + (<usize>this.row(i) << 3)) : i64.MIN_VALUE; }
+  createdAt(i: i32): i64 { return this.times ? load<i64>(this.times + (<usize>this.row(i) << 3)) : i64.MIN_VALUE + this.unsent(8); }
   /** The metadata value of a key in a row if it is a string, else null. */
-  metaText(i: i32, key: string): string | null { return this.meta.text(this.row(i), key); }
+  metaText(i: i32, key: string): string | null { return this.metaOf(i).text(i, key); }
   /** The metadata value of a key in a row if it is a number, else fallback. */
-  metaNumber(i: i32, key: string, fallback: f64 = 0): f64 { return this.meta.number(this.row(i), key, fallback); }
+  metaNumber(i: i32, key: string, fallback: f64 = 0): f64 { return this.metaOf(i).number(i, key, fallback); }
   /** The metadata value of a key in a row if it is an integer, else fallback. */
-  metaInteger(i: i32, key: string, fallback: i64 = 0): i64 { return this.meta.integer(this.row(i), key, fallback); }
+  metaInteger(i: i32, key: string, fallback: i64 = 0): i64 { return this.metaOf(i).integer(i, key, fallback); }
   /** The metadata value of a key in a row if it is true or false, else fallback. */
-  metaBool(i: i32, key: string, fallback: bool = false): bool { return this.meta.bool(this.row(i), key, fallback); }
+  metaBool(i: i32, key: string, fallback: bool = false): bool { return this.metaOf(i).bool(i, key, fallback); }
 
   /** A copy of the metadata of a row, to be changed and given to setMetadata. */
-  metadata(i: i32): Metadata { return this.meta.copy(this.row(i)); }
+  metadata(i: i32): Metadata { return this.metaOf(i).copy(i); }
+
+  private textOf(column: Texts, id: u32, i: i32): string {
+    this.row(i);
+    if (!column.offsets) this.unsent(id);
+    return column.get(i);
+  }
+
+  private metaOf(i: i32): MetadataColumn {
+    this.row(i);
+    if (!this.meta.sent) this.unsent(4);
+    return this.meta;
+  }
+
+  // Says once that the author reads a column that was not sent, and returns 0. The host knows the
+  // manifest, and warns if it does not name the column.
+  private unsent(id: u32): i32 {
+    if (!(this.told >> id & 1)) {
+      this.told |= 1 << id;
+      log.warn("anchor: column " + COLUMNS[id - 1] + " was not sent");
+    }
+    return 0;
+  }
 
   @inline private row(i: i32): i32 {
     if (<u32>i >= <u32>this.length) throw new RangeError("no such row");
@@ -95,6 +123,8 @@ export class Request {
 /** The metadata column: a table in the batch lane, texts of objects in the JSON lane. */
 @final
 export class MetadataColumn {
+  /** Whether the column was sent. */
+  sent: bool = false;
   /** The JSON lane: offset and end of each row's object, 0 and 0 for none. */
   objects: usize = 0;
   private keys: u32 = 0;
@@ -109,6 +139,7 @@ export class MetadataColumn {
   private wantedKey: u32 = u32.MAX_VALUE;
 
   clear(): void {
+    this.sent = false;
     this.objects = 0;
     this.keys = 0;
     this.wanted = null;
@@ -118,6 +149,7 @@ export class MetadataColumn {
   /** Reads the section of a batch with so many rows. */
   open(at: usize, n: u32): void {
     const entries = load<u32>(at, 4);
+    this.sent = true;
     this.keys = load<u32>(at);
     this.cells = at + 16;
     this.rows = this.cells + (<usize>entries << 3);

@@ -14,10 +14,18 @@
  *     ANCHOR_FILTER(keep)
  *
  * anchor_batch.h beside it says what a request holds. A column that plugin.yaml
- * does not name under reads is a null pointer. Everything that a function
+ * does not name under reads is a null pointer. If a function such as anchor_at reads it all
+ * the same, there is no text and no metadata, and the host warns. Everything that a function
  * receives, and what anchor_alloc returns, is freed after the call. */
 #ifndef ANCHOR_H
 #define ANCHOR_H
+
+#include <stdint.h>
+
+/* Says once in a call that the plugin reads a column that was not sent. The host knows the
+ * manifest, and warns if it does not name the column. */
+static __attribute__((noinline, minsize, cold)) void anchor__absent(uint32_t column);
+#define ANCHOR_ABSENT(column) anchor__absent(column)
 
 #include "anchor_batch.h"
 
@@ -124,7 +132,8 @@ static struct {
     uint32_t document; /* the field of the mailbox after those */
     uint32_t boxed;    /* whether the request of the call came from there */
     uint32_t kept, top;
-} anchor__mem = {{sizeof(anchor_mailbox_t) + sizeof(uint32_t), 0, 0, 0, 0, 0}, 0, 0, 0, 0};
+    uint32_t absent; /* bit n: the host knows that the absent column n is read */
+} anchor__mem = {{sizeof(anchor_mailbox_t) + sizeof(uint32_t), 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0};
 
 /* Grows the memory up to address end. Returns 0 if the host has no more. */
 ANCHOR__SMALL int anchor__grow(uint64_t end) {
@@ -164,7 +173,7 @@ static inline void anchor_keep_memory(void) {
 
 static inline void anchor__begin(void) {
     anchor__mem.top = anchor__kept() + anchor__mem.box.in_cap;
-    anchor__mem.box.out_addr = anchor__mem.box.out_len = 0;
+    anchor__mem.box.out_addr = anchor__mem.box.out_len = anchor__mem.absent = 0;
 }
 
 /* ---- Text ---- */
@@ -608,6 +617,15 @@ static inline void anchor_log_debug(anchor_text t) { anchor__k_log_debug(anchor_
 static inline void anchor_log_info(anchor_text t) { anchor__k_log_info(anchor__block(t)); }
 static inline void anchor_log_warn(anchor_text t) { anchor__k_log_warn(anchor__block(t)); }
 static inline void anchor_log_error(anchor_text t) { anchor__k_log_error(anchor__block(t)); }
+
+static void anchor__absent(uint32_t column) {
+    const char *line = column == ANCHOR_TEXT ? "anchor: column text was not sent"
+        : column == ANCHOR_METADATA ? "anchor: column metadata was not sent"
+        : column == ANCHOR_SOURCE ? "anchor: column source was not sent" : "anchor: column id was not sent";
+    if (column == 0 || anchor__mem.absent >> column & 1) return;
+    anchor__mem.absent |= 1u << column;
+    anchor_log_warn(anchor_str(line));
+}
 
 /* Gets the value that the operator configured. Returns 0 if there is none. */
 static inline int anchor_config(const char *key, anchor_text *value) {
@@ -1195,7 +1213,7 @@ ANCHOR__SMALL anchor_strings anchor__collect(const anchor_json *first, uint32_t 
         end += anchor__unescape(bytes + end, *(const anchor_json *)(const void *)at);
     }
     off[n] = end;
-    anchor_strings s = {off, bytes};
+    anchor_strings s = {off, bytes, 0};
     return s;
 }
 
@@ -1317,6 +1335,7 @@ ANCHOR__SMALL int anchor__request(anchor_request *r, anchor_json doc) {
     static const anchor_request empty = {0};
     anchor_json key = {0, 0}, value, columns = {0, 0}, items = {0, 0};
     *r = empty;
+    r->id.column = ANCHOR_ID, r->text.column = ANCHOR_TEXT, r->source.column = ANCHOR_SOURCE;
     anchor_json_iter it = anchor_json_each(doc);
     if (!it.at || *doc.ptr != '{') return 0;
     while (anchor_json_next(&it, &key, &value)) {

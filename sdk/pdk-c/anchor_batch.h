@@ -68,8 +68,13 @@ enum {
 /* Text that points into the batch; it does not end with a zero byte. */
 typedef struct { const char *ptr; uint32_t len; } anchor_text;
 
-/* A column of text; off is null when the column is absent. */
-typedef struct { const uint32_t *off; const char *bytes; } anchor_strings;
+/* What happens when a program reads a column that is absent, given its section id. */
+#ifndef ANCHOR_ABSENT
+#define ANCHOR_ABSENT(column) ((void)(column))
+#endif
+
+/* A column of text; off is null when the column is absent. column is its section id, or 0. */
+typedef struct { const uint32_t *off; const char *bytes; uint32_t column; } anchor_strings;
 
 /* A batch. Columns that are absent are null pointers. */
 typedef struct {
@@ -99,12 +104,15 @@ static inline anchor_text anchor_at(const anchor_strings *s, uint32_t i) {
     if (s->off) {
         t.ptr = s->bytes + s->off[i];
         t.len = s->off[i + 1] - s->off[i];
+    } else {
+        ANCHOR_ABSENT(s->column);
     }
     return t;
 }
 
 static inline uint32_t anchor_meta_count(const anchor_batch *b, uint32_t row) {
-    return b->meta.row_off ? b->meta.row_off[row + 1] - b->meta.row_off[row] : 0;
+    if (!b->meta.row_off) return ANCHOR_ABSENT(ANCHOR_METADATA), 0;
+    return b->meta.row_off[row + 1] - b->meta.row_off[row];
 }
 
 /* The n-th value of a row; n is below anchor_meta_count. */
@@ -248,6 +256,7 @@ static inline int anchor_batch_open(anchor_batch *b, const void *data, uint32_t 
     const uint32_t *h = (const uint32_t *)data;
     uint32_t at, count, end, last = 0;
     *b = empty;
+    b->id.column = ANCHOR_ID, b->text.column = ANCHOR_TEXT, b->source.column = ANCHOR_SOURCE;
     if ((uintptr_t)data % 8 != 0) return ANCHOR_E_ALIGN;
     if (len < ANCHOR_HEADER_SIZE || h[0] != ANCHOR_BATCH_MAGIC || (h[1] & 0xffff) != 1) return ANCHOR_E_HEADER;
     at = h[2], count = h[5];

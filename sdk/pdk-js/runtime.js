@@ -92,6 +92,27 @@
   const wellFormed = (json) => !json?.includes("\\ud") ? json :
     json.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|[^])/g, (escape, half) => (half ? "\ufffd" : escape));
 
+  // The items of a request say once for each column that the plugin reads it although it was not
+  // sent. The host knows the manifest, and warns if it does not name the column. A member that an
+  // item has is found before the prototype is asked.
+  const columns = { id: "id", score: "score", content: "text", metadata: "metadata", source: "source", priority: "priority", token_count: "token_count", created_at: "created_at" };
+  let sent = [];
+  const prototype = new Proxy(Object.prototype, {
+    get(target, name, item) {
+      const column = Object.hasOwn(columns, name) ? columns[name] : undefined;
+      if (column && !sent.includes(column)) {
+        sent.push(column);
+        own.L(2, `anchor: column ${column} was not sent`);
+      }
+      return Reflect.get(target, name, item);
+    },
+  });
+  const watch = (request) => {
+    if (!Array.isArray(request.columns) || !Array.isArray(request.items)) return;
+    sent = [...request.columns];
+    for (const item of request.items) if (item) Object.setPrototypeOf(item, prototype);
+  };
+
   const silent = new Set(["init", "observe"]); // they have no answer
 
   // Returns "=" and the answer, "!" and an error, "." for done without an answer,
@@ -99,6 +120,7 @@
   return (operation, input) => {
     try {
       const request = JSON.parse(input);
+      watch(request);
       const answer = handlers[operation](request, request.settings ?? {});
       if (typeof answer?.then === "function") throw new TypeError(`${operation}: returned a promise (functions must not be async)`);
       if (silent.has(operation)) return ".";

@@ -7,7 +7,8 @@ const memory = @import("memory.zig");
 const write = @import("write.zig");
 const Changes = @import("changes.zig").Changes;
 const Json = @import("json.zig").Json;
-const Request = @import("request.zig").Request;
+const requests = @import("request.zig");
+const Request = requests.Request;
 const Text = @import("text.zig").Text;
 
 pub const Error = error{ NoChange, Failed };
@@ -52,6 +53,7 @@ pub fn Rows(comptime f: Handler) type {
 }
 
 fn run(f: Handler, r: *const Request) Error!Changes {
+    requests.begin();
     var c: Changes = .{ .rows = r.rows };
     try f(r, &c);
     if (c.mistake()) |message| return fail(message);

@@ -1,15 +1,41 @@
 const std = @import("std");
+const host = @import("host.zig");
 const json = @import("json.zig");
 const Json = json.Json;
 const Value = json.Value;
+
+/// The columns that report that they are read although they were not sent.
+pub const Column = enum(u8) { none, id, text, source, metadata };
+
+var told = [_]bool{false} ** std.enums.values(Column).len;
+
+/// Forgets what was said in the call before.
+pub fn begin() void {
+    @memset(&told, false);
+}
+
+/// Says once in a call that the author reads a column that was not sent. The host knows the
+/// manifest, and warns if it does not name the column.
+fn unsent(column: Column) void {
+    @branchHint(.cold);
+    if (column == .none or told[@intFromEnum(column)]) return;
+    told[@intFromEnum(column)] = true;
+    switch (column) {
+        inline else => |c| host.logWarn("anchor: column " ++ @tagName(c) ++ " was not sent"),
+    }
+}
 
 /// A column of text. The text of row i is bytes[offsets[i]..offsets[i + 1]].
 pub const Strings = struct {
     offsets: []const u32 = &.{},
     bytes: []const u8 = "",
+    column: Column = .none,
 
     pub fn at(s: Strings, i: usize) []const u8 {
-        if (s.offsets.len == 0) return "";
+        if (s.offsets.len == 0) {
+            unsent(s.column);
+            return "";
+        }
         return s.bytes[s.offsets[i]..s.offsets[i + 1]];
     }
 };
@@ -25,7 +51,9 @@ pub const Metadata = struct {
 
     /// The entries of a row.
     pub fn entries(m: *const Metadata, row: usize) struct { usize, usize } {
-        return if (m.rows.len == 0) .{ 0, 0 } else .{ m.rows[row], m.rows[row + 1] };
+        if (m.rows.len > 0) return .{ m.rows[row], m.rows[row + 1] };
+        unsent(.metadata);
+        return .{ 0, 0 };
     }
 
     pub fn key(m: *const Metadata, entry: usize) []const u8 {
@@ -54,9 +82,9 @@ pub const Metadata = struct {
 /// are empty.
 pub const Request = struct {
     rows: usize = 0,
-    ids: Strings = .{},
-    texts: Strings = .{},
-    sources: Strings = .{},
+    ids: Strings = .{ .column = .id },
+    texts: Strings = .{ .column = .text },
+    sources: Strings = .{ .column = .source },
     scores: []const f64 = &.{},
     priorities: []const u32 = &.{},
     token_counts: []const u32 = &.{},

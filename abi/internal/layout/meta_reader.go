@@ -17,7 +17,11 @@ type MetaView struct {
 	kinds    []byte
 	keys     Strings
 	values   []byte
+	missed   bool
 }
+
+// Missed reports whether a row was read although the column is absent.
+func (v *MetaView) Missed() bool { return v.missed }
 
 // OpenMeta checks a metadata section of n rows.
 func (d *Directory) OpenMeta(id Section, sec []byte, n int) (MetaView, error) {
@@ -167,6 +171,7 @@ func rising(off []uint32, end int) bool {
 // Span returns the entries of row i.
 func (v *MetaView) Span(i int) (from, to uint32) {
 	if v.rowOff == nil {
+		v.missed = true
 		return 0, 0
 	}
 	return v.rowOff[i], v.rowOff[i+1]
@@ -214,9 +219,13 @@ func (v *MetaView) Find(i int, key string) (e uint32, ok bool) {
 // Strings is a strings section read in place; the zero value is an absent
 // column of empty strings.
 type Strings struct {
-	off  []uint32
-	data []byte
+	off    []uint32
+	data   []byte
+	missed bool
 }
+
+// Missed reports whether an element was read although the column is absent.
+func (v *Strings) Missed() bool { return v.missed }
 
 // OpenStrings checks a strings section of n elements.
 func (d *Directory) OpenStrings(id Section, sec []byte, n int) (Strings, error) {
@@ -224,7 +233,7 @@ func (d *Directory) OpenStrings(id Section, sec []byte, n int) (Strings, error) 
 	if len(sec) < head {
 		return Strings{}, d.Fail("has section " + id.String() + " of " + strconv.Itoa(len(sec)) + " bytes (want at least " + strconv.Itoa(head) + ")")
 	}
-	v := Strings{inplace.U32s(sec[:head:head]), sec[head:]}
+	v := Strings{off: inplace.U32s(sec[:head:head]), data: sec[head:]}
 	if !rising(v.off, len(v.data)) {
 		return Strings{}, d.Fail("has section " + id.String() + " with offsets that do not rise from 0 to the number of its bytes")
 	}
@@ -237,6 +246,7 @@ func (v *Strings) Absent() bool { return v.off == nil }
 // At returns element i, which aliases the section.
 func (v *Strings) At(i int) string {
 	if v.off == nil {
+		v.missed = true
 		return ""
 	}
 	return inplace.String(v.data[v.off[i]:v.off[i+1]])

@@ -2,10 +2,12 @@ package guest
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
@@ -45,8 +47,12 @@ type Environment struct {
 	InitRequest []byte
 	Values      map[string]string
 
-	// Log is the log of the plugin, to which the guest's messages go.
-	Log *slog.Logger
+	// Log is the log of the plugin, to which the guest's messages go. Declared returns the columns
+	// that the author's manifest names for an operation, and false if it has no such operation.
+	Log      *slog.Logger
+	Declared func(abi.Operation) (abi.ColumnSet, bool)
+	// told has a key for each message that the log has once for all calls.
+	told sync.Map
 	// Account is the processor time that the plugin used lately.
 	Account *fairness.Account
 	// Owner counts the instances and what they did.

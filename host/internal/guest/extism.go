@@ -2,7 +2,9 @@ package guest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -82,11 +84,35 @@ func logAt(level slog.Level) Function {
 		}
 		msg := clipBytes(text, maxLogLine)
 		c.Spend(costLog + int64(len(msg)))
+		if column, ok := abi.UnsentColumn(msg); ok && level == slog.LevelWarn && c.unsent(column) {
+			return
+		}
 		c.Record.Logged(levelName(level), msg)
 		if c.Instance.WASI.Output.Line(levelName(level), msg) {
 			log.Log(c, level, guesttext.Line(msg), "from", "guest")
 		}
 	})
+}
+
+// unsent logs that the guest reads a column that it did not receive, once for all calls of the
+// plugin. It is the author's mistake, unless the manifest names the column: then the configuration
+// does not send it. It returns false if the call serves no operation of a manifest.
+func (c *Call) unsent(column abi.Column) bool {
+	e, op := c.Instance.Env, abi.Operation(strings.TrimPrefix(string(c.Op), "anchor_"))
+	declared, ok := e.Declared(op)
+	if !ok {
+		return false
+	}
+	level, msg := slog.LevelDebug, fmt.Sprintf("%s reads the column %s, which the configuration does not send", op, column)
+	if !declared.Has(column) {
+		level = slog.LevelWarn
+		msg = fmt.Sprintf("%s reads the column %s, but the manifest does not name it, so it is empty: name %[2]s under reads of %[1]s in plugin.yaml", op, column)
+		c.Instance.WASI.Output.Line(levelName(level), msg)
+	}
+	if _, told := e.told.LoadOrStore(msg, true); !told {
+		e.Log.Log(c, level, msg)
+	}
+	return true
 }
 
 // maxLogLine bounds one log message of a guest, in bytes.

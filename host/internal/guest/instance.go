@@ -126,6 +126,8 @@ type Call struct {
 	context.Context
 	// Instance is the instance that is called.
 	Instance *Instance
+	// Op is the operation that the call serves, "" for none. Whoever lends the instance sets it.
+	Op abi.Operation
 	// done is the Done channel of the caller's context.
 	done <-chan struct{}
 	// Began and deadline are times of the clock. seen is the last time read from it. Limit is

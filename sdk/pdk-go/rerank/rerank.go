@@ -44,7 +44,10 @@ func Scores[S any](f func(r *pdk.Request, s *S, scores []float64) error) {
 	var scores []float64
 	mem.Warm(func() { scores = make([]float64, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
-		scores = append(scores[:0], r.Items.Scores()...)
+		scores = scores[:0]
+		if r.Items.Columns().Has(abi.ColumnScore) {
+			scores = append(scores, r.Items.Scores()...)
+		}
 		for len(scores) < r.Items.Len() {
 			scores = append(scores, 0)
 		}

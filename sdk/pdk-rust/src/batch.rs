@@ -28,6 +28,20 @@ pub enum Section {
     TokensLeft,
 }
 
+impl Section {
+    /// The columns, in the order of their ids.
+    pub const COLUMNS: [Section; 8] = [
+        Section::Id,
+        Section::Score,
+        Section::Text,
+        Section::Metadata,
+        Section::Source,
+        Section::Priority,
+        Section::TokenCount,
+        Section::CreatedAt,
+    ];
+}
+
 /// Id and type of each section, in the order of [`Section`].
 const KNOWN: [(u32, u32); 15] = [
     (1, 7),

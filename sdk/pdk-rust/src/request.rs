@@ -1,4 +1,7 @@
+use std::cell::Cell;
+
 use crate::batch::{Batch, Section};
+use crate::host::log_warn;
 use crate::{time, Json};
 
 /// A request of the host: the rows, the query and how much is wanted. Rows are
@@ -7,6 +10,16 @@ pub struct Request<'a> {
     rows: u32,
     source: Source<'a>,
     settings: Json,
+    /// The columns that were not sent, bit n for section n, without those that were read since.
+    unsent: Cell<u32>,
+}
+
+/// The names of the columns, in the order of [`Section`].
+const COLUMNS: [&str; 8] = ["id", "score", "text", "metadata", "source", "priority", "token_count", "created_at"];
+
+/// The set of the columns for which f is true.
+fn columns(f: impl Fn(usize) -> bool) -> Cell<u32> {
+    Cell::new((0..COLUMNS.len()).filter(|&n| f(n)).fold(0, |set, n| set | 1 << n))
 }
 
 // Only one request exists at a time, so its size does not matter.
@@ -22,13 +35,35 @@ impl<'a> Request<'a> {
             "" => Json::Null,
             text => Json::parse(text)?,
         };
-        Some(Request { rows: batch.rows, source: Source::Batch(batch), settings })
+        let unsent = columns(|n| !batch.has(Section::COLUMNS[n]));
+        Some(Request { rows: batch.rows, source: Source::Batch(batch), settings, unsent })
     }
 
     /// Makes a request of a document of the JSON lane, for tests of a plugin.
     pub fn of_document(doc: &'a Json) -> Self {
         let rows = doc.get("items").list().len() as u32;
-        Request { rows, source: Source::Document(doc), settings: doc.get("settings").clone() }
+        // A document that does not say which columns it has may have all of them.
+        let unsent = columns(|n| match doc.get("columns") {
+            Json::List(sent) => !sent.iter().any(|name| name.text() == Some(COLUMNS[n])),
+            _ => false,
+        });
+        Request { rows, source: Source::Document(doc), settings: doc.get("settings").clone(), unsent }
+    }
+
+    /// Says once that the author reads a column that was not sent. The host knows the manifest, and
+    /// warns if it does not name the column.
+    #[inline]
+    fn reads(&self, s: Section) {
+        if self.unsent.get() >> s as u32 & 1 != 0 {
+            self.tell(s);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell(&self, s: Section) {
+        self.unsent.set(self.unsent.get() & !(1 << s as u32));
+        log_warn(&["anchor: column ", COLUMNS[s as usize], " was not sent"].concat());
     }
 
     /// The number of rows.
@@ -47,6 +82,7 @@ impl<'a> Request<'a> {
     }
 
     fn text_of(&self, s: Section, name: &str, row: u32) -> &str {
+        self.reads(s);
         match &self.source {
             Source::Batch(b) => b.text(s, row),
             Source::Document(_) => self.cell(name, row).text().unwrap_or(""),
@@ -63,6 +99,7 @@ impl<'a> Request<'a> {
     }
 
     fn u32_of(&self, s: Section, name: &str, row: u32) -> u32 {
+        self.reads(s);
         match &self.source {
             Source::Batch(b) => b.u32(s, row),
             Source::Document(_) => self.cell(name, row).int().unwrap_or(0) as u32,
@@ -86,6 +123,7 @@ impl<'a> Request<'a> {
 
     /// The score of a row, 0 to 1.
     pub fn score(&self, row: u32) -> f64 {
+        self.reads(Section::Score);
         match &self.source {
             Source::Batch(b) => f64::from_bits(b.bits(Section::Score, row)),
             Source::Document(_) => self.cell("score", row).number().unwrap_or(0.0),
@@ -104,6 +142,7 @@ impl<'a> Request<'a> {
 
     /// When a row was made, in nanoseconds since 1970.
     pub fn created_at(&self, row: u32) -> Option<i64> {
+        self.reads(Section::CreatedAt);
         let ns = match &self.source {
             Source::Batch(b) if !b.has(Section::CreatedAt) => time::NONE,
             Source::Batch(b) => b.bits(Section::CreatedAt, row) as i64,
@@ -114,6 +153,7 @@ impl<'a> Request<'a> {
 
     /// A metadata value of a row, or [`Json::Null`] if there is none.
     pub fn meta(&self, row: u32, key: &str) -> Json {
+        self.reads(Section::Metadata);
         match &self.source {
             Source::Batch(b) => {
                 let m = b.metadata();
@@ -126,6 +166,7 @@ impl<'a> Request<'a> {
 
     /// The metadata of a row, as an object.
     pub fn metadata(&self, row: u32) -> Json {
+        self.reads(Section::Metadata);
         match &self.source {
             Source::Batch(b) => {
                 let m = b.metadata();

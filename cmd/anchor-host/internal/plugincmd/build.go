@@ -27,7 +27,8 @@ The source files decide the language: go.mod or main.go (Go), Cargo.toml (Rust),
 plugin.c, plugin.cpp, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
 "# language: tinygo" in plugin.yaml, or --lang, selects a different language.`,
 		Example: `  anchor-host plugin build keep-best
-  anchor-host plugin build -v --lang tinygo -o plugins/keep-best.wasm keep-best`,
+  anchor-host plugin build -v --lang tinygo -o plugins/keep-best.wasm keep-best
+  anchor-host plugin build --timeout 1h keep-best      # a first build fetches many libraries`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
@@ -35,10 +36,14 @@ plugin.c, plugin.cpp, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.
 	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
 	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml next to the module")
 	flags.BoolVar(&o.Debug, "debug", false, "keep the names of functions, for call stacks (JavaScript has them anyway)")
+	flags.DurationVar(&o.Timeout, "timeout", authoring.DefaultBuildTimeout, "how long each command of the toolchain may take")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and their output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			o.Dir = args[0]
+		}
+		if o.Timeout <= 0 {
+			return cli.Usagef(cmd, "flag --timeout: %v (want more than 0, such as 30m)", o.Timeout)
 		}
 		if o.Language != "" {
 			if _, err := authoring.Lookup(o.Language); err != nil {

@@ -6,6 +6,10 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
+// A name that is made readable has at most 1<<maxNameBits bytes: names of hostile modules unfold
+// without end.
+const maxNameBits = 10
+
 // mangled are names of functions as the compilers of Rust and C++ write them.
 var mangled = regexp.MustCompile(`\b_[RZ][A-Za-z0-9_$.]+`)
 
@@ -16,7 +20,7 @@ var unnamed = regexp.MustCompile(`(?m)^[^(]*\.\$[0-9]+\(`)
 // says how to get them.
 func readable(stack string) string {
 	out := mangled.ReplaceAllStringFunc(stack, func(name string) string {
-		return demangle.Filter(name, demangle.NoParams, demangle.NoTemplateParams)
+		return demangle.Filter(name, demangle.NoParams, demangle.NoTemplateParams, demangle.MaxLength(maxNameBits))
 	})
 	if unnamed.MatchString(out) {
 		out += "\n(for the names of functions: anchor-host plugin build --debug)"

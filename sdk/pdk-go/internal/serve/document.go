@@ -81,6 +81,7 @@ func HandleRequest[S, Reply any](d *Document, f func(r *pdk.Request, s *S) (Repl
 		}
 		r := pdk.NewRequest(b)
 		reply, err := f(r, s)
+		reportUnsent(b)
 		if err == nil {
 			err = r.Err()
 		}

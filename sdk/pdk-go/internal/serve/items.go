@@ -104,7 +104,9 @@ func (l *Items) run(b *abi.Batch) (*abi.Changes, error) {
 	}
 	l.request.Reset(b)
 	l.changes.Reset(b.Len())
-	if err := l.handler(&l.request, &l.changes); err != nil {
+	err := l.handler(&l.request, &l.changes)
+	reportUnsent(b)
+	if err != nil {
 		return nil, err
 	}
 	if err := l.request.Err(); err != nil {

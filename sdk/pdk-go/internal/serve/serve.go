@@ -105,6 +105,18 @@ func fail(op abi.Operation, err error) int32 {
 	return int32(abi.StatusError)
 }
 
+// reportUnsent tells the host which columns a handler read without their being sent. The host
+// knows the manifest, and warns if it does not name them.
+func reportUnsent(b *abi.Batch) {
+	if unsent := b.Unsent(); unsent != 0 {
+		for _, c := range abi.Columns {
+			if unsent.Has(c) {
+				imports.Log(imports.LevelWarn, c.Unsent())
+			}
+		}
+	}
+}
+
 // unhandled is the error of an export without a handler.
 func unhandled(op abi.Operation) error {
 	return fmt.Errorf("%s: no handler is registered (call Handle of its package in an init function)", op)

@@ -1,4 +1,4 @@
-/* Sends requests, stores a value and counts tokens. */
+/* Sends requests, stores a value, counts tokens, and reads columns that its manifest does not name. */
 #include "anchor.h"
 
 static anchor_text path(anchor_text url, const char *end) {
@@ -48,3 +48,12 @@ static int classify(anchor_json request, anchor_buf *reply) {
     return ANCHOR_DONE;
 }
 ANCHOR_DOCUMENT(classify, classify)
+
+static int keep(anchor_request *r, anchor_reply *c) {
+    anchor_value v;
+    anchor_keep_none(c);
+    for (uint32_t i = 0; i < r->rows; i++)
+        if (!anchor_meta_find(r, i, "drop", 4, &v) && !anchor_equal(anchor_at(&r->source, i), anchor_str("tool")) && anchor_at(&r->text, i).len) anchor_keep(c, i);
+    return ANCHOR_DONE;
+}
+ANCHOR_FILTER(keep)

@@ -1,4 +1,4 @@
-// Sends requests, stores a value and counts tokens.
+// Sends requests, stores a value, counts tokens, and reads columns that its manifest does not name.
 
 export function classify(request, settings) {
   const { url } = settings;
@@ -13,4 +13,12 @@ export function classify(request, settings) {
   return {
     label: `${one.status} ${one.headers["x-word"]} ${late.status} ${first.status} ${first.json().n} ${second.status} ${second.error} ${stored} ${host.countTokens(request.query.query_str)}`,
   };
+}
+
+export function filter(request) {
+  const keep = [];
+  request.items.forEach((item, row) => {
+    if (!item.metadata?.drop && item.source !== "tool" && item.content) keep.push(row);
+  });
+  return { keep };
 }

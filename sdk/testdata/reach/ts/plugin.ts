@@ -1,9 +1,11 @@
-// Sends requests, stores a value and counts tokens.
+// Sends requests, stores a value, counts tokens, and reads columns that its manifest does not name.
 
-import { countTokens, fail, http, httpBatch, HttpRequest, inDocument, kv, quote, Value } from "./anchor/index";
+import { Changes, countTokens, DONE, fail, http, httpBatch, HttpRequest, inBatch, inDocument, inJSON, kv, quote, Request, Value } from "./anchor/index";
 export { anchor_abi_1, anchor_mailbox, anchor_reserve } from "./anchor/serve";
 
 export function anchor_classify(): i32 { return inDocument(classify); }
+export function anchor_filter(): i32 { return inJSON(keep); }
+export function anchor_batch_filter(at: usize, n: u32): i32 { return inBatch(keep, at, n); }
 
 function classify(request: Value): string | null {
   const url = request.get("settings").get("url").text();
@@ -28,4 +30,12 @@ function classify(request: Value): string | null {
     answers[0].json().get("n").integer().toString() + " " + answers[1].status.toString() + " " + answers[1].error + " " +
     (stored === null ? "" : stored) + " " + countTokens(request.get("query").get("query_str").text()).toString();
   return '{"label":' + quote(label) + "}";
+}
+
+function keep(request: Request, changes: Changes): i32 {
+  changes.keepNone();
+  for (let i = 0; i < request.length; i++) {
+    if (request.metaText(i, "drop") === null && request.source(i) != "tool" && request.text(i) != "") changes.keep(i);
+  }
+  return DONE;
 }

@@ -1,11 +1,11 @@
-//! Sends requests, stores a value and counts tokens.
+//! Sends requests, stores a value, counts tokens, and reads columns that its manifest does not name.
 
 const std = @import("std");
 const anchor = @import("anchor/anchor.zig");
 const host = anchor.host;
 
 comptime {
-    anchor.plugin(.{ .classify = classify });
+    anchor.plugin(.{ .classify = classify, .filter = keep });
 }
 
 fn path(url: []const u8, end: []const u8) []const u8 {
@@ -39,4 +39,11 @@ fn classify(request: anchor.Json, reply: *anchor.Text) anchor.Error!void {
     reply.addName("label");
     reply.addString(label.bytes());
     reply.add("}");
+}
+
+fn keep(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
+    c.keepNone();
+    for (0..r.rows) |row| {
+        if (r.meta(row, "drop") == null and !std.mem.eql(u8, r.sources.at(row), "tool") and r.text(row).len > 0) c.keep(row);
+    }
 }

@@ -1,8 +1,8 @@
-//! Sends requests, stores a value and counts tokens.
+//! Sends requests, stores a value, counts tokens, and reads columns that its manifest does not name.
 
-use anchor::{host, Json, Result};
+use anchor::{host, Json, Request, Result};
 
-anchor::plugin! { classify: classify }
+anchor::plugin! { classify: classify, filter: keep }
 
 fn classify(request: &Json) -> Result<Json> {
     let url = request.get("settings").get("url").text().ok_or("no url")?;
@@ -40,4 +40,9 @@ fn classify(request: &Json) -> Result<Json> {
         tokens
     );
     Ok(Json::object([("label", label.into())]))
+}
+
+fn keep(r: &Request) -> Result<Vec<u32>> {
+    let stays = |row: &u32| r.meta(*row, "drop") == Json::Null && r.source(*row) != "tool" && !r.text(*row).is_empty();
+    Ok(r.rows().filter(stays).collect())
 }
