@@ -120,6 +120,9 @@ func (j *job) compile(ctx context.Context) ([]byte, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: wrote no module", filepath.Base(commands[len(commands)-1].Args[0]))
 	}
+	if err == nil && j.options.Debug {
+		return addLines(wasm, path+".map", j.dir, filepath.Join(j.work, "source"))
+	}
 	return wasm, err
 }
 
