@@ -89,8 +89,7 @@ func placesOf(s *Source, o wasmbin.MeterOptions) (func(offset uint32) []string, 
 func traceSections(mark string) []byte {
 	const end = 0x7fff_fff0                                                   // engines take 0, -1 and -2 for addresses of removed code
 	abbrev := []byte{1, 0x11, 0, 0x11, 0x01, 0x12, 0x06, 0x10, 0x17, 0, 0, 0} // a unit: low_pc, high_pc, stmt_list
-	info := append([]byte{4, 0, 0, 0, 0, 0, 4, 1}, 1)                         // version 4, addresses of 4 bytes
-	info = append(info, le32(1)...)
+	info := append([]byte{4, 0, 0, 0, 0, 0, 4, 1}, le32(1)...)                // version 4, addresses of 4 bytes, the unit
 	info = append(append(info, le32(end-1)...), le32(0)...)
 	header := []byte{1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0} // operands of the standard opcodes, no folders
 	header = append(append(append(header, mark...), 0, 0, 0, 0), 0)
