@@ -3,7 +3,6 @@ package compile
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,10 +45,11 @@ func withLines(stack string, s *Source, o wasmbin.MeterOptions) string {
 			out.WriteString("\t\t" + guesttext.Line(place) + "\n")
 		}
 	}
+	stack = strings.TrimSuffix(out.String(), "\n")
 	if err != nil {
-		fmt.Fprintf(&out, "(the lines of source are not known: %s)", guesttext.Line(err.Error()))
+		stack += "\n(the lines of source are not known: " + guesttext.Line(err.Error()) + ")"
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return stack
 }
 
 // lineSection returns a module and its section of lines, nil if it has none.
