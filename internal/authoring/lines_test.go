@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -52,6 +53,10 @@ func TestTrapsNameLines(t *testing.T) {
 			}
 			if err != nil {
 				t.Fatal(err)
+			}
+			module, err := os.ReadFile(built.Path)
+			if err != nil || !bytes.Contains(module, []byte("\x04name")) {
+				t.Errorf("no section with names, error %v", err)
 			}
 			cache := t.TempDir() // the second host has the machine code of the first
 			for _, engine := range []host.Engine{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter} {

@@ -43,7 +43,7 @@ func TestTargets(t *testing.T) {
 	for _, toolchain := range authoring.Toolchains {
 		language := toolchain.Language
 		t.Run(language, func(t *testing.T) {
-			if !slices.Contains(wanted, language) && !slices.Contains(wanted, "all") {
+			if !slices.Contains(wanted, language) && (language == "tinygo" || !slices.Contains(wanted, "all")) { // TinyGo has the README of Go
 				t.Skipf("set ANCHOR_LANGUAGES=%s to run it", language)
 			}
 			if _, err := os.Stat(filepath.Join(bin, "anchor-host")); err != nil {
@@ -52,7 +52,7 @@ func TestTargets(t *testing.T) {
 			env := append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=", "PATH="+bin+string(os.PathListSeparator)+toolPath(t, language, nil))
 			dir := fromNothing(t, language, env)
 			if target, ok := verdicts[language]; ok {
-				report(t, language+", from an edit to the verdict", editToVerdict(t, dir, env), target)
+				report(t, language+", from an edit to the verdict", editToVerdict(t, dir, env, target), target)
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func TestTargets(t *testing.T) {
 		folder := filepath.Join(root, "plugins", "examples", "web-search")
 		runCommand(t, nil, command, "plugin", "build", folder, "-o", out+"/")
 		best := time.Hour
-		for range 3 {
+		for try := 0; try < 3 && best > shortTest; try++ {
 			began := time.Now()
 			said := runCommand(t, nil, command, "plugin", "test", "--short", filepath.Join(out, "web-search.wasm"), "--cases", filepath.Join(folder, "tests"))
 			if best = min(best, time.Since(began)); !strings.Contains(said, "\nown/") || !strings.Contains(said, " 0 failed") {
@@ -125,9 +125,9 @@ func fromNothing(t *testing.T, language string, env []string) (dir string) {
 	return ""
 }
 
-// editToVerdict edits the source of a project while "plugin dev" runs, and returns the shortest
-// time until its verdict.
-func editToVerdict(t *testing.T, dir string, env []string) time.Duration {
+// editToVerdict edits the source of a project while "plugin dev" runs until the verdict meets the
+// target, at most four times, and returns the shortest time.
+func editToVerdict(t *testing.T, dir string, env []string, target time.Duration) time.Duration {
 	t.Helper()
 	var source string
 	for _, name := range []string{"plugin.c", "plugin.cpp", "plugin.zig", "plugin.ts", "plugin.js", "main.go", "src/lib.rs"} {
@@ -158,7 +158,7 @@ func editToVerdict(t *testing.T, dir string, env []string) time.Duration {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	best := time.Hour
-	for edit := range 5 { // the first round is not one
+	for edit := 0; edit < 5 && best > target; edit++ { // the first round is not one
 		began := time.Now()
 		if edit > 0 {
 			text = fmt.Appendf(text, "// edit %d\n", edit)
