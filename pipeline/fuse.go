@@ -4,28 +4,25 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
-	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // DefaultFuseK is the k of reciprocal rank fusion.
-const DefaultFuseK = 60
+const DefaultFuseK = retrieve.DefaultRRFK
 
 // Fusion is a way to merge ranked lists.
-type Fusion string
+type Fusion = retrieve.Fusion
 
 // The ways to merge lists.
 const (
-	// FusionRRF is reciprocal rank fusion: the score of an item is the sum of weight / (K +
-	// rank) over the lists, where rank is its first place in the list, from 1. Scores are
-	// then scaled so that the best item of the result has 1 and the worst has 0. If all
-	// items have the same score, they all get 0; a single item gets 1. The metadata
-	// rrf_raw_score holds the score before scaling.
-	FusionRRF Fusion = "rrf"
-	// FusionWeighted scales the scores of each list so that its best item has 1 and its
-	// worst has 0. If all scores of a list are equal, they become 1. The score of an item
-	// is the weighted mean over the lists; a list without the item counts as 0.
-	FusionWeighted Fusion = "weighted"
+	// FusionRRF is [retrieve.FusionRRF]. Its scores are then scaled so that the best item
+	// of the result has 1 and the worst has 0. If all items have the same score, they all
+	// get 0; a single item gets 1. The metadata rrf_raw_score holds the score before
+	// scaling.
+	FusionRRF = retrieve.FusionRRF
+	// FusionWeighted is [retrieve.FusionWeighted].
+	FusionWeighted = retrieve.FusionWeighted
 	// FusionRoundRobin takes the first item of each list, then the second of each, and so
 	// on, as [RoundRobin] does. The scores fall evenly from 1. Weights have no effect.
 	FusionRoundRobin Fusion = "round_robin"
@@ -59,111 +56,43 @@ func Fuse(lists [][]Item, opts FuseOptions) ([]Item, error) {
 	if opts.Fusion == FusionRoundRobin {
 		return opts.alternate(lists), nil
 	}
-	fused := opts.sum(lists)
-	slices.SortStableFunc(fused, func(a, b fusedItem) int { return cmp.Compare(b.raw, a.raw) })
+	items := make(map[string]Item)
+	ranked := make([][]retrieve.Ranked[string], len(lists))
+	for i, list := range lists {
+		for _, it := range list {
+			if have, ok := items[it.ID]; !ok || it.Score > have.Score {
+				items[it.ID] = it
+			}
+			ranked[i] = append(ranked[i], retrieve.Ranked[string]{ID: it.ID, Score: it.Score})
+		}
+	}
+	fused, err := retrieve.Fuse(ranked, retrieve.FuseOptions{Fusion: opts.Fusion, K: opts.K, Weights: opts.Weights})
+	if err != nil {
+		return nil, err
+	}
 	if opts.TopK > 0 && len(fused) > opts.TopK {
 		fused = fused[:opts.TopK]
 	}
-	if opts.Fusion == FusionWeighted {
-		return opts.mean(fused, len(lists)), nil
+	out := make([]Item, len(fused))
+	for i, f := range fused {
+		out[i] = opts.marked(items[f.ID])
+		out[i].Score = f.Score
 	}
-	return opts.scale(fused), nil
+	if opts.Fusion == FusionRRF {
+		scale(out)
+	}
+	return out, nil
 }
 
 func (o *FuseOptions) validate(lists int) error {
 	switch {
 	case o.Fusion != FusionRRF && o.Fusion != FusionWeighted && o.Fusion != FusionRoundRobin:
 		return fmt.Errorf("fuse: fusion %q: %w (want rrf, weighted or round_robin)", o.Fusion, ErrInvalid)
-	case o.K < 0:
-		return fmt.Errorf("fuse: k %d: %w (want 1 or more)", o.K, ErrInvalid)
 	case o.TopK < 0:
 		return fmt.Errorf("fuse: top_k %d: %w (want 0 or more)", o.TopK, ErrInvalid)
-	case o.Weights != nil && len(o.Weights) != lists:
-		return fmt.Errorf("fuse: %d weights for %d lists: %w", len(o.Weights), lists, ErrInvalid)
 	}
-	total := 0.0
-	for i, w := range o.Weights {
-		total += w
-		if !(w >= 0) || math.IsInf(w, 0) {
-			return fmt.Errorf("fuse: weights[%d]: %v: %w (want 0 or more)", i, w, ErrInvalid)
-		}
-	}
-	if math.IsInf(total, 0) {
-		return fmt.Errorf("fuse: weights: the sum is too large: %w (want smaller weights)", ErrInvalid)
-	}
-	return nil
-}
-
-type fusedItem struct {
-	item Item
-	raw  float64
-}
-
-// weight is the weight of a list.
-func (o *FuseOptions) weight(list int) float64 {
-	if o.Weights == nil {
-		return 1
-	}
-	return o.Weights[list]
-}
-
-// sum returns the items with their summed scores, in the order of first appearance.
-func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
-	var fused []fusedItem
-	place := make(map[string]int)
-	for i, list := range lists {
-		gain := o.gains(list, o.weight(i))
-		here := make(map[string]bool, len(list))
-		for rank, it := range list {
-			at, ok := place[it.ID]
-			if !ok {
-				at = len(fused)
-				place[it.ID] = at
-				fused = append(fused, fusedItem{item: it})
-			} else if it.Score > fused[at].item.Score {
-				fused[at].item = it
-			}
-			if !here[it.ID] { // its first place in the list counts
-				here[it.ID] = true
-				fused[at].raw += gain(rank)
-			}
-		}
-	}
-	return fused
-}
-
-// gains returns a function: how much the place at a rank of the list adds to the score of
-// its item.
-func (o *FuseOptions) gains(list []Item, weight float64) func(rank int) float64 {
-	if o.Fusion == FusionRRF {
-		return func(rank int) float64 { return weight / float64(o.K+rank+1) }
-	}
-	lowest, highest := math.Inf(1), math.Inf(-1)
-	for i := range list {
-		lowest, highest = min(lowest, list[i].Score), max(highest, list[i].Score)
-	}
-	return func(rank int) float64 {
-		if highest > lowest {
-			return weight * (list[rank].Score - lowest) / (highest - lowest)
-		}
-		return weight
-	}
-}
-
-// mean returns copies whose scores are the sums divided by the total weight.
-func (o *FuseOptions) mean(fused []fusedItem, lists int) []Item {
-	total := 0.0
-	for i := range lists {
-		total += o.weight(i)
-	}
-	out := make([]Item, len(fused))
-	for i, f := range fused {
-		out[i] = o.marked(f.item)
-		if out[i].Score = 0; total > 0 {
-			out[i].Score = min(1, f.raw/total)
-		}
-	}
-	return out
+	checked := retrieve.FuseOptions{K: o.K, Weights: o.Weights}
+	return checked.Validate(lists)
 }
 
 // alternate returns the first item of each list, then the second of each, and so on.
@@ -185,23 +114,24 @@ func (o *FuseOptions) marked(it Item) Item {
 	return it
 }
 
-// scale returns copies with scores from 0 to 1; fused must be sorted.
-func (o *FuseOptions) scale(fused []fusedItem) []Item {
-	out := make([]Item, len(fused))
-	for i, f := range fused {
-		lowest, highest := fused[len(fused)-1].raw, fused[0].raw
-		out[i] = o.marked(f.item)
-		switch {
-		case len(fused) == 1:
-			out[i].Score = 1
-		case highest > lowest:
-			out[i].Score = (f.raw - lowest) / (highest - lowest)
-		default:
-			out[i].Score = 0
-		}
-		out[i].Metadata["rrf_raw_score"] = f.raw
+// scale gives sorted items scores from 0 to 1, and keeps their own in the metadata.
+func scale(items []Item) {
+	if len(items) == 0 {
+		return
 	}
-	return out
+	highest, lowest := items[0].Score, items[len(items)-1].Score
+	for i := range items {
+		raw := items[i].Score
+		switch {
+		case len(items) == 1:
+			items[i].Score = 1
+		case highest > lowest:
+			items[i].Score = (raw - lowest) / (highest - lowest)
+		default:
+			items[i].Score = 0
+		}
+		items[i].Metadata["rrf_raw_score"] = raw
+	}
 }
 
 // RoundRobin merges lists by taking the first item of each, then the second of each, and so

@@ -13,8 +13,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// retrieve calls r, drops items beyond topK and fills in defaults.
-func retrieve(ctx context.Context, r Retriever, q *Query, topK int) ([]Item, error) {
+// askFor calls r, drops items beyond topK and fills in defaults.
+func askFor(ctx context.Context, r Retriever, q *Query, topK int) ([]Item, error) {
 	found, err := r.Retrieve(ctx, q, topK)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (r *retrieval) run(ctx context.Context) ([]Item, error) {
 		return nil, err
 	}
 	items, err := within(ctx, r.timeout, r.retriever, func(ctx context.Context) ([]Item, error) {
-		return retrieve(ctx, r.retriever, &r.query, r.topK)
+		return askFor(ctx, r.retriever, &r.query, r.topK)
 	})
 	if err != nil {
 		return nil, err

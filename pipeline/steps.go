@@ -22,7 +22,7 @@ func (s *retrieverStep) showsItems() bool { return false }
 
 // Append implements [Appender].
 func (s *retrieverStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
-	return retrieve(ctx, s.retriever, q, s.topK)
+	return askFor(ctx, s.retriever, q, s.topK)
 }
 
 // Run implements [Step].
@@ -261,7 +261,7 @@ func (s *classifiedStep) retrieve(ctx context.Context, q *Query, label string) (
 	if r == nil {
 		return nil, fmt.Errorf("label %q: %w (route it, or give a default)", label, ErrNoRetriever)
 	}
-	return within(ctx, s.policy.timeout, r, func(ctx context.Context) ([]Item, error) { return retrieve(ctx, r, q, s.topK) })
+	return within(ctx, s.policy.timeout, r, func(ctx context.Context) ([]Item, error) { return askFor(ctx, r, q, s.topK) })
 }
 
 // Run implements [Step].

@@ -12,6 +12,9 @@ import (
 // error of the request before anything is written. It returns errors of the transaction.
 func (t *tx) execute(r *request) error {
 	r.err, r.first, r.count = nil, 0, 0
+	if r.work != nil {
+		return r.work(t)
+	}
 	for i := range r.changes {
 		if err := t.check(&r.changes[i]); code(err) != 0 {
 			return err

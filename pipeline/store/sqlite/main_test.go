@@ -19,6 +19,10 @@ func TestMain(m *testing.M) {
 		victim(path)
 		return
 	}
+	if path := os.Getenv(indexVictimEnv); path != "" {
+		indexVictim(path, os.Getenv(indexVictimName))
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

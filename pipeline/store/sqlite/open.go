@@ -16,6 +16,8 @@ const (
 	// DefaultBusyTimeout is how long a write waits for another process. It is longer than
 	// the largest batch takes on a slow disk.
 	DefaultBusyTimeout = 5 * time.Second
+	// DefaultIndexCache has room for some 300,000 chunks with vectors of 256 dimensions.
+	DefaultIndexCache = 512 << 20
 	// minReaders is the number of readers on a machine with few processors. There may be
 	// more readers than processors because they mostly wait for the disk.
 	minReaders = 4
@@ -55,6 +57,7 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	for range opts.Readers {
 		s.readers <- nil
 	}
+	s.indexed.cache.limit = opts.IndexCache
 	if opts.ReadOnly {
 		return s, s.openReadOnly()
 	}
@@ -83,7 +86,7 @@ func (o *Options) complete() error {
 	default:
 		return fmt.Errorf("%w: sync %q (full, normal)", store.ErrInvalid, o.Sync)
 	}
-	if o.BusyTimeout < 0 || o.Readers < 0 || o.Reserve < 0 {
+	if o.BusyTimeout < 0 || o.Readers < 0 || o.Reserve < 0 || o.IndexCache < 0 {
 		return fmt.Errorf("%w: negative option", store.ErrInvalid)
 	}
 	if o.BusyTimeout == 0 {
@@ -91,6 +94,9 @@ func (o *Options) complete() error {
 	}
 	if o.Readers == 0 {
 		o.Readers = max(minReaders, runtime.NumCPU())
+	}
+	if o.IndexCache == 0 {
+		o.IndexCache = DefaultIndexCache
 	}
 	if o.checkpointPages == 0 {
 		o.checkpointPages = checkpointPages

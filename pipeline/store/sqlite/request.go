@@ -13,7 +13,8 @@ import (
 // request is a write that waits for the writer.
 type request struct {
 	changes []change
-	size    int // of the data, in bytes
+	work    func(*tx) error // instead of changes; it may run twice
+	size    int             // of the data, in bytes
 	since   time.Time
 	state   atomic.Int32
 	done    chan struct{} // closed when the fields below are final

@@ -30,6 +30,50 @@ CREATE TABLE records (
 	data BLOB NOT NULL     -- JSON
 ) STRICT;
 CREATE UNIQUE INDEX records_id ON records (at >> 32, id) WHERE id IS NOT NULL;`,
+	`CREATE TABLE collections (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice, so that caches can rely on it
+	tenant     TEXT NOT NULL,
+	name       TEXT NOT NULL,
+	settings   TEXT NOT NULL,    -- JSON
+	generation INTEGER NOT NULL, -- grows with each write
+	created    INTEGER NOT NULL, -- nanoseconds since 1970, UTC
+	changed    INTEGER NOT NULL,
+	UNIQUE (tenant, name)
+) STRICT;
+CREATE TABLE documents (
+	num        INTEGER PRIMARY KEY AUTOINCREMENT, -- another one after each replacement
+	collection INTEGER NOT NULL,
+	id         TEXT NOT NULL,
+	path       TEXT NOT NULL,
+	hash       TEXT NOT NULL,
+	size       INTEGER NOT NULL,
+	modified   INTEGER,          -- nanoseconds since 1970, UTC; null: unknown
+	chunks     INTEGER NOT NULL,
+	vectors    INTEGER NOT NULL,
+	bytes      INTEGER NOT NULL, -- of its texts
+	UNIQUE (collection, id)
+) STRICT;
+CREATE TABLE texts (
+	at   INTEGER PRIMARY KEY, -- documents.num << 20 | the number of the first chunk
+	sum  INTEGER NOT NULL,    -- CRC-32C of data and at
+	data BLOB NOT NULL        -- the texts of some chunks
+) STRICT;
+CREATE TABLE segments (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	collection INTEGER NOT NULL,
+	documents  INTEGER NOT NULL,
+	size       INTEGER NOT NULL, -- of data and vectors
+	sum        INTEGER NOT NULL, -- CRC-32C of data, vectors, size and collection
+	data       BLOB NOT NULL,
+	vectors    BLOB
+) STRICT;
+CREATE INDEX segments_collection ON segments (collection);
+CREATE TABLE dead (
+	-- documents that segments still have
+	collection INTEGER NOT NULL,
+	num        INTEGER NOT NULL,
+	PRIMARY KEY (collection, num)
+) STRICT, WITHOUT ROWID;`,
 }
 
 // identify refuses files of other programs, before anything is written. It reads within one

@@ -40,6 +40,10 @@ type Options struct {
 	// removes that file. The next Open makes it again when there is room. Zero means that
 	// there is no such file.
 	Reserve int64
+	// IndexCache is how many bytes of collections [Store.Index] keeps in memory between
+	// searches. A collection that is larger is read from the file for each search. Zero
+	// means DefaultIndexCache.
+	IndexCache int64
 
 	// For tests:
 	maxPages        int // of the file
@@ -58,6 +62,7 @@ type Store struct {
 	closing chan struct{}
 	once    sync.Once
 	done    error // of Close
+	indexed indexState
 }
 
 var _ store.Store = (*Store)(nil)

@@ -75,7 +75,7 @@ func (s *Store) Apply(ctx context.Context, changes ...store.Change) error {
 
 // write passes a request to the writer, unless the request is empty.
 func (s *Store) write(ctx context.Context, r *request) error {
-	empty := true
+	empty := r.work == nil
 	for i := range r.changes {
 		c := &r.changes[i]
 		empty = empty && !c.clear && len(c.put) == 0 && len(c.delete) == 0 && c.newest == nil && len(c.same) == 0 && c.last == 0

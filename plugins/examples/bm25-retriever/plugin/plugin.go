@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/corpus"
 )
@@ -35,7 +36,7 @@ func Open(fsys fs.FS, s *Settings) (*Retriever, error) {
 		B:           s.B,
 		TitleWeight: s.TitleWeight,
 		Feedback:    bm25.Feedback(s.Feedback),
-		Analyzer:    bm25.NewAnalyzer(bm25.AnalyzerOptions{Stop: stop, Stem: s.Stem, SplitIdentifiers: s.SplitIdentifiers}),
+		Analyzer:    analysis.New(analysis.Options{Stop: stop, Stem: s.Stem, SplitIdentifiers: s.SplitIdentifiers}),
 	})
 	r := &Retriever{method: "bm25"}
 	if s.Feedback.Model != bm25.NoFeedback && s.Feedback.Model != "" {

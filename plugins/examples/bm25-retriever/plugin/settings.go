@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/corpus"
 )
@@ -122,13 +123,13 @@ func (w StopWords) MarshalJSON() ([]byte, error) {
 func (w StopWords) Function() (func(string) bool, error) {
 	switch w.Name {
 	case "lucene":
-		return bm25.LuceneStopWord, nil
+		return analysis.LuceneStopWord, nil
 	case "english":
-		return bm25.EnglishStopWord, nil
+		return analysis.EnglishStopWord, nil
 	case "none":
 		return nil, nil
 	case "":
-		return bm25.StopList(w.Words), nil
+		return analysis.StopList(w.Words), nil
 	}
 	return nil, fmt.Errorf("stop_words %q: unknown list (known: lucene, english, none, or a list of words)", w.Name)
 }

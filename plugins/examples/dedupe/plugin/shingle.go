@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 // maxWords bounds the work on one text: texts that agree in that many words count as

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/corpus"
 )
 
@@ -69,7 +69,7 @@ func newReranker(s *Settings) (*Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := newVocabulary(bm25.NewAnalyzer(bm25.AnalyzerOptions{Stop: stop, Stem: s.Stem, SplitIdentifiers: s.SplitIdentifiers}))
+	v := newVocabulary(analysis.New(analysis.Options{Stop: stop, Stem: s.Stem, SplitIdentifiers: s.SplitIdentifiers}))
 	r := &Reranker{settings: s, v: v}
 	r.rater = &rater{v: v, stats: &r.counted, k1: s.K1, b: s.B}
 	return r, nil

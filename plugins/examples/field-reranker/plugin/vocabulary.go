@@ -1,8 +1,8 @@
 package plugin
 
 import (
-	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 const (
@@ -33,7 +33,7 @@ type entry struct {
 // grams only once. Tokens that are new after freeze go into a tier of their own, which forget
 // drops. It belongs to one goroutine.
 type vocabulary struct {
-	analyzer *bm25.Analyzer
+	analyzer *analysis.Analyzer
 	scanner  *words.Scanner
 	base     tier // of the collection
 	learned  tier // of items
@@ -47,7 +47,7 @@ type vocabulary struct {
 	padded  []byte
 }
 
-func newVocabulary(a *bm25.Analyzer) *vocabulary {
+func newVocabulary(a *analysis.Analyzer) *vocabulary {
 	v := &vocabulary{analyzer: a, scanner: a.Scanner(""), base: newTier(), learned: newTier()}
 	v.current = &v.base
 	return v

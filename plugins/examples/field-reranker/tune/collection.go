@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
 )
@@ -126,8 +127,8 @@ func (f figures) near(best figures) bool {
 
 // retrieverOptions are the options of bm25-retriever with these settings.
 func retrieverOptions(stop string, k1, b float64) bm25.Options {
-	words := map[string]func(string) bool{"lucene": bm25.LuceneStopWord, "english": bm25.EnglishStopWord}
-	return bm25.Options{K1: k1, B: b, Analyzer: bm25.NewAnalyzer(bm25.AnalyzerOptions{Stop: words[stop], Stem: true})}
+	words := map[string]func(string) bool{"lucene": analysis.LuceneStopWord, "english": analysis.EnglishStopWord}
+	return bm25.Options{K1: k1, B: b, Analyzer: analysis.New(analysis.Options{Stop: words[stop], Stem: true})}
 }
 
 func (c *collection) index(o bm25.Options) *bm25.Index {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 // Settings are the settings of a step.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 // maxWords bounds the work on one text. That many words are enough to show its topic.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 // match is a range of the query, and the alternatives for it.

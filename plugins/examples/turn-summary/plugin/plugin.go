@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 // Settings are the settings of the plugin.

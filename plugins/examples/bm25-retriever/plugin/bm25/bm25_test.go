@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kljensen/snowball/english"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 )
 
 func ExampleIndex_Search() {
-	b := NewBuilder(Options{K1: DefaultK1, B: DefaultB, Analyzer: NewAnalyzer(AnalyzerOptions{Stem: true})})
+	b := NewBuilder(Options{K1: DefaultK1, B: DefaultB, Analyzer: analysis.New(analysis.Options{Stem: true})})
 	titles := []string{"flag", "sort"}
 	b.Add(titles[0], "Package flag implements command-line flag parsing.")
 	b.Add(titles[1], "Package sort sorts slices.")
@@ -21,50 +21,10 @@ func ExampleIndex_Search() {
 	// Output: flag
 }
 
-func TestAnalyzer(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		opts       AnalyzerOptions
-		want       string
-	}{
-		{"plain", "The Cats' 3 hats", AnalyzerOptions{}, "the cats 3 hats"},
-		{"stems", "Parsing parsed parses sky's", AnalyzerOptions{Stem: true}, "pars pars pars sky"},
-		{"no stem of codes and other scripts", "mp3s Häuser it", AnalyzerOptions{Stem: true}, "mp3s häuser it"},
-		{"Lucene's stop words", "how to be with it", AnalyzerOptions{Stop: LuceneStopWord}, "how"},
-		{"English stop words", "how do I sort", AnalyzerOptions{Stop: EnglishStopWord}, "sort"},
-		{"a list", "Foo bar", AnalyzerOptions{Stop: StopList([]string{"FOO"})}, "bar"},
-		{"names", "ParseFlags", AnalyzerOptions{Stem: true, SplitIdentifiers: true}, "parseflag pars flag"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := strings.Join(NewAnalyzer(c.opts).Terms(c.text), " "); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-		})
-	}
-}
-
-// TestUnstemmed asks the stemmer about words with every ending that the
-// analyzer keeps from it.
-func TestUnstemmed(t *testing.T) {
-	const letters = "abcdefghijklmnopqrstuvwxyz'"
-	for _, beginning := range []string{"", "b", "y", "gener", "commun", "hopp", "relation", "happi", "argu", "sayi", "don'"} {
-		for _, a := range letters {
-			for _, b := range letters {
-				for last := range len(unstemmed) {
-					word := beginning + string(a) + string(b) + string(rune(last))
-					if unstemmed[last] && word[0] != '\'' && english.Stem(word, true) != word {
-						t.Fatalf("the stem of %s is %s", word, english.Stem(word, true))
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestLuceneStopWordsAre33(t *testing.T) {
 	n := 0
 	for _, word := range strings.Fields("a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was will with how we i") {
-		if LuceneStopWord(word) {
+		if analysis.LuceneStopWord(word) {
 			n++
 		}
 	}

@@ -1,7 +1,7 @@
 // Package bm25 is a small full-text index in memory. It finds the documents that match a
 // query best, ranked by BM25 in the form that Lucene uses.
 //
-//	b := bm25.NewBuilder(bm25.Options{K1: 0.9, B: 0.4, Analyzer: bm25.NewAnalyzer(bm25.AnalyzerOptions{Stem: true})})
+//	b := bm25.NewBuilder(bm25.Options{K1: 0.9, B: 0.4, Analyzer: analysis.New(analysis.Options{Stem: true})})
 //	b.Add("flag", "Package flag implements command-line flag parsing.")
 //	hits := b.Build().Search("parse flags", 10)
 //

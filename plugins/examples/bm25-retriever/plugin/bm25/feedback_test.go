@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 )
 
 func ExampleFeedback() {
@@ -140,7 +142,7 @@ func FuzzSearch(f *testing.F) {
 		if fb.Validate() != nil {
 			return
 		}
-		b := NewBuilder(Options{K1: 1.2, B: 0.75, Feedback: fb, Analyzer: NewAnalyzer(AnalyzerOptions{Stop: EnglishStopWord, Stem: true})})
+		b := NewBuilder(Options{K1: 1.2, B: 0.75, Feedback: fb, Analyzer: analysis.New(analysis.Options{Stop: analysis.EnglishStopWord, Stem: true})})
 		b.Add(one, two)
 		b.Add("", one)
 		b.Add("", "")

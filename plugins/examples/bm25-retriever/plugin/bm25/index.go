@@ -3,7 +3,8 @@ package bm25
 import (
 	"math"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 // maxTF bounds a term frequency to 16 bits. Higher frequencies hardly change the score.
@@ -48,7 +49,7 @@ type Builder struct {
 // NewBuilder starts an empty index.
 func NewBuilder(o Options) *Builder {
 	if o.Analyzer == nil {
-		o.Analyzer = NewAnalyzer(AnalyzerOptions{})
+		o.Analyzer = analysis.New(analysis.Options{})
 	}
 	return &Builder{opts: o, scanner: o.Analyzer.Scanner(""), surface: make(map[string]uint32), terms: make(map[string]uint32)}
 }

@@ -3,6 +3,8 @@ package bm25
 import (
 	"fmt"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 )
 
 // DefaultK1 and DefaultB are the values of the parameters in Lucene's own
@@ -22,8 +24,8 @@ type Options struct {
 	// TitleWeight is how often each term of a title counts; 0 and 1 mean once.
 	TitleWeight int
 	// Analyzer turns documents and queries into terms; nil means the zero
-	// AnalyzerOptions.
-	Analyzer *Analyzer
+	// analysis.Options.
+	Analyzer *analysis.Analyzer
 	// Feedback expands queries. With it the index also keeps the terms of its documents,
 	// six bytes for each distinct term of a document.
 	Feedback Feedback

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
 )
 
@@ -28,7 +29,7 @@ func TestSciFact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := NewBuilder(Options{K1: 0.9, B: 0.4, Analyzer: NewAnalyzer(AnalyzerOptions{Stop: LuceneStopWord, Stem: true})})
+	b := NewBuilder(Options{K1: 0.9, B: 0.4, Analyzer: analysis.New(analysis.Options{Stop: analysis.LuceneStopWord, Stem: true})})
 	for _, d := range corpus {
 		b.Add(d.Title, d.Text)
 	}

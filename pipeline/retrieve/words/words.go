@@ -1,5 +1,5 @@
-// Package words cuts text into lower-case words, the same way for every
-// example plugin.
+// Package words cuts text into lower-case words, the same way for the
+// index and for every example plugin.
 //
 //	s := words.Scanner{Text: "Alice's HTTPServer"}
 //	for s.Next() {

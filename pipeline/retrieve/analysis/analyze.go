@@ -1,14 +1,14 @@
-package bm25
+package analysis
 
 import (
 	"github.com/kljensen/snowball/english"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
-// AnalyzerOptions say how text becomes terms. The zero value splits into
+// Options say how text becomes terms. The zero value splits into
 // lower-case words and does nothing more.
-type AnalyzerOptions struct {
+type Options struct {
 	// Stop reports whether to leave out a token, which is in lower case and not yet
 	// stemmed. nil keeps every token.
 	Stop func(token string) bool
@@ -26,8 +26,8 @@ type Analyzer struct {
 	split bool
 }
 
-// NewAnalyzer makes an analyzer.
-func NewAnalyzer(o AnalyzerOptions) *Analyzer {
+// New makes an analyzer.
+func New(o Options) *Analyzer {
 	return &Analyzer{stop: o.Stop, stem: o.Stem, split: o.SplitIdentifiers}
 }
 

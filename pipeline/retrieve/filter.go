@@ -1,0 +1,95 @@
+package retrieve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Op compares a field with values.
+type Op string
+
+// The comparisons.
+const (
+	// OpEqual holds if the field has one of the values.
+	OpEqual Op = "="
+	// OpNotEqual holds if the field has none of the values.
+	OpNotEqual Op = "!="
+	// OpPrefix holds if the field begins with one of the values.
+	OpPrefix Op = "prefix"
+	// OpAtLeast and OpAtMost compare numbers as numbers, times as times, and everything
+	// else as texts. They take one value.
+	OpAtLeast Op = ">="
+	OpAtMost  Op = "<="
+)
+
+// Condition is a part of a filter.
+type Condition struct {
+	// Field is id, path, title, hash, time (RFC 3339), heading (the headings, joined by
+	// " > "), page, line (the first), or a name in the document's Meta. A field that a
+	// chunk does not have is empty: "" for OpEqual, and OpAtLeast and OpAtMost never hold.
+	Field string `json:"field"`
+	Op    Op     `json:"op"`
+	// Values are one or more.
+	Values []string `json:"values"`
+}
+
+// Validate returns an error that wraps [ErrInvalid] if the condition has no field, an unknown
+// comparison or not the right number of values.
+func (c *Condition) Validate() error {
+	switch {
+	case c.Field == "":
+		return fmt.Errorf("filter: %w: no field", ErrInvalid)
+	case !slices.Contains([]Op{OpEqual, OpNotEqual, OpPrefix, OpAtLeast, OpAtMost}, c.Op):
+		return fmt.Errorf("filter %s: comparison %q: %w (want =, !=, prefix, >= or <=)", c.Field, c.Op, ErrInvalid)
+	case len(c.Values) == 0:
+		return fmt.Errorf("filter %s: %w: no value", c.Field, ErrInvalid)
+	case (c.Op == OpAtLeast || c.Op == OpAtMost) && len(c.Values) > 1:
+		return fmt.Errorf("filter %s: %w: %d values for %s (want one)", c.Field, ErrInvalid, len(c.Values), c.Op)
+	}
+	return nil
+}
+
+// Matches reports whether the condition, which must be valid, holds for the value of its
+// field.
+func (c *Condition) Matches(value string) bool {
+	switch c.Op {
+	case OpEqual:
+		return slices.Contains(c.Values, value)
+	case OpNotEqual:
+		return !slices.Contains(c.Values, value)
+	case OpPrefix:
+		return slices.ContainsFunc(c.Values, func(p string) bool { return strings.HasPrefix(value, p) })
+	case OpAtLeast:
+		return value != "" && compareValues(value, c.Values[0]) >= 0
+	case OpAtMost:
+		return value != "" && compareValues(value, c.Values[0]) <= 0
+	}
+	return false
+}
+
+// compareValues compares numbers, times or texts.
+func compareValues(a, b string) int {
+	if x, err := strconv.ParseFloat(a, 64); err == nil {
+		if y, err := strconv.ParseFloat(b, 64); err == nil {
+			return cmp.Compare(x, y)
+		}
+	}
+	if x, err := parseTime(a); err == nil {
+		if y, err := parseTime(b); err == nil {
+			return x.Compare(y)
+		}
+	}
+	return strings.Compare(a, b)
+}
+
+// parseTime reads a time or a date.
+func parseTime(s string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	return time.Parse(time.DateOnly, s)
+}

@@ -1,0 +1,2 @@
+// Package indextest is the contract of a [retrieve.Index] as tests.
+package indextest

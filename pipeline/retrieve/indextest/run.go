@@ -1,0 +1,461 @@
+package indextest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+var docs = retrieve.Collection{Tenant: "a", Name: "docs"}
+
+// Run runs the contract tests. It calls fresh once for each, to get an empty index.
+func Run(t *testing.T, fresh func(t *testing.T) retrieve.Index) {
+	for _, tt := range []struct {
+		name string
+		test func(t *testing.T, x retrieve.Index)
+	}{
+		{"collections are made, listed and removed", collections},
+		{"settings are fixed", settingsFixed},
+		{"documents are as they were written", documentsKept},
+		{"tenants and collections are apart", apart},
+		{"an upsert is whole or nothing", upsertWhole},
+		{"limits and wrong arguments", wrong},
+		{"words, vectors and both", searches},
+		{"equal scores come by id", ties},
+		{"filters", filters},
+		{"a parent comes in the place of its chunks", parents},
+		{"another model", models},
+		{"results depend on the documents alone", orderFree},
+		{"loops may write", loops},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.test(t, fresh(t)) })
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func create(t *testing.T, x retrieve.Index, c retrieve.Collection, s retrieve.Settings) {
+	t.Helper()
+	must(t, x.Create(t.Context(), c, s))
+}
+
+func text(id string, texts ...string) retrieve.Document {
+	d := retrieve.Document{ID: id}
+	for _, s := range texts {
+		d.Chunks = append(d.Chunks, retrieve.Chunk{Text: s})
+	}
+	return d
+}
+
+func find(t *testing.T, x retrieve.Index, c retrieve.Collection, q retrieve.Query) []string {
+	t.Helper()
+	hits, err := x.Search(t.Context(), c, q)
+	must(t, err)
+	ids := []string{}
+	for _, h := range hits {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
+func want(t *testing.T, have []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(have, want) {
+		t.Errorf("have %q, want %q", have, want)
+	}
+}
+
+func collections(t *testing.T, x retrieve.Index) {
+	ctx := t.Context()
+	if _, err := x.Search(ctx, docs, retrieve.Query{Text: "a"}); !errors.Is(err, retrieve.ErrNotFound) || !strings.Contains(err.Error(), "--collection docs") {
+		t.Errorf("search of a collection that is not there: %v", err)
+	}
+	if err := x.Upsert(ctx, docs, text("a", "b")); !errors.Is(err, retrieve.ErrNotFound) {
+		t.Errorf("write to a collection that is not there: %v", err)
+	}
+	create(t, x, retrieve.Collection{Tenant: "a", Name: "z"}, retrieve.Settings{})
+	create(t, x, docs, retrieve.Settings{})
+	create(t, x, docs, retrieve.Settings{})
+	must(t, x.Upsert(ctx, docs, text("one", "a word", "another"), text("two", "word")))
+	infos, err := x.Collections(ctx, "a")
+	must(t, err)
+	if len(infos) != 2 || infos[0].Name != "docs" || infos[0].Documents != 2 || infos[0].Chunks != 3 || infos[0].Bytes == 0 || infos[0].IndexBytes == 0 || infos[1].Documents != 0 {
+		t.Errorf("collections %+v", infos)
+	}
+	info, err := x.Collection(ctx, docs)
+	must(t, err)
+	if !reflect.DeepEqual(info, infos[0]) {
+		t.Errorf("have %+v, want %+v", info, infos[0])
+	}
+	must(t, x.Remove(ctx, docs))
+	if err := x.Remove(ctx, docs); !errors.Is(err, retrieve.ErrNotFound) {
+		t.Errorf("removed twice: %v", err)
+	}
+	create(t, x, docs, retrieve.Settings{})
+	want(t, find(t, x, docs, retrieve.Query{Text: "word"}))
+}
+
+func settingsFixed(t *testing.T, x retrieve.Index) {
+	no := false
+	create(t, x, docs, retrieve.Settings{Stem: &no, Model: retrieve.Model{ID: "m", Dimension: 2}})
+	create(t, x, docs, retrieve.Settings{Stem: &no}) // no model is any model
+	for _, s := range []retrieve.Settings{{}, {Stem: &no, StopWords: "none"}, {Stem: &no, Vectors: retrieve.VectorsInt8}, {Stem: &no, Model: retrieve.Model{ID: "m", Dimension: 3}}} {
+		if err := x.Create(t.Context(), docs, s); !errors.Is(err, retrieve.ErrExists) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	must(t, x.Upsert(t.Context(), docs, text("a", "flags"), text("b", "flag")))
+	want(t, find(t, x, docs, retrieve.Query{Text: "flag"}), "b#1")
+}
+
+// rich is a document with everything.
+func rich() retrieve.Document {
+	return retrieve.Document{
+		ID: "guide.md", Path: "docs/guide.md", Hash: "sha256:1", Size: 12, ModTime: time.Unix(5, 7).UTC(), Title: "The guide",
+		Time: time.Unix(1_700_000_000, 0).UTC(), Meta: map[string]string{"lang": "en", "empty": ""},
+		Chunks: []retrieve.Chunk{
+			{Text: "Whole part", Headings: []string{"The guide"}, Page: 1, Lines: retrieve.Lines{From: 1, To: 9}},
+			{Text: "First words", Context: "From the start.", Headings: []string{"The guide", "Start"}, Page: 1, Lines: retrieve.Lines{From: 1, To: 4}, Parent: 1, Vector: []float32{0.6, 0.8}},
+			{Text: "", Lines: retrieve.Lines{From: 5, To: 9}, Parent: 1},
+			{Text: strings.Repeat("long ", 20_000), Vector: []float32{0, 1}},
+			{Text: "last"},
+		},
+	}
+}
+
+func documentsKept(t *testing.T, x retrieve.Index) {
+	ctx := t.Context()
+	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 2}})
+	must(t, x.Upsert(ctx, docs, text("b"), rich()))
+	must(t, x.Upsert(ctx, docs, text("b", "new")))
+	have, err := x.Document(ctx, docs, "guide.md")
+	must(t, err)
+	if !reflect.DeepEqual(have, rich()) {
+		t.Errorf("have %+v", have)
+	}
+	infos := map[string]retrieve.DocumentInfo{}
+	for d, err := range x.Documents(ctx, docs) {
+		must(t, err)
+		infos[d.ID] = d
+	}
+	wantInfos := map[string]retrieve.DocumentInfo{
+		"b":        {ID: "b", Path: "b", Chunks: 1},
+		"guide.md": {ID: "guide.md", Path: "docs/guide.md", Hash: "sha256:1", Size: 12, ModTime: time.Unix(5, 7).UTC(), Chunks: 5, Vectors: 2},
+	}
+	if !maps.Equal(infos, wantInfos) {
+		t.Errorf("have %+v", infos)
+	}
+	var exported []string
+	for d, err := range x.Export(ctx, docs) {
+		must(t, err)
+		exported = append(exported, d.ID)
+	}
+	want(t, exported, "b", "guide.md")
+	n, err := x.Delete(ctx, docs, "guide.md", "nothing")
+	must(t, err)
+	if n != 1 {
+		t.Errorf("deleted %d", n)
+	}
+	if _, err := x.Document(ctx, docs, "guide.md"); !errors.Is(err, retrieve.ErrNotFound) {
+		t.Errorf("a deleted document: %v", err)
+	}
+	want(t, find(t, x, docs, retrieve.Query{Text: "long words"}))
+	must(t, x.Compact(ctx, docs))
+	want(t, find(t, x, docs, retrieve.Query{Text: "new"}), "b#1")
+}
+
+func apart(t *testing.T, x retrieve.Index) {
+	all := []retrieve.Collection{{Tenant: "a", Name: "b"}, {Tenant: "b", Name: "b"}, {Tenant: "b", Name: "a"}, {Tenant: "ab", Name: "b"}, {Tenant: "a", Name: "bb"}}
+	for _, c := range all {
+		create(t, x, c, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 1}})
+		d := text("id", "secret of "+c.Tenant+" and "+c.Name)
+		d.Chunks[0].Vector = []float32{1}
+		d.Hash = c.String()
+		must(t, x.Upsert(t.Context(), c, d))
+	}
+	for _, c := range all {
+		for _, q := range []retrieve.Query{{Text: "secret"}, {Vector: []float32{1}}, {Text: "secret", Vector: []float32{1}}} {
+			hits, err := x.Search(t.Context(), c, q)
+			must(t, err)
+			if len(hits) != 1 || hits[0].Hash != c.String() {
+				t.Errorf("%s: %+v", c, hits)
+			}
+		}
+		d, err := x.Document(t.Context(), c, "id")
+		if err != nil || d.Hash != c.String() {
+			t.Errorf("%s: %+v, %v", c, d, err)
+		}
+	}
+	must(t, x.Remove(t.Context(), all[0]))
+	for _, c := range all[1:] {
+		want(t, find(t, x, c, retrieve.Query{Text: "secret"}), "id#1")
+	}
+	infos, err := x.Collections(t.Context(), "b")
+	must(t, err)
+	if len(infos) != 2 {
+		t.Errorf("collections of b: %+v", infos)
+	}
+}
+
+func upsertWhole(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{})
+	must(t, x.Upsert(t.Context(), docs, text("a", "old")))
+	if err := x.Upsert(t.Context(), docs, text("a", "new"), text("", "new")); !errors.Is(err, retrieve.ErrInvalid) {
+		t.Errorf("a document without an id: %v", err)
+	}
+	want(t, find(t, x, docs, retrieve.Query{Text: "new"}))
+	want(t, find(t, x, docs, retrieve.Query{Text: "old"}), "a#1")
+}
+
+func wrong(t *testing.T, x retrieve.Index) {
+	ctx := t.Context()
+	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 2}})
+	vector := func(v ...float32) retrieve.Document {
+		return retrieve.Document{ID: "v", Chunks: []retrieve.Chunk{{Text: "a", Vector: v}}}
+	}
+	for name, tt := range map[string]struct {
+		docs []retrieve.Document
+		want error
+	}{
+		"twice":      {[]retrieve.Document{text("a"), text("a")}, retrieve.ErrInvalid},
+		"control":    {[]retrieve.Document{text("a\n")}, retrieve.ErrInvalid},
+		"long id":    {[]retrieve.Document{text(strings.Repeat("a", retrieve.MaxID+1))}, retrieve.ErrInvalid},
+		"page":       {[]retrieve.Document{{ID: "a", Chunks: []retrieve.Chunk{{Page: -1}}}}, retrieve.ErrInvalid},
+		"parent":     {[]retrieve.Document{{ID: "a", Chunks: []retrieve.Chunk{{Parent: 2}}}}, retrieve.ErrInvalid},
+		"own parent": {[]retrieve.Document{{ID: "a", Chunks: []retrieve.Chunk{{Parent: 1}}}}, retrieve.ErrInvalid},
+		"ancestors":  {[]retrieve.Document{{ID: "a", Chunks: []retrieve.Chunk{{}, {Parent: 1}, {Parent: 2}}}}, retrieve.ErrInvalid},
+		"dimension":  {[]retrieve.Document{vector(1, 2, 3)}, retrieve.ErrModel},
+		"NaN":        {[]retrieve.Document{vector(1, float32(math.NaN()))}, retrieve.ErrVectors},
+		"infinite":   {[]retrieve.Document{vector(1, float32(math.Inf(1)))}, retrieve.ErrVectors},
+	} {
+		if err := x.Upsert(ctx, docs, tt.docs...); !errors.Is(err, tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+	zero, two := 0.0, 2.0
+	for name, q := range map[string]retrieve.Query{
+		"by": {By: "magic"}, "no vector": {By: retrieve.ByVectors}, "k": {K: -1}, "large k": {K: retrieve.MaxK + 1}, "b": {B: &two}, "weight": {VectorWeight: &two},
+		"fusion": {Fusion: "sum"}, "filter": {Filter: []retrieve.Condition{{Field: "a", Op: "~", Values: []string{""}}}}, "no value": {Filter: []retrieve.Condition{{Field: "a", Op: "="}}},
+	} {
+		if _, err := x.Search(ctx, docs, q); !errors.Is(err, retrieve.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	want(t, find(t, x, docs, retrieve.Query{Text: "anything", K1: &zero, B: &zero}))
+	if err := x.Create(ctx, retrieve.Collection{Name: "x"}, retrieve.Settings{}); !errors.Is(err, retrieve.ErrInvalid) {
+		t.Errorf("no tenant: %v", err)
+	}
+}
+
+func searches(t *testing.T, x retrieve.Index) {
+	for _, form := range []retrieve.VectorForm{retrieve.VectorsF32, retrieve.VectorsInt8} {
+		c := retrieve.Collection{Tenant: "a", Name: string(form)}
+		create(t, x, c, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 3}, Vectors: form})
+		must(t, x.Upsert(t.Context(), c,
+			retrieve.Document{ID: "flags", Title: "Package flag", Chunks: []retrieve.Chunk{{Text: "It parses command lines.", Vector: []float32{9, 0, 0}}}},
+			retrieve.Document{ID: "sort", Chunks: []retrieve.Chunk{{Text: "SortSlices orders.", Vector: []float32{0, -2, 0}}, {Text: "nothing", Headings: []string{"Flags"}}}},
+			retrieve.Document{ID: "none", Chunks: []retrieve.Chunk{{Text: "void", Vector: []float32{0, 0, 0}}}}))
+		want(t, find(t, x, c, retrieve.Query{Text: "how are flags parsed"}), "flags#1", "sort#2")
+		want(t, find(t, x, c, retrieve.Query{Text: "slices"}), "sort#1")
+		want(t, find(t, x, c, retrieve.Query{Vector: []float32{0.5, -2, 0}, Model: "m"}), "sort#1", "flags#1", "none#1")
+		want(t, find(t, x, c, retrieve.Query{Vector: []float32{0.5, -2, 0}, K: 1}), "sort#1")
+		hits, err := x.Search(t.Context(), c, retrieve.Query{Text: "flags parsed", Vector: []float32{1, 0, 0}})
+		must(t, err)
+		if len(hits) != 4 || hits[0].ID != "flags#1" || hits[0].Score != 1 || math.Abs(hits[0].Cosine-1) > 0.01 || hits[0].Words <= 0 || hits[0].Text != "It parses command lines." || hits[0].Vector[0] < 0.99 {
+			t.Errorf("hits %+v", hits)
+		}
+		all := 1.0
+		hits, err = x.Search(t.Context(), c, retrieve.Query{Text: "flag", Vector: []float32{0, -1, 0}, VectorWeight: &all, Fusion: retrieve.FusionRRF})
+		must(t, err)
+		if hits[0].ID != "sort#1" || hits[0].Score != 1.0/61 {
+			t.Errorf("hits %+v", hits)
+		}
+	}
+}
+
+func ties(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{})
+	for _, id := range []string{"c", "a", "b", "B"} {
+		must(t, x.Upsert(t.Context(), docs, text(id, "same", "same")))
+	}
+	want(t, find(t, x, docs, retrieve.Query{Text: "same"}), "B#1", "B#2", "a#1", "a#2", "b#1", "b#2", "c#1", "c#2")
+	want(t, find(t, x, docs, retrieve.Query{Text: "same", K: 3}), "B#1", "B#2", "a#1")
+}
+
+func filters(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{})
+	day := func(n int) time.Time { return time.Date(2024, 1, n, 0, 0, 0, 0, time.UTC) }
+	must(t, x.Upsert(t.Context(), docs,
+		retrieve.Document{ID: "a", Path: "x/a.go", Time: day(1), Meta: map[string]string{"stars": "9"}, Chunks: []retrieve.Chunk{{Text: "w", Page: 1}, {Text: "w", Page: 10, Headings: []string{"A", "B"}}}},
+		retrieve.Document{ID: "b", Path: "y/b.md", Time: day(2), Meta: map[string]string{"stars": "10"}, Chunks: []retrieve.Chunk{{Text: "w", Lines: retrieve.Lines{From: 7, To: 8}}}},
+		text("c", "w")))
+	for _, tt := range []struct {
+		filter []retrieve.Condition
+		want   []string
+	}{
+		{nil, []string{"a#1", "a#2", "b#1", "c#1"}},
+		{[]retrieve.Condition{{Field: "path", Op: retrieve.OpPrefix, Values: []string{"x/", "z/"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "id", Op: retrieve.OpEqual, Values: []string{"c", "b"}}}, []string{"b#1", "c#1"}},
+		{[]retrieve.Condition{{Field: "id", Op: retrieve.OpNotEqual, Values: []string{"c", "b"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpAtLeast, Values: []string{"10"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpEqual, Values: []string{""}}}, []string{"c#1"}},
+		{[]retrieve.Condition{{Field: "time", Op: retrieve.OpAtMost, Values: []string{"2024-01-01"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "page", Op: retrieve.OpAtLeast, Values: []string{"2"}}}, []string{"a#2"}},
+		{[]retrieve.Condition{{Field: "line", Op: retrieve.OpEqual, Values: []string{"7"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "heading", Op: retrieve.OpPrefix, Values: []string{"A > B"}}, {Field: "id", Op: retrieve.OpEqual, Values: []string{"a"}}}, []string{"a#2"}},
+		{[]retrieve.Condition{{Field: "heading", Op: retrieve.OpPrefix, Values: []string{"A"}}, {Field: "id", Op: retrieve.OpEqual, Values: []string{"b"}}}, []string{}},
+	} {
+		have := find(t, x, docs, retrieve.Query{Text: "w", Filter: tt.filter})
+		slices.Sort(have)
+		if !slices.Equal(have, tt.want) {
+			t.Errorf("%+v: have %q, want %q", tt.filter, have, tt.want)
+		}
+	}
+}
+
+func parents(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 2}})
+	must(t, x.Upsert(t.Context(), docs, rich(), text("other", "words")))
+	hits, err := x.Search(t.Context(), docs, retrieve.Query{Text: "first words"})
+	must(t, err)
+	if len(hits) != 2 || hits[0].ID != "guide.md#1" || hits[0].Text != "Whole part" || hits[1].ID != "other#1" {
+		t.Errorf("hits %+v", hits)
+	}
+	want(t, find(t, x, docs, retrieve.Query{Text: "whole"}))
+	want(t, find(t, x, docs, retrieve.Query{Vector: []float32{1, 0}}), "guide.md#1", "guide.md#4")
+}
+
+func models(t *testing.T, x retrieve.Index) {
+	ctx := t.Context()
+	create(t, x, docs, retrieve.Settings{})
+	d := retrieve.Document{ID: "a", Chunks: []retrieve.Chunk{{Text: "w", Vector: []float32{1, 0}}}}
+	if err := x.Upsert(ctx, docs, d); !errors.Is(err, retrieve.ErrModel) {
+		t.Errorf("vectors without a model: %v", err)
+	}
+	if _, err := x.Search(ctx, docs, retrieve.Query{Vector: []float32{1}}); !errors.Is(err, retrieve.ErrModel) {
+		t.Errorf("search without a model: %v", err)
+	}
+	must(t, x.SetModel(ctx, docs, retrieve.Model{ID: "m", Dimension: 2}))
+	must(t, x.Upsert(ctx, docs, d))
+	want(t, find(t, x, docs, retrieve.Query{Vector: []float32{1, 1}, Model: "m"}), "a#1")
+	for _, q := range []retrieve.Query{{Vector: []float32{1, 1}, Model: "n"}, {Vector: []float32{1}}} {
+		if _, err := x.Search(ctx, docs, q); !errors.Is(err, retrieve.ErrModel) {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	must(t, x.SetModel(ctx, docs, retrieve.Model{ID: "n", Dimension: 1}))
+	want(t, find(t, x, docs, retrieve.Query{Vector: []float32{1}, Model: "n"}))
+	want(t, find(t, x, docs, retrieve.Query{Text: "w"}), "a#1")
+	info, err := x.Collection(ctx, docs)
+	must(t, err)
+	if info.Vectors != 0 || info.Settings.Model.ID != "n" {
+		t.Errorf("info %+v", info)
+	}
+	have, err := x.Document(ctx, docs, "a")
+	if err != nil || have.Chunks[0].Vector != nil {
+		t.Errorf("document %+v, %v", have, err)
+	}
+}
+
+// made makes up a document of few words, so that there are many ties.
+func made(r *rand.Rand, id string) retrieve.Document {
+	d := retrieve.Document{ID: id, Title: fmt.Sprint("t", r.IntN(3)), Meta: map[string]string{"n": fmt.Sprint(r.IntN(4))}}
+	for range r.IntN(4) {
+		c := retrieve.Chunk{}
+		for range r.IntN(6) {
+			c.Text += fmt.Sprint("w", r.IntN(9), " ")
+		}
+		if len(d.Chunks) > 0 && d.Chunks[0].Parent == 0 && r.IntN(3) == 0 {
+			c.Parent = 1
+			d.Chunks[0].Vector = nil
+		}
+		if r.IntN(2) == 0 {
+			c.Vector = []float32{r.Float32() - 0.5, r.Float32(), float32(r.IntN(2))}
+		}
+		d.Chunks = append(d.Chunks, c)
+	}
+	return d
+}
+
+// orderFree writes and deletes at random, and compares every search with that of an index
+// that has had the final documents only, in another order.
+func orderFree(t *testing.T, x retrieve.Index) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 6 {
+		s := retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 3}}
+		if round%2 == 1 {
+			s.Vectors = retrieve.VectorsInt8
+		}
+		history, straight := retrieve.Collection{Tenant: "a", Name: fmt.Sprint("history", round)}, retrieve.Collection{Tenant: "a", Name: fmt.Sprint("straight", round)}
+		create(t, x, history, s)
+		create(t, x, straight, s)
+		last := map[string]retrieve.Document{}
+		for range 60 {
+			batch := map[string]retrieve.Document{}
+			for range 1 + r.IntN(3) {
+				id := fmt.Sprint("d", r.IntN(40))
+				batch[id] = made(r, id)
+			}
+			must(t, x.Upsert(t.Context(), history, slices.Collect(maps.Values(batch))...))
+			maps.Copy(last, batch)
+			if r.IntN(3) == 0 {
+				id := fmt.Sprint("d", r.IntN(40))
+				_, err := x.Delete(t.Context(), history, id)
+				must(t, err)
+				delete(last, id)
+			}
+			if r.IntN(20) == 0 {
+				must(t, x.Compact(t.Context(), history))
+			}
+		}
+		must(t, x.Upsert(t.Context(), straight, slices.Collect(maps.Values(last))...))
+		for range 30 {
+			q := retrieve.Query{Text: fmt.Sprintf("w%d w%d t%d", r.IntN(9), r.IntN(9), r.IntN(3)), K: 1 + r.IntN(40)}
+			if r.IntN(2) == 0 {
+				q.Vector = []float32{r.Float32(), r.Float32() - 0.5, 1}
+			}
+			if r.IntN(3) == 0 {
+				q.Filter = []retrieve.Condition{{Field: "n", Op: retrieve.OpAtLeast, Values: []string{"2"}}}
+			}
+			have, err := x.Search(t.Context(), history, q)
+			must(t, err)
+			wanted, err := x.Search(t.Context(), straight, q)
+			must(t, err)
+			if !reflect.DeepEqual(have, wanted) {
+				t.Fatalf("round %d: %+v:\nhave %+v\nwant %+v", round, q, have, wanted)
+			}
+		}
+	}
+}
+
+func loops(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{})
+	for i := range 5 {
+		must(t, x.Upsert(t.Context(), docs, text(fmt.Sprint(i), "w")))
+	}
+	for d, err := range x.Documents(t.Context(), docs) {
+		must(t, err)
+		_, err := x.Delete(t.Context(), docs, d.ID)
+		must(t, err)
+	}
+	want(t, find(t, x, docs, retrieve.Query{Text: "w"}))
+	for _, err := range x.Export(t.Context(), retrieve.Collection{Tenant: "a", Name: "none"}) {
+		if !errors.Is(err, retrieve.ErrNotFound) {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package retrieve
+
+import "time"
+
+// By says how a query finds chunks.
+type By string
+
+// The ways to find chunks.
+const (
+	ByWords   By = "words"
+	ByVectors By = "vectors"
+	ByHybrid  By = "hybrid"
+)
+
+// Defaults of a [Query].
+const (
+	DefaultK  = 10
+	DefaultK1 = 0.9
+	DefaultB  = 0.4
+	// DefaultDepth is the least depth of the lists that a hybrid search merges.
+	DefaultDepth = 100
+	// DefaultVectorWeight is the weight of vectors beside 1 - DefaultVectorWeight for words.
+	DefaultVectorWeight = 0.3
+	// MaxK is the greatest number of hits.
+	MaxK = 10_000
+)
+
+// Query says what to find.
+type Query struct {
+	// By is how to find it. Empty means by what the query has: Text, Vector or both.
+	By By
+	// Text is for words.
+	Text string
+	// Vector is for vectors. It is not required to have length 1.
+	Vector []float32
+	// Model is the ID of the model of Vector. A model that is not the collection's is
+	// [ErrModel]. Empty is not checked.
+	Model string
+	// K is the greatest number of hits. 0 means [DefaultK].
+	K int
+	// Filter keeps only chunks for which all conditions hold. The statistics of words are
+	// those of the whole collection.
+	Filter []Condition
+	// K1 says how fast repetitions of a term lose effect, 0 or more; B how much the score of
+	// long chunks is reduced, 0 to 1. nil means [DefaultK1] and [DefaultB].
+	K1, B *float64
+	// Fusion merges the two lists of a hybrid query. Empty means FusionWeighted.
+	Fusion Fusion
+	// VectorWeight is the weight of the vectors' list, 0 to 1; that of words has the rest.
+	// nil means [DefaultVectorWeight].
+	VectorWeight *float64
+	// Depth is the length of the lists that a hybrid query merges. 0 means K, and at least
+	// [DefaultDepth].
+	Depth int
+}
+
+// Hit is a chunk that was found.
+type Hit struct {
+	// ID is the ID of the document, "#" and the number of the chunk from 1.
+	ID string `json:"id"`
+	// Document is the ID of the document.
+	Document string `json:"document"`
+	// Number is that of the chunk in its document, from 1.
+	Number int `json:"number"`
+	// Score is the BM25 score for words, the cosine for vectors, and for hybrid queries the
+	// score of the fusion, 0 to 1.
+	Score float64 `json:"score"`
+	// Words and Cosine are the scores of the parts of a hybrid query. 0 means that the chunk
+	// was not in the list of that part.
+	Words  float64 `json:"words,omitempty"`
+	Cosine float64 `json:"cosine,omitempty"`
+
+	Path     string            `json:"path"`
+	Title    string            `json:"title,omitempty"`
+	Hash     string            `json:"hash,omitempty"`
+	Time     time.Time         `json:"time,omitzero"`
+	Meta     map[string]string `json:"meta,omitempty"`
+	Text     string            `json:"text"`
+	Context  string            `json:"context,omitempty"`
+	Headings []string          `json:"headings,omitempty"`
+	Page     int               `json:"page,omitempty"`
+	Lines    Lines             `json:"lines,omitzero"`
+	// Vector is that of the chunk, of length 1, or nil.
+	Vector []float32 `json:"vector,omitempty"`
+}

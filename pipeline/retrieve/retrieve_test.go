@@ -1,0 +1,133 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+)
+
+// fake is an embedder that gives the vectors it was given.
+type fake struct {
+	vectors [][]float32
+	err     error
+	calls   int
+}
+
+func (f *fake) Model(context.Context) (Model, error) { return Model{"fake", 2}, nil }
+func (f *fake) Embed(_ context.Context, side Side, texts []string) ([][]float32, error) {
+	f.calls++
+	return f.vectors, f.err
+}
+
+func TestEmbedChecks(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for name, tt := range map[string]struct {
+		vectors [][]float32
+		err     error
+		want    error
+	}{
+		"right":     {[][]float32{{1, 2}, {0, 0}}, nil, nil},
+		"too few":   {[][]float32{{1, 2}}, nil, ErrVectors},
+		"too many":  {[][]float32{{1, 2}, {1, 2}, {1, 2}}, nil, ErrVectors},
+		"dimension": {[][]float32{{1, 2}, {1, 2, 3}}, nil, ErrVectors},
+		"nil":       {[][]float32{{1, 2}, nil}, nil, ErrVectors},
+		"NaN":       {[][]float32{{1, 2}, {1, float32(math.NaN())}}, nil, ErrVectors},
+		"infinite":  {[][]float32{{1, -inf}, {1, 2}}, nil, ErrVectors},
+		"refused":   {nil, &EmbedError{Model: "fake", Place: "http://x", Err: ErrUnavailable}, ErrUnavailable},
+	} {
+		_, err := Embed(t.Context(), &fake{vectors: tt.vectors, err: tt.err}, SideDocument, []string{"a", "b"})
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+		var e *EmbedError
+		if tt.want != nil && (!errors.As(err, &e) || e.Model != "fake") {
+			t.Errorf("%s: the model is not named: %v", name, err)
+		}
+	}
+	f := &fake{}
+	if v, err := Embed(t.Context(), f, SideQuery, nil); v != nil || err != nil || f.calls != 0 {
+		t.Errorf("without texts: %v, %v, %d calls", v, err, f.calls)
+	}
+}
+
+func TestFuse(t *testing.T) {
+	words := []Ranked[string]{{"a", 9}, {"b", 6}, {"c", 3}}
+	vectors := []Ranked[string]{{"b", 0.9}, {"d", 0.1}}
+	third := 1.0 / 3
+	for _, tt := range []struct {
+		name string
+		o    FuseOptions
+		want []Ranked[string]
+	}{
+		{"weighted", FuseOptions{}, []Ranked[string]{{"b", 0.75}, {"a", 0.5}, {"c", 0}, {"d", 0}}},
+		{"weights", FuseOptions{Weights: []float64{3, 1}}, []Ranked[string]{{"a", 0.75}, {"b", 0.625}, {"c", 0}, {"d", 0}}},
+		{"rrf", FuseOptions{Fusion: FusionRRF, K: 1}, []Ranked[string]{{"b", third + 0.5}, {"a", 0.5}, {"d", 1.0 / 3}, {"c", 0.25}}},
+		{"rrf weights", FuseOptions{Fusion: FusionRRF, K: 1, Weights: []float64{1, 0}}, []Ranked[string]{{"a", 0.5}, {"b", 1.0 / 3}, {"c", 0.25}, {"d", 0}}},
+	} {
+		have, err := Fuse([][]Ranked[string]{words, vectors}, tt.o)
+		if err != nil || !reflect.DeepEqual(have, tt.want) {
+			t.Errorf("%s: %v, %v, want %v", tt.name, have, err, tt.want)
+		}
+	}
+	for _, o := range []FuseOptions{{Fusion: "sum"}, {K: -1}, {Weights: []float64{1}}, {Weights: []float64{1, math.NaN()}}, {Weights: []float64{-1, 1}}, {Weights: []float64{math.MaxFloat64, math.MaxFloat64}}} {
+		if _, err := Fuse([][]Ranked[string]{words, vectors}, o); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// found is an index that answers every search with the same hits.
+type found struct {
+	Index
+	hits []Hit
+	got  Query
+}
+
+func (f *found) Search(_ context.Context, _ Collection, q Query) ([]Hit, error) {
+	f.got = q
+	return f.hits, nil
+}
+
+func TestRetriever(t *testing.T) {
+	x := &found{hits: []Hit{
+		{ID: "d#1", Document: "d", Path: "p.md", Title: "T", Headings: []string{"T", "H"}, Page: 2, Lines: Lines{3, 4}, Text: "text", Score: 8, Meta: map[string]string{"lang": "en"}},
+		{ID: "e#1", Document: "e", Path: "e", Text: "plain", Score: 2},
+	}}
+	r := &Retriever{Index: x, Collection: Collection{"t", "docs"}}
+	items, err := r.Retrieve(t.Context(), &core.Query{Text: "q"}, 5)
+	if err != nil || core.ValidateItems(items) != nil || len(items) != 2 || x.got.By != ByWords || x.got.K != 5 || x.got.Text != "q" {
+		t.Fatalf("%+v, %v, query %+v", items, err, x.got)
+	}
+	wantMeta := map[string]any{"doc_id": "d", "path": "p.md", "title": "T", "heading": "T > H", "page": int64(2), "line": int64(3), "line_end": int64(4), "lang": "en", "retrieval_method": "words", "collection": "docs"}
+	if items[0].Content != "T > H\n\ntext" || items[0].Score != 1 || !reflect.DeepEqual(items[0].Metadata, wantMeta) || items[1].Content != "plain" || items[1].Score != 0.25 {
+		t.Errorf("%+v", items)
+	}
+	f := &fake{vectors: [][]float32{{3, 4}}}
+	r.Embedder, x.hits = f, []Hit{{ID: "d#1", Score: 1.0000001}, {ID: "e#1", Score: -0.5}}
+	items, err = r.Retrieve(t.Context(), &core.Query{Text: "q"}, 0)
+	if err != nil || core.ValidateItems(items) != nil || x.got.By != ByHybrid || x.got.Model != "fake" || x.got.Vector[1] != 4 || f.calls != 1 {
+		t.Errorf("%+v, %v, query %+v", items, err, x.got)
+	}
+	if _, err = r.Retrieve(t.Context(), &core.Query{Text: "q", Embedding: []float32{1, 0}}, 0); err != nil || f.calls != 1 || x.got.Vector[0] != 1 {
+		t.Errorf("a question with a vector: %v, %d calls", err, f.calls)
+	}
+	f.vectors = nil
+	if _, err = r.Retrieve(t.Context(), &core.Query{Text: "q"}, 0); !errors.Is(err, ErrVectors) {
+		t.Errorf("an embedder that fails: %v", err)
+	}
+}
+
+func TestSearched(t *testing.T) {
+	d := Document{Title: "T", Chunks: []Chunk{{Text: "text", Context: "ctx", Headings: []string{"T", "H"}}, {Text: "only"}}}
+	if have := d.Searched(0); have != "T\nH\nctx\ntext" {
+		t.Errorf("%q", have)
+	}
+	d.Title = ""
+	if have := d.Searched(1); have != "only" {
+		t.Errorf("%q", have)
+	}
+}

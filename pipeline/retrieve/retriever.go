@@ -1,0 +1,107 @@
+package retrieve
+
+import (
+	"context"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+)
+
+// Retriever finds items of a collection. It has the method of a pipeline.Retriever and is safe
+// for concurrent use.
+type Retriever struct {
+	// Index and Collection say where to search.
+	Index      Index
+	Collection Collection
+	// Embedder makes the vector of a question. It is required unless By is ByWords. A
+	// question that has a vector is not embedded again.
+	Embedder Embedder
+	// Query has the settings of every search: By, Filter, K1, B, Fusion, VectorWeight and
+	// Depth. Its other fields are not used. An empty By means ByHybrid with an embedder and
+	// ByWords without.
+	Query Query
+}
+
+// Retrieve returns the chunks that match a question best, at most topK; 0 means [DefaultK].
+// Scores are 0 to 1: for words in proportion to the best, for vectors the cosine. The metadata
+// of an item say where its text comes from.
+func (r *Retriever) Retrieve(ctx context.Context, question *core.Query, topK int) ([]core.Item, error) {
+	q := r.Query
+	q.Text, q.K, q.Vector, q.Model = question.Text, topK, nil, ""
+	if q.By == "" {
+		if q.By = ByWords; r.Embedder != nil {
+			q.By = ByHybrid
+		}
+	}
+	if q.By != ByWords {
+		if err := r.embed(ctx, &q, question); err != nil {
+			return nil, err
+		}
+	}
+	hits, err := r.Index.Search(ctx, r.Collection, q)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]core.Item, len(hits))
+	for i := range hits {
+		items[i] = hits[i].Item()
+		best := 1.0
+		if q.By == ByWords {
+			best = hits[0].Score
+		}
+		items[i].Score = min(1, max(0, hits[i].Score/best))
+		items[i].Metadata["retrieval_method"] = string(q.By)
+		items[i].Metadata["collection"] = r.Collection.Name
+	}
+	return items, nil
+}
+
+func (r *Retriever) embed(ctx context.Context, q *Query, question *core.Query) error {
+	if question.Embedding != nil || r.Embedder == nil {
+		q.Vector = question.Embedding
+		return nil
+	}
+	m, err := r.Embedder.Model(ctx)
+	if err != nil {
+		return err
+	}
+	vectors, err := Embed(ctx, r.Embedder, SideQuery, []string{question.Text})
+	if err != nil {
+		return err
+	}
+	q.Vector, q.Model = vectors[0], m.ID
+	return nil
+}
+
+// Item returns an item with the text of a hit after its title and headings. Its score is that
+// of the hit, which may be above 1 for words and below 0 for vectors.
+func (h *Hit) Item() core.Item {
+	var above []string
+	if h.Title != "" {
+		above = append(above, h.Title)
+	}
+	for _, heading := range h.Headings {
+		if heading != h.Title {
+			above = append(above, heading)
+		}
+	}
+	content := h.Text
+	if len(above) > 0 {
+		content = strings.TrimSpace(strings.Join(above, " > ") + "\n\n" + h.Text)
+	}
+	metadata := map[string]any{"doc_id": h.Document, "path": h.Path}
+	for k, v := range h.Meta {
+		metadata[k] = v
+	}
+	for k, v := range map[string]string{"title": h.Title, "hash": h.Hash, "heading": strings.Join(h.Headings, " > ")} {
+		if v != "" {
+			metadata[k] = v
+		}
+	}
+	for k, n := range map[string]int{"page": h.Page, "line": h.Lines.From, "line_end": h.Lines.To} {
+		if n > 0 {
+			metadata[k] = int64(n)
+		}
+	}
+	return core.Item{ID: h.ID, Content: content, Source: core.SourceRetrieval, Priority: core.SourceRetrieval.DefaultPriority(), Score: h.Score, Metadata: metadata, CreatedAt: h.Time}
+}

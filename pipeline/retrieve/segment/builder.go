@@ -1,0 +1,272 @@
+package segment
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
+)
+
+const (
+	// maxTF bounds how often a term counts in a chunk. More hardly changes a score.
+	maxTF = math.MaxUint16
+	// stopTerm marks a token that is a stop word.
+	stopTerm = math.MaxUint32
+	// maxSurface bounds the tokens whose terms a builder remembers, some 100 MiB.
+	maxSurface = 1 << 20
+)
+
+// Builder makes segments. It remembers the terms of tokens from one segment to the next. It
+// is for one goroutine.
+type Builder struct {
+	analyzer *analysis.Analyzer
+	scanner  *words.Scanner
+	surface  map[string]uint32 // token → term, so that a token is stemmed once
+	terms    map[string]uint32
+	names    []string // by term
+	df       []uint32 // by term: the chunks of this segment that have it
+	last     []uint32 // by term: the last chunk that has it, plus one
+	place    []uint32 // by term: its place in the run of that chunk
+	used     []uint32 // the terms with df > 0
+
+	runTerms []uint32 // for each chunk the run of its terms …
+	runTF    []uint16 // … and how often each occurs
+	runEnd   []uint32
+
+	content content
+}
+
+// content is a segment that is being made.
+type content struct {
+	nums    []int64  // by document
+	first   []uint32 // by document: its first chunk
+	docs    arena
+	lengths []uint32 // by chunk
+	parents []uint32 // by chunk: its parent, plus one
+	chunks  arena
+	names   arena // terms in ascending order …
+	posts   arena // … and their postings
+	vectors vectors
+}
+
+// NewBuilder starts an empty segment. dim and form are those of the vectors, if there are
+// any.
+func NewBuilder(a *analysis.Analyzer) *Builder {
+	b := &Builder{analyzer: a, scanner: a.Scanner("")}
+	b.forget()
+	return b
+}
+
+func (b *Builder) forget() {
+	b.surface, b.terms = make(map[string]uint32), make(map[string]uint32)
+	b.names, b.df, b.last, b.place = nil, nil, nil, nil
+}
+
+// Reset starts another segment, with vectors of the given form and dimension.
+func (b *Builder) Reset(dim int, form retrieve.VectorForm) {
+	for _, term := range b.used {
+		b.df[term], b.last[term] = 0, 0
+	}
+	if len(b.surface) > maxSurface {
+		b.forget()
+	}
+	b.used, b.runTerms, b.runTF, b.runEnd = b.used[:0], b.runTerms[:0], b.runTF[:0], b.runEnd[:0]
+	b.content = content{vectors: vectors{dim: dim, int8: form == retrieve.VectorsInt8}}
+}
+
+// Add adds a document. Its number is given to [Segment] when it is encoded.
+func (b *Builder) Add(d *retrieve.Document) {
+	c := &b.content
+	base := len(c.lengths)
+	c.first = append(c.first, uint32(base))
+	if c.docs.off == nil {
+		c.docs.off = []uint32{0}
+	}
+	c.docs.data = appendDocument(c.docs.data, d)
+	c.docs.end()
+	isParent := make(map[int]bool)
+	for i := range d.Chunks {
+		if p := d.Chunks[i].Parent; p > 0 {
+			isParent[p] = true
+		}
+	}
+	for i := range d.Chunks {
+		b.addChunk(d, &d.Chunks[i], base, !isParent[i+1])
+	}
+}
+
+func (b *Builder) addChunk(d *retrieve.Document, chunk *retrieve.Chunk, base int, searched bool) {
+	c := &b.content
+	at := uint32(len(c.lengths))
+	c.lengths = append(c.lengths, 0)
+	parent := uint32(0)
+	if chunk.Parent > 0 {
+		parent = uint32(base + chunk.Parent)
+	}
+	c.parents = append(c.parents, parent)
+	if c.chunks.off == nil {
+		c.chunks.off = []uint32{0}
+	}
+	c.chunks.data = appendChunk(c.chunks.data, chunk)
+	c.chunks.end()
+	if searched {
+		b.addText(at, d.Title)
+		for _, h := range chunk.Headings {
+			if h != d.Title {
+				b.addText(at, h)
+			}
+		}
+		b.addText(at, chunk.Context)
+		b.addText(at, chunk.Text)
+		if chunk.Vector != nil {
+			c.vectors.add(at, chunk.Vector)
+		}
+	}
+	b.runEnd = append(b.runEnd, uint32(len(b.runTerms)))
+}
+
+func (b *Builder) addText(chunk uint32, text string) {
+	b.scanner.Reset(text)
+	for b.scanner.Next() {
+		term, known := b.surface[string(b.scanner.Word())]
+		if !known {
+			term = b.learn(string(b.scanner.Word()))
+		}
+		if term != stopTerm {
+			b.count(term, chunk)
+		}
+	}
+}
+
+// learn finds the term of a new token.
+func (b *Builder) learn(token string) uint32 {
+	stem := b.analyzer.Term(token)
+	term, known := b.terms[stem]
+	switch {
+	case stem == "":
+		term = stopTerm
+	case !known:
+		term = uint32(len(b.df))
+		b.terms[stem] = term
+		b.names = append(b.names, stem)
+		b.df, b.last, b.place = append(b.df, 0), append(b.last, 0), append(b.place, 0)
+	}
+	b.surface[token] = term
+	return term
+}
+
+func (b *Builder) count(term, chunk uint32) {
+	b.content.lengths[chunk]++
+	if b.last[term] != chunk+1 {
+		if b.df[term] == 0 {
+			b.used = append(b.used, term)
+		}
+		b.last[term] = chunk + 1
+		b.place[term] = uint32(len(b.runTerms))
+		b.df[term]++
+		b.runTerms = append(b.runTerms, term)
+		b.runTF = append(b.runTF, 0)
+	}
+	if tf := &b.runTF[b.place[term]]; *tf < maxTF {
+		*tf++
+	}
+}
+
+// Encode ends the segment and returns its bytes, and those of its vectors, nil if there are
+// none. Until [SetNumbers] all documents have the number 0.
+func (b *Builder) Encode() (data, vectors []byte) {
+	c := &b.content
+	c.nums = make([]int64, len(c.first))
+	slices.SortFunc(b.used, func(x, y uint32) int { return cmp.Compare(b.names[x], b.names[y]) })
+	// Turn the runs of the chunks into postings, which lie in the order of the terms.
+	next := b.place
+	total := uint32(0)
+	for _, term := range b.used {
+		next[term] = total
+		total += b.df[term]
+	}
+	chunks, tfs := make([]uint32, total), make([]uint16, total)
+	from := uint32(0)
+	for chunk, end := range b.runEnd {
+		for i := from; i < end; i++ {
+			term := b.runTerms[i]
+			chunks[next[term]], tfs[next[term]] = uint32(chunk), b.runTF[i]
+			next[term]++
+		}
+		from = end
+	}
+	c.names, c.posts = arena{off: []uint32{0}}, arena{off: []uint32{0}}
+	at := uint32(0)
+	for _, term := range b.used {
+		n := b.df[term]
+		c.names.add([]byte(b.names[term]))
+		var w postings
+		w.start(c.posts.data, int(n))
+		for i := at; i < at+n; i++ {
+			w.add(chunks[i], uint32(tfs[i]))
+		}
+		c.posts.data = w.data
+		c.posts.end()
+		at += n
+	}
+	return c.encode()
+}
+
+// magic begins a segment; the number is that of its form.
+const magic = "ahseg1\n\x00"
+
+// encode returns the bytes of a segment.
+func (c *content) encode() (data, vectors []byte) {
+	data = append(data, magic...)
+	data = appendUint32s(data, []uint32{uint32(len(c.nums)), uint32(len(c.lengths)), uint32(max(len(c.names.off), 1) - 1)})
+	for _, n := range c.nums {
+		data = binary.LittleEndian.AppendUint64(data, uint64(n))
+	}
+	data = appendUint32s(data, c.first)
+	data = c.docs.append(data)
+	data = appendUint32s(data, c.lengths)
+	data = appendUint32s(data, c.parents)
+	data = c.chunks.append(data)
+	data = c.names.append(data)
+	data = c.posts.append(data)
+	if c.vectors.len() > 0 {
+		vectors = c.vectors.append(nil)
+	}
+	return data, vectors
+}
+
+// numbersAt is where the numbers of the documents begin.
+const numbersAt = len(magic) + 12
+
+// SetNumbers gives the documents of an encoded segment consecutive numbers.
+func SetNumbers(data []byte, documents int, first int64) {
+	for i := range documents {
+		binary.LittleEndian.PutUint64(data[numbersAt+8*i:], uint64(first+int64(i)))
+	}
+}
+
+// postings writes the postings of a term: how many there are, and for each the distance from
+// the last chunk and how often the term occurs, which is mostly once.
+type postings struct {
+	data []byte
+	next uint32 // the least chunk that can follow
+}
+
+func (w *postings) start(data []byte, n int) {
+	w.data, w.next = binary.AppendUvarint(data, uint64(n)), 0
+}
+
+func (w *postings) add(chunk, tf uint32) {
+	gap := uint64(chunk-w.next) << 1
+	w.next = chunk + 1
+	if tf == 1 {
+		w.data = binary.AppendUvarint(w.data, gap|1)
+		return
+	}
+	w.data = binary.AppendUvarint(w.data, gap)
+	w.data = binary.AppendUvarint(w.data, uint64(tf))
+}

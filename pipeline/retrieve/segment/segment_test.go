@@ -1,0 +1,190 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
+)
+
+// built is the segment of some documents that have everything a segment can have.
+func built(form retrieve.VectorForm) (data, vectors []byte) {
+	b := NewBuilder(analysis.New(analysis.Options{}))
+	b.Reset(3, form)
+	b.Add(&retrieve.Document{ID: "a", Path: "p", Title: "title", Hash: "h", Meta: map[string]string{"k": "v"}, Chunks: []retrieve.Chunk{
+		{Text: "parent"}, {Text: "one two two", Parent: 1, Vector: []float32{1, 0, 0}, Headings: []string{"H"}, Page: 2},
+	}})
+	b.Add(&retrieve.Document{ID: "empty"})
+	b.Add(&retrieve.Document{ID: "b", Chunks: []retrieve.Chunk{{Text: "two three", Vector: []float32{0, 1, 1}}, {Text: "none"}}})
+	data, vectors = b.Encode()
+	SetNumbers(data, 3, 7)
+	return data, vectors
+}
+
+// use calls all that reads a segment. It returns the first error.
+func use(data, vectors []byte) error {
+	s, err := Decode(data, vectors)
+	if err != nil {
+		return err
+	}
+	dead := []int64{8, 9}
+	for _, dead := range [][]int64{nil, dead} {
+		part := NewPart(s, dead)
+		v := NewView([]*Part{part})
+		filter := NewFilter([]retrieve.Condition{{Field: "k", Op: retrieve.OpNotEqual, Values: []string{"w"}}, {Field: "page", Op: retrieve.OpNotEqual, Values: []string{"w"}}})
+		for _, f := range []*Filter{nil, filter} {
+			hits, err := v.Words([]string{"one", "two", "two", "title", "parent"}, BM25{0.9, 0.4}, 3, f)
+			if err != nil {
+				return err
+			}
+			for _, h := range hits {
+				if _, err := v.Found(h.Place); err != nil {
+					return err
+				}
+			}
+			if n := v.Dimension(); n > 0 {
+				if _, err := v.Vectors(make([]float32, n), 3, f); err != nil {
+					return err
+				}
+			}
+		}
+		if _, _, err := Merge([]*Part{part, part}); err != nil {
+			return err
+		}
+		for _, num := range s.Numbers() {
+			if _, _, err := s.Document(num); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func TestEveryCutAndEveryByte(t *testing.T) {
+	for _, form := range []retrieve.VectorForm{retrieve.VectorsF32, retrieve.VectorsInt8} {
+		data, vectors := built(form)
+		if err := use(data, vectors); err != nil {
+			t.Fatal(err)
+		}
+		for n := range data {
+			if err := use(data[:n], vectors); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("cut at %d: %v", n, err)
+			}
+			for _, flip := range []byte{0xff, 0x01, 0x80} {
+				bad := bytes.Clone(data)
+				bad[n] ^= flip
+				_ = use(bad, vectors) // it must not panic; not every bit can be checked
+			}
+		}
+		for n := 1; n < len(vectors); n++ {
+			if err := use(data, vectors[:n]); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("vectors cut at %d: %v", n, err)
+			}
+			bad := bytes.Clone(vectors)
+			bad[n] ^= 0xff
+			_ = use(data, bad)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, form := range []retrieve.VectorForm{retrieve.VectorsF32, retrieve.VectorsInt8} {
+		data, vectors := built(form)
+		f.Add(data, vectors)
+		f.Add(data, []byte(nil))
+	}
+	f.Fuzz(func(t *testing.T, data, vectors []byte) {
+		if err := use(data, vectors); err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestInt8 compares the products of four numbers at a time with those of one.
+func TestInt8(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, dim := range []int{1, 3, 7, 8, 9, 64, 256, 384} {
+		v := vectors{dim: dim, int8: true}
+		exact := vectors{dim: dim}
+		for i := range 50 {
+			x := make([]float32, dim)
+			for j := range x {
+				switch i {
+				case 0:
+					x[j] = 1
+				case 1:
+					x[j] = -1
+				default:
+					x[j] = float32(r.NormFloat64())
+				}
+			}
+			v.add(uint32(i), x)
+			exact.add(uint32(i), x)
+		}
+		for row := range 50 {
+			target := newTarget(exact.at(row))
+			have, want := make([]float64, 50), make([]float64, 50)
+			v.score(target, have)
+			exact.score(target, want)
+			for i := range have {
+				byHand := 0.0
+				for j, a := range v.at(i) {
+					byHand += float64(a) * float64(v.at(row)[j])
+				}
+				if math.Abs(have[i]-byHand) > 1e-4 || math.Abs(have[i]-want[i]) > 0.03 {
+					t.Fatalf("%d dimensions, %d and %d: have %v, by hand %v, exact %v", dim, row, i, have[i], byHand, want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestMergeIsTheSame merges segments in any grouping, and compares with one that was built at
+// once.
+func TestMergeIsTheSame(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	b := NewBuilder(analysis.New(analysis.Options{}))
+	docs := make([]retrieve.Document, 30)
+	for i := range docs {
+		docs[i].ID = fmt.Sprint(i)
+		for range r.IntN(4) {
+			c := retrieve.Chunk{Text: fmt.Sprint("w", r.IntN(5), " w", r.IntN(50)), Vector: []float32{r.Float32(), 1}}
+			docs[i].Chunks = append(docs[i].Chunks, c)
+		}
+	}
+	encode := func(from, to int) *Part {
+		b.Reset(2, retrieve.VectorsF32)
+		for i := from; i < to; i++ {
+			b.Add(&docs[i])
+		}
+		data, vectors := b.Encode()
+		SetNumbers(data, to-from, int64(from))
+		s, err := Decode(data, vectors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewPart(s, nil)
+	}
+	wantData, wantVectors, err := Merge([]*Part{encode(0, 30)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		cuts := []int{0, r.IntN(31), r.IntN(31), 30}
+		slices.Sort(cuts)
+		var parts []*Part
+		for i := 1; i < len(cuts); i++ {
+			parts = append(parts, encode(cuts[i-1], cuts[i]))
+		}
+		data, vectors, err := Merge(parts)
+		if err != nil || !bytes.Equal(data, wantData) || !bytes.Equal(vectors, wantVectors) {
+			t.Fatalf("cuts %v: another segment, %v", cuts, err)
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package segment
+
+import (
+	"bytes"
+	"container/heap"
+	"math"
+	"slices"
+	"sync"
+)
+
+// View is a list of parts that are searched as one. It is safe for concurrent use.
+type View struct {
+	parts  []*Part
+	base   []int // by part: the chunks of the parts before it
+	chunks int
+	// searched is the number of chunks that are alive and searched, length their length.
+	searched, length int64
+}
+
+// NewView makes a view.
+func NewView(parts []*Part) *View {
+	v := &View{parts: parts}
+	for _, p := range parts {
+		v.base = append(v.base, v.chunks)
+		v.chunks += p.Chunks()
+		v.searched += p.searched
+		v.length += p.length
+	}
+	return v
+}
+
+// Parts returns the parts. Do not change them.
+func (v *View) Parts() []*Part { return v.parts }
+
+// Place says where a chunk is in a view.
+type Place struct {
+	Part  int
+	Chunk uint32
+}
+
+// Hit is a chunk that was found.
+type Hit struct {
+	Place
+	Score float64
+}
+
+// BM25 has the parameters of a search by words.
+type BM25 struct{ K1, B float64 }
+
+var scorePool = sync.Pool{New: func() any { return new([]float64) }}
+
+// borrow returns the scores of all chunks, each with a value.
+func (v *View) borrow(value float64) *[]float64 {
+	p := scorePool.Get().(*[]float64)
+	if cap(*p) < v.chunks {
+		*p = make([]float64, v.chunks)
+	}
+	*p = (*p)[:v.chunks]
+	if value == 0 {
+		clear(*p)
+		return p
+	}
+	for i := range *p {
+		(*p)[i] = value
+	}
+	return p
+}
+
+// part returns the scores of the chunks of a part.
+func (v *View) part(scores []float64, i int) []float64 {
+	return scores[v.base[i]:][:v.parts[i].Chunks()]
+}
+
+// Words returns at most k chunks that have a term of the query, the best first. A term counts
+// as often as it is in terms. A nil filter keeps all chunks.
+func (v *View) Words(terms []string, o BM25, k int, f *Filter) ([]Hit, error) {
+	if v.searched == 0 {
+		return nil, nil
+	}
+	p := v.borrow(0)
+	defer scorePool.Put(p)
+	average := 1.0
+	if v.length > 0 {
+		average = float64(v.length) / float64(v.searched)
+	}
+	for i, term := range terms {
+		if slices.Index(terms, term) < i {
+			continue
+		}
+		weight := 0.0
+		for _, t := range terms {
+			if t == term {
+				weight++
+			}
+		}
+		if err := v.addTerm(*p, term, weight, o, average); err != nil {
+			return nil, err
+		}
+	}
+	return v.best(*p, 0, k, f)
+}
+
+// addTerm adds what one term contributes to the chunks that have it.
+func (v *View) addTerm(scores []float64, term string, weight float64, o BM25, average float64) error {
+	found := make([][]byte, len(v.parts))
+	n := 0
+	for i, p := range v.parts {
+		if found[i] = p.posting(term); found[i] == nil {
+			continue
+		}
+		have, err := p.count(found[i])
+		if err != nil {
+			return err
+		}
+		n += have
+	}
+	if n == 0 {
+		return nil
+	}
+	idf := weight * math.Log1p((float64(v.searched)-float64(n)+0.5)/(float64(n)+0.5))
+	flat, slope := o.K1*(1-o.B), o.K1*o.B/average
+	for i, p := range v.parts {
+		if found[i] == nil {
+			continue
+		}
+		sum, lengths := v.part(scores, i), p.lengths
+		c := newCursor(found[i], p.Chunks())
+		for c.advance() {
+			tf := float64(c.tf)
+			norm := flat + float64(slope*float64(lengths[c.chunk]))
+			sum[c.chunk] += float64(idf * tf / (tf + norm))
+		}
+		if c.broken {
+			return corrupt("postings")
+		}
+	}
+	return nil
+}
+
+// count returns how many of the postings are alive.
+func (p *Part) count(data []byte) (int, error) {
+	c := newCursor(data, p.Chunks())
+	if p.dead == nil && !c.broken {
+		return c.left, nil
+	}
+	n := 0
+	for c.advance() {
+		if !p.isDead(c.chunk) {
+			n++
+		}
+	}
+	if c.broken {
+		return 0, corrupt("postings")
+	}
+	return n, nil
+}
+
+// Dimension returns that of the vectors, 0 if there are none.
+func (v *View) Dimension() int {
+	for _, p := range v.parts {
+		if p.vectors.len() > 0 {
+			return p.vectors.dim
+		}
+	}
+	return 0
+}
+
+// Vectors returns the k chunks whose vectors are closest to one of the same dimension, the
+// closest first, with their cosine. A nil filter keeps all chunks.
+func (v *View) Vectors(query []float32, k int, f *Filter) ([]Hit, error) {
+	t := newTarget(query)
+	p := v.borrow(math.Inf(-1))
+	defer scorePool.Put(p)
+	for i, part := range v.parts {
+		if part.vectors.len() == 0 {
+			continue
+		}
+		if part.vectors.dim != len(query) {
+			return nil, corrupt("vectors of another dimension")
+		}
+		part.vectors.score(t, v.part(*p, i))
+	}
+	return v.best(*p, math.Inf(-1), k, f)
+}
+
+// best selects the k highest scores above a floor, of chunks that are alive and that the
+// filter keeps. The score of a chunk counts for its parent.
+func (v *View) best(scores []float64, floor float64, k int, f *Filter) ([]Hit, error) {
+	if k <= 0 {
+		return nil, nil
+	}
+	h := hits{view: v}
+	for i, p := range v.parts {
+		sum := v.part(scores, i)
+		if p.hasParents {
+			fold(sum, p.parents, floor)
+		}
+		if f != nil {
+			f.enter(p)
+		}
+		for c, score := range sum {
+			if !(score > floor) || len(h.list) == k && score < h.list[0].Score || p.dead != nil && p.isDead(uint32(c)) {
+				continue
+			}
+			hit := Hit{Place{i, uint32(c)}, score}
+			if len(h.list) == k && !h.worse(h.list[0], hit) {
+				continue
+			}
+			if f != nil {
+				keep, err := f.keep(p, uint32(c))
+				if err != nil {
+					return nil, err
+				}
+				if !keep {
+					continue
+				}
+			}
+			if len(h.list) == k {
+				h.list[0] = hit
+				heap.Fix(&h, 0)
+			} else {
+				heap.Push(&h, hit)
+			}
+		}
+	}
+	slices.SortFunc(h.list, v.Compare)
+	return h.list, nil
+}
+
+// fold gives each parent the best score of its chunks.
+func fold(scores []float64, parents []uint32, floor float64) {
+	for c, parent := range parents {
+		if parent > 0 {
+			scores[parent-1] = max(scores[parent-1], scores[c])
+			scores[c] = floor
+		}
+	}
+}
+
+// Compare orders hits: the higher score, then the ID of the document, then the number of the
+// chunk in it.
+func (v *View) Compare(a, b Hit) int {
+	switch {
+	case a.Score > b.Score:
+		return -1
+	case a.Score < b.Score:
+		return 1
+	}
+	return v.compareIDs(a.Place, b.Place)
+}
+
+func (v *View) compareIDs(a, b Place) int {
+	pa, pb := v.parts[a.Part], v.parts[b.Part]
+	da, db := pa.docOf(a.Chunk), pb.docOf(b.Chunk)
+	if c := bytes.Compare(pa.id(da), pb.id(db)); c != 0 {
+		return c
+	}
+	return int(int64(a.Chunk-pa.first[da]) - int64(b.Chunk-pb.first[db]))
+}
+
+// hits is a heap with the worst hit on top.
+type hits struct {
+	view *View
+	list []Hit
+}
+
+func (h *hits) worse(a, b Hit) bool { return h.view.Compare(a, b) > 0 }
+
+func (h *hits) Len() int           { return len(h.list) }
+func (h *hits) Less(i, j int) bool { return h.worse(h.list[i], h.list[j]) }
+func (h *hits) Swap(i, j int)      { h.list[i], h.list[j] = h.list[j], h.list[i] }
+func (h *hits) Push(x any)         { h.list = append(h.list, x.(Hit)) }
+func (h *hits) Pop() any {
+	last := h.list[len(h.list)-1]
+	h.list = h.list[:len(h.list)-1]
+	return last
+}
+
+// Found is what a view knows about a hit: the document without its chunks, the chunk without
+// its text, its number in the document from 0, and the number of the document.
+func (v *View) Found(at Place) (found Found, err error) {
+	p := v.parts[at.Part]
+	doc := p.docOf(at.Chunk)
+	found.Number = p.nums[doc]
+	found.Index = int(at.Chunk - p.first[doc])
+	if found.Document, err = readDocument(p.docs.at(doc)); err != nil {
+		return found, err
+	}
+	if found.Chunk, err = readChunk(p.chunks.at(int(at.Chunk))); err != nil {
+		return found, err
+	}
+	found.Chunk.Vector = p.vector(at.Chunk)
+	return found, nil
+}

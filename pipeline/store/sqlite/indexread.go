@@ -1,0 +1,255 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/segment"
+)
+
+const (
+	pageDocuments = "SELECT id, path, hash, size, modified, chunks, vectors FROM documents WHERE collection = ? AND id > ? ORDER BY id LIMIT 1000"
+	oneDocument   = "SELECT id, path, hash, size, modified, chunks, vectors FROM documents WHERE num = ?"
+	findText      = "SELECT at, sum, data FROM texts WHERE at BETWEEN ? AND ? ORDER BY at DESC LIMIT 1"
+	listTexts     = "SELECT at, sum, data FROM texts WHERE at BETWEEN ? AND ? ORDER BY at"
+)
+
+// Search implements [retrieve.Index].
+func (x Index) Search(ctx context.Context, col retrieve.Collection, q retrieve.Query) (hits []retrieve.Hit, err error) {
+	q, err = q.Complete()
+	if err == nil {
+		err = x.reading(ctx, col, func(c *conn, found collection) error {
+			hits, err = x.search(ctx, c, found, &q)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, x.fail(err, col, "search")
+	}
+	return hits, nil
+}
+
+func (x Index) search(ctx context.Context, c *conn, found collection, q *retrieve.Query) ([]retrieve.Hit, error) {
+	if m := found.settings.Model; q.By != retrieve.ByWords {
+		if m == (retrieve.Model{}) {
+			return nil, fmt.Errorf("%w: the collection has no vectors (ingest it with a model, or search by words)", retrieve.ErrModel)
+		}
+		if q.Model != "" && q.Model != m.ID || len(q.Vector) != m.Dimension {
+			return nil, fmt.Errorf("%w: a query by %s with %d dimensions, the collection's model is %s (ask with that model, or ingest the collection with the other one)",
+				retrieve.ErrModel, q.Model, len(q.Vector), m)
+		}
+		if err := m.Check(1, [][]float32{q.Vector}); err != nil {
+			return nil, err
+		}
+	}
+	view, err := x.store.indexed.cache.view(ctx, c, found)
+	if err != nil {
+		return nil, err
+	}
+	scored, err := view.Search(q, found.settings.Analyzer())
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]retrieve.Hit, len(scored))
+	for i, s := range scored {
+		if hits[i], err = c.hit(view, s); err != nil {
+			return nil, err
+		}
+	}
+	return hits, nil
+}
+
+// hit completes a hit with its text.
+func (c *conn) hit(view *segment.View, s segment.Scored) (retrieve.Hit, error) {
+	f, err := view.Found(s.Place)
+	if err != nil {
+		return retrieve.Hit{}, err
+	}
+	h := retrieve.Hit{
+		ID: fmt.Sprintf("%s#%d", f.Document.ID, f.Index+1), Document: f.Document.ID, Number: f.Index + 1,
+		Score: s.Score, Words: s.Words, Cosine: s.Cosine,
+		Path: f.Document.Path, Title: f.Document.Title, Hash: f.Document.Hash, Time: f.Document.Time, Meta: f.Document.Meta,
+		Headings: f.Chunk.Headings, Page: f.Chunk.Page, Lines: f.Chunk.Lines, Vector: f.Chunk.Vector,
+	}
+	at, found := f.Number<<chunkBits|int64(f.Index), false
+	err = c.query(findText, []driver.Value{f.Number << chunkBits, at}, func(row []driver.Value) error {
+		first, texts, err := scanTexts(row)
+		if err != nil {
+			return err
+		}
+		if i := f.Index - first; i < len(texts) {
+			h.Text, h.Context, found = texts[i].Text, texts[i].Context, true
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: chunk %d of %.100q has no text", segment.ErrCorrupt, f.Index+1, f.Document.ID)
+	}
+	return h, err
+}
+
+// scanTexts reads a block of texts: the number of the first chunk, from 0, and the texts.
+func scanTexts(row []driver.Value) (first int, texts []retrieve.Chunk, err error) {
+	at, ok := row[0].(int64)
+	sum, ok2 := row[1].(int64)
+	data, ok3 := row[2].([]byte)
+	if !ok || !ok2 || !ok3 || sum != sealed(crc32.Checksum(data, castagnoli), len(data), 0, at) {
+		return 0, nil, fmt.Errorf("%w: a text of document %d is not what was written", segment.ErrCorrupt, at>>chunkBits)
+	}
+	var pair [2]string
+	for i := 0; len(data) > 0; i++ {
+		n, size := binary.Uvarint(data)
+		if size <= 0 || n > uint64(len(data)-size) {
+			return 0, nil, fmt.Errorf("%w: the texts of document %d", segment.ErrCorrupt, at>>chunkBits)
+		}
+		pair[i%2] = string(data[size : size+int(n)])
+		data = data[size+int(n):]
+		if i%2 == 1 {
+			texts = append(texts, retrieve.Chunk{Text: pair[0], Context: pair[1]})
+		}
+	}
+	return int(at & chunkMask), texts, nil
+}
+
+func scanInfo(row []driver.Value) (d retrieve.DocumentInfo, err error) {
+	var ok [6]bool
+	d.ID, ok[0] = row[0].(string)
+	d.Path, ok[1] = row[1].(string)
+	d.Hash, ok[2] = row[2].(string)
+	d.Size, ok[3] = row[3].(int64)
+	chunks, ok4 := row[5].(int64)
+	vectors, ok5 := row[6].(int64)
+	ok[4], ok[5] = ok4, ok5
+	for _, ok := range ok {
+		if !ok {
+			return d, fmt.Errorf("%w: the list of documents", segment.ErrCorrupt)
+		}
+	}
+	d.Chunks, d.Vectors = int(chunks), int(vectors)
+	if nanos, ok := row[4].(int64); ok {
+		d.ModTime = time.Unix(0, nanos).UTC()
+	}
+	return d, nil
+}
+
+// Documents implements [retrieve.Index].
+func (x Index) Documents(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.DocumentInfo, error] {
+	return func(yield func(retrieve.DocumentInfo, error) bool) {
+		last := ""
+		for {
+			var page []retrieve.DocumentInfo
+			err := x.reading(ctx, col, func(c *conn, found collection) error {
+				return c.query(pageDocuments, []driver.Value{found.id, last}, func(row []driver.Value) error {
+					d, err := scanInfo(row)
+					page = append(page, d)
+					return err
+				})
+			})
+			if err != nil {
+				yield(retrieve.DocumentInfo{}, x.fail(err, col, "list documents"))
+				return
+			}
+			for _, d := range page {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if len(page) == 0 {
+				return
+			}
+			last = page[len(page)-1].ID
+		}
+	}
+}
+
+// Document implements [retrieve.Index].
+func (x Index) Document(ctx context.Context, col retrieve.Collection, id string) (d retrieve.Document, err error) {
+	err = x.reading(ctx, col, func(c *conn, found collection) error {
+		num, ok, err := c.number(findDocument, found.id, id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return retrieve.ErrNotFound
+		}
+		view, err := x.store.indexed.cache.view(ctx, c, found)
+		if err != nil {
+			return err
+		}
+		d, err = c.document(view, num)
+		return err
+	})
+	if err != nil {
+		return d, x.fail(err, col, "document %.100q", id)
+	}
+	return d, nil
+}
+
+// document puts a document together.
+func (c *conn) document(view *segment.View, num int64) (d retrieve.Document, err error) {
+	there := false
+	for _, p := range view.Parts() {
+		if d, there, err = p.Document(num); there || err != nil {
+			break
+		}
+	}
+	if err == nil && !there {
+		err = fmt.Errorf("%w: no segment has document %d", segment.ErrCorrupt, num)
+	}
+	if err != nil {
+		return d, err
+	}
+	err = c.query(oneDocument, []driver.Value{num}, func(row []driver.Value) error {
+		info, err := scanInfo(row)
+		d.Size, d.ModTime = info.Size, info.ModTime
+		return err
+	})
+	if err != nil {
+		return d, err
+	}
+	next := 0
+	err = c.query(listTexts, []driver.Value{num << chunkBits, num<<chunkBits | chunkMask}, func(row []driver.Value) error {
+		first, texts, err := scanTexts(row)
+		if err == nil && (first != next || len(texts) > len(d.Chunks)-next) {
+			err = fmt.Errorf("%w: the texts of document %d", segment.ErrCorrupt, num)
+		}
+		if err != nil {
+			return err
+		}
+		for _, t := range texts {
+			d.Chunks[next].Text, d.Chunks[next].Context = t.Text, t.Context
+			next++
+		}
+		return nil
+	})
+	if err == nil && next != len(d.Chunks) {
+		err = fmt.Errorf("%w: document %d has %d texts for %d chunks", segment.ErrCorrupt, num, next, len(d.Chunks))
+	}
+	return d, err
+}
+
+// Export implements [retrieve.Index].
+func (x Index) Export(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.Document, error] {
+	return func(yield func(retrieve.Document, error) bool) {
+		for info, err := range x.Documents(ctx, col) {
+			if err != nil {
+				yield(retrieve.Document{}, err)
+				return
+			}
+			d, err := x.Document(ctx, col, info.ID)
+			if errors.Is(err, retrieve.ErrNotFound) {
+				continue // it was deleted meanwhile
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
