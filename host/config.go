@@ -123,6 +123,10 @@ type Config struct {
 	// Functions are functions of the embedder that plugins can import if they are granted
 	// them; see [NewFunction].
 	Functions []Function
+	// Lines has the stacks of traps name the file and line of each function, for modules that
+	// say them: those of "anchor-host plugin build --debug" (package host/lines). It is for
+	// tools of authors; such a module takes more memory while it is loaded.
+	Lines bool
 	// OnCompile is called before a module is compiled or taken from the disk cache, with
 	// done false, and afterwards, with done true and the time it took. It may be called
 	// from several goroutines at once. nil: not called.

@@ -60,7 +60,7 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 
 // codeOf is a compiled module as instances use it.
 func codeOf(m *compile.Module, s *spec.Spec) *guest.Code {
-	return &guest.Code{Compiled: m.Compiled, Open: m.Open, Segments: m.Segments, Memory: m.Memory, Exports: s.Module().Exports}
+	return &guest.Code{Compiled: m.Compiled, Open: m.Open, Segments: m.Segments, Memory: m.Memory, Exports: s.Module().Exports, Lines: m.Lines}
 }
 
 // interpretedStack is the most stack that calls of an instance take in the interpreter, in

@@ -120,6 +120,15 @@ func (j *job) compile(ctx context.Context) ([]byte, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: wrote no module", filepath.Base(commands[len(commands)-1].Args[0]))
 	}
+	if err != nil || !j.options.Debug {
+		return wasm, err
+	}
+	with, lerr := addLines(wasm, path+".map", j.dir, filepath.Join(j.work, "source"))
+	if lerr == nil {
+		return with, nil
+	}
+	// Without its lines the module is still good.
+	_, err = fmt.Fprintf(cmp.Or[io.Writer](j.options.Messages, io.Discard), "stacks will not name lines of source: %v\n", lerr)
 	return wasm, err
 }
 

@@ -112,7 +112,7 @@ var cToolchain = &Toolchain{
 func (j *job) clang(program, file string, flags ...string) ([]Command, error) {
 	source, err := j.source()
 	target, object := []string{j.program(program), "--target=wasm32"}, filepath.Join(j.work, "plugin.o")
-	compiled := slices.Concat([]string{"-nostdlibinc", "-O2", "-I" + helperDir}, flags, []string{"-c", "-o", object, file})
+	compiled := slices.Concat([]string{"-nostdlibinc", "-O2", "-I" + helperDir}, j.debug("-g"), flags, []string{"-c", "-o", object, file})
 	linked := slices.Concat([]string{"-fuse-ld=" + j.program("wasm-ld"), "-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536"},
 		j.stripped("-Wl,--strip-all"), []string{"-o", j.out, object})
 	return []Command{{Args: slices.Concat(target, compiled), Dir: source}, {Args: slices.Concat(target, linked), Dir: source}}, err
@@ -210,7 +210,7 @@ var rustToolchain = &Toolchain{
 		}
 		return []Command{{
 			Args: []string{j.program("cargo"), "build", "--release", "--target", rustTarget},
-			Env:  append([]string{"CARGO_TARGET_DIR=" + target}, j.debug("CARGO_PROFILE_RELEASE_STRIP=none")...), Dir: source,
+			Env:  append([]string{"CARGO_TARGET_DIR=" + target}, j.debug("CARGO_PROFILE_RELEASE_STRIP=none", "CARGO_PROFILE_RELEASE_DEBUG=1")...), Dir: source,
 		}}, nil
 	},
 }
@@ -276,7 +276,7 @@ var tsToolchain = &Toolchain{
 			Args: append([]string{
 				j.program("asc"), "plugin.ts", "-O3", "--runtime", "incremental",
 				"--use", "abort=" + helperDir + "/host/abort", "-o", j.out,
-			}, j.debug("--debug")...),
+			}, j.debug("--debug", "--sourceMap")...),
 			Dir: source,
 		}}, err
 	},

@@ -20,6 +20,9 @@ func codeKey(s *Source, o wasmbin.MeterOptions) (key Key) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s sha256:%x\n", codecache.Format, wasmbin.Revision(), s.Digest)
 	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
+	if o.Trace != nil {
+		fmt.Fprintf(h, "trace %q\n", o.Trace)
+	}
 	for _, im := range s.Imports {
 		fmt.Fprintf(h, "%q %q %t %t\n", im.Module, im.Name, o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name))
 	}
@@ -29,14 +32,14 @@ func codeKey(s *Source, o wasmbin.MeterOptions) (key Key) {
 
 // compile makes a module from cached machine code, or meters and compiles it.
 func (c *Compiler) compile(ctx context.Context, e *Engine, s *Source, pages uint32) (*Module, error) {
-	o := c.o.meter(e.Interpreted, pages)
+	o := c.o.meter(s, e.Interpreted, pages)
 	code := codeKey(s, o)
 	var shell []byte
 	if e.code != nil && e.Features.On(wazerox.Shells) { // an error is ignored here, because Prepare returns it too
 		if open, err := c.shell(s, o, code); err == nil {
 			shell, open.Wasm = open.Wasm, nil
 			if compiled := e.load(ctx, code, shell); compiled != nil {
-				return newModule(e, compiled, s, code, open), nil
+				return newModule(e, compiled, s, o, code, open), nil
 			}
 		}
 	}
@@ -88,5 +91,5 @@ func (c *Compiler) compileAnew(ctx context.Context, e *Engine, s *Source, o wasm
 		return nil, refusef("compile: %s", guesttext.Line(err.Error()))
 	}
 	open.Wasm = nil // it is compiled
-	return newModule(e, compiled, s, code, open), nil
+	return newModule(e, compiled, s, o, code, open), nil
 }

@@ -327,14 +327,14 @@ func TestCodeKey(t *testing.T) {
 	s, other := source(t, constant(0)), source(t, constant(1))
 	keys := map[Key]bool{}
 	for _, key := range []Key{
-		codeKey(s, o.meter(false, 0)), codeKey(s, o.meter(false, 16)), codeKey(s, o.meter(true, 0)), codeKey(other, o.meter(false, 0)),
+		codeKey(s, o.meter(s, false, 0)), codeKey(s, o.meter(s, false, 16)), codeKey(s, o.meter(s, true, 0)), codeKey(other, o.meter(other, false, 0)),
 	} {
 		keys[key] = true
 	}
 	if len(keys) != 4 {
 		t.Errorf("%d keys (want 4)", len(keys))
 	}
-	if !keys[codeKey(s, o.meter(false, 0))] {
+	if !keys[codeKey(s, o.meter(s, false, 0))] {
 		t.Error("the key changes")
 	}
 }

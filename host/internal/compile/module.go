@@ -48,6 +48,8 @@ type Module struct {
 	Segments func() (wasmbin.Data, error)
 	// Memory says that the module has a memory of its own.
 	Memory bool
+	// Lines puts the lines of source of the module into a call stack. nil: it has none.
+	Lines func(stack string) string
 
 	key moduleKey
 	// users is the number of those who use the module; guarded by Compiler.mu.
@@ -55,7 +57,7 @@ type Module struct {
 }
 
 // newModule returns a compiled module without users.
-func newModule(e *Engine, compiled wazero.CompiledModule, s *Source, code Key, open *wasmbin.Prepared) *Module {
+func newModule(e *Engine, compiled wazero.CompiledModule, s *Source, o wasmbin.MeterOptions, code Key, open *wasmbin.Prepared) *Module {
 	m := &Module{Compiled: compiled, Engine: e, Source: s.Digest, Key: code, Open: open, Memory: s.Memory}
 	m.Segments = sync.OnceValues(func() (wasmbin.Data, error) {
 		if !open.Lifted || open.Data.Len() > 0 {
@@ -67,6 +69,9 @@ func newModule(e *Engine, compiled wazero.CompiledModule, s *Source, code Key, o
 		}
 		return wasmbin.Lifted(wasm, s.Facts)
 	})
+	if o.Trace != nil {
+		m.Lines = func(stack string) string { return withLines(stack, s, o) }
+	}
 	return m
 }
 

@@ -35,6 +35,9 @@ type Options struct {
 	// OnCompile is called before a module is compiled or taken from the cache, with done
 	// false, and afterwards, with the time it took. nil: not called.
 	OnCompile OnCompile
+	// Lines has the stacks of traps name lines of source, for modules that say them (see package
+	// lines).
+	Lines bool
 }
 
 // Key identifies a module and everything that its machine code depends on, except wazero and
@@ -71,9 +74,12 @@ type Shells interface {
 
 // meter says how a module is rewritten for an engine. pages bounds its memory, 0 if the
 // memories of instances enforce the limit themselves.
-func (o *Options) meter(interpreted bool, pages uint32) wasmbin.MeterOptions {
+func (o *Options) meter(s *Source, interpreted bool, pages uint32) wasmbin.MeterOptions {
 	m := o.Meter
 	m.MaxMemoryPages = pages
+	if o.Lines && hasLines(s) {
+		m.Trace = traceSections(markOf(s))
+	}
 	if interpreted {
 		m.Bounds = wasmbin.InterpreterBounds()
 	}

@@ -37,9 +37,19 @@ func Explain(in *Instance, err error) *Failure {
 		f.Remedy = ""
 	}
 	if in != nil {
-		f.Log, f.Stack = in.WASI.Output.Tail(MaxLog), guesttext.Clip(wazerox.TrapStack(err), MaxLog)
+		f.Log, f.Stack = in.WASI.Output.Tail(MaxLog), guesttext.Clip(in.withLines(wazerox.TrapStack(err)), MaxLog)
 	}
 	return f
+}
+
+// withLines is a call stack with the lines of source of the guest and of its links.
+func (in *Instance) withLines(stack string) string {
+	for _, code := range append([]*Code{in.Env.Code}, in.Env.Links...) {
+		if code.Lines != nil && stack != "" {
+			stack = code.Lines(stack)
+		}
+	}
+	return stack
 }
 
 // resettable reports whether an instance can be reset after a call that ended with err. It

@@ -207,6 +207,8 @@ type Code struct {
 	// Memory says that the module has a memory of its own, and Lends that another module
 	// imports it.
 	Memory, Lends bool
+	// Lines puts the lines of source of the module into a call stack. nil: it has none.
+	Lines func(stack string) string
 	// Stub stands for the link in modules made before it, and Filler fills the stub's table.
 	// Both are nil if no module needs that.
 	Stub, Filler wazero.CompiledModule

@@ -154,6 +154,10 @@ func (w *rewriter) finishFunction(b *body, first int) {
 	w.out.u32(uint32(len(w.locals) + len(entry) + len(c.code)))
 	w.out.bytes(w.locals)
 	w.out.bytes(entry)
+	if w.trace.on {
+		original, _ := w.m.content(secCode)
+		w.trace.function(c.spans, len(w.out.buf)-w.trace.begin, original.pos)
+	}
 	w.out.bytes(c.code)
 }
 

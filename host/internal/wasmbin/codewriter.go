@@ -22,6 +22,7 @@ const (
 
 // codes rewrites the code section.
 func (w *rewriter) codes(r *reader) error {
+	w.trace.begin = len(w.out.buf)
 	w.findLeaves()
 	helpers := w.helpers()
 	w.out.u32(uint32(w.m.info.Functions + len(helpers)))
@@ -29,7 +30,7 @@ func (w *rewriter) codes(r *reader) error {
 	err := w.m.bodies(w.function)
 	if limit := (*LimitError)(nil); w.inlined > 0 && errors.As(err, &limit) && limit.CompileOnly {
 		// The added locals may have exceeded the limit: try again without them.
-		w.out.buf, w.leaves, w.inlined, w.cost = w.out.buf[:start], nil, 0, 0
+		w.out.buf, w.leaves, w.inlined, w.cost, w.trace.spans = w.out.buf[:start], nil, 0, 0, nil
 		err = w.m.bodies(w.function)
 	}
 	if err != nil {
@@ -63,7 +64,8 @@ func (w *rewriter) function(b *body) error {
 func (w *rewriter) body(b *body) error {
 	c := &w.code
 	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0], shape: shape{open: c.shape.open[:0]},
-		extra: c.extra[:0], places: c.places, copied: b.r.pos, opening: w.m.opening(b), first: site{-1, -1}}
+		extra: c.extra[:0], places: c.places, copied: b.r.pos, opening: w.m.opening(b), first: site{-1, -1},
+		traced: w.trace.on, spans: c.spans[:0]}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
 	c.regions[0].weight = localsWeight(b.locals) + len(w.m.funcType(b.index).Results)/valuesPerWeight
@@ -183,6 +185,9 @@ func (c *codeWriter) append(s *sequence) int {
 
 // flush copies the instructions up to the offset at, which counts in the file.
 func (c *codeWriter) flush(b *body, at int) {
+	if c.traced {
+		c.spans = append(c.spans, span{len(c.code), c.copied, at - c.copied})
+	}
 	c.code = append(c.code, b.r.buf[c.copied:at]...)
 	c.copied = at
 }

@@ -46,6 +46,9 @@ type MeterOptions struct {
 	// linked to. A short function that calls only a few inert ones has no check. nil: no
 	// function is inert.
 	Inert func(module, name string) bool
+	// Trace are sections that are added at the end: debug information, without which engines
+	// do not name the offsets of instructions in stacks, see [Original].
+	Trace []byte
 }
 
 func (o MeterOptions) withDefaults() MeterOptions {

@@ -13,12 +13,7 @@ import (
 // the module's own or the imported one, this is the whole state of a module, unless
 // [Info.Uncaptured] says why it is not.
 func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
-	o = o.withDefaults()
-	m, err := o.admitted(bin)
-	if err != nil {
-		return nil, err
-	}
-	w, err := m.opened(o)
+	w, err := o.rewriter(bin)
 	if err != nil {
 		return nil, err
 	}
@@ -27,6 +22,16 @@ func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
 		return nil, err
 	}
 	return w.open, nil
+}
+
+// rewriter returns a rewriter for Prepare.
+func (o MeterOptions) rewriter(bin []byte) (*rewriter, error) {
+	o = o.withDefaults()
+	m, err := o.admitted(bin)
+	if err != nil {
+		return nil, err
+	}
+	return m.opened(o)
 }
 
 // opened returns a rewriter that opens the state of the module to the host.

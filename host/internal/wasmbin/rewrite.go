@@ -40,6 +40,8 @@ type rewriter struct {
 	open *Prepared
 	// shell leaves out the code.
 	shell bool
+	// trace collects where code comes from.
+	trace tracer
 }
 
 func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
@@ -89,6 +91,7 @@ func (w *rewriter) rewrite() ([]byte, error) {
 	if err := missing(len(sectionOrder)); err != nil {
 		return nil, err
 	}
+	w.out.bytes(w.o.Trace)
 	return w.out.buf, nil
 }
 
@@ -363,6 +366,9 @@ type codeWriter struct {
 	places []uint32
 	// added is the number of added blocks that surround the current instruction.
 	added int
+	// spans are the copied pieces, if traced.
+	traced bool
+	spans  []span
 }
 
 // site holds the two offsets of a charge in the code: head, where it is paid, and back,

@@ -203,7 +203,7 @@ type plannedCall struct {
 
 // prepare makes the input, and the configuration of the host.
 func (c *plannedCall) prepare() (err error) {
-	c.host.ImageCache, c.host.DefaultLimits = host.DefaultImageCache, neverRested
+	c.host.ImageCache, c.host.DefaultLimits, c.host.Lines = host.DefaultImageCache, neverRested, true
 	switch {
 	case c.flags.request != "":
 		err = c.fromCase(c.flags.request)

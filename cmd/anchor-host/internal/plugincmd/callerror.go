@@ -59,6 +59,6 @@ func (e flagError) Unwrap() error { return e.err }
 // guestLog prints what a guest wrote to stderr, stdout and its log.
 func guestLog(a *cli.App, text string) {
 	for line := range strings.Lines(text) {
-		fmt.Fprintln(a.Err, cli.OneCell(line))
+		fmt.Fprintln(a.Err, plainLine(line))
 	}
 }

@@ -2,6 +2,7 @@ package plugincmd
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/ianlancetaylor/demangle"
 )
@@ -25,5 +26,5 @@ func readable(stack string) string {
 	if unnamed.MatchString(out) {
 		out += "\n(for the names of functions: anchor-host plugin build --debug)"
 	}
-	return out
+	return strings.ReplaceAll(out, "\n\t\t", "\n    ") // a line of source, under its function
 }

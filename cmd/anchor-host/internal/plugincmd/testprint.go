@@ -134,12 +134,17 @@ func writeFailure(b *bytes.Buffer, r conformance.Result) {
 	writeTrace(b, r)
 }
 
+// plainLine is a line of what a guest wrote, or of its stack, as it can be printed.
+func plainLine(line string) string {
+	return plain.Line(strings.TrimRight(strings.TrimLeft(line, "\t"), " \t\r\n"))
+}
+
 // writeTrace writes what is known about the call that failed.
 func writeTrace(b *bytes.Buffer, r conformance.Result) {
 	for _, part := range []struct{ name, text string }{{"wrote", r.Wrote}, {"stack", readable(r.Stack)}} {
 		name := part.name + ":"
 		for line := range strings.Lines(part.text) {
-			fmt.Fprintf(b, "  %-7s %s\n", name, plain.Line(strings.TrimRight(strings.TrimLeft(line, "\t"), " \t\r\n")))
+			fmt.Fprintf(b, "  %-7s %s\n", name, plainLine(line))
 			name = ""
 		}
 	}
