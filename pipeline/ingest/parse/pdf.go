@@ -1,0 +1,3 @@
+package parse
+
+func (j *job) pdf(data []byte) (Document, error) { return Document{}, ErrNoText }
