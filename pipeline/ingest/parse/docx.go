@@ -229,8 +229,10 @@ func (w *word) paragraph() {
 	switch {
 	case text == "":
 	case w.tables > 0:
+		if t := w.table.String(); t != "" && !strings.HasSuffix(t, "\n") && !strings.HasSuffix(t, " | ") {
+			w.table.WriteByte(' ')
+		}
 		w.table.WriteString(oneLine(text))
-		w.table.WriteByte(' ')
 	case level > 0:
 		w.d.Blocks = append(w.d.Blocks, Block{Kind: Heading, Level: level, Text: oneLine(text)})
 	case list:
