@@ -25,8 +25,8 @@ var appliers = []struct {
 	}},
 	{"Timeout", func(p *plan, o *BuildOptions) error { return p.set("timeout", o.Timeout.String()) }},
 	{"MaxTokens", func(p *plan, o *BuildOptions) error { return p.set("max_tokens", strconv.Itoa(o.MaxTokens)) }},
+	{"Model", setModel}, // before Tokenizer, which may be a file for the model
 	{"Tokenizer", func(p *plan, o *BuildOptions) error { return p.set("tokenizer", o.Tokenizer) }},
-	{"Model", setModel},
 	{"Fit", func(p *plan, o *BuildOptions) error { return p.set("fit", o.Fit) }},
 	{"Fill", func(p *plan, o *BuildOptions) error { return p.set("fill", o.Fill) }},
 	{"Truncate", func(p *plan, o *BuildOptions) error { return p.set("truncate", o.Truncate) }},
@@ -110,7 +110,7 @@ func setPipeline(p *plan, o *BuildOptions) error {
 }
 
 func setModel(p *plan, o *BuildOptions) error {
-	if o.Tokenizer != "" {
+	if o.Tokenizer != "" && !strings.HasPrefix(o.Tokenizer, "file:") {
 		return excluded("model", "tokenizer")
 	}
 	return p.set("model", o.Model)

@@ -40,15 +40,16 @@ type BuildOptions struct {
 	// tokenizer.json in the format of Hugging Face. The path is relative to the current folder.
 	Tokenizer string
 	// Model is the target model, such as "gpt-4o". It selects how tokens are counted, so
-	// Tokenizer must be empty.
+	// Tokenizer must be empty or a file.
 	Model string
 	// Fit, Fill, Truncate and Order are words such as "exact", "knapsack", "sentence" and
 	// "lost_in_the_middle".
 	Fit, Fill, Truncate, Order string
 	// FitOptions replace all fit_options. nil: those of the configuration.
 	FitOptions *FitOptions
-	// Tools is a JSON list of the tools that the model may call, in the form of its API. nil: those
-	// of the configuration.
+	// Tools is a JSON list of the tools that the model may call, in the form of an API. Those in
+	// another form than that of the format are converted if they lose nothing; else Diagnostics
+	// has a warning. nil: those of the configuration.
 	Tools json.RawMessage
 	// IncludeQuery says whether the output ends with the query, as the message of the user. nil:
 	// as the configuration says, which is true if it says nothing.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -45,6 +46,9 @@ func (r *Run) Ask(ctx context.Context, prompt, by string) (*frames.Intent, error
 	run := r.run
 	return run.ChangeIntent(ctx, func(before *frames.Intent) (*frames.Intent, error) {
 		in, err := frames.NewIntent(creator(by), prompt, time.Time{})
+		if err == nil {
+			err = tooLarge(agentstore.BoundIntent(in))
+		}
 		if err != nil || before == nil {
 			return in, err
 		}
@@ -68,6 +72,9 @@ func (r *Run) Analyze(ctx context.Context, content, by string) (Analyzed, error)
 		}
 		var err error
 		frame, err = in.Analyze(content, time.Time{})
+		if err == nil {
+			err = tooLarge(agentstore.BoundIntent(in))
+		}
 		return in, err
 	})
 	if err != nil {
@@ -104,7 +111,10 @@ func (r *Run) EndIntent(ctx context.Context, status frames.IntentStatus, reason,
 		if commit != "" {
 			in.Commit = commit
 		}
-		return in, in.Advance(status, reason, time.Time{})
+		if err := in.Advance(status, reason, time.Time{}); err != nil {
+			return nil, err
+		}
+		return in, tooLarge(agentstore.BoundIntent(in))
 	})
 }
 
@@ -145,73 +155,51 @@ func (r *Run) Plan(ctx context.Context, steps []string, by string, replan bool) 
 		if in != nil && in.Plan.IsZero() && !replan {
 			before = nil // it belongs to an earlier intent
 		}
-		return newPlan(before, steps, by, replan, seen)
+		plan, err := newPlan(before, steps, by, replan, seen)
+		if err != nil {
+			return nil, err
+		}
+		return plan, tooLarge(agentstore.BoundPlan(plan))
 	})
 }
 
-// The bounds of a plan. They count what callers write, without the numbers of frames.
-const (
-	// maxSteps is the maximum number of steps of a plan.
-	maxSteps = 1000
-	// maxStepText is the maximum size of a description or a reason, in bytes.
-	maxStepText = 16 << 10
-	// maxStepData is the maximum size of the inputs, the outputs or the checks of a step, in bytes.
-	maxStepData = 256 << 10
-	// maxPlan is the maximum size of all of these in one plan, in bytes.
-	maxPlan = 1 << 20
-)
-
 func checkSteps(steps []string) error {
-	if len(steps) == 0 || len(steps) > maxSteps {
-		return fmt.Errorf("plan: %d steps (want 1 to %d)", len(steps), maxSteps)
+	if len(steps) == 0 || len(steps) > agentstore.MaxSteps {
+		return fmt.Errorf("plan: %d steps (want 1 to %d)", len(steps), agentstore.MaxSteps)
 	}
-	total := 0
 	for i, s := range steps {
 		if strings.TrimSpace(s) == "" {
 			return fmt.Errorf("plan: step %d is empty", i+1)
 		}
-		if len(s) > maxStepText {
-			return fmt.Errorf("plan: step %d: description: %d bytes (want at most %d)", i+1, len(s), maxStepText)
+		if len(s) > agentstore.MaxStepText {
+			return fmt.Errorf("plan: step %d: description: %d bytes (want at most %d)", i+1, len(s), agentstore.MaxStepText)
 		}
-		total += len(s)
-	}
-	return checkTotal(total)
-}
-
-func checkTotal(n int) error {
-	if n > maxPlan {
-		return fmt.Errorf("plan: its steps have %d bytes (want at most %d: keep long texts in frames or files)", n, maxPlan)
 	}
 	return nil
 }
 
+// tooLarge marks the error of a document that exceeds its bounds.
+func tooLarge(err error) error {
+	if err == nil {
+		return nil
+	}
+	return refused{err}
+}
+
 // check returns an error if a member of the change exceeds its bound.
 func (c *StepChange) check() error {
-	if len(c.Reason) > maxStepText {
-		return fmt.Errorf("reason: %d bytes (want at most %d)", len(c.Reason), maxStepText)
+	if len(c.Reason) > agentstore.MaxStepText {
+		return fmt.Errorf("reason: %d bytes (want at most %d)", len(c.Reason), agentstore.MaxStepText)
 	}
 	for _, m := range []struct {
 		name string
 		data json.RawMessage
 	}{{"inputs", c.Inputs}, {"outputs", c.Outputs}, {"checks", c.Checks}} {
-		if len(m.data) > maxStepData {
-			return fmt.Errorf("%s: %d bytes (want at most %d)", m.name, len(m.data), maxStepData)
+		if len(m.data) > agentstore.MaxStepData {
+			return fmt.Errorf("%s: %d bytes (want at most %d)", m.name, len(m.data), agentstore.MaxStepData)
 		}
 	}
 	return nil
-}
-
-// sizeOf returns the size of what callers wrote into a plan, in bytes.
-func sizeOf(p *frames.Plan) int {
-	total := 0
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		total += len(s.Description) + len(s.Inputs) + len(s.Outputs) + len(s.Checks)
-		for _, e := range s.Statuses() {
-			total += len(e.Reason)
-		}
-	}
-	return total
 }
 
 func newPlan(before *frames.Plan, steps []string, by string, replan bool, seen *frames.Pipeline) (plan *frames.Plan, err error) {
@@ -286,14 +274,12 @@ func (r *Run) changeStep(ctx context.Context, number int, change func(*frames.Pl
 		if err != nil {
 			return nil, err
 		}
-		before := sizeOf(p)
+		before := agentstore.SizeOfPlan(p)
 		if changed, err := change(s); err != nil || !changed {
 			return nil, err
 		}
-		if n := sizeOf(p); n > before {
-			if err := checkTotal(n); err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-			}
+		if agentstore.SizeOfPlan(p) > before { // a plan of before the bounds may shrink
+			return p, tooLarge(agentstore.BoundPlan(p))
 		}
 		return p, nil
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/message"
@@ -315,7 +316,7 @@ func TestChangedWorkIsDated(t *testing.T) {
 func TestPlansAreBounded(t *testing.T) {
 	_, run := workRun(t)
 	ctx := t.Context()
-	text := strings.Repeat("x", maxStepText)
+	text := strings.Repeat("x", agentstore.MaxStepText)
 	refuse := func(err error, want string) {
 		t.Helper()
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
@@ -327,7 +328,7 @@ func TestPlansAreBounded(t *testing.T) {
 	if err := second(run.Plan(ctx, slices.Repeat([]string{text}, 60), "", false)); err != nil {
 		t.Fatal(err)
 	}
-	data := json.RawMessage(`"` + strings.Repeat("x", maxStepData-2) + `"`)
+	data := json.RawMessage(`"` + strings.Repeat("x", agentstore.MaxStepData-2) + `"`)
 	more := slices.Concat(data, []byte(" "))
 	refuse(second(run.ChangeStep(ctx, 1, StepChange{Inputs: more})), "step 1: inputs: 262145 bytes (want at most 262144)")
 	refuse(second(run.ChangeStep(ctx, 1, StepChange{Outputs: more})), "step 1: outputs: 262145 bytes")

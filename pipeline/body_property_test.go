@@ -98,7 +98,7 @@ func randomBody(r *rand.Rand) Config {
 		cfg.SystemPrompts = append(cfg.SystemPrompts, SystemPrompt{Content: []string{"", " ", "Be brief."}[r.IntN(3)]})
 	}
 	if r.IntN(3) == 0 {
-		cfg.Tools = json.RawMessage(`[ {"name": "tool",  "input_schema": {"type": "object"}} ]`)
+		cfg.Tools = json.RawMessage(`[ {"type": "tool",  "options": {"type": "object"}} ]`)
 	}
 	return cfg
 }

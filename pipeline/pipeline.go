@@ -72,7 +72,8 @@ type Config struct {
 	IncludeQuery bool
 	// Tools is a JSON list of the tools that the model may call, in the form of its API. nil
 	// means none. The window has room for their tokens before any item. Formatters of model
-	// APIs write the list as it is.
+	// APIs write the list as it is, except for tools in the form of another API, which are
+	// converted. One that would lose a member is not, and is a warning of the result.
 	Tools json.RawMessage
 	// Callbacks receive the events of each build, in this order.
 	Callbacks []Callback
@@ -149,7 +150,6 @@ func New(cfg Config) (*Pipeline, error) {
 	p := &Pipeline{
 		maxTokens: cfg.MaxTokens,
 		question:  cfg.IncludeQuery,
-		tools:     slices.Clone(cfg.Tools),
 		model:     cfg.Count.Model,
 		tokenizer: cfg.Tokenizer,
 		memory:    cfg.Memory,
@@ -159,7 +159,7 @@ func New(cfg Config) (*Pipeline, error) {
 		now:       cfg.Now,
 		explain:   cfg.Explain,
 	}
-	if err := cmp.Or(p.setPolicies(&cfg), setTools(&cfg)); err != nil {
+	if err := cmp.Or(p.setPolicies(&cfg), p.setTools(&cfg)); err != nil {
 		return nil, err
 	}
 	if err := p.setDefaults(); err != nil {
@@ -193,8 +193,8 @@ func (p *Pipeline) setPolicies(cfg *Config) error {
 	return cmp.Or(p.parts.memory.check(MemoryPart), p.parts.enricher.check(EnricherPart), p.parts.formatter.check(FormatterPart))
 }
 
-// setTools checks the tools, and lets an exact fit count them.
-func setTools(cfg *Config) error {
+// setTools checks the tools, writes them for the API of the format, and lets an exact fit count them.
+func (p *Pipeline) setTools(cfg *Config) error {
 	if cfg.Tools == nil {
 		return nil
 	}
@@ -205,6 +205,15 @@ func setTools(cfg *Config) error {
 		return fmt.Errorf("pipeline: %w", err)
 	}
 	cfg.Count.Tools = string(cfg.Tools)
+	if cfg.Formatter != nil && slices.Contains(message.Forms, message.Form(cfg.Formatter.FormatType())) {
+		to := message.Form(cfg.Formatter.FormatType())
+		var left []error
+		cfg.Count.Tools, left = message.ConvertTools(cfg.Count.Tools, to)
+		for _, err := range left {
+			p.warnings = append(p.warnings, fmt.Sprintf("%v: the tool is written for another API than the format %s, which refuses it (write it for that API, or change format)", err, to))
+		}
+	}
+	p.tools = json.RawMessage(cfg.Count.Tools)
 	return nil
 }
 
@@ -244,16 +253,9 @@ func (p *Pipeline) setWriters(cfg *Config) (err error) {
 			return err
 		}
 	}
-	p.maxTokens, p.warnings = p.writer.filler.MaxTokens(), p.writer.filler.Warnings()
+	p.maxTokens, p.warnings = p.writer.filler.MaxTokens(), append(p.warnings, p.writer.filler.Warnings()...)
 	if w, ok := p.tokenizer.(interface{ Warning() string }); ok && w.Warning() != "" {
-		p.warnings = append(slices.Clone(p.warnings), w.Warning())
-	}
-	form := message.Form(p.writer.formatter.FormatType())
-	if !slices.Contains(message.Forms, form) {
-		return nil
-	}
-	if i, of, ok := message.ForeignTool(string(cfg.Tools), form); ok {
-		p.warnings = append(slices.Clone(p.warnings), fmt.Sprintf("tools[%d] is written for the API %s, and the format is %s: that API refuses it (write the tools for it, or change format)", i, of, form))
+		p.warnings = append(p.warnings, w.Warning())
 	}
 	return nil
 }

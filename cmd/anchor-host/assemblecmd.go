@@ -303,6 +303,8 @@ func (a *app) reportChain(d *agent.Diagnostics) {
 // overBudget describes by how much a list exceeds its budget. It is empty if the list fits.
 func overBudget(d *agent.Diagnostics) string {
 	switch {
+	case d.TokensOver > 0 && d.ToolTokens > 0:
+		return fmt.Sprintf("the messages and the tools exceed max_tokens %d by %d (the tools take %d; they, system messages, the newest user message and a final tool call are never dropped: raise the budget, or state fewer tools)", *d.After.Tokens+d.ToolTokens-d.TokensOver, d.TokensOver, d.ToolTokens)
 	case d.TokensOver > 0:
 		return fmt.Sprintf("the messages exceed max_tokens %d by %d (system messages, the newest user message and a final tool call are never dropped: raise the budget or shorten messages)", d.Budget.MaxTokens, d.TokensOver)
 	case d.MessagesOver > 0:

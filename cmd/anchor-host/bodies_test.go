@@ -140,6 +140,29 @@ func TestToolsOfABodyCount(t *testing.T) {
 	}
 }
 
+// Tools that alone exceed the budget are named, with the budget that was given.
+func TestToolsOverTheBudget(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n"}))
+	body := fmt.Sprintf(`{"model":"m","max_tokens":5,"tools":[{"name":"f","description":%q,"input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"one two three"}]}`,
+		strings.Repeat("word ", 100))
+	code, stdout, stderr := run(t, body, "assemble", "--strict", "--max-tokens", "40", "-o", "json")
+	var doc struct {
+		Diagnostics struct {
+			Tools int `json:"tool_tokens"`
+			Over  int `json:"tokens_over"`
+			After struct{ Tokens int }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
+		t.Fatal(err, stdout)
+	}
+	d := doc.Diagnostics
+	if code != codeDegraded || d.Tools < 100 || d.Over != d.Tools+d.After.Tokens-40 ||
+		!strings.Contains(stderr, fmt.Sprintf("the messages and the tools exceed max_tokens 40 by %d (the tools take %d;", d.Over, d.Tools)) {
+		t.Errorf("%d, %+v: %s", code, d, stderr)
+	}
+}
+
 func TestAssembleRefusesBodies(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {

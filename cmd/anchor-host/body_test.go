@@ -10,7 +10,7 @@ import (
 
 // What build prints for the API of a model is a body that can be sent as it is.
 func TestBuildPrintsABody(t *testing.T) {
-	const tools = `[{"name": "search",   "input_schema": {"type": "object", "x": "<"}}]`
+	const tools = `[{"type": "search",   "options": {"type": "object", "x": "<"}}]`
 	t.Chdir(write(t, map[string]string{
 		"anchor.yaml": "model: claude-sonnet-4-5\nsystem_prompts: [{content: be brief}]\nbudget: {reserve_tokens: 500}\ntools: '" + tools + "'\n" +
 			"conversation: {turns: [{role: assistant, content: hello}, {role: user, content: \" \"}]}\nformat_options: {caching: true}\n",
@@ -50,22 +50,43 @@ func TestBuildPrintsABody(t *testing.T) {
 	}
 }
 
-// Tools that are written for another API are passed through, with a warning that names the first.
-func TestBuildWarnsOfToolsOfAnotherAPI(t *testing.T) {
+// Tools that are written for another API are converted, and the body has no other difference.
+func TestBuildConvertsToolsOfAnotherAPI(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tools := map[string]string{
-		"anthropic":        `{"name": "f", "input_schema": {"type": "object"}}`,
-		"openai":           `{"type": "function", "function": {"name": "f"}}`,
-		"openai-responses": `{"type": "function", "name": "f"}`,
-		"gemini":           `{"functionDeclarations": [{"name": "f"}]}`,
+		"anthropic":        `{"name":"f","description":"d","input_schema":{"type":"object"}}`,
+		"openai":           `{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}`,
+		"openai-responses": `{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":false}`,
+		"gemini":           `{"functionDeclarations":[{"name":"f","description":"d","parametersJsonSchema":{"type":"object"}}]}`,
+	}
+	build := func(format, tool string) string {
+		return must(t, `{"query": "q", "format": "`+format+`", "tools": [{"type": "web_search"}, `+tool+`]}`, "build", "--request", "-")
+	}
+	toolsOf := func(out string) string {
+		result := decode[struct {
+			Output struct{ Tools json.RawMessage } `json:"formatted_output"`
+		}](t, out)
+		return compacted(t, string(result.Output.Tools))
 	}
 	for of, tool := range tools {
-		for _, format := range []string{"anthropic", "openai", "openai-responses", "gemini", "generic"} {
-			out := must(t, `{"query": "q", "format": "`+format+`", "tools": [{"type": "web_search"}, `+tool+`]}`, "build", "--request", "-")
-			warned := strings.Contains(out, "tools[1] is written for the API "+of+", and the format is "+format)
-			if warned != (of != format && format != "generic") {
-				t.Errorf("%s in %s: warned %t: %s", of, format, warned, out)
+		for _, format := range []string{"anthropic", "openai", "openai-responses", "gemini"} {
+			out := build(format, tool)
+			if got, want := toolsOf(out), "[{\"type\":\"web_search\"},"+tools[format]+"]"; got != want || strings.Contains(out, "refuses it") {
+				t.Errorf("%s in %s:\n got %s\nwant %s\nin %s", of, format, got, want, out)
 			}
+		}
+		if out := build("generic", tool); strings.Contains(out, "refuses it") {
+			t.Errorf("%s in generic: %s", of, out)
+		}
+	}
+	for tool, want := range map[string]string{
+		`{"name": "f", "input_schema": {}, "cache_control": {"type": "ephemeral"}}`:   `tools[1].cache_control: `,
+		`{"functionDeclarations": [{"name": "f"}], "googleSearch": {}}`:               `tools[1].googleSearch: `,
+		`{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}`: `tools[1].parameters: `,
+	} {
+		out := build("openai", tool)
+		if !strings.Contains(out, want) || !strings.Contains(out, "which refuses it") || toolsOf(out) != compacted(t, `[{"type": "web_search"},`+tool+`]`) {
+			t.Errorf("%s: %s", tool, out)
 		}
 	}
 }

@@ -105,7 +105,13 @@ func windowFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("include-query", true, "end the output with the query, as the message of the user")
 	cmd.Flags().String("format", "", either(config.Formats))
 	cmd.Flags().String("preset", "", "budget: chat, rag or agent")
-	cmd.MarkFlagsMutuallyExclusive("model", "tokenizer")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		tokenizer, _ := cmd.Flags().GetString("tokenizer")
+		if cmd.Flags().Changed("model") && cmd.Flags().Changed("tokenizer") && !strings.HasPrefix(tokenizer, "file:") {
+			return cli.Usagef(cmd, "--model and --tokenizer exclude each other (only file:PATH, the tokenizer.json of the model, may stand beside it)")
+		}
+		return nil
+	}
 	cmd.Flags().String("timeout", "", "time limit of the whole build, such as 10s")
 }
 

@@ -23,7 +23,7 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 	}
 	must(t, "", "memory", "add", "Ann is in Oslo")
 	for file, want := range map[string][2]string{
-		path:        {"ok", path + ", schema 1, "},
+		path:        {"ok", path + ", schema 2, "},
 		"empty.db":  {"ok", "empty.db is empty: what is first remembered makes it a store"},
 		"broken.db": {"problem", "open store broken.db: "},
 		".":         {"problem", "open store .: "},

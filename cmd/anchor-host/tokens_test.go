@@ -63,6 +63,13 @@ func TestTokenizerFile(t *testing.T) {
 	if fromFlag.Counting != fromFile.Counting {
 		t.Errorf("flag: %+v, file: %+v", fromFlag, fromFile)
 	}
+	code, stdout, stderr := run(t, "", "build", "--explain", "--format", "openai", "--model", "qwen3-32b", "--tokenizer", "file:model/tokenizer.json", "hello")
+	if code != codeOK || !strings.Contains(stdout, `"model": "qwen3-32b"`) || !strings.Contains(stdout+stderr, "tokenizer.json") || strings.Contains(stdout+stderr, "estimate") {
+		t.Errorf("a file for a model: code %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := run(t, "", "build", "--model", "qwen3-32b", "--tokenizer", "words", "hello"); code != codeUsage || !strings.Contains(stderr, "--model and --tokenizer exclude") {
+		t.Errorf("a model and words: code %d, %s", code, stderr)
+	}
 	if words, _ := buildCounting(t, "--pipeline", "words", "hello"); words.Counting == fromFile.Counting {
 		t.Errorf("words: %+v", words)
 	}
@@ -75,7 +82,7 @@ func TestTokenizerFile(t *testing.T) {
 			t.Errorf("%s: code %d, %s", file, code, stderr)
 		}
 	}
-	code, _, stderr := run(t, "", "config", "validate", "--config", filepath.Join(write(t, map[string]string{"anchor.yaml": "tokenizer: {file: none.json}\n"}), "anchor.yaml"))
+	code, _, stderr = run(t, "", "config", "validate", "--config", filepath.Join(write(t, map[string]string{"anchor.yaml": "tokenizer: {file: none.json}\n"}), "anchor.yaml"))
 	if code != codeInvalid || !strings.Contains(stderr, "anchor.yaml:1:19: tokenizer.file") {
 		t.Errorf("validate: code %d, %s", code, stderr)
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/msgtest"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
@@ -31,9 +33,33 @@ var talks = map[message.Form]string{
   {"role": "tool", "content": [{"functionResponse": {"name": "look", "response": {"output": "a cat"}}}]}]`,
 }
 
+// echoes are the same conversations as clients of the APIs keep them.
+var echoes = map[message.Form]string{
+	message.FormAnthropic: `[{"role": "user", "content": [{"type": "text", "text": "what is this?"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}]},
+  {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use", "stop_sequence": null, "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {"n": 1.50}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a cat"}], "created_at": "2026-01-02T03:04:05Z"}]`,
+	message.FormOpenAI: `[{"role": "user", "content": [{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]},
+  {"role": "assistant", "content": null, "refusal": null, "annotations": [], "audio": null, "function_call": null, "tool_calls": [{"id": "t1", "type": "function", "function": {"name": "look", "arguments": "{\"n\": 1.50}"}}]},
+  {"role": "tool", "tool_call_id": "t1", "content": "a cat"}]`,
+	message.FormResponses: `[{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "what is this?"}, {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]},
+  {"type": "reasoning", "id": "rs_1", "summary": []},
+  {"type": "function_call", "id": "fc_1", "call_id": "t1", "name": "look", "arguments": "{\"n\": 1.50}", "status": "completed"},
+  {"type": "function_call_output", "call_id": "t1", "output": "a cat"}]`,
+	message.FormGemini: `[{"role": "user", "parts": [{"text": "what is this?"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]},
+  {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {"n": 1.50}}, "thoughtSignature": "c2ln"}]},
+  {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "a cat"}}}], "metadata": {"importance": 0.5}}]`,
+}
+
 // An image and a call with its result come out of a build in the form of each API.
 func TestConversationsKeepImagesAndCalls(t *testing.T) {
 	t.Chdir(t.TempDir())
+	for _, all := range []map[message.Form]string{talks, echoes} {
+		checkTalks(t, all)
+	}
+}
+
+func checkTalks(t *testing.T, talks map[message.Form]string) {
+	t.Helper()
 	for from, talk := range talks {
 		for _, to := range message.Forms {
 			request := `{"query": "and now?", "format": "` + string(to) + `", "conversation": ` + talk + `}`
@@ -90,6 +116,35 @@ func checkTalk(t *testing.T, what, out string, form message.Form) {
 	}
 }
 
+// The messages of any API are turns as they are, and come out so in the form of that API.
+func TestMessagesOfAnyAPIAreTurns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, form := range message.Forms {
+		for seed := range uint64(4) {
+			body, err := message.DecodeBody(msgtest.Body(msgtest.Options{Form: string(form), Seed: seed, Messages: 14, Simple: true}), form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var turns []string
+			for i := range body.Messages {
+				if m := &body.Messages[i]; !m.Instructs() {
+					turns = append(turns, m.Raw())
+				}
+			}
+			request := `{"query": "so?", "max_tokens": 1000000, "tokenizer": "words", "format": "` + string(form) + `", "conversation": [` + strings.Join(turns, ",") + `]}`
+			var out bytes.Buffer
+			if err := json.Compact(&out, []byte(outputOf(t, must(t, request, "build", "--request", "-")))); err != nil {
+				t.Fatal(err)
+			}
+			for _, turn := range turns {
+				if !strings.Contains(out.String(), turn) {
+					t.Errorf("%s %d: missing %s", form, seed, turn)
+				}
+			}
+		}
+	}
+}
+
 // An error of a turn names the document, the turn and the member.
 func TestTurnsAreChecked(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -99,6 +154,12 @@ func TestTurnsAreChecked(t *testing.T) {
 		`{"role": "user", "content": "x", "tool_calls": "f"}`:        "conversation[0].tool_calls: want a list of calls",
 		`{"role": "user", "content": "x", "tool_call_id": "f"}`:      "conversation[0]",
 		`{"role": "tool", "content": {"a": 1}, "tool_call_id": "f"}`: "conversation[0].content: ",
+		`{"role": "model", "parts": []}`:                             "conversation[0]: content: missing",
+		`{"role": "model", "parts": [{}]}`:                           "conversation[0]: parts[0]: {}",
+		`{"role": "assistant", "content": "x", "refusal": 7}`:        "conversation[0]: refusal: 7",
+		`{"type": "function_call_output", "call_id": 7}`:             "conversation[0]: call_id: 7",
+		`{"role": "user", "content": "x", "metdata": {}}`:            "conversation[0].metdata: unknown key",
+		`{"role": "user", "parts": [{"text": "x"}], "metadata": 7}`:  "conversation[0].metadata: ",
 	} {
 		code, _, stderr := run(t, `{"query": "q", "conversation": [`+turn+`]}`, "build", "--request", "-")
 		if code == codeOK || !strings.Contains(stderr, want) {

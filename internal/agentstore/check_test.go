@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,18 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long, err := frames.NewPlan(by, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long.Steps = slices.Repeat([]frames.PlanStep{frames.NewStep("s", time.Time{})}, agentstore.MaxSteps+1)
+	wordy, err := frames.NewIntent(by, strings.Repeat("p", agentstore.MaxIntent+1), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ line, want string }{
+		{`{"kind":"plan","stream":"r","id":"` + long.ObjectID.String() + `","data":` + toJSON(t, long) + `}`, "1001 steps (want at most 1000)"},
+		{`{"kind":"intent","stream":"r","id":"` + wordy.ObjectID.String() + `","data":` + toJSON(t, wordy) + `}`, "1048577 bytes (want at most 1048576"},
 		{`{"kind":"fact","data":{"content":"x"}}`, ""},
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x"}}`, ""},
 		{`{"kind":"turn","stream":"c","id":"#7","seq":7,"data":{"role":"user","content":"x","token_count":1}}`, ""},

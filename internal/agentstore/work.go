@@ -216,12 +216,18 @@ func checkIntent(_ store.Key, rec *store.Record) error {
 	if err := json.Unmarshal(rec.Data, &in); err != nil {
 		return err
 	}
+	if err := BoundIntent(&in); err != nil {
+		return err
+	}
 	return checkOwnID(rec, in.ObjectID)
 }
 
 func checkPlan(_ store.Key, rec *store.Record) error {
 	var p frames.Plan
 	if err := unmarshal(KindPlan, rec.Data, &p); err != nil {
+		return err
+	}
+	if err := BoundPlan(&p); err != nil {
 		return err
 	}
 	return checkOwnID(rec, p.ObjectID)

@@ -134,7 +134,7 @@ func (b *builder) setTokenizer(context.Context) (err error) {
 
 // builtinTokenizer returns the built-in tokenizer that a configuration names.
 func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, error) {
-	if c.Model == "" && c.Tokenizer.File != "" {
+	if c.Tokenizer.File != "" {
 		return g.fileTokenizer(c.Tokenizer.File)
 	}
 	if c.Model == "" {

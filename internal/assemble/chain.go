@@ -157,11 +157,15 @@ func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Me
 	if err != nil {
 		return &agent.Assembly{Messages: list, Diagnostics: &agent.Diagnostics{Budget: b}}, err
 	}
+	whole := b.MaxTokens
 	if b.MaxTokens > 0 {
 		b.MaxTokens = max(1, b.MaxTokens-e.High)
 	}
 	result, err := c.assemble(ctx, s, list, b)
 	d := result.Diagnostics
+	if whole > 0 && d.After.Tokens != nil { // the tools alone may exceed the budget
+		d.TokensOver = max(0, *d.After.Tokens+e.High-whole)
+	}
 	if d.ToolTokens = e.High; len(tools) > 0 {
 		d.Estimates = append(d.Estimates, agent.Estimate{
 			Kind: agent.EstimatedTools, Number: len(tools), Low: e.Low, High: e.High, Source: e.Source,

@@ -114,7 +114,7 @@ func (v *validator) values(place func(key string) string, c *config.Config) {
 
 // calibration reads the figures of a calibration.
 func (v *validator) calibration(c *config.Config) error {
-	if c.Calibration == "" {
+	if c.Calibration == "" || c.Tokenizer.File != "" {
 		return nil
 	}
 	t, err := pipeline.ModelTokenizer(c.Model)
@@ -131,7 +131,7 @@ func (v *validator) calibration(c *config.Config) error {
 
 // file reads the file of a tokenizer, and warns of a model that is not known.
 func (v *validator) file(c *config.Config) error {
-	if c.Model == "" && c.Tokenizer.File != "" {
+	if c.Tokenizer.File != "" {
 		_, err := pipeline.FileTokenizer(v.loaded.Path(c.Tokenizer.File))
 		return err
 	}

@@ -298,8 +298,14 @@ func (k *checker) fit() {
 		}
 		return
 	}
+	if c.Tokenizer.File != "" { // which counts for the model
+		if c.Calibration != "" {
+			k.find("calibration", "tokenizer.file counts exactly (leave calibration out)")
+		}
+		return
+	}
 	if c.Tokenizer != (Choice{}) {
-		k.find("model", "model and tokenizer exclude each other (keep one)")
+		k.find("model", "model and tokenizer exclude each other (keep one; only the tokenizer.json of the model, tokenizer.file, may stand beside it)")
 	}
 	if m, _ := tokens.LookupModel(c.Model); m.Exact() && c.Calibration != "" {
 		k.find("calibration", "the tokens of %s are counted exactly (leave calibration out)", c.Model)

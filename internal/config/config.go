@@ -18,8 +18,8 @@ type Config struct {
 	Timeout       Duration            `key:"timeout" doc:"Time limit of a whole build, such as 10s. Default: none."`
 	LogLevel      string              `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`
 	MaxTokens     int                 `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
+	Model         string              `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set, unless it is a file. The tokens of an unknown model are estimated, with a warning."`
 	Tokenizer     Choice              `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, a file such as {file: llama/tokenizer.json}, or a plugin."`
-	Model         string              `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set. The tokens of an unknown model are estimated, with a warning."`
 	Calibration   string              `key:"calibration" doc:"File with token counts that the API of a model reported, for models whose vocabulary is not public. Each line is a JSON object: base_tokens (counting.base_tokens of a result), usage as the API returned it, and model if the file covers several models. The figures narrow the estimated interval of token counts."`
 	Fit           string              `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
 	FitOptions    FitOptions          `key:"fit_options" doc:"What an exact fit counts in addition to the texts, and how much of a text may be cut."`
@@ -35,7 +35,7 @@ type Config struct {
 	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
 	Facts         *Facts              `key:"facts" doc:"Facts of the store that are offered to a build."`
 	Frames        *RunFrames          `key:"frames" doc:"Frames of an agent run that are offered to a build, in addition to memory, or conversation and facts."`
-	Tools         Tools               `key:"tools" doc:"The tools that the model may call, in the form of its API. They are part of the formats of model APIs, and the window has room for their tokens."`
+	Tools         Tools               `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
 	IncludeQuery  *bool               `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
 	Enricher      *Enricher           `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
 	Steps         []Step              `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`

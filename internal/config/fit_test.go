@@ -21,14 +21,15 @@ func TestModelIsChecked(t *testing.T) {
 	}{
 		{Config{Model: "gpt-4o-mini"}, ""},
 		{Config{Model: "claude-sonnet-4-5"}, ""},
-		{Config{Model: "gpt-4o", Tokenizer: Choice{Name: "words"}}, "model: model and tokenizer exclude each other (keep one)"},
+		{Config{Model: "gpt-4o", Tokenizer: Choice{Name: "words"}}, "model: model and tokenizer exclude each other (keep one; only the tokenizer.json of the model, tokenizer.file, may stand beside it)"},
 		{Config{Model: "claude-opus-4-8", Calibration: "usage.jsonl"}, ""},
 		{Config{Calibration: "usage.jsonl"}, "calibration: calibration needs a model (say which one its figures are for)"},
 		{Config{Model: "gpt-4o", Calibration: "usage.jsonl"}, "calibration: the tokens of gpt-4o are counted exactly (leave calibration out)"},
 		{Config{Model: "gtp-4o"}, ""},
 		{Config{Model: "gtp-4o", Calibration: "usage.jsonl"}, ""},
 		{Config{Tokenizer: Choice{File: "tokenizer.json"}}, ""},
-		{Config{Model: "gpt-4o", Tokenizer: Choice{File: "tokenizer.json"}}, "model: model and tokenizer exclude each other (keep one)"},
+		{Config{Model: "qwen3-32b", Tokenizer: Choice{File: "tokenizer.json"}}, ""},
+		{Config{Model: "qwen3-32b", Tokenizer: Choice{File: "tokenizer.json"}, Calibration: "usage.jsonl"}, "calibration: tokenizer.file counts exactly (leave calibration out)"},
 		{Config{Format: Choice{File: "tokenizer.json"}}, "format.file: only the tokenizer can be a file"},
 	} {
 		if got := findings(tc.config); got != tc.want {

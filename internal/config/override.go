@@ -208,8 +208,8 @@ func setModel(c *Config, s string) error {
 	return nil
 }
 
-// setTokenizer sets the tokenizer, and removes the model and its calibration. The path of a file
-// is relative to the current folder, not to that of the configuration.
+// setTokenizer sets the tokenizer, and removes the model and its calibration. A file counts for the
+// model, which stays. Its path is relative to the current folder, not to that of the configuration.
 func setTokenizer(c *Config, s string) error {
 	var choice Choice
 	if file, ok := strings.CutPrefix(s, filePrefix); ok {
@@ -221,6 +221,8 @@ func setTokenizer(c *Config, s string) error {
 	} else if err := setChoice(&choice, s, Tokenizers); err != nil {
 		return err
 	}
-	c.Tokenizer, c.Model, c.Calibration = choice, "", ""
+	if c.Tokenizer, c.Calibration = choice, ""; choice.File == "" {
+		c.Model = ""
+	}
 	return nil
 }

@@ -55,11 +55,12 @@ func (c *Config) with(p *Pipeline) *Config {
 }
 
 // setTokenizer keeps only one of tokenizer and model, since both select how tokens are counted.
-// If the pipeline states one of them, the other is removed, unless the stated value is null. A
+// If the pipeline states one of them, the other is removed, unless the stated value is null, or the
+// tokenizer is a file, which counts for the model. A
 // calibration belongs to one model and is removed with it.
 func (p *Pipeline) setTokenizer(merged *Config) {
 	states := func(key string) bool { return slices.Contains(p.keys, key) }
-	if !states("model") && p.values.Tokenizer != (Choice{}) {
+	if !states("model") && p.values.Tokenizer != (Choice{}) && p.values.Tokenizer.File == "" {
 		merged.Model = ""
 	}
 	if !states("tokenizer") && p.values.Model != "" {

@@ -78,6 +78,10 @@ func (t *Turn) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 		d.Fail(n, path, "want a map")
 		return
 	}
+	if ofAPI(n) {
+		t.readMessage(d, n, path)
+		return
+	}
 	var doc turn
 	if !d.Into(n, &doc, path) {
 		return
@@ -104,6 +108,63 @@ func (t *Turn) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 		whole := core.TurnOf(m)
 		t.Content, t.Whole = whole.Content, whole.Whole
 	}
+}
+
+// apiMembers are members that only messages of APIs have. Any of them makes a turn a message as an
+// API writes it, with whatever other members it has.
+var apiMembers = []string{
+	"type", "parts", "refusal", "annotations", "audio", "function_call", "reasoning_content", "reasoning_details", "thinking_blocks",
+	"provider_specific_fields",
+}
+
+// ofAPI reports whether a turn is written as a message of an API.
+func ofAPI(n *strict.Node) bool {
+	return slices.ContainsFunc(n.Entries, func(e strict.Entry) bool {
+		return slices.Contains(apiMembers, e.Key) || e.Key == "content" && e.Value.Kind == strict.Null || e.Key == "role" && slices.Contains([]string{"model", "developer", "function"}, e.Value.Text)
+	})
+}
+
+// extras are the keys of a turn that no API has.
+type extras struct {
+	CreatedAt time.Time      `key:"created_at"`
+	Metadata  map[string]any `key:"metadata"`
+}
+
+// readMessage decodes a turn that is written as a message of an API, beside which it can have its
+// extras.
+func (t *Turn) readMessage(d *strict.Decoder, n *strict.Node, path string) {
+	own, rest := strict.Node{Kind: strict.Map, Pos: n.Pos}, strict.Node{Kind: strict.Map, Pos: n.Pos}
+	for _, e := range n.Entries {
+		if e.Key == "created_at" || e.Key == "metadata" {
+			own.Entries = append(own.Entries, e)
+		} else {
+			rest.Entries = append(rest.Entries, e)
+		}
+	}
+	var x extras
+	if !d.Into(&own, &x, path) {
+		return
+	}
+	if len(own.Entries) == 0 {
+		rest = *n // as it came, byte for byte
+	}
+	var m pipeline.Message
+	data, err := rest.JSON()
+	if err == nil {
+		err = m.UnmarshalJSON(data)
+	}
+	if err == nil {
+		err = checkMedia(m.Parts)
+	}
+	if err == nil && len(m.Parts) == 0 {
+		err = fmt.Errorf("content: missing: %w", pipeline.ErrInvalid)
+	}
+	if err != nil {
+		d.Fail(n, path, "%s", strings.TrimPrefix(err.Error(), "message: "))
+		return
+	}
+	whole := core.TurnOf(m)
+	*t = Turn{Role: string(whole.Role), Content: whole.Content, CreatedAt: x.CreatedAt, Metadata: x.Metadata, Whole: whole.Whole}
 }
 
 // ReadTurns reads messages as turns: one message, a list, or the body of a request to any of the
@@ -198,5 +259,16 @@ func (t *turn) message() (pipeline.Message, error) {
 	return messages[0], nil
 }
 
-// JSONSchema describes a turn.
-func (*Turn) JSONSchema() map[string]any { return strict.Schema(reflect.TypeFor[turn]()) }
+// JSONSchema describes both forms of a turn.
+func (*Turn) JSONSchema() map[string]any {
+	var marks []any
+	for _, member := range apiMembers {
+		marks = append(marks, map[string]any{"required": []any{member}})
+	}
+	marks = append(marks, map[string]any{"properties": map[string]any{"content": map[string]any{"type": "null"}}, "required": []any{"content"}})
+	marks = append(marks, map[string]any{"properties": map[string]any{"role": map[string]any{"enum": []any{"model", "developer", "function"}}}, "required": []any{"role"}})
+	return map[string]any{"anyOf": []any{strict.Schema(reflect.TypeFor[turn]()), map[string]any{
+		"type": "object", "anyOf": marks,
+		"description": "A message or an item as an API writes it, such as {role: model, parts: [{text}]}. It can have created_at and metadata, too.",
+	}}}
+}

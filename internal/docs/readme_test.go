@@ -34,7 +34,7 @@ func TestCommands(t *testing.T) {
 			"sha256:",                           // the pin
 			"\n0.900  ",                         // what was restored
 		}},
-		"docs/embed.md": {10, []string{
+		"docs/embed.md": {11, []string{
 			"Limits of plugins > Limit a plugin's memory",
 			"used: 2 tokens",
 		}},

@@ -18,18 +18,21 @@ import (
 //
 // A result belongs to the newest call before it with the same id. A result without an id
 // belongs to the first call before it that has no id, the same tool and no result yet. If
-// there is none, or if the nearest calls have no ids, it belongs to the nearest calls. A
+// there is none, or if the ids of the nearest calls are not known, it belongs to the nearest calls. A
 // message with results for several messages joins their units.
 func Units(messages []pipeline.Message) []int {
-	u := unitFinder{units: make([]int, len(messages)), calls: make(map[string]int), follows: none}
+	u := unitFinder{units: make([]int, len(messages)), calls: make(map[string]int), links: make(map[string]int), follows: none}
 	for i := range messages {
 		u.units[i] = i
+		u.link(i, &messages[i])
 		switch m := &messages[i]; {
 		case m.Role == pipeline.RoleAssistant:
-			if i > 0 && sameTurn(&messages[i-1], m) {
+			directly := i > 0 && messages[i-1].Role == pipeline.RoleAssistant
+			if directly && u.sameTurn(&messages[i-1], m) {
 				join(u.units, i, i-1)
 			}
-			u.asks(i, m, i > 0 && messages[i-1].Role == pipeline.RoleAssistant)
+			u.thinks = directly && u.thinks || thinks(m)
+			u.asks(i, m, directly)
 		case m.Follows() && i > 0:
 			join(u.units, i, i-1)
 		case hasResults(m):
@@ -51,9 +54,11 @@ const none = -1
 type unitFinder struct {
 	units    []int
 	calls    map[string]int // by id: the message that makes the call
+	links    map[string]int // by id: the first message that names it as a link
+	thinks   bool           // there is reasoning of the Responses API in the messages of the assistant so far
 	open     []openCall     // the nearest calls without an id that have no result yet
 	follows  int            // the message with the nearest calls, none after other messages
-	readable bool           // whether all calls of that message have ids
+	readable bool           // whether the ids of all calls side by side with that message are known
 }
 
 // openCall is a call without an id.
@@ -66,17 +71,16 @@ type openCall struct {
 // also one of the assistant.
 func (u *unitFinder) asks(i int, m *pipeline.Message, directly bool) {
 	if !directly {
-		u.open = nil
+		u.open, u.readable = nil, true
 	}
-	calling := false
+	calling := m.Refers()
+	u.readable = u.readable && !calling
 	for j := range m.Parts {
 		p := &m.Parts[j]
 		if p.Kind != message.ToolCall {
 			continue
 		}
-		if !calling {
-			calling, u.readable = true, true
-		}
+		calling = true
 		if p.ID == "" {
 			u.readable = false
 			u.open = append(u.open, openCall{p.Name, i})
@@ -127,15 +131,26 @@ func (u *unitFinder) take(tool string) (at int, ok bool) {
 	return at, true
 }
 
+// link joins a message with the messages that name the same id as a link.
+func (u *unitFinder) link(i int, m *pipeline.Message) {
+	for _, id := range m.Links() {
+		if at, ok := u.links[id]; ok {
+			join(u.units, i, at)
+		} else {
+			u.links[id] = i
+		}
+	}
+}
+
 // sameTurn reports whether two items of the Responses API, one after the other, belong to what
 // a model has returned at once. The API refuses reasoning without the item after it, and an
-// item whose reasoning is missing.
-func sameTurn(before, m *pipeline.Message) bool {
-	if before.Form() != message.FormResponses || before.Role != pipeline.RoleAssistant {
-		return false
-	}
-	return onlyThinks(before) || m.Form() == message.FormResponses && hasCalls(before) && hasCalls(m)
+// item whose reasoning is missing, even if another item stands between them.
+func (u *unitFinder) sameTurn(before, m *pipeline.Message) bool {
+	return u.thinks || before.Form() == message.FormResponses && m.Form() == message.FormResponses && hasCalls(before) && hasCalls(m)
 }
+
+// thinks reports whether a message is reasoning of the Responses API.
+func thinks(m *pipeline.Message) bool { return m.Form() == message.FormResponses && onlyThinks(m) }
 
 // onlyThinks reports whether a message has reasoning and nothing else.
 func onlyThinks(m *pipeline.Message) bool {

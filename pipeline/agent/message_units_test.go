@@ -55,7 +55,7 @@ func TestMessageUnits(t *testing.T) {
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`,
 			`{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`), []int{0, 0, 0, 3, 3}},
 		"reasoning": {read(reasoning, asks("a"), asks("b"), returns("a"), returns("b"), reasoning, `{"type":"message","role":"assistant","content":[]}`, asks("c"), returns("c"), reasoning),
-			[]int{0, 0, 0, 0, 0, 5, 5, 7, 7, 9}},
+			[]int{0, 0, 0, 0, 0, 5, 5, 5, 5, 9}},
 		"reasoning twice":    {read(reasoning, reasoning, asks("a"), returns("a"), asks("b"), returns("b")), []int{0, 0, 0, 0, 4, 4}},
 		"items side by side": {read(asks("a"), asks("b"), returns("b"), returns("a")), []int{0, 0, 0, 0}},
 		"server tools": {read(`{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`,

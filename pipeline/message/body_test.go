@@ -237,3 +237,51 @@ func TestPlacesInTheDocument(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Strict schemas are the default of the Responses API alone.
+func TestToolsKeepWhetherTheirSchemaIsStrict(t *testing.T) {
+	const function = `"name":"f","parameters":{"type":"object"}`
+	for _, c := range []struct {
+		from, to Form
+		tool     string
+		want     string // empty: refused
+	}{
+		{FormOpenAI, FormResponses, `{"type":"function","function":{` + function + `}}`, `{"type":"function",` + function + `,"strict":false}`},
+		{FormOpenAI, FormResponses, `{"type":"function","function":{` + function + `,"strict":true}}`, `{"type":"function",` + function + `,"strict":true}`},
+		{FormResponses, FormOpenAI, `{"type":"function",` + function + `,"strict":false}`, `{"type":"function","function":{` + function + `}}`},
+		{FormResponses, FormOpenAI, `{"type":"function",` + function + `,"strict":true}`, `{"type":"function","function":{` + function + `,"strict":true}}`},
+		{FormAnthropic, FormResponses, `{"name":"f","input_schema":{"type":"object"}}`, `{"type":"function",` + function + `,"strict":false}`},
+		{FormOpenAI, FormGemini, `{"type":"function","function":{` + function + `,"strict":true}}`, ""},
+	} {
+		body, err := DecodeBody([]byte(`{"`+listName(c.from)+`":[{"role":"user","content":"hi"}],"tools":[`+c.tool+`]}`), c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := body.Convert(c.to)
+		if c.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "strict") {
+				t.Errorf("%s to %s: %v", c.tool, c.to, err)
+			}
+			continue
+		}
+		if err != nil || len(out.Tools) != 1 || out.Tools[0].Raw() != c.want {
+			t.Errorf("%s to %s: %+v, %v", c.tool, c.to, out, err)
+		}
+	}
+}
+
+// Anthropic takes temperatures up to 1.
+func TestTemperaturesOverOneAreLost(t *testing.T) {
+	for temperature, fits := range map[string]bool{"0.7": true, "1": true, "1.0": true, "1.2": false, "2": false} {
+		body, err := DecodeBody([]byte(`{"messages":[{"role":"user","content":"hi"}],"temperature":`+temperature+`}`), FormOpenAI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = body.Convert(FormAnthropic); (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "temperature: "+temperature) {
+			t.Errorf("%s: %v", temperature, err)
+		}
+		if _, err = body.Convert(FormGemini); err != nil {
+			t.Errorf("%s: %v", temperature, err)
+		}
+	}
+}

@@ -32,8 +32,9 @@ func (b *Body) convert(to Form, lossy bool) (*Body, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("body: %w", b.InPlace(err))
 	}
+	before := b.slotsBefore()
 	for i := range lines {
-		lines[i] = b.pathOf(lines[i])
+		lines[i] = b.pathOf(lines[i], before)
 	}
 	w := &writer{form: to, from: b.Form, lossy: lossy, index: -1}
 	settings, err := w.settings(b)
@@ -68,14 +69,26 @@ func (b *Body) convert(to Form, lossy bool) (*Body, []string, error) {
 func (b *Body) InPlace(err error) error {
 	var inner *pathError
 	if errors.As(err, &inner) {
-		inner.path = b.pathOf(inner.path)
+		inner.path = b.pathOf(inner.path, b.slotsBefore())
 	}
 	return err
 }
 
+// slotsBefore returns, for each message, how many messages before it stand in a member of their own.
+func (b *Body) slotsBefore() []int {
+	before, n := make([]int, len(b.Messages)), 0
+	for i := range b.Messages {
+		before[i] = n
+		if o := b.Messages[i].origin; o != nil && o.slot != 0 {
+			n++
+		}
+	}
+	return before
+}
+
 // pathOf returns a text that begins with an index in Messages, such as messages[0].content[1], with
-// the place in the document, such as system[1].
-func (b *Body) pathOf(text string) string {
+// the place in the document, such as system[1]. before is what slotsBefore returns.
+func (b *Body) pathOf(text string, before []int) string {
 	rest, ok := strings.CutPrefix(text, "messages[")
 	number, rest, closed := strings.Cut(rest, "]")
 	i, err := strconv.Atoi(number)
@@ -84,12 +97,7 @@ func (b *Body) pathOf(text string) string {
 	}
 	o := b.Messages[i].origin
 	if o == nil || o.slot == 0 {
-		for _, m := range b.Messages[:i] {
-			if m.origin != nil && m.origin.slot != 0 {
-				i--
-			}
-		}
-		return fmt.Sprintf("%s[%d]%s", cmp.Or(b.list.name, listName(b.Form)), i, rest)
+		return fmt.Sprintf("%s[%d]%s", cmp.Or(b.list.name, listName(b.Form)), i-before[i], rest)
 	}
 	for _, n := range b.top.kids(0) {
 		if n.at == o.at {
@@ -163,6 +171,9 @@ func has(members []string, name string) bool {
 func (w *writer) setting(members []string, n *node, path string) ([]string, error) {
 	for _, s := range settings {
 		if name := s[w.form]; s[w.from] == n.name && name != "" && (path != "") == (w.from == FormGemini) && !has(members, name) {
+			if degrees, err := strconv.ParseFloat(n.raw, 64); name == "temperature" && w.form == FormAnthropic && (err != nil || degrees > 1) && n.raw != "null" {
+				return members, w.lose(path+n.name, n.raw+" (the form anthropic has 0 to 1)")
+			}
 			return append(members, quote(name)+":"+n.raw), nil
 		}
 	}
@@ -203,16 +214,28 @@ func (w *writer) convertTool(t *Tool) (string, error) {
 	if t.form == FormAny {
 		return "", w.lose("", "a tool of the API itself")
 	}
+	if t.Name == "" {
+		return "", w.lose("name", "missing")
+	}
+	if t.beside != "" {
+		if err := w.loseUnknown(t.beside); err != nil {
+			return "", err
+		}
+	}
 	node, err := parse(t.raw)
 	if err != nil {
 		return "", err
 	}
+	known := toolMembers
+	if t.form != FormAnthropic && (w.form == FormOpenAI || w.form == FormResponses) {
+		known = append(known[:len(known):len(known)], "strict")
+	}
 	for _, n := range node.kids(0) {
-		if err := w.loseMember(&n, "", toolMembers); err != nil {
+		if err := w.loseMember(&n, "", known); err != nil {
 			return "", err
 		}
 		for _, kid := range node.kids(node.index(0, "function")) {
-			if err := w.loseMember(&kid, "function.", toolMembers); err != nil {
+			if err := w.loseMember(&kid, "function.", known); err != nil {
 				return "", err
 			}
 		}
@@ -241,9 +264,12 @@ func (w *writer) newTool(t *Tool) string {
 	}
 	switch w.form {
 	case FormOpenAI:
+		if t.strict {
+			out += `,"strict":true`
+		}
 		return `{"type":"function","function":{` + out + "}}"
-	case FormResponses:
-		return `{"type":"function",` + out + "}"
+	case FormResponses: // where schemas are strict unless the tool says otherwise
+		return `{"type":"function",` + out + fmt.Sprintf(`,"strict":%v}`, t.strict)
 	}
 	return "{" + out + "}"
 }

@@ -43,15 +43,33 @@ func (c *codec) chat(root int32, kind string) error {
 		}
 		m.Parts = append(m.Parts, parts...)
 	}
-	if m.origin.form = chatForm(m, kind); m.origin.form == FormResponses {
+	if m.origin.form = chatForm(m, kind); m.origin.form == FormAny && c.echoed(root) {
+		m.origin.form = FormOpenAI
+	}
+	if m.origin.form == FormResponses {
 		c.others(root, "type", "role", "content", "name", "tool_calls", "refusal", "id", "status")
 	} else {
 		c.others(root, "role", "content", "name", "tool_calls", "refusal")
+	}
+	if c.index(root, "function_call") != none && m.Role == RoleAssistant {
+		m.origin.refers = true
 	}
 	if len(m.Parts) == 0 && content == none && len(m.origin.others) == 0 {
 		return inside("content", fmt.Errorf("missing: %w", ErrInvalid))
 	}
 	return nil
+}
+
+// echoed reports whether a message has members that only OpenAI's chat gives it, even if they are
+// null: no other API takes "refusal": null.
+func (c *codec) echoed(root int32) bool {
+	for i := c.tree.nodes[root].kid; i != none; i = c.tree.nodes[i].next {
+		switch c.tree.nodes[i].name {
+		case "refusal", "annotations", "audio", "function_call", "tool_calls", "name":
+			return true
+		}
+	}
+	return false
 }
 
 // toolMessage makes the contents of a message of the role tool the contents of one result.
@@ -159,6 +177,12 @@ func (c *codec) chatPart(i int32) (p Part, err error) {
 		return c.media(Audio, inOpenAI, i)
 	default:
 		p = Part{Kind: Unknown, place: inOther}
+		switch { // what the API of Anthropic runs by itself
+		case strings.HasSuffix(kind, "_tool_use"):
+			c.link(c.some(i, "id"))
+		case strings.HasSuffix(kind, "_tool_result"):
+			c.link(c.some(i, "tool_use_id"))
+		}
 	}
 	return p, err
 }
@@ -173,6 +197,9 @@ func (c *codec) toolUse(i int32) (p Part, err error) {
 	}
 	if input := c.tree.member(i, "input"); input != nil {
 		p.Arguments = input.raw
+	}
+	if caller := c.index(i, "caller"); caller != none && c.tree.nodes[caller].kind() == '{' {
+		c.link(c.some(caller, "tool_id"))
 	}
 	return p, nil
 }

@@ -15,8 +15,9 @@ import (
 //   - an image, a document or sound whose data is not base64.
 //
 // The error names the message and the member. FormAny means that of [FormOf]. Parts of unknown
-// kinds are not looked into. A list that continues a response which the API has stored can have
-// results whose calls are stored there; Check refuses it.
+// kinds are not looked into. A result after a reference to an item that the API has stored can answer
+// that item. A list that continues a response which the API has stored can have results whose calls
+// are stored there; Check refuses it.
 func Check(messages []Message, form Form) error {
 	if form == FormAny {
 		form = FormOf(messages)
@@ -41,6 +42,7 @@ type checker struct {
 	order   []string // the ids of calls, in order
 	done    map[string]bool
 	user    bool // the turn before is one of the user
+	refers  bool // the list refers to items that the API has stored, which can be calls
 }
 
 // list is the member with the parts.
@@ -62,6 +64,7 @@ func (c *checker) message(i int, m *Message) error {
 	if err := c.between(m); err != nil {
 		return err
 	}
+	c.refers = c.refers || m.Refers()
 	results := true
 	for j := range m.Parts {
 		p := &m.Parts[j]
@@ -209,6 +212,9 @@ func (c *checker) result(m *Message, p *Part) error {
 		return nil // the result of a function, from before there were tools
 	case !open && c.done[key]:
 		return inside(namesOf[c.form].result, fmt.Errorf("%.100q: %w (a result before it has the same)", key, ErrInvalid))
+	case !open && c.form == FormResponses && c.refers && key != "":
+		c.done[key] = true
+		return nil
 	case !open:
 		return inside(namesOf[c.form].result, fmt.Errorf("no call before has the id %.100q: %w", key, ErrInvalid))
 	case c.unnamed[key] > 0:

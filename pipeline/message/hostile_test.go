@@ -201,6 +201,23 @@ var placesIn = map[Form]*strings.Replacer{
 }
 
 // TestCheck names what APIs refuse.
+func TestCheckReferences(t *testing.T) {
+	result := `{"type":"function_call_output","call_id":"a","output":"r"}`
+	for list, want := range map[string]bool{
+		`[{"role":"user","content":"q"},{"type":"item_reference","id":"fc_1"},` + result + `]`:                true,
+		`[{"role":"user","content":"q"},{"type":"item_reference","id":"fc_1"},` + result + `,` + result + `]`: false,
+		`[{"role":"user","content":"q"},` + result + `,{"type":"item_reference","id":"fc_1"}]`:                false,
+	} {
+		messages, err := DecodeList([]byte(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(messages, FormResponses); (err == nil) != want {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	call := func(ids ...string) Message {
 		m := Message{Role: RoleAssistant}
@@ -256,7 +273,7 @@ func TestBodiesConvert(t *testing.T) {
 		FormAnthropic: `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"a":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]}],"tools":[{"name":"f","description":"d","input_schema":{"type":"object"}}],"system":"be"}`,
 		FormOpenAI:    `{"model":"m","max_completion_tokens":5,"messages":[{"role":"system","content":"be"},{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"c","content":"r"}],"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}]}`,
 		FormGemini:    `{"generationConfig":{"maxOutputTokens":5},"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"a":1}}}]},{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"output":"r"}}}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d","parametersJsonSchema":{"type":"object"}}]}],"systemInstruction":{"parts":[{"text":"be"}]}}`,
-		FormResponses: `{"model":"m","max_output_tokens":5,"input":[{"role":"system","content":"be"},{"role":"user","content":"q"},{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"c","output":"r"}],"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object"}}]}`,
+		FormResponses: `{"model":"m","max_output_tokens":5,"input":[{"role":"system","content":"be"},{"role":"user","content":"q"},{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"c","output":"r"}],"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":false}]}`,
 	}
 	for from, doc := range bodies {
 		b, err := DecodeBody([]byte(doc), FormAny)

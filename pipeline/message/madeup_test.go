@@ -105,3 +105,35 @@ func withoutIDs(list []Message) string {
 	}
 	return said(list)
 }
+
+// What a client of OpenAI's chat echoes has members without a value. No other API takes them.
+func TestEchoedMembersStayOutOfOtherForms(t *testing.T) {
+	for _, m := range []string{
+		`{"role":"assistant","content":"yo","refusal":null}`, `{"role":"assistant","content":"yo","refusal":null,"annotations":[],"audio":null,"function_call":null,"tool_calls":null}`,
+		`{"role":"assistant","content":"yo","tool_calls":null}`, `{"role":"assistant","content":[{"type":"text","text":"yo"}],"refusal":null}`, `{"role":"user","content":"yo","name":null}`,
+	} {
+		for _, to := range []Form{FormAnthropic, FormResponses, FormGemini} {
+			body, err := DecodeBody([]byte(`{"messages":[{"role":"user","content":"hi"},`+m+`]}`), FormAny)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := body.Convert(to)
+			if err != nil {
+				t.Errorf("%s to %s: %v", m, to, err)
+				continue
+			}
+			data, err := out.Append(nil, out.Messages)
+			if err != nil || strings.Contains(string(data), "null") || strings.Contains(string(data), "annotations") || !strings.Contains(string(data), `yo`) {
+				t.Errorf("%s to %s: %s, %v", m, to, data, err)
+			}
+			list, err := DecodeList([]byte("[" + m + "]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err = AppendList(nil, list, to) // as a build writes a turn
+			if err != nil || strings.Contains(string(data), "null") || strings.Contains(string(data), "annotations") {
+				t.Errorf("%s alone to %s: %s, %v", m, to, data, err)
+			}
+		}
+	}
+}

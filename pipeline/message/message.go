@@ -156,6 +156,9 @@ type origin struct {
 	parts []Part
 	// others has the members that no field holds, as JSON: `"key":value`, one after the other.
 	others []string
+	// links are what Links returns, and refers is what Refers does.
+	links  []string
+	refers bool
 }
 
 // slot says where in a document a message stood.
@@ -254,6 +257,21 @@ func (m *Message) Others() []string {
 	}
 	return m.origin.others
 }
+
+// Links returns the ids that tie the message to others besides those of its calls and results: an
+// API takes all messages with such an id or none. They are the ids of a program and its output, of a
+// request and its approval, and of a tool that the API runs itself and its result.
+// The list must not be changed.
+func (m *Message) Links() []string {
+	if m.origin == nil {
+		return nil
+	}
+	return m.origin.links
+}
+
+// Refers reports whether the message may make calls whose ids are not known: it refers to an item
+// that the API has stored, or calls a function as it was done before there were tools.
+func (m *Message) Refers() bool { return m.origin != nil && m.origin.refers }
 
 // Raw returns the JSON from which the part was read, empty for a new part. Where an API allows
 // a text instead of a list of parts, this is a JSON string.

@@ -4,6 +4,7 @@ package message
 // anything else.
 func (c *codec) item(root int32, kind string) error {
 	c.m.origin.form = FormResponses
+	c.linkItem(root, kind)
 	switch kind {
 	case "tool_search_call", "tool_search_output":
 		if c.tree.member(root, "call_id") == nil {
@@ -19,6 +20,9 @@ func (c *codec) item(root int32, kind string) error {
 		return c.itemResult(root)
 	case "reasoning", "compaction", "compaction_summary", "item_reference":
 		c.whole(root, RoleAssistant, Thinking)
+		return nil
+	case "mcp_approval_response":
+		c.whole(root, RoleTool, Unknown)
 		return nil
 	}
 	c.whole(root, RoleAssistant, Unknown)
@@ -70,4 +74,27 @@ func (c *codec) itemResult(root int32) error {
 	}
 	c.m.Role, c.m.Parts = RoleTool, []Part{p}
 	return nil
+}
+
+// linkItem notes the ids that tie an item to others.
+func (c *codec) linkItem(root int32, kind string) {
+	c.m.origin.refers = kind == "item_reference"
+	switch kind {
+	case "program", "program_output":
+		c.link(c.some(root, "call_id"))
+	case "mcp_approval_request":
+		c.link(c.some(root, "id"))
+	case "mcp_approval_response", "mcp_call":
+		c.link(c.some(root, "approval_request_id"))
+	}
+	if caller := c.index(root, "caller"); caller != none && c.tree.nodes[caller].kind() == '{' {
+		c.link(c.some(caller, "caller_id"))
+	}
+}
+
+// link notes an id unless it is empty.
+func (c *codec) link(id string) {
+	if id != "" {
+		c.m.origin.links = append(c.m.origin.links, id)
+	}
 }

@@ -18,7 +18,7 @@ const maxDepth = 9
 // kept as JSON: they are either simple, or not of interest.
 func opened(name string) bool {
 	switch name {
-	case "content", "parts", "tool_calls", "source", "function", "custom", "image_url", "input_audio", "file", "output",
+	case "content", "parts", "tool_calls", "source", "caller", "function", "custom", "image_url", "input_audio", "file", "output",
 		"inlineData", "inline_data", "fileData", "file_data", "functionCall", "function_call", "functionResponse", "function_response":
 		return true
 	}

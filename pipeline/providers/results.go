@@ -16,8 +16,8 @@ const leastResult = 32
 
 // holdsResults reports whether a unit has results of tools.
 func (v *view) holdsResults(unit int) bool {
-	for i := unit; i < len(v.msgs); i++ {
-		if v.units[i] == unit && len(v.msgs[i].Results()) > 0 {
+	for i := range v.of(unit) {
+		if len(v.msgs[i].Results()) > 0 {
 			return true
 		}
 	}
@@ -67,10 +67,8 @@ func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit,
 // because a result that counts as JSON has other tokens than the sum of its texts.
 func (v *view) bareUnit(ctx context.Context, c *agent.Counter, unit int) (int, error) {
 	var msgs []pipeline.Message
-	for i := range v.msgs {
-		if v.units[i] == unit {
-			msgs = append(msgs, mapResults(&v.msgs[i], func(string) string { return "" }))
-		}
+	for i := range v.of(unit) {
+		msgs = append(msgs, mapResults(&v.msgs[i], func(string) string { return "" }))
 	}
 	return c.Total(ctx, msgs)
 }
@@ -91,13 +89,11 @@ func waterLevel(counts []int, total int) int {
 
 // resultTexts returns the texts of the results in a unit.
 func (v *view) resultTexts(unit int) (texts []string) {
-	for i := range v.msgs {
-		if v.units[i] == unit {
-			mapResults(&v.msgs[i], func(text string) string {
-				texts = append(texts, text)
-				return text
-			})
-		}
+	for i := range v.of(unit) {
+		mapResults(&v.msgs[i], func(text string) string {
+			texts = append(texts, text)
+			return text
+		})
 	}
 	return texts
 }
@@ -135,10 +131,8 @@ func (v *view) withResults(ctx context.Context, cut *cutter, c *agent.Counter, u
 		}
 		return short
 	}
-	for i := range v.msgs {
-		if v.units[i] == unit {
-			msgs = append(msgs, mapResults(&v.msgs[i], shorten))
-		}
+	for i := range v.of(unit) {
+		msgs = append(msgs, mapResults(&v.msgs[i], shorten))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -149,13 +143,13 @@ func (v *view) withResults(ctx context.Context, cut *cutter, c *agent.Counter, u
 
 // replace replaces the messages of a unit. It does not change the given list.
 func (v *view) replace(unit int, msgs []pipeline.Message, sizes []int, took int) {
-	v.msgs, v.changed = slices.Clone(v.msgs), true
+	if !v.changed {
+		v.msgs, v.changed = slices.Clone(v.msgs), true
+	}
 	at := 0
-	for i := range v.msgs {
-		if v.units[i] == unit {
-			v.msgs[i], v.counts[i] = msgs[at], sizes[at]
-			at++
-		}
+	for i := range v.of(unit) {
+		v.msgs[i], v.counts[i] = msgs[at], sizes[at]
+		at++
 	}
 	v.sizes[unit].tokens = took
 }

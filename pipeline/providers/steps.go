@@ -165,11 +165,11 @@ func (v *view) truncate(ctx context.Context, cut *cutter, c *agent.Counter, room
 }
 
 // mustStay returns the units that stay besides the instructions, whatever their sizes: the
-// newest message of the user, and a tool call with its results at the end of the list.
-// Otherwise a model would never see the results, and repeat the call for ever.
+// newest message of the user, and a tool call with its results, or a request with its approval, at
+// the end of the list. Otherwise a model would never see the results, and repeat the call for ever.
 func (v *view) mustStay() (units []int) {
 	last := v.units[len(v.msgs)-1]
-	if v.holdsResults(last) {
+	if v.holdsResults(last) || v.msgs[len(v.msgs)-1].Role == pipeline.RoleTool {
 		units = append(units, last)
 	}
 	if user := v.newestUser; user >= 0 && v.units[user] != last {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -329,4 +330,30 @@ func BenchmarkAssembleHistory(b *testing.B) {
 			run(b, c)
 		}
 	})
+}
+
+// The memory that truncation takes grows with the list, even if every result in it is cut. At the
+// square of its length, a long list ran into the time limit of a provider and stayed as it was.
+func TestCutsOfALongList(t *testing.T) {
+	cut := truncation(t, TruncationConfig{})
+	took := func(turns int) uint64 {
+		var msgs []pipeline.Message
+		for i := range turns {
+			id := fmt.Sprint("c", i)
+			msgs = append(msgs, message.New(pipeline.RoleUser, "q"),
+				pipeline.Message{Role: pipeline.RoleAssistant, Parts: []message.Part{message.NewCall(id, "f", "{}")}}, message.NewResult(id, "f", strings.Repeat("r ", 90)))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		out := apply(t, cut, &agent.State{}, msgs, agent.Budget{MaxTokens: 100})
+		runtime.ReadMemStats(&after)
+		if len(out) == 0 || len(out) > 6 {
+			t.Errorf("%d of %d messages stay", len(out), len(msgs))
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	took(10)
+	if few, many := took(1000), took(4000); many > 6*few {
+		t.Errorf("%d bytes for a list, %d for one that is four times as long", few, many)
+	}
 }

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -27,7 +28,8 @@ type view struct {
 	counts     []int // nil when tokens do not matter
 	units      []int // see agent.Units
 	sizes      []size
-	newestUser int // its index, -1 if there is none
+	next       []int // the next message of the same unit, 0 if there is none
+	newestUser int   // its index, -1 if there is none
 	total      size
 	keeps      []bool
 	kept       size
@@ -52,10 +54,25 @@ func (v *view) measure() {
 	v.units = agent.Units(v.msgs)
 	v.sizes = make([]size, len(v.msgs))
 	v.keeps = make([]bool, len(v.msgs))
+	v.next = make([]int, len(v.msgs))
+	last := make([]int, len(v.msgs)) // of each unit
 	for i, unit := range v.units {
 		v.sizes[unit] = v.sizes[unit].plus(v.sizeOf(i))
+		if i != unit {
+			v.next[last[unit]] = i
+		}
+		last[unit] = i
 		if v.msgs[i].Role == pipeline.RoleUser && !onlyAnswers(&v.msgs[i]) {
 			v.newestUser = i
+		}
+	}
+}
+
+// of returns the indexes of the messages of a unit, in order.
+func (v *view) of(unit int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := unit; yield(i) && v.next[i] > 0; {
+			i = v.next[i]
 		}
 	}
 }

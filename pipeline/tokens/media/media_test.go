@@ -143,6 +143,12 @@ func TestSounds(t *testing.T) {
 	}
 }
 
+func TestPagesOfGemini3CountWithoutTheirText(t *testing.T) {
+	if e := rulesOf("gemini-3-pro").document(count{3, 3}); e.Low != 774 || e.High != 3360 {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestDocuments(t *testing.T) {
 	small := "%PDF-1.4\n1 0 obj<</Type /Pages /Kids [2 0 R 3 0 R]>>endobj 2 0 obj<</Type /Page >>endobj 3 0 obj<</Type/Page/Parent 1 0 R>>endobj"
 	linear := "%PDF-1.7\n1 0 obj\n<</Linearized 1/L 9000/O 3/E 100/N 2/T 80>>\nendobj" + strings.Repeat(" ", 9000)

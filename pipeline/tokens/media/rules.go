@@ -259,7 +259,8 @@ func (g gemini) image(p Part) Estimate {
 
 func (g gemini) document(pages count) Estimate {
 	if g.three {
-		return interval(258*float64(pages.low), float64(pages.high)*(560+pageText), "Gemini media resolution guide: 560 for each page, and its text (2026)")
+		// The text of a page is not counted. A request may ask for the resolution of images.
+		return interval(258*float64(pages.low), 1120*float64(pages.high), "Gemini media resolution guide: 560 for each page, 1,120 in high resolution (2026)")
 	}
 	return interval(258*float64(pages.low), 258*float64(pages.high), "Gemini document guide: 258 for each page (2025)")
 }

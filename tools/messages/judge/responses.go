@@ -155,8 +155,23 @@ func reasoningFollowed(items []map[string]any) error {
 func responsesAnswers(items []map[string]any, stored bool) error {
 	calls := map[string]int{}
 	answered := map[string]bool{}
+	approvals := map[string]bool{}
 	for i, it := range items {
 		kind, id := itemType(it), str(it, "call_id")
+		switch kind {
+		case "item_reference": // the call may be at the provider
+			stored = true
+		case "mcp_approval_request":
+			approvals[str(it, "id")] = true
+		case "mcp_approval_response": // spec: the ID of the approval request being answered
+			if request := str(it, "approval_request_id"); !approvals[request] && !stored {
+				return refuse(i, "approval_request_id", "an approval answers a request before it", request)
+			}
+		case "program_output": // spec: the call ID of the program item
+			if !slices.ContainsFunc(items[:i], func(o map[string]any) bool { return itemType(o) == "program" && str(o, "call_id") == id }) {
+				return refuse(i, "call_id", "the output of a program follows the program", id)
+			}
+		}
 		if answer := answerOf[kind]; answer != "" {
 			if kind == "local_shell_call" && id == "" {
 				id = str(it, "id")

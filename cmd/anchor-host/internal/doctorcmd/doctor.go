@@ -98,7 +98,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 // tokensFinding says how the tokens of the pipeline at the top level are counted.
 func tokensFinding(c *config.Config, path func(string) string) finding {
 	switch {
-	case c.Model != "":
+	case c.Model != "" && c.Tokenizer.File == "":
 		m, err := tokens.LookupModel(c.Model)
 		switch {
 		case err != nil:
