@@ -23,7 +23,7 @@ require (
 	modernc.org/sqlite v1.46.2
 )
 
-require golang.org/x/net v0.60.0 // indirect
+require golang.org/x/net v0.60.0
 
 require (
 	github.com/dlclark/regexp2 v1.11.0 // indirect
