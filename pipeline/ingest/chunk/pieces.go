@@ -89,21 +89,6 @@ func headerEnd(text string, n int) int {
 	return end
 }
 
-// part returns a part of a piece.
-func (p *piece) part(s span, glue string) piece {
-	q := *p
-	q.text = p.text[s.from:s.to]
-	q.glue = glue
-	if s.from > 0 {
-		q.opens = nil
-	}
-	if p.exact {
-		q.lines.From += strings.Count(p.text[:s.from], "\n")
-		q.lines.To = q.lines.From + strings.Count(strings.TrimRight(q.text, "\n"), "\n")
-	}
-	return q
-}
-
 // parts returns the parts of a piece. Its lines are counted once over all of them.
 func (p *piece) parts(spans []span, glue string) []piece {
 	list := make([]piece, 0, len(spans))

@@ -62,16 +62,11 @@ func (o *Options) appendSplit(spans []span, text string, base, place, most int) 
 func nextCut(text string, place int) int {
 	switch place {
 	case atBlank:
-		for from := 0; ; {
-			i := strings.Index(text[from:], "\n\n")
-			if i < 0 {
-				return len(text)
+		if i := strings.Index(text, "\n\n"); i >= 0 {
+			for i < len(text) && text[i] == '\n' {
+				i++
 			}
-			end := from + i + 2
-			for end < len(text) && text[end] == '\n' {
-				end++
-			}
-			return end
+			return i
 		}
 	case atLine:
 		if i := strings.IndexByte(text, '\n'); i >= 0 {
