@@ -35,7 +35,7 @@ func list(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the collections of a tenant",
-		Long:  `List the collections of a tenant by name, with the number of their documents, chunks and
+		Long: `List the collections of a tenant by name, with the number of their documents, chunks and
 vectors, the model of the vectors, and the size of the texts and of the index.`,
 		Example: `  anchor-host collections list
   anchor-host collections list --tenant acme -o json`,
