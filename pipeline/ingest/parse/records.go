@@ -56,7 +56,7 @@ func (j *job) csv(text string, tabs bool) (Document, error) {
 			return d, fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, j.limits.Text)
 		}
 	}
-	if rows > 0 {
+	if !blank(b.String()) {
 		d.Blocks = []Block{{Kind: Rows, Text: b.String(), Header: 1, Exact: exact, Lines: retrieve.Lines{From: 1, To: 1 + strings.Count(strings.TrimRight(text, "\n"), "\n")}}}
 	}
 	return d, nil
