@@ -106,7 +106,7 @@ func (g *run) settle(ctx context.Context, info retrieve.CollectionInfo) error {
 	case g.model == none && !g.o.Reembed:
 		return fmt.Errorf("collection %s: %w: it has vectors of %s, and no embedder is named (name it, or re-embed without one)", c, retrieve.ErrModel, has)
 	case has != none && !g.o.Reembed:
-		return fmt.Errorf("collection %s: %w: it has vectors of %s, the embedder makes those of %s (ingest with --reembed to replace them)", c, retrieve.ErrModel, has, g.model)
+		return fmt.Errorf("collection %s: %w: it has vectors of %s, the embedder makes those of %s (remove the collection and ingest again)", c, retrieve.ErrModel, has, g.model)
 	}
 	return g.index.SetModel(ctx, c, g.model)
 }
