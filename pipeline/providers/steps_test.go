@@ -123,7 +123,7 @@ func TestWhatStaysIsValid(t *testing.T) {
 // A prompt keeps its beginning from turn to turn: it never changes while the list fits, and
 // then once for each step, because a step leaves room for several turns.
 func TestPromptKeepsItsBeginning(t *testing.T) {
-	for _, form := range []message.Form{message.FormOpenAI, message.FormAnthropic} {
+	for _, form := range message.Forms {
 		cut := truncation(t, TruncationConfig{Keep: func(string, string) {}})
 		whole := chain(t, Config{Enforce: true})
 		for name, c := range map[string]struct {
