@@ -38,6 +38,8 @@ type AssembleOptions struct {
 
 	// form is that of the messages. FormAny: they tell it themselves.
 	form message.Form
+	// to is the form of the result. FormAny: that of the messages.
+	to message.Form
 	// unchecked is set if the API has earlier messages of the conversation.
 	unchecked bool
 	// inPlace names the place in the document in an error about the messages. It may be nil.
@@ -69,7 +71,7 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	defer g.users.Done()
-	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, unchecked: o.unchecked, inPlace: o.inPlace}
+	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, to: o.to, unchecked: o.unchecked, inPlace: o.inPlace}
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
@@ -108,7 +110,8 @@ type agentRun struct {
 	given    *agent.State
 	tools    []message.Tool
 	model    string
-	form     message.Form
+	// form is that of the messages, to that of the result. FormAny: that of the messages.
+	form, to message.Form
 	// unchecked is set if the messages continue others, which the API has.
 	unchecked bool
 	// inPlace names the place in the document in an error about the messages. It may be nil.
@@ -158,6 +161,9 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			return nil, err
 		}
 		refusal := r.refusal()
+		if formOr(r.to, formOr(r.form, message.FormOf(r.list()))) != message.FormOpenAI {
+			ctx = agent.Nameless(ctx)
+		}
 		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config), r.tools...)
 		if errors.Is(err, pipeline.ErrInvalid) {
 			err = refused{err}

@@ -59,7 +59,7 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	if err != nil {
 		return nil, refused{err}
 	}
-	o.tools, o.model, o.unchecked = body.Tools, body.Model(), body.Continues()
+	o.tools, o.model, o.unchecked, o.to = body.Tools, body.Model(), body.Continues(), o.To
 	if o.form = o.From; !list {
 		o.form, o.inPlace = body.Form, body.InPlace
 	}
@@ -80,7 +80,7 @@ func (out *AssembledBody) write(body *message.Body, o *BodyOptions) (err error) 
 	if out.Form = body.Form; o.Run != "" && o.From == message.FormAny {
 		out.Form = message.FormOf(messages) // the messages of the state say more than the new ones
 	}
-	messages = withoutNames(messages, out.Form)
+	messages = withoutNames(messages, formOr(o.To, out.Form))
 	if o.Run != "" {
 		out.Body, out.Lost, err = WriteMessages(messages, o.To, o.Lossy)
 		out.Form = formOr(o.To, out.Form)
@@ -110,7 +110,7 @@ func (out *AssembledBody) write(body *message.Body, o *BodyOptions) (err error) 
 // has a line for each thing that the form has no place for; without it, this is an error.
 func WriteMessages(messages []pipeline.Message, to message.Form, lossy bool) (data []byte, lost []string, err error) {
 	form := message.FormOf(messages)
-	messages = withoutNames(messages, form)
+	messages = withoutNames(messages, formOr(to, form))
 	switch {
 	case to == message.FormAny || to == form:
 	case lossy:

@@ -185,3 +185,17 @@ func TestAssembleRefusesBodies(t *testing.T) {
 		}
 	}
 }
+
+// A summary has a name, which only one form has a place for. That is no loss.
+func TestSummaryInAnotherForm(t *testing.T) {
+	var turns []string
+	for i := range 20 {
+		turns = append(turns, fmt.Sprintf(`{"role":"user","content":"question %d"},{"role":"assistant","content":"answer %d %s"}`, i, i, strings.Repeat("word ", 30)))
+	}
+	list := "[" + strings.Join(turns, ",") + `,{"role":"user","content":"and now?"}]`
+	for _, to := range []string{"anthropic", "gemini", "openai-responses"} {
+		if got := must(t, list, "assemble", "--to", to, "--max-tokens", "500"); !strings.Contains(got, "Earlier messages in short") {
+			t.Errorf("%s: no summary in %.200s", to, got)
+		}
+	}
+}

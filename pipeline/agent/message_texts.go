@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -13,13 +14,25 @@ import (
 
 // costs receives what a message costs: each text, and each content that is not text.
 type costs struct {
-	model string
-	text  func(string)
-	media func(media.Estimate)
+	model    string
+	nameless bool
+	text     func(string)
+	media    func(media.Estimate)
+}
+
+// nameless is the key of a context without the names of new messages.
+type nameless struct{}
+
+// Nameless returns a context in which a [Counter] leaves out the names of new messages. It is for
+// lists that are written in a form without names.
+func Nameless(ctx context.Context) context.Context {
+	return context.WithValue(ctx, nameless{}, true)
 }
 
 func (c *costs) message(m *pipeline.Message) {
-	c.text(m.Name)
+	if !c.nameless || m.Raw() != "" {
+		c.text(m.Name)
+	}
 	for _, other := range m.Others() {
 		c.text(message.Visible(other))
 	}
