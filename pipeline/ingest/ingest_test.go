@@ -307,7 +307,7 @@ func TestEmbedder(t *testing.T) {
 	f.want(f.run("."), 2, 1, 0, 0, 0)
 	source := []ingest.Source{{Path: f.dir}}
 	f.o.Embedder = &fake{id: "other"}
-	if _, err := ingest.Run(t.Context(), f.index, source, f.o); !errors.Is(err, retrieve.ErrModel) || !strings.Contains(err.Error(), "--reembed") {
+	if _, err := ingest.Run(t.Context(), f.index, source, f.o); !errors.Is(err, retrieve.ErrModel) || !strings.Contains(err.Error(), "remove the collection and ingest again") {
 		t.Errorf("another model: %v", err)
 	}
 	f.o.Reembed = true
