@@ -128,7 +128,7 @@ test: ## run all tests
 
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
-	$(GO) test -race ./pipeline/...
+	$(GO) test -race -short ./pipeline/...
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
 
 .PHONY: house

@@ -22,7 +22,7 @@ import (
 const (
 	mostCommands = 10
 	shortTest    = 2 * time.Second
-	tolerance    = 4
+	tolerance    = 10
 )
 
 // verdicts are the targets of "plugin dev": from an edit to the verdict, once it is warm.
