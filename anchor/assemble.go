@@ -44,6 +44,9 @@ type AssembleOptions struct {
 	inPlace func(error) error
 	// tools are sent together with the messages, and count against the budget.
 	tools []message.Tool
+	// written writes the messages of the result, and returns them as they are written. nil means
+	// that they are as before, or that they cannot be written.
+	written func([]pipeline.Message) []pipeline.Message
 	// model is the model that the messages are for, if the configuration does not say how to count.
 	model string
 }
@@ -69,7 +72,7 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	defer g.users.Done()
-	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, unchecked: o.unchecked, inPlace: o.inPlace}
+	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, written: o.written, unchecked: o.unchecked, inPlace: o.inPlace}
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
@@ -113,6 +116,8 @@ type agentRun struct {
 	unchecked bool
 	// inPlace names the place in the document in an error about the messages. It may be nil.
 	inPlace func(error) error
+	// written is as in [AssembleOptions].
+	written func([]pipeline.Message) []pipeline.Message
 	recipe  *assemble.ChainRecipe
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
@@ -161,6 +166,11 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config), r.tools...)
 		if errors.Is(err, pipeline.ErrInvalid) {
 			err = refused{err}
+		}
+		if err == nil && r.written != nil {
+			if messages := r.written(result.Messages); messages != nil {
+				chain.Restate(ctx, result.Diagnostics, assemble.Budget(&r.config), messages)
+			}
 		}
 		if err == nil && r.stored != nil {
 			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {

@@ -162,9 +162,6 @@ func TestPromptKeepsItsBeginning(t *testing.T) {
 					continue
 				}
 				list = prepare(slices.Clone(list), agent.Budget{MaxTokens: c.budget})
-				for i := range list {
-					list[i].Name = "" // Anthropic has no names
-				}
 				data, err := message.AppendList([]byte(`{"messages":`), list, form)
 				if err != nil {
 					t.Fatal(err)
