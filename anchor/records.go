@@ -110,8 +110,8 @@ func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, erro
 	return n, err
 }
 
-// ForgetTenant deletes the records of a tenant in the store and the values that plugins keep for
-// it. The tenant must not be empty. ForgetTenant returns how many records it deleted. It
+// ForgetTenant deletes the records and collections of a tenant in the store and the values that
+// plugins keep for it. The tenant must not be empty. ForgetTenant returns how many records it deleted. It
 // cancels the tenant's promotions and compactions by this App first. Builds of the tenant that run at the same time
 // may store new records.
 func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
@@ -143,10 +143,24 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 		n, err := s.Clear(ctx, key)
 		total, failed = total+n, cmp.Or(failed, err)
 	}
+	failed = cmp.Or(failed, forgetCollections(ctx, s, c.TenantName()))
 	if err := errors.Join(failed, a.forgetValues(ctx, g, c.TenantName())); err != nil {
 		return total, fmt.Errorf("forget tenant %q: %w", tenant, err)
 	}
 	return total, nil
+}
+
+// forgetCollections removes the collections of a tenant.
+func forgetCollections(ctx context.Context, s store.Store, tenant string) error {
+	index, ok := agentstore.IndexOf(s)
+	if !ok {
+		return nil
+	}
+	list, err := index.Collections(ctx, tenant)
+	for i := range list {
+		err = cmp.Or(err, index.Remove(ctx, list[i].Collection))
+	}
+	return err
 }
 
 // forgetValues deletes the values that plugins keep for a tenant.

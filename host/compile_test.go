@@ -199,6 +199,26 @@ func TestTooManyDeclarations(t *testing.T) {
 	}
 }
 
+// A custom section without content is valid, also at the end of a module.
+func TestEmptyCustomSection(t *testing.T) {
+	h := newHost(t, host.Config{CacheDir: t.TempDir()})
+	for range 2 { // the second time from the cache
+		spec, err := spec.Read("deep", []byte(deepModule+"\x00\x02\x01x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
+			p, err := h.Load(t.Context(), spec, host.PluginConfig{Engine: engine})
+			if err != nil {
+				t.Fatalf("%s: %v", engine, err)
+			}
+			if err := p.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // A module that is too much for the compiler is refused, and interpreted where the
 // operator says so: a guest cannot choose the interpreter by being large.
 func TestTooLargeForTheCompiler(t *testing.T) {

@@ -79,7 +79,11 @@ func show(t *testing.T, items []pipeline.Item) string {
 func buildGuest(t *testing.T, guest, language string) *spec.Spec {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), guest+".wasm")
-	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: filepath.Join("testdata", guest, language), Output: out})
+	folder := language
+	if language == "tinygo" { // the source is that of Go
+		folder = "go"
+	}
+	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: filepath.Join("testdata", guest, folder), Language: language, Output: out})
 	named := strings.Split(os.Getenv("ANCHOR_LANGUAGES"), ",")
 	wanted := slices.Contains(named, language) || slices.Contains(named, "all")
 	if errors.Is(err, authoring.ErrMissing) && !wanted {

@@ -185,6 +185,26 @@ func hostQuery(q *abi.Query, asked *pipeline.Query) pipeline.Query {
 			out.ChatHistory[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, TokenCount: t.TokenCount,
 				CreatedAt: t.CreatedAt, Sequence: t.Sequence, Metadata: t.Metadata}
 		}
+		keepWhole(out.ChatHistory, asked.ChatHistory)
+	}
+	return out
+}
+
+// keepWhole gives turns that come back with the same role and text their whole messages,
+// because a guest does not see these. The order distinguishes equal turns.
+func keepWhole(turns, sent []pipeline.Turn) {
+	for i, at := range handedBack(turnLooks(turns), turnLooks(sent)) {
+		if at >= 0 {
+			turns[i].Whole = sent[at].Whole
+		}
+	}
+}
+
+// turnLooks returns what identifies turns to a guest, in the form of messages.
+func turnLooks(turns []pipeline.Turn) []abi.Message {
+	out := make([]abi.Message, len(turns))
+	for i := range turns {
+		out[i] = abi.Message{Role: string(turns[i].Role), Content: turns[i].Content}
 	}
 	return out
 }

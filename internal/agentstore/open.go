@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
@@ -118,4 +119,12 @@ func inspect(ctx context.Context, path string, f func(*sqlite.Store) error) (err
 		}
 	}()
 	return f(s)
+}
+
+// IndexOf returns the index of collections in a store, and false if the store has none.
+func IndexOf(s store.Store) (retrieve.Index, bool) {
+	if s, ok := s.(*sqlite.Store); ok {
+		return s.Index(), true
+	}
+	return nil, false
 }

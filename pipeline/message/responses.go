@@ -98,3 +98,17 @@ func (c *codec) link(id string) {
 		c.m.origin.links = append(c.m.origin.links, id)
 	}
 }
+
+// Compacts reports whether the message is an item of the Responses API in which the API keeps
+// the history before it.
+func (m *Message) Compacts() bool {
+	if m.Form() != FormResponses || len(m.Parts) != 1 || m.Parts[0].Kind != Thinking || m.Parts[0].place != inItem {
+		return false
+	}
+	t, err := parse(m.Parts[0].raw)
+	if err != nil {
+		return false
+	}
+	kind := t.member(0, "type")
+	return kind != nil && (kind.raw == `"compaction"` || kind.raw == `"compaction_summary"`)
+}

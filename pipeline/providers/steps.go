@@ -147,7 +147,7 @@ func (v *view) truncate(ctx context.Context, cut *cutter, c *agent.Counter, room
 		return err
 	}
 	for i := range v.msgs {
-		if instructs(&v.msgs[i]) {
+		if instructs(&v.msgs[i]) || v.msgs[i].Compacts() {
 			v.keep(v.units[i])
 		}
 	}

@@ -359,3 +359,21 @@ func TestCutsOfALongList(t *testing.T) {
 		t.Errorf("%d bytes for a list, %d for one that is four times as long", few, many)
 	}
 }
+
+// An item in which the API keeps the earlier history stays as it is.
+func TestCompactionItemStays(t *testing.T) {
+	const item = `{"type":"compaction","id":"k","encrypted_content":"sealed"}`
+	items := []string{`{"type":"message","role":"user","content":[{"type":"input_text","text":"old"}]}`, item}
+	for n := range 20 {
+		items = append(items, writers[message.FormResponses](n, `"some words that take room in the list"`)...)
+	}
+	list, err := message.DecodeList([]byte("[" + strings.Join(items, ",") + "]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, list, agent.Budget{MaxTokens: 300})
+	data, err := message.AppendList(nil, out, message.FormResponses)
+	if err != nil || len(out) == 0 || len(out) >= len(list) || strings.Count(string(data), item) != 1 || message.Check(out, message.FormResponses) != nil {
+		t.Errorf("%v, %d of %d messages: %s", err, len(out), len(list), data)
+	}
+}

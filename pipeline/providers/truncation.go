@@ -33,7 +33,8 @@ type TruncationConfig struct {
 }
 
 // Truncation leaves out the oldest messages of a list that is over the budget. System
-// messages, the newest user message, and a tool call with its results at the end of the list
+// messages, items of the Responses API in which the API keeps the history before them, the
+// newest user message, and a tool call with its results at the end of the list
 // always stay, even if they alone exceed the budget. If there are none of these, the newest
 // message stays. Of the other messages the newest stay, and the user message that the oldest
 // of them belongs to. The summary of the compaction provider stays if it fits together with

@@ -24,7 +24,17 @@
 
 /* Says once in a call that the plugin reads a column that was not sent. The host knows the
  * manifest, and warns if it does not name the column. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+#ifdef __clang__
 static __attribute__((noinline, minsize, cold)) void anchor__absent(uint32_t column);
+#else
+static __attribute__((noinline, cold)) void anchor__absent(uint32_t column);
+#endif
+#ifdef __cplusplus
+}
+#endif
 #define ANCHOR_ABSENT(column) anchor__absent(column)
 
 #include "anchor_batch.h"

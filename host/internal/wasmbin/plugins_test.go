@@ -295,14 +295,11 @@ func TestExamplePluginsKeepTheirMeaning(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the example plugins")
 	}
-	mains, err := filepath.Glob("../../../plugins/examples/*/main.go")
-	if err != nil || len(mains) < 10 {
-		t.Fatalf("%d example plugins, %v", len(mains), err)
-	}
-	for _, main := range mains {
-		name := filepath.Base(filepath.Dir(main))
+	// One of each sort: an index made by init, documents, columns, and requests. The others
+	// are mostly the same runtime of Go, which takes the interpreter six seconds each.
+	for _, name := range []string{"bm25-retriever", "crm-snapshot", "mmr-reranker", "web-search"} {
 		t.Run(name, func(t *testing.T) {
-			bin, err := buildGo(filepath.Dir(main))
+			bin, err := buildGo(filepath.Join("../../../plugins/examples", name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -291,11 +291,12 @@ func (w *rewriter) exportGlobal(name string, i uint32) {
 	w.out.u32(i)
 }
 
-// custom copies a custom section, unless it refers to offsets in the code, which move.
+// custom copies a custom section, unless it refers to offsets in the code, which move. It leaves
+// out an empty one, which wazero cannot read at the end of a module.
 func (w *rewriter) custom(s section) {
 	if strings.HasPrefix(s.name, ".debug_") || strings.HasPrefix(s.name, "reloc.") ||
 		strings.HasPrefix(s.name, "metadata.code.") || s.name == "linking" || s.name == "sourceMappingURL" ||
-		s.name == "external_debug_info" {
+		s.name == "external_debug_info" || s.pos == s.end {
 		return
 	}
 	content := w.m.bin[s.pos:s.end]

@@ -1,0 +1,189 @@
+package sourcescmd
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// Collections returns "collections".
+func Collections(a *cli.App) *cobra.Command {
+	cmd := cli.Group(&cobra.Command{
+		Use:   "collections",
+		Short: "List, show, remove and export collections",
+		Long: `Manage the collections of a tenant that "anchor-host ingest" fills. They are in the
+store, beside facts and conversations.`,
+		Example: `  anchor-host collections list
+  anchor-host collections show docs --documents
+  anchor-host collections export docs > docs.jsonl`,
+	})
+	cmd.AddCommand(list(a), show(a), remove(a), export(a))
+	return cmd
+}
+
+func list(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the collections of a tenant",
+		Long: `List the collections of a tenant by name, with the number of their documents, chunks and
+vectors, the model of the vectors, and the size of the texts and of the index.`,
+		Example: `  anchor-host collections list
+  anchor-host collections list --tenant acme -o json`,
+		Args: cobra.NoArgs,
+	}
+	flags(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, _ []string, app *anchor.App) error {
+		infos, err := app.Collections(cmd.Context(), "")
+		if err != nil {
+			return err
+		}
+		return a.Print(cmd, *format, infoListing(infos, infos))
+	})
+	return cmd
+}
+
+func infoListing(infos []retrieve.CollectionInfo, data any) cli.Listing {
+	l := cli.Listing{Header: []string{"COLLECTION", "DOCUMENTS", "CHUNKS", "VECTORS", "MODEL", "TEXT", "INDEX", "CHANGED"}, Data: data}
+	for i := range infos {
+		c := &infos[i]
+		l.Rows = append(l.Rows, []string{
+			cli.OneCell(c.Name), strconv.Itoa(c.Documents), strconv.Itoa(c.Chunks), strconv.Itoa(c.Vectors), cli.Dash(cli.OneCell(c.Settings.Model.ID)),
+			size(c.Bytes), size(c.IndexBytes), c.Changed.UTC().Format(time.RFC3339),
+		})
+	}
+	return l
+}
+
+func show(a *cli.App) *cobra.Command {
+	var documents bool
+	cmd := &cobra.Command{
+		Use:   "show [flags] COLLECTION",
+		Short: "Show a collection, its documents, or one document",
+		Long: `Show the size and the settings of a collection. --documents lists its documents. A
+line without chunks stands for a file of which each record is a document.`,
+		Example: `  anchor-host collections show docs
+  anchor-host collections show docs --documents -o json`,
+		Args: cli.Exactly("COLLECTION"),
+	}
+	flags(cmd)
+	cmd.Flags().BoolVar(&documents, "documents", false, "list the documents")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		info, err := app.Collection(cmd.Context(), named(args[0]))
+		if err != nil {
+			return unknown(err)
+		}
+		if !documents {
+			return a.Print(cmd, *format, infoListing([]retrieve.CollectionInfo{info}, info))
+		}
+		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNKS", "VECTORS", "SIZE", "ID"}}
+		docs := []retrieve.DocumentInfo{}
+		for d, err := range app.CollectionDocuments(cmd.Context(), named(args[0])) {
+			if err != nil {
+				return err
+			}
+			docs = append(docs, d)
+			l.Rows = append(l.Rows, []string{cli.OneCell(d.Path), strconv.Itoa(d.Chunks), strconv.Itoa(d.Vectors), size(d.Size), cli.OneCell(d.ID)})
+		}
+		l.Data = docs
+		return a.Print(cmd, *format, l)
+	})
+	return cmd
+}
+
+// unknown adds the remedy to the error for a collection that does not exist.
+func unknown(err error) error {
+	if errors.Is(err, retrieve.ErrNotFound) {
+		return fmt.Errorf("%w (see anchor-host collections list)", err)
+	}
+	return err
+}
+
+func remove(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "remove [flags] COLLECTION",
+		Short:   "Remove a collection with its documents",
+		Long:    `Remove a collection with its documents from the store. The files that were read stay.`,
+		Example: `  anchor-host collections remove docs`,
+		Args:    cli.Exactly("COLLECTION"),
+	}
+	flags(cmd)
+	cmd.RunE = withToDelete(a, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		if err := app.RemoveCollection(cmd.Context(), named(args[0])); err != nil {
+			return unknown(err)
+		}
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "removed: %s\n", cli.OneCell(args[0]))
+		return a.Emit(&b)
+	})
+	return cmd
+}
+
+func export(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export [flags] COLLECTION",
+		Short: "Write the documents of a collection",
+		Long: `Write the documents of a collection with their chunks and vectors: as JSON Lines, as
+one JSON or YAML list, or as a table of the chunks.`,
+		Example: `  anchor-host collections export docs > docs.jsonl
+  anchor-host collections export docs -o table`,
+		Args: cli.Exactly("COLLECTION"),
+	}
+	flags(cmd)
+	format := cli.FormatFlag(cmd, "jsonl", "table", "json", "yaml")
+	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		if err := cli.CheckFormat(cmd, *format, "jsonl", "table", "json", "yaml"); err != nil {
+			return err
+		}
+		if _, err := app.Collection(cmd.Context(), named(args[0])); err != nil {
+			return unknown(err)
+		}
+		if *format == "jsonl" {
+			return exportLines(a, cmd, app, args[0])
+		}
+		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNK", "LINES", "TEXT"}}
+		docs := []retrieve.Document{}
+		for d, err := range app.ExportCollection(cmd.Context(), named(args[0])) {
+			if err != nil {
+				return err
+			}
+			docs = append(docs, d)
+			for i := range d.Chunks {
+				c := &d.Chunks[i]
+				l.Rows = append(l.Rows, []string{cli.OneCell(d.Path), strconv.Itoa(i + 1), fmt.Sprintf("%d-%d", c.Lines.From, c.Lines.To), cli.Excerpt(c.Text)})
+			}
+		}
+		l.Data = docs
+		return a.Print(cmd, *format, l)
+	})
+	return cmd
+}
+
+func exportLines(a *cli.App, cmd *cobra.Command, app *anchor.App, name string) error {
+	w := bufio.NewWriter(a.Out)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for d, err := range app.ExportCollection(cmd.Context(), named(name)) {
+		if err != nil {
+			return err
+		}
+		if err := e.Encode(&d); err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}

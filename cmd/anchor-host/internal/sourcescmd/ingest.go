@@ -1,0 +1,237 @@
+package sourcescmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
+)
+
+// ingestFlags are the flags of ingest.
+type ingestFlags struct {
+	collection, name, format, urls string
+	chunker                        string
+	size, overlap, parent          int
+	include, exclude               []string
+	maxFile                        int
+	keep, watch                    bool
+	interval                       time.Duration
+	output                         *string
+}
+
+// Ingest returns "ingest".
+func Ingest(a *cli.App) *cobra.Command {
+	var f ingestFlags
+	cmd := &cobra.Command{
+		Use:   "ingest [flags] PATH|URL|-…",
+		Short: "Read files, folders and pages into a collection",
+		Long: `Read files, folders and pages into a collection of the store, in which retrievers
+search. Text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and source code are read.
+"-" is stdin, as one file; --urls names a file with one address a line.
+
+The collection is kept as the files are: the next run reads only what has changed,
+and deletes what is gone. A run that was interrupted goes on when it is started
+again. --watch does not end, and repeats the run whenever a file changes.
+
+In folders, hidden files, links, pictures, archives and programs are left out. Every
+other file that cannot be read gets a line on stderr, and the exit code is then 1; what
+the collection has of it stays.
+
+Chunkers: auto (source code by its declarations, all else recursive), tokens, recursive,
+sentences, headings, code and parent-child (small chunks are searched, the
+section around them is returned). Tables stay whole.`,
+		Example: `  anchor-host ingest docs --collection docs
+  anchor-host ingest src --collection code --include '*.go' --exclude '*_test.go'
+  anchor-host ingest https://go.dev/doc/effective_go --collection go
+  git log | anchor-host ingest - --name log.txt --collection log
+  anchor-host ingest docs --collection docs --watch`,
+	}
+	flags(cmd)
+	f.add(cmd)
+	cmd.RunE = with(a, anchor.ReadWrite, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		sources, err := f.sources(a, cmd, args)
+		if err != nil {
+			return err
+		}
+		if f.watch {
+			return f.repeat(a, cmd, app, sources)
+		}
+		report, err := f.run(a, cmd, app, sources)
+		if err != nil {
+			return err
+		}
+		if err := a.Print(cmd, *f.output, reportListing(report)); err != nil {
+			return err
+		}
+		if report.Failed > 0 {
+			return fmt.Errorf("ingest: files that could not be read: %d of %d (the others are in the collection)", report.Failed, report.Files)
+		}
+		return nil
+	})
+	return cmd
+}
+
+func (f *ingestFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.collection, "collection", "", "collection to read into (required)")
+	flags.StringVar(&f.urls, "urls", "", "file with one address a line (- is stdin)")
+	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending tells the format")
+	flags.StringVar(&f.format, "format", "", "format of all files: text, markdown, html, pdf, docx, csv, jsonl, code (default: by name and content)")
+	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child")
+	flags.IntVar(&f.size, "chunk-size", chunk.DefaultSize, "most tokens in a chunk, at 4 bytes each")
+	flags.IntVar(&f.overlap, "chunk-overlap", 0, "tokens that a chunk repeats from the one before")
+	flags.IntVar(&f.parent, "parent-size", 0, "most tokens in a parent of parent-child (default four times the chunk size)")
+	flags.StringArrayVar(&f.include, "include", nil, "in folders, read only files with names like this, such as *.md; repeatable")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "in folders, leave out names like this; repeatable")
+	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; PDF and DOCX may have four times as much")
+	flags.BoolVar(&f.keep, "keep", false, "do not delete documents of files that are gone")
+	flags.BoolVar(&f.watch, "watch", false, "repeat when files change, until interrupted")
+	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes")
+	f.output = cli.FormatFlag(cmd, "table", "json", "yaml")
+	_ = cmd.MarkFlagRequired("collection") // fails only for an unknown flag
+}
+
+// maxURLs bounds a list of addresses.
+const maxURLs = 100_000
+
+// sources returns what the arguments name.
+func (f *ingestFlags) sources(a *cli.App, cmd *cobra.Command, args []string) ([]ingest.Source, error) {
+	var sources []ingest.Source
+	for _, arg := range args {
+		if arg == "-" {
+			if f.watch || f.urls == "-" || slices.ContainsFunc(sources, func(s ingest.Source) bool { return s.Reader != nil }) {
+				return nil, cli.Usagef(cmd, "stdin can be read once (name \"-\" once, and without --watch)")
+			}
+			sources = append(sources, ingest.Source{Path: f.name, Reader: a.In})
+			continue
+		}
+		sources = append(sources, ingest.Source{Path: arg})
+	}
+	if f.urls != "" {
+		list, err := readURLs(a, f.urls)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, list...)
+	}
+	switch {
+	case len(sources) == 0:
+		return nil, cli.Usagef(cmd, "want PATH, URL, - or --urls")
+	case f.maxFile < 1 || f.maxFile > 64:
+		return nil, cli.Usagef(cmd, "flag --max-file: want 1 to 64 MiB, got %d", f.maxFile)
+	case f.interval < 100*time.Millisecond:
+		return nil, cli.Usagef(cmd, "flag --interval: want at least 100ms, got %v", f.interval)
+	case f.chunker == string(chunk.Semantic):
+		return nil, cli.Usagef(cmd, "flag --chunker: semantic needs an embedder (choose another, or use package ingest)")
+	}
+	return sources, nil
+}
+
+func readURLs(a *cli.App, path string) ([]ingest.Source, error) {
+	r, name, err := a.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("urls: %w", err)
+	}
+	defer r.Close()
+	var sources []ingest.Source
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+			continue
+		case !strings.HasPrefix(line, "http://") && !strings.HasPrefix(line, "https://"):
+			return nil, fmt.Errorf("%s:%d: %.100q is no address (want http:// or https://)", name, n, line)
+		case len(sources) == maxURLs:
+			return nil, fmt.Errorf("%s:%d: more than %d addresses (split the list)", name, n, maxURLs)
+		}
+		sources = append(sources, ingest.Source{Path: line})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return sources, nil
+}
+
+func (f *ingestFlags) options(a *cli.App, p *progress, said map[string]string) ingest.Options {
+	return ingest.Options{
+		Collection: named(f.collection), Format: parse.Format(f.format),
+		Chunk:   chunk.Options{By: chunk.By(f.chunker), Size: f.size, Overlap: f.overlap, Parent: f.parent},
+		MaxFile: int64(f.maxFile) << 20, Include: f.include, Exclude: f.exclude, Keep: f.keep,
+		Progress: p.step,
+		Failed: func(e *ingest.FileError) {
+			if said[e.Path] == e.Err.Error() { // --watch tells each failure once
+				return
+			}
+			said[e.Path] = e.Err.Error()
+			p.stop()
+			a.Say("%v", e)
+		},
+	}
+}
+
+// run ingests once.
+func (f *ingestFlags) run(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) (ingest.Report, error) {
+	p := newProgress(a)
+	defer p.stop()
+	return app.Ingest(cmd.Context(), sources, f.options(a, p, map[string]string{}))
+}
+
+// repeat ingests again and again until the user interrupts.
+func (f *ingestFlags) repeat(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) error {
+	said := map[string]string{}
+	for first := true; ; first = false {
+		p := newProgress(a)
+		report, err := app.Ingest(cmd.Context(), sources, f.options(a, p, said))
+		p.stop()
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if first || report.Added+report.Changed+report.Removed > 0 {
+			a.Say("%s: %d files, %d added, %d changed, %d removed, %d failed; watching", cli.OneCell(f.collection), report.Files, report.Added, report.Changed, report.Removed, report.Failed)
+		}
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case <-time.After(f.interval):
+		}
+	}
+}
+
+func reportListing(r ingest.Report) cli.Listing {
+	row := func(name string, v any) []string { return []string{name, fmt.Sprint(v)} }
+	rate := "-"
+	if r.Seconds > 0 && r.Bytes > 0 {
+		rate = fmt.Sprintf("%.1f MB/s", float64(r.Bytes)/1e6/r.Seconds)
+	}
+	return cli.Listing{Data: r, Rows: [][]string{
+		row("files", r.Files), row("unchanged", r.Unchanged), row("added", r.Added), row("changed", r.Changed), row("failed", r.Failed),
+		row("skipped", r.Skipped), row("removed", r.Removed), row("chunks", r.Chunks), row("read", size(r.Bytes)),
+		row("time", (time.Duration(r.Seconds * float64(time.Second))).Round(time.Millisecond)), row("rate", rate),
+	}}
+}
+
+// size writes a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d B", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}

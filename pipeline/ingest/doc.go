@@ -1,0 +1,12 @@
+// Package ingest reads files, folders and pages into a collection of an index, and keeps the
+// collection as they are: unchanged files cost a look at their size and time, changed ones are
+// replaced, and documents of deleted files are deleted.
+//
+//	report, err := ingest.Run(ctx, index, []ingest.Source{{Path: "docs"}}, ingest.Options{
+//		Collection: retrieve.Collection{Tenant: store.DefaultTenant, Name: "docs"},
+//	})
+//
+// A run that was interrupted, also by kill -9, goes on where it was when it is started again. What
+// is in the index is complete for each document at any time. Package parse reads the formats, and
+// package chunk cuts documents.
+package ingest

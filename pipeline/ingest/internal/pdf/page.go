@@ -1,0 +1,309 @@
+package pdf
+
+import (
+	"math"
+	"strings"
+	"unicode"
+)
+
+// matrix maps points: x' = a·x + c·y + e, y' = b·x + d·y + f.
+type matrix struct{ a, b, c, d, e, f float64 }
+
+var identity = matrix{a: 1, d: 1}
+
+// mul returns the matrix that applies m, then n.
+func (m matrix) mul(n matrix) matrix {
+	return matrix{
+		m.a*n.a + m.b*n.c, m.a*n.b + m.b*n.d, m.c*n.a + m.d*n.c, m.c*n.b + m.d*n.d,
+		m.e*n.a + m.f*n.c + n.e, m.e*n.b + m.f*n.d + n.f,
+	}
+}
+
+// state is the part of the graphics state that text depends on.
+type state struct {
+	ctm                              matrix
+	font                             *font
+	size, leading, scale, char, word float64
+}
+
+// canvas collects the text of a page in the order in which the page shows it.
+type canvas struct {
+	*reader
+	state
+	stack     []state
+	tm, line  matrix
+	out       strings.Builder
+	x, y      float64 // where the last text ended
+	last      float64 // its size
+	some      bool
+	resources dict
+	forms     int
+}
+
+// page returns the text of a page.
+func (r *reader) page(p pageNode) (string, error) {
+	c := canvas{reader: r, state: state{ctm: identity, scale: 1}, tm: identity, line: identity, resources: r.dict(p.resources)}
+	var content []byte
+	parts := r.array(p.dict["Contents"])
+	if s, ok := r.resolve(p.dict["Contents"]).(stream); ok {
+		parts = []any{s}
+	}
+	for _, part := range parts {
+		if s, ok := r.resolve(part).(stream); ok {
+			data, err := r.unfold(s)
+			if err != nil {
+				return "", err
+			}
+			content = append(append(content, data...), '\n')
+			if r.budget -= len(data); r.budget < 0 { // the copy counts, and a part may be named often
+				return "", ErrTooLarge
+			}
+		}
+	}
+	err := c.run(content)
+	return tidy(c.out.String()), err
+}
+
+// run interprets a content stream.
+func (c *canvas) run(content []byte) error {
+	l := lexer{data: content}
+	var args []any
+	for {
+		if err := c.alive(); err != nil {
+			return err
+		}
+		v, ok := l.next()
+		if !ok {
+			return nil
+		}
+		o, isOp := v.(op)
+		switch {
+		case !isOp:
+			if len(args) < 64 {
+				args = append(args, v)
+			}
+			continue
+		case o == "BI":
+			l.skipImage()
+		default:
+			if err := c.do(o, args); err != nil {
+				return err
+			}
+		}
+		args = args[:0]
+	}
+}
+
+// skipImage skips the data of an image in the content.
+func (l *lexer) skipImage() {
+	for i := l.pos; i+3 < len(l.data); i++ {
+		if space(l.data[i]) && l.data[i+1] == 'E' && l.data[i+2] == 'I' && delimiter(l.data[i+3]) {
+			l.pos = i + 3
+			return
+		}
+	}
+	l.pos = len(l.data)
+}
+
+func numbers(args []any) (n [6]float64) {
+	for i, v := range args {
+		if f, ok := v.(float64); ok && i < 6 && !math.IsInf(f, 0) {
+			n[i] = f
+		}
+	}
+	return n
+}
+
+func (c *canvas) do(o op, args []any) error {
+	n := numbers(args)
+	switch o {
+	case "q":
+		if len(c.stack) < maxDepth {
+			c.stack = append(c.stack, c.state)
+		}
+	case "Q":
+		if k := len(c.stack); k > 0 {
+			c.state, c.stack = c.stack[k-1], c.stack[:k-1]
+		}
+	case "cm":
+		c.ctm = matrix{n[0], n[1], n[2], n[3], n[4], n[5]}.mul(c.ctm)
+	case "BT":
+		c.tm, c.line = identity, identity
+	case "Tf":
+		return c.setFont(args)
+	case "TL":
+		c.leading = n[0]
+	case "Tc":
+		c.char = n[0]
+	case "Tw":
+		c.word = n[0]
+	case "Tz":
+		c.scale = n[0] / 100
+	case "Td":
+		c.move(n[0], n[1])
+	case "TD":
+		c.leading = -n[1]
+		c.move(n[0], n[1])
+	case "Tm":
+		c.tm = matrix{n[0], n[1], n[2], n[3], n[4], n[5]}
+		c.line = c.tm
+	case "T*":
+		c.move(0, -c.leading)
+	case "Tj", "'", "\"":
+		if o != "Tj" {
+			c.move(0, -c.leading)
+		}
+		if len(args) > 0 {
+			c.show(args[len(args)-1])
+		}
+	case "TJ":
+		if len(args) > 0 {
+			list, _ := args[0].([]any)
+			for _, v := range list {
+				c.show(v)
+			}
+		}
+	case "Do":
+		return c.form(args)
+	}
+	return nil
+}
+
+func (c *canvas) setFont(args []any) error {
+	if len(args) < 2 {
+		return nil
+	}
+	n, _ := args[0].(name)
+	c.size, _ = args[1].(float64)
+	v, ok := c.dict(c.resources["Font"])[string(n)]
+	c.font = nil
+	if !ok {
+		return nil
+	}
+	var err error
+	c.font, err = c.readFont(v)
+	return err
+}
+
+func (c *canvas) move(x, y float64) {
+	c.line = matrix{1, 0, 0, 1, x, y}.mul(c.line)
+	c.tm = c.line
+}
+
+// show shows a string, or moves by a number of thousandths.
+func (c *canvas) show(v any) {
+	switch v := v.(type) {
+	case float64:
+		c.advance(-v / 1000 * c.size * c.scale)
+	case text:
+		if c.font == nil {
+			return
+		}
+		s, width, codes, spaces := c.font.decode(v)
+		c.place()
+		c.out.WriteString(s)
+		c.advance((width/1000*c.size + float64(codes)*c.char + float64(spaces)*c.word) * c.scale)
+		at := c.tm.mul(c.ctm)
+		c.x, c.y, c.some = at.e, at.f, true
+	}
+}
+
+func (c *canvas) advance(x float64) { c.tm = matrix{1, 0, 0, 1, x, 0}.mul(c.tm) }
+
+// place writes what lies between the last text and the next: nothing, a space, the end of a line,
+// or of a paragraph.
+func (c *canvas) place() {
+	at := c.tm.mul(c.ctm)
+	size := math.Abs(c.size) * math.Hypot(at.c, at.d)
+	if size == 0 || math.IsNaN(size) {
+		size = 10
+	}
+	if c.some {
+		dx, dy := at.e-c.x, math.Abs(at.f-c.y)
+		switch {
+		case dy > 1.7*max(size, c.last) || math.IsNaN(dy):
+			c.out.WriteString("\n\n")
+		case dy > 0.5*size:
+			c.out.WriteByte('\n')
+		case dx > 0.15*size || dx < -size:
+			c.out.WriteByte(' ')
+		}
+	}
+	c.last = size
+}
+
+// form shows a form, which is a content of its own.
+func (c *canvas) form(args []any) error {
+	if len(args) == 0 || c.forms >= maxForms {
+		return nil
+	}
+	n, _ := args[0].(name)
+	s, ok := c.resolve(c.dict(c.resources["XObject"])[string(n)]).(stream)
+	if !ok || s.dict["Subtype"] != name("Form") {
+		return nil
+	}
+	data, err := c.unfold(s)
+	if err != nil {
+		return err
+	}
+	// A form that shows itself costs the budget each time.
+	if c.budget -= 64 + len(data); c.budget < 0 {
+		return ErrTooLarge
+	}
+	saved, resources, stack := c.state, c.resources, c.stack
+	if m := c.array(s.dict["Matrix"]); len(m) == 6 {
+		k := numbers(m)
+		c.ctm = matrix{k[0], k[1], k[2], k[3], k[4], k[5]}.mul(c.ctm)
+	}
+	if own := c.dict(s.dict["Resources"]); own != nil {
+		c.resources = own
+	}
+	c.stack = nil
+	c.forms++
+	err = c.run(data)
+	c.forms--
+	c.state, c.resources, c.stack = saved, resources, stack
+	return err
+}
+
+// tidy removes control characters, joins words that were hyphenated at the end of a line, and
+// keeps at most one blank line.
+func tidy(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == ' ':
+			return r
+		case r == '\t' || r == '\u00a0':
+			return ' '
+		case unicode.IsControl(r) || r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, s)
+	s = ligatures.Replace(s)
+	var b strings.Builder
+	blank, hyphen := true, false
+	for line := range strings.SplitSeq(s, "\n") {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" {
+			if !blank {
+				b.WriteByte('\n')
+			}
+			blank, hyphen = true, false
+			continue
+		}
+		if !hyphen && b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		blank = false
+		hyphen = false
+		if n := len(line); n > 2 && line[n-1] == '-' && line[n-2] >= 'a' && line[n-2] <= 'z' {
+			hyphen = true
+			line = line[:n-1]
+		}
+		b.WriteString(line)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+var ligatures = strings.NewReplacer("ﬁ", "fi", "ﬂ", "fl", "ﬀ", "ff", "ﬃ", "ffi", "ﬄ", "ffl")

@@ -1,0 +1,138 @@
+package pdf
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func packed(s string) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write([]byte(s)) // into memory
+	_ = w.Close()
+	return b.String()
+}
+
+// file makes a PDF of objects. Object 1 is the root.
+func file(objects ...string) []byte {
+	var b strings.Builder
+	b.WriteString("%PDF-1.7\n")
+	for i, o := range objects {
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
+	}
+	b.WriteString("trailer\n<< /Root 1 0 R /Info << /Title (On \\(trains\\)) >> >>\nstartxref\n0\n%%EOF\n")
+	return []byte(b.String())
+}
+
+func withContent(content, filter string, more ...string) []byte {
+	return file(append([]string{
+		"<< /Type /Catalog /Pages 2 0 R >>",
+		"<< /Type /Pages /Kids [3 0 R] /Count 1 /Resources << /Font << /F1 5 0 R /F2 6 0 R >> /XObject << /X 8 0 R >> >> >>",
+		"<< /Type /Page /Parent 2 0 R /Contents 4 0 R >>",
+		fmt.Sprintf("<< %s /Length %d >>\nstream\n%s\nendstream", filter, len(content), content),
+		"<< /Type /Font /Subtype /Type1 /Encoding << /Differences [1 /eacute /fi /uni20AC] >> >>",
+		"<< /Type /Font /Subtype /Type0 /ToUnicode 7 0 R /DescendantFonts [<< /DW 600 >>] >>",
+		"<< >>\nstream\n1 begincodespacerange <0000> <FFFF> endcodespacerange 1 beginbfchar <0001> <00480069> endbfchar " +
+			"1 beginbfrange <0010> <0012> <0061> endbfrange\nendstream",
+	}, more...)...)
+}
+
+func never() error { return nil }
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"words and lines", "BT /F1 10 Tf 50 700 Td (Ann prefers) Tj 0 -12 Td (the night train.) Tj 0 -40 Td (Next.) Tj ET", "Ann prefers\nthe night train.\n\nNext."},
+		{"spaces by kerning", "BT /F1 10 Tf [(night) -300 (train) -20 (s)] TJ ET", "night trains"},
+		{"differences", "BT /F1 10 Tf <010203> Tj ET", "éfi€"},
+		{"unicode table", "BT /F2 10 Tf <0001001000110012> Tj ET", "Hiabc"},
+		{"hyphens", "BT /F1 10 Tf 12 TL (exam-) Tj (ple) ' ET", "example"},
+		{"a form that shows itself", "/X Do BT /F1 10 Tf (end) Tj ET", "in in in in in in in in end"},
+	} {
+		form := "<< /Subtype /Form >>\nstream\nBT /F1 10 Tf (in ) Tj ET /X Do\nendstream"
+		for filter, content := range map[string]string{"": c.content, "/Filter /FlateDecode": packed(c.content)} {
+			f, err := Read(withContent(content, filter, form), 1<<20, never)
+			if err != nil || len(f.Pages) != 1 || f.Title != "On (trains)" {
+				t.Fatalf("%s: %+v, error %v", c.name, f, err)
+			}
+			if got := strings.Join(strings.Fields(f.Pages[0]), " "); got != strings.Join(strings.Fields(c.want), " ") || c.name != "a form that shows itself" && f.Pages[0] != c.want {
+				t.Errorf("%s %s: %q, want %q", c.name, filter, f.Pages[0], c.want)
+			}
+		}
+	}
+}
+
+func TestObjectStream(t *testing.T) {
+	inner := "1 0 2 33 3 83 " // the root, the pages, the page
+	body := fmt.Sprintf("%-33s%-50s%s", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Kids [3 0 R] >>", "<< /Type /Page /Contents 5 0 R /Resources << /Font << /F << /Type /Font >> >> >> >>")
+	s := packed(inner + body)
+	data := fmt.Sprintf("%%PDF-1.5\n4 0 obj\n<< /Type /ObjStm /N 3 /First %d /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream\nendobj\n"+
+		"5 0 obj\n<< >>\nstream\nBT /F 9 Tf (inside) Tj ET\nendstream\nendobj\n6 0 obj\n<< /Type /XRef /Root 1 0 R >>\nstream\n\nendstream\nendobj\nstartxref\n0\n%%%%EOF", len(inner), len(s), s)
+	f, err := Read([]byte(data), 1<<20, never)
+	if err != nil || len(f.Pages) != 1 || f.Pages[0] != "inside" {
+		t.Errorf("%+v, error %v", f, err)
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	good := withContent("BT /F1 10 Tf (x) Tj ET", "")
+	bomb := packed(strings.Repeat("q ", 4<<20))
+	again := file("<< /Pages 2 0 R >>", "<< /Kids [3 0 R] >>", "<< /Type /Page /Contents ["+strings.Repeat("4 0 R ", 50_000)+"] >>",
+		"<< /Filter /FlateDecode >>\nstream\n"+packed(strings.Repeat("q ", 1000))+"\nendstream")
+	for _, c := range []struct {
+		name string
+		data []byte
+		want error
+	}{
+		{"encrypted", bytes.Replace(good, []byte("/Info"), []byte("/Encrypt 9 0 R /Info"), 1), ErrEncrypted},
+		{"cut off", good[:len(good)/2], ErrDamaged},
+		{"no pdf", []byte("hello"), ErrDamaged},
+		{"empty", nil, ErrDamaged},
+		{"no pages", file("<< >>"), ErrDamaged},
+		{"bomb", withContent(bomb, "/Filter /FlateDecode"), ErrTooLarge},
+		{"one stream again and again", again, ErrTooLarge},
+	} {
+		if _, err := Read(c.data, 1<<20, never); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// TestHostile holds that circles and depth end soon.
+func TestHostile(t *testing.T) {
+	n := 100_000
+	for name, data := range map[string][]byte{
+		"pages in a circle":   file("<< /Pages 2 0 R >>", "<< /Kids [2 0 R 3 0 R] >>", "<< /Kids [2 0 R] >>"),
+		"reference to itself": file("<< /Pages 2 0 R >>", "2 0 R"),
+		"deep arrays":         withContent(strings.Repeat("[", n)+strings.Repeat("<<", n)+strings.Repeat("(", n), ""),
+		"objects":             []byte("%PDF-" + strings.Repeat("1 0 obj ", n)),
+		"trailers":            []byte("%PDF-" + strings.Repeat("trailer<<", n)),
+		"streams":             []byte("%PDF-" + strings.Repeat("1 0 obj<<>>stream ", n)),
+		"a stream of objects": file("<< /Type /ObjStm /N 1e9 /First 2 >>\nstream\n1 0 1 0\nendstream"),
+		"wide range":          withContent("BT /F2 1 Tf <0001> Tj ET", "", "", "<< >>"),
+	} {
+		started := time.Now()
+		_, _ = Read(data, 1<<20, never) // no error is demanded
+		if d := time.Since(started); d > 2*time.Second {
+			t.Errorf("%s: %v for %d bytes", name, d, len(data))
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(withContent("BT /F1 10 Tf 50 700 Td (Ann) Tj [(a) -300 <41>] TJ T* (b) ' /X Do ET BI x EI q Q", ""))
+	f.Add(withContent(packed("BT /F2 10 Tf <0001> Tj ET"), "/Filter [/FlateDecode]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n := 0
+		_, _ = Read(data, 1<<18, func() error { // any answer will do, but a panic
+			if n++; n > 1<<22 {
+				t.Fatal("too many steps")
+			}
+			return nil
+		})
+	})
+}

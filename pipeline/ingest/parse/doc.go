@@ -1,0 +1,124 @@
+// Package parse reads files as documents: text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and
+// source code. Every parser bounds its memory and its time by the length of its input and by
+// [Limits], and none of them panics on any input.
+package parse
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// Kind says what a block is.
+type Kind uint8
+
+// The kinds of blocks.
+const (
+	// Text is a paragraph, a list or a quotation.
+	Text Kind = iota
+	// Heading begins a section.
+	Heading
+	// Table is kept whole where that is possible. Its first lines are its header.
+	Table
+	// Rows are the records of a list without end, one a line. It may be cut between lines,
+	// and every part gets the header.
+	Rows
+	// Code is source code, or what a document shows as such.
+	Code
+)
+
+// Block is a piece of a document.
+type Block struct {
+	Kind Kind
+	// Level is the level of a heading, 1 to 9.
+	Level int
+	// Text has no blank lines around it.
+	Text string
+	// Header is the number of lines of Text, from the first, that are the header of a table.
+	Header int
+	// Lines are those of the block in the source. Zero if the format has no lines.
+	Lines retrieve.Lines
+	// Exact says that every line of Text is one line of the source, so that a part of the
+	// block has lines too.
+	Exact bool
+	// Page is the number of the page on which the block begins, from 1. 0 means none.
+	Page int
+}
+
+// Document is what a parser finds in a file, or in one record of a file.
+type Document struct {
+	// Record names the record within its file. Empty means that the file is one document.
+	Record string
+	// Title may be empty.
+	Title string
+	// Time is the time that the content states. It may be zero.
+	Time time.Time
+	// Meta has further values by name.
+	Meta map[string]string
+	// Code says that the document is source code.
+	Code   bool
+	Blocks []Block
+}
+
+// Errors of parsers, for errors.Is. Their text has the remedy.
+var (
+	// ErrBinary means that the content is not text.
+	ErrBinary = errors.New("not a text file (leave it out, or convert it to text)")
+	// ErrEncrypted means that the content needs a password.
+	ErrEncrypted = errors.New("encrypted (save a copy without a password, and ingest that)")
+	// ErrDamaged means that the content is not what its format demands.
+	ErrDamaged = errors.New("damaged or cut off (save or download it again)")
+	// ErrTooLarge means that the content exceeds a limit.
+	ErrTooLarge = errors.New("too large (split it, or raise the limit)")
+	// ErrNoText means that a document has no text, such as a scan.
+	ErrNoText = errors.New("no text in it (a scan needs OCR first)")
+)
+
+// Limits bound what a parser does. The zero value has the defaults.
+type Limits struct {
+	// Text is the largest text of one document in bytes. 0 means 32 MiB.
+	Text int
+	// Unfolded is how many bytes the compressed parts of one file may become. 0 means 128
+	// MiB.
+	Unfolded int
+	// Time is how long one file may take. 0 means 60 seconds.
+	Time time.Duration
+}
+
+// The defaults of [Limits].
+const (
+	DefaultText     = 32 << 20
+	DefaultUnfolded = 128 << 20
+	DefaultTime     = time.Minute
+)
+
+func (l Limits) complete() Limits {
+	if l.Text <= 0 {
+		l.Text = DefaultText
+	}
+	if l.Unfolded <= 0 {
+		l.Unfolded = DefaultUnfolded
+	}
+	if l.Time <= 0 {
+		l.Time = DefaultTime
+	}
+	return l
+}
+
+// job is the work on one file.
+type job struct {
+	ctx    context.Context
+	limits Limits
+	ticks  int
+}
+
+// alive returns an error once the time of the job is over. It is cheap enough for every step of
+// a loop.
+func (j *job) alive() error {
+	if j.ticks++; j.ticks&1023 != 0 {
+		return nil
+	}
+	return j.ctx.Err()
+}

@@ -1,0 +1,87 @@
+package parse
+
+import (
+	"bytes"
+	"path"
+	"strings"
+)
+
+// Format names a parser.
+type Format string
+
+// The formats.
+const (
+	FormatText     Format = "text"
+	FormatMarkdown Format = "markdown"
+	FormatHTML     Format = "html"
+	FormatPDF      Format = "pdf"
+	FormatDOCX     Format = "docx"
+	FormatCSV      Format = "csv"
+	FormatJSONL    Format = "jsonl"
+	FormatCode     Format = "code"
+)
+
+var endings = map[string]Format{
+	"md": FormatMarkdown, "markdown": FormatMarkdown, "mdx": FormatMarkdown,
+	"html": FormatHTML, "htm": FormatHTML, "xhtml": FormatHTML,
+	"pdf": FormatPDF, "docx": FormatDOCX, "csv": FormatCSV, "tsv": FormatCSV, "jsonl": FormatJSONL, "ndjson": FormatJSONL,
+}
+
+const codeEndings = " go rs c h cc cpp cxx hpp hh zig py pyi js jsx mjs cjs ts tsx java kt kts scala swift rb php cs fs lua pl pm sh bash sql proto wat " +
+	"hs ml mli ex exs erl clj r jl dart m mm v sv vhd asm s tf hcl nix gradle groovy css scss less vue svelte "
+
+// media are endings of files that have no text. A walk leaves such files out without an error.
+const media = " png jpg jpeg gif bmp webp ico tif tiff avif heic mp3 mp4 m4a wav ogg flac mov avi mkv webm zip gz tgz bz2 xz zst 7z rar tar jar " +
+	"exe dll so dylib a o obj wasm class pyc woff woff2 ttf otf eot bin dat db sqlite safetensors onnx gguf pt npy "
+
+func ending(name string) string {
+	return strings.ToLower(strings.TrimPrefix(path.Ext(strings.ReplaceAll(name, "\\", "/")), "."))
+}
+
+// Media reports whether the ending of a name is that of pictures, sounds, archives or programs.
+func Media(name string) bool {
+	e := ending(name)
+	return e != "" && strings.Contains(media, " "+e+" ")
+}
+
+// FormatOf returns the format of a file by its name, or by the first bytes of its content if
+// these are clear.
+func FormatOf(name string, head []byte) Format {
+	switch {
+	case bytes.HasPrefix(head, []byte("%PDF-")):
+		return FormatPDF
+	}
+	e := ending(name)
+	if f, ok := endings[e]; ok {
+		return f
+	}
+	if e != "" && strings.Contains(codeEndings, " "+e+" ") {
+		return FormatCode
+	}
+	start := bytes.ToLower(bytes.TrimSpace(head[:min(len(head), 512)]))
+	if bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html")) {
+		return FormatHTML
+	}
+	return FormatText
+}
+
+// FormatOfType returns the format of a media type such as "text/html; charset=utf-8", or "" if
+// the type says nothing.
+func FormatOfType(mediaType string) Format {
+	t, _, _ := strings.Cut(mediaType, ";")
+	switch strings.ToLower(strings.TrimSpace(t)) {
+	case "text/html", "application/xhtml+xml":
+		return FormatHTML
+	case "text/markdown":
+		return FormatMarkdown
+	case "application/pdf":
+		return FormatPDF
+	case "text/csv":
+		return FormatCSV
+	case "application/jsonl", "application/x-ndjson":
+		return FormatJSONL
+	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
+		return FormatDOCX
+	}
+	return ""
+}

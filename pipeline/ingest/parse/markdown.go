@@ -1,0 +1,213 @@
+package parse
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// markdown cuts a document at its headings, blank lines, fences and tables, and keeps the source
+// of each block: a model reads Markdown well, and lines stay exact. A parser of the whole
+// language would add only what is inside the blocks, and needs more than linear time for
+// nested ones.
+func (j *job) markdown(text string) (Document, error) {
+	var d Document
+	m := markdown{lines: lines{text: text}, d: &d}
+	m.frontMatter()
+	for {
+		if err := j.alive(); err != nil {
+			return d, err
+		}
+		line, start, ok := m.next()
+		if !ok {
+			break
+		}
+		m.line(line, start)
+	}
+	m.flush()
+	if d.Title == "" {
+		for i := range d.Blocks {
+			if d.Blocks[i].Kind == Heading {
+				d.Title = d.Blocks[i].Text
+				break
+			}
+		}
+	}
+	return d, nil
+}
+
+type markdown struct {
+	lines
+	d     *Document
+	from  int // the start of the open block
+	first int // its first line, 0 if none is open
+	end   int
+	last  string // the last line of the open block
+	fence string // what closes the open fence
+	table bool
+}
+
+const maxFrontMatter = 64 << 10
+
+// frontMatter reads the title and the flat values of a YAML block at the start.
+func (m *markdown) frontMatter() {
+	rest, ok := strings.CutPrefix(m.text, "---\n")
+	if !ok {
+		return
+	}
+	head, _, ok := strings.Cut(rest[:min(len(rest), maxFrontMatter)], "\n---\n")
+	if !ok {
+		return
+	}
+	var values map[string]any
+	if yaml.Unmarshal([]byte(head), &values) != nil {
+		return
+	}
+	m.pos = len("---\n") + len(head) + len("\n---\n")
+	m.n = strings.Count(m.text[:m.pos], "\n")
+	for k, v := range values {
+		m.d.value(k, v)
+	}
+}
+
+// value takes a named value as the title, the time or a value for filters.
+func (d *Document) value(name string, v any) {
+	var text string
+	switch v := v.(type) {
+	case time.Time:
+		text = v.UTC().Format(time.RFC3339)
+	case string, bool, int, int64, uint64, float64:
+		text = fmt.Sprint(v)
+	case []any:
+		parts := make([]string, 0, len(v))
+		for _, p := range v {
+			if s, ok := p.(string); ok {
+				parts = append(parts, s)
+			}
+		}
+		text = strings.Join(parts, ", ")
+	}
+	if text == "" || len(text) > maxMeta || len(name) > 64 || len(d.Meta) >= 64 {
+		return
+	}
+	switch strings.ToLower(name) {
+	case "title":
+		d.Title = text
+		return
+	case "date", "time", "updated", "timestamp":
+		for _, layout := range []string{time.RFC3339, time.DateOnly, time.DateTime} {
+			if t, err := time.Parse(layout, text); err == nil {
+				d.Time = t.UTC().Truncate(time.Second)
+				return
+			}
+		}
+	}
+	if d.Meta == nil {
+		d.Meta = map[string]string{}
+	}
+	d.Meta[name] = text
+}
+
+const maxMeta = 1024
+
+func (m *markdown) line(line string, start int) {
+	trimmed := strings.TrimLeft(line, " ")
+	indented := len(line)-len(trimmed) > 3
+	if m.fence != "" {
+		m.end, m.last = start+len(line), line
+		if strings.HasPrefix(trimmed, m.fence) && strings.Trim(trimmed, m.fence[:1]+" \t") == "" {
+			m.flush()
+		}
+		return
+	}
+	switch {
+	case blank(line):
+		m.flush()
+	case !indented && (strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")):
+		m.flush()
+		m.open(line, start)
+		m.fence = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, trimmed[:1]))]
+	case !indented && atx(trimmed) > 0:
+		m.flush()
+		level := atx(trimmed)
+		title := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(trimmed[level:]), "#"))
+		m.heading(title, level, m.n)
+	case m.first > 0 && !m.table && m.from+len(m.last) == m.end && setext(trimmed) > 0 && !indented:
+		title, first := strings.TrimSpace(m.last), m.first
+		m.first = 0
+		m.heading(title, setext(trimmed), first)
+	case m.first > 0 && !m.table && strings.Contains(m.last, "|") && delimiterRow(trimmed):
+		m.startTable(line, start)
+	default:
+		if m.first == 0 {
+			m.open(line, start)
+		}
+		m.end, m.last = start+len(line), line
+	}
+}
+
+// startTable makes a table of the last line of the open block, and a block of what is before.
+func (m *markdown) startTable(line string, start int) {
+	head := m.end - len(m.last)
+	if head > m.from {
+		last := m.last
+		m.end = head - 1
+		m.flush()
+		m.first, m.from, m.last = m.n-1, head, last
+	}
+	m.table, m.end, m.last = true, start+len(line), line
+}
+
+func (m *markdown) open(line string, start int) {
+	m.from, m.first, m.end, m.last = start, m.n, start+len(line), line
+}
+
+func (m *markdown) heading(title string, level, first int) {
+	if title != "" {
+		m.d.Blocks = append(m.d.Blocks, Block{Kind: Heading, Level: level, Text: title, Lines: retrieve.Lines{From: first, To: m.n}})
+	}
+}
+
+func (m *markdown) flush() {
+	if m.first > 0 {
+		text := m.text[m.from:m.end]
+		b := Block{Text: text, Exact: true, Lines: retrieve.Lines{From: m.first, To: m.first + strings.Count(text, "\n")}}
+		switch {
+		case m.fence != "":
+			b.Kind = Code
+		case m.table:
+			b.Kind, b.Header = Table, 2
+		}
+		m.d.Blocks = append(m.d.Blocks, b)
+	}
+	m.first, m.fence, m.table, m.last = 0, "", false, ""
+}
+
+func atx(line string) int {
+	n := len(line) - len(strings.TrimLeft(line, "#"))
+	if n == 0 || n > 6 || len(line) > n && line[n] != ' ' && line[n] != '\t' {
+		return 0
+	}
+	return n
+}
+
+func setext(line string) int {
+	line = strings.TrimRight(line, " \t")
+	switch {
+	case line == "":
+		return 0
+	case strings.Trim(line, "=") == "":
+		return 1
+	case strings.Trim(line, "-") == "":
+		return 2
+	}
+	return 0
+}
+
+func delimiterRow(line string) bool {
+	return strings.Contains(line, "-") && strings.Trim(line, "|-: \t") == "" && (strings.Contains(line, "|") || strings.Contains(line, ":"))
+}

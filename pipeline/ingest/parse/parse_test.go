@@ -1,0 +1,182 @@
+package parse
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func read(t *testing.T, name string, data []byte, l Limits) ([]Document, error) {
+	t.Helper()
+	var docs []Document
+	err := Parse(t.Context(), name, "", data, l, func(d Document) error { docs = append(docs, d); return nil })
+	return docs, err
+}
+
+// show writes the blocks of a document, one after the other.
+func show(d Document) string {
+	var b strings.Builder
+	for _, x := range d.Blocks {
+		kind := [...]string{"text", "heading", "table", "rows", "code"}[x.Kind]
+		if x.Kind == Heading {
+			kind = fmt.Sprintf("h%d", x.Level)
+		}
+		fmt.Fprintf(&b, "%s %d-%d %q\n", kind, x.Lines.From, x.Lines.To, x.Text)
+	}
+	return b.String()
+}
+
+func zipped(t *testing.T, parts map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range parts {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const wordDocument = `<w:document><w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Travel</w:t></w:r></w:p>
+<w:p><w:r><w:t xml:space="preserve">Ann prefers </w:t></w:r><w:r><w:t>the night train.</w:t></w:r></w:p>
+<w:tbl><w:tr><w:tc><w:p><w:r><w:t>City</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>Day</w:t></w:r></w:p></w:tc></w:tr>
+<w:tr><w:tc><w:p><w:r><w:t>Oslo</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>Monday</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:body></w:document>`
+
+func TestFormats(t *testing.T) {
+	for _, c := range []struct{ name, text, title, want string }{
+		{"a.txt", "one\ntwo\n\n\nthree\n", "", "text 1-2 \"one\\ntwo\"\ntext 5-5 \"three\"\n"},
+		{"crlf.txt", "one\r\ntwo\r\n\r\nthree", "", "text 1-2 \"one\\ntwo\"\ntext 4-4 \"three\"\n"},
+		{"latin.txt", "caf\xe9", "", "text 1-1 \"café\"\n"},
+		{"utf16.txt", "\xff\xfeh\x00i\x00", "", "text 1-1 \"hi\"\n"},
+		{
+			"a.md", "---\ntitle: Guide\n---\n# Start\n\nHello\nworld.\n\n```go\n# no heading\n\nx\n```\nNext\n====\n| a | b |\n|---|---|\n| 1 | 2 |\n", "Guide",
+			"h1 4-4 \"Start\"\ntext 6-7 \"Hello\\nworld.\"\ncode 9-13 \"```go\\n# no heading\\n\\nx\\n```\"\nh1 14-15 \"Next\"\ntable 16-18 \"| a | b |\\n|---|---|\\n| 1 | 2 |\"\n",
+		},
+		{
+			"a.html", "<html><head><title>My\n page</title><script>var x</script></head><body><nav>menu</nav><h2>Part <b>one</b></h2>\n<p>Hello   <i>new</i> world.<br>Bye.</p>" +
+				"<ul><li>a</li><li>b</li></ul><pre>x\n  y</pre><table><tr><th>k</th><th>v</th></tr><tr><td>1</td><td>2</td></tr></table></body></html>", "My page",
+			"h2 2-2 \"Part one\"\ntext 3-3 \"Hello new world.\\nBye.\"\ntext 3-3 \"- a\\n- b\"\ncode 3-4 \"x\\n  y\"\ntable 4-4 \"k | v\\n1 | 2\"\n",
+		},
+		{"a.csv", "name,city\nAnn,\"Oslo, \nNorway\"\n", "", "rows 1-3 \"name | city\\nAnn | Oslo, Norway\"\n"},
+		{"a.go", "\npackage a\n\nfunc F() {}\n", "", "code 2-4 \"package a\\n\\nfunc F() {}\"\n"},
+		{"a.docx", string(zipped(t, map[string]string{"word/document.xml": wordDocument})), "Travel", "h1 0-0 \"Travel\"\ntext 0-0 \"Ann prefers the night train.\"\ntable 0-0 \"City | Day\\nOslo | Monday\"\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			docs, err := read(t, c.name, []byte(c.text), Limits{})
+			if err != nil || len(docs) != 1 {
+				t.Fatalf("%d documents, error %v", len(docs), err)
+			}
+			if got := show(docs[0]); got != c.want {
+				t.Errorf("blocks:\n%s\nwant:\n%s", got, c.want)
+			}
+			if docs[0].Title != c.title {
+				t.Errorf("title %q, want %q", docs[0].Title, c.title)
+			}
+		})
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	docs, err := read(t, "c.jsonl", []byte("{\"_id\":\"7\",\"title\":\"T\",\"text\":\"body\",\"year\":1998}\nnot json\n\n{\"a\":1}\n{]\n"), Limits{})
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), "1 more") {
+		t.Errorf("error %v, want one that names line 2 and counts the other", err)
+	}
+	if len(docs) != 2 || docs[0].Record != "7" || docs[0].Title != "T" || docs[0].Meta["year"] != "1998" || show(docs[0]) != "text 1-1 \"body\"\n" {
+		t.Fatalf("documents %+v", docs)
+	}
+	if docs[1].Record != "4" || docs[1].Blocks[0].Text != `{"a":1}` {
+		t.Errorf("second document %+v", docs[1])
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	bomb := zipped(t, map[string]string{"word/document.xml": "<w:t>" + strings.Repeat("a", 4<<20)})
+	for _, c := range []struct {
+		name string
+		data []byte
+		want error
+	}{
+		{"binary.txt", []byte("a\x00b"), ErrBinary},
+		{"noise.md", bytes.Repeat([]byte{1, 2, 3, 'a'}, 100), ErrBinary},
+		{"bomb.docx", bomb, ErrTooLarge},
+		{"cut.docx", bomb[:len(bomb)/2], ErrDamaged},
+		{"empty.docx", nil, ErrDamaged},
+		{"old.docx", []byte{0xD0, 0xCF, 0x11, 0xE0, 1, 2}, ErrEncrypted},
+		{"other.docx", zipped(t, map[string]string{"a": "b"}), ErrDamaged},
+		{"deep.docx", zipped(t, map[string]string{"word/document.xml": strings.Repeat("<a>", 10_000)}), ErrDamaged},
+		{"unclosed.docx", zipped(t, map[string]string{"word/document.xml": "<w:p><w:t>x"}), ErrDamaged},
+		{"large.txt", []byte(strings.Repeat("a ", 2<<20)), ErrTooLarge},
+		{"large.html", []byte("<p>" + strings.Repeat("a ", 2<<20)), ErrTooLarge},
+		{"tag.html", []byte("<" + strings.Repeat("a", 5<<20)), ErrDamaged},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := read(t, c.name, c.data, Limits{Unfolded: 1 << 20, Text: 1 << 20})
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+			if err != nil && (strings.Contains(err.Error(), "goroutine") || len(err.Error()) > 300) {
+				t.Errorf("error is not one line: %v", err)
+			}
+		})
+	}
+}
+
+// TestNested holds that depth costs no more than length.
+func TestNested(t *testing.T) {
+	n := 200_000
+	for name, text := range map[string]string{
+		"a.html":  strings.Repeat("<div><table><tr><td>", n) + "end",
+		"a.md":    strings.Repeat(">", n) + " end\n" + strings.Repeat("- ", n) + "end\n" + strings.Repeat("[", n),
+		"a.csv":   strings.Repeat("\"", n) + "a",
+		"a.jsonl": strings.Repeat("[", n) + "\n",
+	} {
+		started := time.Now()
+		_, _ = read(t, name, []byte(text), Limits{}) // no error is demanded
+		if d := time.Since(started); d > 5*time.Second {
+			t.Errorf("%s: %v for %d bytes", name, d, len(text))
+		}
+	}
+}
+
+func TestTime(t *testing.T) {
+	_, err := read(t, "a.txt", []byte(strings.Repeat("a\n\n", 1<<20)), Limits{Time: time.Nanosecond})
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "took more than") {
+		t.Errorf("error %v, want that of the limit", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"a.txt", "a.md", "a.html", "a.csv", "a.jsonl", "a.docx", "a.pdf", "a.go"} {
+		f.Add(name, []byte("# a\n\n<p>b</p>|c|\n|-|\n{\"text\":1}\n```\nx"))
+	}
+	f.Add("a.docx", []byte("PK\x03\x04"))
+	f.Add("a.pdf", []byte("%PDF-1.4\n1 0 obj\n<< /Type /Page >>\nendobj"))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		err := Parse(t.Context(), name, "", data, Limits{Unfolded: 1 << 20, Time: 5 * time.Second}, func(d Document) error {
+			for _, b := range d.Blocks {
+				if strings.TrimSpace(b.Text) == "" || b.Lines.From > b.Lines.To {
+					t.Errorf("block %+v", b)
+				}
+				if n := strings.Count(b.Text, "\n"); b.Exact && b.Kind != Rows && b.Lines.To-b.Lines.From != n {
+					t.Errorf("lines %+v of a text with %d line ends: %q", b.Lines, n, b.Text)
+				}
+			}
+			return nil
+		})
+		if err != nil && strings.Contains(err.Error(), "parser failed") {
+			t.Fatal(err)
+		}
+	})
+}

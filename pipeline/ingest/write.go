@@ -1,0 +1,186 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// A batch is written in one transaction once it has this many bytes of text, or documents.
+const (
+	batchBytes     = 2 << 20
+	batchDocuments = 2000
+)
+
+// add takes a document into the batch.
+func (g *run) add(ctx context.Context, d retrieve.Document) error {
+	n := d.Bytes()
+	if len(g.batch) > 0 && g.size+n > retrieve.MaxBatchBytes/2 {
+		if err := g.flush(ctx); err != nil {
+			return err
+		}
+	}
+	g.batch = append(g.batch, d)
+	g.size += n
+	if g.size >= batchBytes || len(g.batch) >= batchDocuments {
+		return g.flush(ctx)
+	}
+	return nil
+}
+
+// flush begins to write the batch, after the one before it is written. Meanwhile the next files
+// are read.
+func (g *run) flush(ctx context.Context) error {
+	if err := g.wait(); err != nil {
+		return err
+	}
+	if len(g.batch) == 0 {
+		return nil
+	}
+	batch := g.batch
+	g.batch, g.size = nil, 0
+	done := make(chan error, 1)
+	g.writes = done
+	go func() { done <- g.write(ctx, batch) }()
+	return nil
+}
+
+// wait returns the error of the batch that is being written.
+func (g *run) wait() error {
+	if g.writes == nil {
+		return nil
+	}
+	err := <-g.writes
+	g.writes = nil
+	return err
+}
+
+// write embeds and writes a batch.
+func (g *run) write(ctx context.Context, batch []retrieve.Document) error {
+	if g.o.Embedder != nil {
+		var err error
+		if batch, err = g.embed(ctx, batch); err != nil {
+			return err
+		}
+	}
+	batch = slices.DeleteFunc(batch, func(d retrieve.Document) bool { return g.incomplete(&d) })
+	if len(batch) == 0 {
+		return nil
+	}
+	// Vectors may exceed what one call takes, so the batch is halved until it fits.
+	if len(batch) > 1 && vectorBytes(batch) > retrieve.MaxBatchVectorBytes {
+		half := len(batch) / 2
+		if err := g.upsert(ctx, batch[:half]); err != nil {
+			return err
+		}
+		batch = batch[half:]
+	}
+	return g.upsert(ctx, batch)
+}
+
+func (g *run) upsert(ctx context.Context, batch []retrieve.Document) error {
+	if err := g.index.Upsert(ctx, g.o.Collection, batch...); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.report.Documents += len(batch)
+	for i := range batch {
+		g.report.Chunks += len(batch[i].Chunks)
+	}
+	return nil
+}
+
+func vectorBytes(batch []retrieve.Document) int {
+	n := 0
+	for i := range batch {
+		for k := range batch[i].Chunks {
+			n += 4 * len(batch[i].Chunks[k].Vector)
+		}
+	}
+	return n
+}
+
+// embed gives all chunks their vectors, in one call if that succeeds. If the answer is not valid,
+// each document is tried alone, so that only those that cause it are left out.
+func (g *run) embed(ctx context.Context, batch []retrieve.Document) ([]retrieve.Document, error) {
+	err := g.embedAll(ctx, batch)
+	if err == nil || ctx.Err() != nil {
+		return batch, err
+	}
+	if errors.Is(err, retrieve.ErrUnavailable) {
+		return nil, resumable(err)
+	}
+	var good []retrieve.Document
+	row := 0
+	for i := range batch {
+		err := g.embedAll(ctx, batch[i:i+1])
+		switch {
+		case err == nil:
+			good, row = append(good, batch[i]), 0
+			continue
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, retrieve.ErrUnavailable), row == maxEmbedFailures:
+			return nil, resumable(err)
+		}
+		row++
+		g.noVectors(&batch[i], err)
+	}
+	return good, nil
+}
+
+// noVectors counts a file as failed after all. It is tried again in the next run.
+func (g *run) noVectors(d *retrieve.Document, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lost[d.Path] {
+		return
+	}
+	g.lost[d.Path] = true
+	g.report.Files-- // fail counts it again
+	if g.report.Added > 0 {
+		g.report.Added--
+	} else if g.report.Changed > 0 {
+		g.report.Changed--
+	}
+	g.failLocked(d.Path, err)
+}
+
+// incomplete reports whether a document says that a file is complete, which lost a record.
+func (g *run) incomplete(d *retrieve.Document) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(d.Chunks) == 0 && g.lost[d.Path]
+}
+
+// maxEmbedFailures in a row mean that the embedder is at fault, and not the documents.
+const maxEmbedFailures = 2
+
+func (g *run) embedAll(ctx context.Context, batch []retrieve.Document) error {
+	var texts []string
+	var where []*retrieve.Chunk
+	for i := range batch {
+		d := &batch[i]
+		parents := map[int]bool{}
+		for k := range d.Chunks {
+			parents[d.Chunks[k].Parent] = true
+		}
+		for k := range d.Chunks {
+			if !parents[k+1] {
+				texts = append(texts, d.Searched(k))
+				where = append(where, &d.Chunks[k])
+			}
+		}
+	}
+	vectors, err := retrieve.Embed(ctx, g.o.Embedder, retrieve.SideDocument, texts)
+	if err != nil {
+		return err
+	}
+	for i, v := range vectors {
+		where[i].Vector = v
+	}
+	return nil
+}
