@@ -38,14 +38,15 @@ type AssembleOptions struct {
 
 	// form is that of the messages. FormAny: they tell it themselves.
 	form message.Form
-	// to is the form of the result. FormAny: that of the messages.
-	to message.Form
 	// unchecked is set if the API has earlier messages of the conversation.
 	unchecked bool
 	// inPlace names the place in the document in an error about the messages. It may be nil.
 	inPlace func(error) error
 	// tools are sent together with the messages, and count against the budget.
 	tools []message.Tool
+	// written writes the messages of the result, and returns them as they are written. nil means
+	// that they are as before, or that they cannot be written.
+	written func([]pipeline.Message) []pipeline.Message
 	// model is the model that the messages are for, if the configuration does not say how to count.
 	model string
 }
@@ -71,7 +72,7 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	defer g.users.Done()
-	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, to: o.to, unchecked: o.unchecked, inPlace: o.inPlace}
+	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, written: o.written, unchecked: o.unchecked, inPlace: o.inPlace}
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
@@ -110,12 +111,13 @@ type agentRun struct {
 	given    *agent.State
 	tools    []message.Tool
 	model    string
-	// form is that of the messages, to that of the result. FormAny: that of the messages.
-	form, to message.Form
+	form     message.Form
 	// unchecked is set if the messages continue others, which the API has.
 	unchecked bool
 	// inPlace names the place in the document in an error about the messages. It may be nil.
 	inPlace func(error) error
+	// written is as in [AssembleOptions].
+	written func([]pipeline.Message) []pipeline.Message
 	recipe  *assemble.ChainRecipe
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
@@ -161,12 +163,14 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			return nil, err
 		}
 		refusal := r.refusal()
-		if formOr(r.to, formOr(r.form, message.FormOf(r.list()))) != message.FormOpenAI {
-			ctx = agent.Nameless(ctx)
-		}
 		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config), r.tools...)
 		if errors.Is(err, pipeline.ErrInvalid) {
 			err = refused{err}
+		}
+		if err == nil && r.written != nil {
+			if messages := r.written(result.Messages); messages != nil {
+				chain.Restate(ctx, result.Diagnostics, assemble.Budget(&r.config), messages)
+			}
 		}
 		if err == nil && r.stored != nil {
 			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {

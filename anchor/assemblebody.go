@@ -59,28 +59,38 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	if err != nil {
 		return nil, refused{err}
 	}
-	o.tools, o.model, o.unchecked, o.to = body.Tools, body.Model(), body.Continues(), o.To
+	o.tools, o.model, o.unchecked = body.Tools, body.Model(), body.Continues()
 	if o.form = o.From; !list {
 		o.form, o.inPlace = body.Form, body.InPlace
 	}
-	result, err := a.Assemble(ctx, body.Messages, o.AssembleOptions)
-	if result == nil {
+	out := &AssembledBody{}
+	var failed error
+	o.written = func(messages []pipeline.Message) []pipeline.Message {
+		if failed = out.write(messages, body, &o); failed != nil || bytes.Equal(out.Body, data) {
+			return nil
+		}
+		written, err := message.DecodeBody(out.Body, out.Form)
+		if err != nil {
+			failed = err
+			return nil
+		}
+		return written.Messages
+	}
+	if out.Assembled, err = a.Assemble(ctx, body.Messages, o.AssembleOptions); out.Assembled == nil {
 		return nil, err
 	}
-	out := &AssembledBody{Assembled: result}
-	if failed := out.write(body, &o); failed != nil {
+	if failed != nil {
 		return nil, refused{failed}
 	}
 	return out, err
 }
 
-// write writes the document with the messages of the result.
-func (out *AssembledBody) write(body *message.Body, o *BodyOptions) (err error) {
-	messages := out.Messages
+// write writes the document with these messages.
+func (out *AssembledBody) write(messages []pipeline.Message, body *message.Body, o *BodyOptions) (err error) {
 	if out.Form = body.Form; o.Run != "" && o.From == message.FormAny {
 		out.Form = message.FormOf(messages) // the messages of the state say more than the new ones
 	}
-	messages = withoutNames(messages, formOr(o.To, out.Form))
+	messages = withoutNames(messages, out.Form, formOr(o.To, out.Form))
 	if o.Run != "" {
 		out.Body, out.Lost, err = WriteMessages(messages, o.To, o.Lossy)
 		out.Form = formOr(o.To, out.Form)
@@ -110,7 +120,7 @@ func (out *AssembledBody) write(body *message.Body, o *BodyOptions) (err error) 
 // has a line for each thing that the form has no place for; without it, this is an error.
 func WriteMessages(messages []pipeline.Message, to message.Form, lossy bool) (data []byte, lost []string, err error) {
 	form := message.FormOf(messages)
-	messages = withoutNames(messages, formOr(to, form))
+	messages = withoutNames(messages, form, formOr(to, form))
 	switch {
 	case to == message.FormAny || to == form:
 	case lossy:
@@ -125,15 +135,15 @@ func WriteMessages(messages []pipeline.Message, to message.Form, lossy bool) (da
 	return data, lost, err
 }
 
-// withoutNames returns the messages without the names of those that providers have made. Only
-// OpenAI's chat has names.
-func withoutNames(messages []pipeline.Message, form message.Form) []pipeline.Message {
-	if form == message.FormOpenAI {
+// withoutNames returns the messages without the names that providers have given to messages. Only
+// OpenAI's chat has names, so in another form all are from providers.
+func withoutNames(messages []pipeline.Message, from, to message.Form) []pipeline.Message {
+	if to == message.FormOpenAI {
 		return messages
 	}
 	messages = slices.Clone(messages)
 	for i := range messages {
-		if messages[i].Raw() == "" || messages[i].Form() == message.FormAny {
+		if from != message.FormOpenAI || messages[i].Raw() == "" {
 			messages[i].Name = ""
 		}
 	}

@@ -1,9 +1,15 @@
 package anchor
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // The model of a body says how its tokens are counted, unless the configuration does.
@@ -38,5 +44,23 @@ func TestTheModelOfABodyCounts(t *testing.T) {
 	}
 	for i := range 100 { // names come from outside
 		count("", fmt.Sprint("m", i))
+	}
+}
+
+// A provider may name its messages, also where the API has no names.
+func TestNamesOfProvidersAreLeftOut(t *testing.T) {
+	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: store.NewMemory(), CacheDir: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(t.Context())
+	state := new(agent.State)
+	if err := json.Unmarshal([]byte(`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"r"}]},
+		{"role":"system","name":"crm","content":"a note"}]}`), state); err != nil {
+		t.Fatal(err)
+	}
+	out, err := app.AssembleBody(t.Context(), []byte(`[{"role":"user","content":"go on"}]`), BodyOptions{AssembleOptions: AssembleOptions{Run: "r", State: state}})
+	if err != nil || out.Form != message.FormAnthropic || !bytes.Contains(out.Body, []byte("a note")) || bytes.Contains(out.Body, []byte("crm")) {
+		t.Errorf("%v: %+v", err, out)
 	}
 }

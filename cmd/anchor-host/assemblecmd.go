@@ -456,6 +456,10 @@ func tokenArrow(before, after agent.ListSize) string {
 
 // chainSummary describes the assembly in one line.
 func chainSummary(d *agent.Diagnostics) string {
-	return fmt.Sprintf("messages: %s; tokens: %s of %d; %.0f ms", arrow(d.Before.Messages, d.After.Messages),
-		tokenArrow(d.Before, d.After), d.Budget.MaxTokens, d.TimeMS)
+	bounds := ""
+	if low, high := d.After.LowTokens, d.After.Tokens; low != nil && high != nil {
+		bounds = fmt.Sprintf(" (between %d and %d: the upper end counts)", *low, *high)
+	}
+	return fmt.Sprintf("messages: %s; tokens: %s of %d%s; %.0f ms", arrow(d.Before.Messages, d.After.Messages),
+		tokenArrow(d.Before, d.After), d.Budget.MaxTokens, bounds, d.TimeMS)
 }

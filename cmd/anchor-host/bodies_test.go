@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
 // bodies are requests to the four APIs, written as people write them: with white space, members
@@ -140,6 +143,86 @@ func TestToolsOfABodyCount(t *testing.T) {
 	}
 }
 
+// growing returns the turns of a conversation, from one to another, as lists in each form.
+func growing(from, to int) map[message.Form]string {
+	turns := map[message.Form]string{
+		message.FormAnthropic: `{"role":"user","content":[{"type":"text","text":"ask N TEXT"}]},
+			{"role":"assistant","content":[{"type":"tool_use","id":"tN","name":"f","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"tN","content":"TEXT"}]},
+			{"role":"assistant","content":[{"type":"text","text":"answer N"}]}`,
+		message.FormOpenAI: `{"role":"user","content":"ask N TEXT"},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"tN","type":"function","function":{"name":"f","arguments":"{}"}}]},
+			{"role":"tool","tool_call_id":"tN","content":"TEXT"},
+			{"role":"assistant","content":"answer N"}`,
+		message.FormResponses: `{"type":"message","role":"user","content":[{"type":"input_text","text":"ask N TEXT"}]},
+			{"type":"function_call","call_id":"tN","name":"f","arguments":"{}"},
+			{"type":"function_call_output","call_id":"tN","output":"TEXT"},
+			{"type":"message","role":"assistant","content":[{"type":"output_text","text":"answer N"}]}`,
+		message.FormGemini: `{"role":"user","parts":[{"text":"ask N TEXT"}]},
+			{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"TEXT"}}}]},
+			{"role":"model","parts":[{"text":"answer N"}]}`,
+	}
+	for form, turn := range turns {
+		list := make([]string, 0, to-from)
+		for n := from; n < to; n++ {
+			list = append(list, strings.NewReplacer("N", strconv.Itoa(n), "TEXT", strings.Repeat("word ", 30)).Replace(turn))
+		}
+		turns[form] = "[" + strings.Join(list, ",") + "]"
+	}
+	return turns
+}
+
+// A summary is written for every API without a loss, and the tokens that are stated are those of
+// what is written.
+func TestSummariesConvert(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n"}))
+	type result struct {
+		Messages    json.RawMessage
+		Diagnostics struct {
+			After struct{ Tokens int }
+		}
+	}
+	for from, list := range growing(0, 20) {
+		for _, to := range message.Forms {
+			var out, again result
+			if err := json.Unmarshal([]byte(must(t, list, "assemble", "--max-tokens", "500", "--to", string(to), "-o", "json")), &out); err != nil {
+				t.Fatal(err)
+			}
+			if text := string(out.Messages); !strings.Contains(text, providers.SummaryHeader) || strings.Contains(text, `"summary"`) {
+				t.Errorf("%s to %s: %s", from, to, text)
+			}
+			if err := json.Unmarshal([]byte(must(t, string(out.Messages), "assemble", "-o", "json")), &again); err != nil {
+				t.Fatal(err)
+			}
+			if stated, counted := out.Diagnostics.After.Tokens, again.Diagnostics.After.Tokens; stated != counted {
+				t.Errorf("%s to %s: %d tokens stated, %d counted", from, to, stated, counted)
+			}
+		}
+	}
+}
+
+// A run is written in the form of its messages, also after a compaction.
+func TestRunsKeepTheirForm(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n"}))
+	for form, list := range growing(0, 20) {
+		args := []string{"assemble", "--max-tokens", "500", "--store", "s.db", "--run", string(form)}
+		for range 3 { // in the second and third call the summary is one of the state
+			out := must(t, list, args...)
+			messages, err := message.DecodeList([]byte(out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range messages {
+				if other := messages[i].Form(); other != form && other != message.FormAny {
+					t.Fatalf("%s: message %d is of %s: %s", form, i, other, out)
+				}
+			}
+			list = growing(20, 21)[form]
+		}
+	}
+}
+
 // Tools that alone exceed the budget are named, with the budget that was given.
 func TestToolsOverTheBudget(t *testing.T) {
 	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n"}))
@@ -182,20 +265,6 @@ func TestAssembleRefusesBodies(t *testing.T) {
 		code, stdout, stderr := run(t, c.doc, append([]string{"assemble"}, c.args...)...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%.60s %q: code %d, %s\nwant %d, %s", c.doc, c.args, code, stderr, c.code, c.want)
-		}
-	}
-}
-
-// A summary has a name, which only one form has a place for. That is no loss.
-func TestSummaryInAnotherForm(t *testing.T) {
-	var turns []string
-	for i := range 20 {
-		turns = append(turns, fmt.Sprintf(`{"role":"user","content":"question %d"},{"role":"assistant","content":"answer %d %s"}`, i, i, strings.Repeat("word ", 30)))
-	}
-	list := "[" + strings.Join(turns, ",") + `,{"role":"user","content":"and now?"}]`
-	for _, to := range []string{"anthropic", "gemini", "openai-responses"} {
-		if got := must(t, list, "assemble", "--to", to, "--max-tokens", "500"); !strings.Contains(got, "Earlier messages in short") {
-			t.Errorf("%s: no summary in %.200s", to, got)
 		}
 	}
 }

@@ -53,6 +53,21 @@ func assembleJSON(t *testing.T, in string, args ...string) (doc countedList, std
 	return doc, stderr
 }
 
+// The line about an assembly says which end of an interval counts.
+func TestSummaryNamesTheEndThatCounts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, model := range []string{"claude-opus-4-8", "gpt-4o"} {
+		doc, stderr := assembleJSON(t, fmt.Sprintf(`{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":"some words of the user"}]}`, model))
+		after, want := doc.Info.After, ""
+		if model != "gpt-4o" {
+			want = fmt.Sprintf(" (between %d and %d: the upper end counts)", after.Low, after.Tokens)
+		}
+		if line := fmt.Sprintf("tokens: %d of 8192%s; ", after.Tokens, want); !strings.Contains(stderr, line) {
+			t.Errorf("%s: %s, want %q", model, stderr, line)
+		}
+	}
+}
+
 // A list with images never exceeds its budget by the upper end of the published rules.
 func TestImagesStayWithinTheBudget(t *testing.T) {
 	const bare = "agent: {compaction: {enabled: false}, observation: {enabled: false}}\n"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
 // assembled is what assemble -o json prints.
@@ -54,7 +55,7 @@ func TestObservationsAreMade(t *testing.T) {
 		t.Errorf("the frame of the run: %q", s.Observations[at])
 	}
 	note := last.Messages[0]
-	if note.Name != "observations" || !strings.Contains(note.Text(), s.Observations[0]) || !strings.Contains(note.Text(), s.Reflection) {
+	if !strings.HasPrefix(note.Text(), providers.DefaultObservationHeader) || !strings.Contains(note.Text(), s.Observations[0]) || !strings.Contains(note.Text(), s.Reflection) {
 		t.Errorf("the model reads %q", note.Text())
 	}
 	if out := must(t, "[]", "assemble", "--run", "r", "--explain"); !strings.Contains(out, s.Observations[0]) {

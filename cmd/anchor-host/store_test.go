@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
 // storeFolder moves into an empty folder with a store of its own.
@@ -347,7 +349,7 @@ func TestAssembleKeepsState(t *testing.T) {
 	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {max_tokens: 30}\n"})
 	must(t, "", "frames", "push", "--run", "r", "--kind", "step_summary", "the past")
 	type result struct {
-		Messages []struct{ Content, Name string }
+		Messages []struct{ Content string }
 		State    struct {
 			Run          string `json:"run_id"`
 			Observations []string
@@ -356,7 +358,7 @@ func TestAssembleKeepsState(t *testing.T) {
 	}
 	for n := 1; n <= 6; n++ {
 		got := decode[result](t, must(t, `[{"role": "user", "content": "one two three"}]`, "assemble", "--run", "r", "-o", "json"))
-		if got.State.Run != "r" || len(got.State.Observations) != 1 || len(got.State.Messages) != n+1 || got.Messages[0].Name != "observations" {
+		if got.State.Run != "r" || len(got.State.Observations) != 1 || len(got.State.Messages) != n+1 || !strings.HasPrefix(got.Messages[0].Content, providers.DefaultObservationHeader) {
 			t.Errorf("call %d: %+v", n, got)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -48,13 +49,13 @@ func (d *demo) checkPersistence(n int, fresh []pipeline.Message, a *assembled) {
 	want := len(d.before.State.Messages) + len(fresh)
 	d.want(a.Diagnostics.Before.Messages == want, n, "began with %d messages, want the %d of the state and %d new ones",
 		a.Diagnostics.Before.Messages, want-len(fresh), len(fresh))
-	for provider, name := range map[string]string{
-		providers.ObservationName: providers.ObservationsMessage, providers.CompactionName: providers.SummaryMessage,
+	for provider, header := range map[string]string{
+		providers.ObservationName: providers.DefaultObservationHeader, providers.CompactionName: providers.SummaryHeader,
 	} {
-		before, after := named(d.before.State.Messages, name), named(a.State.Messages, name)
+		before, after := headed(d.before.State.Messages, header), headed(a.State.Messages, header)
 		if outcome(a, provider).Outcome == agent.ProviderChanged {
 			d.want(after != "" && after != before, n, "%s changed the list and wrote nothing back", provider)
-		} else if name == providers.ObservationsMessage || outcome(a, providers.CompactionName).Outcome != agent.ProviderChanged {
+		} else if provider == providers.ObservationName || outcome(a, providers.CompactionName).Outcome != agent.ProviderChanged {
 			d.want(after == before, n, "what %s wrote back did not last", provider)
 		}
 	}
@@ -86,9 +87,9 @@ func outcome(a *assembled, name string) agent.ProviderDiagnostic {
 }
 
 // named returns the content of the message of that name, or "".
-func named(messages []pipeline.Message, name string) string {
+func headed(messages []pipeline.Message, header string) string {
 	for i := range messages {
-		if messages[i].Role == pipeline.RoleSystem && messages[i].Name == name {
+		if messages[i].Role == pipeline.RoleSystem && strings.HasPrefix(messages[i].Text(), header+"\n") {
 			return messages[i].Text()
 		}
 	}

@@ -56,7 +56,7 @@ func TestScript(t *testing.T) {
 // Every check finds what it is for.
 func TestChecksFindWhatIsWrong(t *testing.T) {
 	text := func(s string) []pipeline.Message { return []pipeline.Message{message.New(pipeline.RoleUser, s)} }
-	summary := []pipeline.Message{fromJSON(pipeline.RoleSystem, `"name":"summary","content":"s"`)}
+	summary := []pipeline.Message{message.New(pipeline.RoleSystem, providers.SummaryHeader+"\ns")}
 	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,9 @@ type Chain struct {
 	chain  *agent.Chain
 	host   *hostTokenizer
 	counts pipeline.Tokenizer
-	model  string
+	// counter counts with it.
+	counter *agent.Counter
+	model   string
 	// standIn replaces chain once its tokenizer has failed. nil: there is no replacement.
 	standIn *Chain
 }
@@ -144,7 +146,7 @@ func (r *ChainRecipe) chain(run *frames.Pipeline, keep func(handle, text string)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Chain{chain: chain, host: r.host, counts: counts, model: r.config.Model}, nil
+	return &Chain{chain: chain, host: r.host, counts: counts, counter: cfg.Counter, model: r.config.Model}, nil
 }
 
 // Assemble runs the chain; see [agent.Chain.Assemble]. If a tokenizer that may be skipped fails,
@@ -175,6 +177,30 @@ func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Me
 		d.Warnings = append(d.Warnings, w.Warning())
 	}
 	return result, err
+}
+
+// Restate states the tokens of the messages as they are written. An API that has no place for
+// instructions among its messages gets fewer of them, and another form has other members. b is the
+// budget of the messages and the tools.
+func (c *Chain) Restate(ctx context.Context, d *agent.Diagnostics, b agent.Budget, messages []pipeline.Message) {
+	if d.After.Tokens == nil {
+		return
+	}
+	counter := c.counter
+	if d.SkippedTokenizer != "" {
+		counter = c.standIn.counter
+	}
+	low, high, err := counter.Bounds(c.host.counting(ctx, c.counts), messages)
+	if err != nil {
+		d.Warnings = append(d.Warnings, "tokens not counted as written: "+err.Error())
+		return
+	}
+	if d.After.Tokens, d.After.LowTokens = &high, nil; low < high {
+		d.After.LowTokens = &low
+	}
+	if b.MaxTokens > 0 {
+		d.TokensOver = max(0, high+d.ToolTokens-b.MaxTokens)
+	}
 }
 
 // toolTokens returns the tokens of tools, by the rules of the model's provider.

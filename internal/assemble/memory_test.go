@@ -115,7 +115,7 @@ func TestFramesOfAnAgent(t *testing.T) {
 		}
 		got := 0
 		for _, m := range a.Messages {
-			if m.Name == providers.ObservationsMessage {
+			if strings.HasPrefix(m.Text(), providers.DefaultObservationHeader) {
 				got = strings.Count(m.Text(), "\n- [frame ")
 			}
 		}

@@ -119,7 +119,6 @@ func (c *Counter) spans(ctx context.Context, messages []pipeline.Message) ([]spa
 	counts := make([]span, len(messages))
 	var texts uncounted
 	var whole []wholeMessage
-	unnamed := ctx.Value(nameless{}) != nil
 	for i := range messages { // before the lock, because the parts of a large message take time
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -135,7 +134,7 @@ func (c *Counter) spans(ctx context.Context, messages []pipeline.Message) ([]spa
 			whole = append(whole, w)
 		}
 		read := costs{
-			model: c.model, nameless: unnamed, text: func(text string) { texts.add(c, i, text) },
+			model: c.model, text: func(text string) { texts.add(c, i, text) },
 			media: func(e media.Estimate) { counts[i].add(span{e.Low, e.High}) },
 		}
 		read.message(&messages[i])

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -14,25 +13,13 @@ import (
 
 // costs receives what a message costs: each text, and each content that is not text.
 type costs struct {
-	model    string
-	nameless bool
-	text     func(string)
-	media    func(media.Estimate)
-}
-
-// nameless is the key of a context without the names of new messages.
-type nameless struct{}
-
-// Nameless returns a context in which a [Counter] leaves out the names of new messages. It is for
-// lists that are written in a form without names.
-func Nameless(ctx context.Context) context.Context {
-	return context.WithValue(ctx, nameless{}, true)
+	model string
+	text  func(string)
+	media func(media.Estimate)
 }
 
 func (c *costs) message(m *pipeline.Message) {
-	if !c.nameless || m.Raw() != "" {
-		c.text(m.Name)
-	}
+	c.text(m.Name)
 	for _, other := range m.Others() {
 		c.text(message.Visible(other))
 	}

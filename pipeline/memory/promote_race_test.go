@@ -108,6 +108,35 @@ func TestPromotionsAtTheSameTimeStoreFactsOnce(t *testing.T) {
 	}
 }
 
+// Who adds turns or facts does not wait for an extractor.
+func TestExtractorRunsOutsideTheLockOfWriters(t *testing.T) {
+	s := openStore(t)
+	l := logOf(t, s, 3)
+	var m *Manager
+	calls := 0
+	during := func() {
+		if !m.writing.TryLock() {
+			t.Error("the lock is held while the extractor runs")
+			return // the rest would wait for ever
+		}
+		m.writing.Unlock()
+		mustAdd(t, m, Entry{Content: "added meanwhile"})
+		if _, err := l.AppendTurn(t.Context(), pipeline.Turn{Role: pipeline.RoleUser, Content: "said meanwhile"}); err != nil {
+			t.Error(err)
+		}
+	}
+	m = promoter(t, s, func(ctx context.Context, turns []pipeline.Turn, known []Entry) (Extraction, error) {
+		if calls++; calls == 1 {
+			during()
+		}
+		return echo(ctx, turns, known)
+	})
+	if _, err := m.PromoteLog(t.Context(), l); err != nil || calls != 2 {
+		t.Fatalf("%d calls, %v", calls, err)
+	}
+	wantFacts(t, m, "added meanwhile", "I like 0", "I like 1", "I like 2", "said meanwhile")
+}
+
 func TestForgottenConversationLeavesNoFactsOfARunningPromotion(t *testing.T) {
 	s := openStore(t)
 	m := promoter(t, s, func(ctx context.Context, turns []pipeline.Turn, known []Entry) (Extraction, error) {

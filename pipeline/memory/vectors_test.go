@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
 // counted is an embedder that notes how many texts it was asked for.
@@ -145,9 +147,19 @@ func (m model) Identity() string { return m.name }
 
 // The vectors of facts survive a restart, for each tenant, and no other model gets them.
 func TestVectorsSurviveARestart(t *testing.T) {
-	s := store.NewMemory()
+	path := filepath.Join(t.TempDir(), "s.db")
+	open := func() *sqlite.Store {
+		t.Helper()
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
 	run := func(identity, tenant string, dimension int) (asked int) {
 		t.Helper()
+		s := open()
+		defer s.Close()
 		cache := &EmbeddingCache{Embedder: model{counted(&asked, dimension), identity}}
 		m := newManager(t, Config{Facts: NewStoreFacts(s, tenant), Scorer: &Scorer{Relevance: 1, Embedder: cache}, Consolidator: &SimilarityConsolidator{Embedder: cache}})
 		if entries, err := m.List(t.Context(), Filter{}); err != nil {
@@ -181,6 +193,8 @@ func TestVectorsSurviveARestart(t *testing.T) {
 		}
 	}
 	// A new fact is embedded before the lock of the writers is taken, and stored with its vector.
+	s := open()
+	defer s.Close()
 	asked, locked := 0, false
 	var m *Manager
 	look := EmbedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {

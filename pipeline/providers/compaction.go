@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 	"github.com/anchor-host/anchor-host/pipeline/internal/pause"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 // DefaultCompactionTimeout is long enough for a compactor that asks a model.
@@ -434,5 +435,5 @@ const maxTokenBytes = 64
 
 // summaryMessage returns the message of a summary.
 func summaryMessage(text string) pipeline.Message {
-	return ownMessage(SummaryMessage, SummaryHeader+"\n"+text)
+	return message.New(pipeline.RoleSystem, SummaryHeader+"\n"+text)
 }

@@ -40,7 +40,7 @@ func compaction(t *testing.T, cfg CompactionConfig) *Compaction {
 	return p
 }
 
-const summaryOf = "summary:" + SummaryHeader + "\n"
+const summaryOf = "s:" + SummaryHeader + "\n"
 
 func TestCompaction(t *testing.T) {
 	chat := []string{"s:S", "u:a", "a:b", "c1:", "r1:c", "u:d", "a:e", "a:f"}
@@ -138,9 +138,8 @@ func TestCompactionLeavesObservedStatesAlone(t *testing.T) {
 func TestCompactionTakesNoMessageOfTheUserForItsOwn(t *testing.T) {
 	p := compaction(t, CompactionConfig{TriggerMessages: 3, Compactor: compactor(naming)})
 	s := agent.State{Messages: script("s:only ever speak of cats", "a:b", "a:c", "u:d")}
-	s.Messages[0].Name = SummaryMessage
 	apply(t, p, &s, s.Messages, agent.Budget{})
-	wantList(t, s.Messages, "summary:only ever speak of cats", summaryOf+"<b><c>", "u:d")
+	wantList(t, s.Messages, "s:only ever speak of cats", summaryOf+"<b><c>", "u:d")
 }
 
 // ramble is a conversation of n messages of several words each.

@@ -43,18 +43,18 @@ func ExampleNew() {
 		return
 	}
 	for _, m := range a.Messages {
-		fmt.Println(m.Role, m.Name, m.Text())
+		fmt.Println(m.Role, m.Text())
 	}
 	fmt.Println(len(state.Messages), "messages in the state")
 	// Output:
 	// [observation truncation enforcement]
-	// system  Be brief.
-	// system observations What happened before, as recorded by this agent (a record, not instructions):
+	// system Be brief.
+	// system What happened before, as recorded by this agent (a record, not instructions):
 	//
 	// The user plans a garden.
-	// user  What grows in the shade?
-	// assistant  Ferns do.
-	// user  And in the sun?
+	// user What grows in the shade?
+	// assistant Ferns do.
+	// user And in the sun?
 	// 7 messages in the state
 }
 

@@ -52,9 +52,6 @@ func TestLinkedMessagesStayTogether(t *testing.T) {
 					left = list
 				}
 				for _, messages := range [][]message.Message{left, a.Messages} {
-					for i := range messages {
-						messages[i].Name = "" // of a summary
-					}
 					out, err := message.AppendList(nil, messages, message.FormAny)
 					if err != nil {
 						t.Fatal(err)

@@ -56,7 +56,7 @@ func TestAgentLoop(t *testing.T) {
 			t.Errorf("%s %d times, want %d or more (%v)", want, outcomes[want], least, outcomes)
 		}
 	}
-	if got := strings.Join(show(state.Messages), "\n"); strings.Count(got, "summary:") != 1 || strings.Count(got, "observations:") != 1 {
+	if got := strings.Join(show(state.Messages), "\n"); strings.Count(got, summaryOf) != 1 || strings.Count(got, DefaultObservationHeader) != 1 {
 		t.Errorf("one summary and one list of observations wanted in\n%s", got)
 	}
 }
@@ -83,7 +83,7 @@ func assembleTurn(t *testing.T, c *agent.Chain, s *agent.State, b agent.Budget) 
 		t.Errorf("%d tokens, %d messages", *d.After.Tokens, d.After.Messages)
 	}
 	own := slices.DeleteFunc(slices.Clone(s.Messages), func(m pipeline.Message) bool {
-		return m.Name == SummaryMessage || m.Name == ObservationsMessage
+		return strings.HasPrefix(m.Text(), SummaryHeader) || strings.HasPrefix(m.Text(), DefaultObservationHeader)
 	})
 	checkWhole(t, before.Messages, places(t, before.Messages, own))
 	shown := slices.DeleteFunc(slices.Clone(a.Messages), func(m pipeline.Message) bool {

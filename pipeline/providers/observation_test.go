@@ -18,12 +18,7 @@ func observation(t *testing.T) *Observation {
 
 func TestObservationPlacesItsMessage(t *testing.T) {
 	state := agent.State{Observations: []string{"a", "b"}, Reflection: "all well"}
-	text := "observations:seen:\n\nall well\n\n- a\n- b"
-	old := func(lines ...string) []pipeline.Message {
-		msgs := script(lines...)
-		msgs[0].Name = ObservationsMessage
-		return msgs
-	}
+	text := "s:seen:\n\nall well\n\n- a\n- b"
 	for name, c := range map[string]struct {
 		state agent.State
 		msgs  []pipeline.Message
@@ -32,11 +27,11 @@ func TestObservationPlacesItsMessage(t *testing.T) {
 		"after the system prompt": {state, script("s:S", "s:T", "u:U"), []string{"s:S", text, "s:T", "u:U"}},
 		"at the front":            {state, script("u:U", "s:S"), []string{text, "u:U", "s:S"}},
 		"alone":                   {state, nil, []string{text}},
-		"in place of the old":     {state, append(script("u:V"), old("s:seen:\n\n- old", "u:U")...), []string{"u:V", text, "u:U"}},
-		"without a reflection":    {agent.State{Observations: []string{"a"}}, nil, []string{"observations:seen:\n\n- a"}},
-		"only a reflection":       {agent.State{Reflection: "r"}, nil, []string{"observations:seen:\n\nr"}},
+		"in place of the old":     {state, append(script("u:V"), script("s:seen:\n\n- old", "u:U")...), []string{"u:V", text, "u:U"}},
+		"without a reflection":    {agent.State{Observations: []string{"a"}}, nil, []string{"s:seen:\n\n- a"}},
+		"only a reflection":       {agent.State{Reflection: "r"}, nil, []string{"s:seen:\n\nr"}},
 		"nothing observed":        {agent.State{}, script("u:U"), []string{"u:U"}},
-		"nothing any more":        {agent.State{}, old("s:seen:\n\n- old", "u:U"), []string{"u:U"}},
+		"nothing any more":        {agent.State{}, script("s:seen:\n\n- old", "u:U"), []string{"u:U"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.state
@@ -51,7 +46,7 @@ func TestObservationIsWrittenBackOnce(t *testing.T) {
 	state := agent.State{Observations: []string{"a"}, Messages: script("s:S", "u:U")}
 	kept := state.Messages
 	given := script("s:S", "s:only for this call", "u:U")
-	want := "observations:seen:\n\n- a"
+	want := "s:seen:\n\n- a"
 	wantList(t, apply(t, p, &state, given, agent.Budget{}), "s:S", "s:only for this call", want, "u:U")
 	wantList(t, state.Messages, "s:S", want, "u:U")
 	wantList(t, kept, "s:S", "u:U")
@@ -65,8 +60,8 @@ func TestObservationIsWrittenBackOnce(t *testing.T) {
 	wantList(t, apply(t, p, &state, state.Messages, agent.Budget{}), "s:S", want, "u:U")
 
 	state.Observations = append(state.Observations, "b c")
-	if n, err := p.EstimateTokens(t.Context(), &state); n != 7 || err != nil {
-		t.Errorf("estimate %d, %v, want 7", n, err)
+	if n, err := p.EstimateTokens(t.Context(), &state); n != 6 || err != nil {
+		t.Errorf("estimate %d, %v, want 6", n, err)
 	}
 	wantList(t, apply(t, p, &state, state.Messages, agent.Budget{}), "s:S", want+"\n- b c", "u:U")
 	wantList(t, state.Messages, "s:S", want+"\n- b c", "u:U")
@@ -75,14 +70,14 @@ func TestObservationIsWrittenBackOnce(t *testing.T) {
 func TestObservationComesBeforeOthersWithoutASystemPrompt(t *testing.T) {
 	state := agent.State{Observations: []string{"a"}, Messages: script("u:U")}
 	wantList(t, apply(t, observation(t), &state, script("s:only for this call", "u:U"), agent.Budget{}),
-		"observations:seen:\n\n- a", "s:only for this call", "u:U")
-	wantList(t, state.Messages, "observations:seen:\n\n- a", "u:U")
+		"s:seen:\n\n- a", "s:only for this call", "u:U")
+	wantList(t, state.Messages, "s:seen:\n\n- a", "u:U")
 }
 
 func TestObservationWritesTheWholeListToAnEmptyState(t *testing.T) {
 	state := agent.State{Reflection: "r"}
 	apply(t, observation(t), &state, script("u:U"), agent.Budget{})
-	wantList(t, state.Messages, "observations:seen:\n\nr", "u:U")
+	wantList(t, state.Messages, "s:seen:\n\nr", "u:U")
 
 	state = agent.State{}
 	apply(t, observation(t), &state, script("u:U"), agent.Budget{})
@@ -97,14 +92,13 @@ func TestObservationTakesNoMessageOfTheUserForItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := agent.State{Messages: script("s:what I saw today", "u:q")}
-	s.Messages[0].Name = ObservationsMessage
 	for range 2 {
-		wantList(t, apply(t, p, &s, s.Messages, agent.Budget{}), "observations:what I saw today", "u:q")
+		wantList(t, apply(t, p, &s, s.Messages, agent.Budget{}), "s:what I saw today", "u:q")
 	}
 	s.Observations = []string{"o"}
 	apply(t, p, &s, s.Messages, agent.Budget{})
-	wantList(t, s.Messages, "observations:what I saw today", "observations:"+DefaultObservationHeader+"\n\n- o", "u:q")
+	wantList(t, s.Messages, "s:what I saw today", "s:"+DefaultObservationHeader+"\n\n- o", "u:q")
 	s.Observations = nil
 	apply(t, p, &s, s.Messages, agent.Budget{})
-	wantList(t, s.Messages, "observations:what I saw today", "u:q")
+	wantList(t, s.Messages, "s:what I saw today", "u:q")
 }

@@ -187,7 +187,7 @@ func TestWriteBacksLast(t *testing.T) {
 
 	state.Observations = []string{"o"}
 	state.Messages = append(state.Messages, script("a:f", "u:g", "a:h", "u:i")...)
-	seen := "observations:" + DefaultObservationHeader + "\n\n- o"
+	seen := "s:" + DefaultObservationHeader + "\n\n- o"
 	a, state = run(t, c, state, agent.Budget{})
 	wantList(t, state.Messages, "s:S", seen, summaryOf+"short", "u:e", "a:f", "u:g", "a:h", "u:i")
 	wantList(t, a.Messages, "s:S", seen, "u:i", "s:now") // no room for the summary, this time

@@ -120,6 +120,11 @@ func TestWhatStaysIsValid(t *testing.T) {
 	}
 }
 
+// listNames are the members with the messages of a request.
+var listNames = map[message.Form]string{
+	message.FormAnthropic: "messages", message.FormOpenAI: "messages", message.FormResponses: "input", message.FormGemini: "contents",
+}
+
 // A prompt keeps its beginning from turn to turn: it never changes while the list fits, and
 // then once for each step, because a step leaves room for several turns.
 func TestPromptKeepsItsBeginning(t *testing.T) {
@@ -162,10 +167,7 @@ func TestPromptKeepsItsBeginning(t *testing.T) {
 					continue
 				}
 				list = prepare(slices.Clone(list), agent.Budget{MaxTokens: c.budget})
-				for i := range list {
-					list[i].Name = "" // Anthropic has no names
-				}
-				data, err := message.AppendList([]byte(`{"messages":`), list, form)
+				data, err := message.AppendList([]byte(`{"`+listNames[form]+`":`), list, form)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -32,9 +32,6 @@ func TestSystemsWithinAList(t *testing.T) {
 			if list == nil {
 				continue
 			}
-			for i := range list {
-				list[i].Name = "" // the form has none
-			}
 			out, err := body.Append(nil, list)
 			if err != nil {
 				t.Fatal(err)

@@ -138,7 +138,7 @@ func TestEndToEnd(t *testing.T) {
 			if d.Outcome != agent.ProviderChanged || d.EstimatedTokens == nil || *d.EstimatedTokens != 200 {
 				t.Errorf("diagnostics %+v", d)
 			}
-			if len(state.Messages) != 3 || state.Messages[1].Name != providers.ObservationsMessage {
+			if len(state.Messages) != 3 || !strings.HasPrefix(state.Messages[1].Text(), providers.DefaultObservationHeader) {
 				t.Errorf("state %q, want the observations written back and nothing else", lines(state.Messages))
 			}
 		}

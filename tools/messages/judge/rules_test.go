@@ -253,6 +253,13 @@ func TestUnchanged(t *testing.T) {
 			t.Errorf("%s: %v, want %q", r.name, err, r.rule)
 		}
 	}
+	compacted := []byte(`{"input":[{"type":"compaction","encrypted_content":"x"},{"role":"user","content":"a"},{"role":"user","content":"b"}]}`)
+	if err := Unchanged(Responses, compacted, []byte(strings.Replace(string(compacted), `{"role":"user","content":"a"},`, "", 1))); err != nil {
+		t.Errorf("compacted history without what followed it: %v", err)
+	}
+	if err := Unchanged(Responses, compacted, []byte(strings.Replace(string(compacted), `"x"`, `"y"`, 1))); err == nil {
+		t.Error("other compacted history is not seen")
+	}
 	if err := Unchanged(Anthropic, body(full), []byte(`{"model":"n","messages":[]}`)); err == nil {
 		t.Error("another model is not seen")
 	}

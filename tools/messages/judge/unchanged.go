@@ -12,11 +12,11 @@ import (
 var sealed = []string{"thinking", "redacted_thinking", "compaction", "reasoning"}
 
 // Unchanged returns nil if what a body may not change in the middle of a conversation is as it
-// was before: each thinking block, encrypted item or signature of a call that is still there was
+// was before. Each thinking block, encrypted item or signature of a call that is still there was
 // there before, in the same order and with the same neighbour after it (API: `thinking` or
 // `redacted_thinking` blocks in the latest assistant message cannot be modified; Item X was
-// provided without its required 'reasoning' item), and all members of the body but the messages
-// are the same.
+// provided without its required 'reasoning' item). An item with the compacted history stands for
+// what was before it and needs no neighbour. All members of the body but the messages are the same.
 func Unchanged(form string, before, after []byte) error {
 	a, errA := read(before)
 	b, errB := read(after)
@@ -58,7 +58,7 @@ func sealedParts(messages []any) []sealedPart {
 		m := object(v)
 		if slices.Contains(sealed, str(m, "type")) {
 			p := sealedPart{message: i, value: m}
-			if i+1 < len(messages) {
+			if i+1 < len(messages) && m["type"] != "compaction" {
 				p.next = messages[i+1]
 			}
 			out = append(out, p)
