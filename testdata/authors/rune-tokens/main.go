@@ -8,6 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/counttokens"
 )
 
-func init() { counttokens.Each(func(text string, _ *struct{}) int { return utf8.RuneCountInString(text) }) }
+func init() {
+	counttokens.Each(func(text string, _ *struct{}) int { return utf8.RuneCountInString(text) })
+}
 
 func main() {}
