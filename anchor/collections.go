@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -70,6 +71,18 @@ func (a *App) ExportCollection(ctx context.Context, c retrieve.Collection) iter.
 		return func(yield func(retrieve.Document, error) bool) { yield(retrieve.Document{}, err) }
 	}
 	return index.Export(ctx, c)
+}
+
+// SearchCollection returns the chunks of a collection that match the words of a question best,
+// at most topK, as items that a build can take ([BuildOptions.Items]). Scores are 0 to 1. topK 0
+// means [retrieve.DefaultK]. The error is [retrieve.ErrNotFound] if there is no such collection.
+func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, question string, topK int) ([]pipeline.Item, error) {
+	index, c, err := a.indexOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r := retrieve.Retriever{Index: index, Collection: c, Query: retrieve.Query{By: retrieve.ByWords}}
+	return r.Retrieve(ctx, &pipeline.Query{Text: question}, topK)
 }
 
 // indexOf returns the index of the store, and the collection with its tenant.

@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -69,6 +70,7 @@ var causeCodes = []struct {
 	{context.DeadlineExceeded, CodeLimit},
 	{fs.ErrNotExist, CodeNotFound},
 	{store.ErrNotFound, CodeNotFound},
+	{retrieve.ErrNotFound, CodeNotFound},
 	{frames.ErrNoFrame, CodeNotFound},
 	{memory.ErrNotFound, CodeNotFound},
 	{store.ErrBusy, CodeLimit},

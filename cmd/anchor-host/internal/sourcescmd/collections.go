@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -20,14 +19,15 @@ import (
 func Collections(a *cli.App) *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "collections",
-		Short: "List, show, remove and export collections",
+		Short: "List, show, search, remove and export collections",
 		Long: `Manage the collections of a tenant that "anchor-host ingest" fills. They are in the
 store, beside facts and conversations.`,
 		Example: `  anchor-host collections list
   anchor-host collections show docs --documents
+  anchor-host collections search docs "When does the train leave?"
   anchor-host collections export docs > docs.jsonl`,
 	})
-	cmd.AddCommand(list(a), show(a), remove(a), export(a))
+	cmd.AddCommand(list(a), show(a), search(a), remove(a), export(a))
 	return cmd
 }
 
@@ -82,7 +82,7 @@ line without chunks stands for a file of which each record is a document.`,
 	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
 		info, err := app.Collection(cmd.Context(), named(args[0]))
 		if err != nil {
-			return unknown(err)
+			return err
 		}
 		if !documents {
 			return a.Print(cmd, *format, infoListing([]retrieve.CollectionInfo{info}, info))
@@ -102,12 +102,42 @@ line without chunks stands for a file of which each record is a document.`,
 	return cmd
 }
 
-// unknown adds the remedy to the error for a collection that does not exist.
-func unknown(err error) error {
-	if errors.Is(err, retrieve.ErrNotFound) {
-		return fmt.Errorf("%w (see anchor-host collections list)", err)
+func search(a *cli.App) *cobra.Command {
+	var topK int
+	cmd := &cobra.Command{
+		Use:   "search [flags] COLLECTION QUESTION",
+		Short: "Find the chunks that match the words of a question",
+		Long: `Find the chunks of a collection that match the words of a question best (BM25). With
+-o json they are items, which "anchor-host build --items -" takes.`,
+		Example: `  anchor-host collections search docs "When does the train leave?"
+  anchor-host collections search docs "$Q" -o json | anchor-host build --items - "$Q"`,
+		Args: cli.Exactly("COLLECTION", "QUESTION"),
 	}
-	return err
+	flags(cmd)
+	cmd.Flags().IntVarP(&topK, "top-k", "k", retrieve.DefaultK, fmt.Sprintf("most chunks to find, 1 to %d", retrieve.MaxK))
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		if topK < 1 || topK > retrieve.MaxK {
+			return cli.Usagef(cmd, "flag --top-k: %d (want 1 to %d)", topK, retrieve.MaxK)
+		}
+		items, err := app.SearchCollection(cmd.Context(), named(args[0]), args[1], topK)
+		if err != nil {
+			return err
+		}
+		l := cli.Listing{Header: []string{"SCORE", "PATH", "LINE", "TEXT"}, Data: items}
+		for i := range items {
+			it := &items[i]
+			line := ""
+			if n, ok := it.Metadata["line"]; ok {
+				line = fmt.Sprint(n)
+			}
+			l.Rows = append(l.Rows, []string{
+				strconv.FormatFloat(it.Score, 'f', 3, 64), cli.OneCell(fmt.Sprint(it.Metadata["path"])), cli.Dash(line), cli.Excerpt(it.Content),
+			})
+		}
+		return a.Print(cmd, *format, l)
+	})
+	return cmd
 }
 
 func remove(a *cli.App) *cobra.Command {
@@ -121,7 +151,7 @@ func remove(a *cli.App) *cobra.Command {
 	flags(cmd)
 	cmd.RunE = withToDelete(a, func(cmd *cobra.Command, args []string, app *anchor.App) error {
 		if err := app.RemoveCollection(cmd.Context(), named(args[0])); err != nil {
-			return unknown(err)
+			return err
 		}
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "removed: %s\n", cli.OneCell(args[0]))
@@ -147,7 +177,7 @@ one JSON or YAML list, or as a table of the chunks.`,
 			return err
 		}
 		if _, err := app.Collection(cmd.Context(), named(args[0])); err != nil {
-			return unknown(err)
+			return err
 		}
 		if *format == "jsonl" {
 			return exportLines(a, cmd, app, args[0])

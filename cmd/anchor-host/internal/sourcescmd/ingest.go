@@ -36,8 +36,8 @@ func Ingest(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest [flags] PATH|URL|-…",
 		Short: "Read files, folders and pages into a collection",
-		Long: `Read files, folders and pages into a collection of the store, in which retrievers
-search. Text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and source code are read.
+		Long: `Read files, folders and pages into a collection of the store, in which
+"anchor-host collections search" finds them. Text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and source code are read.
 "-" is stdin, as one file; --urls names a file with one address a line.
 
 The collection is kept as the files are: the next run reads only what has changed,
@@ -75,7 +75,7 @@ section around them is returned). Tables stay whole.`,
 			return err
 		}
 		if report.Failed > 0 {
-			return fmt.Errorf("ingest: files that could not be read: %d of %d (the others are in the collection)", report.Failed, report.Files)
+			return fmt.Errorf("ingest: files that could not be read: %d of %d (each has a line above; all others are in the collection)", report.Failed, report.Files)
 		}
 		return nil
 	})

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Documents become a collection, and what a search finds becomes context of a build.
+func TestCollections(t *testing.T) {
+	storeFolder(t, map[string]string{
+		"d/trains.md": "# Trains\n\nThe night train leaves at nine.\n",
+		"d/boats.md":  "# Boats\n\nThe ferry sails at noon.\n",
+		"d/torn.pdf":  "%PDF-1.4 torn",
+	})
+	code, _, stderr := run(t, "", "ingest", "d", "--collection", "docs")
+	if code != codeFailure || !strings.Contains(stderr, "torn.pdf: ") || !strings.Contains(stderr, "could not be read: 1 of 3") {
+		t.Errorf("a torn file: code %d, %s", code, stderr)
+	}
+	if err := os.Remove("d/torn.pdf"); err != nil {
+		t.Fatal(err)
+	}
+	if out := must(t, "", "ingest", "d", "--collection", "docs", "-o", "json"); !strings.Contains(out, `"unchanged": 2`) {
+		t.Errorf("second run:\n%s", out)
+	}
+	const question = "When does the train leave?"
+	found := must(t, "", "collections", "search", "docs", question, "-o", "json")
+	var items []pipeline.Item
+	if err := json.Unmarshal([]byte(found), &items); err != nil || len(items) != 1 || !strings.Contains(items[0].Content, "leaves at nine") {
+		t.Fatalf("found %v, %v", items, err)
+	}
+	if out := must(t, found, "build", "--items", "-", "--format", "openai", question); !strings.Contains(out, "leaves at nine") {
+		t.Errorf("a build with what was found:\n%s", out)
+	}
+	if out := must(t, "", "collections", "search", "docs", question); !strings.Contains(out, "1.000") || !strings.Contains(out, "d/trains.md") {
+		t.Errorf("table:\n%s", out)
+	}
+	if out := must(t, "", "collections", "export", "docs"); strings.Count(out, "\n") != 2 {
+		t.Errorf("export:\n%s", out)
+	}
+	must(t, "", "collections", "remove", "docs")
+	if out := must(t, "", "collections", "list", "-o", "json"); strings.TrimSpace(out) != "[]" {
+		t.Errorf("after the removal:\n%s", out)
+	}
+}
+
+// What is wrong is named, with the exit code of its sort.
+func TestCollectionsRefuse(t *testing.T) {
+	storeFolder(t, map[string]string{"a.txt": "text"})
+	must(t, "", "ingest", "a.txt", "--collection", "docs")
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"ingest a.txt", codeUsage, `"collection"`},
+		{"ingest none.txt --collection docs", codeFailure, "none.txt: no such file"},
+		{"ingest a.txt --collection docs --chunker nope", codeInvalid, `"nope"`},
+		{"ingest a.txt --collection docs --chunker semantic", codeUsage, "needs an embedder"},
+		{"collections show none", codeNotFound, "anchor-host ingest PATH --collection none"},
+		{"collections search none q", codeNotFound, "anchor-host ingest PATH --collection none"},
+		{"collections search docs q --tenant other", codeNotFound, "other/docs"},
+		{"collections search docs q -k 0", codeUsage, "want 1 to"},
+		{"collections search docs", codeUsage, "QUESTION"},
+		{"collections remove none", codeNotFound, "none"},
+		{"collections export none", codeNotFound, "none"},
+	} {
+		if code, out, stderr := run(t, "", strings.Fields(tt.args)...); code != tt.code || !strings.Contains(stderr, tt.want) || out != "" && !strings.HasPrefix(tt.args, "ingest") {
+			t.Errorf("%s: code %d, want %d; %q, %s, want %s", tt.args, code, tt.code, out, stderr, tt.want)
+		}
+	}
+}
+
+// With --watch, what changes is read until the command is interrupted.
+func TestIngestWatches(t *testing.T) {
+	storeFolder(t, map[string]string{"d/one.txt": "first words"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	exit := make(chan int, 1)
+	go func() {
+		exit <- doMain(ctx, []string{"ingest", "d", "--collection", "docs", "--watch", "--interval", "100ms"}, strings.NewReader(""), io.Discard, io.Discard)
+	}()
+	finds := func(word string) {
+		t.Helper()
+		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			_, out, said := run(t, "", "collections", "search", "docs", word, "-o", "json")
+			if strings.Contains(out, word) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%q is not found: %s", word, said)
+			}
+		}
+	}
+	finds("first")
+	if err := os.WriteFile("d/two.txt", []byte("second words"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	finds("second")
+	cancel()
+	select {
+	case code := <-exit:
+		if code != codeOK && code != codeInterrupted {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(patience):
+		t.Fatal("still running")
+	}
+}
