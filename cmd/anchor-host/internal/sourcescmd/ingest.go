@@ -37,8 +37,8 @@ func Ingest(a *cli.App) *cobra.Command {
 		Use:   "ingest [flags] PATH|URL|-…",
 		Short: "Read files, folders and pages into a collection",
 		Long: `Read files, folders and pages into a collection of the store, in which
-"anchor-host collections search" finds them. Text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and source code are read.
-"-" is stdin, as one file; --urls names a file with one address a line.
+"anchor-host collections search" finds them. Text, Markdown, HTML, PDF, DOCX, CSV, JSON
+Lines and source code are read. "-" is stdin, as one file; --urls names a file with one address a line.
 
 The collection is kept as the files are: the next run reads only what has changed,
 and deletes what is gone. A run that was interrupted goes on when it is started
