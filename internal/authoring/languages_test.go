@@ -63,8 +63,8 @@ func TestTemplates(t *testing.T) {
 		if !named {
 			kinds = []string{"filter"}
 		}
-		if language == "tinygo" && os.Getenv("ANCHOR_LONG_TESTS") == "" { // the templates of Go, which TinyGo takes ten seconds each to build
-			kinds = []string{"filter", "retrieve", "process", "provide"}
+		if (language == "tinygo" || language == "cpp") && os.Getenv("ANCHOR_LONG_TESTS") == "" { // they have the templates of Go and C
+			kinds = []string{"filter", "provide"}
 		}
 		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == string(abi.OpEstimateTokens) }) // part of provide
 		t.Run(language, func(t *testing.T) {
