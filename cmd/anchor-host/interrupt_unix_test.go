@@ -15,9 +15,6 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen at once.
-const patience = 20 * time.Second
-
 // An interruption ends every command that waits for its input, whether stdin or a
 // named pipe that nobody writes to.
 func TestInterruptedWhileReading(t *testing.T) {

@@ -14,6 +14,9 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
+// patience is how long a test waits for what must happen at once.
+const patience = 20 * time.Second
+
 // run runs a command line with an empty environment of settings.
 func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
