@@ -3,8 +3,9 @@ package plugincmd
 import (
 	"context"
 	"encoding/json"
-
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,8 +18,9 @@ import (
 // devFlags are the flags of "plugin dev".
 type devFlags struct {
 	testFlags
-	build authoring.BuildOptions
-	once  bool
+	build   authoring.BuildOptions
+	release bool
+	once    bool
 }
 
 // lookEvery is the pause between two looks at the files. An editor writes several at once, so a
@@ -35,6 +37,9 @@ build it, test it as "plugin test --short" does, and measure what a call costs.
 The first verdict is printed in full, later ones only as far as they differ: new
 failures, what is fixed, warnings, and a size or a cost that is another one.
 
+Plugins in Rust and AssemblyScript are built in a quick way, which leaves out
+optimizations, into the folder build/dev. --release builds as "plugin build" does.
+
 Files are compared by size and time. Folders such as build, target and
 node_modules are not watched. Ctrl-C ends the command.
 
@@ -47,10 +52,11 @@ With -o json each round is one line of JSON.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.build.Language, "lang", "", "language, if the files do not say it")
 	flags.BoolVar(&f.build.Debug, "debug", false, "keep the names of functions, for call stacks")
+	flags.BoolVar(&f.release, "release", false, "build as plugin build does, with all optimizations")
 	flags.BoolVar(&f.once, "once", false, "end after the first round, with 1 if it failed")
 	_ = flags.MarkHidden("keep")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		f.build.Dir = "."
+		f.build.Dir, f.build.Quick = ".", !f.release
 		if len(args) == 1 {
 			f.build.Dir = args[0]
 		}
@@ -85,6 +91,8 @@ type developer struct {
 	flags  *devFlags
 	tester *tester
 	last   *round // the last one with a tested module, nil before it
+	// cases is the folder of cases that a flag names, "" for the one of the project.
+	cases string
 }
 
 func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
@@ -94,7 +102,7 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 		return err
 	}
 	defer t.progress.Stop()
-	d := &developer{app: a, cmd: cmd, flags: f, tester: t}
+	d := &developer{app: a, cmd: cmd, flags: f, tester: t, cases: f.cases}
 	files, err := authoring.Scan(f.build.Dir)
 	if err != nil {
 		return err
@@ -171,6 +179,7 @@ func (d *developer) try(r *round) error {
 		return err
 	}
 	r.Size = built.Spec.Size
+	d.findCases()
 	began = time.Now()
 	tested, err := d.tester.test(d.cmd, built.Path)
 	r.TestMS = milliseconds(time.Since(began))
@@ -178,6 +187,9 @@ func (d *developer) try(r *round) error {
 		return err
 	}
 	r.Warnings, r.Notes, r.Costs = tested.Warnings, tested.Report.Notes, tested.Report.Costs
+	if built.LeftOut != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("built without %s, so size and costs are not those of plugin build (see the flag --release)", built.LeftOut))
+	}
 	r.Passed, r.Failed = tested.Report.Passed, tested.Report.Failed
 	for _, x := range tested.Report.Results {
 		if x.Verdict == conformance.Fail {
@@ -185,6 +197,17 @@ func (d *developer) try(r *round) error {
 		}
 	}
 	return nil
+}
+
+// findCases chooses the folder of cases, which can come and go while the project is watched.
+func (d *developer) findCases() {
+	if d.cases != "" {
+		return
+	}
+	d.flags.cases = filepath.Join(d.flags.build.Dir, casesFolder)
+	if info, err := os.Stat(d.flags.cases); err != nil || !info.IsDir() {
+		d.flags.cases = ""
+	}
 }
 
 // compare finds the failures of the round before that are gone.
