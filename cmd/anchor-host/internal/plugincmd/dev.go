@@ -102,6 +102,7 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 		return err
 	}
 	defer t.progress.Stop()
+	t.cfg.ParallelCompile = true // the module is the user's own
 	d := &developer{app: a, cmd: cmd, flags: f, tester: t, cases: f.cases}
 	files, err := authoring.Scan(f.build.Dir)
 	if err != nil {
