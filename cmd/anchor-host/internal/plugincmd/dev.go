@@ -24,8 +24,11 @@ type devFlags struct {
 }
 
 // lookEvery is the pause between two looks at the files. An editor writes several at once, so a
-// change counts when nothing has changed for one pause.
-const lookEvery = 50 * time.Millisecond
+// change counts when nothing has changed for settled.
+const (
+	lookEvery = 40 * time.Millisecond
+	settled   = 15 * time.Millisecond
+)
 
 func devCommand(a *cli.App) *cobra.Command {
 	f := devFlags{testFlags: testFlags{callFlags: callFlags{repeat: 1}}}
@@ -129,8 +132,7 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 	}
 }
 
-// waitForChange returns the files when they differ from those before and have not changed for one
-// pause.
+// waitForChange returns the files when they differ from those before and have settled.
 func waitForChange(ctx context.Context, dir string, before authoring.Files) (authoring.Files, []string, error) {
 	seen := before
 	for {
@@ -138,14 +140,18 @@ func waitForChange(ctx context.Context, dir string, before authoring.Files) (aut
 		if err != nil {
 			return nil, nil, err
 		}
-		if changed := now.Changed(before); len(changed) > 0 && len(now.Changed(seen)) == 0 {
+		changed, pause := now.Changed(before), lookEvery
+		switch {
+		case len(changed) > 0 && len(now.Changed(seen)) == 0:
 			return now, changed, nil
+		case len(changed) > 0:
+			pause = settled
 		}
 		seen = now
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case <-time.After(lookEvery):
+		case <-time.After(pause):
 		}
 	}
 }
