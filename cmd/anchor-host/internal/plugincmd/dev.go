@@ -96,7 +96,15 @@ type developer struct {
 	last   *round // the last one with a tested module, nil before it
 	// cases is the folder of cases that a flag names, "" for the one of the project.
 	cases string
+	// files are those of the present round, as they were when it began.
+	files authoring.Files
+	// redone is how many rounds in a row were not printed.
+	redone int
 }
+
+// mostRedone is how many rounds in a row are not printed because the files changed meanwhile. A
+// build may change them each time.
+const mostRedone = 3
 
 func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 	f.short = true
@@ -107,8 +115,7 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 	defer t.progress.Stop()
 	t.cfg.ParallelCompile = true // the module is the user's own
 	d := &developer{app: a, cmd: cmd, flags: f, tester: t, cases: f.cases}
-	files, err := authoring.Scan(f.build.Dir)
-	if err != nil {
+	if d.files, err = authoring.Scan(f.build.Dir); err != nil {
 		return err
 	}
 	for changed := []string(nil); ; {
@@ -123,7 +130,7 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 		case f.once:
 			return nil
 		}
-		if files, changed, err = waitForChange(cmd.Context(), f.build.Dir, files); err != nil {
+		if d.files, changed, err = waitForChange(cmd.Context(), f.build.Dir, d.files); err != nil {
 			if cmd.Context().Err() != nil {
 				return nil // the user ended it
 			}
@@ -164,14 +171,29 @@ func (d *developer) round(changed []string) (*round, error) {
 	if d.cmd.Context().Err() != nil {
 		return r, d.cmd.Context().Err()
 	}
+	if err != nil && d.outdated() {
+		return r, nil
+	}
 	if err != nil {
 		r.Error = err.Error()
 		return r, d.print(r)
 	}
+	d.redone = 0
 	r.compare(d.last)
 	err = d.print(r)
 	d.last = r
 	return r, err
+}
+
+// outdated reports whether files have changed since the round began. Its error is then not worth
+// saying: it may be about a file that an editor had not written to its end.
+func (d *developer) outdated() bool {
+	now, err := authoring.Scan(d.flags.build.Dir)
+	if d.redone++; err != nil || d.flags.once || d.redone > mostRedone || len(now.Changed(d.files)) == 0 {
+		d.redone = 0
+		return false
+	}
+	return true
 }
 
 // try builds and tests the project.
