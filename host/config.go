@@ -62,7 +62,7 @@ type Config struct {
 	// LoadMemory bounds, in bytes, the sum of the estimates of all modules that are being
 	// compiled; see [spec.Spec.LoadEstimate]. A module that does not fit waits, and at
 	// most 16 smaller ones pass it. A module whose estimate is above LoadMemory is compiled
-	// alone. Each compilation uses one processor. 0: DefaultLoadMemory.
+	// alone. Each compilation uses one processor, see ParallelCompile. 0: DefaultLoadMemory.
 	LoadMemory int64
 	// MaxInstances bounds the instances of all plugins together. Each loaded plugin counts
 	// for at least one, even while it has none. 0: DefaultMaxInstances.
@@ -127,6 +127,10 @@ type Config struct {
 	// say them: those of "anchor-host plugin build --debug" (package host/lines). It is for
 	// tools of authors; such a module takes more memory while it is loaded.
 	Lines bool
+	// ParallelCompile compiles a module on all processors instead of one. No panic of wazero
+	// can be recovered there, so one that a module causes ends the program. It is for tools of
+	// authors, who compile their own modules again and again.
+	ParallelCompile bool
 	// OnCompile is called before a module is compiled or taken from the disk cache, with
 	// done false, and afterwards, with done true and the time it took. It may be called
 	// from several goroutines at once. nil: not called.

@@ -61,7 +61,7 @@ func (c *Config) compileOptions(root *cacheRoot) compile.Options {
 		Offer:  func(ctx context.Context, rt wazero.Runtime) error { return imports.Offer(ctx, rt, c.importable()) },
 		Kernel: imports.Kernel,
 		Meter:  meterOptions(),
-		Memory: c.LoadMemory, OnCompile: c.OnCompile, Lines: c.Lines,
+		Memory: c.LoadMemory, OnCompile: c.OnCompile, Lines: c.Lines, Parallel: c.ParallelCompile,
 	}
 	if root != nil {
 		o.OpenCode, o.Shells = root.openCode, shells{root.facts}

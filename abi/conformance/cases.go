@@ -20,6 +20,10 @@ type Case struct {
 	run func(p *probe) outcome
 	// pair says that the case compares the lanes.
 	pair bool
+	// after is a case whose failure leaves nothing to check, "" for none.
+	after string
+	// long says that the case takes long, and that it may run beside others.
+	long bool
 }
 
 var (
@@ -128,7 +132,7 @@ func inputCases() []Case {
 		send(caseEmpty, lists, "A request without items is answered.", "check the number of rows before the first", shape{n: 0, bare: true, query: &empty}, shape{n: 0}),
 		send(caseOne, lists, "A request with one item is answered.", "mind divisions by the number of rows less one", shape{n: 1}),
 		send(caseMany, append([]abi.Operation{abi.OpRetrieve}, lists...), "5,000 items are answered.", "mind quadratic work and fixed buffers", shape{n: manyItems}),
-		{ID: caseLarge, Operations: lists, Rule: "An item of 10 MB is answered, or refused without a trap, and the next call works.",
+		{ID: caseLarge, Operations: lists, long: true, Rule: "An item of 10 MB is answered, or refused without a trap, and the next call works.",
 			Remedy: "mind fixed buffers; refuse with an error message what is too large", run: tryLarge},
 		send(caseScripts, nil, "Texts in many scripts are answered, with rows and offsets in their places.", "texts are UTF-8: mind bytes and characters", scriptsShape()),
 		send(caseControl, nil, "Control characters, combining marks on their own and empty texts are answered.", "escape what is written as JSON; "+careful, controlShape()),
@@ -147,11 +151,11 @@ func repeatCases() []Case {
 		{ID: caseSame, Rule: "The same request gets the same answer, independent of earlier requests.",
 			Remedy: "keep nothing from call to call, initialise what you read, and take clock and random numbers from the request", run: trySame},
 		{ID: caseLanes, Operations: changes, Rule: "Both lanes give the same answer.", Remedy: "write one function and serve both lanes from it", pair: true, run: tryLanes},
-		{ID: caseExtism, Lane: JSON, Rule: "A request in the Extism input gets the same answer as one in the mailbox.",
+		{ID: caseExtism, Lane: JSON, after: caseSame, Rule: "A request in the Extism input gets the same answer as one in the mailbox.",
 			Remedy: "where document of the mailbox is 0, read the Extism input and set the Extism output, see section 5 of ABI.md", run: tryExtism},
 		{ID: caseCancelled, Rule: "A call that is cancelled in the middle ends soon, and the next call works.",
 			Remedy: "leave nothing half done outside of the guest's memory", run: tryCancelled},
-		{ID: caseGrowth, Rule: "Many calls of one instance do not make its memory grow.",
+		{ID: caseGrowth, after: caseAgain, long: true, Rule: "Many calls of one instance do not make its memory grow.",
 			Remedy: "free what a call allocates, or reset the allocator when a call begins", run: tryGrowth},
 	}
 }

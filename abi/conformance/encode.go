@@ -20,7 +20,7 @@ func (req *request) encode(lane string) ([]byte, error) {
 	case req.doc != nil:
 		b, err = json.Marshal(req.doc)
 	case req.items:
-		b, err = abi.AppendItemsRequest(nil, req.rows, req.cols, &req.env)
+		b, err = abi.AppendItemsRequest(make([]byte, 0, req.room()), req.rows, req.cols, &req.env)
 	default:
 		b, err = abi.AppendItemsRequest(nil, nil, 0, &req.env)
 	}
@@ -31,6 +31,18 @@ func (req *request) encode(lane string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: encode the request: %w", req.op, err)
 	}
 	return b, nil
+}
+
+// room is about the size of the document of a request with rows. Without it, a document of 10 MB
+// is copied again and again as it grows.
+func (req *request) room() int {
+	const member = 512
+	size := member
+	for i := range req.rows {
+		n := len(req.rows[i].Content)
+		size += member + n + n/64 // some characters are escaped
+	}
+	return size
 }
 
 func (req *request) encodeBatch() ([]byte, error) {

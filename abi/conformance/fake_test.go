@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -17,7 +19,7 @@ import (
 // the word "fox", in both lanes, with faults that no sandboxed guest has.
 type fake struct {
 	manifest *manifest.Manifest
-	loads    int
+	loads    atomic.Int32
 	// secondStart makes every start but the first keep all rows.
 	secondStart bool
 	// deaf makes calls of many rows last longer after they are cancelled.
@@ -32,6 +34,32 @@ type fake struct {
 	remembers bool
 	// unused is that of the operation.
 	unused string
+	// refuseLarge refuses an item of 10 MB.
+	refuseLarge bool
+	// full is which start of a guest that does not keep its state fails, 0 for none.
+	full int32
+	// meeting, unless it is nil, makes the first call with 10 MB wait for a call of another guest,
+	// which closes it. met says that it came.
+	meeting chan struct{}
+	waits   atomic.Pointer[fakeGuest]
+	once    sync.Once
+	met     atomic.Bool
+}
+
+// meet makes guests meet.
+func (g *fakeGuest) meet(size int) {
+	switch first := g.waits.Load(); {
+	case g.meeting == nil:
+	case size > 9_000_000 && first == nil:
+		g.waits.Store(g)
+		select {
+		case <-g.meeting:
+			g.met.Store(true)
+		case <-time.After(10 * time.Second):
+		}
+	case first != nil && first != g:
+		g.once.Do(func() { close(g.meeting) })
+	}
 }
 
 // deafGrace is the grace of the run with a deaf host.
@@ -57,10 +85,14 @@ func (f *fake) Settings(_ abi.Operation, settings map[string]any) (json.RawMessa
 }
 
 func (f *fake) Load(_ context.Context, o conformance.LoadOptions) (conformance.Guest, error) {
-	if !o.Keep {
-		f.loads++
+	if o.Keep {
+		return &fakeGuest{fake: f}, nil
 	}
-	return &fakeGuest{f, f.secondStart && f.loads > 1}, nil
+	n := f.loads.Add(1)
+	if n == f.full {
+		return nil, errors.New("there is no room")
+	}
+	return &fakeGuest{fake: f, keepAll: f.secondStart && n > 1}, nil
 }
 
 type fakeGuest struct {
@@ -73,6 +105,10 @@ func (g *fakeGuest) Close(context.Context) error { return nil }
 func (g *fakeGuest) Call(ctx context.Context, c conformance.Call) (*conformance.Answer, error) {
 	if g.fail != nil {
 		return nil, g.fail
+	}
+	g.meet(len(c.Request))
+	if g.refuseLarge && len(c.Request) > 9_000_000 {
+		return nil, reasonError(abi.ReasonInputTooLarge)
 	}
 	texts, err := texts(c)
 	if err != nil {

@@ -53,7 +53,7 @@ func (s *session) recordOwn(c *OwnCase, op *Operation, lane string, began time.T
 	if o.verdict == Fail {
 		r.Remedy = "correct the plugin or the case in " + c.File
 	}
-	s.addFailing(r)
+	s.report.add(s.explained(r))
 }
 
 // runOwn runs a case with the exchanges that it states.

@@ -92,7 +92,14 @@ func (r *Report) FailedCases() []string {
 	return slices.Compact(ids)
 }
 
+// add adds a result.
 func (r *Report) add(x Result) {
+	r.Results = append(r.Results, Result{})
+	r.put(len(r.Results)-1, x)
+}
+
+// put puts a result into a place that was reserved for it.
+func (r *Report) put(at int, x Result) {
 	switch x.Verdict {
 	case Pass:
 		r.Passed++
@@ -101,7 +108,7 @@ func (r *Report) add(x Result) {
 	case Skip:
 		r.Skipped++
 	}
-	r.Results = append(r.Results, x)
+	r.Results[at] = x
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }

@@ -38,6 +38,10 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 type session struct {
 	*subject
 	cases []Case
+	// beside runs the long cases, nil if they run among the others.
+	beside *beside
+	// timed are the probes whose calls are timed when no case runs any more.
+	timed []*probe
 }
 
 func (s *session) all(ctx context.Context) {
@@ -58,11 +62,18 @@ func (s *session) all(ctx context.Context) {
 		return
 	}
 	defer guest.Close(context.WithoutCancel(ctx))
+	if s.o.Beside && !s.d.Remembers {
+		s.beside = newBeside(s)
+	}
 	for i := range s.d.Operations {
 		s.operation(ctx, guest, &s.d.Operations[i])
 	}
 	s.initSame(ctx)
 	s.own(ctx, guest)
+	s.beside.finish(ctx, guest)
+	for _, p := range s.timed {
+		s.cost(p)
+	}
 }
 
 func startOutcome(err error) outcome {
@@ -114,6 +125,10 @@ func (s *session) lane(p *probe, both bool) {
 			continue
 		}
 		s.begin(c.ID, p.op.Operation, p.lane)
+		if s.beside.takes(p, c) {
+			s.beside.add(p.ctx, p, c)
+			continue
+		}
 		began := time.Now()
 		lane := p.lane
 		if c.pair {
@@ -121,8 +136,8 @@ func (s *session) lane(p *probe, both bool) {
 		}
 		s.record(c.ID, p.op.Operation, lane, began, p.run(c))
 	}
-	if !p.useless() && !s.o.Sparing && p.ctx.Err() == nil {
-		s.cost(p)
+	if !p.useless() && !s.o.Sparing {
+		s.timed = append(s.timed, p)
 	}
 	if p.idle() {
 		s.report.Notes = append(s.report.Notes, fmt.Sprintf(
@@ -152,6 +167,8 @@ func (p *probe) run(c *Case) outcome {
 		return first
 	case p.useless():
 		return skipped("see %s", p.first.id)
+	case p.moot(c):
+		return skipped("see %s", c.after)
 	}
 	o := c.run(p)
 	if o.verdict == Fail {
@@ -159,6 +176,9 @@ func (p *probe) run(c *Case) outcome {
 	}
 	return o
 }
+
+// moot reports whether the failure of another case leaves nothing to check.
+func (p *probe) moot(c *Case) bool { return c.after != "" && p.lost(c.after) }
 
 // trimOwnID removes the id of a case from its detail.
 func trimOwnID(detail, id string) string {
@@ -217,9 +237,14 @@ func (s *session) begin(id string, op abi.Operation, lane string) {
 	}
 }
 
-// record adds a result.
+// record adds the result of a case that has just ended.
 func (s *session) record(id string, op abi.Operation, lane string, began time.Time, o outcome) {
-	r := Result{Case: id, Operation: op, Lane: lane, Verdict: o.verdict, Detail: o.detail, Millis: millis(time.Since(began))}
+	s.report.add(s.explained(s.result(id, op, lane, time.Since(began), o)))
+}
+
+// result makes a result of the outcome of a case.
+func (s *session) result(id string, op abi.Operation, lane string, took time.Duration, o outcome) Result {
+	r := Result{Case: id, Operation: op, Lane: lane, Verdict: o.verdict, Detail: o.detail, Millis: millis(took)}
 	for i := range s.cases {
 		if s.cases[i].ID == id {
 			r.Rule = s.cases[i].Rule
@@ -228,16 +253,16 @@ func (s *session) record(id string, op abi.Operation, lane string, began time.Ti
 			}
 		}
 	}
-	s.addFailing(r)
+	return r
 }
 
-// addFailing adds a result, to a failure with the request of the case.
-func (s *session) addFailing(r Result) {
+// explained adds the request of the case and what the guest left to the result of a failure.
+func (s *session) explained(r Result) Result {
 	if at := s.last; r.Verdict == Fail && at != nil {
 		r.Wrote, r.Stack = at.wrote, at.stack
 		r.Request = s.keepRequest(r, at.req)
 	}
-	s.report.add(r)
+	return r
 }
 
 // keepRequest passes a request on, and returns where it was put.

@@ -107,6 +107,44 @@ func TestRunIsNarrowedAndCancelled(t *testing.T) {
 	}
 }
 
+// Beside the long cases others run, and the report is the same. Where there is no
+// second guest, nothing runs beside.
+func TestBeside(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*fake)
+		meets bool
+	}{
+		"good":              {func(*fake) {}, true},
+		"escapes":           {func(f *fake) { f.escapes = true }, true},
+		"large is refused":  {func(f *fake) { f.refuseLarge = true }, true},
+		"always fails":      {func(f *fake) { f.fail = errors.New("broken") }, false},
+		"no second guest":   {func(f *fake) { f.full = 2; delete(f.manifest.Operations, abi.OpInit) }, false},
+		"the second starts": {func(f *fake) { f.secondStart = true }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := func(beside bool) (list []string, met bool) {
+				f := newFake()
+				if c.spoil(f); beside && c.meets {
+					f.meeting = make(chan struct{})
+				}
+				r := run(t, f, conformance.Options{Beside: beside})
+				for _, x := range r.Results {
+					list = append(list, strings.Join([]string{x.Case, x.Lane, string(x.Verdict), x.Detail, x.Rule, x.Remedy}, "|"))
+				}
+				return append(list, fmt.Sprint(r.Passed, r.Failed, r.Skipped, len(r.Costs))), f.met.Load()
+			}
+			alone, _ := lines(false)
+			beside, met := lines(true)
+			if !slices.Equal(alone, beside) {
+				t.Errorf("alone:\n%s\nbeside:\n%s", strings.Join(alone, "\n"), strings.Join(beside, "\n"))
+			}
+			if met != c.meets {
+				t.Errorf("two guests were called at the same time: %t, want %t", met, c.meets)
+			}
+		})
+	}
+}
+
 func TestSameSeedSameReport(t *testing.T) {
 	verdicts := func(seed uint64) (list []string) {
 		for _, x := range run(t, newFake(), conformance.Options{Seed: seed}).Results {

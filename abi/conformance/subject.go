@@ -18,6 +18,10 @@ type Options struct {
 	Lanes      []string
 	// Short makes 2,000 calls instead of 10,000.
 	Short bool
+	// Beside runs cases that take long on a second goroutine, with guests of their own, while the
+	// others run. Calls of different guests then come at the same time. It has no effect if the
+	// description says that the guest remembers.
+	Beside bool
 	// Sparing leaves out the many calls that measure the memory and the time: the guest sends
 	// requests that cost something.
 	Sparing bool

@@ -15,8 +15,8 @@ const (
 	Batch = "batch"
 )
 
-// Target is a guest to be tested and the host that runs it. The kit calls it
-// from one goroutine.
+// Target is a guest to be tested and the host that runs it. The kit calls it from one goroutine
+// at a time, unless Options.Beside is set.
 type Target interface {
 	// Describe describes the guest without running it.
 	Describe() Description

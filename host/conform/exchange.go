@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/internal/egress"
 )
 
 // maxBody bounds the bodies of requests that are compared, in bytes.
@@ -59,10 +60,14 @@ func (t Exchanges) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // noResponse is the error of a request that a word describes, as a real transport has it. A
-// request that is late ends with its time.
+// request that is late ends at once, as if its time were over. If it has none of its own, the call
+// ends, and so it waits for the end of the call.
 func noResponse(ctx context.Context, word, name string) error {
 	switch word {
 	case "timeout":
+		if late := egress.Late(ctx); late != nil {
+			return late
+		}
 		<-ctx.Done()
 		return ctx.Err()
 	case "dns":

@@ -96,7 +96,7 @@ func TestEveryWrongGuestFailsItsCaseAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkCases(t, h, spec, want)
+			checkCases(t, h, spec, want, true)
 		})
 	}
 	if len(files) != len(wrong) {
@@ -105,11 +105,11 @@ func TestEveryWrongGuestFailsItsCaseAlone(t *testing.T) {
 }
 
 // checkCases puts a guest through the kit and wants the one case to fail, or
-// none.
-func checkCases(t *testing.T, h *host.Host, spec *spec.Spec, want string) {
+// none. Long cases run beside the others, or not.
+func checkCases(t *testing.T, h *host.Host, spec *spec.Spec, want string, beside bool) {
 	t.Helper()
 	cfg := host.PluginConfig{Limits: host.Limits{Timeout: 3 * time.Second, InitTimeout: 3 * time.Second}}
-	r, err := conformance.Run(t.Context(), conform.New(h, spec, cfg), conformance.Options{Short: true})
+	r, err := conformance.Run(t.Context(), conform.New(h, spec, cfg), conformance.Options{Short: true, Beside: beside})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestFixturesOfTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkCases(t, h, spec, want)
+			checkCases(t, h, spec, want, false)
 		})
 	}
 }

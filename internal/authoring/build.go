@@ -23,6 +23,8 @@ type Built struct {
 	Spec *spec.Spec
 	// Path is the path of the module, Title the name of its source language.
 	Path, Title string
+	// LeftOut names what a quick build left out, "" if it made the same module as any other.
+	LeftOut string
 	// Time is how long the toolchain took.
 	Time time.Duration
 }
@@ -52,7 +54,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
 	}
-	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: j.output(manifest.Name + ".wasm")}
+	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: j.output(manifest.Name + ".wasm"), LeftOut: j.leftOut()}
 	if wasm, err = spec.Embed(wasm, text); err == nil {
 		built.Spec, err = spec.Read("", wasm, nil)
 	}
@@ -195,13 +197,30 @@ func (j *job) program(name string) string {
 func (j *job) output(file string) string {
 	out := j.options.Output
 	if out == "" {
-		return filepath.Join(j.options.Dir, "build", file)
+		return filepath.Join(j.folder(j.options.Dir), file)
 	}
 	info, err := os.Stat(out)
 	if os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir() {
 		return filepath.Join(out, file)
 	}
 	return out
+}
+
+// folder returns the folder for the module in a project. The modules of quick builds have one of
+// their own, so that nobody ships them by mistake.
+func (j *job) folder(project string) string {
+	if j.leftOut() != "" {
+		return filepath.Join(project, "build", "dev")
+	}
+	return filepath.Join(project, "build")
+}
+
+// leftOut names what this build leaves out, "" for nothing.
+func (j *job) leftOut() string {
+	if !j.options.Quick {
+		return ""
+	}
+	return j.toolchain.quick
 }
 
 // unconnected adds to the error of a module without the exports of its manifest how the language
@@ -213,13 +232,13 @@ func (j *job) unconnected(err error) error {
 	return fmt.Errorf("%w; in %s: %s", err, j.toolchain.Title, j.toolchain.connect)
 }
 
-// withoutOld removes the module that an earlier build left in the folder build of the project,
+// withoutOld removes the module that an earlier build left in its folder in the project,
 // so that nobody tests it instead of this one. It keeps a module at a path of the author's
 // choice, and says in the error that it is an old one. name is "" if the manifest cannot be
 // read: then the module is the only one in the folder.
 func (j *job) withoutOld(name string, err error) error {
 	if j.options.Output == "" {
-		old, _ := filepath.Glob(filepath.Join(j.dir, "build", cmp.Or(name, "*")+".wasm")) // the error is about the pattern
+		old, _ := filepath.Glob(filepath.Join(j.folder(j.dir), cmp.Or(name, "*")+".wasm")) // the error is about the pattern
 		if len(old) != 1 {
 			return err
 		}

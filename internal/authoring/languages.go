@@ -106,16 +106,17 @@ var cToolchain = &Toolchain{
 }
 
 // clang returns the commands that compile and link a source without a libc. Headers of the system
-// are of another machine. Some distributions have clang look for a linker of its own version only.
-// One command for both would run wasm-opt if it is installed, which removes names and which, if it is
-// old, refuses modules of newer compilers.
+// are of another machine. The linker is called by itself: some distributions have clang look for one of
+// its own version only, and clang would run wasm-opt if it is installed, which removes names and
+// which, if it is old, refuses modules of newer compilers.
 func (j *job) clang(program, file string, flags ...string) ([]Command, error) {
 	source, err := j.source()
-	target, object := []string{j.program(program), "--target=wasm32"}, filepath.Join(j.work, "plugin.o")
-	compiled := slices.Concat([]string{"-nostdlibinc", "-O2", "-I" + helperDir}, j.debug("-g"), flags, []string{"-c", "-o", object, file})
-	linked := slices.Concat([]string{"-fuse-ld=" + j.program("wasm-ld"), "-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=65536"},
-		j.stripped("-Wl,--strip-all"), []string{"-o", j.out, object})
-	return []Command{{Args: slices.Concat(target, compiled), Dir: source}, {Args: slices.Concat(target, linked), Dir: source}}, err
+	object := filepath.Join(j.work, "plugin.o")
+	compiled := slices.Concat([]string{j.program(program), "--target=wasm32", "-nostdlibinc", "-O2", "-I" + helperDir}, j.debug("-g"), flags,
+		[]string{"-c", "-o", object, file})
+	linked := slices.Concat([]string{j.program("wasm-ld"), "-m", "wasm32", "--no-entry", "-z", "stack-size=65536"},
+		j.stripped("--strip-all"), []string{"-o", j.out, object})
+	return []Command{{Args: compiled, Dir: source}, {Args: linked, Dir: source}}, err
 }
 
 // cppToolchain shares the helper library and the templates of C, whose plugins are valid C++.
@@ -142,6 +143,14 @@ func (j *job) stripped(first string, rest ...string) []string {
 // debug returns the arguments in a build that keeps names, otherwise nothing.
 func (j *job) debug(args ...string) []string {
 	if j.options.Debug {
+		return args
+	}
+	return nil
+}
+
+// quickly returns the arguments in a quick build, otherwise nothing.
+func (j *job) quickly(args ...string) []string {
+	if j.options.Quick {
 		return args
 	}
 	return nil
@@ -186,7 +195,7 @@ const rustTarget = "wasm32-unknown-unknown"
 
 var rustToolchain = &Toolchain{
 	Language: "rust", Title: "Rust", Marks: []string{"Cargo.toml"}, helper: "pdk-rust",
-	connect: "write anchor::plugin! { filter: keep } in src/lib.rs",
+	connect: "write anchor::plugin! { filter: keep } in src/lib.rs", quick: "link-time optimization",
 	Programs: []Program{
 		{
 			Name: "cargo", Executables: []string{"cargo"},
@@ -210,7 +219,9 @@ var rustToolchain = &Toolchain{
 		}
 		return []Command{{
 			Args: []string{j.program("cargo"), "build", "--release", "--target", rustTarget},
-			Env:  append([]string{"CARGO_TARGET_DIR=" + target}, j.debug("CARGO_PROFILE_RELEASE_STRIP=none", "CARGO_PROFILE_RELEASE_DEBUG=1")...), Dir: source,
+			Env: slices.Concat([]string{"CARGO_TARGET_DIR=" + target}, j.quickly("CARGO_PROFILE_RELEASE_LTO=off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16",
+				"CARGO_PROFILE_RELEASE_INCREMENTAL=true"), j.debug("CARGO_PROFILE_RELEASE_STRIP=none", "CARGO_PROFILE_RELEASE_DEBUG=1")),
+			Dir: source,
 		}}, nil
 	},
 }
@@ -266,15 +277,20 @@ func cargoProduct(release, dir string) (string, error) {
 var tsToolchain = &Toolchain{
 	Language: "ts", Title: "AssemblyScript", Marks: []string{"plugin.ts"}, helper: "pdk-as",
 	connect: "write export { anchor_abi_1, anchor_mailbox, anchor_reserve } from \"./anchor/serve\" in plugin.ts, and export function anchor_filter(): i32 { return inJSON(keep); }",
+	quick:   "optimization",
 	Programs: []Program{nodeProgram, {
 		Name: "asc", Executables: []string{"asc"},
 		Get: "npm install assemblyscript",
 	}},
 	commands: func(j *job) ([]Command, error) {
 		source, err := j.source()
+		level := "-O3"
+		if j.options.Quick {
+			level = "-O0"
+		}
 		return []Command{{
 			Args: append([]string{
-				j.program("asc"), "plugin.ts", "-O3", "--runtime", "incremental",
+				j.program("asc"), "plugin.ts", level, "--runtime", "incremental",
 				"--use", "abort=" + helperDir + "/host/abort", "-o", j.out,
 			}, j.debug("--debug", "--sourceMap")...),
 			Dir: source,

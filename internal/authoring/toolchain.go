@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -33,6 +34,8 @@ type Toolchain struct {
 	helper string
 	// templates is another language whose templates to use, "" for the language itself.
 	templates string
+	// quick names what a quick build leaves out, "" if it is the same as any other.
+	quick string
 	// connect says how the source makes a function an operation, as a remedy if none is one.
 	connect string
 	// commands returns the commands that build a module from a project.
@@ -106,12 +109,31 @@ func (t *Toolchain) Missing(dir string) []Program {
 func (p Program) find(dir string) string {
 	for _, name := range p.Executables {
 		for _, file := range []string{filepath.Join(dir, "node_modules", ".bin", name), name} {
-			if path, err := exec.LookPath(file); err == nil && (p.works == nil || p.works(path)) {
+			if path, err := exec.LookPath(file); err == nil && p.suitable(path) {
 				return path
 			}
 		}
 	}
 	return ""
+}
+
+// known holds the paths of executables that work, so that each is tried once: a build looks for a
+// program several times.
+var known sync.Map
+
+// suitable reports whether an executable works.
+func (p Program) suitable(path string) bool {
+	if p.works == nil {
+		return true
+	}
+	if _, ok := known.Load(path); ok {
+		return true
+	}
+	works := p.works(path)
+	if works {
+		known.Store(path, nil)
+	}
+	return works
 }
 
 // missingError names the missing programs and says how to get them, on one line.
@@ -140,6 +162,9 @@ type BuildOptions struct {
 	Language string
 	// Debug keeps the names of functions in the module, so that call stacks show them.
 	Debug bool
+	// Quick leaves out what takes long and makes the module smaller or faster. Where that makes a
+	// difference, the module is in build/dev unless Output says otherwise.
+	Quick bool
 	// KeepManifest also writes plugin.yaml into the folder of Output.
 	KeepManifest bool
 	// Commands receives each command before it runs. It may be nil.

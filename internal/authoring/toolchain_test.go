@@ -115,6 +115,11 @@ func TestFindsLocalPrograms(t *testing.T) {
 	if got := p.find(dir); got != "" {
 		t.Errorf("got %q, though it does not work", got)
 	}
+	tried := 0
+	p.works = func(string) bool { tried++; return true }
+	if p.find(dir) != local || p.find(dir) != local || tried != 1 {
+		t.Errorf("a program that works was tried %d times, want once", tried)
+	}
 }
 
 func TestCommandString(t *testing.T) {

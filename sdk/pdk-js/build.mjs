@@ -7,6 +7,7 @@
 // ANCHOR_NODE_MODULES names, or beside the wasm-merge in PATH.
 
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -50,6 +51,16 @@ const services = {
   http: "RSH", httpBatch: "M", kvGet: "G", kvGetBytes: "G", kvSet: "P", kvDelete: "P", countTokens: "K",
 };
 
+// What stands in the data of glue.wat for the script and for its size.
+const scriptMark = "anchor: the script of the plugin";
+const sizeMark = "anch";
+
+// The section of a module that has its data.
+const dataSection = 11;
+
+// How many merged engines are kept.
+const mostKept = 16;
+
 class BuildError extends Error {}
 
 try {
@@ -69,22 +80,117 @@ function parseArguments(args) {
 function build(source, out) {
   const plugin = script(source);
   const packages = findPackages(path.dirname(path.resolve(source)));
+  const wat = glue(plugin);
+  const engine = fs.readFileSync(path.join(packages, "quickjs-wasi", "quickjs.wasm"));
+  fs.writeFileSync(out, filled(shell(packages, wat, engine, plugin.operations), plugin.text));
+}
+
+// The module without the script. Merging and shrinking the engine takes seconds, and its result
+// depends on the script only by the names of operations and services, so it is kept.
+function shell(packages, wat, engine, names) {
+  const { version } = JSON.parse(fs.readFileSync(path.join(packages, "binaryen", "package.json"), "utf8"));
+  const key = sha256(sha256(fs.readFileSync(fileURLToPath(import.meta.url))), sha256(Buffer.from(wat)), sha256(engine), version).toString("hex");
+  const cache = path.join(packages, ".cache", "anchor-host");
+  const kept = path.join(cache, key);
+  const found = readKept(kept);
+  if (found) return found;
+  const made = merge(packages, wat, names);
+  keep(cache, kept, made);
+  return made;
+}
+
+function sha256(...parts) {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+// A kept file is a module after its SHA-256, which tells one that was cut short.
+function readKept(file) {
+  let bytes;
+  try {
+    bytes = fs.readFileSync(file);
+  } catch {
+    return null;
+  }
+  const wasm = bytes.subarray(32);
+  return sha256(wasm).equals(bytes.subarray(0, 32)) ? wasm : null;
+}
+
+// Keeps a module, and of all that are kept the newest. A folder that cannot be written keeps none.
+function keep(cache, file, wasm) {
+  try {
+    fs.mkdirSync(cache, { recursive: true });
+    const fresh = `${file}.${process.pid}`;
+    fs.writeFileSync(fresh, Buffer.concat([sha256(wasm), wasm]));
+    fs.renameSync(fresh, file);
+    const age = (name) => -fs.statSync(path.join(cache, name)).mtimeMs;
+    const names = fs.readdirSync(cache).map((name) => [age(name), name]).sort(([a], [b]) => a - b);
+    for (const [, name] of names.slice(mostKept)) fs.rmSync(path.join(cache, name), { force: true });
+  } catch {
+    // the next build merges again
+  }
+}
+
+function merge(packages, wat, names) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "anchor-js-"));
   try {
     const at = (name) => path.join(folder, name);
-    fs.writeFileSync(at("glue.wat"), glue(plugin));
+    fs.writeFileSync(at("glue.wat"), wat);
     const binaryen = (tool, ...args) =>
       execFileSync(process.execPath, [path.join(packages, "binaryen", "bin", tool), ...features, ...args], { stdio: ["ignore", "ignore", "inherit"] });
     const engine = path.join(packages, "quickjs-wasi", "quickjs.wasm");
     // Each module's exports serve the imports that the other has from its name.
     binaryen("wasm-merge", at("glue.wat"), "env", engine, "qjs", "--skip-export-conflicts", "-o", at("merged.wasm"));
-    const kept = ["memory", boot, "anchor_abi_1", ...plugin.operations.map((name) => `anchor_${name}`)];
-    fs.writeFileSync(at("kept.json"), JSON.stringify(kept.map((name) => ({ name, root: true, export: name }))));
+    const roots = ["memory", boot, "anchor_abi_1", ...names.map((name) => `anchor_${name}`)];
+    fs.writeFileSync(at("kept.json"), JSON.stringify(roots.map((name) => ({ name, root: true, export: name }))));
     binaryen("wasm-metadce", at("merged.wasm"), "--graph-file", at("kept.json"), "-o", at("plugin.wasm"), "-Oz");
-    fs.writeFileSync(out, renamed(fs.readFileSync(at("plugin.wasm"))));
+    return renamed(fs.readFileSync(at("plugin.wasm")));
   } finally {
     fs.rmSync(folder, { recursive: true });
   }
+}
+
+// Puts a script into the data of a shell.
+function filled(wasm, text) {
+  const bytes = Buffer.from(`${text}\0`);
+  const size = Buffer.alloc(4);
+  size.writeUInt32LE(bytes.length);
+  for (let at = 8; at < wasm.length;) {
+    const [length, start] = unsigned(wasm, at + 1);
+    if (wasm[at] === dataSection) {
+      // The script comes last: it may hold any bytes, those of a mark too.
+      const data = replaced(replaced(wasm.subarray(start, start + length), sizeMark, size), scriptMark, bytes);
+      return Buffer.concat([wasm.subarray(0, at + 1), leb128(data.length), data, wasm.subarray(start + length)]);
+    }
+    at = start + length;
+  }
+  throw new Error("the merged module has no data");
+}
+
+// Replaces a passive segment of a data section, which consists of a text. A segment is 1, its
+// size and its bytes.
+function replaced(data, text, bytes) {
+  const old = Buffer.concat([Buffer.from([1]), leb128(text.length), Buffer.from(text)]);
+  const at = data.indexOf(old);
+  if (at < 0 || data.indexOf(old, at + 1) >= 0) throw new Error(`the merged module has not one data segment ${JSON.stringify(text)}`);
+  return Buffer.concat([data.subarray(0, at), Buffer.from([1]), leb128(bytes.length), bytes, data.subarray(at + old.length)]);
+}
+
+// Reads a number in LEB128, and returns it with the place behind it.
+function unsigned(bytes, at) {
+  let value = 0;
+  for (let shift = 0; ; shift += 7) {
+    const byte = bytes[at++];
+    value += (byte & 0x7f) * 2 ** shift;
+    if (byte < 0x80) return [value, at];
+  }
+}
+
+function leb128(value) {
+  const bytes = [];
+  for (; value > 0x7f; value = Math.floor(value / 128)) bytes.push(0x80 | (value & 0x7f));
+  return Buffer.from([...bytes, value]);
 }
 
 // Gives the export of glue.wat that boots the engine the name that hosts call. It
@@ -176,7 +282,7 @@ function glue(plugin) {
     CALLS: letters.map((letter) =>
       `    (if (i32.eq (local.get $letter) (i32.const ${letter.charCodeAt(0)})) (then (return ${calls[letter]})))`).join("\n"),
     RUNTIME: escaped(runtime), RUNTIME_SIZE: Buffer.byteLength(runtime) + 1,
-    PLUGIN: escaped(plugin.text), PLUGIN_SIZE: Buffer.byteLength(plugin.text) + 1,
+    PLUGIN: scriptMark, SIZE: sizeMark,
     OPERATIONS: plugin.operations.join(""), EXPORTS: exports.join("\n"),
   };
   const text = fs.readFileSync(path.join(here, "glue.wat"), "utf8");

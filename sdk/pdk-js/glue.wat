@@ -47,7 +47,8 @@
   (global $dispatch (mut i32) (i32.const 0)) ;; the function that runtime.js returned
   (global $scratch (mut i32) (i32.const 0))  ;; 16 bytes: two arguments, a length
   (data $runtime "@RUNTIME@\00")
-  (data $plugin "@PLUGIN@\00")
+  (data $plugin "@PLUGIN@")      ;; build.mjs puts the script here when the module is done,
+  (data $plugin_size "@SIZE@")   ;; and its size here, in four bytes
   (data $names "runtime.js\00plugin.js\00@FUNCTIONS@")
   (data $operations "@OPERATIONS@")
 
@@ -84,10 +85,12 @@
     (call $evaluate (local.get $p) (i32.const @RUNTIME_SIZE@) (local.get $name)))
 
   (func $run_plugin (param $name i32) (result i32)
-    (local $p i32)
-    (local.set $p (call $malloc (i32.const @PLUGIN_SIZE@)))
-    (memory.init $plugin (local.get $p) (i32.const 0) (i32.const @PLUGIN_SIZE@))
-    (call $evaluate (local.get $p) (i32.const @PLUGIN_SIZE@) (local.get $name)))
+    (local $p i32) (local $size i32)
+    (memory.init $plugin_size (global.get $scratch) (i32.const 0) (i32.const 4))
+    (local.set $size (i32.load (global.get $scratch)))
+    (local.set $p (call $malloc (local.get $size)))
+    (memory.init $plugin (local.get $p) (i32.const 0) (local.get $size))
+    (call $evaluate (local.get $p) (local.get $size) (local.get $name)))
 
   ;; evaluates a script of $size bytes, the last of them 0; an error ends the start
   (func $evaluate (param $p i32) (param $size i32) (param $name i32) (result i32)

@@ -81,6 +81,9 @@ func (c *Compiler) compileAnew(ctx context.Context, e *Engine, s *Source, o wasm
 	if err != nil {
 		return nil, &Refusal{TooLarge: errors.Is(err, wasmbin.ErrLimit), Err: err}
 	}
+	if c.o.Parallel {
+		ctx = parallel(ctx)
+	}
 	var compiled wazero.CompiledModule
 	if e.Features.On(wazerox.Shells) {
 		compiled, err = e.build(ctx, code, open.Wasm, shell)

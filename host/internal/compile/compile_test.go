@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
@@ -233,6 +235,26 @@ func TestCompilerPanics(t *testing.T) {
 	byWazero = old
 	if _, err := c.Module(t.Context(), "", source(t, constant(0)), false, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// wazero compiles in one goroutine, whatever the caller's context says, unless an option says
+// otherwise.
+func TestWorkers(t *testing.T) {
+	for _, c := range []struct {
+		parallel bool
+		want     int
+	}{{false, 1}, {true, runtime.GOMAXPROCS(0)}} {
+		o := options()
+		o.Parallel = c.parallel
+		got := 0
+		compileBy(t, func(ctx context.Context, rt wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
+			got = experimental.GetCompilationWorkers(ctx)
+			return rt.CompileModule(ctx, wasm)
+		})
+		if _, err := open(t, o).Module(experimental.WithCompilationWorkers(t.Context(), 7), "", source(t, constant(0)), false, 0); err != nil || got != c.want {
+			t.Errorf("parallel %t: %d workers, want %d; error %v", c.parallel, got, c.want, err)
+		}
 	}
 }
 

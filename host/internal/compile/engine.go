@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -141,14 +142,27 @@ var byWazero = func(ctx context.Context, rt wazero.Runtime, wasm []byte) (wazero
 	return rt.CompileModule(ctx, wasm)
 }
 
+// parallelKey marks contexts in which wazero compiles on all processors.
+type parallelKey struct{}
+
+// parallel has [Wasm] compile on all processors.
+func parallel(ctx context.Context) context.Context {
+	return context.WithValue(ctx, parallelKey{}, true)
+}
+
 // Wasm has a runtime compile a module that was rewritten. A panic of wazero, which some modules
 // may cause, is a [*Refusal]. wazero compiles in this goroutine only, because nothing would
-// recover a panic in the other goroutines that it can use.
+// recover a panic in the other goroutines that it can use. It does use them for a compiler with
+// the option Parallel, under whose context this is called.
 func Wasm(ctx context.Context, rt wazero.Runtime, wasm []byte) (compiled wazero.CompiledModule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			compiled, err = nil, refusef("compile: not a usable module: wazero panicked: %v", r)
 		}
 	}()
-	return byWazero(wazerox.OneWorker(ctx), rt, wasm)
+	workers := 1
+	if ctx.Value(parallelKey{}) != nil {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return byWazero(wazerox.Workers(ctx, workers), rt, wasm)
 }

@@ -38,6 +38,8 @@ type Options struct {
 	// Lines has the stacks of traps name lines of source, for modules that say them (see package
 	// lines).
 	Lines bool
+	// Parallel compiles a module on all processors, see [Wasm].
+	Parallel bool
 }
 
 // Key identifies a module and everything that its machine code depends on, except wazero and

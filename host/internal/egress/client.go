@@ -188,7 +188,7 @@ func (c *Client) send(ctx context.Context, p prepared, bodies *bound) (Answer, e
 	whole := ctx
 	if p.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.timeout)
+		ctx, cancel = context.WithTimeout(context.WithValue(ctx, lateKey{}, p.timeout), p.timeout)
 		defer cancel()
 	}
 	got, err := c.fetch(ctx, p.WithContext(ctx), bodies)

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -33,6 +34,19 @@ func (f *Failure) Unwrap() error { return f.Err }
 type lateError struct{ after time.Duration }
 
 func (e lateError) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
+
+// lateKey is the key of the time that a request has of its own.
+type lateKey struct{}
+
+// Late returns the error of a request whose own time is over, so that a transport which only
+// plays a slow server need not wait for it. ctx is that of the request. Late returns nil if the
+// request has no time but that of its call.
+func Late(ctx context.Context) error {
+	if after, ok := ctx.Value(lateKey{}).(time.Duration); ok {
+		return lateError{after}
+	}
+	return nil
+}
 
 // Word is the cause in one of the words that guests are told: timeout, dns, connect,
 // certificate or network.

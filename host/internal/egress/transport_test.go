@@ -120,3 +120,23 @@ func TestConnectionsAreCounted(t *testing.T) {
 		t.Errorf("a server that is gone: %v, %d open", err, open)
 	}
 }
+
+// A transport can say that the own time of a request is over, without waiting a day for it.
+func TestTransportPlaysLate(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
+		if late := Late(req.Context()); late != nil {
+			return nil, late
+		}
+		return reply("in time"), nil
+	}), false, "api.test")
+	_, err := c.Send(ctx, []byte(`{"url":"https://api.test/","timeout_ms":86400000}`), nil)
+	var failure *Failure
+	if !errors.As(err, &failure) || failure.Word() != "timeout" || !strings.Contains(err.Error(), "no answer within 24h0m0s") {
+		t.Errorf("with a time of its own: error %v, want a timeout", err)
+	}
+	if answer, err := c.Send(ctx, []byte(`{"url":"https://api.test/"}`), nil); err != nil || string(answer.Body) != "in time" {
+		t.Errorf("without: %q, error %v", answer.Body, err)
+	}
+}

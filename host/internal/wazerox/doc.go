@@ -7,7 +7,7 @@
 // where the probe fails, the feature is off and the host does without it; [Feature.Without]
 // says how. [Look] tells what is on.
 //
-// What is not a feature has no way around it and nothing to try out: [OneWorker],
+// What is not a feature has no way around it and nothing to try out: [Workers],
 // [MemoryOf], [GoFunction] and the constants of limits.go. The first two do no harm where
 // wazero is made otherwise, and the third says so by an error.
 package wazerox

@@ -23,8 +23,8 @@ func (s *States) CoreFeatures() api.CoreFeatures {
 	return features
 }
 
-// OneWorker has wazero compile with the goroutine that asks for it, whose panics can be
-// recovered. Those of others cannot.
-func OneWorker(ctx context.Context) context.Context {
-	return experimental.WithCompilationWorkers(ctx, 1)
+// Workers has wazero compile with n goroutines. With one it is the goroutine that asks for it,
+// whose panics can be recovered. Those of others cannot.
+func Workers(ctx context.Context, n int) context.Context {
+	return experimental.WithCompilationWorkers(ctx, n)
 }

@@ -3,8 +3,9 @@ package plugincmd
 import (
 	"context"
 	"encoding/json"
-
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,13 +18,17 @@ import (
 // devFlags are the flags of "plugin dev".
 type devFlags struct {
 	testFlags
-	build authoring.BuildOptions
-	once  bool
+	build   authoring.BuildOptions
+	release bool
+	once    bool
 }
 
 // lookEvery is the pause between two looks at the files. An editor writes several at once, so a
-// change counts when nothing has changed for one pause.
-const lookEvery = 50 * time.Millisecond
+// change counts when nothing has changed for settled.
+const (
+	lookEvery = 40 * time.Millisecond
+	settled   = 15 * time.Millisecond
+)
 
 func devCommand(a *cli.App) *cobra.Command {
 	f := devFlags{testFlags: testFlags{callFlags: callFlags{repeat: 1}}}
@@ -34,6 +39,9 @@ func devCommand(a *cli.App) *cobra.Command {
 build it, test it as "plugin test --short" does, and measure what a call costs.
 The first verdict is printed in full, later ones only as far as they differ: new
 failures, what is fixed, warnings, and a size or a cost that is another one.
+
+Plugins in Rust and AssemblyScript are built in a quick way, which leaves out
+optimizations, into the folder build/dev. --release builds as "plugin build" does.
 
 Files are compared by size and time. Folders such as build, target and
 node_modules are not watched. Ctrl-C ends the command.
@@ -47,10 +55,11 @@ With -o json each round is one line of JSON.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.build.Language, "lang", "", "language, if the files do not say it")
 	flags.BoolVar(&f.build.Debug, "debug", false, "keep the names of functions, for call stacks")
+	flags.BoolVar(&f.release, "release", false, "build as plugin build does, with all optimizations")
 	flags.BoolVar(&f.once, "once", false, "end after the first round, with 1 if it failed")
 	_ = flags.MarkHidden("keep")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		f.build.Dir = "."
+		f.build.Dir, f.build.Quick = ".", !f.release
 		if len(args) == 1 {
 			f.build.Dir = args[0]
 		}
@@ -85,7 +94,17 @@ type developer struct {
 	flags  *devFlags
 	tester *tester
 	last   *round // the last one with a tested module, nil before it
+	// cases is the folder of cases that a flag names, "" for the one of the project.
+	cases string
+	// files are those of the present round, as they were when it began.
+	files authoring.Files
+	// redone is how many rounds in a row were not printed.
+	redone int
 }
+
+// mostRedone is how many rounds in a row are not printed because the files changed meanwhile. A
+// build may change them each time.
+const mostRedone = 3
 
 func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 	f.short = true
@@ -94,9 +113,9 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 		return err
 	}
 	defer t.progress.Stop()
-	d := &developer{app: a, cmd: cmd, flags: f, tester: t}
-	files, err := authoring.Scan(f.build.Dir)
-	if err != nil {
+	t.cfg.ParallelCompile = true // the module is the user's own
+	d := &developer{app: a, cmd: cmd, flags: f, tester: t, cases: f.cases}
+	if d.files, err = authoring.Scan(f.build.Dir); err != nil {
 		return err
 	}
 	for changed := []string(nil); ; {
@@ -111,7 +130,7 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 		case f.once:
 			return nil
 		}
-		if files, changed, err = waitForChange(cmd.Context(), f.build.Dir, files); err != nil {
+		if d.files, changed, err = waitForChange(cmd.Context(), f.build.Dir, d.files); err != nil {
 			if cmd.Context().Err() != nil {
 				return nil // the user ended it
 			}
@@ -120,8 +139,7 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 	}
 }
 
-// waitForChange returns the files when they differ from those before and have not changed for one
-// pause.
+// waitForChange returns the files when they differ from those before and have settled.
 func waitForChange(ctx context.Context, dir string, before authoring.Files) (authoring.Files, []string, error) {
 	seen := before
 	for {
@@ -129,14 +147,18 @@ func waitForChange(ctx context.Context, dir string, before authoring.Files) (aut
 		if err != nil {
 			return nil, nil, err
 		}
-		if changed := now.Changed(before); len(changed) > 0 && len(now.Changed(seen)) == 0 {
+		changed, pause := now.Changed(before), lookEvery
+		switch {
+		case len(changed) > 0 && len(now.Changed(seen)) == 0:
 			return now, changed, nil
+		case len(changed) > 0:
+			pause = settled
 		}
 		seen = now
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case <-time.After(lookEvery):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -149,14 +171,29 @@ func (d *developer) round(changed []string) (*round, error) {
 	if d.cmd.Context().Err() != nil {
 		return r, d.cmd.Context().Err()
 	}
+	if err != nil && d.outdated() {
+		return r, nil
+	}
 	if err != nil {
 		r.Error = err.Error()
 		return r, d.print(r)
 	}
+	d.redone = 0
 	r.compare(d.last)
 	err = d.print(r)
 	d.last = r
 	return r, err
+}
+
+// outdated reports whether files have changed since the round began. Its error is then not worth
+// saying: it may be about a file that an editor had not written to its end.
+func (d *developer) outdated() bool {
+	now, err := authoring.Scan(d.flags.build.Dir)
+	if d.redone++; err != nil || d.flags.once || d.redone > mostRedone || len(now.Changed(d.files)) == 0 {
+		d.redone = 0
+		return false
+	}
+	return true
 }
 
 // try builds and tests the project.
@@ -171,6 +208,7 @@ func (d *developer) try(r *round) error {
 		return err
 	}
 	r.Size = built.Spec.Size
+	d.findCases()
 	began = time.Now()
 	tested, err := d.tester.test(d.cmd, built.Path)
 	r.TestMS = milliseconds(time.Since(began))
@@ -178,6 +216,9 @@ func (d *developer) try(r *round) error {
 		return err
 	}
 	r.Warnings, r.Notes, r.Costs = tested.Warnings, tested.Report.Notes, tested.Report.Costs
+	if built.LeftOut != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("built without %s, so size and costs are not those of plugin build (see the flag --release)", built.LeftOut))
+	}
 	r.Passed, r.Failed = tested.Report.Passed, tested.Report.Failed
 	for _, x := range tested.Report.Results {
 		if x.Verdict == conformance.Fail {
@@ -185,6 +226,17 @@ func (d *developer) try(r *round) error {
 		}
 	}
 	return nil
+}
+
+// findCases chooses the folder of cases, which can come and go while the project is watched.
+func (d *developer) findCases() {
+	if d.cases != "" {
+		return
+	}
+	d.flags.cases = filepath.Join(d.flags.build.Dir, casesFolder)
+	if info, err := os.Stat(d.flags.cases); err != nil || !info.IsDir() {
+		d.flags.cases = ""
+	}
 }
 
 // compare finds the failures of the round before that are gone.

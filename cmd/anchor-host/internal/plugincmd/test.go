@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -278,7 +279,7 @@ func (t *tester) target(plugin *spec.Spec, own *ownTests) (hosted, *conformance.
 // options are the options of a run for one plugin, and the author's own tests.
 func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conformance.Options, *ownTests, error) {
 	f := t.flags
-	o := conformance.Options{Short: f.short, Seed: f.seed, Sparing: f.live && t.config.Grants.HTTP != nil}
+	o := conformance.Options{Short: f.short, Seed: f.seed, Sparing: f.live && t.config.Grants.HTTP != nil, Beside: runtime.GOMAXPROCS(0) > 1}
 	if f.lane != "" {
 		o.Lanes = []string{f.lane}
 	}
