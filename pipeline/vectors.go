@@ -124,10 +124,10 @@ func (v *vectors) begin(ctx context.Context) (model retrieve.Model, done func(),
 	case <-ctx.Done():
 		return model, nil, ctx.Err()
 	}
-	done = func() { v.free <- struct{}{} }
+	release := func() { v.free <- struct{}{} }
 	defer func() {
 		if v.model == (retrieve.Model{}) { // an error, or a panic of the embedder
-			done()
+			release()
 		}
 	}()
 	if v.model == (retrieve.Model{}) {
@@ -139,7 +139,7 @@ func (v *vectors) begin(ctx context.Context) (model retrieve.Model, done func(),
 		}
 		v.model = model
 	}
-	return v.model, done, nil
+	return v.model, release, nil
 }
 
 // make makes the vectors of those texts that have none yet and are not blank. The texts of one call
