@@ -25,6 +25,14 @@ func (g *Generation) Embedder(name string) (retrieve.Embedder, error) {
 	return e, nil
 }
 
+// setEmbedder sets what makes the vectors that plugins read.
+func (b *builder) setEmbedder(context.Context) (err error) {
+	if name := b.config.Embedder; name != "" {
+		b.out.Embedder, err = b.generation.Embedder(name)
+	}
+	return err
+}
+
 // CollectionEmbedder returns the embedder that the configuration names for a collection, nil if it
 // names none.
 func (g *Generation) CollectionEmbedder(collection string) retrieve.Embedder {

@@ -18,6 +18,7 @@ import (
 	bm25 "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
 	crm "github.com/anchor-host/anchor-host/plugins/examples/crm-snapshot/plugin"
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
+	rerank "github.com/anchor-host/anchor-host/plugins/examples/dense-rerank/plugin"
 	notes "github.com/anchor-host/anchor-host/plugins/examples/fact-notes/plugin"
 	field "github.com/anchor-host/anchor-host/plugins/examples/field-reranker/plugin"
 	screen "github.com/anchor-host/anchor-host/plugins/examples/injection-screen/plugin"
@@ -36,6 +37,7 @@ var settings = map[string]func() any{
 	"bm25-retriever":    defaults[bm25.Settings],
 	"crm-snapshot":      defaults[crm.Settings],
 	"dedupe":            defaults[dedupe.Settings],
+	"dense-rerank":      defaults[rerank.Settings],
 	"fact-notes":        defaults[notes.Settings],
 	"field-reranker":    defaults[field.Settings],
 	"injection-screen":  defaults[screen.Settings],
