@@ -281,7 +281,7 @@ ANCHOR__SMALL anchor_llm_answer anchor__llm_answer(anchor_json v) {
  * has failed. */
 ANCHOR__SMALL int anchor_llm(const anchor_llm_request *r, uint32_t n, anchor_llm_answer *answers) {
     anchor_buf b = {0, 0, 0};
-    anchor_json value;
+    anchor_json value, none = {0, 0};
     int ok = 1;
     anchor_add(&b, "{\"requests\":[");
     for (uint32_t i = 0; i < n; i++) {
@@ -292,9 +292,7 @@ ANCHOR__SMALL int anchor_llm(const anchor_llm_request *r, uint32_t n, anchor_llm
     anchor_json answer = anchor__service_answer(anchor__k_llm(anchor__block(anchor_buf_text(&b))));
     anchor_json_iter it = anchor_json_each(anchor_json_get(answer, "responses"));
     for (uint32_t i = 0; i < n; i++) {
-        int given = anchor_json_next(&it, 0, &value);
-        answers[i] = anchor__llm_answer(given ? value : answer);
-        if (!given && !answers[i].error) answers[i].error = anchor__service_wrong(&answers[i].message, "the host has not answered each request");
+        answers[i] = anchor__llm_answer(anchor_json_next(&it, 0, &value) ? value : none);
         if (answers[i].error) ok = 0;
     }
     return ok;

@@ -304,8 +304,7 @@ pub fn llmBatch(requests: []const LlmRequest) []const Result(LlmAnswer) {
     var responses = answer.get("responses").each();
     for (answers) |*a| {
         const r = if (responses.next()) |m| m.value else Json{};
-        const none = if (r.text.len == 0) failure(answer) orelse wrong("the host has not answered each request") else failure(r);
-        a.* = if (none) |why| .{ .failed = why } else .{ .ok = .{
+        a.* = if (failure(r)) |why| .{ .failed = why } else .{ .ok = .{
             .text = string(r, "text"),
             .json = r.get("json"),
             .model = string(r, "model"),
@@ -363,6 +362,6 @@ test "no answer is an error and an empty one is not" {
     mock.answer(.embed, "{}");
     try std.testing.expectEqual(0, embed(.query, &.{}).ok.dimension);
     try std.testing.expectEqual(.invalid, embed(.query, &.{"a"}).failed.word);
-    mock.answer(.llm, "{\"error\":\"not_found\"}");
+    mock.answer(.llm, "{\"responses\":[{\"error\":\"not_found\"}]}");
     try std.testing.expectEqual(.not_found, llm(.{ .messages = &.{} }).failed.word);
 }

@@ -47,11 +47,6 @@ pub fn asked() -> String {
     with(|host| host.asked.clone())
 }
 
-#[cfg(test)]
-pub(crate) fn answer_of(service: &str) -> String {
-    with(|host| host.answer(service))
-}
-
 impl Host {
     fn add(&mut self, bytes: Vec<u8>) -> u64 {
         self.blocks.push(bytes);
@@ -64,17 +59,15 @@ impl Host {
         block.map_or(&mut [], |b| b.get_mut(at as u32 as usize..).unwrap_or(&mut []))
     }
 
-    fn answer(&self, service: &str) -> String {
-        self.answers.iter().find(|a| a.0 == service).map_or(String::new(), |a| a.1.clone())
-    }
-
     fn ask(&mut self, service: &str, request: u64) -> u64 {
         self.asked = String::from_utf8_lossy(self.bytes(request)).into_owned();
-        let answer = self.answer(service).into_bytes();
-        if answer.is_empty() {
-            return 0;
+        match self.answers.iter().find(|a| a.0 == service && !a.1.is_empty()) {
+            None => 0,
+            Some(a) => {
+                let document = a.1.clone().into_bytes();
+                self.add(document)
+            }
         }
-        self.add(answer)
     }
 }
 

@@ -326,16 +326,16 @@ pub fn llm_batch(requests: &[LlmRequest]) -> Vec<Result<LlmAnswer>> {
     request.push('}');
     let answer = read(unsafe { env::anchor_llm(block(request.as_bytes())) });
     let given = answer.get("responses").list();
-    let one = |n| match given.get(n) {
-        None => Err(sound(&answer).err().unwrap_or_else(|| wrong("the host has not answered each request"))),
-        Some(r) => sound(r).map(|r| LlmAnswer {
+    let one = |n| {
+        let r = sound(given.get(n).unwrap_or(&Json::Null))?;
+        Ok(LlmAnswer {
             text: text(r, "text"),
             json: r.get("json").clone(),
             model: text(r, "model"),
             input_tokens: natural(r, "input_tokens"),
             output_tokens: natural(r, "output_tokens"),
             finish: text(r, "finish"),
-        }),
+        })
     };
     (0..requests.len()).map(one).collect()
 }
@@ -394,7 +394,7 @@ mod tests {
         for (word, want) in [("timeout", ServiceWord::Timeout), ("not_found", ServiceWord::NotFound), ("some day", ServiceWord::Unavailable)] {
             mock::answer("search", &format!(r#"{{"error":"{}","message":"why"}}"#, word));
             assert_eq!(search(&Search::default()), Err(ServiceError { word: want, message: "why".into() }));
-            mock::answer("llm", &mock::answer_of("search"));
+            mock::answer("llm", &format!(r#"{{"responses":[{{"error":"{}"}}]}}"#, word));
             assert_eq!(llm(&LlmRequest::default()).unwrap_err().word, want);
         }
     }
