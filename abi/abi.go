@@ -33,6 +33,9 @@ const (
 	ImportKVSet       = "anchor_kv_set"
 	ImportCountTokens = "anchor_count_tokens"
 	ImportHTTPBatch   = "anchor_http_batch"
+	ImportEmbed       = "anchor_embed"
+	ImportSearch      = "anchor_search"
+	ImportLLM         = "anchor_llm"
 )
 
 // The bounds of what both sides exchange.

@@ -69,7 +69,7 @@ func compareTable(t *testing.T, doc, name string, want [][]string) {
 
 func TestABITables(t *testing.T) {
 	doc := readABI(t)
-	var ops, sections, types, kinds, changes, reasons, statuses [][]string
+	var ops, sections, types, kinds, changes, reasons, statuses, words [][]string
 	for _, info := range Operations {
 		ops = append(ops, []string{string(info.Op), lanes(info), info.Request, dash(info.Reply), reads(info), listOf(info.Writes), listOf(info.DefaultWrites)})
 	}
@@ -98,6 +98,10 @@ func TestABITables(t *testing.T) {
 	compareTable(t, doc, "kinds", kinds)
 	compareTable(t, doc, "changes", changes)
 	compareTable(t, doc, "reasons", reasons)
+	for _, w := range ServiceWords {
+		words = append(words, []string{string(w)})
+	}
+	compareTable(t, doc, "service words", words)
 	compareTable(t, doc, "statuses", statuses)
 	compareTable(t, doc, "limits", [][]string{
 		{"rows of a batch, new items of a change set", strconv.Itoa(MaxRows)},

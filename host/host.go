@@ -206,6 +206,9 @@ type granted struct {
 	files    []FileGrant
 	kvQuota  int64 // 0: no store
 	services []string
+	embed    *EmbedGrant
+	search   *SearchGrant
+	llm      *LLMGrant
 	// functions are the names of the embedder's functions. No permission of the manifest asks
 	// for them, because the import itself does.
 	functions []string

@@ -28,7 +28,7 @@ func intersect(m *manifest.Manifest, g Grants) (granted, []string, error) {
 	var notes []string
 	for _, p := range m.Permissions {
 		if !out.take(p, g) {
-			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s (grant it with %s)", p.Kind, guesttext.Line(p.Reason), grantKey(p.Kind)))
+			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s (grant it with %s)", p.Kind, guesttext.Line(p.Reason), grantKey(p)))
 		}
 	}
 	notes = append(notes, unasked(m, g)...)
@@ -37,7 +37,7 @@ func intersect(m *manifest.Manifest, g Grants) (granted, []string, error) {
 
 // foreignGrants takes every grant, because a foreign module has no manifest that could ask.
 func foreignGrants(g Grants) granted {
-	out := granted{files: g.Files, services: g.Services, functions: g.Functions}
+	out := granted{files: g.Files, services: g.Services, functions: g.Functions, embed: g.Embed, search: g.Search, llm: g.LLM}
 	if g.HTTP != nil {
 		out.http = newHTTPRule(g.HTTP, true)
 	}
@@ -78,12 +78,88 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 			return true
 		}
 	case manifest.PermissionService:
-		if slices.Contains(g.Services, p.Service) {
-			out.services = append(out.services, p.Service)
-			return true
-		}
+		return out.serve(p.Service, g)
 	}
 	return false
+}
+
+// serve adds a service if it is granted, and reports whether it is.
+func (out *granted) serve(name string, g Grants) bool {
+	if !slices.Contains(g.serviceNames(), name) {
+		return false
+	}
+	switch name {
+	case manifest.ServiceEmbed:
+		out.embed = g.Embed
+	case manifest.ServiceSearch:
+		out.search = g.Search
+	case manifest.ServiceLLM:
+		out.llm = g.LLM
+	default:
+		out.services = append(out.services, name)
+	}
+	return true
+}
+
+// serviceNames are the services that are granted.
+func (g Grants) serviceNames() []string {
+	names := slices.Clone(g.Services)
+	for _, s := range []struct {
+		name    string
+		granted bool
+	}{{manifest.ServiceEmbed, g.Embed != nil}, {manifest.ServiceSearch, g.Search != nil}, {manifest.ServiceLLM, g.LLM != nil}} {
+		if s.granted {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// checkServices refuses grants of services that name nothing, or something twice.
+func (g Grants) checkServices() error {
+	names := func(key string, list []string) error {
+		if len(list) == 0 || slices.Contains(list, "") {
+			return fmt.Errorf("grants.%s: %w (name at least one)", key, ErrConfig)
+		}
+		for i, name := range list {
+			if slices.Contains(list[:i], name) {
+				return fmt.Errorf("grants.%s: %q: %w: it is there twice", key, name, ErrConfig)
+			}
+		}
+		return nil
+	}
+	if g.Embed != nil && g.Embed.Embedder == "" {
+		return fmt.Errorf("grants.embed.embedder: %w (name one)", ErrConfig)
+	}
+	if g.Search != nil {
+		if err := names("search.collections", g.Search.Collections); err != nil {
+			return err
+		}
+	}
+	if g.LLM == nil {
+		return nil
+	}
+	if g.LLM.MaxCalls < 0 || g.LLM.MaxTokens < 0 {
+		return fmt.Errorf("grants.llm: max_calls %d, max_tokens %d: %w (want 1 or more, or 0 for no bound)", g.LLM.MaxCalls, g.LLM.MaxTokens, ErrConfig)
+	}
+	return names("llm.models", g.LLM.Models)
+}
+
+// checkOffered refuses services that are granted and that the host cannot offer.
+func (g *granted) checkOffered(c *Config) error {
+	for _, s := range []struct {
+		name, field      string
+		granted, offered bool
+	}{
+		{manifest.ServiceEmbed, "Embedder", g.embed != nil, c.Embedder != nil},
+		{manifest.ServiceSearch, "Searcher", g.search != nil, c.Searcher != nil},
+		{manifest.ServiceLLM, "Models", g.llm != nil, c.Models != nil},
+	} {
+		if s.granted && !s.offered {
+			return fmt.Errorf("grants.%s: %w (the host offers no such service: set Config.%s)", s.name, ErrConfig, s.field)
+		}
+	}
+	return nil
 }
 
 // asksOf names what a manifest asks for, as imports.Plugin has it. m may be nil.
@@ -136,7 +212,7 @@ func unasked(m *manifest.Manifest, g Grants) []string {
 			note("files at " + f.Guest)
 		}
 	}
-	for _, s := range g.Services {
+	for _, s := range g.serviceNames() {
 		if !asks(func(p manifest.Permission) bool { return p.Kind == manifest.PermissionService && p.Service == s }) {
 			note("service " + s)
 		}
@@ -167,7 +243,7 @@ func (g Grants) Check() error {
 			return fmt.Errorf("grants.files[%d]: %w", i, err)
 		}
 	}
-	return nil
+	return g.checkServices()
 }
 
 func (g HTTPGrant) check() error {
@@ -230,12 +306,15 @@ func (g *KVGrant) bytes() int64 { return numberOf(cmp.Or(g.Quota, DefaultKVQuota
 
 func cleanGuest(p string) string { return path.Clean("/" + p) }
 
-// grantKey is the configuration key for granting a kind of permission.
-func grantKey(kind string) string {
-	if kind == manifest.PermissionService {
+// grantKey is the configuration key for granting a permission.
+func grantKey(p manifest.Permission) string {
+	switch {
+	case p.Kind != manifest.PermissionService:
+		return "grants." + p.Kind
+	case p.Service == manifest.ServiceCountTokens:
 		return "grants.services"
 	}
-	return "grants." + kind
+	return "grants." + p.Service
 }
 
 // openClient makes the client of a plugin that may send requests.

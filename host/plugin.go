@@ -73,6 +73,9 @@ func (p *Plugin) configure() error {
 	if p.granted, notes, err = intersect(p.spec.Manifest, p.cfg.Grants); err != nil {
 		return err
 	}
+	if err := p.granted.checkOffered(&p.host.cfg); err != nil {
+		return err
+	}
 	p.state = StateOf(p.spec, p.cfg.State)
 	p.notes = append(cut, notes...)
 	for _, n := range p.notes {

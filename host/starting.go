@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
@@ -39,6 +40,7 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 			Counts: slices.Contains(p.granted.services, ServiceCountTokens), Functions: p.granted.functions,
 		},
 	}
+	p.offerServices(p.env.Imports.(*imports.Plugin))
 	p.env.Record = p.recorder()
 	if p.usesKernel() {
 		if compiled := p.engine.Kernel(ctx); compiled != nil {
@@ -84,7 +86,7 @@ func (p *Plugin) initFuel() int64 {
 
 // newInstance makes an instance for the pool.
 func (p *Plugin) newInstance(ctx context.Context) (*guest.Instance, error) {
-	return p.started(p.env.Start(ctx, false))
+	return p.started(p.env.Start(p.booked(ctx), false))
 }
 
 // bareInstance makes an instance in which nothing but the start section has run.
@@ -243,4 +245,26 @@ func (p *Plugin) checkIdle() {
 	if !p.pool.Visit((*guest.Instance).CheckStacks) {
 		p.checkIdleSoon()
 	}
+}
+
+// offerServices sets the services that the plugin is granted.
+func (p *Plugin) offerServices(to *imports.Plugin) {
+	if g := p.granted.embed; g != nil {
+		to.Embed = &imports.Embedding{Embedder: p.host.cfg.Embedder, Name: g.Embedder}
+	}
+	if g := p.granted.search; g != nil {
+		to.Search = &imports.Searching{Searcher: p.host.cfg.Searcher, Collections: g.Collections}
+	}
+	if g := p.granted.llm; g != nil {
+		to.LLM = &imports.Asking{Models: p.host.cfg.Models, Names: g.Models, Limit: ledger.Limit{Calls: g.MaxCalls, Tokens: g.MaxTokens}}
+	}
+}
+
+// booked returns a context with a ledger for a plugin that may use services. Without one of a
+// build, the call has one of its own.
+func (p *Plugin) booked(ctx context.Context) context.Context {
+	if p.granted.embed != nil || p.granted.search != nil || p.granted.llm != nil {
+		ctx, _ = ledger.Under(ctx)
+	}
+	return ctx
 }

@@ -156,7 +156,7 @@ func TestParseErrors(t *testing.T) {
 		{perm(`{"kind":"http","reason":"r","hosts":["::1","[::1]","10.0.0.1","fe80::1%eth0"]}`), `manifest: permissions[0].hosts[3]: is "fe80::1%eth0" (` + errHostPattern.Error() + `)`},
 		{perm(`{"kind":"http","reason":"r","hosts":["[10.0.0.1]"]}`), `manifest: permissions[0].hosts[0]: is "[10.0.0.1]" (` + errHostPattern.Error() + `)`},
 		{perm(`{"kind":"http","reason":"r","hosts":["x.org"],"methods":["get"]}`), `manifest: permissions[0].methods[0]: is "get" (want a method in capitals, such as GET)`},
-		{perm(`{"kind":"service","reason":"r","service":"tokens"}`), `manifest: permissions[0].service: unknown service "tokens" (want one of count_tokens)`},
+		{perm(`{"kind":"service","reason":"r","service":"tokens"}`), `manifest: permissions[0].service: unknown service "tokens" (want one of count_tokens, embed, search, llm)`},
 	}
 	for _, tc := range cases {
 		m, err := Parse([]byte(tc.in))

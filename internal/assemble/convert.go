@@ -62,6 +62,15 @@ func (r *resolver) grants(g config.Grants) host.Grants {
 	if g.KV != nil {
 		out.KV = &host.KVGrant{Quota: int64(g.KV.Quota)}
 	}
+	if g.Embed != nil {
+		out.Embed = &host.EmbedGrant{Embedder: g.Embed.Embedder}
+	}
+	if g.Search != nil {
+		out.Search = &host.SearchGrant{Collections: g.Search.Collections}
+	}
+	if g.LLM != nil {
+		out.LLM = &host.LLMGrant{Models: g.LLM.Models, MaxCalls: int64(g.LLM.MaxCalls), MaxTokens: int64(g.LLM.MaxTokens)}
+	}
 	for _, f := range g.Files {
 		out.Files = append(out.Files, host.FileGrant{
 			Host: path(f.Host), Guest: f.Guest, Mode: f.Mode, Quota: int64(f.Quota), MaxFiles: int(f.MaxFiles),

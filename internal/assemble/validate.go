@@ -367,7 +367,7 @@ func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 			unasked("files at " + f.Guest)
 		}
 	}
-	for _, s := range g.Services {
+	for _, s := range services(g) {
 		if !asks(func(p manifest.Permission) bool { return p.Kind == "service" && p.Service == s }) {
 			unasked("service " + s)
 		}
@@ -406,9 +406,24 @@ func Granted(p manifest.Permission, g config.Grants) bool {
 	case "files":
 		return slices.ContainsFunc(g.Files, func(f config.FileGrant) bool { return sameFolder(p.Guest, f.Guest) })
 	case "service":
-		return slices.Contains(g.Services, p.Service)
+		return slices.Contains(services(g), p.Service)
 	}
 	return false
+}
+
+// services are the names of the services that are granted.
+func services(g config.Grants) []string {
+	names := slices.Clone(g.Services)
+	if g.Embed != nil {
+		names = append(names, manifest.ServiceEmbed)
+	}
+	if g.Search != nil {
+		names = append(names, manifest.ServiceSearch)
+	}
+	if g.LLM != nil {
+		names = append(names, manifest.ServiceLLM)
+	}
+	return names
 }
 
 func sameFolder(a, b string) bool { return path.Clean(a) == path.Clean(b) }

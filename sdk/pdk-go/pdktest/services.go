@@ -3,8 +3,10 @@
 package pdktest
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 )
@@ -19,6 +21,12 @@ type Services struct {
 	HTTP func(pdk.HTTPRequest) pdk.HTTPResponse
 	// CountTokens answers pdk.CountTokens. nil counts words.
 	CountTokens func(text string) int
+	// Embed answers pdk.Embed: one vector for each text, all of one length, or a
+	// [*pdk.ServiceError]. Search answers pdk.Search. LLM answers each request of pdk.LLM, one
+	// after another; set Err for none. A service that is nil is unavailable.
+	Embed  func(side abi.Side, texts []string) ([][]float32, error)
+	Search func(pdk.SearchQuery) ([]abi.SearchHit, error)
+	LLM    func(abi.LLMRequest) pdk.LLMAnswer
 	// KVFull makes pdk.KVSet fail with pdk.ErrQuota.
 	KVFull bool
 
@@ -46,6 +54,7 @@ func Use(tb testing.TB, s Services) *Services {
 	if s.CountTokens != nil {
 		s.stub.CountTokens = func(text string) int64 { return int64(s.CountTokens(text)) }
 	}
+	s.offer()
 	previous := imports.Host
 	imports.Host = s.stub
 	tb.Cleanup(func() { imports.Host = previous })
@@ -59,4 +68,55 @@ func (s *Services) Logs() []Log {
 		logs[i] = Log{Level: pdk.Level(l.Level), Text: l.Text}
 	}
 	return logs
+}
+
+// offer offers the services embed, search and llm.
+func (s *Services) offer() {
+	if s.Embed != nil {
+		s.stub.Embed = s.embed
+	}
+	if s.Search != nil {
+		s.stub.Search = func(q abi.SearchRequest, vector []float32) abi.SearchAnswer {
+			hits, err := s.Search(pdk.SearchQuery{Collection: q.Collection, Text: q.Text, Vector: vector, By: q.By, K: q.K, Filter: q.Filter})
+			return abi.SearchAnswer{Hits: hits, ServiceFailure: failureOf(err)}
+		}
+	}
+	if s.LLM != nil {
+		s.stub.LLM = func(r abi.LLMRequest) abi.LLMAnswer {
+			a := s.LLM(r)
+			return abi.LLMAnswer{
+				Text: a.Text, JSON: a.JSON, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens,
+				Finish: a.Finish, ServiceFailure: failureOf(a.Err),
+			}
+		}
+	}
+}
+
+// embed answers as a host does, with the vectors in one list.
+func (s *Services) embed(q abi.EmbedRequest) (abi.EmbedAnswer, []float32) {
+	vectors, err := s.Embed(q.Side, q.Texts)
+	if err != nil {
+		return abi.EmbedAnswer{ServiceFailure: failureOf(err)}, nil
+	}
+	var values []float32
+	for _, v := range vectors {
+		values = append(values, v...)
+	}
+	a := abi.EmbedAnswer{Model: "test"}
+	if len(vectors) > 0 {
+		a.Dimension = len(vectors[0])
+	}
+	return a, values
+}
+
+// failureOf is what a host tells a guest of an error.
+func failureOf(err error) abi.ServiceFailure {
+	var known *pdk.ServiceError
+	switch {
+	case err == nil:
+		return abi.ServiceFailure{}
+	case errors.As(err, &known):
+		return abi.ServiceFailure{Error: known.Word, Message: known.Message}
+	}
+	return abi.ServiceFailure{Error: abi.ServiceUnavailable, Message: err.Error()}
 }

@@ -2,7 +2,11 @@
 
 package imports
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
 
 // Stub is a host in memory.
 type Stub struct {
@@ -19,6 +23,10 @@ type Stub struct {
 	HTTP func(HTTPRequest) HTTPResponse
 	// CountTokens counts the tokens of a text. If it is nil, words are counted.
 	CountTokens func(text string) int64
+	// Embed, Search and LLM answer the services. One that is nil is unavailable.
+	Embed  func(abi.EmbedRequest) (abi.EmbedAnswer, []float32)
+	Search func(q abi.SearchRequest, vector []float32) abi.SearchAnswer
+	LLM    func(abi.LLMRequest) abi.LLMAnswer
 }
 
 // LogEntry is one message logged.
@@ -103,4 +111,37 @@ func CountTokens(text string) int64 {
 		return Host.CountTokens(text)
 	}
 	return int64(len(strings.Fields(text)))
+}
+
+// missing is the failure of a service that the stub does not have.
+var missing = abi.ServiceFailure{Error: abi.ServiceUnavailable, Message: "the test has no such service (pdktest.Services)"}
+
+// Embed makes vectors of texts.
+func Embed(q abi.EmbedRequest) (abi.EmbedAnswer, []float32, error) {
+	if Host.Embed == nil {
+		return abi.EmbedAnswer{ServiceFailure: missing}, nil, nil
+	}
+	a, vectors := Host.Embed(q)
+	return a, vectors, nil
+}
+
+// Search searches a collection.
+func Search(q abi.SearchRequest, vector []float32) (abi.SearchAnswer, error) {
+	if Host.Search == nil {
+		return abi.SearchAnswer{ServiceFailure: missing}, nil
+	}
+	return Host.Search(q, vector), nil
+}
+
+// LLM asks models. The stub answers one request after another.
+func LLM(q abi.LLMRequests) (abi.LLMAnswers, error) {
+	var out abi.LLMAnswers
+	for _, r := range q.Requests {
+		a := abi.LLMAnswer{ServiceFailure: missing}
+		if Host.LLM != nil {
+			a = Host.LLM(r)
+		}
+		out.Responses = append(out.Responses, a)
+	}
+	return out, nil
 }
