@@ -76,7 +76,7 @@ func TestABITables(t *testing.T) {
 	for _, s := range layout.Sections {
 		sections = append(sections, []string{strconv.Itoa(int(s.ID)), s.Name, s.Type.String(), place(s)})
 	}
-	for typ := layout.TypeText; typ <= layout.TypeMetadata; typ++ {
+	for typ := layout.TypeText; typ <= layout.TypeVectors; typ++ {
 		types = append(types, []string{strconv.Itoa(int(typ)), typ.String()})
 	}
 	for k := KindNull; k <= KindJSON; k++ {
@@ -106,6 +106,7 @@ func TestABITables(t *testing.T) {
 	compareTable(t, doc, "limits", [][]string{
 		{"rows of a batch, new items of a change set", strconv.Itoa(MaxRows)},
 		{"bytes of a batch or a change set", strconv.Itoa(MaxBytes)},
+		{"dimensions of the vectors of items", strconv.Itoa(MaxDimension)},
 		{"levels of a metadata value", strconv.Itoa(MaxDepth)},
 		{"highest priority of an item", strconv.Itoa(MaxPriority)},
 	})

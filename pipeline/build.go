@@ -20,6 +20,7 @@ func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
 	b := p.newBuild(&q)
 	defer b.release()
 	ctx = context.WithValue(ctx, buildInfoKey{}, p.info)
+	ctx = withVectors(ctx, p.embedder)
 	for _, stage := range stages {
 		err := ctx.Err()
 		if err == nil {

@@ -123,6 +123,7 @@ func (s shape) makeQuery(r *rand.Rand) *abi.Query {
 		return q
 	}
 	q.Metadata = abi.Metadata{"user": "u1", "limit": int64(3)}
+	q.Embedding = vector(r)
 	q.ChatHistory = []abi.Turn{{Role: "user", Content: "hello", TokenCount: 1, CreatedAt: epoch, Sequence: 1},
 		{Role: "assistant", Content: s.rowText(r, 0), TokenCount: 4, CreatedAt: epoch.Add(time.Minute), Sequence: 2}}
 	return q
@@ -140,6 +141,9 @@ func (s shape) items(r *rand.Rand) []abi.Item {
 		it.ID, it.Score, it.TokenCount = fmt.Sprintf("doc-%d", i), float64(r.IntN(1001))/1000, len(it.Content)/4+1
 		it.CreatedAt = epoch.Add(-time.Duration(i) * 7 * time.Hour)
 		it.Metadata = abi.Metadata{"title": words[i%len(words)], "page": int64(i), "draft": i%3 == 0, "ratio": 0.25}
+		if i%4 != 3 {
+			it.Embedding = vector(r)
+		}
 		if s.metadata != nil {
 			it.Metadata = s.metadata
 		}
@@ -148,6 +152,15 @@ func (s shape) items(r *rand.Rand) []abi.Item {
 		}
 	}
 	return items
+}
+
+// vector makes the vector of a row or of a query.
+func vector(r *rand.Rand) []float32 {
+	v := make([]float32, 8)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return v
 }
 
 // narrowed removes from items the columns that are not read.
@@ -175,6 +188,8 @@ func narrowed(items []abi.Item, reads abi.ColumnSet) []abi.Item {
 				out.TokenCount = it.TokenCount
 			case abi.ColumnCreatedAt:
 				out.CreatedAt = it.CreatedAt
+			case abi.ColumnEmbedding:
+				out.Embedding = it.Embedding
 			}
 		}
 		items[i] = out

@@ -62,6 +62,9 @@ func (x Index) search(ctx context.Context, c *conn, found collection, q *retriev
 		if hits[i], err = c.hit(view, s); err != nil {
 			return nil, err
 		}
+		if hits[i].Vector != nil {
+			hits[i].Model = found.settings.Model.ID
+		}
 	}
 	return hits, nil
 }

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/process"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/setup"
@@ -80,6 +82,25 @@ func act(r *pdk.Request, s *Settings) (string, error) {
 			return "", err
 		}
 		return fmt.Sprintf("%d %s %s, %d %s", answers[0].Status, answers[0].Header["x"], answers[0].Body, answers[1].Status, answers[1].Error), nil
+	case "embed":
+		e, err := pdk.Embed(abi.SideQuery, []string{s.Arg, ""})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(e.Model, " ", e.Dimension, " ", e.Vectors), nil
+	case "search":
+		hits, err := pdk.Search(pdk.SearchQuery{Text: s.Arg, Vector: []float32{1, 0.5}})
+		if err != nil {
+			return "", err
+		}
+		return hits[0].Document, nil
+	case "llm":
+		ask := abi.LLMRequest{Messages: []abi.LLMMessage{{Role: abi.LLMUser, Content: s.Arg}}, Schema: json.RawMessage(`{"type":"object"}`)}
+		answers, err := pdk.LLM(ask, ask)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s %s, %v", answers[0].Text, answers[0].JSON, answers[1].Err), nil
 	case "garbage":
 		for range 64 {
 			garbage = make([]byte, 8<<10)
