@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/service"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/sdk"
@@ -91,7 +92,8 @@ func TestServices(t *testing.T) {
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	for _, language := range []string{"go", "tinygo", "c", "rust", "zig", "ts", "js"} {
 		t.Run(language, func(t *testing.T) {
-			p, err := h.Load(t.Context(), buildGuest(t, "services", language), host.PluginConfig{Grants: host.Grants{
+			spec := buildGuest(t, "services", language)
+			p, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{
 				Embed: &host.EmbedGrant{Embedder: "words"}, Search: &host.SearchGrant{Collections: []string{"none", "docs", "gone"}},
 				LLM: &host.LLMGrant{Models: []string{"large", "small"}},
 			}})
@@ -107,8 +109,41 @@ func TestServices(t *testing.T) {
 					t.Errorf("label, %v\n%q, want\n%q", err, label, servicesLabel)
 				}
 			}
+			checkVectors(t, h, spec)
 			runOwnTests(t, language)
 		})
+	}
+}
+
+// checkVectors reranks by vectors, in each lane that a plugin has.
+func checkVectors(t *testing.T, h *host.Host, spec *spec.Spec) {
+	t.Helper()
+	rerank, err := spec.Operation(abi.OpRerank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lane := range rerank.Lanes {
+		p, err := h.Load(t.Context(), spec, host.PluginConfig{Lane: lane})
+		if err != nil {
+			t.Fatal(err)
+		}
+		step, err := steps.New(p, abi.OpRerank, steps.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := []pipeline.Item{{ID: "none"}, {ID: "second"}, {ID: "first"}}
+		for i := range items {
+			items[i].Content, items[i].Source, items[i].Priority = "x", pipeline.SourceRetrieval, 5
+		}
+		items[1].SetVector("m", []float32{0.5, 1, 0})
+		items[2].SetVector("m", []float32{1, 1, -0.5})
+		got, err := step.Run(t.Context(), &pipeline.Query{Text: "q", Embedding: []float32{0.5, 0.25, 0}}, items)
+		if err != nil || len(got) != 3 {
+			t.Fatalf("%s: %d items, %v", lane, len(got), err)
+		}
+		if got[0].ID != "first" || got[0].Score != 0.75 || got[1].Score != 0.5 || got[2].ID != "none" || got[2].Score != 0.25 {
+			t.Errorf("%s: items %+v", lane, got)
+		}
 	}
 }
 

@@ -122,7 +122,7 @@
   // The items of a request say once for each column that the plugin reads it although it was not
   // sent. The host knows the manifest, and warns if it does not name the column. A member that an
   // item has is found before the prototype is asked.
-  const columns = { id: "id", score: "score", content: "text", metadata: "metadata", source: "source", priority: "priority", token_count: "token_count", created_at: "created_at" };
+  const columns = { id: "id", score: "score", content: "text", metadata: "metadata", source: "source", priority: "priority", token_count: "token_count", created_at: "created_at", embedding: "embedding" };
   let sent = [];
   const prototype = new Proxy(Object.prototype, {
     get(target, name, item) {

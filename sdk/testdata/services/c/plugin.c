@@ -1,4 +1,4 @@
-/* Asks for vectors, searches and answers of models. */
+/* Asks for vectors, searches and answers of models, and compares vectors. */
 #include "anchor_services.h"
 
 static void add_word(anchor_buf *b, anchor_text t) {
@@ -81,3 +81,15 @@ static int classify(anchor_json request, anchor_buf *reply) {
     return ANCHOR_DONE;
 }
 ANCHOR_DOCUMENT(classify, classify)
+
+/* Rates items by their vectors. */
+static int rate(anchor_request *r, anchor_reply *c) {
+    for (uint32_t i = 0; i < r->rows; i++) {
+        const float *v = anchor_embedding(r, i);
+        double score = v && r->dimensions == r->vector_dimensions ? 0 : 0.25;
+        for (uint32_t k = 0; v && k < r->dimensions; k++) score += r->embedding[k] * v[k];
+        anchor_set_score(c, i, score);
+    }
+    return ANCHOR_DONE;
+}
+ANCHOR_RERANK(rate)

@@ -1,4 +1,4 @@
-// Command services asks for vectors, searches and answers of models.
+// Command services asks for vectors, searches and answers of models, and compares vectors.
 package main
 
 import (
@@ -10,9 +10,29 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/rerank"
 )
 
-func init() { classify.Handle(label) }
+func init() {
+	classify.Handle(label)
+	rerank.Scores(rate)
+}
+
+// rate rates items by their vectors.
+func rate(r *pdk.Request, _ *struct{}, scores []float64) error {
+	query := r.Items.QueryEmbedding()
+	for i := range scores {
+		v := r.Items.Embedding(i)
+		if v == nil {
+			scores[i] = 0.25
+			continue
+		}
+		for k := range v {
+			scores[i] += float64(query[k] * v[k])
+		}
+	}
+	return nil
+}
 
 func label(q *pdk.Query, _ *struct{}) (string, error) {
 	if none, err := pdk.Embed("", []string{}); err != nil || len(none.Vectors) > 0 {

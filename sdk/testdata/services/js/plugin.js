@@ -1,4 +1,4 @@
-// Asks for vectors, searches and answers of models.
+// Asks for vectors, searches and answers of models, and compares vectors.
 
 const wordOf = (f) => {
   try {
@@ -29,4 +29,10 @@ export function classify(request) {
       host.llm({ messages: [{ role: "user", content: question }] }).text, host.llm(warm).text,
     ].join(" ") + " ",
   };
+}
+
+// Rates items by their vectors.
+export function rerank({ query, items }) {
+  const rated = (v) => v.reduce((sum, f, i) => sum + f * query.embedding[i], 0);
+  return { scores: items.map(({ embedding }, row) => ({ row, score: embedding ? rated(embedding) : 0.25 })) };
 }

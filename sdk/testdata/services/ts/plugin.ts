@@ -1,9 +1,23 @@
-// Asks for vectors, searches and answers of models.
+// Asks for vectors, searches and answers of models, and compares vectors.
 
-import { embed, fail, inDocument, llm, llmBatch, LlmRequest, quote, search, Search, Value } from "./anchor/index";
+import { Changes, DONE, embed, fail, inBatch, inDocument, inJSON, llm, llmBatch, LlmRequest, quote, Request, search, Search, Value } from "./anchor/index";
 export { anchor_abi_1, anchor_mailbox, anchor_reserve } from "./anchor/serve";
 
 export function anchor_classify(): i32 { return inDocument(classify); }
+export function anchor_rerank(): i32 { return inJSON(rate); }
+export function anchor_batch_rerank(at: usize, n: u32): i32 { return inBatch(rate, at, n); }
+
+// Rates items by their vectors.
+function rate(request: Request, changes: Changes): i32 {
+  const query = request.queryEmbedding;
+  for (let i = 0; i < request.length; i++) {
+    const v = request.embedding(i);
+    let score: f64 = v === null ? 0.25 : 0;
+    if (v !== null) for (let k = 0; k < v.length; k++) score += query[k] * v[k];
+    changes.setScore(i, score);
+  }
+  return DONE;
+}
 
 function classify(request: Value): string | null {
   const question = request.get("query").get("query_str").text();

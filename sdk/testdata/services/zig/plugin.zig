@@ -1,11 +1,11 @@
-//! Asks for vectors, searches and answers of models.
+//! Asks for vectors, searches and answers of models, and compares vectors.
 
 const std = @import("std");
 const anchor = @import("anchor/anchor.zig");
 const host = anchor.host;
 
 comptime {
-    anchor.plugin(.{ .classify = classify });
+    anchor.plugin(.{ .classify = classify, .rerank = rate });
 }
 
 /// Adds words and numbers, with a space after each.
@@ -69,6 +69,20 @@ fn addAnswers(label: *anchor.Text, question: []const u8) anchor.Error!void {
     strict.max_tokens = 0;
     strict.temperature = null;
     add(label, .{ plain.text, host.llm(strict).ok.text });
+}
+
+/// Rates items by their vectors.
+fn rate(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
+    if (r.dimension != r.query_embedding.len) return anchor.fail("dimensions");
+    for (0..r.rows) |row| {
+        const v = r.embedding(row) orelse {
+            c.setScore(row, 0.25);
+            continue;
+        };
+        var score: f64 = 0;
+        for (r.query_embedding, v) |a, b| score += a * b;
+        c.setScore(row, score);
+    }
 }
 
 test "a test answers for the host" {

@@ -1,9 +1,9 @@
-//! Asks for vectors, searches and answers of models.
+//! Asks for vectors, searches and answers of models, and compares vectors.
 
 use anchor::host::{self, Condition, LlmRequest, Message, Search, ServiceWord, Side};
-use anchor::{Json, Result};
+use anchor::{Json, Request, Result};
 
-anchor::plugin! { classify: classify }
+anchor::plugin! { classify: classify, rerank: rate }
 
 /// What the answers of models must be like.
 const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"number"}}}"#;
@@ -62,6 +62,16 @@ fn answers(question: &str) -> Result<String> {
         "{} {} {} {} {} {} {} {} ",
         n, one.model, one.finish, one.input_tokens, one.output_tokens, spent, plain.text, warm.text
     ))
+}
+
+/// Rates items by their vectors.
+fn rate(r: &Request) -> Result<Vec<f64>> {
+    let query = r.query_embedding();
+    if r.dimension() != query.len() {
+        return Err("dimensions".into());
+    }
+    let rated = |v: &[f32]| v.iter().zip(&query).map(|(a, b)| (a * b) as f64).sum();
+    Ok(r.rows().map(|row| r.embedding(row).map_or(0.25, rated)).collect())
 }
 
 #[cfg(test)]
