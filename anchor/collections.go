@@ -11,14 +11,45 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
+// Embedder returns an embedder of the configuration by its name. All callers share it. It reads its
+// secrets and files at its first call, and can be used after [App.Reload] and [App.Close]. The error
+// wraps [ErrInvalid] if there is no such embedder.
+func (a *App) Embedder(name string) (retrieve.Embedder, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	e, err := g.plugins.Embedder(name)
+	return e, err
+}
+
+// CollectionEmbedder returns the embedder that the configuration names for a collection, as
+// [App.Embedder] does, or nil if it names none.
+func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	return g.plugins.CollectionEmbedder(collection), nil
+}
+
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
+// Without an embedder in o, the documents get vectors if the configuration names an embedder for the
+// collection.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
 		return ingest.Report{}, err
 	}
 	o.Collection = c
+	if o.Embedder == nil {
+		if o.Embedder, err = a.CollectionEmbedder(c.Name); err != nil {
+			return ingest.Report{}, err
+		}
+	}
 	return ingest.Run(ctx, index, sources, o)
 }
 

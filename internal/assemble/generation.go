@@ -46,6 +46,7 @@ type Generation struct {
 	config    *config.Config
 	options   Options
 	tokenizer *hostTokenizer
+	embedders map[string]*lazyEmbedder // by their names in the configuration
 
 	// loading holds a value while a goroutine uses the fields below.
 	loading chan struct{}
@@ -82,7 +83,7 @@ func Open(c *config.Config, o Options) *Generation {
 	}
 	return &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
-		calibrations: map[calibrated]*tokens.Estimator{},
+		calibrations: map[calibrated]*tokens.Estimator{}, embedders: embedders(c, o.Path),
 	}
 }
 
@@ -112,6 +113,9 @@ func (g *Generation) Close(ctx context.Context) error {
 	g.loading <- struct{}{}
 	defer func() { <-g.loading }()
 	g.closed = true
+	for _, e := range g.embedders {
+		e.close()
+	}
 	if g.host == nil {
 		return nil
 	}
