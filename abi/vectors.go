@@ -10,9 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
-// MaxDimension is the largest number of dimensions of the vectors of items.
-const MaxDimension = 1 << 14
-
 // vectorsHead is the length of the head of a section of vectors: the dimension and a zero.
 const vectorsHead = 8
 
