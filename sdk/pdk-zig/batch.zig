@@ -135,3 +135,21 @@ fn cut(comptime T: type, at: *[*]align(4) const u8, n: usize) []align(4) const T
     at.* = @alignCast(at.* + n * @sizeOf(T));
     return part;
 }
+
+/// A batch of two rows with a section of vectors, for tests.
+fn withVectors(comptime n: usize, dimension: u32) Malformed!Request {
+    var words: [14 + n]u32 align(8) = @splat(@bitCast(@as(f32, 0.5)));
+    const size = 8 + 4 * n;
+    words[0..14].* = .{ 0x42434e41, 1, 32, 48 + size, 2, 1, 0, 0, 9 | 9 << 16, 0, 48, size, dimension, 0 };
+    return open(std.mem.sliceAsBytes(words[0..]));
+}
+
+test "vectors are those of the rows" {
+    const r = try withVectors(4, 2);
+    try std.testing.expectEqual(.{ 2, 4 }, .{ r.dimension, r.vectors.?.len });
+    try std.testing.expectEqual(null, (try withVectors(0, 0)).embedding(1));
+    try std.testing.expectError(error.Malformed, withVectors(2, 0));
+    try std.testing.expectError(error.Malformed, withVectors(3, 2));
+    try std.testing.expectError(error.Malformed, withVectors(2 << 14 | 2, 1 << 14 | 1));
+    try std.testing.expectError(error.Malformed, withVectors(4, std.math.maxInt(u32)));
+}

@@ -208,6 +208,35 @@ impl<'a> Batch<'a> {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch of two rows with a section of vectors.
+    fn batch(dimension: u32, values: &[f32]) -> Vec<u8> {
+        let size = 8 + 4 * values.len() as u32;
+        let head = [0x42434e41, 1, 32, 48 + size, 2, 1, 0, 0, 9 | 9 << 16, 0, 48, size, dimension, 0];
+        let words = head.iter().copied().chain(values.iter().map(|f| f.to_bits()));
+        words.flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn vectors_are_those_of_the_rows() {
+        let words: Vec<u64> = batch(2, &[1.0, 0.5, 0.0, 0.0])
+            .chunks_exact(8)
+            .map(|b| u64::from_le_bytes(b.try_into().unwrap()))
+            .collect();
+        let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr() as *const u8, 8 * words.len()) };
+        let r = crate::Request::of_batch(Batch::open(bytes).unwrap()).unwrap();
+        assert_eq!((r.dimension(), r.embedding(0), r.embedding(1)), (2, Some(&[1.0, 0.5][..]), None));
+        assert_eq!((r.embedding(2), r.embedding(u32::MAX)), (None, None));
+        for (dimension, n) in [(0, 1), (2, 3), (2, 6), (1 << 14 | 1, 1 << 15 | 2), (u32::MAX, 4), (1 << 31, 0)] {
+            assert!(Batch::open(&batch(dimension, &vec![1.0; n])).is_none(), "{} {}", dimension, n);
+        }
+        assert!(Batch::open(&batch(0, &[])).is_some());
+    }
+}
+
 /// A metadata section.
 pub struct Metadata<'a> {
     bytes: &'a [u8],
