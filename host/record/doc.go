@@ -70,7 +70,8 @@ type KV struct {
 }
 
 // Service is a request of a plugin to a service with the answer, as the documents of the contract
-// have them, with the numbers of a vector in the place of a block.
+// have them, with the numbers of a vector in the place of a block. For llm it is one of the
+// requests.
 type Service struct {
 	// Name is embed, search or llm.
 	Name            string

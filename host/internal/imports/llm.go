@@ -57,8 +57,8 @@ func askModels(c *guest.Call, s []uint64) {
 			d.Responses[i] = a.document(q)
 		}
 		noteUse(c, manifest.ServiceLLM, q.Model, a.amount())
+		noteServed(c, manifest.ServiceLLM, requests[i], d.Responses[i])
 	}
-	noteServed(c, manifest.ServiceLLM, abi.LLMRequests{Requests: requests}, d)
 	s[0] = putDocument(c, abi.ImportLLM, d)
 }
 
