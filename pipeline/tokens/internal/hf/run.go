@@ -9,13 +9,22 @@ type model interface {
 	count(r *run, piece string) int
 }
 
+// lister appends the numbers of the tokens of a piece to the ids of r. It leaves out unknown tokens.
+type lister interface {
+	list(r *run, piece string)
+}
+
 // run is the state of one count.
 type run struct {
 	*bpe.Run
 	places []place
 	tokens int
+	ids    []uint32 // the numbers of the tokens, with listing
+	ends   []int
 	room   int   // bytes that normalizers may still add
 	err    error // set if they add more
+
+	listing bool
 }
 
 // pollNodes is the number of characters between two checks of the context.
