@@ -140,6 +140,18 @@ func (m *merging) kept(piece string) string {
 }
 
 func (m *merging) list(r *run, piece string) {
+	recent, known := r.recall(piece)
+	if known {
+		return
+	}
+	before := len(r.ids)
+	m.listNew(r, piece)
+	if !r.Stopped() {
+		recent.remember(piece, r.ids[before:])
+	}
+}
+
+func (m *merging) listNew(r *run, piece string) {
 	if m.whole != nil {
 		if _, ok := m.whole[piece]; ok {
 			m.listed.add(r, piece)
