@@ -33,6 +33,9 @@ const (
 	ImportKVSet       = "anchor_kv_set"
 	ImportCountTokens = "anchor_count_tokens"
 	ImportHTTPBatch   = "anchor_http_batch"
+	ImportEmbed       = "anchor_embed"
+	ImportSearch      = "anchor_search"
+	ImportLLM         = "anchor_llm"
 )
 
 // The bounds of what both sides exchange.
@@ -43,6 +46,8 @@ const (
 	MaxBytes = jsontext.MaxBytes
 	// MaxDepth is how deep lists and objects in a metadata value may nest.
 	MaxDepth = jsontext.MaxDepth
+	// MaxDimension is the maximum number of dimensions of a vector.
+	MaxDimension = 1 << 14
 	// MaxPriority is the highest priority of an item.
 	MaxPriority = 10
 )

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi/internal/layout"
+	"github.com/anchor-host/anchor-host/abi/services"
 )
 
 func readABI(t *testing.T) string {
@@ -69,14 +70,14 @@ func compareTable(t *testing.T, doc, name string, want [][]string) {
 
 func TestABITables(t *testing.T) {
 	doc := readABI(t)
-	var ops, sections, types, kinds, changes, reasons, statuses [][]string
+	var ops, sections, types, kinds, changes, reasons, statuses, words [][]string
 	for _, info := range Operations {
 		ops = append(ops, []string{string(info.Op), lanes(info), info.Request, dash(info.Reply), reads(info), listOf(info.Writes), listOf(info.DefaultWrites)})
 	}
 	for _, s := range layout.Sections {
 		sections = append(sections, []string{strconv.Itoa(int(s.ID)), s.Name, s.Type.String(), place(s)})
 	}
-	for typ := layout.TypeText; typ <= layout.TypeMetadata; typ++ {
+	for typ := layout.TypeText; typ <= layout.TypeVectors; typ++ {
 		types = append(types, []string{strconv.Itoa(int(typ)), typ.String()})
 	}
 	for k := KindNull; k <= KindJSON; k++ {
@@ -98,10 +99,15 @@ func TestABITables(t *testing.T) {
 	compareTable(t, doc, "kinds", kinds)
 	compareTable(t, doc, "changes", changes)
 	compareTable(t, doc, "reasons", reasons)
+	for _, w := range services.Words {
+		words = append(words, []string{string(w)})
+	}
+	compareTable(t, doc, "service words", words)
 	compareTable(t, doc, "statuses", statuses)
 	compareTable(t, doc, "limits", [][]string{
 		{"rows of a batch, new items of a change set", strconv.Itoa(MaxRows)},
 		{"bytes of a batch or a change set", strconv.Itoa(MaxBytes)},
+		{"dimensions of the vectors of items", strconv.Itoa(MaxDimension)},
 		{"levels of a metadata value", strconv.Itoa(MaxDepth)},
 		{"highest priority of an item", strconv.Itoa(MaxPriority)},
 	})

@@ -29,6 +29,7 @@ type Batch struct {
 	priority  []uint32
 	tokens    []uint32
 	created   []uint64
+	vectors   *vectors
 	queryText string
 	queryMeta []byte
 	history   []byte
@@ -95,6 +96,8 @@ func (b *Batch) openColumn(d *layout.Directory, id layout.Section, sec []byte) (
 		b.tokens, err = inplace.U32s(sec), d.CheckSize(id, sec, 4*b.rows)
 	case ColumnCreatedAt:
 		b.created, err = inplace.U64s(sec), d.CheckSize(id, sec, 8*b.rows)
+	case ColumnEmbedding:
+		b.vectors, err = openVectors(d, id, sec)
 	}
 	return err
 }
@@ -231,8 +234,8 @@ func (b *Batch) MetaValue(i int, key string) (Value, bool) {
 // QueryText returns the text of the query.
 func (b *Batch) QueryText() string { return b.queryText }
 
-// Embedding returns the embedding of the query, nil when there is none.
-func (b *Batch) Embedding() []float32 { return b.embedding }
+// QueryEmbedding returns the vector of the query, nil when there is none.
+func (b *Batch) QueryEmbedding() []float32 { return b.embedding }
 
 // TopK returns the largest number of items to return, 0 when there is no such bound.
 func (b *Batch) TopK() int { return int(b.topK) }

@@ -33,7 +33,7 @@ func (w *BatchWriter) planFields(env *Envelope) (err error) {
 		}
 		w.layout.Add(layout.SectionChatHistory, len(w.fields)-w.metaLen)
 	}
-	if err := checkEmbedding(w.query.Embedding); err != nil {
+	if err := checkQueryVector(w.query.Embedding); err != nil {
 		return err
 	}
 	if len(w.query.Embedding) > 0 {
@@ -70,8 +70,8 @@ func (w *BatchWriter) putField(id layout.Section, dst []byte) {
 	}
 }
 
-// checkEmbedding refuses numbers that are not finite.
-func checkEmbedding(v []float32) error {
+// checkQueryVector refuses numbers that are not finite.
+func checkQueryVector(v []float32) error {
 	for i, f := range v {
 		if f-f != 0 {
 			return jsontext.AtKey("query embedding "+strconv.Itoa(i), jsontext.ErrFinite)

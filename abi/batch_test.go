@@ -20,11 +20,11 @@ func goldenItems() []Item {
 	at := time.Date(2025, 3, 1, 12, 30, 0, 250, time.UTC)
 	return []Item{
 		{ID: "a", Content: "the quick brown fox", Source: "retrieval", Score: 0.75, Priority: 5, TokenCount: 4, CreatedAt: at,
-			Metadata: Metadata{"path": "fox.md", "page": int64(7)}},
+			Metadata: Metadata{"path": "fox.md", "page": int64(7)}, Embedding: []float32{0.5, -1.25, 3e-9}},
 		{ID: "bb", Content: "", Source: "tool", Score: 0, Priority: 6},
 		{ID: "a", Content: "naïve – ünïcode \U0001f98a \"quoted\"\n", Source: "user", Score: 1, Priority: 10, TokenCount: 9, CreatedAt: at.Add(time.Hour),
 			Metadata: Metadata{"page": int64(math.MaxInt64), "draft": true, "none": nil, "weight": 3.0,
-				"tags": []any{"x", int64(1), 2.5, nil, map[string]any{"deep": "y"}}}},
+				"tags": []any{"x", int64(1), 2.5, nil, map[string]any{"deep": "y"}}}, Embedding: []float32{0, 0, -1}},
 	}
 }
 
@@ -60,7 +60,7 @@ func encodeBatch(t testing.TB, rows Rows, cols ColumnSet, env *Envelope) []byte 
 func itemsOf(b *Batch) []Item {
 	items := make([]Item, b.Len())
 	for i := range items {
-		items[i] = Item{b.ID(i), b.Text(i), b.Source(i), b.Score(i), b.Priority(i), b.TokenCount(i), b.Metadata(i), b.CreatedAt(i)}
+		items[i] = Item{b.ID(i), b.Text(i), b.Source(i), b.Score(i), b.Priority(i), b.TokenCount(i), b.Metadata(i), b.CreatedAt(i), b.Embedding(i)}
 	}
 	return items
 }
@@ -166,6 +166,8 @@ func project(items []Item, cols ColumnSet) []Item {
 				it.TokenCount = 0
 			case ColumnCreatedAt:
 				it.CreatedAt = time.Time{}
+			case ColumnEmbedding:
+				it.Embedding = nil
 			}
 		}
 	}
@@ -218,11 +220,14 @@ func TestUnsupportedRows(t *testing.T) {
 		"score":       {Item{Score: math.Inf(1)}, `row 1: score: number is not finite (want a finite float)`},
 		"priority":    {Item{Priority: -1}, `row 1: priority: -1 is out of range (want 0 to 2147483647)`},
 		"token count": {Item{TokenCount: -5}, `row 1: token_count: -5 is out of range (want 0 to 2147483647)`},
+		"vector":      {Item{Embedding: []float32{1, float32(math.NaN())}}, `row 1: embedding: number is not finite (want a finite float)`},
+		"dimensions":  {Item{Embedding: []float32{1}}, `row 1: embedding: vector has 1 dimensions (want 2, as those before it)`},
+		"long vector": {Item{Embedding: make([]float32, MaxDimension+1)}, `row 1: embedding: vector has 16385 dimensions (want at most 16384)`},
 		"time":        {Item{CreatedAt: time.Date(1500, 1, 1, 0, 0, 0, 0, time.UTC)}, `row 1: created_at: time is outside the years 1678 to 2262 (want one that fits 64-bit nanoseconds)`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			rows := ItemRows{{}, tc.item}
+			rows := ItemRows{{Embedding: []float32{1, 2}}, tc.item}
 			var w BatchWriter
 			size, err := w.Plan(rows, AllColumns, nil)
 			if err == nil {

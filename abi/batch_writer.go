@@ -49,6 +49,8 @@ type BatchWriter struct {
 	query   Query
 	fields  []byte
 	metaLen int
+	// dimension is that of the vectors.
+	dimension int
 }
 
 // Plan computes the length of the batch for the given columns of rows, which may be nil. Text
@@ -87,7 +89,7 @@ func (w *BatchWriter) release() {
 	w.layout.Reset()
 	w.meta.Reset()
 	w.rows, w.n, w.size, w.env, w.query = nil, 0, 0, Envelope{}, Query{}
-	w.fields, w.metaLen = w.fields[:0], 0
+	w.fields, w.metaLen, w.dimension = w.fields[:0], 0, 0
 }
 
 func (w *BatchWriter) planColumns(cols ColumnSet) error {
@@ -109,6 +111,8 @@ func (w *BatchWriter) planColumns(cols ColumnSet) error {
 			n = 8 * w.n
 		case ColumnPriority, ColumnTokenCount:
 			n = 4 * w.n
+		case ColumnEmbedding:
+			n, err = w.planVectors()
 		}
 		if err != nil {
 			return err
@@ -202,6 +206,8 @@ func (w *BatchWriter) putColumn(c Column, dst []byte) error {
 		return w.putNumbers(dst, c, Rows.TokenCount)
 	case ColumnCreatedAt:
 		return w.putTimes(dst)
+	case ColumnEmbedding:
+		return w.putVectors(dst)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // manifest asks to read it.
 type Column uint16
 
-// The columns. ColumnEmbedding is reserved: no host sends it yet.
+// The columns. ColumnEmbedding has the vector of each row.
 const (
 	ColumnID Column = iota + 1
 	ColumnScore
@@ -28,6 +28,7 @@ const (
 // Columns are the columns that a manifest may ask to read, in the order of their ids.
 var Columns = []Column{
 	ColumnID, ColumnScore, ColumnText, ColumnMetadata, ColumnSource, ColumnPriority, ColumnTokenCount, ColumnCreatedAt,
+	ColumnEmbedding,
 }
 
 // ErrUnknownName is wrapped by errors about unknown names of columns and changes.
@@ -58,8 +59,7 @@ func (c Column) String() string {
 	return "column " + strconv.Itoa(int(c))
 }
 
-// ColumnByName returns the column of that name. The reserved embedding is not
-// found.
+// ColumnByName returns the column of that name.
 func ColumnByName(name string) (Column, bool) {
 	for _, c := range Columns {
 		if c.String() == name {
@@ -73,7 +73,7 @@ func ColumnByName(name string) (Column, bool) {
 type ColumnSet uint16
 
 // AllColumns is the set of [Columns].
-const AllColumns ColumnSet = 1<<ColumnEmbedding - 1<<ColumnID
+const AllColumns ColumnSet = 1<<(ColumnEmbedding+1) - 1<<ColumnID
 
 // Has reports whether c is in the set.
 func (s ColumnSet) Has(c Column) bool { return s>>c&1 != 0 }

@@ -62,7 +62,7 @@ func readAll(b *Batch) {
 		}
 	}
 	_, _ = b.Query()
-	_, _, _, _ = b.Scores(), b.Embedding(), b.Settings(), b.TopK()
+	_, _, _, _ = b.Scores(), b.QueryEmbedding(), b.Settings(), b.TopK()
 }
 
 // put32 changes one u32 of a copy.
@@ -88,6 +88,7 @@ func corruptions(b []byte) map[string][]byte {
 	keyOff := rowOff + 4*4
 	entryKey := keyOff + 4*7
 	kinds := entryKey + 4*7
+	vectors := off(8)
 	last := entry(int(binary.LittleEndian.Uint32(b[20:])) - 1)
 	kind := slices.Clone(b)
 	kind[kinds] = 6
@@ -111,6 +112,10 @@ func corruptions(b []byte) map[string][]byte {
 		"batch has section metadata whose row 0 names key 0 (want ascending, below 6)":                                          put32(b, entryKey+4, 0),
 		"batch has section metadata whose row 0 has a kind 6 with an invalid cell":                                              kind,
 		"batch has section metadata whose row 0 has a string with an invalid cell":                                              put32(b, cells+8, 1),
+		"batch has section embedding with vectors of 16385 dimensions (want at most 16384)":                                     put32(b, vectors, MaxDimension+1),
+		"batch has section embedding of 44 bytes (want 56)":                                                                     put32(b, vectors, 4),
+		"batch has section embedding of 44 bytes (want 8)":                                                                      put32(b, vectors, 0),
+		"batch has section embedding of 4 bytes (want at least 8)":                                                              put32(b, entry(8)+12, 4),
 		"batch has section score at 8+24 (want 8-aligned, after the section before, within " + strconv.Itoa(len(b)) + " bytes)": put32(b, entry(1)+8, 8),
 	}
 }
@@ -151,7 +156,7 @@ func TestPortableReader(t *testing.T) {
 		if got := itemsOf(v); !slices.EqualFunc(got, want, sameItem) {
 			t.Errorf("%s: got %+v", name, got)
 		}
-		if e := v.Embedding(); !slices.Equal(e, []float32{0.5, -1.25}) {
+		if e := v.QueryEmbedding(); !slices.Equal(e, []float32{0.5, -1.25}) {
 			t.Errorf("%s: embedding %v", name, e)
 		}
 	}

@@ -34,6 +34,8 @@ type Item struct {
 	TokenCount int       `json:"token_count,omitempty"`
 	Metadata   Metadata  `json:"metadata,omitempty"`
 	CreatedAt  time.Time `json:"created_at,omitzero"`
+	// Embedding is the vector of the item. It is empty if the item has none.
+	Embedding []float32 `json:"embedding,omitempty"`
 }
 
 // NewItem is an item that a guest adds. The host makes the id, counts the tokens, and

@@ -29,14 +29,19 @@ func checkGolden(t *testing.T, name string, data []byte) {
 	}
 }
 
+// firstColumns are those that the first hosts of version 1 sent.
+const firstColumns = AllColumns &^ (1 << ColumnEmbedding)
+
 // The bytes of layout 1.0 are fixed: old plugins read them.
 func TestGoldenBatches(t *testing.T) {
-	score := ColumnSet(0).With(ColumnScore)
+	score, vectors := ColumnSet(0).With(ColumnScore), ColumnSet(0).With(ColumnID).With(ColumnEmbedding)
 	for name, b := range map[string][]byte{
-		"batch_all.bin":   encodeBatch(t, ItemRows(goldenItems()), AllColumns, goldenEnvelope()),
-		"batch_score.bin": encodeBatch(t, ItemRows(goldenItems()), score, &Envelope{TopK: 3}),
-		"batch_query.bin": encodeBatch(t, nil, 0, &Envelope{Query: &Query{Text: "which fox?"}, TopK: 5, TokensLeft: 100}),
-		"batch_empty.bin": encodeBatch(t, ItemRows{}, AllColumns, nil),
+		"batch_all.bin":        encodeBatch(t, ItemRows(goldenItems()), firstColumns, goldenEnvelope()),
+		"batch_score.bin":      encodeBatch(t, ItemRows(goldenItems()), score, &Envelope{TopK: 3}),
+		"batch_query.bin":      encodeBatch(t, nil, 0, &Envelope{Query: &Query{Text: "which fox?"}, TopK: 5, TokensLeft: 100}),
+		"batch_empty.bin":      encodeBatch(t, ItemRows{}, firstColumns, nil),
+		"batch_vectors.bin":    encodeBatch(t, ItemRows(goldenItems()), vectors, nil),
+		"batch_no_vectors.bin": encodeBatch(t, ItemRows{{ID: "a"}}, vectors, nil),
 	} {
 		checkGolden(t, name, b)
 	}
@@ -67,9 +72,11 @@ func TestGoldenChanges(t *testing.T) {
 }
 
 func TestGoldenRequest(t *testing.T) {
-	doc, err := AppendItemsRequest(nil, ItemRows(goldenItems()), AllColumns, goldenEnvelope())
-	if err != nil {
-		t.Fatal(err)
+	for name, cols := range map[string]ColumnSet{"items_request.json": firstColumns, "items_request_vectors.json": ColumnSet(0).With(ColumnID).With(ColumnEmbedding)} {
+		doc, err := AppendItemsRequest(nil, ItemRows(goldenItems()), cols, goldenEnvelope())
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkGolden(t, name, append(doc, '\n'))
 	}
-	checkGolden(t, "items_request.json", append(doc, '\n'))
 }

@@ -44,19 +44,10 @@ func AppendItemsRequest(dst []byte, rows Rows, cols ColumnSet, env *Envelope) ([
 func appendQuery(dst []byte, q *Query) ([]byte, error) {
 	var err error
 	dst = jsontext.AppendString(append(dst, `{"query_str":`...), q.Text)
-	if err := checkEmbedding(q.Embedding); err != nil {
+	if err := checkQueryVector(q.Embedding); err != nil {
 		return dst, err
 	}
-	if len(q.Embedding) > 0 {
-		dst = append(dst, `,"embedding":[`...)
-		for i, f := range q.Embedding {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
-		}
-		dst = append(dst, ']')
-	}
+	dst = appendEmbedding(dst, q.Embedding)
 	if q.Metadata != nil {
 		if dst, err = jsontext.AppendObject(append(dst, `,"metadata":`...), q.Metadata, 0); err != nil {
 			return dst, jsontext.AtKey("query metadata", err)
@@ -70,10 +61,31 @@ func appendQuery(dst []byte, q *Query) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
+// appendEmbedding appends the member embedding unless v is empty.
+func appendEmbedding(dst []byte, v []float32) []byte {
+	if len(v) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"embedding":`...)
+	for i, f := range v {
+		sep := byte(',')
+		if i == 0 {
+			sep = '['
+		}
+		dst = strconv.AppendFloat(append(dst, sep), float64(f), 'g', -1, 32)
+	}
+	return append(dst, ']')
+}
+
 func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {
 	n := rows.Len()
 	if n > MaxRows {
 		return dst, layout.TooLarge("has " + strconv.Itoa(n) + " rows (at most " + strconv.Itoa(MaxRows) + ")")
+	}
+	if cols.Has(ColumnEmbedding) {
+		if _, err := dimensionOf(rows); err != nil {
+			return dst, err
+		}
 	}
 	dst = append(dst, `,"columns":[`...)
 	for i, name := range cols.Names() {
@@ -135,6 +147,9 @@ func appendCell(dst []byte, rows Rows, i int, c Column) ([]byte, error) {
 		return strconv.AppendInt(append(dst, `,"token_count":`...), int64(n), 10), checkNumber(n)
 	case ColumnCreatedAt:
 		return appendCreatedAt(dst, rows.CreatedAt(i))
+	case ColumnEmbedding:
+		v := rows.Embedding(i)
+		return appendEmbedding(dst, v), checkVector(v)
 	}
 	return dst, nil
 }
@@ -188,6 +203,7 @@ func usedColumns(items []Item) ColumnSet {
 			{ColumnPriority, it.Priority != 0},
 			{ColumnTokenCount, it.TokenCount != 0},
 			{ColumnCreatedAt, !it.CreatedAt.IsZero()},
+			{ColumnEmbedding, len(it.Embedding) > 0},
 		} {
 			if c.has {
 				s = s.With(c.col)

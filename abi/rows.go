@@ -15,6 +15,9 @@ type Rows interface {
 	TokenCount(i int) int
 	// CreatedAt is the zero time when the item has none.
 	CreatedAt(i int) time.Time
+	// Embedding is the vector of the item, nil when it has none. All vectors of a request have
+	// the same number of dimensions. The writer neither keeps nor changes them.
+	Embedding(i int) []float32
 }
 
 // ScoreCopier is an optional interface of [Rows] that can copy all scores in one call. The
@@ -62,6 +65,9 @@ func (r ItemRows) TokenCount(i int) int { return r[i].TokenCount }
 
 // CreatedAt returns the time of row i.
 func (r ItemRows) CreatedAt(i int) time.Time { return r[i].CreatedAt }
+
+// Embedding returns the vector of row i.
+func (r ItemRows) Embedding(i int) []float32 { return r[i].Embedding }
 
 // Envelope holds the parts of a request other than its rows.
 type Envelope struct {

@@ -103,6 +103,9 @@ var Imports = []Signature{
 	{Module: UserModule, Name: ImportKVSet, Params: pp64, Results: r32},
 	{Module: UserModule, Name: ImportCountTokens, Params: p64, Results: r64},
 	{Module: UserModule, Name: ImportHTTPBatch, Params: p64, Results: r64},
+	{Module: UserModule, Name: ImportEmbed, Params: p64, Results: r64},
+	{Module: UserModule, Name: ImportSearch, Params: p64, Results: r64},
+	{Module: UserModule, Name: ImportLLM, Params: p64, Results: r64},
 }
 
 var (

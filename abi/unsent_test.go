@@ -9,7 +9,7 @@ func TestUnsentColumn(t *testing.T) {
 		}
 	}
 	for _, message := range []string{"", "anchor: column ", " was not sent", "anchor: column was not sent", "anchor: column  was not sent",
-		"anchor: column embedding was not sent", "anchor: column id was not sent\n", "column id was not sent", "Anchor: column id was not sent"} {
+		"anchor: column vector was not sent", "anchor: column id was not sent\n", "column id was not sent", "Anchor: column id was not sent"} {
 		if c, ok := UnsentColumn(message); ok {
 			t.Errorf("%q is about %v", message, c)
 		}

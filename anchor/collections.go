@@ -6,20 +6,65 @@ import (
 	"iter"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/pipeline/llm"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
+
+// Embedder returns an embedder of the configuration by its name. All callers share it. It reads its
+// secrets and files at its first call, and can be used after [App.Reload] and [App.Close]. The error
+// wraps [ErrInvalid] if there is no such embedder.
+func (a *App) Embedder(name string) (retrieve.Embedder, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	e, err := g.plugins.Embedder(name)
+	return e, err
+}
+
+// CollectionEmbedder returns the embedder that the configuration names for a collection, as
+// [App.Embedder] does, or nil if it names none.
+func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	return g.plugins.CollectionEmbedder(collection), nil
+}
 
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
+// Without an embedder in o, the documents get vectors if the configuration names an embedder for the
+// collection.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
 		return ingest.Report{}, err
 	}
 	o.Collection = c
+	if o.Embedder == nil {
+		if o.Embedder, err = a.CollectionEmbedder(c.Name); err != nil {
+			return ingest.Report{}, err
+		}
+	}
 	return ingest.Run(ctx, index, sources, o)
+}
+
+// Reembed gives the documents of a collection vectors of the embedder in o, which the configuration
+// does not replace; see [ingest.Reembed]. An empty tenant means that of the configuration.
+func (a *App) Reembed(ctx context.Context, o ingest.Options) (ingest.Report, error) {
+	index, c, err := a.indexOf(ctx, o.Collection)
+	if err != nil {
+		return ingest.Report{}, err
+	}
+	o.Collection = c
+	return ingest.Reembed(ctx, index, o)
 }
 
 // Collections lists the collections of a tenant by name. An empty tenant means that of the
@@ -73,16 +118,35 @@ func (a *App) ExportCollection(ctx context.Context, c retrieve.Collection) iter.
 	return index.Export(ctx, c)
 }
 
-// SearchCollection returns the chunks of a collection that match the words of a question best,
-// at most topK, as items that a build can take ([BuildOptions.Items]). Scores are 0 to 1. topK 0
-// means [retrieve.DefaultK]. The error is [retrieve.ErrNotFound] if there is no such collection.
-func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, question string, topK int) ([]pipeline.Item, error) {
+// SearchCollection returns the chunks of a collection that match a query best, as items that a build
+// can take ([BuildOptions.Items]). Scores are 0 to 1. The embedder makes the vector of the query; nil
+// means the one that the configuration names for the collection. An empty By means hybrid if there
+// is an embedder and the collection has vectors, otherwise words. The error is [retrieve.ErrNotFound]
+// if there is no such collection.
+func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, q retrieve.Query, e retrieve.Embedder) ([]pipeline.Item, error) {
 	index, c, err := a.indexOf(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	r := retrieve.Retriever{Index: index, Collection: c, Query: retrieve.Query{By: retrieve.ByWords}}
-	return r.Retrieve(ctx, &pipeline.Query{Text: question}, topK)
+	if e == nil {
+		if e, err = a.CollectionEmbedder(c.Name); err != nil {
+			return nil, err
+		}
+	}
+	if q.By == "" {
+		info, err := index.Collection(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if q.By = retrieve.ByWords; e != nil && info.Vectors > 0 {
+			q.By = retrieve.ByHybrid
+		}
+	}
+	if q.By != retrieve.ByWords && e == nil && q.Vector == nil {
+		return nil, fmt.Errorf("%w: search by %s: collection %s has no embedder (name one under collections, such as collections: {%s: {embedder: NAME}})", ErrInvalid, q.By, c.Name, c.Name)
+	}
+	r := retrieve.Retriever{Index: index, Collection: c, Embedder: e, Query: q}
+	return r.Retrieve(ctx, &pipeline.Query{Text: q.Text, Embedding: q.Vector}, q.K)
 }
 
 // indexOf returns the index of the store, and the collection with its tenant.
@@ -92,9 +156,34 @@ func (a *App) indexOf(ctx context.Context, c retrieve.Collection) (retrieve.Inde
 		return nil, c, err
 	}
 	c.Tenant = conf.TenantName()
+	index, err := indexIn(s)
+	return index, c, err
+}
+
+// openIndex opens the store, which plugins may do at any time, and returns its index.
+func (a *App) openIndex(ctx context.Context, loaded *config.Loaded) (retrieve.Index, error) {
+	s, err := a.openStore(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	return indexIn(s)
+}
+
+func indexIn(s store.Store) (retrieve.Index, error) {
 	index, ok := agentstore.IndexOf(s)
 	if !ok {
-		return nil, c, fmt.Errorf("%w: the store has no index for collections (use the store that anchor opens itself)", ErrInvalid)
+		return nil, fmt.Errorf("%w: the store has no index for collections (use the store that anchor opens itself)", ErrInvalid)
 	}
-	return index, c, nil
+	return index, nil
+}
+
+// Model returns a model of the configuration by its name. All callers share it. Its key is read at
+// the first call. The error wraps [ErrInvalid] if there is no such model, or no key.
+func (a *App) Model(name string) (*llm.Model, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	return g.plugins.Model(name)
 }

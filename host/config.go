@@ -12,9 +12,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -110,6 +112,10 @@ type Config struct {
 	// The transport must not call plugins. nil: the host's own transport, which uses no
 	// proxy.
 	HTTPTransport http.RoundTripper
+	// Services answer what plugins ask embed, search and llm for. A grant of one that is nil is
+	// an error. Their methods run as those of a KVStore do; a panic is an answer with the word
+	// unavailable.
+	Services service.Services
 	// Engine is for plugins whose configuration states none.
 	Engine Engine
 	// Portable switches off what the host takes from wazero without a promise that it lasts,
@@ -202,6 +208,8 @@ type Grants struct {
 	HTTP  *HTTPGrant
 	Files []FileGrant
 	KV    *KVGrant
+	// Ask is what it may ask embed, search and llm for.
+	Ask service.Grants
 	// Services are names of host services: count_tokens.
 	Services []string
 	// Functions are names of Config.Functions: the plain name for one in UserModule,
@@ -278,7 +286,7 @@ type KVGrant struct {
 }
 
 // ServiceCountTokens is the name of the service that counts tokens.
-const ServiceCountTokens = "count_tokens"
+const ServiceCountTokens = manifest.ServiceCountTokens
 
 // DefaultTopK is the TopK of retrieve and rerank if neither the manifest nor the caller
 // states one.
@@ -378,5 +386,6 @@ func (c PluginConfig) clone() PluginConfig {
 		quota := *kv
 		c.Grants.KV = &quota
 	}
+	c.Grants.Ask = c.Grants.Ask.Clone()
 	return c
 }

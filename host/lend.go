@@ -66,7 +66,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 
 // serve makes one call. The caller ends the state of the call.
 func (p *Plugin) serve(ctx context.Context, in *guest.Instance, timeout time.Duration, f func(*guest.Instance) error, o *observed) error {
-	in.Begin(ctx, timeout, p.limits.Fuel)
+	in.Begin(p.booked(ctx), timeout, p.limits.Fuel)
 	err := f(in)
 	if in.Finish(ctx, err) {
 		p.checkIdleSoon()

@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"path"
 	"slices"
@@ -28,7 +27,7 @@ func intersect(m *manifest.Manifest, g Grants) (granted, []string, error) {
 	var notes []string
 	for _, p := range m.Permissions {
 		if !out.take(p, g) {
-			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s (grant it with %s)", p.Kind, guesttext.Line(p.Reason), grantKey(p.Kind)))
+			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s (grant it with %s)", p.Kind, guesttext.Line(p.Reason), grantKey(p)))
 		}
 	}
 	notes = append(notes, unasked(m, g)...)
@@ -37,7 +36,7 @@ func intersect(m *manifest.Manifest, g Grants) (granted, []string, error) {
 
 // foreignGrants takes every grant, because a foreign module has no manifest that could ask.
 func foreignGrants(g Grants) granted {
-	out := granted{files: g.Files, services: g.Services, functions: g.Functions}
+	out := granted{files: g.Files, services: g.Services, functions: g.Functions, ask: g.Ask}
 	if g.HTTP != nil {
 		out.http = newHTTPRule(g.HTTP, true)
 	}
@@ -61,7 +60,7 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 		if p.Hosts.FromGrant() {
 			hosts = g.HTTP.Hosts
 		}
-		wish, err := newHTTPServers(hosts, p.Methods)
+		wish, err := egress.ReadServers(hosts, p.Methods)
 		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
 	case manifest.PermissionFiles:
@@ -82,6 +81,7 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 			out.services = append(out.services, p.Service)
 			return true
 		}
+		return out.ask.Take(p.Service, g.Ask)
 	}
 	return false
 }
@@ -136,7 +136,7 @@ func unasked(m *manifest.Manifest, g Grants) []string {
 			note("files at " + f.Guest)
 		}
 	}
-	for _, s := range g.Services {
+	for _, s := range append(slices.Clone(g.Services), g.Ask.Names()...) {
 		if !asks(func(p manifest.Permission) bool { return p.Kind == manifest.PermissionService && p.Service == s }) {
 			note("service " + s)
 		}
@@ -167,6 +167,9 @@ func (g Grants) Check() error {
 			return fmt.Errorf("grants.files[%d]: %w", i, err)
 		}
 	}
+	if err := g.Ask.Check(); err != nil {
+		return fmt.Errorf("grants.%w: %w", err, ErrConfig)
+	}
 	return nil
 }
 
@@ -174,42 +177,18 @@ func (g HTTPGrant) check() error {
 	if len(g.Hosts) == 0 {
 		return fmt.Errorf(": no hosts: %w (name at least one)", ErrConfig)
 	}
-	if _, err := newHTTPServers(g.Hosts, nil); err != nil {
-		return fmt.Errorf(".hosts: %w", err)
+	if _, err := egress.ReadServers(g.Hosts, nil); err != nil {
+		return fmt.Errorf(".hosts: %w: %w", ErrConfig, err)
 	}
 	for _, m := range g.Methods {
 		if m == "" || strings.Trim(strings.ToUpper(m), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			return fmt.Errorf(".methods: %q: %w (want a method, such as GET)", m, ErrConfig)
 		}
 	}
-	_, err := g.serverHeaders()
-	return err
-}
-
-// serverHeaders reads what the host adds to requests. No error tells a value.
-func (g HTTPGrant) serverHeaders() ([]egress.ServerHeaders, error) {
-	var out []egress.ServerHeaders
-	for _, name := range slices.Sorted(maps.Keys(g.Headers)) {
-		server, err := manifest.ParseHostPattern(name)
-		if err != nil {
-			return nil, fmt.Errorf(".headers: host %q: %w (%w)", name, ErrConfig, err)
-		}
-		h := egress.ServerHeaders{Server: server, Headers: g.Headers[name]}
-		if err := h.Check(); err != nil {
-			return nil, fmt.Errorf(".headers: host %q: %w: %w", name, ErrConfig, err)
-		}
-		if !slices.ContainsFunc(g.Hosts, func(host string) bool {
-			granted, err := manifest.ParseHostPattern(host)
-			return err == nil && granted.Covers(server)
-		}) {
-			return nil, fmt.Errorf(".headers: host %q: %w (list the host in hosts too)", name, ErrConfig)
-		}
-		if slices.ContainsFunc(out, func(o egress.ServerHeaders) bool { return o.Server == server }) {
-			return nil, fmt.Errorf(".headers: host %q: %w (it is there twice, in two forms)", name, ErrConfig)
-		}
-		out = append(out, h)
+	if _, err := egress.ReadHeaders(g.Headers, g.Hosts); err != nil {
+		return fmt.Errorf(".headers: %w: %w", ErrConfig, err)
 	}
-	return out, nil
+	return nil
 }
 
 func (f FileGrant) check() error {
@@ -230,12 +209,15 @@ func (g *KVGrant) bytes() int64 { return numberOf(cmp.Or(g.Quota, DefaultKVQuota
 
 func cleanGuest(p string) string { return path.Clean("/" + p) }
 
-// grantKey is the configuration key for granting a kind of permission.
-func grantKey(kind string) string {
-	if kind == manifest.PermissionService {
+// grantKey is the configuration key for granting a permission.
+func grantKey(p manifest.Permission) string {
+	switch {
+	case p.Kind != manifest.PermissionService:
+		return "grants." + p.Kind
+	case p.Service == manifest.ServiceCountTokens:
 		return "grants.services"
 	}
-	return "grants." + kind
+	return "grants." + p.Service
 }
 
 // openClient makes the client of a plugin that may send requests.
@@ -243,7 +225,7 @@ func (p *Plugin) openClient() {
 	if p.granted.http == nil {
 		return
 	}
-	headers, _ := p.cfg.Grants.HTTP.serverHeaders() // were checked
+	headers, _ := egress.ReadHeaders(p.cfg.Grants.HTTP.Headers, p.cfg.Grants.HTTP.Hosts) // were checked
 	p.client = egress.NewClient(egress.Options{
 		Headers: headers,
 		Rule:    p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
@@ -266,22 +248,8 @@ func (c *PluginConfig) secretTexts() []string {
 	return texts
 }
 
-// newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors
-// wrap ErrConfig.
-func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
-	patterns := make([]manifest.HostPattern, len(hosts))
-	for i, h := range hosts {
-		p, err := manifest.ParseHostPattern(h)
-		if err != nil {
-			return egress.Servers{}, fmt.Errorf("host %q: %w (%w)", h, ErrConfig, err)
-		}
-		patterns[i] = p
-	}
-	return egress.NewServers(patterns, methods), nil
-}
-
 // newHTTPRule makes the rule of a grant, which was checked before.
 func newHTTPRule(g *HTTPGrant, foreign bool) *egress.Rule {
-	servers, _ := newHTTPServers(g.Hosts, g.Methods) // an unreadable one grants nothing
+	servers, _ := egress.ReadServers(g.Hosts, g.Methods) // an unreadable one grants nothing
 	return &egress.Rule{Grant: servers, Foreign: foreign, Private: g.Private}
 }

@@ -96,7 +96,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 		return fail(nil, err)
 	}
 	in.Bare = true
-	in.Begin(ctx, p.limits.Timeout, p.limits.Fuel)
+	in.Begin(p.booked(ctx), p.limits.Timeout, p.limits.Fuel)
 	defer in.Call.End()
 	r, err := callExport(in, function, input)
 	guest.ChargeFuel(ctx, in.FuelUsed())

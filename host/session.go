@@ -31,7 +31,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if !p.sessions.add(s) {
 		return nil, p.failure(abi.OpInit, nil, errPluginClosed())
 	}
-	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.started(p.env.Start(ctx, true)) })
+	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.started(p.env.Start(p.booked(ctx), true)) })
 	if s.in = in; err != nil {
 		s.over = err
 		p.sessions.remove(s)

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
@@ -37,6 +38,7 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 		Imports: &imports.Plugin{
 			Name: p.name, Asks: asksOf(p.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: tenantOf, Tokenizer: h.tokens,
 			Counts: slices.Contains(p.granted.services, ServiceCountTokens), Functions: p.granted.functions,
+			Services: h.cfg.Services, Granted: p.granted.ask,
 		},
 	}
 	p.env.Record = p.recorder()
@@ -84,7 +86,7 @@ func (p *Plugin) initFuel() int64 {
 
 // newInstance makes an instance for the pool.
 func (p *Plugin) newInstance(ctx context.Context) (*guest.Instance, error) {
-	return p.started(p.env.Start(ctx, false))
+	return p.started(p.env.Start(p.booked(ctx), false))
 }
 
 // bareInstance makes an instance in which nothing but the start section has run.
@@ -243,4 +245,13 @@ func (p *Plugin) checkIdle() {
 	if !p.pool.Visit((*guest.Instance).CheckStacks) {
 		p.checkIdleSoon()
 	}
+}
+
+// booked returns a context with a ledger for a plugin that may use services. Without one of a
+// build, the call has one of its own.
+func (p *Plugin) booked(ctx context.Context) context.Context {
+	if len(p.granted.ask.Names()) > 0 {
+		ctx, _ = ledger.Under(ctx)
+	}
+	return ctx
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // Config describes a pipeline. The zero value is valid: an empty pipeline with a window of
@@ -45,6 +46,9 @@ type Config struct {
 	Enricher        QueryEnricher
 	EnricherOnError OnError
 	EnricherTimeout time.Duration
+	// Embedder makes vectors for the steps that ask for them, see [ItemVectors]. It may be nil.
+	// It is asked only during a step that asks, and once for each text of a build.
+	Embedder retrieve.Embedder
 	// Steps run by ascending priority; steps of equal priority run in the order of this list.
 	Steps []StepConfig
 	// Formatter makes the output. nil means Generic. When it fails, the build fails; if
@@ -131,6 +135,7 @@ type Pipeline struct {
 	memory    MemoryProvider
 	enricher  QueryEnricher
 	parts     struct{ memory, enricher, formatter policy }
+	embedder  retrieve.Embedder
 	steps     []step
 	writer    writer
 	fallback  writer // used when a formatter is skipped
@@ -154,6 +159,7 @@ func New(cfg Config) (*Pipeline, error) {
 		tokenizer: cfg.Tokenizer,
 		memory:    cfg.Memory,
 		enricher:  cfg.Enricher,
+		embedder:  cfg.Embedder,
 		callbacks: slices.Clone(cfg.Callbacks),
 		logger:    cfg.Logger,
 		now:       cfg.Now,

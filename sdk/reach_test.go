@@ -78,7 +78,7 @@ func checkReach(t *testing.T, h *host.Host, spec *spec.Spec, url string) {
 	}
 }
 
-// checkUnsent calls a filter that reads text, metadata and source, and whose manifest names text.
+// checkUnsent calls a filter that reads text, metadata, source and embedding, and whose manifest names text.
 // The last calls receive no text either, which is no mistake of the plugin.
 func checkUnsent(t *testing.T, h *host.Host, spec *spec.Spec, lane host.Lane, log *bytes.Buffer) {
 	t.Helper()
@@ -98,7 +98,7 @@ func checkUnsent(t *testing.T, h *host.Host, spec *spec.Spec, lane host.Lane, lo
 		}
 	}
 	var want []string
-	for _, c := range []string{"metadata", "source"} {
+	for _, c := range []string{"embedding", "metadata", "source"} {
 		want = append(want, `level=WARN msg="filter reads the column `+c+`, but the manifest does not name it, so it is empty: name `+c+` under reads of filter in plugin.yaml" plugin=reach`)
 	}
 	var got []string

@@ -27,6 +27,7 @@
 #define ANCHOR_ENTRY_SIZE 16u
 #define ANCHOR_MAX_ROWS (1u << 20)
 #define ANCHOR_MAX_BYTES (256u << 20)
+#define ANCHOR_MAX_DIMENSION (1u << 14)
 #define ANCHOR_FLAG_REQUIRED 1u
 #define ANCHOR_NO_TIME INT64_MIN
 
@@ -41,7 +42,7 @@ typedef struct {
 /* Section ids and types. */
 enum {
     ANCHOR_ID = 1, ANCHOR_SCORE, ANCHOR_TEXT, ANCHOR_METADATA, ANCHOR_SOURCE,
-    ANCHOR_PRIORITY, ANCHOR_TOKEN_COUNT, ANCHOR_CREATED_AT,
+    ANCHOR_PRIORITY, ANCHOR_TOKEN_COUNT, ANCHOR_CREATED_AT, ANCHOR_EMBEDDING,
     ANCHOR_QUERY_TEXT = 256, ANCHOR_QUERY_METADATA, ANCHOR_CHAT_HISTORY,
     ANCHOR_QUERY_EMBEDDING, ANCHOR_SETTINGS, ANCHOR_TOP_K, ANCHOR_TOKENS_LEFT,
     ANCHOR_KEEP = 512, ANCHOR_SCORE_ROWS = 519, ANCHOR_SCORE_VALUES = 520,
@@ -49,7 +50,8 @@ enum {
 };
 enum {
     ANCHOR_TYPE_TEXT = 1, ANCHOR_TYPE_JSON, ANCHOR_TYPE_U32, ANCHOR_TYPE_I64,
-    ANCHOR_TYPE_F32, ANCHOR_TYPE_F64, ANCHOR_TYPE_STRINGS, ANCHOR_TYPE_METADATA
+    ANCHOR_TYPE_F32, ANCHOR_TYPE_F64, ANCHOR_TYPE_STRINGS, ANCHOR_TYPE_METADATA,
+    ANCHOR_TYPE_VECTORS
 };
 /* Kinds of metadata values. */
 enum {
@@ -91,8 +93,10 @@ typedef struct {
         const char *values;
     } meta;
     anchor_text query_text, query_metadata, chat_history, settings;
-    const float *embedding;
+    const float *embedding; /* of the query */
     uint32_t dimensions;
+    const float *vectors; /* of the rows, see anchor_embedding */
+    uint32_t vector_dimensions; /* 0 when no row has a vector */
     uint32_t top_k, tokens_left; /* 0 when absent */
 } anchor_batch;
 
@@ -141,6 +145,16 @@ static inline int anchor_meta_find(const anchor_batch *b, uint32_t row, const ch
             return 1;
         }
     }
+    return 0;
+}
+
+/* The vector of a row, which has vector_dimensions elements. It is null if the row has none. */
+static inline const float *anchor_embedding(const anchor_batch *b, uint32_t row) {
+    const float *v = b->vectors;
+    if (!v) return ANCHOR_ABSENT(ANCHOR_EMBEDDING), (const float *)0;
+    v += (size_t)row * b->vector_dimensions;
+    for (uint32_t i = 0; i < b->vector_dimensions; i++)
+        if (v[i] != 0) return v;
     return 0;
 }
 
@@ -206,6 +220,15 @@ static inline int anchor__meta(anchor_batch *b, const uint8_t *p, uint32_t len) 
     return next == value_bytes ? ANCHOR_OK : ANCHOR_E_SECTION;
 }
 
+static inline int anchor__vectors(anchor_batch *b, const uint8_t *p, uint32_t len) {
+    uint32_t n;
+    if (len < 8) return ANCHOR_E_SECTION;
+    n = *(const uint32_t *)(const void *)p;
+    if (n > ANCHOR_MAX_DIMENSION || 8 + (uint64_t)4 * n * b->rows != len) return ANCHOR_E_SECTION;
+    b->vectors = (const float *)(const void *)(p + 8), b->vector_dimensions = n;
+    return ANCHOR_OK;
+}
+
 /* The type of a section of a batch, or 0 if the id is unknown. */
 static inline uint32_t anchor__type(uint32_t id) {
     switch (id) {
@@ -213,6 +236,7 @@ static inline uint32_t anchor__type(uint32_t id) {
     case ANCHOR_SCORE: return ANCHOR_TYPE_F64;
     case ANCHOR_METADATA: return ANCHOR_TYPE_METADATA;
     case ANCHOR_CREATED_AT: return ANCHOR_TYPE_I64;
+    case ANCHOR_EMBEDDING: return ANCHOR_TYPE_VECTORS;
     case ANCHOR_PRIORITY: case ANCHOR_TOKEN_COUNT: case ANCHOR_TOP_K: case ANCHOR_TOKENS_LEFT: return ANCHOR_TYPE_U32;
     case ANCHOR_QUERY_TEXT: return ANCHOR_TYPE_TEXT;
     case ANCHOR_QUERY_METADATA: case ANCHOR_CHAT_HISTORY: case ANCHOR_SETTINGS: return ANCHOR_TYPE_JSON;
@@ -230,6 +254,7 @@ static inline int anchor__section(anchor_batch *b, uint32_t id, const uint8_t *p
     case ANCHOR_TEXT: return anchor__strings(&b->text, p, len, b->rows);
     case ANCHOR_SOURCE: return anchor__strings(&b->source, p, len, b->rows);
     case ANCHOR_METADATA: return anchor__meta(b, p, len);
+    case ANCHOR_EMBEDDING: return anchor__vectors(b, p, len);
     case ANCHOR_SCORE: b->score = (const double *)v; return len == 8 * b->rows ? ANCHOR_OK : ANCHOR_E_SECTION;
     case ANCHOR_CREATED_AT: b->created_at = (const int64_t *)v; return len == 8 * b->rows ? ANCHOR_OK : ANCHOR_E_SECTION;
     case ANCHOR_PRIORITY: b->priority = (const uint32_t *)v; return len == 4 * b->rows ? ANCHOR_OK : ANCHOR_E_SECTION;

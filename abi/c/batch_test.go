@@ -80,6 +80,8 @@ func goLine(data []byte) string {
 		} else {
 			u64(uint64(at.UnixNano()))
 		}
+		u64(uint64(len(b.Embedding(i))))
+		_ = binary.Write(h, binary.LittleEndian, b.Embedding(i))
 		u64(uint64(b.MetaLen(i)))
 		for n := range b.MetaLen(i) {
 			key, v := b.MetaAt(i, n)
@@ -94,8 +96,8 @@ func goLine(data []byte) string {
 	text(string(f[layout.SectionQueryMetadata]))
 	text(string(f[layout.SectionChatHistory]))
 	text(string(b.Settings()))
-	u64(uint64(len(b.Embedding())))
-	_ = binary.Write(h, binary.LittleEndian, b.Embedding())
+	u64(uint64(len(b.QueryEmbedding())))
+	_ = binary.Write(h, binary.LittleEndian, b.QueryEmbedding())
 	u64(uint64(b.TopK()))
 	u64(uint64(b.TokensLeft()))
 	return fmt.Sprintf("ok %016x", h.Sum64())

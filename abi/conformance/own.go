@@ -59,17 +59,18 @@ func (s *session) recordOwn(c *OwnCase, op *Operation, lane string, began time.T
 // runOwn runs a case with the exchanges that it states.
 func (s *session) runOwn(ctx context.Context, guest Guest, c *OwnCase, op *Operation, lane string) outcome {
 	ctx = WithCase(ctx, c)
-	e := ExchangesOf(ctx)
-	if e == nil {
-		return s.compareOwn(ctx, guest, c, op, lane)
-	}
 	o := s.compareOwn(ctx, guest, c, op, lane)
-	if problem := e.problem(); problem != "" && o.verdict == Fail {
-		return failed("%s; %s", problem, o.detail)
-	} else if problem != "" {
-		return failed("%s", problem)
+	problem := ReplayOf(ctx).problem()
+	if e := ExchangesOf(ctx); e != nil && problem == "" {
+		problem = e.problem()
 	}
-	return o
+	switch {
+	case problem == "":
+		return o
+	case o.verdict == Fail:
+		return failed("%s; %s", problem, o.detail)
+	}
+	return failed("%s", problem)
 }
 
 // compareOwn makes the request of a case and compares.

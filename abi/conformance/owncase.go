@@ -34,6 +34,10 @@ type OwnCase struct {
 	// HTTP are the requests that the plugin is expected to send, with their responses. Each must
 	// be sent at least once, and no others. nil means those of the run.
 	HTTP []Exchange `json:"http,omitzero"`
+	// Services are the requests to the services embed, search and llm that the plugin is expected
+	// to send, with their answers. Each must be sent at least once, and no others. nil means
+	// answers that are made up.
+	Services []ServiceCall `json:"services,omitzero"`
 	// Config is what config_get returns. nil means the configuration of the run.
 	Config map[string]string `json:"config,omitzero"`
 	// KV is what the key-value store holds before the call. Nothing of it is kept for another
@@ -179,6 +183,9 @@ func (c *OwnCase) check(whole bool) error {
 		return fmt.Errorf("case %.100q: %w", c.Name, err)
 	}
 	if err := checkExchanges(c.HTTP); err != nil {
+		return fmt.Errorf("case %.100q: %w", c.Name, err)
+	}
+	if err := checkServiceCalls(c.Services); err != nil {
 		return fmt.Errorf("case %.100q: %w", c.Name, err)
 	}
 	return nil

@@ -72,14 +72,15 @@ func likeHidden(want, text string) bool {
 	return want == text || strings.Contains(want, hidden) && likeParts(strings.Split(want, hidden), text)
 }
 
-// Replay is what stands in place of the host's key-value store and tokenizer in one case. It is
-// safe for concurrent use.
+// Replay is what stands in place of the host's key-value store, tokenizer and services in one
+// case. It is safe for concurrent use.
 type Replay struct {
 	stores bool
 	tokens map[string]int
 
-	mu     sync.Mutex
-	values map[string][]byte
+	mu       sync.Mutex
+	values   map[string][]byte
+	services *serviceCalls // nil: the case states none
 }
 
 func newReplay(c *OwnCase) *Replay {
@@ -89,6 +90,9 @@ func newReplay(c *OwnCase) *Replay {
 	}
 	for _, t := range c.Tokens {
 		r.tokens[t.Text] = t.Count
+	}
+	if c.Services != nil {
+		r.services = &serviceCalls{list: c.Services, used: make([]bool, len(c.Services))}
 	}
 	return r
 }
@@ -154,7 +158,7 @@ func ReplayOf(ctx context.Context) *Replay {
 }
 
 // WithCase returns a context for calls that stand for a case: with its responses, its key-value
-// store and its numbers of tokens.
+// store, its numbers of tokens and the answers of its services.
 func WithCase(ctx context.Context, c *OwnCase) context.Context {
 	ctx = context.WithValue(ctx, replayKey{}, newReplay(c))
 	if c.HTTP == nil {

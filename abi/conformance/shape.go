@@ -18,7 +18,8 @@ type shape struct {
 	query *string
 	// text makes the text of row i; nil means ordinary texts.
 	text func(r *rand.Rand, i int) string
-	// bare leaves out every value that a row may lack.
+	// bare leaves out every value that a row may lack. Vectors stay: without any, a guest that
+	// compares them may refuse.
 	bare bool
 	// metadata replaces the metadata of every row.
 	metadata abi.Metadata
@@ -119,6 +120,7 @@ func (s shape) makeQuery(r *rand.Rand) *abi.Query {
 	if s.query != nil {
 		q.Text = *s.query
 	}
+	q.Embedding = vector(r)
 	if s.bare {
 		return q
 	}
@@ -134,6 +136,9 @@ func (s shape) items(r *rand.Rand) []abi.Item {
 	for i := range items {
 		it := &items[i]
 		it.Content, it.Source, it.Priority = s.rowText(r, i), sources[i%len(sources)], 5
+		if i%4 != 3 {
+			it.Embedding = vector(r)
+		}
 		if s.bare {
 			continue
 		}
@@ -148,6 +153,15 @@ func (s shape) items(r *rand.Rand) []abi.Item {
 		}
 	}
 	return items
+}
+
+// vector makes the vector of a row or of a query.
+func vector(r *rand.Rand) []float32 {
+	v := make([]float32, 8)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return v
 }
 
 // narrowed removes from items the columns that are not read.
@@ -175,6 +189,8 @@ func narrowed(items []abi.Item, reads abi.ColumnSet) []abi.Item {
 				out.TokenCount = it.TokenCount
 			case abi.ColumnCreatedAt:
 				out.CreatedAt = it.CreatedAt
+			case abi.ColumnEmbedding:
+				out.Embedding = it.Embedding
 			}
 		}
 		items[i] = out

@@ -84,7 +84,7 @@ type Permission struct {
 	Mode  string `json:"mode,omitempty"`
 	// Quota is for kv: the bytes asked for, such as "1MiB".
 	Quota string `json:"quota,omitempty"`
-	// Service is for service: count_tokens.
+	// Service is for service: count_tokens, embed, search or llm.
 	Service string `json:"service,omitempty"`
 }
 

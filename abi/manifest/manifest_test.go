@@ -96,9 +96,9 @@ func TestParseErrors(t *testing.T) {
 		{`{"abi":1,"name":"p","version":0.1}`, "manifest: version: is the number 0.1 (want a string such as 0.1.0)"},
 		{with(`"filter":{}`, `,"limits":{"timeout":2}`), "manifest: limits.timeout: is the number 2 (want a string such as 2s)"},
 		{with(`"filter":{"reads":["id",3]}`, ""), "manifest: operations.filter.reads[1]: is 3 (want a string)"},
-		{with(`"filter":{"reads":["content"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "content" (want one of id, score, text, metadata, source, priority, token_count, created_at, query_text, query_embedding, query_metadata, chat_history, none)`},
+		{with(`"filter":{"reads":["content"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "content" (want one of id, score, text, metadata, source, priority, token_count, created_at, embedding, query_text, query_embedding, query_metadata, chat_history, none)`},
 		{with(`"filter":{"reads":["scores"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "scores" (did you mean "score"?)`},
-		{with(`"filter":{"reads":["embedding"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "embedding" (want one of id, score, text, metadata, source, priority, token_count, created_at, query_text, query_embedding, query_metadata, chat_history, none)`},
+		{with(`"filter":{"reads":["vector"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "vector" (want one of id, score, text, metadata, source, priority, token_count, created_at, embedding, query_text, query_embedding, query_metadata, chat_history, none)`},
 		{with(`"filter":{"reads":["id","id"]}`, ""), "manifest: operations.filter.reads[1]: names id again (name each column once)"},
 		{with(`"filter":{"writes":["order"]}`, ""), "manifest: operations.filter.writes[0]: filter cannot change order (want one of keep)"},
 		{with(`"process":{"writes":["texts"]}`, ""), `manifest: operations.process.writes[0]: unknown change "texts" (did you mean "text"?)`},
@@ -156,7 +156,7 @@ func TestParseErrors(t *testing.T) {
 		{perm(`{"kind":"http","reason":"r","hosts":["::1","[::1]","10.0.0.1","fe80::1%eth0"]}`), `manifest: permissions[0].hosts[3]: is "fe80::1%eth0" (` + errHostPattern.Error() + `)`},
 		{perm(`{"kind":"http","reason":"r","hosts":["[10.0.0.1]"]}`), `manifest: permissions[0].hosts[0]: is "[10.0.0.1]" (` + errHostPattern.Error() + `)`},
 		{perm(`{"kind":"http","reason":"r","hosts":["x.org"],"methods":["get"]}`), `manifest: permissions[0].methods[0]: is "get" (want a method in capitals, such as GET)`},
-		{perm(`{"kind":"service","reason":"r","service":"tokens"}`), `manifest: permissions[0].service: unknown service "tokens" (want one of count_tokens)`},
+		{perm(`{"kind":"service","reason":"r","service":"tokens"}`), `manifest: permissions[0].service: unknown service "tokens" (want one of count_tokens, embed, search, llm)`},
 	}
 	for _, tc := range cases {
 		m, err := Parse([]byte(tc.in))

@@ -9,8 +9,20 @@ import (
 	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
-// Services are the host services that a plugin can ask for.
-var Services = []string{"count_tokens"}
+// The host services that a plugin can ask for.
+const (
+	// ServiceCountTokens counts tokens.
+	ServiceCountTokens = "count_tokens"
+	// ServiceEmbed makes vectors of texts.
+	ServiceEmbed = "embed"
+	// ServiceSearch searches collections.
+	ServiceSearch = "search"
+	// ServiceLLM asks models.
+	ServiceLLM = "llm"
+)
+
+// Services are all of them.
+var Services = []string{ServiceCountTokens, ServiceEmbed, ServiceSearch, ServiceLLM}
 
 // The kinds of permissions.
 const (

@@ -53,6 +53,7 @@ func (p *Plugin) End(c *Call, op abi.Operation, step, err string) {
 	if i := p.init; i != nil {
 		out.HTTP = append(i.HTTP[:len(i.HTTP):len(i.HTTP)], c.HTTP...)
 		out.KV = append(i.KV[:len(i.KV):len(i.KV)], c.KV...)
+		out.Services = append(i.Services[:len(i.Services):len(i.Services)], c.Services...)
 		out.Counts = append(i.Counts[:len(i.Counts):len(i.Counts)], c.Counts...)
 		out.LeftOut += i.LeftOut
 	}
@@ -111,6 +112,13 @@ func (c *Call) Sent(h HTTP, headers []byte) {
 func (c *Call) Stored(key string, value []byte, set bool) {
 	if c != nil && c.room(len(key)+len(value)) {
 		c.KV = append(c.KV, KV{key, bytes.Clone(value), set})
+	}
+}
+
+// Served notes a request to a service with the answer. Both are kept.
+func (c *Call) Served(name string, request, answer []byte) {
+	if c != nil && c.room(len(request)+len(answer)) {
+		c.Services = append(c.Services, Service{name, request, answer})
 	}
 }
 

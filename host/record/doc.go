@@ -33,6 +33,8 @@ type Call struct {
 	HTTP []HTTP
 	// KV are the uses of the key-value store, in order.
 	KV []KV
+	// Services are the requests to the services embed, search and llm, in order.
+	Services []Service
 	// Counts are the texts whose tokens were counted.
 	Counts []Count
 	// Log are the lines that the plugin logged, each with its level: "info: started".
@@ -65,6 +67,15 @@ type KV struct {
 	Key   string
 	Value []byte
 	Set   bool
+}
+
+// Service is a request of a plugin to a service with the answer, as the documents of the contract
+// have them, with the numbers of a vector in the place of a block. For llm it is one of the
+// requests.
+type Service struct {
+	// Name is embed, search or llm.
+	Name            string
+	Request, Answer []byte
 }
 
 // Count is a text and the number of its tokens.

@@ -122,7 +122,11 @@ func (h hider) call(c *Call) {
 	c.Init, c.Config, c.Err = h.bytes(c.Init), h.texts(c.Config), h.text(c.Err)
 	c.Request, c.Answer = h.bytes(c.Request), h.bytes(c.Answer)
 	c.HTTP, c.KV = slices.Clone(c.HTTP), slices.Clone(c.KV)
-	c.Counts, c.Log = slices.Clone(c.Counts), slices.Clone(c.Log)
+	c.Counts, c.Log, c.Services = slices.Clone(c.Counts), slices.Clone(c.Log), slices.Clone(c.Services)
+	for i := range c.Services {
+		s := &c.Services[i]
+		s.Request, s.Answer = h.bytes(s.Request), h.bytes(s.Answer)
+	}
 	for i := range c.HTTP {
 		r := &c.HTTP[i]
 		r.URL, r.Headers, r.Body = h.text(r.URL), h.headers(r.Headers), h.body(r.Body)

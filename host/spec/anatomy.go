@@ -122,30 +122,38 @@ func (s *Spec) readsAdvice() (advice []string) {
 
 // permissionAdvice compares the permissions asked for with the imports that use them.
 func (s *Spec) permissionAdvice() (advice []string) {
-	uses := map[string][]string{
-		manifest.PermissionHTTP:    {abi.EnvModule + ".http_request", abi.UserModule + "." + abi.ImportHTTPBatch},
-		manifest.PermissionFiles:   {offered.WASI + ".path_open", offered.WASI + ".path_filestat_get"},
-		manifest.PermissionKV:      {abi.UserModule + "." + abi.ImportKVGet, abi.UserModule + "." + abi.ImportKVSet},
-		manifest.PermissionService: {abi.UserModule + "." + abi.ImportCountTokens},
-	}
-	used := func(kind string) string { // "" for nothing
-		if i := slices.IndexFunc(uses[kind], func(name string) bool { return slices.Contains(s.Imports, name) }); i >= 0 {
-			return uses[kind][i]
-		}
-		return ""
-	}
-	imported := func(kind string) bool { return used(kind) != "" }
+	user := func(name string) string { return abi.UserModule + "." + name }
 	asked := map[string]bool{}
 	for _, p := range s.Manifest.Permissions {
-		if !asked[p.Kind] && !imported(p.Kind) {
-			advice = append(advice, fmt.Sprintf("asks for %s and imports none of what it takes: %s (remove the permission)", p.Kind, strings.Join(uses[p.Kind], ", ")))
-		}
-		asked[p.Kind] = true
+		asked[permissionName(p)] = true
 	}
-	for _, kind := range []string{manifest.PermissionHTTP, manifest.PermissionKV, manifest.PermissionService} { // languages import files without using them
-		if imported(kind) && !asked[kind] {
-			advice = append(advice, fmt.Sprintf("imports %s and does not ask for %s: the call would be denied (add the permission, with its reason)", used(kind), kind))
+	for _, x := range []struct {
+		permission string
+		imports    []string
+	}{
+		{manifest.PermissionHTTP, []string{abi.EnvModule + ".http_request", user(abi.ImportHTTPBatch)}},
+		{manifest.PermissionFiles, []string{offered.WASI + ".path_open", offered.WASI + ".path_filestat_get"}},
+		{manifest.PermissionKV, []string{user(abi.ImportKVGet), user(abi.ImportKVSet)}},
+		{"service " + manifest.ServiceCountTokens, []string{user(abi.ImportCountTokens)}},
+		{"service " + manifest.ServiceEmbed, []string{user(abi.ImportEmbed)}},
+		{"service " + manifest.ServiceSearch, []string{user(abi.ImportSearch)}},
+		{"service " + manifest.ServiceLLM, []string{user(abi.ImportLLM)}},
+	} {
+		i := slices.IndexFunc(x.imports, func(name string) bool { return slices.Contains(s.Imports, name) })
+		switch {
+		case asked[x.permission] && i < 0:
+			advice = append(advice, fmt.Sprintf("asks for %s and imports none of what it takes: %s (remove the permission)", x.permission, strings.Join(x.imports, ", ")))
+		case !asked[x.permission] && i >= 0 && x.permission != manifest.PermissionFiles: // languages import files without using them
+			advice = append(advice, fmt.Sprintf("imports %s and does not ask for %s: the call would be denied (add the permission, with its reason)", x.imports[i], x.permission))
 		}
 	}
 	return advice
+}
+
+// permissionName is the kind of a permission, and the service.
+func permissionName(p manifest.Permission) string {
+	if p.Kind == manifest.PermissionService {
+		return p.Kind + " " + p.Service
+	}
+	return p.Kind
 }

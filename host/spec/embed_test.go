@@ -84,7 +84,7 @@ func TestAdvice(t *testing.T) {
 		{"as it is", manifest, []string{"filter has no batch lane", "the memory has no maximum"}},
 		{"with a limit", with(memory), []string{"filter has no batch lane"}},
 		{"a permission without use", with(memory + "permissions: [{kind: kv, reason: remembers}, {kind: http, hosts: [a.example], reason: asks}]\n"),
-			[]string{"filter has no batch lane", "asks for kv and imports none", "asks for http and imports none"}},
+			[]string{"filter has no batch lane", "asks for http and imports none", "asks for kv and imports none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkAdvice(t, wasm, c.manifest, c.want) })
 	}

@@ -30,7 +30,7 @@ func TestStepOptions(t *testing.T) {
 		{"wrong setting", abi.OpFilter, steps.Options{Settings: map[string]any{"min": "x"}}, host.ErrConfig,
 			`filter: settings: invalid configuration: key "min": got string, want number`},
 		{"unknown column", abi.OpFilter, steps.Options{Reads: []string{"scores"}}, host.ErrConfig,
-			`filter: reads: invalid configuration: unknown column "scores" (want one of id, score, text, metadata, source, priority, token_count, created_at, query_text, query_embedding, query_metadata, chat_history, none)`},
+			`filter: reads: invalid configuration: unknown column "scores" (want one of id, score, text, metadata, source, priority, token_count, created_at, embedding, query_text, query_embedding, query_metadata, chat_history, none)`},
 		{"negative top_k", abi.OpRerank, steps.Options{TopK: -1}, host.ErrConfig, `rerank: top_k -1: invalid configuration (want 1 or more)`},
 		{"negative timeout", abi.OpRerank, steps.Options{Timeout: -1}, host.ErrConfig, `rerank: timeout -1ns: invalid configuration (want 0 or more)`},
 		{"system in scope", abi.OpFilter, steps.Options{Scope: []pipeline.Source{"system"}}, host.ErrConfig,

@@ -30,9 +30,13 @@ func (f formatter) FormatType() string { return f.o.module.Plugin }
 // Format returns a string, or any other JSON document as json.RawMessage, in a
 // pipeline.Formatted.
 func (f formatter) Format(ctx context.Context, w *pipeline.Window) (any, error) {
+	items, err := abiItems(ctx, w.Items, f.o.Reads())
+	if err != nil {
+		return nil, err
+	}
 	var reply abi.FormatReply
-	_, err := f.o.Ask(ctx, abi.FormatRequest{
-		Items: abiItems(w.Items, f.o.Reads()), MaxTokens: w.MaxTokens, UsedTokens: w.UsedTokens, Query: w.Query, Settings: f.o.Settings(),
+	_, err = f.o.Ask(ctx, abi.FormatRequest{
+		Items: items, MaxTokens: w.MaxTokens, UsedTokens: w.UsedTokens, Query: w.Query, Settings: f.o.Settings(),
 	}, &reply)
 	if err != nil {
 		return nil, err

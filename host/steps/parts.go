@@ -69,7 +69,14 @@ func (f filter) Isolated() {}
 
 func (f filter) Filter(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]bool, error) {
 	v := visible(items, f.o.scope)
-	answer, err := f.o.Changes(ctx, v, &abi.Envelope{Query: f.o.abiQuery(q), TokensLeft: tokensLeft(ctx, items)})
+	query, err := f.o.abiQuery(ctx, q)
+	if err == nil {
+		err = v.addVectors(ctx, f.o.Reads())
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer, err := f.o.Changes(ctx, v, &abi.Envelope{Query: query, TokensLeft: tokensLeft(ctx, items)})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +114,11 @@ func (t queryTransformer) Isolated() {}
 
 func (t queryTransformer) TransformQuery(ctx context.Context, q *pipeline.Query) ([]pipeline.Query, error) {
 	var reply abi.TransformReply
-	changed, err := t.o.Ask(ctx, abi.QueryRequest{Query: *t.o.abiQuery(q), Settings: t.o.Settings()}, &reply)
+	query, err := t.o.guestQuery(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := t.o.Ask(ctx, abi.QueryRequest{Query: query, Settings: t.o.Settings()}, &reply)
 	switch {
 	case err != nil:
 		return nil, err
@@ -140,7 +151,11 @@ func (c classifier) Isolated() {}
 
 func (c classifier) Classify(ctx context.Context, q *pipeline.Query) (string, error) {
 	var reply abi.ClassifyReply
-	_, err := c.o.Ask(ctx, abi.QueryRequest{Query: *c.o.abiQuery(q), Settings: c.o.Settings()}, &reply)
+	query, err := c.o.guestQuery(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	_, err = c.o.Ask(ctx, abi.QueryRequest{Query: query, Settings: c.o.Settings()}, &reply)
 	return reply.Label, err
 }
 
@@ -160,8 +175,15 @@ func (e enricher) Isolated() {}
 
 func (e enricher) Enrich(ctx context.Context, query string, items []pipeline.Item) (string, error) {
 	v := visible(items, e.o.scope)
+	asked, err := e.o.abiQuery(ctx, &pipeline.Query{Text: query})
+	if err == nil {
+		err = v.addVectors(ctx, e.o.Reads())
+	}
+	if err != nil {
+		return query, err
+	}
 	var reply abi.EnrichReply
-	changed, err := e.o.AskItems(ctx, v, &abi.Envelope{Query: &abi.Query{Text: query}}, &reply)
+	changed, err := e.o.AskItems(ctx, v, &abi.Envelope{Query: asked}, &reply)
 	if err != nil || !changed {
 		return query, err
 	}
@@ -182,7 +204,7 @@ type memoryProvider struct{ o *operation }
 func (m memoryProvider) Isolated() {}
 
 func (m memoryProvider) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
-	return m.o.added(ctx, &abi.Envelope{Query: m.o.abiQuery(q), TokensLeft: tokensLeft(ctx, nil)})
+	return m.o.added(ctx, q, &abi.Envelope{TokensLeft: tokensLeft(ctx, nil)})
 }
 
 // Extractor returns the operation extract as a memory.Extractor. It refuses an answer about

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -16,6 +17,8 @@ type rowView struct {
 	// spare is memory for the resulting list, or nil. room is memory for at.
 	spare []pipeline.Item
 	room  []int32
+	// vectors are those of the rows, or nil.
+	vectors [][]float32
 }
 
 // list returns an empty list with room for n items.
@@ -113,13 +116,39 @@ func (v *rowView) TokenCount(i int) int { return v.item(i).TokenCount }
 // CreatedAt implements abi.Rows.
 func (v *rowView) CreatedAt(i int) time.Time { return v.item(i).CreatedAt }
 
+// Embedding implements abi.Rows.
+func (v *rowView) Embedding(i int) []float32 {
+	if v.vectors == nil {
+		return nil
+	}
+	return v.vectors[i]
+}
+
+// addVectors gets the vectors of the rows if the guest reads them.
+func (v *rowView) addVectors(ctx context.Context, reads abi.ColumnSet) (err error) {
+	if !reads.Has(abi.ColumnEmbedding) {
+		return nil
+	}
+	rows := make([]*pipeline.Item, v.Len())
+	for i := range rows {
+		rows[i] = v.item(i)
+	}
+	v.vectors, err = pipeline.ItemVectors(ctx, rows)
+	return err
+}
+
 // abiItems converts items for documents, with the given columns only.
-func abiItems(items []pipeline.Item, reads abi.ColumnSet) []abi.Item {
+func abiItems(ctx context.Context, items []pipeline.Item, reads abi.ColumnSet) ([]abi.Item, error) {
+	v := rowView{items: items}
+	if err := v.addVectors(ctx, reads); err != nil {
+		return nil, err
+	}
 	out := make([]abi.Item, len(items))
 	for i := range items {
 		out[i] = abiItem(&items[i], reads)
+		out[i].Embedding = v.Embedding(i)
 	}
-	return out
+	return out, nil
 }
 
 func abiItem(it *pipeline.Item, reads abi.ColumnSet) (out abi.Item) {
@@ -140,20 +169,25 @@ func abiItem(it *pipeline.Item, reads abi.ColumnSet) (out abi.Item) {
 }
 
 // abiQuery converts a query for a guest.
-func (o *operation) abiQuery(q *pipeline.Query) *abi.Query {
-	out := o.guestQuery(q)
-	return &out
+func (o *operation) abiQuery(ctx context.Context, q *pipeline.Query) (*abi.Query, error) {
+	out, err := o.guestQuery(ctx, q)
+	return &out, err
 }
 
 // guestQuery is abiQuery without an allocation for the query. It does not convert turns if
 // the guest does not read them. The call leaves out the other parts that the guest does not
-// read.
-func (o *operation) guestQuery(q *pipeline.Query) abi.Query {
-	out := abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata}
-	if o.Parts().Has(abi.PartChatHistory) {
+// read. It makes a missing vector only for a guest that names it: a manifest without part names
+// stands for what the query has.
+func (o *operation) guestQuery(ctx context.Context, q *pipeline.Query) (out abi.Query, err error) {
+	out = abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata}
+	parts := o.Parts()
+	if parts.Has(abi.PartChatHistory) {
 		out.ChatHistory = abiTurns(q.ChatHistory)
 	}
-	return out
+	if !parts.Whole() && parts.Has(abi.PartQueryEmbedding) {
+		out.Embedding, err = pipeline.QueryVector(ctx, q)
+	}
+	return out, err
 }
 
 func abiTurns(turns []pipeline.Turn) []abi.Turn {

@@ -73,7 +73,13 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 	v := &a.view
 	v.show(items, o.scope)
 	v.spare = spare
-	a.query = o.guestQuery(q)
+	if err := v.addVectors(ctx, o.Reads()); err != nil {
+		return nil, err
+	}
+	var err error
+	if a.query, err = o.guestQuery(ctx, q); err != nil {
+		return nil, err
+	}
 	env := abi.Envelope{Query: &a.query, TopK: topK, TokensLeft: tokensLeft(ctx, items)}
 	answer, err := o.Changes(ctx, v, &env)
 	if err != nil {
@@ -137,11 +143,14 @@ func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([
 // find asks the guest for new items, the best first. topK 0 or less means the TopK of the
 // operation.
 func (r retriever) find(ctx context.Context, q *pipeline.Query, topK, tokensLeft int) ([]pipeline.Item, error) {
-	return r.o.added(ctx, &abi.Envelope{Query: r.o.abiQuery(q), TopK: max(0, topK), TokensLeft: tokensLeft})
+	return r.o.added(ctx, q, &abi.Envelope{TopK: max(0, topK), TokensLeft: tokensLeft})
 }
 
-// added asks the guest for items. It returns nil if there are none.
-func (o *operation) added(ctx context.Context, env *abi.Envelope) ([]pipeline.Item, error) {
+// added asks the guest for items by a query. It returns nil if there are none.
+func (o *operation) added(ctx context.Context, q *pipeline.Query, env *abi.Envelope) (items []pipeline.Item, err error) {
+	if env.Query, err = o.abiQuery(ctx, q); err != nil {
+		return nil, err
+	}
 	answer, err := o.Changes(ctx, nil, env)
 	if err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	for _, u := range list {
 		v.use(u)
 	}
+	v.embedders()
 	for i := range l.Steps {
 		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])
 	}
@@ -222,6 +223,19 @@ func (v *validator) unresolved(err error) bool {
 	return true
 }
 
+// embedders opens every embedder, which reads the files and secrets that it names. No server is asked.
+func (v *validator) embedders() {
+	for _, name := range slices.Sorted(maps.Keys(v.loaded.Embedders)) {
+		e, err := openEmbedder(v.loaded.Embedders[name], v.loaded.Path)
+		if err != nil && !v.unresolved(err) {
+			v.find(strict.Join("embedders", name), unwrapInvalid(err))
+		}
+		if c, ok := e.(interface{ Close() }); ok && err == nil {
+			c.Close()
+		}
+	}
+}
+
 // CheckGrants returns the mistakes in grants and the problems with their folders. Errors about
 // folders wrap host.ErrFolder. path resolves paths of the configuration.
 func CheckGrants(g config.Grants, path func(string) string) []error {
@@ -367,7 +381,7 @@ func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 			unasked("files at " + f.Guest)
 		}
 	}
-	for _, s := range g.Services {
+	for _, s := range services(g) {
 		if !asks(func(p manifest.Permission) bool { return p.Kind == "service" && p.Service == s }) {
 			unasked("service " + s)
 		}
@@ -406,9 +420,24 @@ func Granted(p manifest.Permission, g config.Grants) bool {
 	case "files":
 		return slices.ContainsFunc(g.Files, func(f config.FileGrant) bool { return sameFolder(p.Guest, f.Guest) })
 	case "service":
-		return slices.Contains(g.Services, p.Service)
+		return slices.Contains(services(g), p.Service)
 	}
 	return false
+}
+
+// services are the names of the services that are granted.
+func services(g config.Grants) []string {
+	names := slices.Clone(g.Services)
+	if g.Embed != nil {
+		names = append(names, manifest.ServiceEmbed)
+	}
+	if g.Search != nil {
+		names = append(names, manifest.ServiceSearch)
+	}
+	if g.LLM != nil {
+		names = append(names, manifest.ServiceLLM)
+	}
+	return names
 }
 
 func sameFolder(a, b string) bool { return path.Clean(a) == path.Clean(b) }

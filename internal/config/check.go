@@ -61,6 +61,8 @@ func (c *Config) Check() []Finding {
 		k.use(fmt.Sprintf("callbacks[%d]", i), u)
 	}
 	k.tenant()
+	k.embedders()
+	k.models()
 	k.agent()
 	k.providers()
 	k.pipelines()

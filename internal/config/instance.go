@@ -23,10 +23,30 @@ type Instance struct {
 
 // Grants are permissions. Nothing is granted that is not listed.
 type Grants struct {
-	HTTP     *HTTPGrant  `key:"http" doc:"Outgoing requests. The plugin cannot set headers of the connection, such as Host. A redirect to another scheme, host or port drops all credentials."`
-	Files    []FileGrant `key:"files" doc:"Folders the plugin sees."`
-	KV       *KVGrant    `key:"kv" doc:"A private key-value store, separate for each tenant."`
-	Services []string    `key:"services" enum:"count_tokens" doc:"Host services."`
+	HTTP     *HTTPGrant   `key:"http" doc:"Outgoing requests. The plugin cannot set headers of the connection, such as Host. A redirect to another scheme, host or port drops all credentials."`
+	Files    []FileGrant  `key:"files" doc:"Folders the plugin sees."`
+	KV       *KVGrant     `key:"kv" doc:"A private key-value store, separate for each tenant."`
+	Services []string     `key:"services" enum:"count_tokens" doc:"Host services."`
+	Embed    *EmbedGrant  `key:"embed" doc:"Vectors of texts."`
+	Search   *SearchGrant `key:"search" doc:"Searches in collections of the tenant."`
+	LLM      *LLMGrant    `key:"llm" doc:"Answers of models. The plugin never sees a key."`
+}
+
+// EmbedGrant allows an embedder.
+type EmbedGrant struct {
+	Embedder string `key:"embedder,required" doc:"An entry of embedders."`
+}
+
+// SearchGrant allows searches in collections.
+type SearchGrant struct {
+	Collections []string `key:"collections,required" doc:"Names of collections. The first is searched if the plugin names none."`
+}
+
+// LLMGrant allows models.
+type LLMGrant struct {
+	Models    []string `key:"models,required" doc:"Entries of models. The first is asked if the plugin names none."`
+	MaxCalls  int      `key:"max_calls" min:"1" doc:"The maximum number of requests of the plugin in one build. Default: that of the model alone."`
+	MaxTokens int      `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Default: that of the model alone."`
 }
 
 // HTTPGrant allows requests to hosts.

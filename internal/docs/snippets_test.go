@@ -45,7 +45,7 @@ var snippetLanguages = map[string]snippetLanguage{
 	},
 	"c": {
 		file: "plugin.c", programs: []string{"clang", "wasm-ld"}, whole: "ANCHOR_FILTER",
-		head: "#include \"anchor.h\"\n",
+		head: "#include \"anchor_services.h\"\n",
 		tail: "static int keep(anchor_request *r, anchor_reply *c) {{CALLS} return ANCHOR_NO_CHANGE; }\nANCHOR_FILTER(keep)\n",
 		call: " f%d(r);", frame: "static int f%d(anchor_request *r) {\n%s\nreturn ANCHOR_DONE; }\n",
 		spans: map[string]string{"`anchor_log_info(anchor_str(\"…\"))` in C": `anchor_log_info(anchor_str("…"));`, "`return anchor_fail(\"…\")` in C": `return anchor_fail("…");`},
@@ -59,7 +59,7 @@ var snippetLanguages = map[string]snippetLanguage{
 	},
 	"ts": {
 		file: "plugin.ts", programs: []string{"asc"}, whole: "import {", top: "export ",
-		head: "import { Changes, DONE, fail, http, httpBatch, HttpRequest, inBatch, inDocument, inJSON, quote, Request, Value } from \"./anchor/index\";\n" +
+		head: "import { Changes, DONE, embed, fail, http, httpBatch, HttpRequest, inBatch, inDocument, inJSON, llm, LlmRequest, NO_CHANGE, quote, Request, Search, search, Value } from \"./anchor/index\";\n" +
 			"export { anchor_abi_1, anchor_mailbox, anchor_reserve } from \"./anchor/serve\";\nconst other = new HttpRequest(\"https://a.example\");\n" +
 			"export function anchor_filter(): i32 { return inJSON(filter); }\nexport function anchor_batch_filter(at: usize, n: u32): i32 { return inBatch(filter, at, n); }\n",
 		tail: "function filter(request: Request, changes: Changes): i32 {{CALLS} return DONE; }\n",
@@ -74,7 +74,7 @@ var snippetLanguages = map[string]snippetLanguage{
 	},
 }
 
-// discarded are the constants that a piece of Zig states, which have to be used.
+// discarded are the constants that a piece of Zig states. One that is not used does not compile.
 var discarded = regexp.MustCompile(`(?m)^const ([a-z]+) =`)
 
 // The code of the documents compiles: complete plugins as they are, and the pieces of a language
@@ -99,7 +99,9 @@ func TestSnippetsCompile(t *testing.T) {
 				default:
 					if name == "zig" {
 						for _, m := range discarded.FindAllStringSubmatch(code, -1) {
-							code += "\n_ = " + m[1] + ";"
+							if len(regexp.MustCompile(`\b`+m[1]+`\b`).FindAllString(code, -1)) == 1 {
+								code += "\n_ = " + m[1] + ";"
+							}
 						}
 					}
 					n := strings.Count(calls, ";")

@@ -44,6 +44,9 @@ func caseOf(name string, c record.Call) (*conformance.OwnCase, error) {
 	for i := range c.HTTP {
 		out.HTTP = append(out.HTTP, exchange(&c.HTTP[i]))
 	}
+	for _, s := range c.Services {
+		out.Services = append(out.Services, conformance.ServiceCall{Service: s.Name, Request: s.Request, Answer: s.Answer})
+	}
 	for _, n := range c.Counts {
 		t := conformance.TokenCount{Text: n.Text, Count: n.Tokens}
 		if !slices.Contains(out.Tokens, t) {

@@ -113,6 +113,8 @@ type Item struct {
 	// turn permits a role that metadata alone do not permit; see SetTurn. Without a role it has
 	// the parts of SetParts.
 	turn *Message
+	// vector is what SetVector has given.
+	vector *vector
 }
 
 // Validate checks the bounds of every field and names the first that fails.

@@ -80,6 +80,7 @@ type Hit struct {
 	Headings []string          `json:"headings,omitempty"`
 	Page     int               `json:"page,omitempty"`
 	Lines    Lines             `json:"lines,omitzero"`
-	// Vector is that of the chunk, of length 1, or nil.
+	// Vector is that of the chunk, of length 1, or nil. Model is the ID of the model that made it.
 	Vector []float32 `json:"vector,omitempty"`
+	Model  string    `json:"model,omitempty"`
 }

@@ -73,8 +73,8 @@ func (r *Retriever) embed(ctx context.Context, q *Query, question *core.Query) e
 	return nil
 }
 
-// Item returns an item with the text of a hit after its title and headings. Its score is that
-// of the hit, which may be above 1 for words and below 0 for vectors.
+// Item returns an item with the text of a hit after its title and headings, and with its vector.
+// Its score is that of the hit, which may be above 1 for words and below 0 for vectors.
 func (h *Hit) Item() core.Item {
 	var above []string
 	if h.Title != "" {
@@ -103,5 +103,7 @@ func (h *Hit) Item() core.Item {
 			metadata[k] = int64(n)
 		}
 	}
-	return core.Item{ID: h.ID, Content: content, Source: core.SourceRetrieval, Priority: core.SourceRetrieval.DefaultPriority(), Score: h.Score, Metadata: metadata, CreatedAt: h.Time}
+	it := core.Item{ID: h.ID, Content: content, Source: core.SourceRetrieval, Priority: core.SourceRetrieval.DefaultPriority(), Score: h.Score, Metadata: metadata, CreatedAt: h.Time}
+	it.SetVector(h.Model, h.Vector)
+	return it
 }

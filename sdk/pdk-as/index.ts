@@ -7,3 +7,4 @@ export { Request } from "./request";
 export { inBatch, inDocument, inJSON } from "./serve";
 export { words } from "./text";
 export { countTokens, http, httpBatch, HttpRequest, HttpResponse, kv } from "./services";
+export { embed, Hit, Hits, llm, LlmAnswer, llmBatch, LlmRequest, Search, search, ServiceAnswer, Vectors } from "./models";

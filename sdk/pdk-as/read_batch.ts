@@ -1,5 +1,5 @@
 import { Value } from "./json";
-import { Request, Texts } from "./request";
+import { copyFloats, Request, Texts } from "./request";
 
 /** Makes request the batch of n bytes that begins at an address. It is read in place. Returns an error, or null. */
 export function readBatch(request: Request, at: usize, n: u32): string | null {
@@ -38,6 +38,8 @@ export function clear(request: Request): void {
   request.times = 0;
   request.told = 0;
   request.meta.clear();
+  request.vectors.clear();
+  if (request.queryEmbedding.length) request.queryEmbedding = new Float32Array(0);
 }
 
 function section(request: Request, id: u32, at: usize, n: u32): bool {
@@ -50,13 +52,18 @@ function section(request: Request, id: u32, at: usize, n: u32): bool {
     case 6: request.priorities = at; break;
     case 7: request.tokenCounts = at; break;
     case 8: request.times = at; break;
+    case 9:
+      request.vectors.sent = true;
+      request.vectors.dimension = load<u32>(at);
+      request.vectors.numbers = at + 8;
+      break;
     case 256:
       request.queryStart = at;
       request.querySize = n;
       break;
     case 257: request.queryMetadata = new Value(at, at + n); break;
     case 258: request.chatHistory = new Value(at, at + n); break;
-    case 259: break; // the query's embedding is not offered
+    case 259: request.queryEmbedding = copyFloats(at, n >> 2); break;
     case 260: request.settings = new Value(at, at + n); break;
     case 261: request.topK = load<i32>(at); break;
     case 262: request.tokensLeft = load<i32>(at); break;

@@ -1,7 +1,7 @@
 import { Buffer } from "./buffer";
 import { Cursor } from "./json";
 import { clear } from "./read_batch";
-import { COLUMNS, Request, Texts } from "./request";
+import { COLUMNS, floatsOf, Request, Texts } from "./request";
 
 // The columns of the JSON lane, laid out as in a batch, so that handlers need not
 // know which lane serves.
@@ -34,6 +34,7 @@ const priorities = new Buffer();
 const tokenCounts = new Buffer();
 const times = new Buffer();
 const objects = new Buffer();
+const vectors = new Buffer();
 const stamp = new Buffer();
 // The columns that the request has, bit n for the column with id n + 1.
 let sent: u32 = 0;
@@ -70,6 +71,7 @@ function readQuery(request: Request, c: Cursor): void {
   for (let first = true; c.member(first); first = false) {
     if (c.keyIs("query_str")) c.text(query);
     else if (c.keyIs("metadata")) request.queryMetadata = c.value();
+    else if (c.keyIs("embedding")) request.queryEmbedding = floatsOf(c.value());
     else if (c.keyIs("chat_history")) request.chatHistory = c.value();
     else c.skip();
   }
@@ -99,6 +101,7 @@ function readItems(request: Request, c: Cursor): void {
   tokenCounts.clear();
   times.clear();
   objects.clear();
+  vectors.clear();
   for (let first = true; c.element(first); first = false) {
     readItem(c);
     request.length++;
@@ -112,6 +115,8 @@ function readItems(request: Request, c: Cursor): void {
   if (sent & 32) request.priorities = priorities.start;
   if (sent & 64) request.tokenCounts = tokenCounts.start;
   if (sent & 128) request.times = times.start;
+  request.vectors.sent = (sent & 256) != 0;
+  request.vectors.lists = vectors.start;
 }
 
 function readItem(c: Cursor): void {
@@ -122,6 +127,8 @@ function readItem(c: Cursor): void {
   let time = i64.MIN_VALUE;
   let object: u32 = 0;
   let objectEnd: u32 = 0;
+  let vector: u32 = 0;
+  let vectorEnd: u32 = 0;
   for (let first = true; c.member(first); first = false) {
     if (c.keyIs("content")) c.text(contents.bytes);
     else if (c.keyIs("id")) c.text(ids.bytes);
@@ -138,6 +145,11 @@ function readItem(c: Cursor): void {
       object = <u32>c.at;
       c.skip();
       objectEnd = <u32>c.at;
+    } else if (c.keyIs("embedding")) {
+      c.peek();
+      vector = <u32>c.at;
+      c.skip();
+      vectorEnd = <u32>c.at;
     } else c.skip();
   }
   ids.end();
@@ -149,6 +161,8 @@ function readItem(c: Cursor): void {
   times.add<i64>(time);
   objects.add<u32>(object);
   objects.add<u32>(objectEnd);
+  vectors.add<u32>(vector);
+  vectors.add<u32>(vectorEnd);
 }
 
 /** Nanoseconds since 1970 of a time such as 2025-03-01T12:30:00.5+01:00, or i64.MIN_VALUE. */

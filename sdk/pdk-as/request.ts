@@ -3,7 +3,7 @@ import { log } from "./host";
 import { Metadata } from "./metadata";
 
 /** The names of the columns, in the order of their ids from 1 on. */
-export const COLUMNS: StaticArray<string> = ["id", "score", "text", "metadata", "source", "priority", "token_count", "created_at"];
+export const COLUMNS: StaticArray<string> = ["id", "score", "text", "metadata", "source", "priority", "token_count", "created_at", "embedding"];
 
 /** The column of texts: offsets and bytes, in the batch or decoded from JSON. */
 @final
@@ -22,6 +22,51 @@ export class Texts {
   get(i: i32): string {
     return this.offsets ? String.UTF8.decodeUnsafe(this.start(i), this.size(i)) : "";
   }
+}
+
+/** The column of vectors: numbers in the batch, or lists in JSON, which are read on use. */
+@final
+export class Vectors {
+  /** Whether the column was sent. */
+  sent: bool = false;
+  /** The JSON lane: offset and end of each row's list, 0 and 0 for none. */
+  lists: usize = 0;
+  /** The batch lane: the first number, and how many each row has. */
+  numbers: usize = 0;
+  dimension: u32 = 0;
+
+  clear(): void {
+    this.sent = false;
+    this.lists = 0;
+    this.dimension = 0;
+  }
+
+  get(i: i32): Float32Array | null {
+    if (this.lists) {
+      const at = this.lists + (<usize>i << 3);
+      const list = floatsOf(new Value(load<u32>(at), load<u32>(at, 4)));
+      return list.length ? list : null;
+    }
+    const size = <usize>this.dimension << 2;
+    const from = this.numbers + <usize>i * size;
+    for (let at = from; at < from + size; at += 4) if (load<f32>(at) != 0) return copyFloats(from, this.dimension);
+    return null;
+  }
+}
+
+/** The numbers of a list. */
+export function floatsOf(list: Value): Float32Array {
+  const values = list.elements();
+  const floats = new Float32Array(values.length);
+  for (let i = 0; i < values.length; i++) floats[i] = <f32>values[i].number();
+  return floats;
+}
+
+/** A copy of n numbers. */
+export function copyFloats(from: usize, n: u32): Float32Array {
+  const floats = new Float32Array(n);
+  memory.copy(floats.dataStart, from, <usize>n << 2);
+  return floats;
 }
 
 /**
@@ -45,6 +90,8 @@ export class Request {
   /** Where the query's text lies, in UTF-8. */
   queryStart: usize = 0;
   querySize: u32 = 0;
+  /** The vector of the query, empty if there is none. */
+  queryEmbedding: Float32Array = new Float32Array(0);
 
   ids: Texts = new Texts();
   texts: Texts = new Texts();
@@ -54,6 +101,7 @@ export class Request {
   tokenCounts: usize = 0;
   times: usize = 0;
   meta: MetadataColumn = new MetadataColumn();
+  vectors: Vectors = new Vectors();
   /** The columns that were not sent and of which the host knows that they are read, bit n for id n. */
   told: u32 = 0;
 
@@ -80,6 +128,12 @@ export class Request {
   tokenCount(i: i32): i32 { return this.tokenCounts ? load<i32>(this.tokenCounts + (<usize>this.row(i) << 2)) : this.unsent(7); }
   /** When a row came into being, in nanoseconds since 1970; i64.MIN_VALUE when unknown. */
   createdAt(i: i32): i64 { return this.times ? load<i64>(this.times + (<usize>this.row(i) << 3)) : i64.MIN_VALUE + this.unsent(8); }
+  /** The vector of a row, or null if it has none. */
+  embedding(i: i32): Float32Array | null {
+    this.row(i);
+    if (!this.vectors.sent) this.unsent(9);
+    return this.vectors.get(i);
+  }
   /** The metadata value of a key in a row if it is a string, else null. */
   metaText(i: i32, key: string): string | null { return this.metaOf(i).text(i, key); }
   /** The metadata value of a key in a row if it is a number, else fallback. */

@@ -26,12 +26,15 @@ for (const { name } of WebAssembly.Module.exports(module).filter(({ name }) => n
 console.log(`${passed} passed, ${wrong} failed`);
 process.exit(passed === 0 || wrong > 0 ? 1 : 0);
 
-// host stands for the host: blocks of memory and the log. What else a plugin asks for is not there.
+// host stands for the host: blocks of memory, the log, and the answers that a test gives to services.
+// What else a plugin asks for is not there.
 function host() {
   const bytes = new Uint8Array(4 << 20), view = new DataView(bytes.buffer), lengths = new Map();
-  let next = 8, error = false;
+  const answers = new Map(); // by service
+  let next = 8, error = false, asked = 0n;
   const text = (at) => new TextDecoder().decode(bytes.subarray(Number(at), Number(at) + lengths.get(at)));
   const log = (level) => (at) => console.error(`${level}: ${text(at)}`);
+  const service = (name) => (request) => { asked = request; return answers.get(name) ?? 0n; };
   const kernel = {
     alloc(n) {
       const at = BigInt(next);
@@ -47,8 +50,13 @@ function host() {
     error_set: (at) => { error = true; log("error")(at); },
     log_debug: log("debug"), log_info: log("info"), log_warn: log("warn"), log_error: log("error"),
     http_status_code: () => 0, anchor_kv_set: () => 2,
+    anchor_embed: service("embed"), anchor_search: service("search"), anchor_llm: service("llm"),
   };
   const imports = new Proxy({}, { get: (_, name) => kernel[name] ?? (() => 0n) });
-  const test = { failed: () => { const was = error; error = false; return was; } };
+  const test = {
+    failed: () => { const was = error; error = false; return was; },
+    mock: (name, document) => { answers.set(text(name), document); },
+    asked: () => asked,
+  };
   return { "extism:host/env": imports, "extism:host/user": imports, test };
 }

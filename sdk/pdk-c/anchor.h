@@ -47,8 +47,9 @@ extern "C" {
  * result of anchor_fail. */
 enum { ANCHOR_DONE = 0, ANCHOR_NO_CHANGE = 1 };
 
-/* A request: rows, the columns id, score, text, metadata, source, priority,
- * token_count and created_at, query_text, top_k, tokens_left, settings. */
+/* A request: rows, the columns id, score, text, metadata, source, priority, token_count,
+ * created_at and vectors (see anchor_embedding), query_text, embedding of the query, top_k,
+ * tokens_left, settings. */
 typedef anchor_batch anchor_request;
 
 /* For functions that run once per call, or only in the JSON lane. They are small rather
@@ -631,7 +632,8 @@ static inline void anchor_log_error(anchor_text t) { anchor__k_log_error(anchor_
 static void anchor__absent(uint32_t column) {
     const char *line = column == ANCHOR_TEXT ? "anchor: column text was not sent"
         : column == ANCHOR_METADATA ? "anchor: column metadata was not sent"
-        : column == ANCHOR_SOURCE ? "anchor: column source was not sent" : "anchor: column id was not sent";
+        : column == ANCHOR_SOURCE ? "anchor: column source was not sent"
+        : column == ANCHOR_EMBEDDING ? "anchor: column embedding was not sent" : "anchor: column id was not sent";
     if (column == 0 || anchor__mem.absent >> column & 1) return;
     anchor__mem.absent |= 1u << column;
     anchor_log_warn(anchor_str(line));
@@ -1202,11 +1204,11 @@ ANCHOR__SMALL anchor_json anchor__input(void) {
 }
 
 /* The members of an item, in the order of the columns' ids. */
-typedef struct { anchor_json of[8]; } anchor__row;
+typedef struct { anchor_json of[9]; } anchor__row;
 
 static inline int anchor__column(anchor_text name) {
-    static const char *const names[] = {"id", "score", "content", "metadata", "source", "priority", "token_count", "created_at"};
-    for (int i = 0; i < 8; i++)
+    static const char *const names[] = {"id", "score", "content", "metadata", "source", "priority", "token_count", "created_at", "embedding"};
+    for (int i = 0; i < 9; i++)
         if (anchor_equal(name, anchor_str(names[i]))) return i;
     return anchor_equal(name, anchor_str("text")) ? 2 : -1;
 }
@@ -1284,6 +1286,27 @@ ANCHOR__SMALL uint32_t *anchor__collect_u32s(const anchor__row *rows, int column
     return list;
 }
 
+/* Reads as many numbers as a list has, at most n, into to, and returns how many it has. */
+ANCHOR__SMALL uint32_t anchor__numbers(anchor_json list, float *to, uint32_t n) {
+    uint32_t count = 0;
+    anchor_json value;
+    for (anchor_json_iter it = anchor_json_each(list); anchor_json_next(&it, 0, &value); count++)
+        if (count < n) to[count] = (float)anchor_json_number(value, 0);
+    return count;
+}
+
+/* The vectors of the rows, zeros for a row that has none. */
+ANCHOR__SMALL void anchor__collect_vectors(anchor_request *r, const anchor__row *rows) {
+    uint32_t n = r->rows, d = 0;
+    for (uint32_t i = 0; i < n && !d; i++) d = anchor__numbers(rows[i].of[8], 0, 0);
+    uint64_t size = (uint64_t)4 * n * d;
+    if (size > UINT32_MAX) __builtin_trap();
+    float *to = (float *)anchor_alloc((uint32_t)size);
+    memset(to, 0, (size_t)size);
+    r->vectors = to, r->vector_dimensions = d;
+    for (uint32_t i = 0; i < n; i++, to += d) anchor__numbers(rows[i].of[8], to, d);
+}
+
 ANCHOR__SMALL void anchor__collect_column(anchor_request *r, const anchor__row *rows, int column) {
     uint32_t n = r->rows;
     switch (column) {
@@ -1303,7 +1326,9 @@ ANCHOR__SMALL void anchor__collect_column(anchor_request *r, const anchor__row *
         int64_t *at = (int64_t *)anchor_alloc(8 * n);
         for (uint32_t i = 0; i < n; i++) at[i] = anchor__time(anchor_json_text(rows[i].of[7]));
         r->created_at = at;
+        break;
     }
+    case 8: anchor__collect_vectors(r, rows);
     }
 }
 
@@ -1329,15 +1354,14 @@ ANCHOR__SMALL void anchor__collect_items(anchor_request *r, anchor_json columns,
 }
 
 ANCHOR__SMALL void anchor__collect_query(anchor_request *r, anchor_json query) {
-    anchor_json embedding = anchor_json_get(query, "embedding"), value;
-    anchor_json_iter it = anchor_json_each(embedding);
+    anchor_json embedding = anchor_json_get(query, "embedding");
     r->query_text = anchor_json_text(anchor_json_get(query, "query_str"));
     r->query_metadata = anchor_json_get(query, "metadata");
     r->chat_history = anchor_json_get(query, "chat_history");
-    while (anchor_json_next(&it, 0, &value)) r->dimensions++;
+    r->dimensions = anchor__numbers(embedding, 0, 0);
     float *f = (float *)anchor_alloc(4 * r->dimensions);
+    anchor__numbers(embedding, f, r->dimensions);
     r->embedding = r->dimensions ? f : 0;
-    for (it = anchor_json_each(embedding); anchor_json_next(&it, 0, &value);) *f++ = (float)anchor_json_number(value, 0);
 }
 
 /* Reads the request of the JSON lane. Returns 0 if it is not one. */

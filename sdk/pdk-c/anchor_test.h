@@ -9,7 +9,8 @@
  *     }
  *
  * Each test calls an operation with a request of ABI.md. The host is not there: what is
- * logged goes to stderr, and there is no configuration, key-value store, HTTP or tokenizer. */
+ * logged goes to stderr, and there is no configuration, key-value store, HTTP or tokenizer.
+ * Services of anchor_services.h answer what anchor_test_answer says, else nothing. */
 #ifndef ANCHOR_TEST_H
 #define ANCHOR_TEST_H
 
@@ -115,6 +116,46 @@ uint64_t anchor__k_http_batch(uint64_t requests) { return (void)requests, 0; }
 uint64_t anchor__k_kv_get(uint64_t key) { return (void)key, 0; }
 int32_t anchor__k_kv_set(uint64_t key, uint64_t value) { return (void)key, (void)value, 2; }
 uint64_t anchor__k_count_tokens(uint64_t text) { return (void)text, 0; }
+
+#ifdef ANCHOR_SERVICES_H
+static struct {
+    const char *embed, *search, *llm;
+    const float *values;
+    uint32_t dimension, count;
+    anchor_text asked;
+} anchor__test_services;
+
+/* Makes a document of ABI.md, section 7, the answer of the service embed, search or llm. It
+ * stays so until the next one. Null is no answer. */
+static inline void anchor_test_answer(const char *service, const char *document) {
+    if (*service == 'e') anchor__test_services.embed = document, anchor__test_services.dimension = 0;
+    else if (*service == 's') anchor__test_services.search = document;
+    else anchor__test_services.llm = document;
+}
+
+/* Makes vectors the answer of the service embed: count numbers, one vector after the other. */
+static inline void anchor_test_vectors(uint32_t dimension, const float *values, uint32_t count) {
+    anchor__test_services.dimension = dimension, anchor__test_services.values = values, anchor__test_services.count = count;
+}
+
+/* The document that a service was asked last, until the next test. */
+static inline anchor_text anchor_test_asked(void) { return anchor__test_services.asked; }
+
+static uint64_t anchor__test_answered(uint64_t request, const char *document) {
+    anchor__test_services.asked = anchor__test_block(request);
+    return document ? anchor__block(anchor_str(document)) : 0;
+}
+uint64_t anchor__k_search(uint64_t request) { return anchor__test_answered(request, anchor__test_services.search); }
+uint64_t anchor__k_llm(uint64_t request) { return anchor__test_answered(request, anchor__test_services.llm); }
+uint64_t anchor__k_embed(uint64_t request) {
+    char document[100];
+    anchor_text bytes = {(const char *)(const void *)anchor__test_services.values, 4 * anchor__test_services.count};
+    if (!anchor__test_services.dimension) return anchor__test_answered(request, anchor__test_services.embed);
+    snprintf(document, sizeof document, "{\"model\":\"test\",\"dimension\":%u,\"vectors\":%llu}", (unsigned)anchor__test_services.dimension,
+        (unsigned long long)anchor__block(bytes));
+    return anchor__test_answered(request, document);
+}
+#endif
 
 #ifdef __cplusplus
 }

@@ -72,9 +72,9 @@
 //
 // # Services
 //
-// [Log], [Config], [HTTP], [HTTPBatch], the functions of the key-value store and [CountTokens]
-// call the host. Only the functions that a plugin uses are linked. A plugin that uses neither
-// HTTPBatch nor the key-value store nor CountTokens runs on any Extism host.
+// [Log], [Config], [HTTP], [HTTPBatch], the functions of the key-value store, [CountTokens],
+// [Embed], [Search] and [LLM] call the host. Only the functions that a plugin uses are linked. A
+// plugin that uses none but Log, Config and HTTP runs on any Extism host.
 //
 // # Tests
 //

@@ -110,6 +110,10 @@ func (it Item) TokenCount() int { return it.batch.TokenCount(it.row) }
 // CreatedAt returns when the item was created; the zero time if that is not known.
 func (it Item) CreatedAt() time.Time { return it.batch.CreatedAt(it.row) }
 
+// Embedding returns the vector, nil when the item has none. All items' vectors have the same
+// number of dimensions. It must not be changed.
+func (it Item) Embedding() []float32 { return it.batch.Embedding(it.row) }
+
 // Metadata returns a copy of the metadata, which the caller may change.
 func (it Item) Metadata() Metadata { return it.batch.Metadata(it.row) }
 

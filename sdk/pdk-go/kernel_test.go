@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 )
 
 // kernel is as much of a host as a guest of the SDK needs: Extism's functions
@@ -100,6 +103,46 @@ func (k *kernel) kvSet(key, value uint64) uint32 {
 	return 0
 }
 
+// embed answers with the length of each text and its half.
+func (k *kernel) embed(req uint64) uint64 {
+	var q services.EmbedRequest
+	if err := json.Unmarshal([]byte(k.load(req)), &q); err != nil {
+		panic(err)
+	}
+	var b []byte
+	for _, text := range q.Texts {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(len(text))))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(len(text))/2))
+	}
+	doc, _ := json.Marshal(services.EmbedAnswer{Model: string(q.Side), Dimension: 2, Vectors: k.store(string(b))}) // plain data
+	return k.store(string(doc))
+}
+
+// search answers with the bytes of the vector in hex.
+func (k *kernel) search(req uint64) uint64 {
+	var q services.SearchRequest
+	if err := json.Unmarshal([]byte(k.load(req)), &q); err != nil {
+		panic(err)
+	}
+	return k.store(fmt.Sprintf(`{"hits":[{"document":"%s %d %x","chunk":1,"score":1,"text":"t"}]}`, q.Text, q.Dimension, k.load(q.Vector)))
+}
+
+// llm answers the first request, and refuses all others.
+func (k *kernel) llm(req uint64) uint64 {
+	var q services.LLMRequests
+	if err := json.Unmarshal([]byte(k.load(req)), &q); err != nil {
+		panic(err)
+	}
+	var a services.LLMAnswers
+	for i, r := range q.Requests {
+		if a.Responses = append(a.Responses, services.LLMAnswer{Text: r.Messages[0].Content, JSON: r.Schema}); i > 0 {
+			a.Responses[i] = services.LLMAnswer{Failure: services.Failure{Error: services.Refused, Message: "no"}}
+		}
+	}
+	doc, _ := json.Marshal(a) // plain data
+	return k.store(string(doc))
+}
+
 // functions are the imports by name. Their types are those of abi.Imports.
 func (k *kernel) functions() map[string]func(s []uint64) {
 	le := binary.LittleEndian
@@ -125,6 +168,9 @@ func (k *kernel) functions() map[string]func(s []uint64) {
 		"http_headers":        func(s []uint64) { s[0] = k.store(`{"x":"y"}`) },
 		"get_log_level":       func(s []uint64) { s[0] = 0 },
 		abi.ImportHTTPBatch:   func(s []uint64) { s[0] = k.batch(s[0]) },
+		abi.ImportEmbed:       func(s []uint64) { s[0] = k.embed(s[0]) },
+		abi.ImportSearch:      func(s []uint64) { s[0] = k.search(s[0]) },
+		abi.ImportLLM:         func(s []uint64) { s[0] = k.llm(s[0]) },
 		abi.ImportKVGet:       func(s []uint64) { s[0] = k.kvGet(s[0]) },
 		abi.ImportKVSet:       func(s []uint64) { s[0] = uint64(k.kvSet(s[0], s[1])) },
 		abi.ImportCountTokens: func(s []uint64) { s[0] = uint64(len(strings.Fields(k.load(s[0])))) },

@@ -44,11 +44,15 @@ const imported = {
   G: ["extism:host/user", "anchor_kv_get", "i64", "i64"],
   P: ["extism:host/user", "anchor_kv_set", "i64 i64", "i32"],
   K: ["extism:host/user", "anchor_count_tokens", "i64", "i64"],
+  E: ["extism:host/user", "anchor_embed", "i64", "i64"],
+  F: ["extism:host/user", "anchor_search", "i64", "i64"],
+  N: ["extism:host/user", "anchor_llm", "i64", "i64"],
 };
 
 // The functions of the global host, and what they call.
 const services = {
   http: "RSH", httpBatch: "M", kvGet: "G", kvGetBytes: "G", kvSet: "P", kvDelete: "P", countTokens: "K",
+  embed: "E", search: "F", llm: "N", llmBatch: "N",
 };
 
 // What stands in the data of glue.wat for the script and for its size.
@@ -221,7 +225,7 @@ function script(file) {
   }
   const used = new Set([...text.matchAll(/\bhost\s*\.\s*(\w+)/g)].map((match) => match[1]));
   for (const name of used) {
-    if (!(name in services) && /^(http|kv|count)/.test(name)) {
+    if (!(name in services) && /^(http|kv|count|embed|search|llm)/.test(name)) {
       throw new BuildError(`${file}: host.${name} does not exist (there are ${Object.keys(services).map((s) => `host.${s}`).join(", ")})`);
     }
   }

@@ -4,7 +4,7 @@
   "use strict";
   // What glue.wat offers, by a letter; build.mjs lists them.
   const own = {};
-  for (const letter of "LCBTARSHMGPK") {
+  for (const letter of "LCBTARSHMGPKEFN") {
     own[letter] = globalThis[`anchor${letter}`];
     delete globalThis[`anchor${letter}`];
   }
@@ -25,6 +25,11 @@
 
   // config(key) is the value that the operator configured, or null.
   globalThis.config = (key) => own.C(String(key).toWellFormed());
+
+  // JSON.stringify writes half a character as an escape, which hosts refuse. It becomes what
+  // toWellFormed makes of it. Every other escape is matched as a whole and stays.
+  const wellFormed = (json) => !json?.includes("\\ud") ? json :
+    json.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|[^])/g, (escape, half) => (half ? "\ufffd" : escape));
 
   // The handle of a block with text or bytes, 0 for none.
   const block = (value, what) => {
@@ -48,7 +53,7 @@
     const { url, method = "GET", headers = {}, timeout = 0 } = typeof request === "string" ? { url: request } : request;
     return { url: String(url), method, headers: Object.fromEntries(Object.entries(headers).map(([k, v]) => [k, String(v)])), timeout_ms: Math.ceil(timeout) };
   };
-  const document = (value) => block(JSON.stringify(value));
+  const document = (value) => block(wellFormed(JSON.stringify(value)));
 
   // host has what needs a permission. A function that the plugin does not name is missing.
   globalThis.host = {};
@@ -81,21 +86,43 @@
   });
   offer("K", { countTokens(value) { return own.K(block(String(value))); } });
 
+  // Why a service has no answer. Words of later hosts mean that it is unavailable.
+  const words = ["timeout", "refused", "invalid", "budget", "not_found"];
+  const judged = ({ error, message = "", ...answer }) => (error ? { error: words.includes(error) ? error : "unavailable", message } : answer);
+  // The answer of a service, or an exception with the word in its member word.
+  const answered = (answer) => {
+    const { error, message, ...rest } = judged(answer);
+    if (error) throw Object.assign(new Error(message), { name: "ServiceError", word: error });
+    return rest;
+  };
+  offer("E", {
+    embed(texts, side = "document") {
+      const { model = "", dimension = 0, vectors } = answered(JSON.parse(text(own.E(document({ side, texts: texts.map(String) })))));
+      const all = new Float32Array(vectors ? own.A(vectors) : 0);
+      const whole = all.length === dimension * texts.length && (dimension || !texts.length);
+      if (!whole) answered({ error: "invalid", message: "the host has not answered with a vector for each text" });
+      return { model, dimension, vectors: texts.map((_, i) => all.subarray(i * dimension, (i + 1) * dimension)) };
+    },
+  });
+  offer("F", {
+    search({ vector, ...query }) {
+      if (vector) Object.assign(query, { vector: block(Float32Array.from(vector), "vector"), dimension: vector.length });
+      return answered(JSON.parse(text(own.F(document(query))))).hits ?? [];
+    },
+  });
+  const llmBatch = (requests) => JSON.parse(text(own.N(document({ requests })))).responses.map(judged);
+  offer("N", { llmBatch, llm: (request) => answered(llmBatch([request])[0]) });
+
   let handlers;
   globalThis.anchorRegister = (functions) => {
     delete globalThis.anchorRegister;
     handlers = functions;
   };
 
-  // JSON.stringify writes half a character as an escape, which hosts refuse. It becomes what
-  // toWellFormed makes of it. Every other escape is matched as a whole and stays.
-  const wellFormed = (json) => !json?.includes("\\ud") ? json :
-    json.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|[^])/g, (escape, half) => (half ? "\ufffd" : escape));
-
   // The items of a request say once for each column that the plugin reads it although it was not
   // sent. The host knows the manifest, and warns if it does not name the column. A member that an
   // item has is found before the prototype is asked.
-  const columns = { id: "id", score: "score", content: "text", metadata: "metadata", source: "source", priority: "priority", token_count: "token_count", created_at: "created_at" };
+  const columns = { id: "id", score: "score", content: "text", metadata: "metadata", source: "source", priority: "priority", token_count: "token_count", created_at: "created_at", embedding: "embedding" };
   let sent = [];
   const prototype = new Proxy(Object.prototype, {
     get(target, name, item) {

@@ -19,6 +19,7 @@ const std = @import("std");
 const memory = @import("memory.zig");
 
 pub const host = @import("host.zig");
+pub const mock = @import("mock.zig");
 pub const Json = @import("json.zig").Json;
 pub const Value = @import("json.zig").Value;
 pub const Text = @import("text.zig").Text;

@@ -7,6 +7,7 @@ const Request = request.Request;
 const header_size = 32;
 const entry_size = 16;
 const max_rows = 1 << 20;
+const max_dimension = 1 << 14;
 
 const Malformed = error{Malformed};
 
@@ -18,6 +19,7 @@ fn typeOf(id: u32) ?u32 {
         4 => 8,
         6, 7, 261, 262 => 3,
         8 => 4,
+        9 => 9,
         256 => 1,
         257, 258, 260 => 2,
         259 => 5,
@@ -62,10 +64,11 @@ fn section(r: *Request, id: u32, bytes: []align(8) const u8) Malformed!void {
         6 => r.priorities = try list(u32, bytes, r.rows),
         7 => r.token_counts = try list(u32, bytes, r.rows),
         8 => r.created_at = try list(i64, bytes, r.rows),
+        9 => try vectors(r, bytes),
         256 => r.query = bytes,
         257 => r.query_metadata = .{ .text = bytes },
         258 => r.chat_history = .{ .text = bytes },
-        259 => r.embedding = try list(f32, bytes, bytes.len / 4),
+        259 => r.query_embedding = try list(f32, bytes, bytes.len / 4),
         260 => r.settings = .{ .text = bytes },
         261 => r.top_k = (try list(u32, bytes, 1))[0],
         262 => r.tokens_left = (try list(u32, bytes, 1))[0],
@@ -76,6 +79,13 @@ fn section(r: *Request, id: u32, bytes: []align(8) const u8) Malformed!void {
 fn list(comptime T: type, bytes: []align(8) const u8, n: usize) Malformed![]const T {
     if (bytes.len != n * @sizeOf(T)) return error.Malformed;
     return @as([*]const T, @ptrCast(bytes.ptr))[0..n];
+}
+
+fn vectors(r: *Request, bytes: []align(8) const u8) Malformed!void {
+    if (bytes.len < 8) return error.Malformed;
+    r.dimension = @as(*const u32, @ptrCast(bytes.ptr)).*;
+    if (r.dimension > max_dimension or bytes.len != 8 + 4 * @as(u64, r.dimension) * r.rows) return error.Malformed;
+    r.vectors = @as([*]const f32, @ptrCast(bytes.ptr + 8))[0 .. r.rows * r.dimension];
 }
 
 fn strings(bytes: []align(4) const u8, n: usize) Malformed!request.Strings {
@@ -124,4 +134,22 @@ fn cut(comptime T: type, at: *[*]align(4) const u8, n: usize) []align(4) const T
     const part = @as([*]align(4) const T, @ptrCast(at.*))[0..n];
     at.* = @alignCast(at.* + n * @sizeOf(T));
     return part;
+}
+
+/// A batch of two rows with a section of vectors, for tests.
+fn withVectors(comptime n: usize, dimension: u32) Malformed!Request {
+    var words: [14 + n]u32 align(8) = @splat(@bitCast(@as(f32, 0.5)));
+    const size = 8 + 4 * n;
+    words[0..14].* = .{ 0x42434e41, 1, 32, 48 + size, 2, 1, 0, 0, 9 | 9 << 16, 0, 48, size, dimension, 0 };
+    return open(std.mem.sliceAsBytes(words[0..]));
+}
+
+test "vectors are those of the rows" {
+    const r = try withVectors(4, 2);
+    try std.testing.expectEqual(.{ 2, 4 }, .{ r.dimension, r.vectors.?.len });
+    try std.testing.expectEqual(null, (try withVectors(0, 0)).embedding(1));
+    try std.testing.expectError(error.Malformed, withVectors(2, 0));
+    try std.testing.expectError(error.Malformed, withVectors(3, 2));
+    try std.testing.expectError(error.Malformed, withVectors(2 << 14 | 2, 1 << 14 | 1));
+    try std.testing.expectError(error.Malformed, withVectors(4, std.math.maxInt(u32)));
 }

@@ -18,6 +18,7 @@ const Cells = struct {
     token_count: Json = .{},
     metadata: Json = .{},
     created_at: Json = .{},
+    embedding: Json = .{},
 };
 
 /// Reads a request.
@@ -52,9 +53,25 @@ fn query(r: *Request, v: Json) void {
     r.chat_history = v.get("chat_history");
     const numbers = v.get("embedding");
     const embedding = memory.alloc(f32, numbers.count());
-    var it = numbers.each();
-    for (embedding) |*f| f.* = @floatCast(it.next().?.value.number() orelse 0);
-    r.embedding = embedding;
+    floats(numbers, embedding);
+    r.query_embedding = embedding;
+}
+
+/// Reads the numbers of a list, as many as there is room for.
+fn floats(list: Json, to: []f32) void {
+    var it = list.each();
+    for (to) |*f| f.* = @floatCast((it.next() orelse return).value.number() orelse 0);
+}
+
+/// The vectors of the rows, zeros for a row that has none.
+fn vectors(r: *Request, cells: []const Cells) void {
+    for (cells) |c| {
+        if (r.dimension == 0) r.dimension = c.embedding.count();
+    }
+    const all = memory.alloc(f32, std.math.mul(usize, cells.len, r.dimension) catch @trap());
+    @memset(all, 0);
+    for (cells, 0..) |c, row| floats(c.embedding, all[row * r.dimension ..][0..r.dimension]);
+    r.vectors = all;
 }
 
 fn cellsOf(items: Json) []Cells {
@@ -80,6 +97,7 @@ fn column(r: *Request, name: []const u8, cells: []const Cells) void {
     if (std.mem.eql(u8, name, "source")) r.sources = strings(cells, "source");
     if (std.mem.eql(u8, name, "metadata")) r.metadata = metadata(cells);
     if (std.mem.eql(u8, name, "priority")) r.priorities = naturals(cells, "priority");
+    if (std.mem.eql(u8, name, "embedding")) vectors(r, cells);
     if (std.mem.eql(u8, name, "token_count")) r.token_counts = naturals(cells, "token_count");
     if (std.mem.eql(u8, name, "score")) {
         const scores = memory.alloc(f64, cells.len);

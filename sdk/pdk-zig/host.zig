@@ -1,111 +1,31 @@
-//! What the host offers a plugin. kv and countTokens need a permission in
-//! plugin.yaml, and http too.
+//! What the host offers a plugin. All but the log and config need a permission in
+//! plugin.yaml.
 
 const memory = @import("memory.zig");
+const kernel = @import("kernel.zig");
+const services = @import("services.zig");
 const Text = @import("text.zig").Text;
 const Json = @import("json.zig").Json;
 
-const env = if (memory.is_plugin) imports else absent;
+const env = kernel.env;
+const block = kernel.block;
+const unblock = kernel.unblock;
 
-const imports = struct {
-    extern "extism:host/env" fn alloc(u64) u64;
-    extern "extism:host/env" fn length(u64) u64;
-    extern "extism:host/env" fn load_u8(u64) u32;
-    extern "extism:host/env" fn load_u64(u64) u64;
-    extern "extism:host/env" fn store_u8(u64, u32) void;
-    extern "extism:host/env" fn store_u64(u64, u64) void;
-    extern "extism:host/env" fn input_length() u64;
-    extern "extism:host/env" fn input_load_u8(u64) u32;
-    extern "extism:host/env" fn input_load_u64(u64) u64;
-    extern "extism:host/env" fn output_set(u64, u64) void;
-    extern "extism:host/env" fn error_set(u64) void;
-    extern "extism:host/env" fn config_get(u64) u64;
-    extern "extism:host/env" fn http_request(u64, u64) u64;
-    extern "extism:host/env" fn http_status_code() i32;
-    extern "extism:host/env" fn http_headers() u64;
-    extern "extism:host/env" fn log_debug(u64) void;
-    extern "extism:host/env" fn log_info(u64) void;
-    extern "extism:host/env" fn log_warn(u64) void;
-    extern "extism:host/env" fn log_error(u64) void;
-    extern "extism:host/user" fn anchor_kv_get(u64) u64;
-    extern "extism:host/user" fn anchor_kv_set(u64, u64) i32;
-    extern "extism:host/user" fn anchor_count_tokens(u64) u64;
-    extern "extism:host/user" fn anchor_http_batch(u64) u64;
-};
-
-/// What tests have in its place. 0 stands for nothing.
-const absent = struct {
-    fn alloc(_: u64) u64 {
-        return 0;
-    }
-    fn store_u64(_: u64, _: u64) void {}
-    fn store_u8(_: u64, _: u32) void {}
-    fn load_u64(_: u64) u64 {
-        return 0;
-    }
-    fn load_u8(_: u64) u32 {
-        return 0;
-    }
-    fn http_request(_: u64, _: u64) u64 {
-        return 0;
-    }
-    fn http_status_code() i32 {
-        return 0;
-    }
-    fn http_headers() u64 {
-        return 0;
-    }
-    fn anchor_kv_set(_: u64, _: u64) i32 {
-        return 2;
-    }
-    const length = alloc;
-    const config_get = alloc;
-    const anchor_kv_get = alloc;
-    const anchor_count_tokens = alloc;
-    const anchor_http_batch = alloc;
-    const error_set = discard;
-    const log_debug = discard;
-    const log_info = discard;
-    const log_warn = discard;
-    const log_error = discard;
-    fn discard(_: u64) void {}
-};
-
-/// Copies bytes into a new block of the host.
-fn block(bytes: []const u8) u64 {
-    const at = env.alloc(bytes.len);
-    var i: usize = 0;
-    while (i + 8 <= bytes.len) : (i += 8) env.store_u64(at + i, @bitCast(bytes[i..][0..8].*));
-    while (i < bytes.len) : (i += 1) env.store_u8(at + i, bytes[i]);
-    return at;
-}
-
-fn unblock(at: u64) []u8 {
-    const bytes = memory.alloc(u8, @intCast(env.length(at)));
-    var i: usize = 0;
-    while (i + 8 <= bytes.len) : (i += 8) bytes[i..][0..8].* = @bitCast(env.load_u64(at + i));
-    while (i < bytes.len) : (i += 1) bytes[i] = @truncate(env.load_u8(at + i));
-    return bytes;
-}
-
-/// The request of a call of the JSON lane.
-pub fn input() []const u8 {
-    if (memory.takeDocument()) |document| return document;
-    const bytes = memory.alloc(u8, @intCast(env.input_length()));
-    var i: usize = 0;
-    while (i + 8 <= bytes.len) : (i += 8) bytes[i..][0..8].* = @bitCast(env.input_load_u64(i));
-    while (i < bytes.len) : (i += 1) bytes[i] = @truncate(env.input_load_u8(i));
-    return bytes;
-}
-
-/// The answer of a call of the JSON lane.
-pub fn output(bytes: []const u8) void {
-    if (!memory.publish(bytes)) env.output_set(block(bytes), bytes.len);
-}
-
-pub fn setError(message: []const u8) void {
-    env.error_set(block(message));
-}
+pub const embed = services.embed;
+pub const Side = services.Side;
+pub const Vectors = services.Vectors;
+pub const search = services.search;
+pub const Search = services.Search;
+pub const Condition = services.Condition;
+pub const Hit = services.Hit;
+pub const llm = services.llm;
+pub const llmBatch = services.llmBatch;
+pub const LlmRequest = services.LlmRequest;
+pub const LlmAnswer = services.LlmAnswer;
+pub const Message = services.Message;
+pub const Result = services.Result;
+pub const ServiceFailure = services.ServiceFailure;
+pub const ServiceWord = services.ServiceWord;
 
 pub fn logDebug(text: []const u8) void {
     env.log_debug(block(text));

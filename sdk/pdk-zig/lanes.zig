@@ -2,7 +2,7 @@
 
 const batches = @import("batch.zig");
 const documents = @import("document.zig");
-const host = @import("host.zig");
+const kernel = @import("kernel.zig");
 const memory = @import("memory.zig");
 const write = @import("write.zig");
 const Changes = @import("changes.zig").Changes;
@@ -19,7 +19,7 @@ const failed = -1;
 
 /// Fails the call with a message: return anchor.fail("no index");
 pub fn fail(message: []const u8) Error {
-    host.setError(message);
+    kernel.setError(message);
     return error.Failed;
 }
 
@@ -62,11 +62,11 @@ fn run(f: Handler, r: *const Request) Error!Changes {
 
 fn inJson(f: Handler) Error!void {
     memory.begin();
-    const doc: Json = .{ .text = host.input() };
+    const doc: Json = .{ .text = kernel.input() };
     if (!doc.isObject()) return fail("request: is not a JSON object");
     const r = documents.open(doc);
     const c = try run(f, &r);
-    host.output(write.document(&c));
+    kernel.output(write.document(&c));
 }
 
 fn inBatch(f: Handler, at: u32, len: u32) Error!void {
@@ -91,6 +91,6 @@ pub fn Document(comptime f: DocumentHandler) type {
 fn inDocument(f: DocumentHandler) Error!void {
     memory.begin();
     var reply: Text = .{};
-    try f(Json.parse(host.input()) orelse .{}, &reply);
-    if (reply.bytes().len > 0) host.output(reply.bytes());
+    try f(Json.parse(kernel.input()) orelse .{}, &reply);
+    if (reply.bytes().len > 0) kernel.output(reply.bytes());
 }

@@ -58,8 +58,8 @@ fn take(size: u64) usize {
     return top;
 }
 
-pub fn alloc(comptime T: type, n: usize) []T {
-    const at: [*]T = @ptrFromInt(take(@as(u64, n) * @sizeOf(T)));
+pub fn alloc(comptime T: type, n: usize) []align(8) T {
+    const at: [*]align(8) T = @ptrFromInt(take(@as(u64, n) * @sizeOf(T)));
     return at[0..n];
 }
 

@@ -5,7 +5,7 @@ const Json = json.Json;
 const Value = json.Value;
 
 /// The columns that report that they are read although they were not sent.
-pub const Column = enum(u8) { none, id, text, source, metadata };
+pub const Column = enum(u8) { none, id, text, source, metadata, embedding };
 
 var told = [_]bool{false} ** std.enums.values(Column).len;
 
@@ -94,7 +94,10 @@ pub const Request = struct {
     query: []const u8 = "",
     query_metadata: Json = .{},
     chat_history: Json = .{},
-    embedding: []const f32 = &.{},
+    query_embedding: []const f32 = &.{},
+    /// How many numbers the vectors of the rows have, and all of them. Null: they were not sent.
+    dimension: usize = 0,
+    vectors: ?[]const f32 = null,
     settings: Json = .{},
     /// The most items wanted, and the room in the window in tokens. 0 means not stated.
     top_k: u32 = 0,
@@ -102,6 +105,17 @@ pub const Request = struct {
 
     pub fn text(r: *const Request, row: usize) []const u8 {
         return r.texts.at(row);
+    }
+
+    /// The vector of a row, or null if it has none.
+    pub fn embedding(r: *const Request, row: usize) ?[]const f32 {
+        const all = r.vectors orelse {
+            unsent(.embedding);
+            return null;
+        };
+        const vector = all[row * r.dimension ..][0..r.dimension];
+        for (vector) |f| if (f != 0) return vector;
+        return null;
     }
 
     /// A setting of the step. It is empty if it is not set.

@@ -31,6 +31,9 @@ static void add_row(const anchor_batch *b, uint32_t i) {
     add_u64(b->priority ? b->priority[i] : 0);
     add_u64(b->token_count ? b->token_count[i] : 0);
     add_u64(b->created_at ? (uint64_t)b->created_at[i] : (uint64_t)ANCHOR_NO_TIME);
+    const float *v = anchor_embedding(b, i);
+    add_u64(v ? b->vector_dimensions : 0);
+    if (v) add(v, 4 * (size_t)b->vector_dimensions);
     add_u64(anchor_meta_count(b, i));
     for (uint32_t n = 0; n < anchor_meta_count(b, i); n++) {
         anchor_text key;

@@ -16,6 +16,7 @@ const (
 	SectionPriority
 	SectionTokenCount
 	SectionCreatedAt
+	SectionEmbedding
 )
 
 // The fields of a request.
@@ -57,6 +58,7 @@ const (
 	TypeF64                             // f64 each
 	TypeStrings                         // u32 offsets[n+1], then the bytes
 	TypeMetadata                        // a dictionary of keys and typed values
+	TypeVectors                         // u32 dimension, u32 0, then f32 of each row
 )
 
 // SectionInfo is a row of the table [Sections].
@@ -79,6 +81,7 @@ var Sections = [...]SectionInfo{
 	{SectionPriority, "priority", TypeU32, true, true},
 	{SectionTokenCount, "token_count", TypeU32, true, false},
 	{SectionCreatedAt, "created_at", TypeI64, true, true},
+	{SectionEmbedding, "embedding", TypeVectors, true, false},
 	{SectionQueryText, "query_text", TypeText, true, false},
 	{SectionQueryMetadata, "query_metadata", TypeJSON, true, false},
 	{SectionChatHistory, "chat_history", TypeJSON, true, false},
@@ -142,6 +145,8 @@ func (t SectionType) String() string {
 		return "strings"
 	case TypeMetadata:
 		return "metadata"
+	case TypeVectors:
+		return "vectors"
 	}
 	return strconv.Itoa(int(t))
 }

@@ -30,6 +30,9 @@ var hostFuncs = func() map[string]guest.Function {
 		abi.ImportKVGet:       kvGet,
 		abi.ImportKVSet:       kvSet,
 		abi.ImportCountTokens: guest.Slow(countTokens),
+		abi.ImportEmbed:       guest.Blocking(embed),
+		abi.ImportSearch:      guest.Blocking(search),
+		abi.ImportLLM:         guest.Blocking(askModels),
 	}
 	maps.Copy(all, guest.Functions)
 	return all

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
+	"github.com/anchor-host/anchor-host/host/service"
 )
 
 // Plugin is what the functions need of the plugin whose guest calls them. A pointer to it is
@@ -33,6 +34,9 @@ type Plugin struct {
 	// Tokenizer counts tokens. Counts says that the plugin may use it.
 	Tokenizer *Tokenizer
 	Counts    bool
+	// Services answer what Granted says.
+	Services service.Services
+	Granted  service.Grants
 	// Functions are the names of the embedder's functions that are granted: "module.name", or
 	// the name alone in abi.UserModule.
 	Functions []string

@@ -130,6 +130,28 @@ func (s *Schema) Check(given map[string]any) (canonical json.RawMessage, full ma
 	return raw, full, nil
 }
 
+// CheckDocument holds an object in JSON against the schema. Nothing is filled in. It is safe for
+// concurrent use.
+func (s *Schema) CheckDocument(raw json.RawMessage) error {
+	if len(raw) > maxBytes {
+		return fmt.Errorf("has %d bytes, allowed %d", len(raw), maxBytes)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return fmt.Errorf("is no JSON: %s", guesttext.Line(err.Error()))
+	}
+	if err := checkDepth(v, "", 1); err != nil {
+		return errors.New(guesttext.Line(err.Error()))
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return errors.New("is no object")
+	}
+	if err := s.meter.validate(s.schema, v); err != nil {
+		return errors.New(s.explain(err))
+	}
+	return nil
+}
+
 // fillDefaults sets the missing keys of an object whose properties state a
 // default, and goes on into objects that are there.
 func fillDefaults(schema, value map[string]any) {

@@ -21,9 +21,25 @@ func TestRerank(t *testing.T) {
 			},
 			Settings: json.RawMessage(`{"lambda": 0.5}`),
 		},
-		Reads:  []string{"score", "text"},
+		Reads:  []string{"score", "text", "embedding"},
 		Writes: []abi.Change{abi.ChangeOrder},
 	}.Run(t)
+	if !slices.Equal(got.Order, []uint32{0, 2, 1}) {
+		t.Errorf("order %v", got.Order)
+	}
+}
+
+// With vectors, texts that share no word are near each other.
+func TestRerankByVectors(t *testing.T) {
+	got := pdktest.Run(t, abi.OpRerank, &abi.ItemsRequest{
+		TopK: 3,
+		Items: []abi.Item{
+			{Content: "a car", Score: 0.9, Embedding: []float32{2, 0}},
+			{Content: "an automobile", Score: 0.8, Embedding: []float32{3, 0.1}},
+			{Content: "a tree", Score: 0.7, Embedding: []float32{0, 1}},
+		},
+		Settings: json.RawMessage(`{"lambda": 0.5}`),
+	})
 	if !slices.Equal(got.Order, []uint32{0, 2, 1}) {
 		t.Errorf("order %v", got.Order)
 	}

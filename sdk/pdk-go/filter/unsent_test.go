@@ -17,7 +17,7 @@ func TestUnsentColumnsAreReported(t *testing.T) {
 	t.Cleanup(serve.Reset())
 	filter.Each(func(it pdk.Item, _ *struct{}) bool {
 		_, known := it.MetaString("k")
-		return known || it.ID() != "" || it.Text() != "" || it.Source() != "" || it.Score() > 0 || it.Priority() > 0 || it.TokenCount() > 0 || !it.CreatedAt().IsZero()
+		return known || it.ID() != "" || it.Text() != "" || it.Source() != "" || it.Score() > 0 || it.Priority() > 0 || it.TokenCount() > 0 || !it.CreatedAt().IsZero() || it.Embedding() != nil
 	})
 	old := imports.Host
 	t.Cleanup(func() { imports.Host = old })

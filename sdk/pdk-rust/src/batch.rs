@@ -5,6 +5,7 @@ use crate::Json;
 const HEADER: usize = 32;
 const ENTRY: usize = 16;
 const MAX_ROWS: u32 = 1 << 20;
+const MAX_DIMENSION: u32 = 1 << 14;
 const REQUIRED: u32 = 1;
 
 /// The numbers of sections.
@@ -19,6 +20,7 @@ pub enum Section {
     Priority,
     TokenCount,
     CreatedAt,
+    Vectors,
     QueryText,
     QueryMetadata,
     ChatHistory,
@@ -30,7 +32,7 @@ pub enum Section {
 
 impl Section {
     /// The columns, in the order of their ids.
-    pub const COLUMNS: [Section; 8] = [
+    pub const COLUMNS: [Section; 9] = [
         Section::Id,
         Section::Score,
         Section::Text,
@@ -39,11 +41,12 @@ impl Section {
         Section::Priority,
         Section::TokenCount,
         Section::CreatedAt,
+        Section::Vectors,
     ];
 }
 
 /// Id and type of each section, in the order of [`Section`].
-const KNOWN: [(u32, u32); 15] = [
+const KNOWN: [(u32, u32); 16] = [
     (1, 7),
     (2, 6),
     (3, 7),
@@ -52,6 +55,7 @@ const KNOWN: [(u32, u32); 15] = [
     (6, 3),
     (7, 3),
     (8, 4),
+    (9, 9),
     (256, 1),
     (257, 2),
     (258, 2),
@@ -64,8 +68,8 @@ const KNOWN: [(u32, u32); 15] = [
 /// A batch whose layout was checked once.
 pub struct Batch<'a> {
     pub rows: u32,
-    sections: [&'a [u8]; 15],
-    texts: [&'a str; 15],
+    sections: [&'a [u8]; 16],
+    texts: [&'a str; 16],
 }
 
 /// The n-th u32 of a list, or 0 if the list is shorter.
@@ -100,7 +104,7 @@ impl<'a> Batch<'a> {
         if u32_at(data, 3) as usize != data.len() || rows > MAX_ROWS || directory < HEADER {
             return None;
         }
-        let mut b = Batch { rows, sections: [&[]; 15], texts: [""; 15] };
+        let mut b = Batch { rows, sections: [&[]; 16], texts: [""; 16] };
         let count = u32_at(data, 5) as usize;
         let entries = data.get(directory..)?;
         if count > entries.len() / ENTRY {
@@ -139,7 +143,11 @@ impl<'a> Batch<'a> {
                 true
             }
             5 => bytes.len() % 4 == 0,
-            _ if n > Section::CreatedAt as usize => bytes.len() == 4,
+            9 => {
+                let size = u32_at(bytes, 0) as u64 * 4 * rows as u64;
+                bytes.len() >= 8 && u32_at(bytes, 0) <= MAX_DIMENSION && bytes.len() as u64 == 8 + size
+            }
+            _ if n > Section::Vectors as usize => bytes.len() == 4,
             3 => bytes.len() == 4 * rows,
             _ => bytes.len() == 8 * rows,
         };
@@ -177,13 +185,55 @@ impl<'a> Batch<'a> {
         !self.sections[s as usize].is_empty()
     }
 
+    /// The numbers of the query's embedding.
     pub fn embedding(&self) -> Vec<f32> {
         let bytes = self.sections[Section::Embedding as usize];
         (0..bytes.len() / 4).map(|i| f32::from_bits(u32_at(bytes, i))).collect()
     }
 
+    /// The vectors of all rows, one after the other, and how many numbers each has.
+    pub fn vectors(&self) -> (&'a [f32], usize) {
+        let bytes = self.sections[Section::Vectors as usize];
+        // Safe: all bytes are valid numbers. A batch is read in place at a multiple of 8.
+        let (before, values, _) = unsafe { bytes.get(8..).unwrap_or(&[]).align_to::<f32>() };
+        if before.is_empty() {
+            (values, u32_at(bytes, 0) as usize)
+        } else {
+            (&[], 0)
+        }
+    }
+
     pub fn metadata(&self) -> Metadata<'a> {
         Metadata { bytes: self.sections[Section::Metadata as usize], rows: self.rows as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch of two rows with a section of vectors.
+    fn batch(dimension: u32, values: &[f32]) -> Vec<u8> {
+        let size = 8 + 4 * values.len() as u32;
+        let head = [0x42434e41, 1, 32, 48 + size, 2, 1, 0, 0, 9 | 9 << 16, 0, 48, size, dimension, 0];
+        let words = head.iter().copied().chain(values.iter().map(|f| f.to_bits()));
+        words.flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn vectors_are_those_of_the_rows() {
+        let words: Vec<u64> = batch(2, &[1.0, 0.5, 0.0, 0.0])
+            .chunks_exact(8)
+            .map(|b| u64::from_le_bytes(b.try_into().unwrap()))
+            .collect();
+        let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr() as *const u8, 8 * words.len()) };
+        let r = crate::Request::of_batch(Batch::open(bytes).unwrap()).unwrap();
+        assert_eq!((r.dimension(), r.embedding(0), r.embedding(1)), (2, Some(&[1.0, 0.5][..]), None));
+        assert_eq!((r.embedding(2), r.embedding(u32::MAX)), (None, None));
+        for (dimension, n) in [(0, 1), (2, 3), (2, 6), (1 << 14 | 1, 1 << 15 | 2), (u32::MAX, 4), (1 << 31, 0)] {
+            assert!(Batch::open(&batch(dimension, &vec![1.0; n])).is_none(), "{} {}", dimension, n);
+        }
+        assert!(Batch::open(&batch(0, &[])).is_some());
     }
 }
 

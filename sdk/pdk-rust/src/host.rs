@@ -1,7 +1,10 @@
-//! What the host offers a plugin. `kv_*` and [`count_tokens`] need a
-//! permission in plugin.yaml, and [`http`] too.
+//! What the host offers a plugin. All but the log and [`config`] need a permission in
+//! plugin.yaml.
 
-use crate::kernel::{block, env, unblock};
+use crate::kernel::{block, env, found, read};
+pub use crate::services::{
+    embed, llm, llm_batch, search, Condition, Hit, LlmAnswer, LlmRequest, Message, Search, ServiceError, ServiceWord, Side, Vectors,
+};
 use crate::Json;
 
 /// Logs a message.
@@ -19,10 +22,6 @@ pub fn log_warn(text: &str) {
 /// Logs a message.
 pub fn log_error(text: &str) {
     unsafe { env::log_error(block(text.as_bytes())) }
-}
-
-fn found(at: u64) -> Option<Vec<u8>> {
-    (at != 0).then(|| unblock(at))
 }
 
 /// The value that the operator configured for a key.
@@ -109,10 +108,6 @@ fn document_block(document: &Json) -> u64 {
     block(text.as_bytes())
 }
 
-fn read_document(at: u64) -> Json {
-    Json::parse(&String::from_utf8_lossy(&found(at).unwrap_or_default())).unwrap_or(Json::Null)
-}
-
 /// Sends a request. Status 0 means that there was no answer; the log of the host says why.
 pub fn http(request: &HttpRequest) -> HttpResponse {
     let (at, status, headers) = unsafe {
@@ -123,7 +118,7 @@ pub fn http(request: &HttpRequest) -> HttpResponse {
         status: status as u16,
         body: found(at).unwrap_or_default(),
         error: String::new(),
-        headers: read_document(headers),
+        headers: read(headers),
     }
 }
 
@@ -132,7 +127,7 @@ pub fn http(request: &HttpRequest) -> HttpResponse {
 pub fn http_batch(requests: &[HttpRequest]) -> Vec<HttpResponse> {
     let list: Vec<Json> = requests.iter().map(|r| r.document(send_block(r.body))).collect();
     let document = document_block(&Json::object([("requests", list.into())]));
-    let answer = read_document(unsafe { env::anchor_http_batch(document) });
+    let answer = read(unsafe { env::anchor_http_batch(document) });
     let response = |r: &Json| HttpResponse {
         status: r.get("status").int().unwrap_or(0) as u16,
         body: found(r.get("body").int().unwrap_or(0) as u64).unwrap_or_default(),

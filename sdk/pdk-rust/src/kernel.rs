@@ -1,5 +1,7 @@
 //! The functions of the host. A module imports only those it uses.
 
+use crate::Json;
+
 #[cfg(target_arch = "wasm32")]
 pub mod env {
     #[link(wasm_import_module = "extism:host/env")]
@@ -30,25 +32,29 @@ pub mod env {
         pub fn anchor_kv_set(key: u64, value: u64) -> i32;
         pub fn anchor_count_tokens(text: u64) -> u64;
         pub fn anchor_http_batch(requests: u64) -> u64;
+        pub fn anchor_embed(request: u64) -> u64;
+        pub fn anchor_search(request: u64) -> u64;
+        pub fn anchor_llm(request: u64) -> u64;
     }
 }
 
 /// Tests of a plugin run outside of Wasm, where there is no host. There, 0 stands for
-/// nothing.
+/// nothing, but for what [`crate::mock`] answers.
 #[cfg(not(target_arch = "wasm32"))]
 #[allow(clippy::missing_safety_doc)]
 pub mod env {
+    pub use crate::mock::env::*;
+
     macro_rules! absent {
         ($($name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)?;)*) => {
             $(pub unsafe fn $name($(_: $t),*) $(-> $r)? { $(0 as $r)? })*
         };
     }
     absent! {
-        alloc(n: u64) -> u64; length(b: u64) -> u64; load_u8(a: u64) -> u32; load_u64(a: u64) -> u64;
-        store_u8(a: u64, v: u32); store_u64(a: u64, v: u64); input_length() -> u64;
-        input_load_u8(a: u64) -> u32; input_load_u64(a: u64) -> u64; output_set(b: u64, n: u64);
-        error_set(b: u64); config_get(k: u64) -> u64; http_request(r: u64, b: u64) -> u64;
-        http_status_code() -> i32; http_headers() -> u64; anchor_http_batch(r: u64) -> u64; log_debug(t: u64); log_info(t: u64); log_warn(t: u64); log_error(t: u64);
+        input_length() -> u64; input_load_u8(a: u64) -> u32; input_load_u64(a: u64) -> u64;
+        output_set(b: u64, n: u64); error_set(b: u64); config_get(k: u64) -> u64;
+        log_debug(t: u64); log_info(t: u64); log_warn(t: u64); log_error(t: u64);
+        http_request(r: u64, b: u64) -> u64; http_status_code() -> i32; http_headers() -> u64; anchor_http_batch(r: u64) -> u64;
         anchor_kv_get(k: u64) -> u64; anchor_kv_set(k: u64, v: u64) -> i32; anchor_count_tokens(t: u64) -> u64;
     }
 }
@@ -88,6 +94,31 @@ fn fetch(size: u64, word: impl Fn(u64) -> u64, byte: impl Fn(u64) -> u32) -> Vec
 /// The bytes of a block.
 pub fn unblock(at: u64) -> Vec<u8> {
     unsafe { fetch(env::length(at), |i| env::load_u64(at + i), |i| env::load_u8(at + i)) }
+}
+
+/// The bytes of a block, or nothing for 0.
+pub fn found(at: u64) -> Option<Vec<u8>> {
+    (at != 0).then(|| unblock(at))
+}
+
+/// The document of a block, or null.
+pub fn read(at: u64) -> Json {
+    Json::parse(&String::from_utf8_lossy(&found(at).unwrap_or_default())).unwrap_or(Json::Null)
+}
+
+/// The numbers of a block, or none for 0.
+pub fn unblock_floats(at: u64) -> Vec<f32> {
+    let size = if at == 0 { 0 } else { unsafe { env::length(at) } };
+    let mut out = Vec::with_capacity(size as usize / 4);
+    for i in 0..size / 8 {
+        let two = unsafe { env::load_u64(at + 8 * i) };
+        out.extend([f32::from_bits(two as u32), f32::from_bits((two >> 32) as u32)]);
+    }
+    if size % 8 >= 4 {
+        let last = (0..4).fold(0, |bits, i| bits | unsafe { env::load_u8(at + size / 8 * 8 + i) } << (8 * i));
+        out.push(f32::from_bits(last));
+    }
+    out
 }
 
 /// The input of the call.

@@ -22,8 +22,11 @@ mod kernel;
 #[doc(hidden)]
 pub mod lanes;
 mod metadata;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod mock;
 mod number;
 mod request;
+mod services;
 mod time;
 mod write;
 

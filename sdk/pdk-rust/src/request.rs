@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use crate::batch::{Batch, Section};
@@ -10,12 +11,16 @@ pub struct Request<'a> {
     rows: u32,
     source: Source<'a>,
     settings: Json,
+    /// The vectors of the rows, one after the other, zeros for a row that has none.
+    vectors: Cow<'a, [f32]>,
+    dimension: usize,
     /// The columns that were not sent, bit n for section n, without those that were read since.
     unsent: Cell<u32>,
 }
 
 /// The names of the columns, in the order of [`Section`].
-const COLUMNS: [&str; 8] = ["id", "score", "text", "metadata", "source", "priority", "token_count", "created_at"];
+const COLUMNS: [&str; 9] =
+    ["id", "score", "text", "metadata", "source", "priority", "token_count", "created_at", "embedding"];
 
 /// The set of the columns for which f is true.
 fn columns(f: impl Fn(usize) -> bool) -> Cell<u32> {
@@ -29,6 +34,22 @@ enum Source<'a> {
     Document(&'a Json),
 }
 
+fn numbers(list: &Json) -> Vec<f32> {
+    list.list().iter().map(|v| v.number().unwrap_or(0.0) as f32).collect()
+}
+
+/// The vectors of items, zeros for one that has none, and how many numbers each has.
+fn vectors(items: &[Json]) -> (Vec<f32>, usize) {
+    let dimension = items.iter().map(|item| item.get("embedding").list().len()).find(|&n| n > 0).unwrap_or(0);
+    let mut all = Vec::new();
+    for item in items.iter().filter(|_| dimension > 0) {
+        let mut vector = numbers(item.get("embedding"));
+        vector.resize(dimension, 0.0);
+        all.append(&mut vector);
+    }
+    (all, dimension)
+}
+
 impl<'a> Request<'a> {
     pub(crate) fn of_batch(batch: Batch<'a>) -> Option<Self> {
         let settings = match batch.field(Section::Settings) {
@@ -36,18 +57,23 @@ impl<'a> Request<'a> {
             text => Json::parse(text)?,
         };
         let unsent = columns(|n| !batch.has(Section::COLUMNS[n]));
-        Some(Request { rows: batch.rows, source: Source::Batch(batch), settings, unsent })
+        let (vectors, dimension) = batch.vectors();
+        let vectors = Cow::Borrowed(vectors);
+        Some(Request { rows: batch.rows, source: Source::Batch(batch), settings, vectors, dimension, unsent })
     }
 
     /// Makes a request of a document of the JSON lane, for tests of a plugin.
     pub fn of_document(doc: &'a Json) -> Self {
-        let rows = doc.get("items").list().len() as u32;
+        let items = doc.get("items").list();
+        let rows = items.len() as u32;
+        let (vectors, dimension) = vectors(items);
         // A document that does not say which columns it has may have all of them.
         let unsent = columns(|n| match doc.get("columns") {
             Json::List(sent) => !sent.iter().any(|name| name.text() == Some(COLUMNS[n])),
             _ => false,
         });
-        Request { rows, source: Source::Document(doc), settings: doc.get("settings").clone(), unsent }
+        let settings = doc.get("settings").clone();
+        Request { rows, source: Source::Document(doc), settings, vectors: Cow::Owned(vectors), dimension, unsent }
     }
 
     /// Says once that the author reads a column that was not sent. The host knows the manifest, and
@@ -204,13 +230,23 @@ impl<'a> Request<'a> {
         self.query_member(Section::ChatHistory, "chat_history")
     }
 
-    /// The embedding of the query.
-    pub fn embedding(&self) -> Vec<f32> {
+    /// The vector of a row, or `None` if it has none.
+    pub fn embedding(&self, row: u32) -> Option<&[f32]> {
+        self.reads(Section::Vectors);
+        let vector = self.vectors.get(row as usize * self.dimension..)?.get(..self.dimension)?;
+        vector.iter().any(|&f| f != 0.0).then_some(vector)
+    }
+
+    /// How many numbers the vectors of the rows have. 0: no row has one.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// The vector of the query. It is empty if there is none.
+    pub fn query_embedding(&self) -> Vec<f32> {
         match &self.source {
             Source::Batch(b) => b.embedding(),
-            Source::Document(doc) => {
-                doc.get("query").get("embedding").list().iter().map(|v| v.number().unwrap_or(0.0) as f32).collect()
-            }
+            Source::Document(doc) => numbers(doc.get("query").get("embedding")),
         }
     }
 

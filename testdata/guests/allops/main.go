@@ -71,6 +71,13 @@ func init() {
 		if s.Mode == "tell" {
 			return nil, tell(r.Query())
 		}
+		if s.Mode == "vectors" {
+			told := ""
+			for i := range r.Items.Len() {
+				told += fmt.Sprint(r.Items.Embedding(i))
+			}
+			return nil, pdk.Errorf("%d %s %v", r.Items.Dimension(), told, r.Query().Embedding)
+		}
 		rows = rows[:0]
 		for i, score := range r.Items.Scores() {
 			if score >= s.Min {

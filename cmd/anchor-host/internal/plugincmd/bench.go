@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/conform"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -249,7 +250,9 @@ func measure(a *cli.App, cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc 
 	ctx := cmd.Context()
 	progress := cli.NewProgress(a)
 	defer progress.Stop()
-	h, err := host.New(host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling, DefaultLimits: neverRested})
+	cfg := host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling, DefaultLimits: neverRested}
+	conform.Serve(&cfg, &pc, f.services, nil)
+	h, err := host.New(cfg)
 	if err != nil {
 		return nil, err
 	}

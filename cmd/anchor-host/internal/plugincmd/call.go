@@ -19,6 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/conform"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/recording"
@@ -129,7 +130,7 @@ func caseFlags(flags *pflag.FlagSet, f *callFlags) {
 func grantFlags(flags *pflag.FlagSet, f *callFlags) {
 	flags.StringArrayVar(&f.config, "config", nil, "KEY=VALUE that the plugin reads with config_get; VALUE may be ${env:NAME} or ${file:NAME} (repeatable)")
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
-	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
+	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens, or embed, search or llm with made-up answers")
 	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a server: HOST for https, HOST:PORT, *.example.com, http://HOST:PORT, PORT may be * (repeatable)")
 	flags.StringSliceVar(&f.allowMethod, "allow-method", nil, "allow these HTTP methods only (default "+strings.Join(commonMethods, ",")+")")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "also allow private addresses (--allow-host with a private address implies it)")
@@ -204,6 +205,7 @@ type plannedCall struct {
 // prepare makes the input, and the configuration of the host.
 func (c *plannedCall) prepare() (err error) {
 	c.host.ImageCache, c.host.DefaultLimits, c.host.Lines = host.DefaultImageCache, neverRested, true
+	conform.Serve(&c.host, &c.config, c.flags.services, nil)
 	switch {
 	case c.flags.request != "":
 		err = c.fromCase(c.flags.request)
@@ -408,7 +410,11 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 	if f.allowKV {
 		pc.Grants.KV = &host.KVGrant{}
 	}
-	pc.Grants.Services = f.services
+	for _, name := range f.services {
+		if !slices.Contains(conform.Served, name) {
+			pc.Grants.Services = append(pc.Grants.Services, name)
+		}
+	}
 	var err error
 	if pc.Grants.Files, err = f.mounts(cmd); err != nil {
 		return pc, err

@@ -23,6 +23,7 @@ func (c *plannedCall) fromCase(file string) error {
 	}
 	pc := &c.config
 	conform.Replays(&c.host, pc, []conformance.OwnCase{*own})
+	conform.Serve(&c.host, pc, conform.ServicesOf(c.spec.Manifest), []conformance.OwnCase{*own})
 	if own.HTTP != nil {
 		c.host.HTTPTransport = conform.Exchanges{Run: conformance.NewExchanges(own.HTTP)}
 		if pc.Grants.HTTP == nil {

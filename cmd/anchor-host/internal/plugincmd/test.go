@@ -79,6 +79,12 @@ A request can also have headers and a body, a response a status and headers. Wit
 --live the requests are sent, to the servers that --allow-host allows, and no case
 may have a list. The cases that make thousands of calls are left out.
 
+No service is asked either. A case can list what the plugin asks embed, search and llm
+for, with the answers; without a list the answers are made up and always the same:
+
+  "services": [{"service": "llm", "request": {"model": "small"},
+                "answer": {"text": "yes"}}]
+
 plugin call --record and build --record write such cases, which also have config (what
 config_get returns), kv (the key-value store before the call; expect.stored is what it
 holds afterwards), tokens (numbers of tokens) and log (not compared). *** stands for a
@@ -257,6 +263,7 @@ func (t *tester) target(plugin *spec.Spec, own *ownTests) (hosted, *conformance.
 	cfg, pc, run := t.cfg, t.config, conformance.NewExchanges(own.http)
 	exchanges := conform.Exchanges{Run: run}
 	conform.Replays(&cfg, &pc, own.cases)
+	conform.Serve(&cfg, &pc, conform.ServicesOf(plugin.Manifest), own.cases)
 	switch {
 	case !t.flags.live:
 		cfg.HTTPTransport = exchanges

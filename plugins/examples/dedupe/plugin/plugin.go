@@ -5,6 +5,9 @@
 // threshold. The search is exact: prefix filtering compares only pairs that
 // share one of their rarest shingles, and no pair above the threshold is
 // missed.
+//
+// If the host sends vectors, texts are near duplicates as well when the cosine of their vectors
+// reaches a threshold of its own: then they say the same in other words.
 package plugin
 
 import (
@@ -12,7 +15,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/dense"
 )
+
+// maxVectors is the number of rows, those with the best scores, whose vectors are compared. It
+// bounds the work, because every row is compared with every row that stays.
+const maxVectors = 1000
 
 // Settings are the settings of a step.
 type Settings struct {
@@ -20,10 +29,12 @@ type Settings struct {
 	Threshold float64 `json:"threshold"`
 	// Shingle is the number of words in a shingle, 1 to 10. Default 3.
 	Shingle int `json:"shingle"`
+	// Cosine is the least cosine of the vectors of duplicates, 0.5 to 1. Default 0.95.
+	Cosine float64 `json:"cosine"`
 }
 
 // Defaults sets the values that the settings leave out.
-func (s *Settings) Defaults() { *s = Settings{Threshold: 0.8, Shingle: 3} }
+func (s *Settings) Defaults() { *s = Settings{Threshold: 0.8, Shingle: 3, Cosine: 0.95} }
 
 // Validate refuses values out of their range.
 func (s *Settings) Validate() error {
@@ -32,6 +43,9 @@ func (s *Settings) Validate() error {
 	}
 	if s.Shingle < 1 || s.Shingle > 10 {
 		return fmt.Errorf("shingle %d: not within 1..10", s.Shingle)
+	}
+	if !(s.Cosine >= 0.5 && s.Cosine <= 1) {
+		return fmt.Errorf("cosine %v: not within 0.5..1", s.Cosine)
 	}
 	return nil
 }
@@ -46,15 +60,30 @@ func Keep(rows Rows, s *Settings) []uint32 {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rows.Score(b), rows.Score(a)) })
 
 	d := newDetector(shingleSets(rows, s.Shingle), s.Threshold)
+	var kept [][]float32
 	keep := make([]uint32, 0, len(order))
-	for _, row := range order {
-		if !d.duplicate(row) {
-			d.add(row)
-			keep = append(keep, uint32(row))
+	for i, row := range order {
+		if d.duplicate(row) {
+			continue
 		}
+		if i < maxVectors {
+			if v := dense.Scaled(rows.Embedding(row)); near(v, kept, s.Cosine) {
+				continue
+			} else if v != nil {
+				kept = append(kept, v)
+			}
+		}
+		d.add(row)
+		keep = append(keep, uint32(row))
 	}
 	slices.Sort(keep)
 	return keep
+}
+
+// near reports whether one of the kept vectors is as near to v as duplicates are. Rounding does
+// not separate equal vectors.
+func near(v []float32, kept [][]float32, cosine float64) bool {
+	return slices.ContainsFunc(kept, func(k []float32) bool { return dense.Dot(v, k)+1e-6 >= cosine })
 }
 
 // posting is one kept row that has a shingle, and the index of the previous posting, 0 if

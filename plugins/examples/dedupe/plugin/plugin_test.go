@@ -36,25 +36,52 @@ func TestKeep(t *testing.T) {
 		s    Settings
 		want []uint32
 	}{
-		{"nothing", nil, Settings{0.8, 3}, nil},
-		{"one", rowsOf("a b c"), Settings{0.8, 3}, []uint32{0}},
-		{"equal scores: the first stays", rowsOf("a b c", "A, b; c!", "x"), Settings{0.8, 3}, []uint32{0, 2}},
-		{"texts without words stay", rowsOf("", "", "…"), Settings{0.8, 3}, []uint32{0, 1, 2}},
-		{"shorter than a shingle", rowsOf("yes", "Yes!", "no"), Settings{0.8, 3}, []uint32{0, 2}},
-		{"the order of words counts", rowsOf("a b c d", "d c b a"), Settings{0.8, 2}, []uint32{0, 1}},
-		{"single words: it does not", rowsOf("a b c d", "d c b a"), Settings{1, 1}, []uint32{0}},
-		{"exactly at the threshold", rowsOf("a b c d", "a b c d e"), Settings{0.8, 1}, []uint32{0}},
-		{"just below it", rowsOf("a b c d", "a b c d e"), Settings{0.81, 1}, []uint32{0, 1}},
-		{"a low threshold", rowsOf("a b c d e f g h i x", "x"), Settings{0.1, 1}, []uint32{0}},
-		{"scripts and accents", rowsOf("東京都庁", "東京都庁。", "Ärger", "ärger"), Settings{1, 2}, []uint32{0, 2}},
-		{"huge texts", rowsOf(long, long+" and more"), Settings{0.9, 3}, []uint32{0}},
-		{"invalid UTF-8", rowsOf("a\xff b", "a\xfe b"), Settings{1, 2}, []uint32{0}},
+		{"nothing", nil, Settings{0.8, 3, 0.95}, nil},
+		{"one", rowsOf("a b c"), Settings{0.8, 3, 0.95}, []uint32{0}},
+		{"equal scores: the first stays", rowsOf("a b c", "A, b; c!", "x"), Settings{0.8, 3, 0.95}, []uint32{0, 2}},
+		{"texts without words stay", rowsOf("", "", "…"), Settings{0.8, 3, 0.95}, []uint32{0, 1, 2}},
+		{"shorter than a shingle", rowsOf("yes", "Yes!", "no"), Settings{0.8, 3, 0.95}, []uint32{0, 2}},
+		{"the order of words counts", rowsOf("a b c d", "d c b a"), Settings{0.8, 2, 0.95}, []uint32{0, 1}},
+		{"single words: it does not", rowsOf("a b c d", "d c b a"), Settings{1, 1, 0.95}, []uint32{0}},
+		{"exactly at the threshold", rowsOf("a b c d", "a b c d e"), Settings{0.8, 1, 0.95}, []uint32{0}},
+		{"just below it", rowsOf("a b c d", "a b c d e"), Settings{0.81, 1, 0.95}, []uint32{0, 1}},
+		{"a low threshold", rowsOf("a b c d e f g h i x", "x"), Settings{0.1, 1, 0.95}, []uint32{0}},
+		{"scripts and accents", rowsOf("東京都庁", "東京都庁。", "Ärger", "ärger"), Settings{1, 2, 0.95}, []uint32{0, 2}},
+		{"huge texts", rowsOf(long, long+" and more"), Settings{0.9, 3, 0.95}, []uint32{0}},
+		{"invalid UTF-8", rowsOf("a\xff b", "a\xfe b"), Settings{1, 2, 0.95}, []uint32{0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Keep(c.rows, &c.s); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// Vectors find duplicates without a common word, among the best rows. Rows without a vector, or of
+// another dimension, are compared by words only.
+func TestKeepByVectors(t *testing.T) {
+	rows := abi.ItemRows{
+		{Content: "a car", Score: 0.5, Embedding: []float32{2, 0.1}},
+		{Content: "an automobile", Score: 0.9, Embedding: []float32{1, 0}},
+		{Content: "a tree", Score: 0.8, Embedding: []float32{0, 1}},
+		{Content: "a vehicle", Score: 0.4},
+		{Content: "a van", Score: 0.3, Embedding: []float32{1}},
+	}
+	if got := Keep(rows, &Settings{0.8, 3, 0.95}); !slices.Equal(got, []uint32{1, 2, 3, 4}) {
+		t.Errorf("keeps %v", got)
+	}
+	if got := Keep(rows, &Settings{0.8, 3, 1}); !slices.Equal(got, []uint32{0, 1, 2, 3, 4}) {
+		t.Errorf("keeps %v of different vectors", got)
+	}
+	var many abi.ItemRows
+	for i := range maxVectors + 2 {
+		v := make([]float32, 4)
+		v[i%4] = 1
+		many = append(many, abi.Item{Content: fmt.Sprint("text ", i), Score: 1 - float64(i)/1e4, Embedding: v})
+	}
+	if got := Keep(many, &Settings{0.8, 3, 0.95}); len(got) != 4+2 {
+		t.Errorf("keeps %d rows", len(got))
 	}
 }
 
@@ -114,9 +141,10 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the defaults are invalid: %v", err)
 	}
 	for want, s := range map[string]Settings{
-		"threshold 0: not within 0.1..1":   {0, 3},
-		"threshold 1.1: not within 0.1..1": {1.1, 3},
-		"shingle 0: not within 1..10":      {0.8, 0},
+		"threshold 0: not within 0.1..1":   {0, 3, 0.95},
+		"threshold 1.1: not within 0.1..1": {1.1, 3, 0.95},
+		"shingle 0: not within 1..10":      {0.8, 0, 0.95},
+		"cosine 0.4: not within 0.5..1":    {0.8, 3, 0.4},
 	} {
 		if err := s.Validate(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

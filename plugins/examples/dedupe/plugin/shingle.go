@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/dense"
 )
 
 // maxWords bounds the work on one text: texts that agree in that many words count as
@@ -22,7 +23,7 @@ const buckets = 1 << 16
 
 // Rows are the items to compare; a batch is one.
 type Rows interface {
-	Len() int
+	dense.Rows
 	Text(i int) string
 	Score(i int) float64
 }

@@ -1,14 +1,16 @@
 // Package plugin orders items by maximal marginal relevance: each next item is relevant and
 // says something that the earlier ones do not.
 //
-// Similarity is the cosine of word vectors weighted by tf-idf over the
-// candidates, so no embedding is needed.
+// Similarity is the cosine of the items' vectors if the host sends them, and otherwise that of word
+// vectors weighted by tf-idf over the candidates.
 package plugin
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/dense"
 )
 
 // Settings are the settings of a step.
@@ -37,7 +39,7 @@ func (s *Settings) Validate() error {
 
 // Rows are the items to order; a batch is one.
 type Rows interface {
-	Len() int
+	dense.Rows
 	Text(i int) string
 	Score(i int) float64
 }
@@ -74,27 +76,35 @@ func Order(rows Rows, topK int, s *Settings) []int {
 type selection struct {
 	lambda  float64
 	scores  []float64
-	vectors []vector
-	nearest []float64 // per candidate: its similarity to the nearest chosen one
+	dense   [][]float32 // per candidate: its vector of length 1; nil if one has none
+	vectors []vector    // per candidate: its words, if there is no dense vector
+	nearest []float64   // per candidate: its similarity to the nearest chosen one
 	chosen  []bool
 	weights []float64 // per word: its weight in the candidate chosen last
 }
 
 func newSelection(rows Rows, candidates []int, lambda float64) *selection {
-	texts := make([]string, len(candidates))
-	scores := make([]float64, len(candidates))
-	for i, row := range candidates {
-		texts[i], scores[i] = rows.Text(row), rows.Score(row)
-	}
-	vectors, words := vectorize(texts)
-	return &selection{
+	m := &selection{
 		lambda:  lambda,
-		scores:  scores,
-		vectors: vectors,
+		scores:  make([]float64, len(candidates)),
+		dense:   dense.Unit(rows, candidates),
 		nearest: make([]float64, len(candidates)),
 		chosen:  make([]bool, len(candidates)),
-		weights: make([]float64, words),
 	}
+	for i, row := range candidates {
+		m.scores[i] = rows.Score(row)
+	}
+	if m.dense != nil {
+		return m
+	}
+	texts := make([]string, len(candidates))
+	for i, row := range candidates {
+		texts[i] = rows.Text(row)
+	}
+	var words int
+	m.vectors, words = vectorize(texts)
+	m.weights = make([]float64, words)
+	return m
 }
 
 // next selects the candidate with the best marginal relevance.
@@ -116,6 +126,14 @@ func (m *selection) next() int {
 
 // approach updates the similarity of the remaining candidates to their nearest selected one.
 func (m *selection) approach(chosen int) {
+	if m.dense != nil {
+		for i, v := range m.dense {
+			if !m.chosen[i] {
+				m.nearest[i] = max(m.nearest[i], dense.Dot(v, m.dense[chosen]))
+			}
+		}
+		return
+	}
 	for _, e := range m.vectors[chosen] {
 		m.weights[e.word] = e.weight
 	}

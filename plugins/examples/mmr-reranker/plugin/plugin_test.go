@@ -73,6 +73,24 @@ func TestOrderByDefinition(t *testing.T) {
 	}
 }
 
+// Without a vector for each candidate, the words decide.
+func TestOrderWithSomeVectors(t *testing.T) {
+	rows := abi.ItemRows{
+		{Content: "red apples", Score: 0.9, Embedding: []float32{1, 0}},
+		{Content: "red apples", Score: 0.8, Embedding: []float32{0, 1}},
+		{Content: "blue sky", Score: 0.7, Embedding: []float32{1, 0}},
+		{Content: "none", Score: 0.1},
+	}
+	s := Settings{0.5, 3}
+	if got := Order(rows, 0, &s); !slices.Equal(got, []int{0, 1, 2, 3}) {
+		t.Errorf("three candidates with vectors: %v", got)
+	}
+	s.Candidates = 4
+	if got := Order(rows, 0, &s); !slices.Equal(got, []int{0, 2, 3, 1}) {
+		t.Errorf("one without: %v", got)
+	}
+}
+
 func plainOrder(rows abi.ItemRows, lambda float64) (order []int) {
 	var texts []string
 	for _, row := range rows {

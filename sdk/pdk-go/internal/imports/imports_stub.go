@@ -2,7 +2,11 @@
 
 package imports
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi/services"
+)
 
 // Stub is a host in memory.
 type Stub struct {
@@ -19,6 +23,10 @@ type Stub struct {
 	HTTP func(HTTPRequest) HTTPResponse
 	// CountTokens counts the tokens of a text. If it is nil, words are counted.
 	CountTokens func(text string) int64
+	// Embed, Search and LLM answer the services. One that is nil is unavailable.
+	Embed  func(services.EmbedRequest) (services.EmbedAnswer, []float32)
+	Search func(q services.SearchRequest, vector []float32) services.SearchAnswer
+	LLM    func(services.LLMRequest) services.LLMAnswer
 }
 
 // LogEntry is one message logged.
@@ -103,4 +111,37 @@ func CountTokens(text string) int64 {
 		return Host.CountTokens(text)
 	}
 	return int64(len(strings.Fields(text)))
+}
+
+// missing is the failure of a service that the stub does not have.
+var missing = services.Failure{Error: services.Unavailable, Message: "the test has no such service (pdktest.Services)"}
+
+// Embed makes vectors of texts.
+func Embed(q services.EmbedRequest) (services.EmbedAnswer, []float32, error) {
+	if Host.Embed == nil {
+		return services.EmbedAnswer{Failure: missing}, nil, nil
+	}
+	a, vectors := Host.Embed(q)
+	return a, vectors, nil
+}
+
+// Search searches a collection.
+func Search(q services.SearchRequest, vector []float32) (services.SearchAnswer, error) {
+	if Host.Search == nil {
+		return services.SearchAnswer{Failure: missing}, nil
+	}
+	return Host.Search(q, vector), nil
+}
+
+// LLM asks models. The stub answers one request after another.
+func LLM(q services.LLMRequests) (services.LLMAnswers, error) {
+	var out services.LLMAnswers
+	for _, r := range q.Requests {
+		a := services.LLMAnswer{Failure: missing}
+		if Host.LLM != nil {
+			a = Host.LLM(r)
+		}
+		out.Responses = append(out.Responses, a)
+	}
+	return out, nil
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -80,6 +81,25 @@ func act(r *pdk.Request, s *Settings) (string, error) {
 			return "", err
 		}
 		return fmt.Sprintf("%d %s %s, %d %s", answers[0].Status, answers[0].Header["x"], answers[0].Body, answers[1].Status, answers[1].Error), nil
+	case "embed":
+		e, err := pdk.Embed(pdk.SideQuery, []string{s.Arg, ""})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(e.Model, " ", e.Dimension, " ", e.Vectors), nil
+	case "search":
+		hits, err := pdk.Search(pdk.SearchQuery{Text: s.Arg, Vector: []float32{1, 0.5}})
+		if err != nil {
+			return "", err
+		}
+		return hits[0].Document, nil
+	case "llm":
+		ask := pdk.LLMRequest{Messages: []pdk.LLMMessage{{Role: pdk.LLMUser, Content: s.Arg}}, Schema: json.RawMessage(`{"type":"object"}`)}
+		answers, err := pdk.LLM(ask, ask)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s %s, %v", answers[0].Text, answers[0].JSON, answers[1].Err), nil
 	case "garbage":
 		for range 64 {
 			garbage = make([]byte, 8<<10)

@@ -60,7 +60,7 @@ func label(q *pdk.Query, s *settings) (string, error) {
 
 func keep(it pdk.Item, _ *settings) bool {
 	_, drop := it.MetaString("drop")
-	return !drop && it.Source() != "tool" && it.Text() != ""
+	return !drop && it.Source() != "tool" && it.Embedding() == nil && it.Text() != ""
 }
 
 func main() {}

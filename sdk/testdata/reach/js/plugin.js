@@ -18,7 +18,7 @@ export function classify(request, settings) {
 export function filter(request) {
   const keep = [];
   request.items.forEach((item, row) => {
-    if (!item.metadata?.drop && item.source !== "tool" && item.content) keep.push(row);
+    if (!item.metadata?.drop && item.source !== "tool" && !item.embedding && item.content) keep.push(row);
   });
   return { keep };
 }

@@ -35,7 +35,7 @@ function classify(request: Value): string | null {
 function keep(request: Request, changes: Changes): i32 {
   changes.keepNone();
   for (let i = 0; i < request.length; i++) {
-    if (request.metaText(i, "drop") === null && request.source(i) != "tool" && request.text(i) != "") changes.keep(i);
+    if (request.metaText(i, "drop") === null && request.source(i) != "tool" && request.embedding(i) === null && request.text(i) != "") changes.keep(i);
   }
   return DONE;
 }

@@ -44,6 +44,6 @@ fn classify(request: anchor.Json, reply: *anchor.Text) anchor.Error!void {
 fn keep(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
     c.keepNone();
     for (0..r.rows) |row| {
-        if (r.meta(row, "drop") == null and !std.mem.eql(u8, r.sources.at(row), "tool") and r.text(row).len > 0) c.keep(row);
+        if (r.meta(row, "drop") == null and !std.mem.eql(u8, r.sources.at(row), "tool") and r.embedding(row) == null and r.text(row).len > 0) c.keep(row);
     }
 }

@@ -43,6 +43,6 @@ fn classify(request: &Json) -> Result<Json> {
 }
 
 fn keep(r: &Request) -> Result<Vec<u32>> {
-    let stays = |row: &u32| r.meta(*row, "drop") == Json::Null && r.source(*row) != "tool" && !r.text(*row).is_empty();
+    let stays = |row: &u32| r.meta(*row, "drop") == Json::Null && r.source(*row) != "tool" && r.embedding(*row).is_none() && !r.text(*row).is_empty();
     Ok(r.rows().filter(stays).collect())
 }

@@ -1,0 +1,130 @@
+// Package ledger counts what the work for one build asks of models and other services, and holds
+// it to budgets. It is what a plugin host, the clients of models and a pipeline agree on, so that
+// none has to know the others.
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// ErrSpent says that a budget has no calls or no tokens left.
+var ErrSpent = errors.New("the budget of the build is spent")
+
+// Limit bounds what is taken from an account.
+type Limit struct {
+	// Calls and Tokens are the most that may be taken. 0: there is no bound.
+	Calls, Tokens int64
+}
+
+// Use names who used what: a service, the name of the model, embedder or collection, and the
+// plugin that asked, "" for none.
+type Use struct {
+	Service string `json:"service"`
+	Name    string `json:"name"`
+	Plugin  string `json:"plugin,omitempty"`
+}
+
+// Amount is how much was used.
+type Amount struct {
+	// Calls are the requests that were made. Cached of them were answered without asking, and
+	// Failed have no answer.
+	Calls  int64 `json:"calls"`
+	Cached int64 `json:"cached,omitempty"`
+	Failed int64 `json:"failed,omitempty"`
+	// Texts are the texts that were embedded.
+	Texts int64 `json:"texts,omitempty"`
+	// InputTokens and OutputTokens are those that models counted.
+	InputTokens  int64 `json:"input_tokens,omitempty"`
+	OutputTokens int64 `json:"output_tokens,omitempty"`
+}
+
+// Line is a use with its amount.
+type Line struct {
+	Use
+	Amount
+}
+
+// Ledger has the accounts of one build. It is safe for concurrent use.
+type Ledger struct {
+	mu    sync.Mutex
+	taken map[string]*Limit
+	used  map[Use]*Amount
+}
+
+type key struct{}
+
+// Under returns a context with a ledger, and the ledger: that of ctx, or a new one.
+func Under(ctx context.Context) (context.Context, *Ledger) {
+	if l, ok := ctx.Value(key{}).(*Ledger); ok {
+		return ctx, l
+	}
+	l := new(Ledger)
+	return context.WithValue(ctx, key{}, l), l
+}
+
+// Take takes a call and tokens from an account, before they are used, and returns what replaces
+// the tokens by those that were used in the end; less than 0 gives the call back too. The error
+// wraps ErrSpent if the account has not as much left; then nothing is taken.
+func (l *Ledger) Take(account string, limit Limit, tokens int64) (settle func(tokens int64), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.taken[account]
+	if l.taken == nil {
+		l.taken = map[string]*Limit{}
+	}
+	if t == nil {
+		t = &Limit{}
+		l.taken[account] = t
+	}
+	switch {
+	case limit.Calls > 0 && t.Calls >= limit.Calls:
+		return nil, fmt.Errorf("%w: %s: %d of %d calls are made", ErrSpent, account, t.Calls, limit.Calls)
+	case limit.Tokens > 0 && tokens > limit.Tokens-t.Tokens:
+		return nil, fmt.Errorf("%w: %s: %d of %d tokens are used or in use, and the request may take %d", ErrSpent, account, t.Tokens, limit.Tokens, tokens)
+	}
+	t.Calls++
+	t.Tokens += tokens
+	return func(used int64) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if used < 0 {
+			t.Calls, used = t.Calls-1, 0
+		}
+		t.Tokens += used - tokens
+	}, nil
+}
+
+// Note adds an amount to a use.
+func (l *Ledger) Note(u Use, a Amount) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.used[u]
+	if l.used == nil {
+		l.used = map[Use]*Amount{}
+	}
+	if t == nil {
+		t = &Amount{}
+		l.used[u] = t
+	}
+	t.Calls, t.Cached, t.Failed, t.Texts = t.Calls+a.Calls, t.Cached+a.Cached, t.Failed+a.Failed, t.Texts+a.Texts
+	t.InputTokens, t.OutputTokens = t.InputTokens+a.InputTokens, t.OutputTokens+a.OutputTokens
+}
+
+// Lines returns the uses with their amounts by service, name and plugin, nil for none.
+func (l *Ledger) Lines() []Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Line
+	for u, a := range l.used {
+		out = append(out, Line{u, *a})
+	}
+	slices.SortFunc(out, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Plugin, b.Plugin))
+	})
+	return out
+}
