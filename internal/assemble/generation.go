@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
@@ -35,6 +36,9 @@ type Options struct {
 	OnRecord func(record.Call)
 	// KV is the key-value store of the plugins. nil: the host keeps their values in memory.
 	KV host.KVStore
+	// Index returns the index of the collections that retrievers search. It is called for each
+	// search. nil: every search fails.
+	Index func(context.Context) (retrieve.Index, error)
 	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
 	OnDamaged func(tenant, fact string, err error)
 }
@@ -124,7 +128,7 @@ func (g *Generation) Close(ctx context.Context) error {
 // warm is the built-in tokenizer, or nil if the tokenizer is a plugin. Its vocabulary is loaded
 // at the same time.
 func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pipeline.Tokenizer) (*plugins, error) {
-	p := &plugins{config: c, loaded: map[string]*loaded{}}
+	p := &plugins{config: c, loaded: map[string]*loaded{}, options: &g.options}
 	wanted := wanted(c, j)
 	if len(wanted) == 0 {
 		return p, nil

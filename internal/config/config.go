@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 
@@ -13,38 +12,39 @@ import (
 // Config is the content of anchor.yaml. Package assemble turns it into a
 // pipeline; a build request uses the same parts.
 type Config struct {
-	Plugins       Plugins             `key:"plugins" doc:"Where plugins are found."`
-	CacheDir      string              `key:"cache_dir" doc:"Folder of compiled plugins. Default: anchor-host/compiled in the cache folder of the user."`
-	Timeout       Duration            `key:"timeout" doc:"Time limit of a whole build, such as 10s. Default: none."`
-	LogLevel      string              `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`
-	MaxTokens     int                 `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
-	Model         string              `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set, unless it is a file. The tokens of an unknown model are estimated, with a warning."`
-	Tokenizer     Choice              `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, a file such as {file: llama/tokenizer.json}, or a plugin."`
-	Calibration   string              `key:"calibration" doc:"File with token counts that the API of a model reported, for models whose vocabulary is not public. Each line is a JSON object: base_tokens (counting.base_tokens of a result), usage as the API returned it, and model if the file covers several models. The figures narrow the estimated interval of token counts."`
-	Fit           string              `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
-	FitOptions    FitOptions          `key:"fit_options" doc:"What an exact fit counts in addition to the texts, and how much of a text may be cut."`
-	Fill          string              `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"How items are chosen: first_fit tries the best items first, value_per_token those with the highest value for their tokens, and knapsack finds the best combination."`
-	Truncate      string              `key:"truncate" enum:"none,sentence,character" default:"none" doc:"Where the text of an item that does not fit may be cut. System items are never cut."`
-	Order         string              `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable" default:"priority" doc:"The order of the items in the formatted context."`
-	Format        Choice              `key:"format" default:"generic" doc:"anthropic, openai, openai-responses, gemini, generic, or a plugin."`
-	FormatOptions FormatOptions       `key:"format_options" doc:"Options of the built-in formats."`
-	Budget        *Budget             `key:"budget" doc:"How the window is divided among the sources."`
-	SystemPrompts []SystemPrompt      `key:"system_prompts" doc:"Fixed texts at the start of the window."`
-	Instances     map[string]Instance `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
-	Memory        *Part               `key:"memory" doc:"A plugin that supplies memory items (operation memory)."`
-	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
-	Facts         *Facts              `key:"facts" doc:"Facts of the store that are offered to a build."`
-	Frames        *RunFrames          `key:"frames" doc:"Frames of an agent run that are offered to a build, in addition to memory, or conversation and facts."`
-	Tools         Tools               `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
-	IncludeQuery  *bool               `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
-	Enricher      *Enricher           `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
-	Steps         []Step              `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`
-	Pipelines     map[string]Pipeline `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file; null removes it."`
-	Callbacks     []Use               `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
-	Tenant        string              `key:"tenant" default:"default" doc:"The owner of stored data. Tenants never see each other's data, and plugins have a separate key-value store for each tenant."`
-	Store         Store               `key:"store" doc:"Where conversations, facts and agent runs are kept."`
-	Agent         Agent               `key:"agent" doc:"Budget and built-in providers of assemble, which prepares the messages of an agent."`
-	Providers     []Provider          `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
+	Plugins       Plugins              `key:"plugins" doc:"Where plugins are found."`
+	CacheDir      string               `key:"cache_dir" doc:"Folder of compiled plugins. Default: anchor-host/compiled in the cache folder of the user."`
+	Timeout       Duration             `key:"timeout" doc:"Time limit of a whole build, such as 10s. Default: none."`
+	LogLevel      string               `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`
+	MaxTokens     int                  `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
+	Model         string               `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set, unless it is a file. The tokens of an unknown model are estimated, with a warning."`
+	Tokenizer     Choice               `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, a file such as {file: llama/tokenizer.json}, or a plugin."`
+	Calibration   string               `key:"calibration" doc:"File with token counts that the API of a model reported, for models whose vocabulary is not public. Each line is a JSON object: base_tokens (counting.base_tokens of a result), usage as the API returned it, and model if the file covers several models. The figures narrow the estimated interval of token counts."`
+	Fit           string               `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
+	FitOptions    FitOptions           `key:"fit_options" doc:"What an exact fit counts in addition to the texts, and how much of a text may be cut."`
+	Fill          string               `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"How items are chosen: first_fit tries the best items first, value_per_token those with the highest value for their tokens, and knapsack finds the best combination."`
+	Truncate      string               `key:"truncate" enum:"none,sentence,character" default:"none" doc:"Where the text of an item that does not fit may be cut. System items are never cut."`
+	Order         string               `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable" default:"priority" doc:"The order of the items in the formatted context."`
+	Format        Choice               `key:"format" default:"generic" doc:"anthropic, openai, openai-responses, gemini, generic, or a plugin."`
+	FormatOptions FormatOptions        `key:"format_options" doc:"Options of the built-in formats."`
+	Budget        *Budget              `key:"budget" doc:"How the window is divided among the sources."`
+	SystemPrompts []SystemPrompt       `key:"system_prompts" doc:"Fixed texts at the start of the window."`
+	Instances     map[string]Instance  `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
+	Retrievers    map[string]Retriever `key:"retrievers" doc:"Searches of collections, by a name of your choice. A step names one with retriever: NAME."`
+	Memory        *Part                `key:"memory" doc:"A plugin that supplies memory items (operation memory)."`
+	Conversation  *Conversation        `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
+	Facts         *Facts               `key:"facts" doc:"Facts of the store that are offered to a build."`
+	Frames        *RunFrames           `key:"frames" doc:"Frames of an agent run that are offered to a build, in addition to memory, or conversation and facts."`
+	Tools         Tools                `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
+	IncludeQuery  *bool                `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
+	Enricher      *Enricher            `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
+	Steps         []Step               `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`
+	Pipelines     map[string]Pipeline  `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file; null removes it."`
+	Callbacks     []Use                `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
+	Tenant        string               `key:"tenant" default:"default" doc:"The owner of stored data. Tenants never see each other's data, and plugins have a separate key-value store for each tenant."`
+	Store         Store                `key:"store" doc:"Where conversations, facts and agent runs are kept."`
+	Agent         Agent                `key:"agent" doc:"Budget and built-in providers of assemble, which prepares the messages of an agent."`
+	Providers     []Provider           `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
 }
 
 // Plugins says where plugins are, and which resources all of them together may use.
@@ -146,50 +146,31 @@ func (e *Enricher) Use() Use {
 // Step is one stage between memory and window: a plugin, an instance or a
 // built-in.
 type Step struct {
-	Name        string              `key:"name,required" doc:"Shown in diagnostics, events and errors."`
-	Plugin      string              `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance    string              `key:"instance" doc:"Name of an entry of instances."`
-	Builtin     string              `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
-	Operation   string              `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"The operation of the plugin. Required only if the plugin offers several."`
-	Function    string              `key:"function" doc:"The function to call, for Extism modules that do not implement the plugin contract."`
-	Input       host.FunctionInput  `key:"input" enum:"query,text,request" default:"query" doc:"The input of the function: query is the text of the query, text is the text of one item for each call, and request is the JSON document that plugins receive."`
-	Output      host.FunctionOutput `key:"output" enum:"text,items,changes" default:"text" doc:"The output of the function: text is the text of a new item, or the new text of the item that was sent; items is a JSON array of new items; changes is the JSON document that plugins answer with. An empty output changes nothing."`
-	Priority    int                 `key:"priority" min:"1" doc:"Steps with lower priority run earlier. Steps with equal priority run in the order of this list. Default: the priority in the plugin's manifest, else 50."`
-	Timeout     Duration            `key:"timeout" doc:"Time limit of one call, such as 500ms."`
-	OnError     string              `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins, raise for built-ins."`
-	TopK        int                 `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that a retriever or reranker returns. Default: the value in the plugin's manifest, else 10."`
-	Settings    map[string]any      `key:"settings" doc:"Settings of this step."`
-	Scope       []string            `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources whose items the step sees. The default depends on the operation. Steps never see system items."`
-	Source      string              `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
-	MaxPriority int                 `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
-	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,query_text,query_embedding,query_metadata,chat_history,none" doc:"The plugin receives only these columns, and only these parts of the query if any are listed, of those that it reads. An empty list allows nothing."`
-	Retriever   *Use                `key:"retriever" doc:"For transform_query: the retriever that is called with each variant of the query."`
-	Retrievers  []Member            `key:"retrievers" doc:"Retrievers that run at the same time and whose results are merged. They form a step without a plugin, or replace retriever of a transform_query step. Results with the same key are duplicates; without a key, results with the same text are."`
-	Fusion      string              `key:"fusion" enum:"weighted,rrf,round_robin" doc:"How the results of retrievers are merged. weighted scales the scores of each retriever to 0 to 1 and takes the weighted mean; rrf uses ranks (reciprocal rank fusion); round_robin takes one result of each retriever in turn. Default: weighted."`
-	RRFK        int                 `key:"rrf_k" min:"1" max:"1000000" doc:"For fusion rrf: the number that is added to each rank. A higher number reduces the advantage of the first ranks. Default: 60."`
-	Classifier  *Classifier         `key:"classifier" doc:"Chooses a route for each query by keywords, without a plugin."`
-	Routes      map[string]Use      `key:"routes" doc:"For classify and classifier: the retriever of each label."`
-	Default     string              `key:"default" doc:"For classify and classifier: the label whose route is used for labels without a route, and for queries without a keyword. Without it the step fails for these."`
+	Name        string                  `key:"name,required" doc:"Shown in diagnostics, events and errors."`
+	Plugin      string                  `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
+	Instance    string                  `key:"instance" doc:"Name of an entry of instances."`
+	Builtin     string                  `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
+	Operation   string                  `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"The operation of the plugin. Required only if the plugin offers several."`
+	Function    string                  `key:"function" doc:"The function to call, for Extism modules that do not implement the plugin contract."`
+	Input       host.FunctionInput      `key:"input" enum:"query,text,request" default:"query" doc:"The input of the function: query is the text of the query, text is the text of one item for each call, and request is the JSON document that plugins receive."`
+	Output      host.FunctionOutput     `key:"output" enum:"text,items,changes" default:"text" doc:"The output of the function: text is the text of a new item, or the new text of the item that was sent; items is a JSON array of new items; changes is the JSON document that plugins answer with. An empty output changes nothing."`
+	Priority    int                     `key:"priority" min:"1" doc:"Steps with lower priority run earlier. Steps with equal priority run in the order of this list. Default: the priority in the plugin's manifest, else 50."`
+	Timeout     Duration                `key:"timeout" doc:"Time limit of one call, such as 500ms."`
+	OnError     string                  `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins and for retrievers, raise for built-ins and for one retriever of a collection."`
+	TopK        int                     `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that a retriever or reranker returns. Default: the value in the plugin's manifest, else 10."`
+	Settings    map[string]any          `key:"settings" doc:"Settings of this step."`
+	Scope       []string                `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources whose items the step sees. The default depends on the operation. Steps never see system items."`
+	Source      string                  `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
+	MaxPriority int                     `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
+	Reads       []string                `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,query_text,query_embedding,query_metadata,chat_history,none" doc:"The plugin receives only these columns, and only these parts of the query if any are listed, of those that it reads. An empty list allows nothing."`
+	Retriever   *RetrieverUse           `key:"retriever" doc:"The name of an entry of retrievers at the top level of the file. For transform_query: the retriever that is called with each variant of the query, which may be a plugin."`
+	Retrievers  []Member                `key:"retrievers" doc:"Retrievers that run at the same time and whose results are merged: plugins, or names of entries of retrievers at the top level. They form a step without a plugin, or replace retriever of a transform_query step. Results with the same key are duplicates; without a key, results with the same text are."`
+	Fusion      string                  `key:"fusion" enum:"weighted,rrf,round_robin" doc:"How the results of retrievers are merged. weighted scales the scores of each retriever to 0 to 1 and takes the weighted mean; rrf uses ranks (reciprocal rank fusion); round_robin takes one result of each retriever in turn. Default: weighted."`
+	RRFK        int                     `key:"rrf_k" min:"1" max:"1000000" doc:"For fusion rrf: the number that is added to each rank. A higher number reduces the advantage of the first ranks. Default: 60."`
+	Classifier  *Classifier             `key:"classifier" doc:"Chooses a route for each query by keywords, without a plugin."`
+	Routes      map[string]RetrieverUse `key:"routes" doc:"For classify and classifier: the retriever of each label."`
+	Default     string                  `key:"default" doc:"For classify and classifier: the label whose route is used for labels without a route, and for queries without a keyword. Without it the step fails for these."`
 }
-
-// Member is one of several retrievers of a step.
-type Member struct {
-	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call. A retriever that fails is left out and logged. Default: the timeout of the step."`
-	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads."`
-	Weight   float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"The weight of its results, relative to the other retrievers. It has no effect with fusion round_robin."`
-	TopK     int            `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that it returns. Default: top_k of the step."`
-}
-
-// Use returns the plugin of the retriever.
-func (m *Member) Use() Use {
-	return Use{Plugin: m.Plugin, Instance: m.Instance, Settings: m.Settings, Timeout: m.Timeout, Reads: m.Reads}
-}
-
-// Title names the retriever in logs and errors.
-func (m *Member) Title() string { return cmp.Or(m.Instance, m.Plugin) }
 
 // Classifier chooses a label for a query without a plugin.
 type Classifier struct {
