@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -93,6 +94,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
+		Index:  func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.OnRecord, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
 	})
 	if a.options.Lazy {

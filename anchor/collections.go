@@ -6,19 +6,52 @@ import (
 	"iter"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
+
+// Embedder returns an embedder of the configuration by its name. All callers share it. It reads its
+// secrets and files at its first call, and can be used after [App.Reload] and [App.Close]. The error
+// wraps [ErrInvalid] if there is no such embedder.
+func (a *App) Embedder(name string) (retrieve.Embedder, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	e, err := g.plugins.Embedder(name)
+	return e, err
+}
+
+// CollectionEmbedder returns the embedder that the configuration names for a collection, as
+// [App.Embedder] does, or nil if it names none.
+func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	return g.plugins.CollectionEmbedder(collection), nil
+}
 
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
+// Without an embedder in o, the documents get vectors if the configuration names an embedder for the
+// collection.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
 		return ingest.Report{}, err
 	}
 	o.Collection = c
+	if o.Embedder == nil {
+		if o.Embedder, err = a.CollectionEmbedder(c.Name); err != nil {
+			return ingest.Report{}, err
+		}
+	}
 	return ingest.Run(ctx, index, sources, o)
 }
 
@@ -92,9 +125,23 @@ func (a *App) indexOf(ctx context.Context, c retrieve.Collection) (retrieve.Inde
 		return nil, c, err
 	}
 	c.Tenant = conf.TenantName()
+	index, err := indexIn(s)
+	return index, c, err
+}
+
+// openIndex returns the index of the store, which it opens.
+func (a *App) openIndex(ctx context.Context, loaded *config.Loaded) (retrieve.Index, error) {
+	s, err := a.openStore(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	return indexIn(s)
+}
+
+func indexIn(s store.Store) (retrieve.Index, error) {
 	index, ok := agentstore.IndexOf(s)
 	if !ok {
-		return nil, c, fmt.Errorf("%w: the store has no index for collections (use the store that anchor opens itself)", ErrInvalid)
+		return nil, fmt.Errorf("%w: the store has no index for collections (use the store that anchor opens itself)", ErrInvalid)
 	}
-	return index, c, nil
+	return index, nil
 }

@@ -50,6 +50,7 @@ type Generation struct {
 	config    *config.Config
 	options   Options
 	tokenizer *hostTokenizer
+	embedders map[string]*lazyEmbedder // by their names in the configuration
 
 	// loading holds a value while a goroutine uses the fields below.
 	loading chan struct{}
@@ -86,7 +87,7 @@ func Open(c *config.Config, o Options) *Generation {
 	}
 	return &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
-		calibrations: map[calibrated]*tokens.Estimator{},
+		calibrations: map[calibrated]*tokens.Estimator{}, embedders: embedders(c, o.Path),
 	}
 }
 
@@ -116,6 +117,9 @@ func (g *Generation) Close(ctx context.Context) error {
 	g.loading <- struct{}{}
 	defer func() { <-g.loading }()
 	g.closed = true
+	for _, e := range g.embedders {
+		e.close()
+	}
 	if g.host == nil {
 		return nil
 	}
@@ -128,7 +132,7 @@ func (g *Generation) Close(ctx context.Context) error {
 // warm is the built-in tokenizer, or nil if the tokenizer is a plugin. Its vocabulary is loaded
 // at the same time.
 func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pipeline.Tokenizer) (*plugins, error) {
-	p := &plugins{config: c, loaded: map[string]*loaded{}, options: &g.options}
+	p := &plugins{config: c, loaded: map[string]*loaded{}, owner: g}
 	wanted := wanted(c, j)
 	if len(wanted) == 0 {
 		return p, nil

@@ -20,9 +20,9 @@ func searches(s *config.Step) bool {
 
 // search is a retriever that searches a collection. It opens the store when it is first asked.
 type search struct {
-	name    string // in the configuration
-	options *Options
-	config  config.Retriever
+	name       string // in the configuration
+	generation *Generation
+	config     config.Retriever
 	// ids is the beginning of the ids of items. several means that a step searches several
 	// collections, so that the name of the collection is a part of the ids.
 	ids     string
@@ -36,7 +36,7 @@ type search struct {
 func (p *plugins) search(s *config.Step, u config.RetrieverUse) (pipeline.Retriever, error) {
 	r := p.config.Retrievers[u.Retriever]
 	out := &search{
-		name: u.Retriever, options: p.options, config: r, ids: r.Collection,
+		name: u.Retriever, generation: p.owner, config: r, ids: r.Collection,
 		source: pipeline.Source(s.Source), highest: s.MaxPriority, timeout: time.Duration(u.Timeout),
 	}
 	if s.Plugin == "" && s.Instance == "" { // otherwise the timeout of the step bounds calls of its plugin
@@ -72,20 +72,20 @@ func (s *search) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]p
 }
 
 func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
-	if s.options.Index == nil {
+	if s.generation.options.Index == nil {
 		return nil, errNoStore
 	}
-	index, err := s.options.Index(ctx)
+	index, err := s.generation.options.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := retrieve.Retriever{
 		Index: index, Collection: retrieve.Collection{Tenant: host.TenantOf(ctx), Name: s.config.Collection},
-		Query: s.config.Query(),
+		Embedder: s.generation.CollectionEmbedder(s.config.Collection), Query: s.config.Query(),
 	}
 	items, err := r.Retrieve(ctx, q, topK)
 	if errors.Is(err, retrieve.ErrEmpty) {
-		s.options.Logger.Warn("retriever finds nothing", "retriever", s.name, "error", err.Error())
+		s.generation.options.Logger.Warn("retriever finds nothing", "retriever", s.name, "error", err.Error())
 		return nil, nil
 	}
 	return items, err

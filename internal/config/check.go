@@ -62,6 +62,7 @@ func (c *Config) Check() []Finding {
 		k.use(fmt.Sprintf("callbacks[%d]", i), u)
 	}
 	k.tenant()
+	k.embedders()
 	k.agent()
 	k.providers()
 	k.pipelines()

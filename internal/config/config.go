@@ -12,39 +12,41 @@ import (
 // Config is the content of anchor.yaml. Package assemble turns it into a
 // pipeline; a build request uses the same parts.
 type Config struct {
-	Plugins       Plugins              `key:"plugins" doc:"Where plugins are found."`
-	CacheDir      string               `key:"cache_dir" doc:"Folder of compiled plugins. Default: anchor-host/compiled in the cache folder of the user."`
-	Timeout       Duration             `key:"timeout" doc:"Time limit of a whole build, such as 10s. Default: none."`
-	LogLevel      string               `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`
-	MaxTokens     int                  `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
-	Model         string               `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set, unless it is a file. The tokens of an unknown model are estimated, with a warning."`
-	Tokenizer     Choice               `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, a file such as {file: llama/tokenizer.json}, or a plugin."`
-	Calibration   string               `key:"calibration" doc:"File with token counts that the API of a model reported, for models whose vocabulary is not public. Each line is a JSON object: base_tokens (counting.base_tokens of a result), usage as the API returned it, and model if the file covers several models. The figures narrow the estimated interval of token counts."`
-	Fit           string               `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
-	FitOptions    FitOptions           `key:"fit_options" doc:"What an exact fit counts in addition to the texts, and how much of a text may be cut."`
-	Fill          string               `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"How items are chosen: first_fit tries the best items first, value_per_token those with the highest value for their tokens, and knapsack finds the best combination."`
-	Truncate      string               `key:"truncate" enum:"none,sentence,character" default:"none" doc:"Where the text of an item that does not fit may be cut. System items are never cut."`
-	Order         string               `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable" default:"priority" doc:"The order of the items in the formatted context."`
-	Format        Choice               `key:"format" default:"generic" doc:"anthropic, openai, openai-responses, gemini, generic, or a plugin."`
-	FormatOptions FormatOptions        `key:"format_options" doc:"Options of the built-in formats."`
-	Budget        *Budget              `key:"budget" doc:"How the window is divided among the sources."`
-	SystemPrompts []SystemPrompt       `key:"system_prompts" doc:"Fixed texts at the start of the window."`
-	Instances     map[string]Instance  `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
-	Retrievers    map[string]Retriever `key:"retrievers" doc:"Searches of collections, by a name of your choice. A step names one with retriever: NAME."`
-	Memory        *Part                `key:"memory" doc:"A plugin that supplies memory items (operation memory)."`
-	Conversation  *Conversation        `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
-	Facts         *Facts               `key:"facts" doc:"Facts of the store that are offered to a build."`
-	Frames        *RunFrames           `key:"frames" doc:"Frames of an agent run that are offered to a build, in addition to memory, or conversation and facts."`
-	Tools         Tools                `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
-	IncludeQuery  *bool                `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
-	Enricher      *Enricher            `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
-	Steps         []Step               `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`
-	Pipelines     map[string]Pipeline  `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file; null removes it."`
-	Callbacks     []Use                `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
-	Tenant        string               `key:"tenant" default:"default" doc:"The owner of stored data. Tenants never see each other's data, and plugins have a separate key-value store for each tenant."`
-	Store         Store                `key:"store" doc:"Where conversations, facts and agent runs are kept."`
-	Agent         Agent                `key:"agent" doc:"Budget and built-in providers of assemble, which prepares the messages of an agent."`
-	Providers     []Provider           `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
+	Plugins       Plugins               `key:"plugins" doc:"Where plugins are found."`
+	CacheDir      string                `key:"cache_dir" doc:"Folder of compiled plugins. Default: anchor-host/compiled in the cache folder of the user."`
+	Timeout       Duration              `key:"timeout" doc:"Time limit of a whole build, such as 10s. Default: none."`
+	LogLevel      string                `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`
+	MaxTokens     int                   `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
+	Model         string                `key:"model" doc:"The target model, such as gpt-4o or claude-sonnet-4-5. It selects how tokens are counted, so tokenizer must not be set, unless it is a file. The tokens of an unknown model are estimated, with a warning."`
+	Tokenizer     Choice                `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, a file such as {file: llama/tokenizer.json}, or a plugin."`
+	Calibration   string                `key:"calibration" doc:"File with token counts that the API of a model reported, for models whose vocabulary is not public. Each line is a JSON object: base_tokens (counting.base_tokens of a result), usage as the API returned it, and model if the file covers several models. The figures narrow the estimated interval of token counts."`
+	Fit           string                `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
+	FitOptions    FitOptions            `key:"fit_options" doc:"What an exact fit counts in addition to the texts, and how much of a text may be cut."`
+	Fill          string                `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"How items are chosen: first_fit tries the best items first, value_per_token those with the highest value for their tokens, and knapsack finds the best combination."`
+	Truncate      string                `key:"truncate" enum:"none,sentence,character" default:"none" doc:"Where the text of an item that does not fit may be cut. System items are never cut."`
+	Order         string                `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable" default:"priority" doc:"The order of the items in the formatted context."`
+	Format        Choice                `key:"format" default:"generic" doc:"anthropic, openai, openai-responses, gemini, generic, or a plugin."`
+	FormatOptions FormatOptions         `key:"format_options" doc:"Options of the built-in formats."`
+	Budget        *Budget               `key:"budget" doc:"How the window is divided among the sources."`
+	SystemPrompts []SystemPrompt        `key:"system_prompts" doc:"Fixed texts at the start of the window."`
+	Instances     map[string]Instance   `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
+	Retrievers    map[string]Retriever  `key:"retrievers" doc:"Searches of collections, by a name of your choice. A step names one with retriever: NAME."`
+	Memory        *Part                 `key:"memory" doc:"A plugin that supplies memory items (operation memory)."`
+	Conversation  *Conversation         `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
+	Facts         *Facts                `key:"facts" doc:"Facts of the store that are offered to a build."`
+	Frames        *RunFrames            `key:"frames" doc:"Frames of an agent run that are offered to a build, in addition to memory, or conversation and facts."`
+	Tools         Tools                 `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
+	IncludeQuery  *bool                 `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
+	Enricher      *Enricher             `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
+	Steps         []Step                `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`
+	Pipelines     map[string]Pipeline   `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file; null removes it."`
+	Callbacks     []Use                 `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
+	Tenant        string                `key:"tenant" default:"default" doc:"The owner of stored data. Tenants never see each other's data, and plugins have a separate key-value store for each tenant."`
+	Embedders     map[string]Embedder   `key:"embedders" doc:"Models that make vectors of texts, by a name of your choice."`
+	Collections   map[string]Collection `key:"collections" doc:"Settings of collections, by their names."`
+	Store         Store                 `key:"store" doc:"Where conversations, facts and agent runs are kept."`
+	Agent         Agent                 `key:"agent" doc:"Budget and built-in providers of assemble, which prepares the messages of an agent."`
+	Providers     []Provider            `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
 }
 
 // Plugins says where plugins are, and which resources all of them together may use.

@@ -150,6 +150,9 @@ func (k *checker) searches() {
 		if r.By == string(retrieve.ByVectors) && (r.K1 != nil || r.B != nil) {
 			k.find(path, "k1 and b have no effect with by: vectors (leave them out)")
 		}
+		if r.By != "" && r.By != string(retrieve.ByWords) && k.config.Collections[r.Collection].Embedder == "" {
+			k.find(path+".by", "%s needs an embedder for the collection (add collections: {%s: {embedder: NAME}}, and an entry of embedders)", r.By, r.Collection)
+		}
 		for i, c := range r.Query().Filter {
 			if err := c.Validate(); err != nil {
 				k.find(fmt.Sprintf("%s.filter[%d]", path, i), "%v", err)

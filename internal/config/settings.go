@@ -30,6 +30,9 @@ const hidden = "(hidden)"
 // secretKey finds keys whose values are not printed.
 var secretKey = regexp.MustCompile(`(?i)(^|[_.-])(secret|password|passwd|token|credentials?|authorization|bearer|api[_-]?key|access[_-]?key|private[_-]?key)s?($|[_.-])`)
 
+// secretOfServer finds keys and headers of model servers.
+var secretOfServer = regexp.MustCompile(`^embedders\..*\.http\.(key$|headers\.)`)
+
 // Settings lists every value that is set or has a default, in the order of the
 // format. Secrets are hidden.
 func (l *Loaded) Settings() []Setting {
@@ -97,10 +100,10 @@ func typed(v reflect.Value, text string) any {
 	return x
 }
 
-// isSecret reports whether a path names a secret. Only free-form parts can, because plugins
-// define their keys.
+// isSecret reports whether a path names a secret: a key or a header of a server, or a free-form
+// part whose key a plugin defines.
 func isSecret(path string) bool {
-	if strings.Contains(path, ".grants.http.headers.") {
+	if strings.Contains(path, ".grants.http.headers.") || secretOfServer.MatchString(path) {
 		return true
 	}
 	for _, part := range []string{".settings.", ".config."} {

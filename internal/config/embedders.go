@@ -1,0 +1,107 @@
+package config
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// Embedder is a model that makes vectors of texts. Exactly one of its fields is set.
+type Embedder struct {
+	Static *StaticEmbedder `key:"static" doc:"A table with one vector for each token. It needs no server. The vector of a text is the mean of those of its tokens."`
+	HTTP   *HTTPEmbedder   `key:"http" doc:"A server with the API of OpenAI for embeddings, such as Ollama, llama.cpp, TEI or a vendor."`
+}
+
+// StaticEmbedder is a table with one vector for each token.
+type StaticEmbedder struct {
+	Table     string `key:"table,required" doc:"Safetensors file with the table, relative to the configuration file: one matrix of F32, F16 or BF16, and optionally a tensor weights with one number for each token."`
+	Tokenizer string `key:"tokenizer,required" doc:"The tokenizer.json that the table was made with, in the format of Hugging Face."`
+	Tensor    string `key:"tensor" doc:"Name of the matrix in the table. Default: the only matrix."`
+}
+
+// HTTPEmbedder is a server with the API of OpenAI for embeddings.
+type HTTPEmbedder struct {
+	BaseURL        string          `key:"base_url,required" doc:"Address of the API, to which /embeddings is added, such as https://api.openai.com/v1 or http://localhost:11434/v1."`
+	Model          string          `key:"model,required" doc:"Name of the model, as the server knows it."`
+	Key            Text            `key:"key" doc:"Sent as Authorization: Bearer KEY, such as ${env:OPENAI_API_KEY}. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file. It is never printed."`
+	Headers        map[string]Text `key:"headers" doc:"Further headers, such as {api-key: '${env:AZURE_KEY}'}. Values are as in key, and never printed."`
+	Dimensions     int             `key:"dimensions" min:"1" max:"16384" doc:"Asks the model for vectors of this dimension. Default: that of the model, which the first answer tells."`
+	QueryPrefix    string          `key:"query_prefix" doc:"Text before each question, if the model expects one, such as \"query: \"."`
+	DocumentPrefix string          `key:"document_prefix" doc:"Text before each text of a document, if the model expects one, such as \"passage: \"."`
+	Batch          int             `key:"batch" min:"1" max:"2048" default:"32" doc:"The maximum number of texts in one request."`
+	BatchBytes     Size            `key:"batch_bytes" default:"256KiB" doc:"The maximum size of the texts in one request. A longer text is sent alone."`
+	Concurrency    int             `key:"concurrency" min:"1" max:"256" default:"4" doc:"How many requests run at the same time."`
+	Rate           float64         `key:"rate" min:"0.001" max:"100000" doc:"The maximum number of requests in one second, such as 0.5. Default: no limit."`
+	Timeout        Duration        `key:"timeout" default:"30s" doc:"Time limit of one request."`
+	Retries        *int            `key:"retries" min:"0" max:"20" default:"4" doc:"How often a request is repeated if the server is busy, fails or does not answer. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
+	Encoding       string          `key:"encoding" enum:"float,base64" doc:"Asks the server for vectors in this form: base64 has a third of the size. Default: the server decides. Both are understood in any case."`
+}
+
+// Collection has the settings of a collection.
+type Collection struct {
+	Embedder string `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
+}
+
+// headerName matches names of headers.
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// ownHeaders are set by the client itself.
+var ownHeaders = []string{"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding", "upgrade"}
+
+// embedders checks the embedders, and the collections that use them.
+func (k *checker) embedders() {
+	names := slices.Sorted(maps.Keys(k.config.Embedders))
+	for _, name := range names {
+		e, path := k.config.Embedders[name], strict.Join("embedders", name)
+		switch {
+		case (e.Static == nil) == (e.HTTP == nil):
+			k.find(path, "want static or http, one of them")
+		case e.HTTP != nil:
+			k.server(path+".http", e.HTTP)
+		case e.Static.Table == "" || e.Static.Tokenizer == "":
+			k.find(path+".static", "table and tokenizer must not be empty")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.config.Collections)) {
+		path := strict.Join("collections", name)
+		if err := (retrieve.Collection{Tenant: k.config.TenantName(), Name: name}).Validate(); err != nil {
+			k.find(path, "%v", err)
+		}
+		used := k.config.Collections[name].Embedder
+		if _, ok := k.config.Embedders[used]; used != "" && !ok {
+			k.find(path+".embedder", "no embedder %q%s", used, strict.Hint(used, names))
+		}
+	}
+}
+
+// server checks the address and the headers of a server.
+func (k *checker) server(path string, h *HTTPEmbedder) {
+	u, err := url.Parse(h.BaseURL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		k.find(path+".base_url", "want an address such as https://api.openai.com/v1")
+	case u.User != nil:
+		k.find(path+".base_url", "the address has a name or password (write the password as key, or in headers)")
+	case u.Fragment != "":
+		k.find(path+".base_url", "the address has a fragment (leave out what follows #)")
+	}
+	if h.Model == "" {
+		k.find(path+".model", "the name is empty")
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		at := strict.Join(path+".headers", name)
+		switch {
+		case !headerName.MatchString(name):
+			k.find(at, "is no name of a header")
+		case slices.Contains(ownHeaders, strings.ToLower(name)):
+			k.find(at, "anchor-host sets this header itself (leave it out)")
+		case strings.EqualFold(name, "Authorization") && h.Key != (Text{}):
+			k.find(at, "key and the header Authorization exclude each other (keep one)")
+		}
+	}
+}

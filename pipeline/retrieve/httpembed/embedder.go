@@ -1,0 +1,192 @@
+package httpembed
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// Embedder embeds texts with a server. It is safe for concurrent use.
+type Embedder struct {
+	o              Options
+	request, shown string
+	header         http.Header
+	client         *http.Client
+	running        chan struct{} // holds a value for each request that runs
+	pace           pace
+	pause          time.Duration // before the first repetition
+
+	learning chan struct{} // holds a value while the dimension is asked for
+	mu       sync.Mutex
+	learned  retrieve.Model // without a dimension until that is known
+}
+
+// New returns an embedder. It sends nothing. The error says which option is not valid.
+func New(o Options) (*Embedder, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	e := &Embedder{
+		o: o, running: make(chan struct{}, o.Concurrency), learning: make(chan struct{}, 1),
+		learned: retrieve.Model{ID: o.id(), Dimension: o.Dimensions}, pause: time.Second / 2,
+	}
+	e.request, e.shown = o.address()
+	if e.header, err = o.header(); err != nil {
+		return nil, err
+	}
+	if o.Rate > 0 {
+		e.pace.interval = time.Duration(float64(time.Second) / o.Rate)
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes = o.Concurrency, 64<<10
+	e.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return e, nil
+}
+
+// Close closes connections that no request uses. The embedder can be used on.
+func (e *Embedder) Close() { e.client.CloseIdleConnections() }
+
+// Model returns the model. Without a known dimension it embeds a word to learn it.
+func (e *Embedder) Model(ctx context.Context) (retrieve.Model, error) {
+	if m := e.model(); m.Dimension > 0 {
+		return m, nil
+	}
+	select {
+	case e.learning <- struct{}{}:
+		defer func() { <-e.learning }()
+	case <-ctx.Done():
+		return retrieve.Model{}, e.failed(ctx.Err())
+	}
+	if m := e.model(); m.Dimension > 0 {
+		return m, nil
+	}
+	vectors := make([][]float32, 1)
+	if err := e.send(ctx, []string{"dimension"}, vectors, 0); err != nil {
+		return retrieve.Model{}, e.failed(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.learned.Dimension = len(vectors[0])
+	return e.learned, nil
+}
+
+func (e *Embedder) model() retrieve.Model {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.learned
+}
+
+func (e *Embedder) failed(err error) error {
+	return &retrieve.EmbedError{Model: e.o.id(), Place: e.shown, Err: err}
+}
+
+// Embed returns one vector for each text. It sends the texts in batches, several at the same
+// time. The first batch that fails ends the call.
+func (e *Embedder) Embed(ctx context.Context, side retrieve.Side, texts []string) ([][]float32, error) {
+	m, err := e.Model(ctx)
+	if err != nil {
+		return nil, err
+	}
+	prefix := e.o.DocumentPrefix
+	if side == retrieve.SideQuery {
+		prefix = e.o.QueryPrefix
+	}
+	vectors := make([][]float32, len(texts))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wait sync.WaitGroup
+	for from := 0; from < len(texts) && ctx.Err() == nil; {
+		to := e.batch(texts, from, len(prefix))
+		select {
+		case e.running <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
+		part, into := prefixed(texts[from:to], prefix), vectors[from:to]
+		wait.Go(func() {
+			defer func() { <-e.running }()
+			if err := e.send(ctx, part, into, m.Dimension); err != nil {
+				cancel(err)
+			}
+		})
+		from = to
+	}
+	wait.Wait()
+	if ctx.Err() != nil {
+		return nil, e.failed(context.Cause(ctx))
+	}
+	return vectors, nil
+}
+
+// batch returns the end of the batch that begins at from.
+func (e *Embedder) batch(texts []string, from, prefix int) int {
+	size, to := 0, from
+	for to < len(texts) && to-from < e.o.Batch {
+		size += prefix + len(texts[to])
+		if to > from && size > e.o.BatchBytes {
+			break
+		}
+		to++
+	}
+	return to
+}
+
+// prefixed returns the texts to send. Servers refuse an empty text, so a space stands for it.
+func prefixed(texts []string, prefix string) []string {
+	out := slices.Clone(texts)
+	for i, t := range out {
+		if out[i] = prefix + t; out[i] == "" {
+			out[i] = " "
+		}
+	}
+	return out
+}
+
+// pace bounds how many requests begin in a second.
+type pace struct {
+	interval time.Duration
+	mu       sync.Mutex
+	next     time.Time // when the next request may begin
+}
+
+// wait waits until a request may begin.
+func (p *pace) wait(ctx context.Context) error {
+	p.mu.Lock()
+	at := time.Now()
+	if p.next.After(at) {
+		at = p.next
+	}
+	if p.interval > 0 {
+		p.next = at.Add(p.interval)
+	}
+	p.mu.Unlock()
+	return sleep(ctx, time.Until(at))
+}
+
+// hold lets no request begin for a while.
+func (p *pace) hold(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until := time.Now().Add(d); until.After(p.next) {
+		p.next = until
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
