@@ -17,8 +17,9 @@ type Retriever struct {
 	By         string      `key:"by" enum:"words,vectors,hybrid" doc:"words ranks by the words of the query (BM25), vectors by meaning, hybrid by both. Default: hybrid if the collection has an embedder, else words."`
 	Weight     *float64    `key:"weight" min:"0" max:"1" doc:"For hybrid: the weight of vectors; words have the rest. eval --tune finds a good value. Default: 0.3."`
 	Fusion     string      `key:"fusion" enum:"weighted,rrf" doc:"For hybrid: how words and vectors are merged, as for retrievers of a step. Default: weighted."`
-	K1         *float64    `key:"k1" min:"0" max:"100" doc:"For words: how much repetitions of a word count. With 0, one is as good as many. Default: 0.9."`
-	B          *float64    `key:"b" min:"0" max:"1" doc:"For words: how much long texts are marked down. Default: 0.4."`
+	K1         *float64    `key:"k1" min:"0" max:"100" doc:"For words: how much repetitions of a word count. With 0, one is as good as many. Default: 1.5."`
+	B          *float64    `key:"b" min:"0" max:"1" doc:"For words: how much long texts are marked down. Default: 0.75."`
+	Neighbours *float64    `key:"neighbours" min:"0" max:"1" doc:"For hybrid: the share of a result's score that comes from the results most like it. It helps where several texts answer a question, and harms where only one does. Default: 0."`
 	Depth      int         `key:"depth" min:"1" max:"10000" doc:"For hybrid: how many results of words and of vectors are merged. Default: 100, or top_k if that is more."`
 	Filter     []Condition `key:"filter" doc:"Only chunks that meet all of these conditions are found."`
 }
@@ -33,7 +34,7 @@ type Condition struct {
 // Query returns the settings of every search of the retriever.
 func (r *Retriever) Query() retrieve.Query {
 	q := retrieve.Query{
-		By: retrieve.By(r.By), Fusion: retrieve.Fusion(r.Fusion), VectorWeight: r.Weight, K1: r.K1, B: r.B, Depth: r.Depth,
+		By: retrieve.By(r.By), Fusion: retrieve.Fusion(r.Fusion), VectorWeight: r.Weight, Neighbours: r.Neighbours, K1: r.K1, B: r.B, Depth: r.Depth,
 	}
 	for _, c := range r.Filter {
 		q.Filter = append(q.Filter, retrieve.Condition{Field: c.Field, Op: retrieve.Op(cmp.Or(c.Op, string(retrieve.OpEqual))), Values: c.Values})
@@ -144,8 +145,8 @@ func (k *checker) searches() {
 		if err := (retrieve.Collection{Tenant: "t", Name: r.Collection}).Validate(); err != nil {
 			k.find(path+".collection", "%v", err)
 		}
-		if r.By != "" && r.By != string(retrieve.ByHybrid) && (r.Weight != nil || r.Fusion != "" || r.Depth != 0) {
-			k.find(path, "weight, fusion and depth need by: hybrid (leave them out)")
+		if r.By != "" && r.By != string(retrieve.ByHybrid) && (r.Weight != nil || r.Fusion != "" || r.Neighbours != nil || r.Depth != 0) {
+			k.find(path, "weight, fusion, neighbours and depth need by: hybrid (leave them out)")
 		}
 		if r.By == string(retrieve.ByVectors) && (r.K1 != nil || r.B != nil) {
 			k.find(path, "k1 and b have no effect with by: vectors (leave them out)")

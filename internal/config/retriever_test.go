@@ -57,7 +57,7 @@ func TestRetrieversAreChecked(t *testing.T) {
 		{"no collection", "retrievers: {docs: {by: words}}", `a.yaml:1:20: retrievers.docs: missing key "collection"`},
 		{"empty name", "retrievers: {docs: {collection: ''}}", `a.yaml:1:33: retrievers.docs.collection: invalid value: no collection`},
 		{"unknown way", "retrievers: {docs: {collection: c, by: meaning}}", `a.yaml:1:40: retrievers.docs.by: unknown value "meaning" (want one of words, vectors, hybrid)`},
-		{"weight of words", "retrievers: {docs: {collection: c, by: words, weight: 0.3}}", `a.yaml:1:20: retrievers.docs: weight, fusion and depth need by: hybrid (leave them out)`},
+		{"weight of words", "retrievers: {docs: {collection: c, by: words, weight: 0.3}}", `a.yaml:1:20: retrievers.docs: weight, fusion, neighbours and depth need by: hybrid (leave them out)`},
 		{"no embedder", "retrievers: {docs: {collection: c, by: hybrid}}", `a.yaml:1:40: retrievers.docs.by: hybrid needs an embedder for the collection (add collections: {c: {embedder: NAME}}, and an entry of embedders)`},
 		{"two bounds", "retrievers: {docs: {collection: c, filter: [{field: page, op: '>=', values: ['1', '2']}]}}", `a.yaml:1:45: retrievers.docs.filter[0]: filter page: invalid value: 2 values for >= (want one)`},
 		{"b too large", "retrievers: {docs: {collection: c, b: 1.5}}", `a.yaml:1:39: retrievers.docs.b: want 0 to 1, got 1.5`},

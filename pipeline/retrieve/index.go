@@ -44,7 +44,7 @@ type Settings struct {
 	// Stem reduces English words to their stem. nil means true.
 	Stem *bool `json:"stem,omitempty"`
 	// StopWords names the words that are not searched: "lucene", "english" or "none".
-	// Empty means "lucene".
+	// Empty means "english".
 	StopWords string `json:"stop_words,omitempty"`
 	// SplitIdentifiers also finds names such as ParseDuration by their parts. nil means
 	// true.

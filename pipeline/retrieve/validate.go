@@ -19,7 +19,7 @@ var stopWords = map[string]func(string) bool{
 func (s Settings) Complete() (Settings, error) {
 	yes := true
 	s.Stem, s.SplitIdentifiers = cmp.Or(s.Stem, &yes), cmp.Or(s.SplitIdentifiers, &yes)
-	s.StopWords, s.Vectors = cmp.Or(s.StopWords, "lucene"), cmp.Or(s.Vectors, VectorsF32)
+	s.StopWords, s.Vectors = cmp.Or(s.StopWords, "english"), cmp.Or(s.Vectors, VectorsF32)
 	if _, ok := stopWords[s.StopWords]; !ok {
 		return s, fmt.Errorf("stop_words %.100q: %w (want lucene, english or none)", s.StopWords, ErrInvalid)
 	}
@@ -150,12 +150,15 @@ func (q Query) Complete() (Query, error) {
 	}
 	k1, b, weight := DefaultK1, DefaultB, DefaultVectorWeight
 	q.K1, q.B, q.VectorWeight = cmp.Or(q.K1, &k1), cmp.Or(q.B, &b), cmp.Or(q.VectorWeight, &weight)
+	if q.Neighbours == nil {
+		q.Neighbours = new(float64)
+	}
 	q.K, q.Fusion = cmp.Or(q.K, DefaultK), cmp.Or(q.Fusion, FusionWeighted)
 	q.Depth = cmp.Or(q.Depth, max(q.K, DefaultDepth))
 	for _, l := range []struct {
 		what              string
 		have, least, most float64
-	}{{"k", float64(q.K), 1, MaxK}, {"depth", float64(q.Depth), 1, MaxK}, {"k1", *q.K1, 0, 100}, {"b", *q.B, 0, 1}, {"vector_weight", *q.VectorWeight, 0, 1}} {
+	}{{"k", float64(q.K), 1, MaxK}, {"depth", float64(q.Depth), 1, MaxK}, {"k1", *q.K1, 0, 100}, {"b", *q.B, 0, 1}, {"vector_weight", *q.VectorWeight, 0, 1}, {"neighbours", *q.Neighbours, 0, 1}} {
 		if !(l.have >= l.least && l.have <= l.most) {
 			return q, fmt.Errorf("query: %s %v: %w (want %v to %v)", l.what, l.have, ErrInvalid, l.least, l.most)
 		}
