@@ -19,7 +19,7 @@ var stopWords = map[string]func(string) bool{
 func (s Settings) Complete() (Settings, error) {
 	yes := true
 	s.Stem, s.SplitIdentifiers = cmp.Or(s.Stem, &yes), cmp.Or(s.SplitIdentifiers, &yes)
-	s.StopWords, s.Vectors = cmp.Or(s.StopWords, "english"), cmp.Or(s.Vectors, VectorsF32)
+	s.StopWords, s.Vectors = cmp.Or(s.StopWords, "lucene"), cmp.Or(s.Vectors, VectorsF32)
 	if _, ok := stopWords[s.StopWords]; !ok {
 		return s, fmt.Errorf("stop_words %.100q: %w (want lucene, english or none)", s.StopWords, ErrInvalid)
 	}
@@ -35,7 +35,11 @@ func (s Settings) Complete() (Settings, error) {
 // Analyzer returns what makes terms of the texts of a collection. The settings must be
 // complete.
 func (s Settings) Analyzer() *analysis.Analyzer {
-	return analysis.New(analysis.Options{Stop: stopWords[s.StopWords], Stem: *s.Stem, SplitIdentifiers: *s.SplitIdentifiers})
+	o := analysis.Options{Stop: stopWords[s.StopWords], Stem: *s.Stem, SplitIdentifiers: *s.SplitIdentifiers}
+	if o.Stop != nil {
+		o.Weak = analysis.EnglishStopWord
+	}
+	return analysis.New(o)
 }
 
 // ValidateDocuments returns an error that names the document unless an index of the model can

@@ -19,11 +19,11 @@ func (v *View) Search(q *retrieve.Query, a *analysis.Analyzer) ([]Scored, error)
 	var err error
 	switch q.By {
 	case retrieve.ByWords:
-		hits, err = v.Words(a.Terms(q.Text), BM25{*q.K1, *q.B}, q.K, NewFilter(q.Filter))
+		hits, err = v.Words(a.Question(q.Text), BM25{*q.K1, *q.B}, q.K, NewFilter(q.Filter))
 	case retrieve.ByVectors:
 		hits, err = v.Vectors(q.Vector, q.K, NewFilter(q.Filter))
 	default:
-		return v.hybrid(q, a.Terms(q.Text))
+		return v.hybrid(q, a.Question(q.Text))
 	}
 	if err != nil {
 		return nil, err
