@@ -191,7 +191,7 @@ pipelines: {near: {steps: [{name: s, retriever: near}]}}
 	if err := build(""); err != nil {
 		t.Error(err)
 	}
-	if err := build("near"); err == nil || !strings.Contains(err.Error(), "anchor-host ingest") {
+	if err := build("near"); err == nil || !strings.Contains(err.Error(), "anchor-host collections reembed docs") {
 		t.Errorf("a collection without vectors: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/httpembed"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 )
 
 // Embedder returns an embedder of the configuration by its name. All callers share it. Its secrets
@@ -44,6 +45,9 @@ func embedders(c *config.Config, path func(string) string) map[string]*lazyEmbed
 }
 
 func openEmbedder(e config.Embedder, path func(string) string) (retrieve.Embedder, error) {
+	if s := e.Static; s != nil {
+		return static.Open(static.Options{Table: path(s.Table), Tokenizer: path(s.Tokenizer), Tensor: s.Tensor})
+	}
 	return openServer(e.HTTP, path)
 }
 

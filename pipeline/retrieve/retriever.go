@@ -79,7 +79,7 @@ func (r *Retriever) missing(ctx context.Context, by By, hits []Hit) error {
 	case info.Documents == 0:
 		return fmt.Errorf("collection %s: %w (fill it with anchor-host ingest PATH --collection %s)", r.Collection, ErrEmpty, r.Collection.Name)
 	case by != ByWords && info.Vectors == 0:
-		return fmt.Errorf("collection %s: %w: no chunk has a vector (make them with anchor-host ingest PATH --collection %s, or search by words)", r.Collection, ErrModel, r.Collection.Name)
+		return fmt.Errorf("collection %s: %w: no chunk has a vector (make them with anchor-host collections reembed %s, or search by words)", r.Collection, ErrModel, r.Collection.Name)
 	}
 	return nil
 }
