@@ -15,7 +15,7 @@ import (
 )
 
 // tunedHits is how many chunks are asked for. A document may have several.
-const tunedHits = 50
+const tunedHits = 30
 
 // number of a retriever: where it is in the configuration, and what is tried.
 type tunedNumber struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -123,48 +124,86 @@ func (t *Tuner) step() {
 // rounds bounds how often tuning goes through all parameters.
 const rounds = 3
 
-// Tune returns the values that are best for the training half. It changes one parameter after the
-// other, and starts again until none changes.
+// Tune returns values that are good for the training half. It changes one parameter after the
+// other to its best value, and starts again until none changes. A change that may be chance is not
+// made: its mean gain must be above its standard error.
 func (t *Tuner) Tune(ctx context.Context, parameters []Parameter, rank Rank) ([]float64, error) {
-	known := map[string]float64{}
-	quality := func(values []float64) (float64, error) {
-		key := fmt.Sprint(values)
-		if v, ok := known[key]; ok {
-			return v, nil
-		}
-		f, err := t.measure(ctx, rank, values, func(i int) bool { return Training(t.Set.Queries[i].ID) })
-		if err != nil {
-			return 0, err
-		}
-		training, _ := t.Halves(f)
-		known[key] = mean(training)
-		return known[key], nil
-	}
+	s := &search{Tuner: t, rank: rank, known: map[string][]float64{}}
 	values := make([]float64, len(parameters))
 	for i, p := range parameters {
 		values[i] = p.Now
 	}
-	best, err := quality(values)
 	for range rounds {
 		before := slices.Clone(values)
 		for i, p := range parameters {
-			for _, v := range p.Values {
-				if err != nil {
-					return nil, err
-				}
-				other := slices.Clone(values)
-				other[i] = v
-				var q float64
-				if q, err = quality(other); err == nil && q > best+equal {
-					best, values = q, other
-				}
+			if err := s.improve(ctx, values, i, p.Values); err != nil {
+				return nil, err
 			}
 		}
 		if slices.Equal(values, before) {
 			break
 		}
 	}
-	return values, err
+	return values, nil
+}
+
+// search is one run of [Tuner.Tune].
+type search struct {
+	*Tuner
+	rank Rank
+	// known are the figures of the training half by the values of the parameters.
+	known map[string][]float64
+}
+
+// improve sets one of the values to the best of some.
+func (s *search) improve(ctx context.Context, values []float64, at int, choices []float64) error {
+	now, err := s.training(ctx, values)
+	if err != nil {
+		return err
+	}
+	best, figures := values[at], now
+	other := slices.Clone(values)
+	for _, other[at] = range choices {
+		f, err := s.training(ctx, other)
+		if err != nil {
+			return err
+		}
+		if mean(f) > mean(figures)+equal {
+			best, figures = other[at], f
+		}
+	}
+	if isClear(now, figures) {
+		values[at] = best
+	}
+	return nil
+}
+
+// training returns the figures of the training half.
+func (s *search) training(ctx context.Context, values []float64) ([]float64, error) {
+	key := fmt.Sprint(values)
+	if f, ok := s.known[key]; ok {
+		return f, nil
+	}
+	all, err := s.measure(ctx, s.rank, values, func(i int) bool { return Training(s.Set.Queries[i].ID) })
+	if err != nil {
+		return nil, err
+	}
+	s.known[key], _ = s.Halves(all)
+	return s.known[key], nil
+}
+
+// isClear reports whether the mean gain of paired figures is above its standard error.
+func isClear(before, after []float64) bool {
+	gains := make([]float64, len(before))
+	for i := range gains {
+		gains[i] = after[i] - before[i]
+	}
+	m, sum := mean(gains), 0.0
+	for _, g := range gains {
+		sum += (g - m) * (g - m)
+	}
+	n := float64(len(gains))
+	return m > equal && m > math.Sqrt(sum/(n-1)/n)
 }
 
 // Tuning is what tuning a configuration found. Its JSON form is the output of the command.
