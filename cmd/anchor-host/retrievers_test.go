@@ -125,3 +125,22 @@ func TestTuneCommand(t *testing.T) {
 		}
 	}
 }
+
+// The set-up with a collection answers its first question with the commands that init names.
+func TestInitCollection(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, _, stderr := run(t, "", "init", "--collection")
+	if code != codeOK {
+		t.Fatal(stderr)
+	}
+	for _, command := range []string{"anchor-host ingest sample-docs --collection docs", `anchor-host build "` + sampleQuestion + `"`} {
+		if !strings.Contains(stderr, "  "+command+"\n") {
+			t.Errorf("init does not name %s:\n%s", command, stderr)
+		}
+	}
+	must(t, "", "config", "validate")
+	must(t, "", "ingest", "sample-docs", "--collection", "docs")
+	if out := must(t, "", "build", sampleQuestion); !strings.Contains(out, "limits: {memory") {
+		t.Errorf("build:\n%s", out)
+	}
+}
