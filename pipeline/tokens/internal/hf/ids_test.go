@@ -84,13 +84,19 @@ func TestRealIDs(t *testing.T) {
 	}
 }
 
-// Words are merged alone, and give the tokens of the whole text.
-func TestSplitAtMarks(t *testing.T) {
+// Pieces are cut where no token has both characters, and nowhere else.
+func TestCuts(t *testing.T) {
+	v := &vocabulary{ids: map[string]uint32{}}
+	for i, token := range []string{"a", "b", "▁", "é", "ab", "▁▁", "▁a", "éb"} {
+		v.ids[token] = uint32(i)
+	}
+	tokenizer := new(Tokenizer)
+	tokenizer.cutWords(new(merging), v)
 	for text, want := range map[string][]string{
-		"": {""}, "a": {"a"}, "▁": {"▁"}, "▁a▁▁b▁": {"▁a", "▁▁b", "▁"}, "a▁b": {"a", "▁b"}, "▁▁": {"▁▁"},
+		"": nil, "a": {"a"}, "▁": {"▁"}, "▁ab▁▁b▁": {"▁ab", "▁▁", "b", "▁"}, "ba": {"b", "a"}, "aéb": {"a", "éb"}, "éü": {"éü"}, "xyab": {"xy", "ab"}, "\xffx": {"\xffx"},
 	} {
 		var have []string
-		splitAtMarks(&run{Run: bpe.NewRun(nil)}, text, true, func(piece string, first bool) {
+		tokenizer.splitting.stages[0](&run{Run: bpe.NewRun(nil)}, text, true, func(piece string, first bool) {
 			if first != (len(have) == 0) {
 				t.Errorf("%q: first is %v", piece, first)
 			}

@@ -57,7 +57,7 @@ func read(data []byte, listing bool) (*Tokenizer, error) {
 		t.maxID = max(t.maxID, uint32(n))
 	}
 	if m, ok := t.model.(*merging); ok {
-		t.splitWords(m, d.model)
+		t.cutWords(m, d.model)
 	}
 	t.pool.New = func() any {
 		if m, ok := t.model.(*merging); ok {
