@@ -79,6 +79,15 @@ build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
 demo: build/anchor-host plugins build/demo/anchor.yaml ## answer Q="…" about the Go standard library with a 4,000-token window
 	@build/anchor-host build --config build/demo/anchor.yaml --explain "$$Q"
 
+.PHONY: demo-hybrid
+demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library by words and meaning; fetches a table of vectors (19 MB, needs pip)
+	@mkdir -p build/demo
+	@testdata/demo/table.sh build/demo/table
+	@cp testdata/demo/hybrid.yaml build/demo/
+	@build/anchor-host ingest "$(GOROOT_SRC)" --config build/demo/hybrid.yaml --collection go --include '*.go' \
+		--exclude '*_test.go' --exclude cmd --exclude vendor --exclude internal --exclude testdata >/dev/null
+	@build/anchor-host build --config build/demo/hybrid.yaml --explain "$$Q"
+
 .PHONY: demo-agent
 demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
 	@$(GO) run ./testdata/demo/agent -command build/anchor-host -plugins build/plugins

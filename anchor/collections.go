@@ -160,7 +160,7 @@ func (a *App) indexOf(ctx context.Context, c retrieve.Collection) (retrieve.Inde
 	return index, c, err
 }
 
-// openIndex opens the store, which plugins may do at any time, and returns its index.
+// openIndex opens the store, which plugins and retrievers may do at any time, and returns its index.
 func (a *App) openIndex(ctx context.Context, loaded *config.Loaded) (retrieve.Index, error) {
 	s, err := a.openStore(ctx, loaded)
 	if err != nil {

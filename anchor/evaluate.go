@@ -39,6 +39,9 @@ type EvaluateOptions struct {
 	// IDMetadata is the metadata key that holds the document id of an item. The id ends before
 	// the text IDCut, such as "#".
 	IDMetadata, IDCut string
+	// IDAfter, if not empty, is the text whose last occurrence the id begins behind, such as "#" in
+	// "corpus.jsonl#42".
+	IDAfter string
 	// ListTies keeps items of equal score in their order. Otherwise the item with the greater id
 	// comes first.
 	ListTies bool
@@ -191,7 +194,7 @@ func (o *EvaluateOptions) options() (eval.Options, error) {
 	}
 	return eval.Options{
 		Metrics: metrics, Depth: eval.Depth(depths), Concurrency: o.Concurrency,
-		Ranker: eval.Ranker{Metadata: id, Cut: o.IDCut, ListOrder: o.ListTies},
+		Ranker: eval.Ranker{Metadata: id, Cut: o.IDCut, After: o.IDAfter, ListOrder: o.ListTies},
 	}, nil
 }
 

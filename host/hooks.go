@@ -59,7 +59,7 @@ func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 	if o == nil {
 		return
 	}
-	o.Tenant = tenantOf(ctx)
+	o.Tenant = TenantOf(ctx)
 	if n := guest.NestOf(ctx); n != nil {
 		o.Depth = n.Depth
 	}

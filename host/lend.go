@@ -185,7 +185,7 @@ func errPluginClosed() *guest.Fault {
 // ownedBy returns in if it served nobody but the tenant of ctx, or else another instance in
 // exchange. What an instance keeps must stay with one tenant.
 func (p *Plugin) ownedBy(ctx context.Context, in *guest.Instance) (*guest.Instance, error) {
-	tenant := tenantOf(ctx)
+	tenant := TenantOf(ctx)
 	if in.Tenant != tenant && in.Tenant != "" {
 		own := func(in *guest.Instance) bool { return in.Tenant == tenant }
 		fresh := func(in *guest.Instance) bool { return in.Tenant == "" }

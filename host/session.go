@@ -25,7 +25,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if err := p.checkFolders(); err != nil {
 		return nil, p.failure(abi.OpInit, nil, err)
 	}
-	s := &Session{plugin: p, tenant: tenantOf(ctx), turn: make(chan struct{}, 1)}
+	s := &Session{plugin: p, tenant: TenantOf(ctx), turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{} // so that Close waits until the instance is made
 	defer s.leave()
 	if !p.sessions.add(s) {
@@ -108,9 +108,9 @@ func (s *Session) admit(ctx context.Context, function string) error {
 		return fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, functionHint(p.spec, function))
 	case ctx.Err() != nil:
 		return p.failure(op, nil, guest.ContextFault(ctx))
-	case tenantOf(ctx) != s.tenant:
+	case TenantOf(ctx) != s.tenant:
 		return p.failure(op, nil, &guest.Fault{Reason: abi.ReasonDenied, Remedy: "make a session for each tenant",
-			Err: fmt.Errorf("the session serves the tenant %q, the call is for %q", s.tenant, tenantOf(ctx))})
+			Err: fmt.Errorf("the session serves the tenant %q, the call is for %q", s.tenant, TenantOf(ctx))})
 	}
 	if n := guest.NestOf(ctx); n != nil && n.Depth > maxNested {
 		return p.failure(op, nil, nestedTooDeep())

@@ -36,7 +36,7 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 		Log: p.log, Declared: p.spec.Declared, Account: p.account, Owner: pluginOwner{p}, Resets: p.state == StateReset,
 		Share: p.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.spec),
 		Imports: &imports.Plugin{
-			Name: p.name, Asks: asksOf(p.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: tenantOf, Tokenizer: h.tokens,
+			Name: p.name, Asks: asksOf(p.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: TenantOf, Tokenizer: h.tokens,
 			Counts: slices.Contains(p.granted.services, ServiceCountTokens), Functions: p.granted.functions,
 			Services: h.cfg.Services, Granted: p.granted.ask,
 		},

@@ -39,15 +39,15 @@ func WithTenant(ctx context.Context, tenant string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, tenant)
 }
 
-// tenantOf returns the tenant of a call. It is called only where the tenant is needed, because
-// the look-up costs time.
-func tenantOf(ctx context.Context) string {
+// TenantOf returns the tenant that [WithTenant] set, or [store.DefaultTenant]. The look-up costs
+// time.
+func TenantOf(ctx context.Context) string {
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	return cmp.Or(tenant, store.DefaultTenant)
 }
 
 // Tenant returns the tenant of the guest's call; see [WithTenant].
-func (g *Guest) Tenant() string { return tenantOf(g.call.Context) }
+func (g *Guest) Tenant() string { return TenantOf(g.call.Context) }
 
 // embedderStore is a KVStore as package kv knows it.
 type embedderStore struct{ KVStore }

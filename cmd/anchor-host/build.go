@@ -74,7 +74,7 @@ anchor.yaml or in a request.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	cli.HostFlags(cmd)
-	windowFlags(cmd)
+	cli.WindowFlags(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.pipeline, "pipeline", "", "a named pipeline of the configuration")

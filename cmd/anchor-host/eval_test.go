@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/internal/eval"
 )
@@ -241,7 +240,8 @@ func compareMounts(t *testing.T, config string, flags []string) {
 	}
 	flags = append(flags, "--mount", "texts", "-o", "json", "--compare")
 	code, stdout, stderr := run(t, "", evalArgs(append(flags, "texts.yaml")...)...)
-	for _, one := range reportsOf(evalReport(t, code, stdout, stderr)) {
+	r := evalReport(t, code, stdout, stderr)
+	for _, one := range []*eval.Report{r, r.Compare.Report} {
 		if got := one.Stages[0].Metrics["hit@1"]; got != 1 || len(one.Warnings) > 0 {
 			t.Errorf("%s: hit@1 %v, want 1; warnings %q", one.Config, got, one.Warnings)
 		}
@@ -264,23 +264,5 @@ func checkSciFact(t *testing.T, flags []string, dir string) {
 	t.Logf("nDCG@10 %.4f, recall %.4f, in the window %.4f", found["ndcg@10"], found["recall"], window["recall"])
 	if r.Evaluated != 300 || found["ndcg@10"] < 0.678 || window["recall"] >= found["recall"] {
 		t.Errorf("%d queries, found %v, window %v", r.Evaluated, found, window)
-	}
-}
-
-// Where there is no terminal a line says now and then how far it is.
-func TestEvalProgress(t *testing.T) {
-	var b bytes.Buffer
-	p := newEvalProgress(newApp(t.Context(), nil, nil, &b), "a\nname")
-	at := time.Unix(0, 0)
-	p.now, p.next = func() time.Time { return at }, at.Add(progressEvery)
-	p.step(1, 4)
-	at = at.Add(progressEvery)
-	p.step(2, 4)
-	p.step(3, 4)
-	at = at.Add(progressEvery)
-	p.step(4, 4)
-	p.stop()
-	if got, want := b.String(), "anchor-host: a name: 2 of 4 queries …\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

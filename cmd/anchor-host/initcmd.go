@@ -32,49 +32,83 @@ write into; the default is the current one. The files are:
                 those that match far worse than the best one
   sample-docs   documents about anchor-host to search; name your own instead
 
-With --minimal it writes anchor.yaml without plugins and an empty plugin folder.
+With --collection it writes no plugins, and an anchor.yaml that searches a collection,
+which anchor-host ingest makes of the documents. With --minimal it writes anchor.yaml
+without plugins and an empty plugin folder.
 If one of the files exists, nothing is written unless --force is given.`,
 		Example: `  anchor-host init && anchor-host build "` + sampleQuestion + `"
   anchor-host init my-project
+  anchor-host init --collection
   anchor-host init --minimal --force`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	force := cmd.Flags().Bool("force", false, "overwrite existing files")
+	collection := cmd.Flags().Bool("collection", false, "write a configuration that searches a collection, and documents for it")
 	minimal := cmd.Flags().Bool("minimal", false, "write a configuration without plugins and documents")
+	cmd.MarkFlagsMutuallyExclusive("collection", "minimal")
 	cmd.RunE = a.Run(func(_ *cobra.Command, args []string) error {
 		folder := "."
 		if len(args) == 1 {
 			folder = filepath.Clean(args[0]) // "" is the current folder
 		}
-		files, err := initFiles(*minimal)
+		set := setups["site"]
+		switch {
+		case *minimal:
+			set = setups["minimal"]
+		case *collection:
+			set = setups["collection"]
+		}
+		files, err := set.files()
 		if err != nil {
 			return err
 		}
 		if err := a.initialize(folder, files, *force); err != nil {
 			return err
 		}
-		a.sayNext(folder, len(files), *minimal)
+		a.sayNext(folder, len(files), set.next)
 		return nil
 	})
 	return cmd
 }
 
-// initFiles are the files of a new set-up, the configuration first.
-func initFiles(minimal bool) ([]initFile, error) {
-	if minimal {
-		files, err := filesOf(templates, "template/minimal", "")
+// setup is what init can write.
+type setup struct {
+	sources []fileSource // the configuration first
+	next    []string     // commands to try
+}
+
+// fileSource is a folder of files, and what comes before their paths.
+type fileSource struct {
+	from           fs.FS
+	folder, prefix string
+}
+
+// setups are those of init by name.
+var setups = map[string]setup{
+	"site": {
+		[]fileSource{{templates, "template/site", ""}, {starter.Files(), ".", "plugins/"}},
+		[]string{`anchor-host build "` + sampleQuestion + `"`, `anchor-host build --explain "` + sampleQuestion + `"`, "anchor-host plugin inspect folder-search"},
+	},
+	"collection": {
+		[]fileSource{{templates, "template/collection", ""}, {templates, "template/site/sample-docs", "sample-docs/"}},
+		[]string{"anchor-host ingest sample-docs --collection docs", `anchor-host build "` + sampleQuestion + `"`, `anchor-host build --explain "` + sampleQuestion + `"`},
+	},
+	"minimal": {
+		[]fileSource{{templates, "template/minimal", ""}, {templates, "template/site/plugins", "plugins/"}},
+		[]string{"anchor-host config validate", "anchor-host plugin new my-filter --lang go --kind filter", `anchor-host build "hello"`},
+	},
+}
+
+// files lists the files of a set-up.
+func (s setup) files() (files []initFile, err error) {
+	for _, source := range s.sources {
+		more, err := filesOf(source.from, source.folder, source.prefix)
 		if err != nil {
 			return nil, err
 		}
-		readme, err := filesOf(templates, "template/site/plugins", "plugins/")
-		return append(files, readme...), err
+		files = append(files, more...)
 	}
-	files, err := filesOf(templates, "template/site", "")
-	if err != nil {
-		return nil, err
-	}
-	plugins, err := filesOf(starter.Files(), ".", "plugins/")
-	return append(files, plugins...), err
+	return files, nil
 }
 
 // filesOf lists the files below a folder, and puts prefix before their paths.
@@ -111,19 +145,7 @@ func (a *app) initialize(folder string, files []initFile, force bool) error {
 }
 
 // sayNext prints how many files were written and which commands to try next.
-func (a *app) sayNext(folder string, count int, minimal bool) {
-	next := []string{
-		`anchor-host build "` + sampleQuestion + `"`,
-		`anchor-host build --explain "` + sampleQuestion + `"`,
-		"anchor-host plugin inspect folder-search",
-	}
-	if minimal {
-		next = []string{
-			"anchor-host config validate",
-			"anchor-host plugin new my-filter --lang go --kind filter",
-			`anchor-host build "hello"`,
-		}
-	}
+func (a *app) sayNext(folder string, count int, next []string) {
 	if folder != "." {
 		next = append([]string{"cd " + shellWord(folder)}, next...)
 	}

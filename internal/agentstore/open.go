@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -119,6 +120,22 @@ func inspect(ctx context.Context, path string, f func(*sqlite.Store) error) (err
 		}
 	}()
 	return f(s)
+}
+
+// Collections lists the collections of a tenant in the store of a file, and changes nothing. The
+// error wraps fs.ErrNotExist if there is no such file.
+func Collections(ctx context.Context, path, tenant string) (list []retrieve.CollectionInfo, err error) {
+	if path, err = Path(path); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	err = inspect(ctx, path, func(s *sqlite.Store) error {
+		list, err = s.Index().Collections(ctx, tenant)
+		return err
+	})
+	return list, err
 }
 
 // IndexOf returns the index of collections in a store, and false if the store has none.

@@ -27,6 +27,7 @@ type Recipe struct {
 	// out is the common configuration of all pipelines of the recipe.
 	out       pipeline.Config
 	compactor pipeline.Compactor
+	plugins   *plugins
 	// LoadTime is the time to make the recipe. Loads has the time to load each plugin. Plugins
 	// are loaded in parallel. A plugin that was loaded before is listed with the time of that
 	// load.
@@ -74,7 +75,7 @@ func (g *Generation) Recipe(ctx context.Context, c *config.Config) (*Recipe, err
 		return nil, err
 	}
 	return &Recipe{
-		generation: g, config: c, out: b.out, compactor: b.compactor, LoadTime: time.Since(start), Loads: b.loads(),
+		generation: g, config: c, out: b.out, compactor: b.compactor, plugins: b.plugins, LoadTime: time.Since(start), Loads: b.loads(),
 	}, nil
 }
 

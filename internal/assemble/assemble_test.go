@@ -152,9 +152,9 @@ func TestErrors(t *testing.T) {
 func TestReadsReachThePlugin(t *testing.T) {
 	reads := []string{"colour"}
 	use := config.Use{Plugin: "documents", Reads: reads}
-	found := config.Use{Plugin: "unfolds-items", Reads: reads}
+	found := config.RetrieverUse{Plugin: "unfolds-items", Reads: reads}
 	variants := config.Step{Name: "s", Plugin: "documents", Operation: "transform_query", Retriever: &found}
-	routed := config.Step{Name: "s", Plugin: "documents", Operation: "classify", Routes: map[string]config.Use{"a": found}, Default: "a"}
+	routed := config.Step{Name: "s", Plugin: "documents", Operation: "classify", Routes: map[string]config.RetrieverUse{"a": found}, Default: "a"}
 	for name, c := range map[string]config.Config{
 		"format":       {Format: config.Choice{Use: &use}},
 		"memory":       {Memory: &config.Part{Plugin: "unfolds-items", Reads: reads}},

@@ -39,7 +39,8 @@ type Options struct {
 	OnRecord func(record.Call)
 	// KV is the key-value store of the plugins. nil: the host keeps their values in memory.
 	KV host.KVStore
-	// Index opens the index of the store, which plugins may search. nil: there is none.
+	// Index opens the index of the store, which plugins and retrievers search. It is called for
+	// each search. nil: there is none.
 	Index func(context.Context) (retrieve.Index, error)
 	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
 	OnDamaged func(tenant, fact string, err error)
@@ -137,7 +138,7 @@ func (g *Generation) Close(ctx context.Context) error {
 // warm is the built-in tokenizer, or nil if the tokenizer is a plugin. Its vocabulary is loaded
 // at the same time.
 func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pipeline.Tokenizer) (*plugins, error) {
-	p := &plugins{config: c, loaded: map[string]*loaded{}}
+	p := &plugins{config: c, loaded: map[string]*loaded{}, owner: g}
 	wanted := wanted(c, j)
 	if len(wanted) == 0 {
 		return p, nil

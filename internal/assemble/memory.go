@@ -20,7 +20,7 @@ var errNoStore = errors.New("no store is open")
 
 // UsesStore says whether a build of the configuration needs the store.
 func UsesStore(c *config.Config) bool {
-	return c.Facts != nil || c.Frames != nil || c.Conversation != nil && c.Conversation.ID != ""
+	return c.UsesRetrievers() || c.Facts != nil || c.Frames != nil || c.Conversation != nil && c.Conversation.ID != ""
 }
 
 // setMemory sets the memory plugin, or the plugin that condenses a conversation.

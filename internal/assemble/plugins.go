@@ -18,6 +18,8 @@ import (
 type plugins struct {
 	config *config.Config
 	loaded map[string]*loaded
+	// owner is the generation that loaded them.
+	owner *Generation
 }
 
 // loaded is one plugin, or the error that says why it is not ready.

@@ -56,7 +56,7 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 		return out, err
 	}
 	err := p.fillStep(path, s, &out)
-	if out.OnError == "" {
+	if out.OnError == "" && !searches(s) {
 		out.OnError = pipeline.Skip
 	}
 	if mistake(err) {
@@ -73,6 +73,10 @@ func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig
 	switch {
 	case s.Classifier != nil:
 		out.Step, err = p.classified(pipeline.KeywordClassifier{Rules: s.Classifier.Keywords}, path, s)
+		return err
+	case s.Plugin == "" && s.Instance == "" && s.Retriever != nil:
+		r, err := p.retriever(path+".retriever", s, *s.Retriever, 0)
+		out.Step = pipeline.RetrieverStep(r, s.TopK)
 		return err
 	case s.Plugin == "" && s.Instance == "":
 		r, err := p.hybrid(path, s)
@@ -217,7 +221,11 @@ func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retri
 
 // retriever makes a retriever that a step calls. topK is the maximum number of its results; 0
 // means top_k of the step.
-func (p *plugins) retriever(path string, s *config.Step, u config.Use, topK int) (pipeline.Retriever, error) {
+func (p *plugins) retriever(path string, s *config.Step, named config.RetrieverUse, topK int) (pipeline.Retriever, error) {
+	if named.Retriever != "" {
+		return p.search(s, named)
+	}
+	u := named.Use()
 	plugin, _, err := p.get(use{Use: u, path: path, op: abi.OpRetrieve})
 	if err != nil {
 		return nil, err

@@ -79,13 +79,18 @@ func uses(c *config.Config) []use {
 		u := s.Use()
 		own := add(path, abi.Operation(s.Operation), &u)
 		own.step, own.stepName = s, s.Name
-		add(path+".retriever", abi.OpRetrieve, s.Retriever).stepName = s.Name
+		if s.Retriever != nil {
+			u := s.Retriever.Use()
+			add(path+".retriever", abi.OpRetrieve, &u).stepName = s.Name
+		}
 		for j := range s.Retrievers {
-			u := s.Retrievers[j].Use()
+			member := s.Retrievers[j].Use()
+			u := member.Use()
 			add(fmt.Sprintf("%s.retrievers[%d]", path, j), abi.OpRetrieve, &u).stepName = s.Name
 		}
 		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-			u := s.Routes[label]
+			route := s.Routes[label]
+			u := route.Use()
 			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u).stepName = s.Name
 		}
 	}

@@ -56,6 +56,7 @@ func (c *Config) Check() []Finding {
 	}
 	k.frames()
 	k.enricher()
+	k.searches()
 	k.steps()
 	for i, u := range c.Callbacks {
 		k.use(fmt.Sprintf("callbacks[%d]", i), u)
@@ -194,11 +195,11 @@ func (k *checker) step(path string, s *Step) {
 	k.kind(path, s)
 	k.function(path, s)
 	if s.Retriever != nil {
-		k.use(path+".retriever", *s.Retriever)
+		k.retrieverUse(path+".retriever", *s.Retriever)
 	}
 	k.retrievers(path, s)
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-		k.use(path+".routes."+label, s.Routes[label])
+		k.retrieverUse(path+".routes."+label, s.Routes[label])
 	}
 	if s.Default != "" {
 		if _, ok := s.Routes[s.Default]; !ok {
@@ -238,8 +239,10 @@ func (k *checker) kind(path string, s *Step) {
 	case plugin:
 		k.use(path, s.Use())
 		return
+	case s.Retriever != nil:
+		k.retrieverStep(path, s)
 	case len(s.Retrievers) == 0:
-		k.find(path, "name a plugin, an instance, a builtin, retrievers or a classifier")
+		k.find(path, "name a plugin, an instance, a builtin, a retriever, retrievers or a classifier")
 		return
 	case s.Operation != "" || s.Retriever != nil || len(s.Routes) > 0:
 		k.find(path, "retrievers without a plugin exclude operation, retriever and routes (leave those out)")
@@ -281,7 +284,7 @@ func (k *checker) retrievers(path string, s *Step) {
 	}
 	for i := range s.Retrievers {
 		at := fmt.Sprintf("%s.retrievers[%d]", path, i)
-		k.use(at, s.Retrievers[i].Use())
+		k.retrieverUse(at, s.Retrievers[i].Use())
 		if s.Retrievers[i].Weight != 0 && s.Fusion == "round_robin" {
 			k.find(at+".weight", "weight has no effect with fusion: round_robin (leave it out)")
 		}

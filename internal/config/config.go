@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 
@@ -31,6 +30,7 @@ type Config struct {
 	Budget        *Budget               `key:"budget" doc:"How the window is divided among the sources."`
 	SystemPrompts []SystemPrompt        `key:"system_prompts" doc:"Fixed texts at the start of the window."`
 	Instances     map[string]Instance   `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
+	Retrievers    map[string]Retriever  `key:"retrievers" doc:"Searches of collections, by a name of your choice. A step names one with retriever: NAME."`
 	Memory        *Part                 `key:"memory" doc:"A plugin that supplies memory items (operation memory)."`
 	Conversation  *Conversation         `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
 	Facts         *Facts                `key:"facts" doc:"Facts of the store that are offered to a build."`
@@ -150,50 +150,31 @@ func (e *Enricher) Use() Use {
 // Step is one stage between memory and window: a plugin, an instance or a
 // built-in.
 type Step struct {
-	Name        string              `key:"name,required" doc:"Shown in diagnostics, events and errors."`
-	Plugin      string              `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance    string              `key:"instance" doc:"Name of an entry of instances."`
-	Builtin     string              `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
-	Operation   string              `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"The operation of the plugin. Required only if the plugin offers several."`
-	Function    string              `key:"function" doc:"The function to call, for Extism modules that do not implement the plugin contract."`
-	Input       host.FunctionInput  `key:"input" enum:"query,text,request" default:"query" doc:"The input of the function: query is the text of the query, text is the text of one item for each call, and request is the JSON document that plugins receive."`
-	Output      host.FunctionOutput `key:"output" enum:"text,items,changes" default:"text" doc:"The output of the function: text is the text of a new item, or the new text of the item that was sent; items is a JSON array of new items; changes is the JSON document that plugins answer with. An empty output changes nothing."`
-	Priority    int                 `key:"priority" min:"1" doc:"Steps with lower priority run earlier. Steps with equal priority run in the order of this list. Default: the priority in the plugin's manifest, else 50."`
-	Timeout     Duration            `key:"timeout" doc:"Time limit of one call, such as 500ms."`
-	OnError     string              `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins, raise for built-ins."`
-	TopK        int                 `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that a retriever or reranker returns. Default: the value in the plugin's manifest, else 10."`
-	Settings    map[string]any      `key:"settings" doc:"Settings of this step."`
-	Scope       []string            `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources whose items the step sees. The default depends on the operation. Steps never see system items."`
-	Source      string              `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
-	MaxPriority int                 `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
-	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,embedding,query_text,query_embedding,query_metadata,chat_history,none" doc:"The plugin receives only these columns, and only these parts of the query if any are listed, of those that it reads. An empty list allows nothing."`
-	Retriever   *Use                `key:"retriever" doc:"For transform_query: the retriever that is called with each variant of the query."`
-	Retrievers  []Member            `key:"retrievers" doc:"Retrievers that run at the same time and whose results are merged. They form a step without a plugin, or replace retriever of a transform_query step. Results with the same key are duplicates; without a key, results with the same text are."`
-	Fusion      string              `key:"fusion" enum:"weighted,rrf,round_robin" doc:"How the results of retrievers are merged. weighted scales the scores of each retriever to 0 to 1 and takes the weighted mean; rrf uses ranks (reciprocal rank fusion); round_robin takes one result of each retriever in turn. Default: weighted."`
-	RRFK        int                 `key:"rrf_k" min:"1" max:"1000000" doc:"For fusion rrf: the number that is added to each rank. A higher number reduces the advantage of the first ranks. Default: 60."`
-	Classifier  *Classifier         `key:"classifier" doc:"Chooses a route for each query by keywords, without a plugin."`
-	Routes      map[string]Use      `key:"routes" doc:"For classify and classifier: the retriever of each label."`
-	Default     string              `key:"default" doc:"For classify and classifier: the label whose route is used for labels without a route, and for queries without a keyword. Without it the step fails for these."`
+	Name        string                  `key:"name,required" doc:"Shown in diagnostics, events and errors."`
+	Plugin      string                  `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
+	Instance    string                  `key:"instance" doc:"Name of an entry of instances."`
+	Builtin     string                  `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
+	Operation   string                  `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"The operation of the plugin. Required only if the plugin offers several."`
+	Function    string                  `key:"function" doc:"The function to call, for Extism modules that do not implement the plugin contract."`
+	Input       host.FunctionInput      `key:"input" enum:"query,text,request" default:"query" doc:"The input of the function: query is the text of the query, text is the text of one item for each call, and request is the JSON document that plugins receive."`
+	Output      host.FunctionOutput     `key:"output" enum:"text,items,changes" default:"text" doc:"The output of the function: text is the text of a new item, or the new text of the item that was sent; items is a JSON array of new items; changes is the JSON document that plugins answer with. An empty output changes nothing."`
+	Priority    int                     `key:"priority" min:"1" doc:"Steps with lower priority run earlier. Steps with equal priority run in the order of this list. Default: the priority in the plugin's manifest, else 50."`
+	Timeout     Duration                `key:"timeout" doc:"Time limit of one call, such as 500ms."`
+	OnError     string                  `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins and for retrievers, raise for built-ins and for one retriever of a collection."`
+	TopK        int                     `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that a retriever or reranker returns. Default: the value in the plugin's manifest, else 10."`
+	Settings    map[string]any          `key:"settings" doc:"Settings of this step."`
+	Scope       []string                `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources whose items the step sees. The default depends on the operation. Steps never see system items."`
+	Source      string                  `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
+	MaxPriority int                     `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
+	Reads       []string                `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,embedding,query_text,query_embedding,query_metadata,chat_history,none" doc:"The plugin receives only these columns, and only these parts of the query if any are listed, of those that it reads. An empty list allows nothing."`
+	Retriever   *RetrieverUse           `key:"retriever" doc:"The name of an entry of retrievers at the top level of the file. For transform_query: the retriever that is called with each variant of the query, which may be a plugin."`
+	Retrievers  []Member                `key:"retrievers" doc:"Retrievers that run at the same time and whose results are merged: plugins, or names of entries of retrievers at the top level. They form a step without a plugin, or replace retriever of a transform_query step. Results with the same key are duplicates; without a key, results with the same text are."`
+	Fusion      string                  `key:"fusion" enum:"weighted,rrf,round_robin" doc:"How the results of retrievers are merged. weighted scales the scores of each retriever to 0 to 1 and takes the weighted mean; rrf uses ranks (reciprocal rank fusion); round_robin takes one result of each retriever in turn. Default: weighted."`
+	RRFK        int                     `key:"rrf_k" min:"1" max:"1000000" doc:"For fusion rrf: the number that is added to each rank. A higher number reduces the advantage of the first ranks. Default: 60."`
+	Classifier  *Classifier             `key:"classifier" doc:"Chooses a route for each query by keywords, without a plugin."`
+	Routes      map[string]RetrieverUse `key:"routes" doc:"For classify and classifier: the retriever of each label."`
+	Default     string                  `key:"default" doc:"For classify and classifier: the label whose route is used for labels without a route, and for queries without a keyword. Without it the step fails for these."`
 }
-
-// Member is one of several retrievers of a step.
-type Member struct {
-	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call. A retriever that fails is left out and logged. Default: the timeout of the step."`
-	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads."`
-	Weight   float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"The weight of its results, relative to the other retrievers. It has no effect with fusion round_robin."`
-	TopK     int            `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that it returns. Default: top_k of the step."`
-}
-
-// Use returns the plugin of the retriever.
-func (m *Member) Use() Use {
-	return Use{Plugin: m.Plugin, Instance: m.Instance, Settings: m.Settings, Timeout: m.Timeout, Reads: m.Reads}
-}
-
-// Title names the retriever in logs and errors.
-func (m *Member) Title() string { return cmp.Or(m.Instance, m.Plugin) }
 
 // Classifier chooses a label for a query without a plugin.
 type Classifier struct {

@@ -15,6 +15,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists means that a collection exists already, with other settings.
 	ErrExists = errors.New("already exists with other settings")
+	// ErrEmpty means that a collection has no documents.
+	ErrEmpty = errors.New("collection is empty")
 	// ErrCorrupt means that a part of a collection is not what was written. The error names
 	// the collection and the command that ingests it again.
 	ErrCorrupt = errors.New("collection is corrupt")

@@ -44,7 +44,8 @@ type Settings struct {
 	// Stem reduces English words to their stem. nil means true.
 	Stem *bool `json:"stem,omitempty"`
 	// StopWords names the words that are not searched: "lucene", "english" or "none".
-	// Empty means "lucene".
+	// Empty means "lucene". Unless it is "none", a question is searched without the words of
+	// "english", such as "how" and "does", if it has others.
 	StopWords string `json:"stop_words,omitempty"`
 	// SplitIdentifiers also finds names such as ParseDuration by their parts. nil means
 	// true.

@@ -15,8 +15,8 @@ const (
 // Defaults of a [Query].
 const (
 	DefaultK  = 10
-	DefaultK1 = 0.9
-	DefaultB  = 0.4
+	DefaultK1 = 1.5
+	DefaultB  = 0.75
 	// DefaultDepth is the least depth of the lists that a hybrid search merges.
 	DefaultDepth = 100
 	// DefaultVectorWeight is the weight of vectors beside 1 - DefaultVectorWeight for words.
@@ -49,6 +49,11 @@ type Query struct {
 	// VectorWeight is the weight of the vectors' list, 0 to 1; that of words has the rest.
 	// nil means [DefaultVectorWeight].
 	VectorWeight *float64
+	// Neighbours is the share, 0 to 1, of the score of a hybrid hit that comes from the hits
+	// most like it by their vectors. It helps where several chunks answer a question, because
+	// those are like each other, and harms where only one does. nil means 0. Hits without a
+	// vector keep their score.
+	Neighbours *float64
 	// Depth is the length of the lists that a hybrid query merges. 0 means K, and at least
 	// [DefaultDepth].
 	Depth int
@@ -65,8 +70,8 @@ type Hit struct {
 	// Score is the BM25 score for words, the cosine for vectors, and for hybrid queries the
 	// score of the fusion, 0 to 1.
 	Score float64 `json:"score"`
-	// Words and Cosine are the scores of the parts of a hybrid query. 0 means that the chunk
-	// was not in the list of that part.
+	// Words and Cosine are the scores of the parts of a hybrid query. 0 means that the chunk has
+	// no word of the query, or no vector.
 	Words  float64 `json:"words,omitempty"`
 	Cosine float64 `json:"cosine,omitempty"`
 

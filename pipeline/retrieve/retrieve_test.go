@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -85,7 +86,10 @@ type found struct {
 	Index
 	hits []Hit
 	got  Query
+	info CollectionInfo
 }
+
+func (f *found) Collection(context.Context, Collection) (CollectionInfo, error) { return f.info, nil }
 
 func (f *found) Search(_ context.Context, _ Collection, q Query) ([]Hit, error) {
 	f.got = q
@@ -93,7 +97,7 @@ func (f *found) Search(_ context.Context, _ Collection, q Query) ([]Hit, error) 
 }
 
 func TestRetriever(t *testing.T) {
-	x := &found{hits: []Hit{
+	x := &found{info: CollectionInfo{Documents: 2, Vectors: 2}, hits: []Hit{
 		{ID: "d#1", Document: "d", Path: "p.md", Title: "T", Headings: []string{"T", "H"}, Page: 2, Lines: Lines{3, 4}, Text: "text", Score: 8, Meta: map[string]string{"lang": "en"}},
 		{ID: "e#1", Document: "e", Path: "e", Text: "plain", Score: 2},
 	}}
@@ -118,6 +122,35 @@ func TestRetriever(t *testing.T) {
 	f.vectors = nil
 	if _, err = r.Retrieve(t.Context(), &core.Query{Text: "q"}, 0); !errors.Is(err, ErrVectors) {
 		t.Errorf("an embedder that fails: %v", err)
+	}
+}
+
+// A search that finds nothing says what the collection lacks, if it lacks something.
+func TestRetrieverSaysWhatIsMissing(t *testing.T) {
+	none, some := []Hit(nil), []Hit{{ID: "d#1", Score: 1, Words: 1}}
+	for _, c := range []struct {
+		name string
+		by   By
+		hits []Hit
+		info CollectionInfo
+		want error
+	}{
+		{"empty", ByWords, none, CollectionInfo{}, ErrEmpty},
+		{"no match", ByWords, none, CollectionInfo{Documents: 1}, nil},
+		{"vectors without any", ByVectors, none, CollectionInfo{Documents: 1}, ErrModel},
+		{"hybrid without vectors", ByHybrid, some, CollectionInfo{Documents: 1}, ErrModel},
+		{"hybrid, none near", ByHybrid, some, CollectionInfo{Documents: 1, Vectors: 1}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &Retriever{Index: &found{hits: c.hits, info: c.info}, Collection: Collection{"t", "docs"}, Query: Query{By: c.by}}
+			_, err := r.Retrieve(t.Context(), &core.Query{Text: "q", Embedding: []float32{1}}, 0)
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+			if c.want != nil && !strings.Contains(err.Error(), "anchor-host ingest PATH --collection docs") && !strings.Contains(err.Error(), "anchor-host collections reembed docs") {
+				t.Errorf("%v names no remedy", err)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ package retrieve
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -24,7 +26,8 @@ type Retriever struct {
 
 // Retrieve returns the chunks that match a question best, at most topK; 0 means [DefaultK].
 // Scores are 0 to 1: for words in proportion to the best, for vectors the cosine. The metadata
-// of an item say where its text comes from.
+// of an item say where its text comes from. If the collection has no documents, the error is
+// [ErrEmpty]; if vectors are asked for and no chunk has one, it is [ErrModel].
 func (r *Retriever) Retrieve(ctx context.Context, question *core.Query, topK int) ([]core.Item, error) {
 	q := r.Query
 	q.Text, q.K, q.Vector, q.Model = question.Text, topK, nil, ""
@@ -42,6 +45,9 @@ func (r *Retriever) Retrieve(ctx context.Context, question *core.Query, topK int
 	if err != nil {
 		return nil, err
 	}
+	if err := r.missing(ctx, q.By, hits); err != nil {
+		return nil, err
+	}
 	items := make([]core.Item, len(hits))
 	for i := range hits {
 		items[i] = hits[i].Item()
@@ -54,6 +60,28 @@ func (r *Retriever) Retrieve(ctx context.Context, question *core.Query, topK int
 		items[i].Metadata["collection"] = r.Collection.Name
 	}
 	return items, nil
+}
+
+// missing says what the collection lacks if a search found nothing by words, or nothing by
+// vectors.
+func (r *Retriever) missing(ctx context.Context, by By, hits []Hit) error {
+	found := len(hits) > 0
+	if by == ByHybrid {
+		found = slices.ContainsFunc(hits, func(h Hit) bool { return h.Cosine != 0 })
+	}
+	if found {
+		return nil
+	}
+	info, err := r.Index.Collection(ctx, r.Collection)
+	switch {
+	case err != nil:
+		return err
+	case info.Documents == 0:
+		return fmt.Errorf("collection %s: %w (fill it with anchor-host ingest PATH --collection %s)", r.Collection, ErrEmpty, r.Collection.Name)
+	case by != ByWords && info.Vectors == 0:
+		return fmt.Errorf("collection %s: %w: no chunk has a vector (make them with anchor-host collections reembed %s, or search by words)", r.Collection, ErrModel, r.Collection.Name)
+	}
+	return nil
 }
 
 func (r *Retriever) embed(ctx context.Context, q *Query, question *core.Query) error {

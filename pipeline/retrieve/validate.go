@@ -35,7 +35,11 @@ func (s Settings) Complete() (Settings, error) {
 // Analyzer returns what makes terms of the texts of a collection. The settings must be
 // complete.
 func (s Settings) Analyzer() *analysis.Analyzer {
-	return analysis.New(analysis.Options{Stop: stopWords[s.StopWords], Stem: *s.Stem, SplitIdentifiers: *s.SplitIdentifiers})
+	o := analysis.Options{Stop: stopWords[s.StopWords], Stem: *s.Stem, SplitIdentifiers: *s.SplitIdentifiers}
+	if o.Stop != nil {
+		o.Weak = analysis.EnglishStopWord
+	}
+	return analysis.New(o)
 }
 
 // ValidateDocuments returns an error that names the document unless an index of the model can
@@ -150,12 +154,15 @@ func (q Query) Complete() (Query, error) {
 	}
 	k1, b, weight := DefaultK1, DefaultB, DefaultVectorWeight
 	q.K1, q.B, q.VectorWeight = cmp.Or(q.K1, &k1), cmp.Or(q.B, &b), cmp.Or(q.VectorWeight, &weight)
+	if q.Neighbours == nil {
+		q.Neighbours = new(float64)
+	}
 	q.K, q.Fusion = cmp.Or(q.K, DefaultK), cmp.Or(q.Fusion, FusionWeighted)
 	q.Depth = cmp.Or(q.Depth, max(q.K, DefaultDepth))
 	for _, l := range []struct {
 		what              string
 		have, least, most float64
-	}{{"k", float64(q.K), 1, MaxK}, {"depth", float64(q.Depth), 1, MaxK}, {"k1", *q.K1, 0, 100}, {"b", *q.B, 0, 1}, {"vector_weight", *q.VectorWeight, 0, 1}} {
+	}{{"k", float64(q.K), 1, MaxK}, {"depth", float64(q.Depth), 1, MaxK}, {"k1", *q.K1, 0, 100}, {"b", *q.B, 0, 1}, {"vector_weight", *q.VectorWeight, 0, 1}, {"neighbours", *q.Neighbours, 0, 1}} {
 		if !(l.have >= l.least && l.have <= l.most) {
 			return q, fmt.Errorf("query: %s %v: %w (want %v to %v)", l.what, l.have, ErrInvalid, l.least, l.most)
 		}

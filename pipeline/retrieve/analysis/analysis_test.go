@@ -29,6 +29,18 @@ func TestAnalyzer(t *testing.T) {
 	}
 }
 
+func TestQuestion(t *testing.T) {
+	a := New(Options{Stop: LuceneStopWord, Weak: EnglishStopWord, Stem: true})
+	for text, want := range map[string]string{"How does it sort the same lists?": "sort list", "what is the same": "what same", "": ""} {
+		if got := strings.Join(a.Question(text), " "); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := strings.Join(New(Options{}).Question("how now"), " "); got != "how now" {
+		t.Errorf("without weak words: %q", got)
+	}
+}
+
 // TestUnstemmed asks the stemmer about words with every ending that the
 // analyzer keeps from it.
 func TestUnstemmed(t *testing.T) {

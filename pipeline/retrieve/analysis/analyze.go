@@ -12,6 +12,9 @@ type Options struct {
 	// Stop reports whether to leave out a token, which is in lower case and not yet
 	// stemmed. nil keeps every token.
 	Stop func(token string) bool
+	// Weak reports whether to leave out a token of a question that has others, such as "how" and
+	// "does". nil keeps every token.
+	Weak func(token string) bool
 	// Stem reduces English words to their Porter2 stem.
 	Stem bool
 	// SplitIdentifiers also adds the parts of names such as ParseDuration or
@@ -22,13 +25,14 @@ type Options struct {
 // Analyzer turns text into terms. It is immutable and safe for concurrent use.
 type Analyzer struct {
 	stop  func(string) bool
+	weak  func(string) bool
 	stem  bool
 	split bool
 }
 
 // New makes an analyzer.
 func New(o Options) *Analyzer {
-	return &Analyzer{stop: o.Stop, stem: o.Stem, split: o.SplitIdentifiers}
+	return &Analyzer{stop: o.Stop, weak: o.Weak, stem: o.Stem, split: o.SplitIdentifiers}
 }
 
 // Terms returns the terms of text in order, with repetitions.
@@ -40,6 +44,19 @@ func (a *Analyzer) Terms(text string) []string {
 		}
 	}
 	return terms
+}
+
+// Question returns the terms of a question in order, with repetitions: without its weak tokens,
+// unless it has no others.
+func (a *Analyzer) Question(text string) []string {
+	if a.weak == nil {
+		return a.Terms(text)
+	}
+	strong := &Analyzer{stop: func(token string) bool { return a.weak(token) || a.stop != nil && a.stop(token) }, stem: a.stem, split: a.split}
+	if terms := strong.Terms(text); len(terms) > 0 {
+		return terms
+	}
+	return a.Terms(text)
 }
 
 // Scanner returns a scanner of the tokens of a text. Pass each token to Term.

@@ -30,6 +30,8 @@ func Run(t *testing.T, fresh func(t *testing.T) retrieve.Index) {
 		{"an upsert is whole or nothing", upsertWhole},
 		{"limits and wrong arguments", wrong},
 		{"words, vectors and both", searches},
+		{"a hybrid search knows both scores of a chunk", bothScores},
+		{"like hits support each other", neighbours},
 		{"equal scores come by id", ties},
 		{"filters", filters},
 		{"a parent comes in the place of its chunks", parents},
@@ -283,6 +285,56 @@ func searches(t *testing.T, x retrieve.Index) {
 		must(t, err)
 		if hits[0].ID != "sort#1" || hits[0].Score != 1.0/61 {
 			t.Errorf("hits %+v", hits)
+		}
+	}
+}
+
+// bothScores searches with lists of two of three chunks. The second in both lists is not far
+// behind the first of each.
+func bothScores(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 2}})
+	for id, d := range map[string]retrieve.Chunk{
+		"word":   {Text: "flag flag flag flag", Vector: []float32{1, 1}},
+		"both":   {Text: "flag flag pad pad", Vector: []float32{1, 0.5}},
+		"vector": {Text: "flag pad pad pad", Vector: []float32{1, 0}},
+	} {
+		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: id, Chunks: []retrieve.Chunk{d}}))
+	}
+	half := 0.5
+	hits, err := x.Search(t.Context(), docs, retrieve.Query{Text: "flag", Vector: []float32{1, 0}, Depth: 2, VectorWeight: &half})
+	must(t, err)
+	if len(hits) != 3 || hits[0].ID != "both#1" {
+		t.Fatalf("hits %+v", hits)
+	}
+	for _, h := range hits {
+		if h.Words <= 0 || h.Cosine <= 0 {
+			t.Errorf("%s lacks a score: %+v", h.ID, h)
+		}
+	}
+}
+
+// neighbours searches for a chunk that stands alone and is closest to the question, beside four
+// that are like each other.
+func neighbours(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 3}})
+	for id, v := range map[string][]float32{
+		"alone": {1, -1, 0}, "far": {0, 0, 1}, "like1": {1, 1.05, 0}, "like2": {1, 1.06, 0}, "like3": {1, 1.07, 0}, "like4": {1, 1.08, 0},
+	} {
+		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: id, Chunks: []retrieve.Chunk{{Text: "w", Vector: v}}}))
+	}
+	must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: "words", Chunks: []retrieve.Chunk{{Text: "question"}}}))
+	all := 1.0
+	for share, want := range map[float64]string{0: "alone", 0.9: "like"} {
+		q := retrieve.Query{By: retrieve.ByHybrid, Text: "question", Vector: []float32{1, 0, 0}, VectorWeight: &all, Neighbours: &share}
+		hits, err := x.Search(t.Context(), docs, q)
+		must(t, err)
+		if len(hits) != 7 || !strings.HasPrefix(hits[0].ID, want) {
+			t.Fatalf("with %v: hits %+v, want %s first", share, hits, want)
+		}
+		for _, h := range hits {
+			if h.Score < 0 || h.Score > 1 {
+				t.Errorf("with %v: score %v", share, h.Score)
+			}
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package segment
 
 import (
-	"slices"
+	"math"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
@@ -15,53 +15,111 @@ type Scored struct {
 
 // Search answers a complete query, whose vector has the dimension of the view's vectors.
 func (v *View) Search(q *retrieve.Query, a *analysis.Analyzer) ([]Scored, error) {
-	depth := q.K
-	if q.By == retrieve.ByHybrid {
-		depth = q.Depth
-	}
-	var words, vectors []Hit
+	var hits []Hit
 	var err error
-	if q.By != retrieve.ByVectors {
-		if words, err = v.Words(a.Terms(q.Text), BM25{*q.K1, *q.B}, depth, NewFilter(q.Filter)); err != nil {
-			return nil, err
-		}
+	switch q.By {
+	case retrieve.ByWords:
+		hits, err = v.Words(a.Question(q.Text), BM25{*q.K1, *q.B}, q.K, NewFilter(q.Filter))
+	case retrieve.ByVectors:
+		hits, err = v.Vectors(q.Vector, q.K, NewFilter(q.Filter))
+	default:
+		return v.hybrid(q, a.Question(q.Text))
 	}
-	if q.By != retrieve.ByWords {
-		if vectors, err = v.Vectors(q.Vector, depth, NewFilter(q.Filter)); err != nil {
-			return nil, err
-		}
-	}
-	if q.By != retrieve.ByHybrid {
-		out := make([]Scored, 0, len(words)+len(vectors))
-		for _, h := range append(words, vectors...) {
-			out = append(out, Scored{Place: h.Place, Score: h.Score})
-		}
-		return out, nil
-	}
-	return v.fuse(q, words, vectors)
-}
-
-func (v *View) fuse(q *retrieve.Query, words, vectors []Hit) ([]Scored, error) {
-	lists := [2][]Hit{words, vectors}
-	ranked := make([][]retrieve.Ranked[Place], len(lists))
-	scores := make(map[Place][2]float64, len(words)+len(vectors))
-	for i, list := range lists {
-		for _, h := range list {
-			ranked[i] = append(ranked[i], retrieve.Ranked[Place]{ID: h.Place, Score: h.Score})
-			s := scores[h.Place]
-			s[i] = h.Score
-			scores[h.Place] = s
-		}
-	}
-	fused, err := retrieve.Fuse(ranked, retrieve.FuseOptions{Fusion: q.Fusion, Weights: []float64{1 - *q.VectorWeight, *q.VectorWeight}})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Scored, len(fused))
-	for i, f := range fused {
-		s := scores[f.ID]
-		out[i] = Scored{Place: f.ID, Score: f.Score, Words: s[0], Cosine: s[1]}
+	out := make([]Scored, len(hits))
+	for i, h := range hits {
+		out[i] = Scored{Place: h.Place, Score: h.Score}
 	}
-	slices.SortFunc(out, func(a, b Scored) int { return v.Compare(Hit{a.Place, a.Score}, Hit{b.Place, b.Score}) })
-	return out[:min(len(out), q.K)], nil
+	return out, nil
+}
+
+// hybrid merges the best chunks by words with the best by vectors.
+func (v *View) hybrid(q *retrieve.Query, terms []string) ([]Scored, error) {
+	sums, cosines := v.borrow(0), v.borrow(math.Inf(-1))
+	defer scorePool.Put(sums)
+	defer scorePool.Put(cosines)
+	if err := v.addWords(*sums, terms, BM25{*q.K1, *q.B}); err != nil {
+		return nil, err
+	}
+	words, err := v.best(*sums, 0, q.Depth, NewFilter(q.Filter))
+	if err != nil {
+		return nil, err
+	}
+	if err := v.setCosines(*cosines, q.Vector); err != nil {
+		return nil, err
+	}
+	vectors, err := v.best(*cosines, math.Inf(-1), q.Depth, NewFilter(q.Filter))
+	if err != nil {
+		return nil, err
+	}
+	scores := func(at Place) (sum, cosine float64) {
+		i := v.base[at.Part] + int(at.Chunk)
+		return (*sums)[i], (*cosines)[i]
+	}
+	return v.fuse(q, words, vectors, scores)
+}
+
+// fuse merges two lists. scores has both scores of every chunk: 0 and -Inf stand for none.
+func (v *View) fuse(q *retrieve.Query, words, vectors []Hit, scores func(Place) (sum, cosine float64)) ([]Scored, error) {
+	lists := [][]retrieve.Ranked[Place]{ranked(words), ranked(vectors)}
+	if q.Fusion == retrieve.FusionWeighted {
+		complete(lists, scores)
+	}
+	fused, err := retrieve.Fuse(lists, retrieve.FuseOptions{Fusion: q.Fusion, Weights: []float64{1 - *q.VectorWeight, *q.VectorWeight}})
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]Hit, len(fused))
+	for i, f := range fused {
+		hits[i] = Hit{Place: f.ID, Score: f.Score}
+	}
+	v.sort(hits)
+	if *q.Neighbours > 0 {
+		v.blend(hits[:min(len(hits), q.Depth)], *q.Neighbours)
+		v.sort(hits)
+	}
+	hits = hits[:min(len(hits), q.K)]
+	out := make([]Scored, len(hits))
+	for i, h := range hits {
+		out[i] = Scored{Place: h.Place, Score: h.Score}
+		if sum, cosine := scores(h.Place); !math.IsInf(cosine, -1) {
+			out[i].Words, out[i].Cosine = sum, cosine
+		} else {
+			out[i].Words = sum
+		}
+	}
+	return out, nil
+}
+
+func ranked(hits []Hit) []retrieve.Ranked[Place] {
+	out := make([]retrieve.Ranked[Place], len(hits))
+	for i, h := range hits {
+		out[i] = retrieve.Ranked[Place]{ID: h.Place, Score: h.Score}
+	}
+	return out
+}
+
+// complete adds to each of the two lists the items of the other one with their true score, so
+// that an item just below the end of a list does not count as if it had no score. A list that
+// is empty stays empty.
+func complete(lists [][]retrieve.Ranked[Place], scores func(Place) (sum, cosine float64)) {
+	in := [2]map[Place]bool{{}, {}}
+	for i, list := range lists {
+		for _, r := range list {
+			in[i][r.ID] = true
+		}
+	}
+	words, vectors := lists[0], lists[1]
+	for _, r := range vectors {
+		if sum, _ := scores(r.ID); len(words) > 0 && !in[0][r.ID] {
+			lists[0] = append(lists[0], retrieve.Ranked[Place]{ID: r.ID, Score: sum})
+		}
+	}
+	for _, r := range words {
+		if _, cosine := scores(r.ID); !in[1][r.ID] && !math.IsInf(cosine, -1) {
+			lists[1] = append(lists[1], retrieve.Ranked[Place]{ID: r.ID, Score: cosine})
+		}
+	}
 }

@@ -27,6 +27,17 @@ func built(form retrieve.VectorForm) (data, vectors []byte) {
 	return data, vectors
 }
 
+// merged searches by words and vectors.
+func merged(v *View, dimension int) error {
+	share := 0.5
+	q, err := retrieve.Query{By: retrieve.ByHybrid, Text: "one two", Vector: make([]float32, dimension), Neighbours: &share}.Complete()
+	if err != nil {
+		return err
+	}
+	_, err = v.Search(&q, analysis.New(analysis.Options{}))
+	return err
+}
+
 // use calls all that reads a segment. It returns the first error.
 func use(data, vectors []byte) error {
 	s, err := Decode(data, vectors)
@@ -50,6 +61,9 @@ func use(data, vectors []byte) error {
 			}
 			if n := v.Dimension(); n > 0 {
 				if _, err := v.Vectors(make([]float32, n), 3, f); err != nil {
+					return err
+				}
+				if err := merged(v, n); err != nil {
 					return err
 				}
 			}

@@ -74,11 +74,19 @@ func (v *View) part(scores []float64, i int) []float64 {
 // Words returns at most k chunks that have a term of the query, the best first. A term counts
 // as often as it is in terms. A nil filter keeps all chunks.
 func (v *View) Words(terms []string, o BM25, k int, f *Filter) ([]Hit, error) {
-	if v.searched == 0 {
-		return nil, nil
-	}
 	p := v.borrow(0)
 	defer scorePool.Put(p)
+	if err := v.addWords(*p, terms, o); err != nil {
+		return nil, err
+	}
+	return v.best(*p, 0, k, f)
+}
+
+// addWords adds the scores of all terms of a query.
+func (v *View) addWords(scores []float64, terms []string, o BM25) error {
+	if v.searched == 0 {
+		return nil
+	}
 	average := 1.0
 	if v.length > 0 {
 		average = float64(v.length) / float64(v.searched)
@@ -93,11 +101,11 @@ func (v *View) Words(terms []string, o BM25, k int, f *Filter) ([]Hit, error) {
 				weight++
 			}
 		}
-		if err := v.addTerm(*p, term, weight, o, average); err != nil {
-			return nil, err
+		if err := v.addTerm(scores, term, weight, o, average); err != nil {
+			return err
 		}
 	}
-	return v.best(*p, 0, k, f)
+	return nil
 }
 
 // addTerm adds what one term contributes to the chunks that have it.
@@ -168,19 +176,27 @@ func (v *View) Dimension() int {
 // Vectors returns the k chunks whose vectors are closest to one of the same dimension, the
 // closest first, with their cosine. A nil filter keeps all chunks.
 func (v *View) Vectors(query []float32, k int, f *Filter) ([]Hit, error) {
-	t := newTarget(query)
 	p := v.borrow(math.Inf(-1))
 	defer scorePool.Put(p)
+	if err := v.setCosines(*p, query); err != nil {
+		return nil, err
+	}
+	return v.best(*p, math.Inf(-1), k, f)
+}
+
+// setCosines sets the scores of all chunks that have a vector.
+func (v *View) setCosines(scores []float64, query []float32) error {
+	t := newTarget(query)
 	for i, part := range v.parts {
 		if part.vectors.len() == 0 {
 			continue
 		}
 		if part.vectors.dim != len(query) {
-			return nil, corrupt("vectors of another dimension")
+			return corrupt("vectors of another dimension")
 		}
-		part.vectors.score(t, v.part(*p, i))
+		part.vectors.score(t, v.part(scores, i))
 	}
-	return v.best(*p, math.Inf(-1), k, f)
+	return nil
 }
 
 // best selects the k highest scores above a floor, of chunks that are alive and that the
@@ -223,9 +239,12 @@ func (v *View) best(scores []float64, floor float64, k int, f *Filter) ([]Hit, e
 			}
 		}
 	}
-	slices.SortFunc(h.list, v.Compare)
+	v.sort(h.list)
 	return h.list, nil
 }
+
+// sort puts the best hit first.
+func (v *View) sort(hits []Hit) { slices.SortFunc(hits, v.Compare) }
 
 // fold gives each parent the best score of its chunks.
 func fold(scores []float64, parents []uint32, floor float64) {

@@ -11,14 +11,14 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
-// TestWordsQuality holds the ranking by words against public sets with judgements. The figure
-// that Lucene reaches on SciFact with these parameters is 0.679.
+// TestWordsQuality holds the ranking by words against public sets with judgements. Lucene's figure
+// for SciFact with its usual parameters is 0.679.
 func TestWordsQuality(t *testing.T) {
 	root := os.Getenv("ANCHOR_DATA_DIR")
 	if root == "" {
 		t.Skip("ANCHOR_DATA_DIR is not set: the quality of the ranking is not measured")
 	}
-	for set, floor := range map[string]float64{"scifact": 0.678, "cranfield": 0.351} {
+	for set, floor := range map[string]float64{"scifact": 0.687, "cranfield": 0.379} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			if got := wordsNDCG(t, filepath.Join(root, set)); got < floor {

@@ -33,8 +33,8 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `Check the machine and the set-up: versions, the engine and the internals of wazero
 that it uses, how the state of plugins is reset, the folder of compiled plugins,
 the configuration, how it counts tokens and the folders that it grants, the
-environment, the store with all its records, free disk space for the store and for
-compiled plugins, limits of the system (memory of the control group, addresses,
+environment, the store with all its records, the collections of retrievers, free disk
+space for the store and for compiled plugins, limits of the system (memory of the control group, addresses,
 open files), and every plugin of the plugin folder. The exit code is 1 if there is a problem.`,
 		Example: `  anchor-host doctor
   anchor-host doctor -o json`,
@@ -88,6 +88,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	findings = append(findings, tokensFinding(&loaded.Config, loaded.Path))
 	findings = append(findings, environmentFindings(os.Environ())...)
 	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
+	findings = append(findings, retrieverFindings(cmd.Context(), loaded)...)
 	findings = append(findings, grantFindings(loaded)...)
 	cache, _ := cachePath(loaded) // cacheFinding reports this error
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),

@@ -1,4 +1,4 @@
-package main
+package evalcmd
 
 import (
 	"time"
@@ -14,18 +14,18 @@ const progressEvery = 5 * time.Second
 // evalProgress shows the progress of the builds of one configuration: a bar on a terminal, lines
 // of text elsewhere. Its methods are not safe for concurrent use.
 type evalProgress struct {
-	app  *app
+	app  *cli.App
 	what string
 	now  func() time.Time
 	next time.Time
 	bar  *progressbar.ProgressBar
 }
 
-func newEvalProgress(a *app, what string) *evalProgress {
+func newEvalProgress(a *cli.App, what string) *evalProgress {
 	return &evalProgress{app: a, what: cli.OneCell(what), now: time.Now, next: time.Now().Add(progressEvery)}
 }
 
-// step updates the display after each build.
+// step updates the display after each build. A total below 0 is not known.
 func (p *evalProgress) step(done, total int) {
 	if p.app.Err.Terminal() {
 		if p.bar == nil {
@@ -37,10 +37,16 @@ func (p *evalProgress) step(done, total int) {
 		_ = p.bar.Set(done) // a missed update does no harm
 		return
 	}
-	if now := p.now(); !now.Before(p.next) && done < total {
-		p.next = now.Add(progressEvery)
+	now := p.now()
+	switch {
+	case now.Before(p.next) || done == total:
+		return
+	case total < 0:
+		p.app.Say("%s: %d rankings measured …", p.what, done)
+	default:
 		p.app.Say("%s: %d of %d queries …", p.what, done, total)
 	}
+	p.next = now.Add(progressEvery)
 }
 
 // stop clears the bar.

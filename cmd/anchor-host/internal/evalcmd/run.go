@@ -1,4 +1,4 @@
-package main
+package evalcmd
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const corpusMount = "/docs"
 
 // evaluation is one run of eval.
 type evaluation struct {
-	app   *app
+	app   *cli.App
 	flags *evalFlags
 	// stage is the path of the folder that holds only the corpus. It is empty if there is no such
 	// folder.
@@ -29,7 +29,28 @@ type evaluation struct {
 }
 
 // evaluate measures one configuration, or two and their difference.
-func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (*anchor.Report, error) {
+func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (report *anchor.Report, err error) {
+	err = e.with(ctx, configs, func(fronts []*anchor.App, o anchor.EvaluateOptions) error {
+		if len(fronts) > 1 {
+			o.Other = fronts[1]
+		}
+		report, err = fronts[0].Evaluate(ctx, o)
+		return err
+	})
+	return report, err
+}
+
+// tune looks for good numbers for one configuration.
+func (e *evaluation) tune(ctx context.Context, c *config.Loaded) (found *anchor.Tuning, err error) {
+	err = e.with(ctx, []*config.Loaded{c}, func(fronts []*anchor.App, o anchor.EvaluateOptions) error {
+		found, err = fronts[0].Tune(ctx, o)
+		return err
+	})
+	return found, err
+}
+
+// with opens the files of the evaluation and loads the configurations, and calls f with both.
+func (e *evaluation) with(ctx context.Context, configs []*config.Loaded, f func([]*anchor.App, anchor.EvaluateOptions) error) error {
 	o := e.flags.options()
 	for _, file := range []struct {
 		what, path string
@@ -37,35 +58,32 @@ func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (*a
 	}{{"corpus", e.flags.corpus, &o.Corpus}, {"queries", e.flags.queries, &o.Queries}, {"judgements", e.flags.qrels, &o.Qrels}} {
 		r, name, err := e.app.Open(file.path)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", file.what, err)
+			return fmt.Errorf("read %s: %w", file.what, err)
 		}
 		defer r.Close()
 		*file.to = namedReader{r, name}
 	}
 	if err := e.checkMounts(configs); err != nil {
-		return nil, err
+		return err
 	}
-	wait := cli.NewProgress(e.app.App)
+	wait := cli.NewProgress(e.app)
 	defer wait.Stop()
 	wait.Start("starting the plugins")
 	var fronts []*anchor.App
 	for _, c := range configs {
 		front, err := e.open(ctx, c, wait)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer front.Close(context.WithoutCancel(ctx))
 		fronts = append(fronts, front)
-	}
-	if len(fronts) > 1 {
-		o.Other = fronts[1]
 	}
 	defer e.endProgress()
 	o.Progress = func(config string, done, total int) {
 		wait.Stop()
 		e.progress(config, done, total)
 	}
-	return fronts[0].Evaluate(ctx, o)
+	return f(fronts, o)
 }
 
 // namedReader is a reader with a name for error messages.

@@ -1,4 +1,4 @@
-package main
+package evalcmd
 
 import (
 	"strings"
@@ -17,8 +17,12 @@ type evalFlags struct {
 	depths                      []int
 	kinds, mounts               []string
 	limit, jobs, worst          int
-	idMetadata, idCut, ties     string
+	idMetadata, idCut, idAfter  string
+	ties                        string
 	corpusItems, missing, alert bool
+	tune                        bool
+	// chosen means that --metric or --k was given.
+	chosen bool
 }
 
 func (f *evalFlags) register(cmd *cobra.Command) {
@@ -38,6 +42,8 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.corpusItems, "corpus-items", false, "give every build the whole corpus as items")
 	flags.StringVar(&f.idMetadata, "id-metadata", eval.DefaultIDMetadata, "metadata key of an item's document id")
 	flags.StringVar(&f.idCut, "id-cut", "", `end document ids at this text, such as "#" for chunks named guide.md#2`)
+	flags.StringVar(&f.idAfter, "id-after", "", `begin document ids behind this text, such as "#" for records named corpus.jsonl#42`)
+	flags.BoolVar(&f.tune, "tune", false, "find good numbers for retrievers of collections and for weights of merged retrievers")
 	flags.StringVar(&f.ties, "ties", "id", "order of equal scores: id (descending) or list")
 	flags.BoolVar(&f.missing, "allow-missing", false, "count judgements of documents and queries that do not exist")
 	flags.BoolVar(&f.alert, "strict", false, "exit with 8 when a step or another part was skipped for any query")
@@ -45,10 +51,14 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 		_ = cmd.MarkFlagRequired(name) // fails only for an unknown flag
 	}
 	cmd.MarkFlagsMutuallyExclusive("mount", "corpus-items")
+	for _, other := range []string{"compare", "html", "corpus-items"} {
+		cmd.MarkFlagsMutuallyExclusive("tune", other)
+	}
 }
 
 // check refuses values that no evaluation can have.
 func (f *evalFlags) check(cmd *cobra.Command) error {
+	f.chosen = cmd.Flags().Changed("metric") || cmd.Flags().Changed("k")
 	if err := cli.CheckFormat(cmd, f.output, "table", "json"); err != nil {
 		return err
 	}
@@ -69,10 +79,15 @@ func (f *evalFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// options returns the options of the evaluation without its files.
+// options returns the options of the evaluation without its files. Tuning has one metric, which
+// is the default of [anchor.App.Tune] unless a flag says otherwise.
 func (f *evalFlags) options() anchor.EvaluateOptions {
-	return anchor.EvaluateOptions{
+	o := anchor.EvaluateOptions{
 		CorpusItems: f.corpusItems, Limit: f.limit, AllowMissing: f.missing, Metrics: f.kinds, Depths: f.depths,
-		Concurrency: f.jobs, IDMetadata: f.idMetadata, IDCut: f.idCut, ListTies: f.ties == "list",
+		Concurrency: f.jobs, IDMetadata: f.idMetadata, IDCut: f.idCut, IDAfter: f.idAfter, ListTies: f.ties == "list",
 	}
+	if f.tune && !f.chosen {
+		o.Metrics, o.Depths = nil, nil
+	}
+	return o
 }

@@ -1,4 +1,5 @@
-package main
+// Package evalcmd implements "anchor-host eval", which measures retrieval and tunes it.
+package evalcmd
 
 import (
 	"bytes"
@@ -15,7 +16,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-func (a *app) evalCommand() *cobra.Command {
+// Command returns "eval".
+func Command(a *cli.App) *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval [flags] --corpus FILE --queries FILE --qrels FILE",
@@ -50,22 +52,31 @@ without this key is identified by its id, without the name of the plugin instanc
 With --compare the same queries are also built with a second configuration. For
 each metric the report then shows the difference with its 95 % bootstrap interval,
 the p-value of a paired randomisation test, and the numbers of queries with better
-and with worse results.`,
+and with worse results.
+
+With --tune nothing is built. Instead, numbers are sought for the retrievers of
+collections that steps name (k1, b, weight, neighbours, depth), and weights for
+the retrievers that a step merges. They are tuned on one half of the queries and
+measured on the other one, which a digest of each query's id chooses. The output
+has the keys to paste into anchor.yaml. The vectors of the queries are made once,
+those of documents never. The metric is the first of --metric at the first depth
+of --k; default: ndcg@10.`,
 		Example: `  anchor-host eval -c anchor.yaml --mount docs --corpus scifact/corpus.jsonl \
     --queries scifact/queries.jsonl --qrels scifact/qrels.tsv --html report.html
   anchor-host eval -c anchor.yaml --compare other.yaml --k 10 --metric ndcg,recall \
-    --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv -o json`,
+    --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv -o json
+  anchor-host eval --tune --id-after '#' --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv`,
 		Args: cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
-	windowFlags(cmd)
+	cli.WindowFlags(cmd)
 	f.register(cmd)
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error { return a.eval(cmd, &f) })
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error { return run(a, cmd, &f) })
 	return cmd
 }
 
-// eval runs the command.
-func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
+// run runs the command.
+func run(a *cli.App, cmd *cobra.Command, f *evalFlags) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -75,7 +86,7 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 	}
 	configs := []*config.Loaded{loaded}
 	if f.compare != "" {
-		other, err := a.loadOther(cmd, f.compare)
+		other, err := loadOther(a, cmd, f.compare)
 		if err != nil {
 			return err
 		}
@@ -83,6 +94,13 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 	}
 	e := &evaluation{app: a, flags: f}
 	defer e.removeStage()
+	if f.tune {
+		tuning, err := e.tune(cmd.Context(), loaded)
+		if err != nil {
+			return err
+		}
+		return e.finishTuning(tuning)
+	}
 	report, err := e.evaluate(cmd.Context(), configs)
 	if err != nil {
 		return err
@@ -91,7 +109,7 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 }
 
 // loadOther reads the configuration to compare with, under the same flags.
-func (a *app) loadOther(cmd *cobra.Command, path string) (*config.Loaded, error) {
+func loadOther(a *cli.App, cmd *cobra.Command, path string) (*config.Loaded, error) {
 	loaded, err := a.LoadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("compare: %w (give --compare the file of another configuration)", err)

@@ -1,0 +1,109 @@
+package assemble
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// searches reports whether a step searches one collection and does nothing else.
+func searches(s *config.Step) bool {
+	return s.Builtin == "" && s.Plugin == "" && s.Instance == "" && s.Classifier == nil && s.Retriever != nil
+}
+
+// search is a retriever that searches a collection. It opens the store when it is first asked.
+type search struct {
+	name       string // in the configuration
+	generation *Generation
+	config     config.Retriever
+	// ids is the beginning of the ids of items. several means that a step searches several
+	// collections, so that the name of the collection is a part of the ids.
+	ids     string
+	several bool
+	source  pipeline.Source
+	highest int // priority; 0 for no bound
+	timeout time.Duration
+}
+
+// search makes the retriever that a step names.
+func (p *plugins) search(s *config.Step, u config.RetrieverUse) (pipeline.Retriever, error) {
+	r := p.config.Retrievers[u.Retriever]
+	out := &search{
+		name: u.Retriever, generation: p.owner, config: r, ids: r.Collection,
+		source: pipeline.Source(s.Source), highest: s.MaxPriority, timeout: time.Duration(u.Timeout),
+	}
+	if s.Plugin == "" && s.Instance == "" { // otherwise the timeout of the step bounds calls of its plugin
+		out.timeout = time.Duration(cmp.Or(u.Timeout, s.Timeout))
+	}
+	if len(s.Retrievers) == 0 {
+		return out, nil
+	}
+	// The items of a plugin in this step have ids of the same form, so that the same key is
+	// the same item.
+	out.ids = s.Name
+	for _, name := range s.Searches() {
+		out.several = out.several || p.config.Retrievers[name].Collection != r.Collection
+	}
+	return out, nil
+}
+
+// Retrieve implements [pipeline.Retriever].
+func (s *search) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
+	if s.timeout > 0 {
+		bounded, cancel := context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+		ctx = bounded
+	}
+	items, err := s.find(ctx, q, topK)
+	if err != nil {
+		return nil, fmt.Errorf("retriever %q: %w", s.name, err)
+	}
+	for i := range items {
+		s.place(&items[i])
+	}
+	return items, nil
+}
+
+func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
+	if s.generation.options.Index == nil {
+		return nil, errNoStore
+	}
+	index, err := s.generation.options.Index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := retrieve.Retriever{
+		Index: index, Collection: retrieve.Collection{Tenant: host.TenantOf(ctx), Name: s.config.Collection},
+		Embedder: s.generation.CollectionEmbedder(s.config.Collection), Query: s.config.Query(),
+	}
+	items, err := r.Retrieve(ctx, q, topK)
+	if errors.Is(err, retrieve.ErrEmpty) {
+		s.generation.options.Logger.Warn("retriever finds nothing", "retriever", s.name, "error", err.Error())
+		return nil, nil
+	}
+	return items, err
+}
+
+// place gives an item its id, its source and its priority in the build.
+func (s *search) place(it *pipeline.Item) {
+	if s.several {
+		it.ID = s.config.Collection + "/" + it.ID
+	}
+	it.ID = s.ids + ":" + it.ID
+	if s.source != "" {
+		it.Source, it.Priority = s.source, s.source.DefaultPriority()
+	}
+	if s.highest > 0 {
+		it.Priority = min(it.Priority, s.highest)
+	}
+}
+
+// Isolated declares that a search does not change its input.
+func (*search) Isolated() {}
