@@ -74,44 +74,29 @@ const (
 // ownTests run what the helper libraries test without a host, with the answers of their mocks.
 var ownTests = map[string][][]string{
 	"c":    {{"cc", "-Ianchor", "-o", "test-c", "plugin_test.c"}, {"./test-c"}, {"c++", "-std=c++20", "-x", "c++", "-Ianchor", "-o", "test-cpp", "plugin_test.c"}, {"./test-cpp"}},
-	"rust": {{"cargo", "test", "--quiet", "--lib", "-p", "services", "-p", "anchor-pdk"}},
+	"rust": {{"cargo", "test", "--quiet", "--lib", "-p", "reach", "-p", "anchor-pdk"}},
 	"zig":  {{"zig", "test", "plugin.zig"}, {"zig", "test", "anchor/services.zig"}, {"zig", "test", "anchor/batch.zig"}},
 	"ts":   {{"node", "anchor/test.mjs"}},
 }
 
-// TestServices holds vectors, searches and answers of models in each helper library to the same,
-// and runs the tests of the libraries that need no host.
-func TestServices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs compilers")
-	}
-	h, err := host.New(host.Config{Embedder: fakeServices{}, Searcher: fakeServices{}, Models: fakeServices{}})
+// checkServices classifies by what the services answer.
+func checkServices(t *testing.T, h *host.Host, spec *spec.Spec) {
+	t.Helper()
+	p, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{
+		Embed: &host.EmbedGrant{Embedder: "words"}, Search: &host.SearchGrant{Collections: []string{"none", "docs", "gone"}},
+		LLM: &host.LLMGrant{Models: []string{"large", "small"}},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	for _, language := range []string{"go", "tinygo", "c", "rust", "zig", "ts", "js"} {
-		t.Run(language, func(t *testing.T) {
-			spec := buildGuest(t, "services", language)
-			p, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{
-				Embed: &host.EmbedGrant{Embedder: "words"}, Search: &host.SearchGrant{Collections: []string{"none", "docs", "gone"}},
-				LLM: &host.LLMGrant{Models: []string{"large", "small"}},
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := steps.Classifier(p, steps.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range 2 {
-				if label, err := c.Classify(t.Context(), &pipeline.Query{Text: "q\"ü"}); err != nil || label != servicesLabel {
-					t.Errorf("label, %v\n%q, want\n%q", err, label, servicesLabel)
-				}
-			}
-			checkVectors(t, h, spec)
-			runOwnTests(t, language)
-		})
+	c, err := steps.Classifier(p, steps.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if label, err := c.Classify(t.Context(), &pipeline.Query{Text: "q\"ü"}); err != nil || label != servicesLabel {
+			t.Errorf("label, %v\n%q, want\n%q", err, label, servicesLabel)
+		}
 	}
 }
 
@@ -154,14 +139,19 @@ func runOwnTests(t *testing.T, language string) {
 		return
 	}
 	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "reach", language))); err != nil {
+		t.Fatal(err)
+	}
+	anchor := filepath.Join(dir, "anchor")
+	if err := os.RemoveAll(anchor); err != nil { // a link, for editors
+		t.Fatal(err)
+	}
 	helper, err := fs.Sub(sdk.Files, map[string]string{"c": "pdk-c", "rust": "pdk-rust", "zig": "pdk-zig", "ts": "pdk-as"}[language])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for to, from := range map[string]fs.FS{"": os.DirFS(filepath.Join("testdata", "services", language)), "anchor": helper} {
-		if err := os.CopyFS(filepath.Join(dir, to), from); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(anchor, helper); err != nil {
+		t.Fatal(err)
 	}
 	for _, words := range ownTests[language] {
 		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)

@@ -97,10 +97,10 @@ func buildGuest(t *testing.T, guest, language string) *spec.Spec {
 
 var helperLanguages = []string{"c", "rust", "zig"}
 
-// newHost makes a host that counts words and logs to w, if there is one.
+// newHost makes a host that counts words, has fakes of its services and logs to w, if there is one.
 func newHost(t *testing.T, w *bytes.Buffer) *host.Host {
 	t.Helper()
-	cfg := host.Config{Tokenizer: pipeline.WordTokenizer()}
+	cfg := host.Config{Tokenizer: pipeline.WordTokenizer(), Embedder: fakeServices{}, Searcher: fakeServices{}, Models: fakeServices{}}
 	if w != nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(w, nil))
 	}

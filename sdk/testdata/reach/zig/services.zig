@@ -4,75 +4,66 @@ const std = @import("std");
 const anchor = @import("anchor/anchor.zig");
 const host = anchor.host;
 
-comptime {
-    anchor.plugin(.{ .classify = classify, .rerank = rate });
-}
-
 /// Adds words and numbers, with a space after each.
-fn add(label: *anchor.Text, parts: anytype) void {
+fn add(to: *anchor.Text, parts: anytype) void {
     inline for (parts) |part| {
         switch (@typeInfo(@TypeOf(part))) {
-            .int => label.addInt(@intCast(part)),
-            .float => label.addInt(@intFromFloat(4 * part)),
-            else => label.add(part),
+            .int => to.addInt(@intCast(part)),
+            .float => to.addInt(@intFromFloat(4 * part)),
+            else => to.add(part),
         }
-        label.add(" ");
+        to.add(" ");
     }
 }
 
-fn classify(request: anchor.Json, reply: *anchor.Text) anchor.Error!void {
-    const question = request.get("query").get("query_str").string() orelse return anchor.fail("no question");
-    var label: anchor.Text = .{};
+/// Labels a question by what the services answer.
+pub fn label(question: []const u8, to: *anchor.Text) anchor.Error!void {
     if (host.embed(.document, &.{}).ok.values.len != 0) return anchor.fail("vectors of no texts");
     const v = switch (host.embed(.query, &.{ question, "" })) {
         .ok => |v| v,
         .failed => |why| return anchor.fail(why.message),
     };
-    add(&label, .{ v.model, v.dimension, v.at(0)[0], v.at(1)[1] });
-    try addHits(&label, question, v.at(0));
-    try addAnswers(&label, question);
-    reply.add("{");
-    reply.addName("label");
-    reply.addString(label.bytes());
-    reply.add("}");
+    add(to, .{ v.model, v.dimension, v.at(0)[0], v.at(1)[1] });
+    try addHits(to, question, v.at(0));
+    try addAnswers(to, question);
 }
 
-fn addHits(label: *anchor.Text, question: []const u8, vector: []const f32) anchor.Error!void {
+fn addHits(to: *anchor.Text, question: []const u8, vector: []const f32) anchor.Error!void {
     const filter = [_]host.Condition{.{ .field = "path", .op = "prefix", .values = &.{ "a/", "b\"" } }};
     const hits = switch (host.search(.{ .collection = "docs", .text = question, .vector = vector, .by = "hybrid", .k = 2, .filter = &filter })) {
         .ok => |hits| hits,
         .failed => |why| return anchor.fail(why.message),
     };
     const h = hits[0];
-    add(label, .{ h.text, h.document, h.title, h.path, h.chunk, h.score, h.page, h.line_from, h.line_to });
+    add(to, .{ h.text, h.document, h.title, h.path, h.chunk, h.score, h.page, h.line_from, h.line_to });
     var headings = h.headings.each();
-    while (headings.next()) |m| add(label, .{m.value.string() orelse ""});
-    add(label, .{ h.metadata.get("k").string() orelse "", hits[1].document, hits[1].page });
+    while (headings.next()) |m| add(to, .{m.value.string() orelse ""});
+    add(to, .{ h.metadata.get("k").string() orelse "", hits[1].document, hits[1].page });
     switch (host.search(.{ .collection = "gone", .text = question })) {
         .ok => return anchor.fail("found in a collection that is gone"),
-        .failed => |why| if (why.word == .not_found) add(label, .{why.message}),
+        .failed => |why| if (why.word == .not_found) add(to, .{why.message}),
     }
-    add(label, .{host.search(.{ .text = question }).ok.len});
+    add(to, .{host.search(.{ .text = question }).ok.len});
 }
 
-fn addAnswers(label: *anchor.Text, question: []const u8) anchor.Error!void {
+fn addAnswers(to: *anchor.Text, question: []const u8) anchor.Error!void {
     const talk = [_]host.Message{ .system("Be brief.\n"), .user(question), .assistant("") };
     var strict: host.LlmRequest = .{ .model = "small", .messages = &talk, .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"number\"}}}", .max_tokens = 50, .temperature = 0 };
     const both = host.llmBatch(&.{ strict, .{ .messages = &.{.user("spend")} } });
     const one = both[0].ok;
-    add(label, .{ one.json.get("n").int() orelse 0, one.model, one.finish, one.input_tokens, one.output_tokens });
-    if (both[1].failed.word == .budget) add(label, .{both[1].failed.message});
+    add(to, .{ one.json.get("n").int() orelse 0, one.model, one.finish, one.input_tokens, one.output_tokens });
+    if (both[1].failed.word == .budget) add(to, .{both[1].failed.message});
     const plain = switch (host.llm(.{ .messages = talk[1..2] })) {
         .ok => |a| a,
         .failed => |why| return anchor.fail(why.message),
     };
     strict.max_tokens = 0;
     strict.temperature = null;
-    add(label, .{ plain.text, host.llm(strict).ok.text });
+    add(to, .{ plain.text, host.llm(strict).ok.text });
 }
 
 /// Rates items by their vectors.
-fn rate(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
+pub fn rate(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
     if (r.dimension != r.query_embedding.len) return anchor.fail("dimensions");
     for (0..r.rows) |row| {
         const v = r.embedding(row) orelse {
@@ -86,9 +77,9 @@ fn rate(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
 }
 
 test "a test answers for the host" {
-    var label: anchor.Text = .{};
+    var to: anchor.Text = .{};
     anchor.mock.answer(.llm, "{\"responses\":[{\"json\":{\"n\":1}},{\"error\":\"budget\",\"message\":\"spent\"}]}");
-    try addAnswers(&label, "q");
-    try std.testing.expectEqualStrings("1   0 0 spent   ", label.bytes());
+    try addAnswers(&to, "q");
+    try std.testing.expectEqualStrings("1   0 0 spent   ", to.bytes());
     try std.testing.expect(std.mem.startsWith(u8, anchor.mock.asked(), "{\"requests\":[{\"model\":\"small\""));
 }

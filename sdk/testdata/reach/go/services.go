@@ -1,4 +1,3 @@
-// Command services asks for vectors, searches and answers of models, and compares vectors.
 package main
 
 import (
@@ -9,14 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/rerank"
 )
-
-func init() {
-	classify.Handle(label)
-	rerank.Scores(rate)
-}
 
 // rate rates items by their vectors.
 func rate(r *pdk.Request, _ *struct{}, scores []float64) error {
@@ -34,19 +26,20 @@ func rate(r *pdk.Request, _ *struct{}, scores []float64) error {
 	return nil
 }
 
-func label(q *pdk.Query, _ *struct{}) (string, error) {
+// served labels a question by what the services answer.
+func served(question string) (string, error) {
 	if none, err := pdk.Embed("", []string{}); err != nil || len(none.Vectors) > 0 {
 		return "", pdk.Errorf("vectors of no texts: %v", err)
 	}
-	v, err := pdk.Embed(abi.SideQuery, []string{q.Text, ""})
+	v, err := pdk.Embed(abi.SideQuery, []string{question, ""})
 	if err != nil {
 		return "", err
 	}
-	hits, err := found(q.Text, v.Vectors[0])
+	hits, err := found(question, v.Vectors[0])
 	if err != nil {
 		return "", err
 	}
-	answers, err := answers(q.Text)
+	answers, err := answers(question)
 	return fmt.Sprintf("%s %d %v %v %s %s", v.Model, v.Dimension, 4*v.Vectors[0][0], 4*v.Vectors[1][1], hits, answers), err
 }
 
@@ -90,5 +83,3 @@ func answers(question string) (string, error) {
 	return fmt.Sprintf("%d %s %s %d %d %s %s %s ", one.N, both[0].Model, both[0].Finish, both[0].InputTokens, both[0].OutputTokens,
 		spent.Message, rest[0].Text, rest[1].Text), nil
 }
-
-func main() {}
