@@ -75,7 +75,7 @@ const (
 var ownTests = map[string][][]string{
 	"c":    {{"cc", "-Ianchor", "-o", "test-c", "plugin_test.c"}, {"./test-c"}, {"c++", "-std=c++20", "-x", "c++", "-Ianchor", "-o", "test-cpp", "plugin_test.c"}, {"./test-cpp"}},
 	"rust": {{"cargo", "test", "--quiet", "--lib", "-p", "reach", "-p", "anchor-pdk"}},
-	"zig":  {{"zig", "test", "plugin.zig"}, {"zig", "test", "anchor/services.zig"}, {"zig", "test", "anchor/batch.zig"}},
+	"zig":  {{"zig", "test", "plugin.zig"}, {"zig", "test", "anchor/batch.zig"}},
 	"ts":   {{"node", "anchor/test.mjs"}},
 }
 
