@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -94,6 +95,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
 		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.OnRecord, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
+		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
 	if a.options.Lazy {
 		return g, nil

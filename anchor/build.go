@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
@@ -207,7 +208,7 @@ func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Re
 // within runs work for the tenant of a configuration and stops it after the timeout of the
 // configuration; 0 is no timeout. The error of a timeout says how to raise it.
 func within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
-	ctx = host.WithTenant(ctx, c.TenantName())
+	ctx, _ = ledger.Under(host.WithTenant(ctx, c.TenantName())) // of all that the work asks models for
 	if c.Timeout <= 0 {
 		return work(ctx)
 	}

@@ -6,9 +6,12 @@ import (
 	"iter"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/pipeline/llm"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Embedder returns an embedder of the configuration by its name. All callers share it. It reads its
@@ -123,9 +126,34 @@ func (a *App) indexOf(ctx context.Context, c retrieve.Collection) (retrieve.Inde
 		return nil, c, err
 	}
 	c.Tenant = conf.TenantName()
+	index, err := indexIn(s)
+	return index, c, err
+}
+
+// openIndex opens the store, which plugins may do at any time, and returns its index.
+func (a *App) openIndex(ctx context.Context, loaded *config.Loaded) (retrieve.Index, error) {
+	s, err := a.openStore(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	return indexIn(s)
+}
+
+func indexIn(s store.Store) (retrieve.Index, error) {
 	index, ok := agentstore.IndexOf(s)
 	if !ok {
-		return nil, c, fmt.Errorf("%w: the store has no index for collections (use the store that anchor opens itself)", ErrInvalid)
+		return nil, fmt.Errorf("%w: the store has no index for collections (use the store that anchor opens itself)", ErrInvalid)
 	}
-	return index, c, nil
+	return index, nil
+}
+
+// Model returns a model of the configuration by its name. All callers share it. Its key is read at
+// the first call. The error wraps [ErrInvalid] if there is no such model, or no key.
+func (a *App) Model(name string) (*llm.Model, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	return g.plugins.Model(name)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
@@ -19,7 +20,7 @@ import (
 func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
 	b := p.newBuild(&q)
 	defer b.release()
-	ctx = context.WithValue(ctx, buildInfoKey{}, p.info)
+	ctx, used := ledger.Under(context.WithValue(ctx, buildInfoKey{}, p.info))
 	ctx = withVectors(ctx, p.embedder)
 	for _, stage := range stages {
 		err := ctx.Err()
@@ -27,9 +28,11 @@ func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
 			err = stage.run(b, ctx)
 		}
 		if err != nil {
+			b.diag.Services = used.Lines()
 			return nil, b.fail(stage.name, err)
 		}
 	}
+	b.diag.Services = used.Lines()
 	return b.finish(ctx), nil
 }
 

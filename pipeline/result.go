@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
@@ -109,6 +110,9 @@ type Diagnostics struct {
 	// Cache compares the output with that of the previous build. It is nil unless
 	// [Result.TrackPrefix] was called.
 	Cache *promptcache.Report `json:"cache,omitempty"`
+	// Services are what plugins asked models, embedders and collections for, by service, name
+	// and plugin. It is nil if they asked for nothing.
+	Services []ledger.Line `json:"services,omitempty"`
 	// TimesMS is the time that each stage took.
 	TimesMS StageTimes `json:"times_ms"`
 }
@@ -123,6 +127,7 @@ func (d *Diagnostics) clone() *Diagnostics {
 	out.BudgetOverflowBySource = maps.Clone(d.BudgetOverflowBySource)
 	out.SkippedSteps = slices.Clone(d.SkippedSteps)
 	out.StepFailures = slices.Clone(d.StepFailures)
+	out.Services = slices.Clone(d.Services)
 	out.Warnings, out.Lost = slices.Clone(d.Warnings), slices.Clone(d.Lost)
 	if d.Fill != nil {
 		fill := *d.Fill

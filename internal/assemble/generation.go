@@ -14,8 +14,11 @@ import (
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/serving"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/llm"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
@@ -35,6 +38,8 @@ type Options struct {
 	OnRecord func(record.Call)
 	// KV is the key-value store of the plugins. nil: the host keeps their values in memory.
 	KV host.KVStore
+	// Index opens the index of the store, which plugins may search. nil: there is none.
+	Index func(context.Context) (retrieve.Index, error)
 	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
 	OnDamaged func(tenant, fact string, err error)
 }
@@ -47,6 +52,7 @@ type Generation struct {
 	options   Options
 	tokenizer *hostTokenizer
 	embedders map[string]*lazyEmbedder // by their names in the configuration
+	models    *serving.Models
 
 	// loading holds a value while a goroutine uses the fields below.
 	loading chan struct{}
@@ -84,6 +90,7 @@ func Open(c *config.Config, o Options) *Generation {
 	return &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
 		calibrations: map[calibrated]*tokens.Estimator{}, embedders: embedders(c, o.Path),
+		models: serving.NewModels(c.Models, o.Path),
 	}
 }
 
@@ -116,6 +123,7 @@ func (g *Generation) Close(ctx context.Context) error {
 	for _, e := range g.embedders {
 		e.close()
 	}
+	g.models.Close()
 	if g.host == nil {
 		return nil
 	}
@@ -173,13 +181,27 @@ func (g *Generation) openHost() (err error) {
 	if s := g.config.Plugins.PluginShare; s != nil {
 		share = *s
 	}
+	index := &serving.Index{Embedder: g.Embedder, Of: g.CollectionEmbedder, Open: g.openIndex}
 	g.host, err = host.New(host.Config{
+		Embedder: index, Searcher: index, Models: g.models,
 		Logger: g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
 		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, OnRecord: g.options.OnRecord, KVStore: g.options.KV,
 		Memory: int64(g.config.Plugins.Memory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
 	})
 	return err
 }
+
+// openIndex returns the index of the store.
+func (g *Generation) openIndex(ctx context.Context) (retrieve.Index, error) {
+	if g.options.Index == nil {
+		return nil, errors.New("there is no store with collections")
+	}
+	return g.options.Index(ctx)
+}
+
+// Model returns a model of the configuration by its name. All callers share it. Its key is read at
+// the first call. The error wraps [config.ErrInvalid] if there is no such model, or no key.
+func (g *Generation) Model(name string) (*llm.Model, error) { return g.models.Model(name) }
 
 // loadAll loads in parallel those wanted plugins that are not loaded yet. The generation keeps
 // plugins that are ready (see [Generation.list]). Others are tried again for the next recipe that

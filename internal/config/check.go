@@ -62,6 +62,7 @@ func (c *Config) Check() []Finding {
 	}
 	k.tenant()
 	k.embedders()
+	k.models()
 	k.agent()
 	k.providers()
 	k.pipelines()

@@ -42,6 +42,7 @@ type Config struct {
 	Pipelines     map[string]Pipeline   `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file; null removes it."`
 	Callbacks     []Use                 `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
 	Tenant        string                `key:"tenant" default:"default" doc:"The owner of stored data. Tenants never see each other's data, and plugins have a separate key-value store for each tenant."`
+	Models        map[string]Model      `key:"models" doc:"Models that plugins may ask, by a name of your choice."`
 	Embedders     map[string]Embedder   `key:"embedders" doc:"Models that make vectors of texts, by a name of your choice."`
 	Collections   map[string]Collection `key:"collections" doc:"Settings of collections, by their names."`
 	Store         Store                 `key:"store" doc:"Where conversations, facts and agent runs are kept."`

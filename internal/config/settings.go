@@ -31,7 +31,7 @@ const hidden = "(hidden)"
 var secretKey = regexp.MustCompile(`(?i)(^|[_.-])(secret|password|passwd|token|credentials?|authorization|bearer|api[_-]?key|access[_-]?key|private[_-]?key)s?($|[_.-])`)
 
 // secretOfServer finds keys and headers of model servers.
-var secretOfServer = regexp.MustCompile(`^embedders\..*\.http\.(key$|headers\.)`)
+var secretOfServer = regexp.MustCompile(`^(embedders\..*\.http|models\..*)\.(key$|headers\.)`)
 
 // Settings lists every value that is set or has a default, in the order of the
 // format. Secrets are hidden.

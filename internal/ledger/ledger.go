@@ -63,7 +63,7 @@ func Under(ctx context.Context) (context.Context, *Ledger) {
 	if l, ok := ctx.Value(key{}).(*Ledger); ok {
 		return ctx, l
 	}
-	l := &Ledger{taken: map[string]*Limit{}, used: map[Use]*Amount{}}
+	l := new(Ledger)
 	return context.WithValue(ctx, key{}, l), l
 }
 
@@ -74,6 +74,9 @@ func (l *Ledger) Take(account string, limit Limit, tokens int64) (settle func(to
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.taken[account]
+	if l.taken == nil {
+		l.taken = map[string]*Limit{}
+	}
 	if t == nil {
 		t = &Limit{}
 		l.taken[account] = t
@@ -101,6 +104,9 @@ func (l *Ledger) Note(u Use, a Amount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.used[u]
+	if l.used == nil {
+		l.used = map[Use]*Amount{}
+	}
 	if t == nil {
 		t = &Amount{}
 		l.used[u] = t

@@ -1,6 +1,9 @@
 package agent
 
-import "github.com/anchor-host/anchor-host/pipeline"
+import (
+	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
 
 // Outcome is the result of one provider in one run.
 type Outcome string
@@ -94,6 +97,9 @@ type Diagnostics struct {
 	// SkippedTokenizer is the error of a tokenizer that another one has replaced. It is empty
 	// if none was replaced. The caller of the chain sets it.
 	SkippedTokenizer string `json:"skipped_tokenizer,omitempty"`
+	// Services are what plugins asked models, embedders and collections for, by service, name
+	// and plugin. It is nil if they asked for nothing.
+	Services []ledger.Line `json:"services,omitempty"`
 	// Warnings are sentences about counts and estimates that failed.
 	Warnings []string `json:"warnings,omitempty"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -42,10 +43,12 @@ func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Mess
 	}
 	r := &chainRun{c: c, state: s, messages: messages, began: c.cfg.Now(), counter: c.cfg.Counter}
 	r.diag = &Diagnostics{Budget: budget, Providers: []ProviderDiagnostic{}}
+	ctx, used := ledger.Under(ctx)
 	err := r.checkArguments()
 	if err == nil {
 		err = r.run(ctx, c.snapshot())
 	}
+	r.diag.Services = used.Lines()
 	r.finish(ctx, err == nil)
 	return &Assembly{Messages: message.CloneList(r.messages), Diagnostics: r.diag}, err
 }

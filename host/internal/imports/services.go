@@ -149,10 +149,13 @@ func failureOf(err error) abi.ServiceFailure {
 	return f
 }
 
-// failed tells the log of the guest why a service has no answer, and returns what the guest is
+// failed tells the log why a service has no answer, and returns what the guest is
 // told.
 func failed(c *guest.Call, function string, err error) abi.ServiceFailure {
-	c.Instance.WASI.Output.Line("warn", guesttext.Line(function+": "+err.Error()))
+	text := guesttext.Line(function + ": " + err.Error())
+	if c.Instance.WASI.Output.Line("warn", text) { // which bounds what a call may log
+		c.Instance.Env.Log.Warn(text)
+	}
 	return failureOf(err)
 }
 

@@ -1,0 +1,228 @@
+package anchor
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// serverKey is the key that nobody but the servers may see.
+const serverKey = "sk-0123456789-secret"
+
+// served is a configuration whose plugin may use all services. %s is the address of the server.
+const served = `
+tokenizer: words
+max_tokens: 1000000
+models:
+  small: {api: openai, base_url: %[1]q, model: tiny, key: "${env:SERVICES_KEY}", retries: 0, max_calls_per_build: %[2]d, cache: %[3]v}
+  claude: {api: anthropic, base_url: %[1]q, model: tiny-claude, key: "${env:SERVICES_KEY}"}
+embedders:
+  far: {http: {base_url: %[1]q, model: vectors, key: "${env:SERVICES_KEY}", retries: 0}}
+collections: {docs: {embedder: far}}
+instances:
+  asks:
+    plugin: services
+    grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude]}}
+    limits: {timeout: 20s, tokens: unlimited}
+steps:
+  - {name: ask, operation: retrieve, instance: asks, on_error: raise}
+`
+
+// locked is a buffer that several goroutines may write to.
+type locked struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+// openServed opens a configuration with the server of a test, with a document in the collection of
+// two tenants.
+func openServed(t *testing.T, s *modeltest.Server, calls int, cache bool, o Options) *App {
+	t.Helper()
+	t.Setenv("SERVICES_KEY", serverKey)
+	dir, err := filepath.Abs("../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.PluginDir, o.CacheDir = dir, "off"
+	work := t.TempDir()
+	o.Overrides = map[string]string{"store.path": filepath.Join(work, "store.db")}
+	app, err := Load(write(t, work, fmt.Sprintf(served, s.URL, calls, cache)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = app.Close(context.WithoutCancel(t.Context())) }) // other tests are about closing
+	for _, tenant := range []string{"default", "acme"} {
+		c := retrieve.Collection{Tenant: tenant, Name: "docs"}
+		_, err := app.Ingest(t.Context(), []ingest.Source{{Path: "a.md", Reader: strings.NewReader("hello from the documents of " + tenant)}}, ingest.Options{Collection: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return app
+}
+
+// shown is what the plugin says that the services left with it.
+func shown(t *testing.T, r *pipeline.Result) string {
+	t.Helper()
+	if len(r.Window.Items) != 1 {
+		t.Fatalf("%d items", len(r.Window.Items))
+	}
+	b, err := hex.DecodeString(r.Window.Items[0].Content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// The key goes to the server and nowhere else: no guest, log, error, record or diagnostic has it,
+// even if the server repeats it.
+func TestNoKeyReachesAGuest(t *testing.T) {
+	s := modeltest.New(t, func(r modeltest.Request) modeltest.Answer {
+		if r.Last() == "fail" {
+			return modeltest.Answer{Status: 400, Raw: `{"error":{"message":"bad key ` + serverKey + `"}}`}
+		}
+		return modeltest.Answer{Text: "you said " + r.Last()}
+	})
+	log := &locked{}
+	var calls []record.Call
+	app := openServed(t, s, 10, true, Options{
+		Logger:   slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		OnRecord: func(c record.Call) { calls = append(calls, c) },
+	})
+	r, err := app.Build(t.Context(), pipeline.Query{Text: "x"}, BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := shown(t, r)
+	for _, want := range []string{"you said hello", `"error":"refused"`, "hello from the documents of default", `"dimension":8`, `"model":"small"`} {
+		if !strings.Contains(left, want) {
+			t.Errorf("the guest did not get %s: %q", want, left)
+		}
+	}
+	recorded, err := json.Marshal(calls)
+	if err != nil || len(calls) != 1 || len(calls[0].Services) != 4 {
+		t.Fatalf("%d calls recorded, error %v", len(calls), err)
+	}
+	diagnostics, err := json.Marshal(r.Diagnostics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := fmt.Sprint(app.current.loaded.Settings())
+	for where, text := range map[string]string{"guest": left, "record": string(recorded), "log": log.String(), "diagnostics": string(diagnostics), "settings": settings} {
+		for _, form := range []string{serverKey, base64.StdEncoding.EncodeToString([]byte(serverKey)), hex.EncodeToString([]byte(serverKey))} {
+			if strings.Contains(text, form) {
+				t.Errorf("%s has the key: %s", where, text)
+			}
+		}
+	}
+	if !strings.Contains(log.String(), "bad key ***") {
+		t.Errorf("the log does not say why: %s", log)
+	}
+	sent := 0
+	for _, q := range s.Requests() {
+		if q.Header.Get("Authorization") != "Bearer "+serverKey || strings.Contains(q.Body, serverKey) {
+			t.Errorf("the server got %v and %s", q.Header, q.Body)
+		}
+		sent++
+	}
+	if sent == 0 {
+		t.Error("the server got nothing")
+	}
+	want := []ledger.Line{
+		{Use: ledger.Use{Service: "embed", Name: "far", Plugin: "asks"}, Amount: ledger.Amount{Calls: 1, Texts: 1}},
+		{Use: ledger.Use{Service: "llm", Name: "small", Plugin: "asks"}, Amount: ledger.Amount{Calls: 2, Failed: 1, InputTokens: 10, OutputTokens: 5}},
+		{Use: ledger.Use{Service: "search", Name: "docs", Plugin: "asks"}, Amount: ledger.Amount{Calls: 1}},
+	}
+	if !slices.Equal(r.Diagnostics.Services, want) {
+		t.Errorf("used %+v, want %+v", r.Diagnostics.Services, want)
+	}
+}
+
+// A build sees the collection of its own tenant, and pays for its own calls; what was answered
+// before costs nothing, for the same tenant.
+func TestServicesOfTenants(t *testing.T) {
+	s := modeltest.New(t, nil)
+	app := openServed(t, s, 2, true, Options{})
+	asked := len(s.Requests())
+	for i, c := range []struct {
+		tenant string
+		cached bool
+	}{{"default", false}, {"acme", false}, {"acme", true}, {"default", true}} {
+		r, err := app.Build(t.Context(), pipeline.Query{Text: "x"}, BuildOptions{Tenant: c.tenant})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := shown(t, r)
+		other := map[string]string{"default": "acme", "acme": "default"}[c.tenant]
+		if !strings.Contains(left, "documents of "+c.tenant) || strings.Contains(left, "documents of "+other) || strings.Contains(left, `"error"`) {
+			t.Errorf("build %d for %s: %q", i, c.tenant, left)
+		}
+		models := 0
+		for _, q := range s.Requests()[asked:] {
+			if q.Path == "chat/completions" {
+				models++
+			}
+		}
+		asked = len(s.Requests())
+		if want := map[bool]int{false: 2, true: 0}[c.cached]; models != want {
+			t.Errorf("build %d for %s: %d requests to models, want %d", i, c.tenant, models, want)
+		}
+	}
+}
+
+// All plugins of a build share the budget of a model, and the next build has it again.
+func TestBudgetOfABuild(t *testing.T) {
+	app := openServed(t, modeltest.New(t, nil), 1, false, Options{})
+	for range 2 {
+		r, err := app.Build(t.Context(), pipeline.Query{Text: "x"}, BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := shown(t, r); strings.Count(left, `"error":"budget"`) != 1 {
+			t.Errorf("the guest got %q", left)
+		}
+	}
+}
+
+// A key that is missing is told in one line that names the place, and the build goes on without it.
+func TestMissingKey(t *testing.T) {
+	s := modeltest.New(t, nil)
+	app := openServed(t, s, 10, false, Options{})
+	t.Setenv("SERVICES_KEY", "")
+	if _, err := app.Model("small"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "models.small.key: environment variable SERVICES_KEY is empty") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := app.Model("smal"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `no model "smal"`) {
+		t.Errorf("error %v", err)
+	}
+	r, err := app.Build(t.Context(), pipeline.Query{Text: "x"}, BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := shown(t, r); !strings.Contains(left, `"error":"unavailable"`) || strings.Contains(left, "SERVICES_KEY") {
+		t.Errorf("the guest got %q", left)
+	}
+}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// Model is a model that plugins may ask.
+type Model struct {
+	API               string   `key:"api,required" enum:"openai,anthropic" doc:"The form of requests: openai is chat completions, which Ollama, llama.cpp, vLLM and many vendors have too; anthropic is messages."`
+	BaseURL           string   `key:"base_url" doc:"Address of the API, to which /chat/completions or /messages is added, such as http://localhost:11434/v1. Default: https://api.openai.com/v1, or https://api.anthropic.com/v1."`
+	Model             string   `key:"model,required" doc:"Name of the model, as the server knows it."`
+	Key               Text     `key:"key" doc:"The key of the server, such as ${env:OPENAI_API_KEY}. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file. It is never printed, and no plugin sees it."`
+	MaxCallsPerBuild  int      `key:"max_calls_per_build" min:"1" doc:"The maximum number of requests in one build, those of all plugins together. Default: no limit."`
+	MaxTokensPerBuild int      `key:"max_tokens_per_build" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
+	MaxTokens         int      `key:"max_tokens" min:"1" default:"1024" doc:"The maximum number of tokens of an answer, if the plugin states none."`
+	Temperature       *float64 `key:"temperature" min:"0" max:"2" doc:"How much answers vary, if the plugin does not say it. Default: that of the server."`
+	Timeout           Duration `key:"timeout" default:"30s" doc:"Time limit of one request. limits.timeout of the plugin must be longer, because it also bounds the wait."`
+	Retries           *int     `key:"retries" min:"0" max:"20" default:"2" doc:"How often a request is repeated if the server is busy or fails. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
+	Concurrency       int      `key:"concurrency" min:"1" max:"256" default:"16" doc:"How many requests run at the same time. Others wait."`
+	Cache             bool     `key:"cache" default:"false" doc:"Keep answers in memory, 16 MiB for each model, and give the same answer to the same request of the same tenant. Such an answer costs nothing of the budgets."`
+}
+
+// models checks the models, and what plugins are granted of them.
+func (k *checker) models() {
+	names := slices.Sorted(maps.Keys(k.config.Models))
+	for _, name := range names {
+		m, path := k.config.Models[name], strict.Join("models", name)
+		u, err := url.Parse(m.BaseURL)
+		switch {
+		case m.Model == "":
+			k.find(path+".model", "the name is empty")
+		case m.BaseURL == "":
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "":
+			k.find(path+".base_url", "want an address such as https://api.openai.com/v1")
+		case u.User != nil:
+			k.find(path+".base_url", "the address has a name or password (write the password as key)")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.config.Instances)) {
+		k.services(strict.Join("instances", name)+".grants", k.config.Instances[name].Grants)
+	}
+}
+
+// services checks that what is granted exists.
+func (k *checker) services(path string, g Grants) {
+	missing := func(key, what, where, name string, names []string) {
+		if !slices.Contains(names, name) {
+			k.find(path+key, "no %s %q%s (define it under %s)", what, name, strict.Hint(name, names), where)
+		}
+	}
+	if g.Embed != nil {
+		missing(".embed.embedder", "embedder", "embedders", g.Embed.Embedder, slices.Sorted(maps.Keys(k.config.Embedders)))
+	}
+	if g.Search != nil && len(g.Search.Collections) == 0 {
+		k.find(path+".search.collections", "name at least one collection")
+	}
+	if g.LLM == nil {
+		return
+	}
+	if len(g.LLM.Models) == 0 {
+		k.find(path+".llm.models", "name at least one model")
+	}
+	for _, m := range g.LLM.Models {
+		missing(".llm.models", "model", "models", m, slices.Sorted(maps.Keys(k.config.Models)))
+	}
+}

@@ -1,0 +1,145 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/service"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// Index serves embed and search with the embedders of a configuration and the collections of a
+// store. It is safe for concurrent use.
+type Index struct {
+	// Embedder returns an embedder by its name. Of returns the one of a collection, nil if it
+	// has none.
+	Embedder func(name string) (retrieve.Embedder, error)
+	Of       func(collection string) retrieve.Embedder
+	// Open returns the index of the store.
+	Open func(ctx context.Context) (retrieve.Index, error)
+}
+
+// Embed implements service.Embedder.
+func (x *Index) Embed(ctx context.Context, name string, side abi.Side, texts []string) (service.Vectors, error) {
+	e, err := x.Embedder(name)
+	if err != nil {
+		return service.Vectors{}, err
+	}
+	m, err := e.Model(ctx)
+	if err != nil {
+		return service.Vectors{}, failed(err)
+	}
+	vectors, err := retrieve.Embed(ctx, e, retrieve.Side(side), texts)
+	if err != nil {
+		return service.Vectors{}, failed(err)
+	}
+	out := service.Vectors{Model: m.ID, Dimension: m.Dimension, Values: make([]float32, 0, len(vectors)*m.Dimension)}
+	for _, v := range vectors {
+		out.Values = append(out.Values, v...)
+	}
+	return out, nil
+}
+
+// Search implements service.Searcher.
+func (x *Index) Search(ctx context.Context, s service.Search) ([]abi.SearchHit, error) {
+	index, err := x.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := retrieve.Collection{Tenant: s.Tenant, Name: s.Collection}
+	info, err := index.Collection(ctx, c)
+	if err != nil {
+		return nil, failed(err)
+	}
+	q := retrieve.Query{By: retrieve.By(s.By), Text: s.Text, Vector: s.Vector, K: s.K}
+	for _, f := range s.Filter {
+		q.Filter = append(q.Filter, retrieve.Condition{Field: f.Field, Op: retrieve.Op(f.Op), Values: f.Values})
+	}
+	if err := x.complete(ctx, &q, &info); err != nil {
+		return nil, failed(err)
+	}
+	hits, err := index.Search(ctx, c, q)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return hitsOf(hits, q.By), nil
+}
+
+// complete decides how to search, and makes the vector of the question if one is needed.
+func (x *Index) complete(ctx context.Context, q *retrieve.Query, info *retrieve.CollectionInfo) error {
+	e := x.Of(info.Name)
+	if q.By == "" {
+		switch {
+		case q.Text == "":
+			q.By = retrieve.ByVectors
+		case info.Vectors > 0 && (q.Vector != nil || e != nil):
+			q.By = retrieve.ByHybrid
+		default:
+			q.By = retrieve.ByWords
+		}
+	}
+	switch {
+	case q.By == retrieve.ByWords:
+		q.Vector = nil
+		return nil
+	case info.Vectors == 0:
+		return refused("the collection %q has no vectors (search it by words)", info.Name)
+	case q.Vector != nil:
+		return nil
+	case e == nil:
+		return refused("no embedder is configured for the collection %q (give a vector, or search it by words)", info.Name)
+	}
+	m, err := e.Model(ctx)
+	if err != nil {
+		return err
+	}
+	vectors, err := retrieve.Embed(ctx, e, retrieve.SideQuery, []string{q.Text})
+	if err != nil {
+		return err
+	}
+	q.Vector, q.Model = vectors[0], m.ID
+	return nil
+}
+
+// hitsOf are hits as guests get them. Scores of words are in proportion to the best.
+func hitsOf(hits []retrieve.Hit, by retrieve.By) []abi.SearchHit {
+	out := make([]abi.SearchHit, len(hits))
+	best := 1.0
+	if by == retrieve.ByWords && len(hits) > 0 {
+		best = hits[0].Score
+	}
+	for i, h := range hits {
+		out[i] = abi.SearchHit{
+			Document: h.Document, Chunk: h.Number, Score: min(1, max(0, h.Score/best)), Text: h.Text, Title: h.Title, Path: h.Path,
+			Headings: h.Headings, Page: h.Page, LineFrom: h.Lines.From, LineTo: h.Lines.To, Metadata: h.Meta,
+		}
+	}
+	return out
+}
+
+func refused(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &service.Error{Word: abi.ServiceRefused, Message: err.Error(), Err: err}
+}
+
+// failed is an error of the index or of an embedder with its word. The text, which may have the
+// address of a server, is for the log.
+func failed(err error) error {
+	var known *service.Error
+	word := abi.ServiceUnavailable
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, retrieve.ErrNotFound):
+		word = abi.ServiceNotFound
+	case errors.Is(err, retrieve.ErrVectors):
+		word = abi.ServiceInvalid
+	case errors.Is(err, context.DeadlineExceeded):
+		word = abi.ServiceTimeout
+	case errors.Is(err, retrieve.ErrInvalid), errors.Is(err, retrieve.ErrModel):
+		word = abi.ServiceRefused
+	}
+	return &service.Error{Word: word, Err: err}
+}

@@ -1,0 +1,123 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/service"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline/llm"
+)
+
+// cacheBytes bounds the answers that are kept for one model, in bytes.
+const cacheBytes = 16 << 20
+
+// baseURLs are the addresses of APIs if a configuration states none.
+var baseURLs = map[string]string{string(llm.OpenAI): "https://api.openai.com/v1", string(llm.Anthropic): "https://api.anthropic.com/v1"}
+
+// Models are the models of a configuration. It is safe for concurrent use. A model is made at its
+// first use, when its key is read.
+type Models struct {
+	config map[string]config.Model
+	path   func(string) string
+
+	mu   sync.Mutex
+	made map[string]*llm.Model
+}
+
+// NewModels returns the models of a configuration. path resolves paths of the configuration.
+func NewModels(models map[string]config.Model, path func(string) string) *Models {
+	return &Models{config: models, path: path, made: map[string]*llm.Model{}}
+}
+
+// Model returns a model by its name. The error names the place in the configuration, and wraps
+// [config.ErrInvalid] if there is no such model, or no key.
+func (m *Models) Model(name string) (*llm.Model, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if made := m.made[name]; made != nil {
+		return made, nil
+	}
+	c, ok := m.config[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: no model %q%s (define it under models)", config.ErrInvalid, name, strict.Hint(name, slices.Sorted(maps.Keys(m.config))))
+	}
+	key, _, err := c.Key.Resolve(m.path)
+	if err != nil {
+		return nil, err
+	}
+	made, err := llm.New(options(name, &c, key))
+	if err != nil {
+		return nil, fmt.Errorf("%w: models.%s: %w", config.ErrInvalid, name, err)
+	}
+	m.made[name] = made
+	return made, nil
+}
+
+func options(name string, c *config.Model, key string) llm.Options {
+	o := llm.Options{
+		Name: name, API: llm.API(c.API), BaseURL: c.BaseURL, Model: c.Model, Key: key, Timeout: time.Duration(c.Timeout),
+		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Concurrency: c.Concurrency,
+		Budget: ledger.Limit{Calls: int64(c.MaxCallsPerBuild), Tokens: int64(c.MaxTokensPerBuild)},
+	}
+	if o.BaseURL == "" {
+		o.BaseURL = baseURLs[c.API]
+	}
+	if c.Retries != nil {
+		if o.Retries = *c.Retries; o.Retries == 0 {
+			o.Retries = -1
+		}
+	}
+	if c.Cache {
+		o.Cache = llm.NewCache(cacheBytes)
+	}
+	return o
+}
+
+// Close closes connections that no request uses. The models can be used on.
+func (m *Models) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, made := range m.made {
+		made.Close()
+	}
+}
+
+// Ask implements service.Models.
+func (m *Models) Ask(ctx context.Context, q service.Question) (service.Reply, error) {
+	model, err := m.Model(q.Model)
+	if err != nil {
+		return service.Reply{}, err
+	}
+	r := llm.Request{Schema: q.Schema, Check: q.Check, MaxTokens: q.MaxTokens, Temperature: q.Temperature, Scope: q.Tenant}
+	for _, x := range q.Messages {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.Role(x.Role), Content: x.Content})
+	}
+	a, err := model.Ask(ctx, r)
+	reply := service.Reply{Text: a.Text, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Cached: a.Cached, Finish: abi.LLMStop}
+	if a.Cut {
+		reply.Finish = abi.LLMLength
+	}
+	var failed *llm.Error
+	if errors.As(err, &failed) {
+		err = &service.Error{Word: abi.ServiceWord(failed.Kind), Message: messageOf(failed), Err: failed.Err}
+	}
+	return reply, err
+}
+
+// messageOf is what a guest is told of a failure. What a server says may name accounts and
+// deployments, so it is for the log alone.
+func messageOf(e *llm.Error) string {
+	if e.Kind == llm.Invalid {
+		return e.Err.Error()
+	}
+	return ""
+}

@@ -1,0 +1,295 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/apiclient"
+	"github.com/anchor-host/anchor-host/internal/ledger"
+)
+
+// API is the form of the requests to a model.
+type API string
+
+// The APIs.
+const (
+	// OpenAI is the API of chat completions.
+	OpenAI API = "openai"
+	// Anthropic is the API of messages.
+	Anthropic API = "anthropic"
+)
+
+// Defaults of [Options].
+const (
+	DefaultTimeout     = 30 * time.Second
+	DefaultRetries     = 2
+	DefaultMaxTokens   = 1024
+	DefaultConcurrency = 16
+)
+
+const (
+	// maxAnswer bounds the document that a server answers with, in bytes.
+	maxAnswer = 4 << 20
+	// MaxText bounds the text of an answer, in bytes.
+	MaxText = 1 << 20
+)
+
+// Options define a [Model].
+type Options struct {
+	// Name is the name of the model in errors and budgets. Required.
+	Name string
+	// API is OpenAI or Anthropic. Required.
+	API API
+	// BaseURL is the address of the API, to which /chat/completions or /messages is added, such as
+	// "https://api.openai.com/v1". Required.
+	BaseURL string
+	// Model is the name of the model, as the server knows it. Required.
+	Model string
+	// Key is sent as the API wants it. It may be empty.
+	Key string
+	// Timeout bounds one try. 0: DefaultTimeout.
+	Timeout time.Duration
+	// Retries is how often a request is repeated. 0: DefaultRetries. Below 0: never.
+	Retries int
+	// MaxTokens is the maximum number of tokens of an answer, if a request states none.
+	// 0: DefaultMaxTokens.
+	MaxTokens int
+	// Temperature is that of requests that state none. nil: that of the server.
+	Temperature *float64
+	// Concurrency is how many requests run at the same time; others wait. 0:
+	// DefaultConcurrency.
+	Concurrency int
+	// Budget bounds what is asked for in one build; see package ledger. Its zero value is no
+	// bound.
+	Budget ledger.Limit
+	// Cache keeps answers. nil: none is kept.
+	Cache *Cache
+}
+
+// Model asks one model. It is safe for concurrent use.
+type Model struct {
+	o       Options
+	api     api
+	address string
+	client  *apiclient.Client
+	running chan struct{} // holds a value for each request that runs
+}
+
+// api writes requests and reads answers.
+type api interface {
+	// body writes a request. maxTokens is at least 1.
+	body(o *Options, r *Request, maxTokens int) ([]byte, error)
+	// read reads an answer. schema says that the request has one.
+	read(answer []byte, schema bool) (Answer, error)
+}
+
+// New returns a model. It sends nothing. The error says which option is not valid.
+func New(o Options) (*Model, error) {
+	if o.Name == "" || o.Model == "" {
+		return nil, errors.New("model: no name (state Name and Model)")
+	}
+	u, err := url.Parse(o.BaseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+		return nil, fmt.Errorf("model %q: base URL is not valid (want an address without password, such as https://api.openai.com/v1)", o.Name)
+	}
+	m := &Model{o: o, api: chat{officialHost(u)}}
+	path, header := "chat/completions", http.Header{}
+	switch {
+	case o.API == Anthropic:
+		m.api, path = messages{}, "messages"
+		header.Set("Anthropic-Version", "2023-06-01")
+		setKey(header, "X-Api-Key", o.Key, o.Key)
+	case o.API == OpenAI:
+		setKey(header, "Authorization", o.Key, "Bearer "+o.Key)
+	default:
+		return nil, fmt.Errorf("model %q: API %q is not known (want %s or %s)", o.Name, o.API, OpenAI, Anthropic)
+	}
+	if strings.ContainsFunc(o.Key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, fmt.Errorf("model %q: the key has a line break or another control character", o.Name)
+	}
+	m.address = u.JoinPath(path).String()
+	m.complete()
+	m.running = make(chan struct{}, m.o.Concurrency)
+	m.client = apiclient.New(apiclient.Options{
+		Header: header, Secrets: []string{o.Key}, Timeout: m.o.Timeout, Retries: m.o.Retries, MaxAnswer: maxAnswer, Connections: m.o.Concurrency,
+	})
+	return m, nil
+}
+
+func setKey(h http.Header, name, key, value string) {
+	if key != "" {
+		h.Set(name, value)
+	}
+}
+
+// complete fills in defaults.
+func (m *Model) complete() {
+	o := &m.o
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	switch {
+	case o.Retries == 0:
+		o.Retries = DefaultRetries
+	case o.Retries < 0:
+		o.Retries = 0
+	}
+	if o.MaxTokens <= 0 {
+		o.MaxTokens = DefaultMaxTokens
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+}
+
+// Close closes connections that no request uses. The model can be used on.
+func (m *Model) Close() { m.client.Close() }
+
+// Role is who speaks in a message.
+type Role string
+
+// The roles.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// Message is a message to a model.
+type Message struct {
+	Role    Role   `json:"role"`
+	Content string `json:"content"`
+}
+
+// Request is one request.
+type Request struct {
+	Messages []Message
+	// Schema is a JSON Schema of an object. The answer then is JSON that Check accepts. nil: the
+	// answer is text.
+	Schema json.RawMessage
+	// Check holds an answer against Schema. nil: the package compiles Schema, which then must be
+	// from a trusted source, because a schema can make its check take very long.
+	Check func(answer json.RawMessage) error
+	// MaxTokens is the maximum number of tokens of the answer. 0: that of the model.
+	MaxTokens int
+	// Temperature is that of the model if it is nil.
+	Temperature *float64
+	// Scope names whom a kept answer serves: an answer is found only by requests of the same
+	// scope, such as a tenant.
+	Scope string
+}
+
+// Answer is the answer of a model.
+type Answer struct {
+	// Text is the answer, at most MaxText bytes. With a schema it is JSON.
+	Text string
+	// InputTokens and OutputTokens are what the server counted. If it says nothing, four bytes
+	// count as a token.
+	InputTokens, OutputTokens int
+	// Cut says that the answer reached its maximum of tokens.
+	Cut bool
+	// Cached says that the answer was kept, so that no server was asked.
+	Cached bool
+}
+
+// Ask asks the model. Errors are an [*Error], or the cause of the end of ctx. An error of kind
+// Invalid comes with the answer's tokens.
+func (m *Model) Ask(ctx context.Context, r Request) (Answer, error) {
+	check, err := checkOf(&r)
+	if err != nil {
+		return Answer{}, m.failed(Refused, err)
+	}
+	maxTokens := r.MaxTokens
+	if maxTokens <= 0 {
+		maxTokens = m.o.MaxTokens
+	}
+	body, err := m.api.body(&m.o, &r, maxTokens)
+	if err != nil {
+		return Answer{}, m.failed(Refused, err)
+	}
+	key := keyOf(r.Scope, m.address, body)
+	if a, ok := m.o.Cache.get(key); ok {
+		a.Cached = true
+		return a, nil
+	}
+	a, err := m.within(ctx, body, maxTokens, check)
+	if err == nil {
+		m.o.Cache.put(key, a)
+	}
+	return a, err
+}
+
+// within asks the server within the budget of the build.
+func (m *Model) within(ctx context.Context, body []byte, maxTokens int, check func(json.RawMessage) error) (Answer, error) {
+	_, l := ledger.Under(ctx)
+	settle, err := l.Take(fmt.Sprintf("model %q", m.o.Name), m.o.Budget, int64(len(body)/4+maxTokens))
+	if err != nil {
+		return Answer{}, m.failed(Budget, err)
+	}
+	a, err := m.send(ctx, body, check)
+	if a.InputTokens == 0 && err == nil {
+		a.InputTokens = len(body) / 4
+	}
+	if a.OutputTokens == 0 {
+		a.OutputTokens = len(a.Text) / 4
+	}
+	settle(int64(a.InputTokens) + int64(a.OutputTokens))
+	return a, err
+}
+
+// send sends a request and checks the answer.
+func (m *Model) send(ctx context.Context, body []byte, check func(json.RawMessage) error) (Answer, error) {
+	select {
+	case m.running <- struct{}{}:
+		defer func() { <-m.running }()
+	case <-ctx.Done():
+		return Answer{}, context.Cause(ctx)
+	}
+	raw, err := m.client.Post(ctx, m.address, body)
+	if err != nil {
+		return Answer{}, m.unanswered(err)
+	}
+	a, err := m.api.read(raw, check != nil)
+	switch {
+	case err != nil:
+	case len(a.Text) > MaxText:
+		err = &Error{Kind: Invalid, Err: fmt.Errorf("the text has %d bytes, allowed %d", len(a.Text), MaxText)}
+	case check != nil:
+		a.Text = unfenced(a.Text)
+		if err = check(json.RawMessage(a.Text)); err != nil && a.Cut {
+			err = fmt.Errorf("%w: the answer is cut at its maximum of tokens (raise max_tokens)", err)
+		}
+	}
+	if err != nil {
+		var known *Error
+		if !errors.As(err, &known) {
+			known = &Error{Kind: Invalid, Err: errors.New(m.client.Safe(err.Error()))}
+		}
+		known.Model = m.o.Name
+		return Answer{InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}, known
+	}
+	return a, nil
+}
+
+// unfenced returns JSON without the fence of a code block, which small models put around it.
+func unfenced(text string) string {
+	text = strings.TrimSpace(text)
+	inner, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return text
+	}
+	inner, ok = strings.CutSuffix(inner, "```")
+	if !ok {
+		return text
+	}
+	return strings.TrimSpace(strings.TrimPrefix(inner, "json"))
+}
+
+// officialHost reports whether an address is that of OpenAI, which has renamed a member.
+func officialHost(u *url.URL) bool { return u.Hostname() == "api.openai.com" }
