@@ -56,6 +56,17 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 	return ingest.Run(ctx, index, sources, o)
 }
 
+// Reembed gives the documents of a collection vectors of the embedder in o, which the configuration
+// does not replace; see [ingest.Reembed]. An empty tenant means that of the configuration.
+func (a *App) Reembed(ctx context.Context, o ingest.Options) (ingest.Report, error) {
+	index, c, err := a.indexOf(ctx, o.Collection)
+	if err != nil {
+		return ingest.Report{}, err
+	}
+	o.Collection = c
+	return ingest.Reembed(ctx, index, o)
+}
+
 // Collections lists the collections of a tenant by name. An empty tenant means that of the
 // configuration.
 func (a *App) Collections(ctx context.Context, tenant string) ([]retrieve.CollectionInfo, error) {
@@ -107,16 +118,35 @@ func (a *App) ExportCollection(ctx context.Context, c retrieve.Collection) iter.
 	return index.Export(ctx, c)
 }
 
-// SearchCollection returns the chunks of a collection that match the words of a question best,
-// at most topK, as items that a build can take ([BuildOptions.Items]). Scores are 0 to 1. topK 0
-// means [retrieve.DefaultK]. The error is [retrieve.ErrNotFound] if there is no such collection.
-func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, question string, topK int) ([]pipeline.Item, error) {
+// SearchCollection returns the chunks of a collection that match a query best, as items that a build
+// can take ([BuildOptions.Items]). Scores are 0 to 1. The embedder makes the vector of the query; nil
+// means the one that the configuration names for the collection. An empty By means hybrid if there
+// is an embedder and the collection has vectors, otherwise words. The error is [retrieve.ErrNotFound]
+// if there is no such collection.
+func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, q retrieve.Query, e retrieve.Embedder) ([]pipeline.Item, error) {
 	index, c, err := a.indexOf(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	r := retrieve.Retriever{Index: index, Collection: c, Query: retrieve.Query{By: retrieve.ByWords}}
-	return r.Retrieve(ctx, &pipeline.Query{Text: question}, topK)
+	if e == nil {
+		if e, err = a.CollectionEmbedder(c.Name); err != nil {
+			return nil, err
+		}
+	}
+	if q.By == "" {
+		info, err := index.Collection(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if q.By = retrieve.ByWords; e != nil && info.Vectors > 0 {
+			q.By = retrieve.ByHybrid
+		}
+	}
+	if q.By != retrieve.ByWords && e == nil && q.Vector == nil {
+		return nil, fmt.Errorf("%w: search by %s: collection %s has no embedder (name one under collections, such as collections: {%s: {embedder: NAME}})", ErrInvalid, q.By, c.Name, c.Name)
+	}
+	r := retrieve.Retriever{Index: index, Collection: c, Embedder: e, Query: q}
+	return r.Retrieve(ctx, &pipeline.Query{Text: q.Text, Embedding: q.Vector}, q.K)
 }
 
 // indexOf returns the index of the store, and the collection with its tenant.

@@ -18,7 +18,8 @@ type shape struct {
 	query *string
 	// text makes the text of row i; nil means ordinary texts.
 	text func(r *rand.Rand, i int) string
-	// bare leaves out every value that a row may lack.
+	// bare leaves out every value that a row may lack. Vectors stay: without any, a guest that
+	// compares them may refuse.
 	bare bool
 	// metadata replaces the metadata of every row.
 	metadata abi.Metadata
@@ -119,11 +120,11 @@ func (s shape) makeQuery(r *rand.Rand) *abi.Query {
 	if s.query != nil {
 		q.Text = *s.query
 	}
+	q.Embedding = vector(r)
 	if s.bare {
 		return q
 	}
 	q.Metadata = abi.Metadata{"user": "u1", "limit": int64(3)}
-	q.Embedding = vector(r)
 	q.ChatHistory = []abi.Turn{{Role: "user", Content: "hello", TokenCount: 1, CreatedAt: epoch, Sequence: 1},
 		{Role: "assistant", Content: s.rowText(r, 0), TokenCount: 4, CreatedAt: epoch.Add(time.Minute), Sequence: 2}}
 	return q
@@ -135,15 +136,15 @@ func (s shape) items(r *rand.Rand) []abi.Item {
 	for i := range items {
 		it := &items[i]
 		it.Content, it.Source, it.Priority = s.rowText(r, i), sources[i%len(sources)], 5
+		if i%4 != 3 {
+			it.Embedding = vector(r)
+		}
 		if s.bare {
 			continue
 		}
 		it.ID, it.Score, it.TokenCount = fmt.Sprintf("doc-%d", i), float64(r.IntN(1001))/1000, len(it.Content)/4+1
 		it.CreatedAt = epoch.Add(-time.Duration(i) * 7 * time.Hour)
 		it.Metadata = abi.Metadata{"title": words[i%len(words)], "page": int64(i), "draft": i%3 == 0, "ratio": 0.25}
-		if i%4 != 3 {
-			it.Embedding = vector(r)
-		}
 		if s.metadata != nil {
 			it.Metadata = s.metadata
 		}

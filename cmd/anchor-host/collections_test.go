@@ -62,7 +62,7 @@ func TestCollectionsRefuse(t *testing.T) {
 		{"ingest a.txt", codeUsage, `"collection"`},
 		{"ingest none.txt --collection docs", codeFailure, "none.txt: no such file"},
 		{"ingest a.txt --collection docs --chunker nope", codeInvalid, `"nope"`},
-		{"ingest a.txt --collection docs --chunker semantic", codeUsage, "needs an embedder"},
+		{"ingest a.txt --collection docs --chunker semantic", codeInvalid, "needs an embedder"},
 		{"collections show none", codeNotFound, "anchor-host ingest PATH --collection none"},
 		{"collections search none q", codeNotFound, "anchor-host ingest PATH --collection none"},
 		{"collections search docs q --tenant other", codeNotFound, "other/docs"},

@@ -69,7 +69,7 @@ func (g *Generation) Recipe(ctx context.Context, c *config.Config) (*Recipe, err
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	start := time.Now()
 	if err := b.run(ctx,
-		b.setTokenizer, b.checkWindow, b.load, b.setSteps, b.setPluginTokenizer, b.setFormatter, b.setMemory, b.setEnricher, b.setCallbacks,
+		b.setTokenizer, b.checkWindow, b.load, b.setSteps, b.setPluginTokenizer, b.setFormatter, b.setMemory, b.setEnricher, b.setEmbedder, b.setCallbacks,
 	); err != nil {
 		return nil, err
 	}

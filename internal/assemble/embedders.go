@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/httpembed"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 )
 
 // Embedder returns an embedder of the configuration by its name. All callers share it. Its secrets
@@ -23,6 +24,14 @@ func (g *Generation) Embedder(name string) (retrieve.Embedder, error) {
 		return nil, fmt.Errorf("%w: no embedder %q%s (define it under embedders)", config.ErrInvalid, name, strict.Hint(name, slices.Sorted(maps.Keys(g.embedders))))
 	}
 	return e, nil
+}
+
+// setEmbedder sets what makes the vectors that plugins read.
+func (b *builder) setEmbedder(context.Context) (err error) {
+	if name := b.config.Embedder; name != "" {
+		b.out.Embedder, err = b.generation.Embedder(name)
+	}
+	return err
 }
 
 // CollectionEmbedder returns the embedder that the configuration names for a collection, nil if it
@@ -44,6 +53,9 @@ func embedders(c *config.Config, path func(string) string) map[string]*lazyEmbed
 }
 
 func openEmbedder(e config.Embedder, path func(string) string) (retrieve.Embedder, error) {
+	if s := e.Static; s != nil {
+		return static.Open(static.Options{Table: path(s.Table), Tokenizer: path(s.Tokenizer), Tensor: s.Tensor})
+	}
 	return openServer(e.HTTP, path)
 }
 

@@ -40,6 +40,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	for _, u := range list {
 		v.use(u)
 	}
+	v.embedders()
 	for i := range l.Steps {
 		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])
 	}
@@ -220,6 +221,19 @@ func (v *validator) unresolved(err error) bool {
 	}
 	v.findings = append(v.findings, config.Finding{Path: p.Path, Message: p.Message})
 	return true
+}
+
+// embedders opens every embedder, which reads the files and secrets that it names. No server is asked.
+func (v *validator) embedders() {
+	for _, name := range slices.Sorted(maps.Keys(v.loaded.Embedders)) {
+		e, err := openEmbedder(v.loaded.Embedders[name], v.loaded.Path)
+		if err != nil && !v.unresolved(err) {
+			v.find(strict.Join("embedders", name), unwrapInvalid(err))
+		}
+		if c, ok := e.(interface{ Close() }); ok && err == nil {
+			c.Close()
+		}
+	}
 }
 
 // CheckGrants returns the mistakes in grants and the problems with their folders. Errors about

@@ -174,7 +174,11 @@ func (m *measurement) encode(buf []byte) ([]byte, error) {
 	if r.Items != nil {
 		rows = abi.ItemRows(r.Items)
 	}
-	env := abi.Envelope{Query: spec.Parts.Query(&r.Query), TopK: r.TopK, TokensLeft: r.TokensLeft, Settings: r.Settings}
+	query := *spec.Parts.Query(&r.Query)
+	if spec.Parts.Whole() { // for which no vector is made
+		query.Embedding = nil
+	}
+	env := abi.Envelope{Query: &query, TopK: r.TopK, TokensLeft: r.TokensLeft, Settings: r.Settings}
 	if m.Lane == host.LaneJSON {
 		return abi.AppendItemsRequest(buf, rows, spec.Reads, &env)
 	}

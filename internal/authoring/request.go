@@ -18,7 +18,7 @@ import (
 // operation's own document for others, and nil for init, which cannot be called.
 func Request(op abi.Operation, items int) any {
 	w := newWriter()
-	query := abi.Query{Text: "how does a context end when its deadline passes", Metadata: abi.Metadata{"tenant": "example"}}
+	query := abi.Query{Text: "how does a context end when its deadline passes", Metadata: abi.Metadata{"tenant": "example"}, Embedding: w.vector()}
 	info, _ := abi.LookupOperation(op)
 	switch info.Request {
 	case "ItemsRequest":
@@ -148,9 +148,22 @@ var vocabulary = strings.Fields(`the a of to and in is that for with on as conte
 var start = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 
 // writer makes random texts that are the same in each run.
-type writer struct{ r *rand.Rand }
+type writer struct{ r, vectors *rand.Rand }
 
-func newWriter() *writer { return &writer{rand.New(rand.NewPCG(1, 2))} }
+func newWriter() *writer {
+	return &writer{rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4))}
+}
+
+// dimension is that of the vectors: few enough for a small model, and enough to cost something.
+const dimension = 256
+
+func (w *writer) vector() []float32 {
+	v := make([]float32, dimension)
+	for i := range v {
+		v[i] = float32(w.vectors.NormFloat64())
+	}
+	return v
+}
 
 func (w *writer) text(words int) string {
 	var b strings.Builder
@@ -171,6 +184,7 @@ func (w *writer) items(n int) []abi.Item {
 			ID: fmt.Sprintf("docs:%d", i), Content: text, Source: "retrieval", Score: w.r.Float64(), Priority: 5,
 			TokenCount: len(text) / 4, CreatedAt: start.Add(time.Duration(i) * time.Hour),
 			Metadata: abi.Metadata{"path": fmt.Sprintf("docs/%d.md", i), "line": int64(i), "public": i%2 == 0},
+			Embedding: w.vector(),
 		}
 	}
 	return items

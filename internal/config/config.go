@@ -38,6 +38,7 @@ type Config struct {
 	Tools         Tools                 `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
 	IncludeQuery  *bool                 `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
 	Enricher      *Enricher             `key:"enricher" doc:"Adds memory items to the query text: a template or a plugin."`
+	Embedder      string                `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors that plugins read (embedding and query_embedding) and that items and query do not have yet. Default: none; such plugins then see only the vectors of collections."`
 	Steps         []Step                `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`
 	Pipelines     map[string]Pipeline   `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file; null removes it."`
 	Callbacks     []Use                 `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`

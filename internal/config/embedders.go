@@ -67,6 +67,9 @@ func (k *checker) embedders() {
 			k.find(path+".static", "table and tokenizer must not be empty")
 		}
 	}
+	if used := k.config.Embedder; used != "" && !slices.Contains(names, used) {
+		k.find("embedder", "no embedder %q%s", used, strict.Hint(used, names))
+	}
 	for _, name := range slices.Sorted(maps.Keys(k.config.Collections)) {
 		path := strict.Join("collections", name)
 		if err := (retrieve.Collection{Tenant: k.config.TenantName(), Name: name}).Validate(); err != nil {

@@ -53,6 +53,7 @@ func TestEmbeddersAreChecked(t *testing.T) {
 		server(`base_url: "http://h", headers: {"a b": x}`):                   "is no name of a header",
 		server(`base_url: "http://h", key: k, headers: {authorization: x}`):   "embedders.e.http.headers.authorization: key and the header Authorization exclude each other",
 		strings.Replace(embedding, "words: {}", "more: {embedder: lokal}", 1): `no embedder "lokal" (did you mean "local"?)`,
+		embedding + "embedder: lokal":                                         `embedder: no embedder "lokal" (did you mean "local"?)`,
 		"collections: {'': {}}":                                               "no collection",
 		"pipelines: {p: {embedders: {}}}":                                     "a pipeline has no such key",
 	} {

@@ -13,7 +13,7 @@ import (
 // pipelineKeys are the keys that a named pipeline may state.
 var pipelineKeys = []string{
 	"timeout", "max_tokens", "tokenizer", "model", "calibration", "fit", "fit_options", "fill", "truncate", "order", "format",
-	"format_options", "budget", "system_prompts", "memory", "conversation", "facts", "frames", "enricher", "steps", "callbacks",
+	"format_options", "budget", "system_prompts", "memory", "conversation", "facts", "frames", "enricher", "embedder", "steps", "callbacks",
 }
 
 // UnmarshalNode decodes the keys of a pipeline.

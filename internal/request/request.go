@@ -198,7 +198,7 @@ func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Conf
 func (r *Request) config(base config.Config) *config.Config {
 	c := &config.Config{
 		Plugins: base.Plugins, CacheDir: base.CacheDir, Timeout: base.Timeout,
-		LogLevel: base.LogLevel, Tenant: base.Tenant, Instances: base.Instances,
+		LogLevel: base.LogLevel, Tenant: base.Tenant, Instances: base.Instances, Embedder: base.Embedder, Embedders: base.Embedders,
 		MaxTokens: r.MaxTokens, Tokenizer: r.Tokenizer, Format: r.Format, FormatOptions: r.FormatOptions,
 		Model: r.Model, Calibration: base.Calibration, Fit: r.Fit, FitOptions: r.FitOptions, Fill: r.Fill, Truncate: r.Truncate, Order: r.Order,
 		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps, IncludeQuery: r.IncludeQuery, Tools: r.Tools,

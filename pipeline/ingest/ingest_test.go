@@ -307,15 +307,18 @@ func TestEmbedder(t *testing.T) {
 	f.want(f.run("."), 2, 1, 0, 0, 0)
 	source := []ingest.Source{{Path: f.dir}}
 	f.o.Embedder = &fake{id: "other"}
-	if _, err := ingest.Run(t.Context(), f.index, source, f.o); !errors.Is(err, retrieve.ErrModel) || !strings.Contains(err.Error(), "remove the collection and ingest again") {
+	if _, err := ingest.Run(t.Context(), f.index, source, f.o); !errors.Is(err, retrieve.ErrModel) || !strings.Contains(err.Error(), "anchor-host collections reembed docs)") {
 		t.Errorf("another model: %v", err)
 	}
-	f.o.Reembed = true
-	f.want(f.run("."), 0, 0, 3, 0, 0)
-	info, err := f.index.Collection(t.Context(), docs)
-	if err != nil || info.Vectors != 3 || info.Settings.Model.ID != "other" {
-		t.Errorf("%+v, error %v", info, err)
+	f.o.Embedder = nil
+	if _, err := ingest.Run(t.Context(), f.index, source, f.o); !errors.Is(err, retrieve.ErrModel) || !strings.Contains(err.Error(), "anchor-host collections reembed docs --none)") {
+		t.Errorf("no model: %v", err)
 	}
+	f.o.Embedder = &fake{id: "other"}
+	if r, err := ingest.Reembed(t.Context(), f.index, f.o); err != nil || r.Changed != 3 || r.Chunks != 3 {
+		t.Errorf("re-embed: %+v, %v", r, err)
+	}
+	f.want(f.run("."), 3, 0, 0, 0, 0)
 	f.write("d.txt", "date")
 	f.o.Embedder = &fake{id: "other", make: func([]string) ([][]float32, error) { return nil, retrieve.ErrUnavailable }}
 	if _, err := ingest.Run(t.Context(), f.index, source, f.o); !errors.Is(err, retrieve.ErrUnavailable) || !strings.Contains(err.Error(), "go on") {
@@ -323,6 +326,49 @@ func TestEmbedder(t *testing.T) {
 	}
 	if f.names() != "a.txt b.txt c.txt" {
 		t.Errorf("documents: %s", f.names())
+	}
+}
+
+// A re-embedding that stops goes on where it was, and one that fails for a document leaves it to be
+// found by words.
+func TestReembed(t *testing.T) {
+	f := newFixture(t)
+	for i := range 3 {
+		f.write(fmt.Sprintf("%d.txt", i), fmt.Sprintf("text number %d", i))
+	}
+	f.want(f.run("."), 0, 3, 0, 0, 0)
+	vectors := func() int {
+		info, err := f.index.Collection(t.Context(), docs)
+		if err != nil || info.Documents != 3 {
+			t.Fatalf("%+v, %v", info, err)
+		}
+		return info.Vectors
+	}
+	f.o.Embedder = &fake{id: "m", make: func([]string) ([][]float32, error) { return nil, retrieve.ErrUnavailable }}
+	if _, err := ingest.Reembed(t.Context(), f.index, f.o); !errors.Is(err, retrieve.ErrUnavailable) || vectors() != 0 {
+		t.Errorf("no server: %v, %d vectors", err, vectors())
+	}
+	f.o.Embedder = &fake{id: "m", make: func(texts []string) ([][]float32, error) {
+		if strings.Contains(strings.Join(texts, "\n"), "number 1") {
+			return nil, errors.New("refused")
+		}
+		return nil, nil
+	}}
+	f.fails = nil
+	if r, err := ingest.Reembed(t.Context(), f.index, f.o); err != nil || r.Failed != 1 || r.Changed != 2 || r.Files != 3 || vectors() != 2 || len(f.fails) != 1 || !strings.Contains(f.fails[0], "1.txt: ") {
+		t.Errorf("one refused: %+v, %v, %d vectors, %q", r, err, vectors(), f.fails)
+	}
+	f.o.Embedder = &fake{id: "m"}
+	if r, err := ingest.Reembed(t.Context(), f.index, f.o); err != nil || r.Changed != 1 || vectors() != 3 {
+		t.Errorf("the rest: %+v, %v", r, err)
+	}
+	hits, err := f.index.Search(t.Context(), docs, retrieve.Query{Text: "number", K: 9})
+	if err != nil || len(hits) != 3 {
+		t.Errorf("%d hits, %v", len(hits), err)
+	}
+	f.o.Embedder = nil
+	if _, err := ingest.Reembed(t.Context(), f.index, f.o); err != nil || vectors() != 0 {
+		t.Errorf("without a model: %v, %d vectors", err, vectors())
 	}
 }
 

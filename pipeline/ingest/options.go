@@ -34,9 +34,6 @@ type Options struct {
 	Settings retrieve.Settings
 	// Embedder makes the vectors. nil means none: documents are found by words only.
 	Embedder retrieve.Embedder
-	// Reembed allows that the model of the collection is changed. All documents then get
-	// vectors of the new model.
-	Reembed bool
 	// Chunk says how documents are cut.
 	Chunk chunk.Options
 	// Format, if not empty, is that of all sources. Otherwise names and contents decide.
@@ -134,8 +131,12 @@ func (o Options) complete() (Options, error) {
 // parserVersion changes when parsers or chunkers give something else for the same files.
 const parserVersion = "1"
 
-// fingerprint stands for all that decides what becomes of a file, besides its content.
+// fingerprint stands for all that decides what becomes of a file, besides its content. The model does
+// only where it decides how documents are cut.
 func (o *Options) fingerprint(m retrieve.Model) string {
+	if o.Chunk.By != chunk.Semantic {
+		m = retrieve.Model{}
+	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%d", parserVersion, o.Chunk.Name(), o.Format, m.ID, m.Dimension))
 	return ";" + hex.EncodeToString(sum[:6])
 }

@@ -103,10 +103,10 @@ func (g *run) settle(ctx context.Context, info retrieve.CollectionInfo) error {
 	switch {
 	case has == g.model:
 		return nil
-	case g.model == none && !g.o.Reembed:
-		return fmt.Errorf("collection %s: %w: it has vectors of %s, and no embedder is named (name it, or re-embed without one)", c, retrieve.ErrModel, has)
-	case has != none && !g.o.Reembed:
-		return fmt.Errorf("collection %s: %w: it has vectors of %s, the embedder makes those of %s (remove the collection and ingest again)", c, retrieve.ErrModel, has, g.model)
+	case g.model == none:
+		return fmt.Errorf("collection %s: %w: it has vectors of %s, and no embedder is named (name it, or remove the vectors: anchor-host collections reembed %s --none)", c, retrieve.ErrModel, has, c.Name)
+	case has != none:
+		return fmt.Errorf("collection %s: %w: it has vectors of %s, the embedder makes those of %s (re-embed it: anchor-host collections reembed %s)", c, retrieve.ErrModel, has, g.model, c.Name)
 	}
 	return g.index.SetModel(ctx, c, g.model)
 }

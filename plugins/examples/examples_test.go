@@ -17,16 +17,22 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	bm25 "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
 	crm "github.com/anchor-host/anchor-host/plugins/examples/crm-snapshot/plugin"
+	encoder "github.com/anchor-host/anchor-host/plugins/examples/cross-encoder/plugin"
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
+	rerank "github.com/anchor-host/anchor-host/plugins/examples/dense-rerank/plugin"
 	notes "github.com/anchor-host/anchor-host/plugins/examples/fact-notes/plugin"
 	field "github.com/anchor-host/anchor-host/plugins/examples/field-reranker/plugin"
+	hyde "github.com/anchor-host/anchor-host/plugins/examples/hyde/plugin"
 	screen "github.com/anchor-host/anchor-host/plugins/examples/injection-screen/plugin"
 	intent "github.com/anchor-host/anchor-host/plugins/examples/intent-classifier/plugin"
+	listwise "github.com/anchor-host/anchor-host/plugins/examples/llm-reranker/plugin"
 	mmr "github.com/anchor-host/anchor-host/plugins/examples/mmr-reranker/plugin"
+	multi "github.com/anchor-host/anchor-host/plugins/examples/multi-query/plugin"
 	pii "github.com/anchor-host/anchor-host/plugins/examples/pii-redact/plugin"
 	expand "github.com/anchor-host/anchor-host/plugins/examples/query-expand/plugin"
 	recency "github.com/anchor-host/anchor-host/plugins/examples/recency-rerank/plugin"
 	score "github.com/anchor-host/anchor-host/plugins/examples/score-filter/plugin"
+	back "github.com/anchor-host/anchor-host/plugins/examples/step-back/plugin"
 	summary "github.com/anchor-host/anchor-host/plugins/examples/turn-summary/plugin"
 	web "github.com/anchor-host/anchor-host/plugins/examples/web-search/plugin"
 )
@@ -35,16 +41,22 @@ import (
 var settings = map[string]func() any{
 	"bm25-retriever":    defaults[bm25.Settings],
 	"crm-snapshot":      defaults[crm.Settings],
+	"cross-encoder":     defaults[encoder.Settings],
 	"dedupe":            defaults[dedupe.Settings],
+	"dense-rerank":      defaults[rerank.Settings],
 	"fact-notes":        defaults[notes.Settings],
 	"field-reranker":    defaults[field.Settings],
+	"hyde":              defaults[hyde.Settings],
 	"injection-screen":  defaults[screen.Settings],
 	"intent-classifier": defaults[intent.Settings],
+	"llm-reranker":      defaults[listwise.Settings],
 	"mmr-reranker":      defaults[mmr.Settings],
+	"multi-query":       defaults[multi.Settings],
 	"pii-redact":        defaults[pii.Settings],
 	"query-expand":      defaults[expand.Settings],
 	"recency-rerank":    defaults[recency.Settings],
 	"score-filter":      defaults[score.Settings],
+	"step-back":         defaults[back.Settings],
 	"turn-summary":      defaults[summary.Settings],
 	"web-search":        defaults[web.Settings],
 }

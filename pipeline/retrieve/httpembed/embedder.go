@@ -19,6 +19,7 @@ type Embedder struct {
 	running        chan struct{} // holds a value for each request that runs
 	pace           pace
 	pause          time.Duration // before the first repetition
+	cache          *cache
 
 	learning chan struct{} // holds a value while the dimension is asked for
 	mu       sync.Mutex
@@ -34,6 +35,7 @@ func New(o Options) (*Embedder, error) {
 	e := &Embedder{
 		o: o, running: make(chan struct{}, o.Concurrency), learning: make(chan struct{}, 1),
 		learned: retrieve.Model{ID: o.id(), Dimension: o.Dimensions}, pause: time.Second / 2,
+		cache: newCache(o.Cache),
 	}
 	e.request, e.shown = o.address()
 	if e.header, err = o.header(); err != nil {
@@ -97,6 +99,26 @@ func (e *Embedder) Embed(ctx context.Context, side retrieve.Side, texts []string
 		prefix = e.o.QueryPrefix
 	}
 	vectors := make([][]float32, len(texts))
+	if len(texts) > e.o.Batch {
+		return vectors, e.all(ctx, texts, prefix, vectors, m.Dimension)
+	}
+	missing, places := e.cache.lookup(prefix, texts, vectors)
+	if len(missing) == 0 {
+		return vectors, nil
+	}
+	found := make([][]float32, len(missing))
+	if err := e.all(ctx, missing, prefix, found, m.Dimension); err != nil {
+		return nil, err
+	}
+	for i, v := range found {
+		vectors[places[i]] = v
+	}
+	e.cache.store(prefix, missing, found)
+	return vectors, nil
+}
+
+// all embeds texts in batches.
+func (e *Embedder) all(ctx context.Context, texts []string, prefix string, vectors [][]float32, dimension int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup
@@ -110,7 +132,7 @@ func (e *Embedder) Embed(ctx context.Context, side retrieve.Side, texts []string
 		part, into := prefixed(texts[from:to], prefix), vectors[from:to]
 		wait.Go(func() {
 			defer func() { <-e.running }()
-			if err := e.send(ctx, part, into, m.Dimension); err != nil {
+			if err := e.send(ctx, part, into, dimension); err != nil {
 				cancel(err)
 			}
 		})
@@ -118,9 +140,9 @@ func (e *Embedder) Embed(ctx context.Context, side retrieve.Side, texts []string
 	}
 	wait.Wait()
 	if ctx.Err() != nil {
-		return nil, e.failed(context.Cause(ctx))
+		return e.failed(context.Cause(ctx))
 	}
-	return vectors, nil
+	return nil
 }
 
 // batch returns the end of the batch that begins at from.

@@ -154,8 +154,41 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// A text that comes again is not sent again, up to the bound of the memory.
+func TestCache(t *testing.T) {
+	f := serve(t, nil)
+	e := f.embedder(t, func(o *Options) { o.Dimensions, o.Batch, o.Cache = 3, 4, 3*(entryBytes+12); o.QueryPrefix = "q" })
+	ask := func(side retrieve.Side, sent int, texts ...string) {
+		t.Helper()
+		f.texts = nil
+		have, err := retrieve.Embed(t.Context(), e, side, texts)
+		if err != nil || len(f.texts) != sent {
+			t.Errorf("%q: %v, sent %q, want %d", texts, err, f.texts, sent)
+		}
+		for i, text := range texts {
+			if side == retrieve.SideQuery {
+				text = "q" + text
+			}
+			if !reflect.DeepEqual(have[i], vectorOf(text)) {
+				t.Errorf("%q: %v", text, have[i])
+			}
+			clear(have[i]) // the caller owns it
+		}
+	}
+	ask(retrieve.SideDocument, 2, "a", "b")
+	ask(retrieve.SideDocument, 1, "b", "c", "a")
+	ask(retrieve.SideDocument, 0, "a", "b", "c")
+	ask(retrieve.SideQuery, 1, "b")
+	ask(retrieve.SideDocument, 1, "b", "c", "a") // b or another was dropped for the question
+	ask(retrieve.SideDocument, 5, "v", "w", "x", "y", "z")
+	ask(retrieve.SideDocument, 0, "a", "b", "c")
+}
+
 func TestConcurrencyAndRate(t *testing.T) {
-	f := serve(t, func(_ int, _ http.ResponseWriter, _ *http.Request) bool { time.Sleep(5 * time.Millisecond); return false })
+	f := serve(t, func(_ int, _ http.ResponseWriter, _ *http.Request) bool {
+		time.Sleep(5 * time.Millisecond)
+		return false
+	})
 	e := f.embedder(t, func(o *Options) { o.Batch, o.Concurrency, o.Dimensions = 1, 3, 3 })
 	var wait sync.WaitGroup
 	for range 3 {

@@ -42,6 +42,10 @@ type Options struct {
 	Timeout time.Duration
 	// Retries is how often a request is repeated. 0 means 4, and a negative number never.
 	Retries int
+	// Cache is how many bytes of vectors are kept in memory for texts that come again, those of
+	// questions above all. Calls with more than Batch texts, as ingestion makes them, are not
+	// kept. 0 means 16 MiB, and a negative number nothing.
+	Cache int
 	// Encoding, if not empty, asks for answers in this form: "float" or "base64". Both are
 	// understood in any case.
 	Encoding string
@@ -52,7 +56,7 @@ func (o Options) complete() (Options, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return o, fmt.Errorf("base_url: %w (want an address such as https://api.openai.com/v1, without a password)", retrieve.ErrInvalid)
 	}
-	o.Batch, o.BatchBytes = cmp.Or(o.Batch, 32), cmp.Or(o.BatchBytes, 256<<10)
+	o.Batch, o.BatchBytes, o.Cache = cmp.Or(o.Batch, 32), cmp.Or(o.BatchBytes, 256<<10), cmp.Or(o.Cache, 16<<20)
 	o.Concurrency, o.Timeout, o.Retries = cmp.Or(o.Concurrency, 4), cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.Retries, 4)
 	if o.Batch < 1 || o.BatchBytes < 1 || o.Concurrency < 1 || o.Timeout < 0 || !(o.Rate >= 0) {
 		return o, fmt.Errorf("batch, batch_bytes, concurrency, timeout, rate: %w (none may be negative)", retrieve.ErrInvalid)

@@ -39,10 +39,10 @@ func (x Index) Search(ctx context.Context, col retrieve.Collection, q retrieve.Q
 func (x Index) search(ctx context.Context, c *conn, found collection, q *retrieve.Query) ([]retrieve.Hit, error) {
 	if m := found.settings.Model; q.By != retrieve.ByWords {
 		if m == (retrieve.Model{}) {
-			return nil, fmt.Errorf("%w: the collection has no vectors (ingest it with a model, or search by words)", retrieve.ErrModel)
+			return nil, fmt.Errorf("%w: the collection has no vectors (make them with anchor-host collections reembed, or search by words)", retrieve.ErrModel)
 		}
 		if q.Model != "" && q.Model != m.ID || len(q.Vector) != m.Dimension {
-			return nil, fmt.Errorf("%w: a query by %s with %d dimensions, the collection's model is %s (ask with that model, or ingest the collection with the other one)",
+			return nil, fmt.Errorf("%w: a query by %s with %d dimensions, the collection's model is %s (ask with that model, or re-embed the collection: anchor-host collections reembed)",
 				retrieve.ErrModel, q.Model, len(q.Vector), m)
 		}
 		if err := m.Check(1, [][]float32{q.Vector}); err != nil {

@@ -19,7 +19,7 @@ import (
 func Collections(a *cli.App) *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "collections",
-		Short: "List, show, search, remove and export collections",
+		Short: "List, show, search, re-embed, remove and export collections",
 		Long: `Manage the collections of a tenant that "anchor-host ingest" fills. They are in the
 store, beside facts and conversations.`,
 		Example: `  anchor-host collections list
@@ -27,7 +27,7 @@ store, beside facts and conversations.`,
   anchor-host collections search docs "When does the train leave?"
   anchor-host collections export docs > docs.jsonl`,
 	})
-	cmd.AddCommand(list(a), show(a), search(a), remove(a), export(a))
+	cmd.AddCommand(list(a), show(a), search(a), reembed(a), remove(a), export(a))
 	return cmd
 }
 
@@ -104,23 +104,35 @@ line without chunks stands for a file of which each record is a document.`,
 
 func search(a *cli.App) *cobra.Command {
 	var topK int
+	var by, embedder string
 	cmd := &cobra.Command{
 		Use:   "search [flags] COLLECTION QUESTION",
-		Short: "Find the chunks that match the words of a question",
-		Long: `Find the chunks of a collection that match the words of a question best (BM25). With
--o json they are items, which "anchor-host build --items -" takes.`,
+		Short: "Find the chunks that match a question",
+		Long: `Find the chunks of a collection that match a question best: by its words (BM25), by its
+vector, which the embedder of the collection makes, or by both (hybrid). With -o json
+they are items, which "anchor-host build --items -" takes.`,
 		Example: `  anchor-host collections search docs "When does the train leave?"
+  anchor-host collections search docs "departure times" --by vectors
   anchor-host collections search docs "$Q" -o json | anchor-host build --items - "$Q"`,
 		Args: cli.Exactly("COLLECTION", "QUESTION"),
 	}
 	flags(cmd)
 	cmd.Flags().IntVarP(&topK, "top-k", "k", retrieve.DefaultK, fmt.Sprintf("most chunks to find, 1 to %d", retrieve.MaxK))
+	cmd.Flags().StringVar(&by, "by", "", "words, vectors or hybrid (default hybrid, if the collection has vectors and an embedder)")
+	embedderFlag(cmd, &embedder)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
 		if topK < 1 || topK > retrieve.MaxK {
 			return cli.Usagef(cmd, "flag --top-k: %d (want 1 to %d)", topK, retrieve.MaxK)
 		}
-		items, err := app.SearchCollection(cmd.Context(), named(args[0]), args[1], topK)
+		if by != "" && by != string(retrieve.ByWords) && by != string(retrieve.ByVectors) && by != string(retrieve.ByHybrid) {
+			return cli.Usagef(cmd, "flag --by: %q (want words, vectors or hybrid)", by)
+		}
+		e, err := embedderOf(app, embedder)
+		if err != nil {
+			return err
+		}
+		items, err := app.SearchCollection(cmd.Context(), named(args[0]), retrieve.Query{Text: args[1], K: topK, By: retrieve.By(by)}, e)
 		if err != nil {
 			return err
 		}

@@ -16,11 +16,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // ingestFlags are the flags of ingest.
 type ingestFlags struct {
 	collection, name, format, urls string
+	embedder                       string
 	chunker                        string
 	size, overlap, parent          int
 	include, exclude               []string
@@ -40,6 +42,9 @@ func Ingest(a *cli.App) *cobra.Command {
 "anchor-host collections search" finds them. Text, Markdown, HTML, PDF, DOCX, CSV, JSON
 Lines and source code are read. "-" is stdin, as one file; --urls names a file with one address a line.
 
+If the configuration names an embedder for the collection, or --embedder does, the
+documents also get vectors, by which questions find them (README, "Search by meaning").
+
 The collection is kept as the files are: the next run reads only what has changed,
 and deletes what is gone. A run that was interrupted goes on when it is started
 again. --watch does not end, and repeats the run whenever a file changes.
@@ -49,8 +54,8 @@ other file that cannot be read gets a line on stderr, and the exit code is then 
 the collection has of it stays.
 
 Chunkers: auto (source code by its declarations, all else recursive), tokens, recursive,
-sentences, headings, code and parent-child (small chunks are searched, the
-section around them is returned). Tables stay whole.`,
+sentences, headings, code, parent-child (small chunks are searched, the section around
+them is returned) and semantic (sentences of similar vectors). Tables stay whole.`,
 		Example: `  anchor-host ingest docs --collection docs
   anchor-host ingest src --collection code --include '*.go' --exclude '*_test.go'
   anchor-host ingest https://go.dev/doc/effective_go --collection go
@@ -88,7 +93,8 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.urls, "urls", "", "file with one address a line (- is stdin)")
 	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending tells the format")
 	flags.StringVar(&f.format, "format", "", "format of all files: text, markdown, html, pdf, docx, csv, jsonl, code (default: by name and content)")
-	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child")
+	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child, semantic")
+	embedderFlag(cmd, &f.embedder)
 	flags.IntVar(&f.size, "chunk-size", chunk.DefaultSize, "most tokens in a chunk, at 4 bytes each")
 	flags.IntVar(&f.overlap, "chunk-overlap", 0, "tokens that a chunk repeats from the one before")
 	flags.IntVar(&f.parent, "parent-size", 0, "most tokens in a parent of parent-child (default four times the chunk size)")
@@ -132,8 +138,6 @@ func (f *ingestFlags) sources(a *cli.App, cmd *cobra.Command, args []string) ([]
 		return nil, cli.Usagef(cmd, "flag --max-file: want 1 to 64 MiB, got %d", f.maxFile)
 	case f.interval < 100*time.Millisecond:
 		return nil, cli.Usagef(cmd, "flag --interval: want at least 100ms, got %v", f.interval)
-	case f.chunker == string(chunk.Semantic):
-		return nil, cli.Usagef(cmd, "flag --chunker: semantic needs an embedder (choose another, or use package ingest)")
 	}
 	return sources, nil
 }
@@ -164,36 +168,48 @@ func readURLs(a *cli.App, path string) ([]ingest.Source, error) {
 	return sources, nil
 }
 
-func (f *ingestFlags) options(a *cli.App, p *progress, said map[string]string) ingest.Options {
+func (f *ingestFlags) options(a *cli.App, e retrieve.Embedder, p *progress, said map[string]string) ingest.Options {
 	return ingest.Options{
-		Collection: named(f.collection), Format: parse.Format(f.format),
+		Collection: named(f.collection), Embedder: e, Format: parse.Format(f.format),
 		Chunk:   chunk.Options{By: chunk.By(f.chunker), Size: f.size, Overlap: f.overlap, Parent: f.parent},
 		MaxFile: int64(f.maxFile) << 20, Include: f.include, Exclude: f.exclude, Keep: f.keep,
-		Progress: p.step,
-		Failed: func(e *ingest.FileError) {
-			if said[e.Path] == e.Err.Error() { // --watch tells each failure once
-				return
-			}
-			said[e.Path] = e.Err.Error()
-			p.stop()
-			a.Say("%v", e)
-		},
+		Progress: p.step, Failed: sayOnce(a, p, said),
+	}
+}
+
+// sayOnce prints each failure of a file once, also with --watch.
+func sayOnce(a *cli.App, p *progress, said map[string]string) func(*ingest.FileError) {
+	return func(e *ingest.FileError) {
+		if said[e.Path] == e.Err.Error() {
+			return
+		}
+		said[e.Path] = e.Err.Error()
+		p.stop()
+		a.Say("%v", e)
 	}
 }
 
 // run ingests once.
 func (f *ingestFlags) run(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) (ingest.Report, error) {
+	e, err := embedderOf(app, f.embedder)
+	if err != nil {
+		return ingest.Report{}, err
+	}
 	p := newProgress(a)
 	defer p.stop()
-	return app.Ingest(cmd.Context(), sources, f.options(a, p, map[string]string{}))
+	return app.Ingest(cmd.Context(), sources, f.options(a, e, p, map[string]string{}))
 }
 
 // repeat ingests again and again until the user interrupts.
 func (f *ingestFlags) repeat(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) error {
+	e, err := embedderOf(app, f.embedder)
+	if err != nil {
+		return err
+	}
 	said := map[string]string{}
 	for first := true; ; first = false {
 		p := newProgress(a)
-		report, err := app.Ingest(cmd.Context(), sources, f.options(a, p, said))
+		report, err := app.Ingest(cmd.Context(), sources, f.options(a, e, p, said))
 		p.stop()
 		if errors.Is(err, context.Canceled) {
 			return nil
@@ -221,7 +237,7 @@ func reportListing(r ingest.Report) cli.Listing {
 	return cli.Listing{Data: r, Rows: [][]string{
 		row("files", r.Files), row("unchanged", r.Unchanged), row("added", r.Added), row("changed", r.Changed), row("failed", r.Failed),
 		row("skipped", r.Skipped), row("removed", r.Removed), row("chunks", r.Chunks), row("read", size(r.Bytes)),
-		row("time", (time.Duration(r.Seconds * float64(time.Second))).Round(time.Millisecond)), row("rate", rate),
+		row("time", took(r.Seconds)), row("rate", rate),
 	}}
 }
 

@@ -60,5 +60,18 @@ func withToDelete(a *cli.App, f sessionFunc) func(*cobra.Command, []string) erro
 	})
 }
 
+// embedderFlag adds the flag that names an embedder.
+func embedderFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "embedder", "", "embedder of the configuration that makes vectors (default: that of the collection)")
+}
+
+// embedderOf returns the embedder that a flag names, nil if it names none.
+func embedderOf(app *anchor.App, name string) (retrieve.Embedder, error) {
+	if name == "" {
+		return nil, nil
+	}
+	return app.Embedder(name)
+}
+
 // named returns a collection of the tenant that the configuration or a flag names.
 func named(name string) retrieve.Collection { return retrieve.Collection{Name: name} }

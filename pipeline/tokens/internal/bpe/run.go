@@ -43,6 +43,22 @@ func (r *Run) Tokens(p string) int {
 	return r.long(&r.cursor, p, math.MaxInt)
 }
 
+// Ends appends the end of each token of a piece of text to ends.
+func (r *Run) Ends(p string, ends []int) []int {
+	switch {
+	case p == "":
+	case len(p) <= windowLen:
+		n := r.merge(&r.cursor, p)
+		for _, end := range r.pos[1 : n+1] {
+			ends = append(ends, int(end))
+		}
+	default:
+		r.long(&r.cursor, p, math.MaxInt)
+		ends = append(ends, r.ends...)
+	}
+	return ends
+}
+
 // Next returns the end of the piece of text that starts at i, i < len(text).
 func (r *Run) Next(p Pattern, text string, i int) int {
 	r.s = text

@@ -85,7 +85,9 @@ func (a *addedTokens) each(r *run, s string, between func(text string, at int)) 
 		if done < start {
 			between(s[done:start], done)
 		}
-		r.tokens++
+		if r.tokens++; r.listing {
+			r.ids = append(r.ids, token.ID)
+		}
 		done = end
 	}
 	if done < len(s) {
@@ -129,6 +131,7 @@ func spaceAfter(s string, i int) int {
 
 // addedToken is an entry of added_tokens.
 type addedToken struct {
+	ID         uint32 `json:"id"`
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"`
 	LStrip     bool   `json:"lstrip"`

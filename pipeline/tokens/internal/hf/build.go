@@ -16,6 +16,12 @@ func (v *vocabulary) build(bytes bool) (model, error) {
 		}
 		return v.unigram()
 	}
+	if v.kind == "WordPiece" {
+		if bytes {
+			return nil, fmt.Errorf("wordpiece after ByteLevel: %w", errUnsupported)
+		}
+		return v.wordPiece()
+	}
 	if err := v.readMerges(); err != nil {
 		return nil, err
 	}
@@ -38,6 +44,9 @@ func (v *vocabulary) build(bytes bool) (model, error) {
 	}
 	longest := v.measure(m, bytes)
 	m.merges = bpe.NewMerges(a, v.merges, longest)
+	if v.listing {
+		m.listed = v.list(bytes)
+	}
 	return m, nil
 }
 

@@ -11,16 +11,19 @@
 // tokens that a post-processor adds, and with encode_special_tokens set. So a text that looks
 // like a special token is ordinary text. Other added tokens count as one token.
 //
+// The tokens of a text can also be listed, if the file is read with [ReadIDs].
+//
 // Letters, numbers and normal forms are those of the Unicode version of Go. The library may
 // know another version. Each byte outside of valid UTF-8 is read as U+FFFD. A character with
 // more than 30 combining marks may have another normal form.
 //
 // # What it reads
 //
-//   - Models: BPE, with merges as strings or pairs, byte fallback and unknown tokens; Unigram.
+//   - Models: BPE, with merges as strings or pairs, byte fallback and unknown tokens; Unigram;
+//     WordPiece.
 //   - Normalizers: NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Prepend, Replace,
-//     Precompiled, Sequence.
-//   - Pre-tokenizers: ByteLevel, Metaspace, Split, Digits, Punctuation, Whitespace,
+//     Precompiled, BertNormalizer, Sequence.
+//   - Pre-tokenizers: BertPreTokenizer, ByteLevel, Metaspace, Split, Digits, Punctuation, Whitespace,
 //     WhitespaceSplit, CharDelimiterSplit, Sequence.
 //
 // A file that needs anything else is refused, with the name of what it needs, because a count

@@ -99,6 +99,7 @@ var runeBytes = func() map[rune]byte {
 type merging struct {
 	merges *bpe.Merges
 	whole  map[string]struct{} // with ignore_merges: pieces that are one token
+	listed *listed             // nil unless tokens are listed
 	// lost reports whether a character has no token at all. nil: every character has one.
 	lost func(r rune) bool
 }
@@ -122,13 +123,46 @@ func (m *merging) count(r *run, piece string) int {
 			return 1
 		}
 	}
-	if m.lost != nil && strings.ContainsFunc(piece, m.lost) {
-		piece = strings.Map(func(c rune) rune {
-			if m.lost(c) {
-				return -1
-			}
-			return c
-		}, piece)
+	return r.Tokens(m.kept(piece))
+}
+
+// kept returns the characters of a piece that have a token.
+func (m *merging) kept(piece string) string {
+	if m.lost == nil || !strings.ContainsFunc(piece, m.lost) {
+		return piece
 	}
-	return r.Tokens(piece)
+	return strings.Map(func(c rune) rune {
+		if m.lost(c) {
+			return -1
+		}
+		return c
+	}, piece)
+}
+
+func (m *merging) list(r *run, piece string) {
+	recent, known := r.recall(piece)
+	if known {
+		return
+	}
+	before := len(r.ids)
+	m.listNew(r, piece)
+	if !r.Stopped() {
+		recent.remember(piece, r.ids[before:])
+	}
+}
+
+func (m *merging) listNew(r *run, piece string) {
+	if m.whole != nil {
+		if _, ok := m.whole[piece]; ok {
+			m.listed.add(r, piece)
+			return
+		}
+	}
+	piece = m.kept(piece)
+	from := 0
+	r.ends = r.Ends(piece, r.ends[:0])
+	for _, end := range r.ends {
+		m.listed.add(r, piece[from:end])
+		from = end
+	}
 }

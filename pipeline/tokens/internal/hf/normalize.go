@@ -99,6 +99,8 @@ func (p *part) normalizer() (change func(*run, string) string, linewise bool, er
 			return nil, false, err
 		}
 		return func(r *run, s string) string { return replace(r, m, s, p.Content) }, m.linewise(), nil
+	case "BertNormalizer":
+		return simple(p.bert), true, nil
 	case "Precompiled":
 		return precompiled(p.Charsmap)
 	}

@@ -27,6 +27,10 @@ type part struct {
 	Split         *bool          `json:"split"`
 	Individual    bool           `json:"individual_digits"`
 	Delimiter     string         `json:"delimiter"`
+	CleanText     *bool          `json:"clean_text"`
+	Chinese       *bool          `json:"handle_chinese_chars"`
+	Accents       *bool          `json:"strip_accents"`
+	Lowercase     *bool          `json:"lowercase"`
 }
 
 // reader counts the parts of a file while it reads them.

@@ -80,6 +80,11 @@ func (p *part) addTo(s *splitting) error {
 			p.Behavior = "Isolated"
 		}
 		return s.add(character(isPunctuation), p.Behavior, false)
+	case "BertPreTokenizer":
+		if err := s.add(character(unicode.IsSpace), "Removed", false); err != nil {
+			return err
+		}
+		return s.add(character(isPunctuation), "Isolated", false)
 	case "WhitespaceSplit":
 		return s.add(character(unicode.IsSpace), "Removed", false)
 	case "Whitespace":

@@ -16,16 +16,25 @@ type Tokenizer struct {
 	normalizing normalizing
 	splitting   splitting
 	model       model
+	lister      lister // of the model; nil for Unigram
 	lines       lineRule
+	maxID       uint32    // of the model
 	longest     int       // bytes of the longest token, for Truncate
 	pool        sync.Pool // of *run
 }
 
 // Read reads a file. The error names the member that is wrong or not supported.
-func Read(data []byte) (*Tokenizer, error) {
+func Read(data []byte) (*Tokenizer, error) { return read(data, false) }
+
+func read(data []byte, listing bool) (*Tokenizer, error) {
 	d, err := readDocument(data)
 	if err != nil {
 		return nil, err
+	}
+	if d.model.listing = listing; listing {
+		if err := d.model.checkNumbers(); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
 	}
 	t := new(Tokenizer)
 	var parts reader
@@ -42,6 +51,13 @@ func Read(data []byte) (*Tokenizer, error) {
 	t.setLines(d.model, d.added)
 	if t.model, err = d.model.build(t.splitting.bytes); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
+	}
+	t.lister, _ = t.model.(lister)
+	for _, n := range d.model.numbers {
+		t.maxID = max(t.maxID, uint32(n))
+	}
+	if m, ok := t.model.(*merging); ok {
+		t.cutWords(m, d.model)
 	}
 	t.pool.New = func() any {
 		if m, ok := t.model.(*merging); ok {
@@ -103,39 +119,50 @@ func crossesLine(text string) bool {
 // Count returns the number of tokens of a text. The error is that of ctx, or says that the
 // normalizers of the file add too much to the text.
 func (t *Tokenizer) Count(ctx context.Context, text string) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
 	r := t.pool.Get().(*run)
 	defer t.pool.Put(r)
+	r.tokens = 0
+	if err := t.run(ctx, r, text); err != nil {
+		return 0, err
+	}
+	return r.tokens, nil
+}
+
+// run counts or lists the tokens of a text in r.
+func (t *Tokenizer) run(ctx context.Context, r *run, text string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	r.Begin(ctx.Done())
 	defer r.End()
 	if !utf8.ValidString(text) {
 		text = repair(text)
 	}
-	r.tokens, r.err, r.room = 0, nil, maxGrowth*len(text)+spareGrowth
+	r.err, r.room = nil, maxGrowth*len(text)+spareGrowth
 	t.raw.each(r, text, func(part string, at int) {
 		t.normal.each(r, t.normalizing.apply(r, part), func(piece string, from int) {
 			t.stage(r, 0, piece, at == 0 && from == 0)
 		})
 	})
 	if r.err != nil {
-		return 0, fmt.Errorf("count tokens: %w", r.err)
+		return fmt.Errorf("count tokens: %w", r.err)
 	}
 	if r.Poll() {
-		return 0, fmt.Errorf("count tokens: %w", ctx.Err())
+		return fmt.Errorf("count tokens: %w", ctx.Err())
 	}
-	return r.tokens, nil
+	return nil
 }
 
 // stage runs the stages from number k on, and counts the pieces after the last one.
 func (t *Tokenizer) stage(r *run, k int, text string, first bool) {
 	switch {
 	case text == "" || r.Stopped():
-	case k == len(t.splitting.stages):
-		r.tokens += t.model.count(r, text)
-	default:
+	case k < len(t.splitting.stages):
 		t.splitting.stages[k](r, text, first, func(piece string, first bool) { t.stage(r, k+1, piece, first) })
+	case r.listing:
+		t.lister.list(r, text)
+	default:
+		r.tokens += t.model.count(r, text)
 	}
 }
 

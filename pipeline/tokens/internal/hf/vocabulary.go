@@ -14,6 +14,7 @@ import (
 type vocabulary struct {
 	kind         string
 	ids          map[string]uint32 // tokens by their text in the file
+	numbers      []uint64          // BPE and WordPiece: by these ids, the ids in the file
 	scored       []scored          // Unigram: the tokens in order
 	merges       []bpe.Pair
 	pairs        [][2]string // merges, until all tokens are known
@@ -22,6 +23,9 @@ type vocabulary struct {
 	byteFallback bool
 	fuseUnknown  bool
 	ignoreMerges bool
+	subword      string // WordPiece: begins tokens that are not at the start of a word
+	longestWord  int    // WordPiece: longer words are unknown, in characters
+	listing      bool   // tokens are listed, not only counted
 }
 
 // scored is a token of a Unigram model.
@@ -32,15 +36,18 @@ type scored struct {
 
 // readModel reads the model of a file, which is the next value.
 func readModel(dec *jsontext.Decoder) (*vocabulary, error) {
-	v := &vocabulary{unknownID: -1, ids: map[string]uint32{}}
+	v := &vocabulary{unknownID: -1, ids: map[string]uint32{}, longestWord: 100}
 	if err := members(dec, func(name string) error { return v.member(dec, name) }); err != nil {
 		return nil, err
 	}
 	if v.kind == "" && v.pairs != nil {
 		v.kind = "BPE"
 	}
-	if v.kind != "BPE" && v.kind != "Unigram" {
-		return nil, fmt.Errorf("type %.20q: %w (BPE or Unigram)", v.kind, errUnsupported)
+	if v.kind != "BPE" && v.kind != "Unigram" && v.kind != "WordPiece" {
+		return nil, fmt.Errorf("type %.20q: %w (BPE, Unigram or WordPiece)", v.kind, errUnsupported)
+	}
+	if v.kind != "WordPiece" && v.subword != "" {
+		return nil, fmt.Errorf("continuing_subword_prefix: %w", errUnsupported)
 	}
 	if len(v.ids) == 0 {
 		return nil, errors.New("vocab: no tokens")
@@ -81,7 +88,11 @@ func (v *vocabulary) member(dec *jsontext.Decoder, name string) (err error) {
 		if string(value) != "0" && string(value) != "0.0" {
 			return fmt.Errorf("random merges: %w", errUnsupported)
 		}
-	case "continuing_subword_prefix", "end_of_word_suffix":
+	case "continuing_subword_prefix":
+		return decode(value, &v.subword)
+	case "max_input_chars_per_word":
+		return decode(value, &v.longestWord)
+	case "end_of_word_suffix":
 		if string(value) != `""` {
 			return errUnsupported
 		}
@@ -89,8 +100,8 @@ func (v *vocabulary) member(dec *jsontext.Decoder, name string) (err error) {
 	return nil
 }
 
-// tokens reads the tokens of a BPE model, an object with an id for each. A count needs no ids,
-// but two tokens of one id, or two ids of one token, are a mistake of the file.
+// tokens reads the tokens of a BPE or WordPiece model, an object with an id for each. A count needs
+// no ids, but two tokens of one id, or two ids of one token, are a mistake of the file.
 func (v *vocabulary) tokens(dec *jsontext.Decoder) error {
 	taken := make(map[uint64]struct{})
 	return members(dec, func(name string) error {
@@ -113,6 +124,7 @@ func (v *vocabulary) tokens(dec *jsontext.Decoder) error {
 			return fmt.Errorf("another token has the id %d, too", id)
 		}
 		taken[id] = struct{}{}
+		v.numbers = append(v.numbers, id)
 		return nil
 	})
 }

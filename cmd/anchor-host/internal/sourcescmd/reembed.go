@@ -1,0 +1,85 @@
+package sourcescmd
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+func reembed(a *cli.App) *cobra.Command {
+	var embedder string
+	var none bool
+	cmd := &cobra.Command{
+		Use:   "reembed [flags] COLLECTION",
+		Short: "Make the vectors of a collection anew",
+		Long: `Give the documents of a collection vectors of the embedder that the configuration, or
+--embedder, names. Their texts are in the collection, so no file is read. A run that was
+interrupted goes on when it is started again. Until it ends, documents without vectors
+are found by their words. --none removes all vectors.
+
+Each document that the model refuses gets a line on stderr, and the exit code is then 1.`,
+		Example: `  anchor-host collections reembed docs
+  anchor-host collections reembed docs --embedder local
+  anchor-host collections reembed docs --none`,
+		Args: cli.Exactly("COLLECTION"),
+	}
+	flags(cmd)
+	embedderFlag(cmd, &embedder)
+	cmd.Flags().BoolVar(&none, "none", false, "remove all vectors")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.MarkFlagsMutuallyExclusive("embedder", "none")
+	cmd.RunE = with(a, anchor.ReadWrite, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		var e retrieve.Embedder
+		var err error
+		if !none {
+			if e, err = chosen(app, args[0], embedder); err != nil {
+				return err
+			}
+		}
+		p := newProgress(a)
+		defer p.stop()
+		report, err := app.Reembed(cmd.Context(), ingest.Options{
+			Collection: named(args[0]), Embedder: e, Progress: p.step, Failed: sayOnce(a, p, map[string]string{}),
+		})
+		p.stop()
+		if err != nil {
+			return err
+		}
+		if err := a.Print(cmd, *format, reembedListing(report)); err != nil {
+			return err
+		}
+		if report.Failed > 0 {
+			return fmt.Errorf("re-embed: documents without vectors: %d of %d (each has a line above; they are found by their words)", report.Failed, report.Files)
+		}
+		return nil
+	})
+	return cmd
+}
+
+// chosen returns the embedder that a flag names, or else the one of the collection.
+func chosen(app *anchor.App, collection, name string) (retrieve.Embedder, error) {
+	e, err := embedderOf(app, name)
+	if e == nil && err == nil {
+		e, err = app.CollectionEmbedder(collection)
+	}
+	if e == nil && err == nil {
+		err = fmt.Errorf("re-embed: %w: no embedder is named for collection %q (use --embedder NAME, or collections: {%s: {embedder: NAME}} in the configuration; --none removes the vectors)", anchor.ErrInvalid, collection, collection)
+	}
+	return e, err
+}
+
+func reembedListing(r ingest.Report) cli.Listing {
+	row := func(name string, v any) []string { return []string{name, fmt.Sprint(v)} }
+	return cli.Listing{Data: r, Rows: [][]string{row("documents", r.Files), row("embedded", r.Changed), row("failed", r.Failed), row("time", took(r.Seconds))}}
+}
+
+// took returns a time in seconds for people.
+func took(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
+}

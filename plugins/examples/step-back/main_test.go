@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/pdktest"
+)
+
+// variants are the texts of the queries, "" for no change.
+func variants(t *testing.T, query, settings string, answer func(abi.LLMRequest) pdk.LLMAnswer) string {
+	t.Helper()
+	pdktest.Use(t, pdktest.Services{LLM: answer})
+	reply, err := pdktest.Document[abi.TransformReply](abi.OpTransformQuery, abi.QueryRequest{Query: abi.Query{Text: query}, Settings: json.RawMessage(settings)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	if reply != nil {
+		for _, q := range reply.Queries {
+			texts = append(texts, q.Text)
+		}
+	}
+	return strings.Join(texts, "|")
+}
+
+func TestTransform(t *testing.T) {
+	answer := func(r abi.LLMRequest) pdk.LLMAnswer {
+		if r.Model != "m" || r.Schema == nil || !strings.HasSuffix(r.Messages[0].Content, "The documents are bridges.") {
+			t.Errorf("%+v", r)
+		}
+		return pdk.LLMAnswer{JSON: json.RawMessage(`{"query": "how are bridges painted"}`)}
+	}
+	if got := variants(t, "Why is the Forth bridge red?", `{"model": "m", "about": "bridges"}`, answer); got != "Why is the Forth bridge red?|how are bridges painted" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A model that does not answer, or knows nothing more general, costs the second search only.
+func TestNoAnswer(t *testing.T) {
+	for _, a := range []pdk.LLMAnswer{{Err: &pdk.ServiceError{Service: "llm", Word: abi.ServiceTimeout}}, {Text: "no JSON"}, {JSON: json.RawMessage(`{"query": " "}`)}, {JSON: json.RawMessage(`{"query": "Q"}`)}} {
+		if got := variants(t, "q", `{}`, func(abi.LLMRequest) pdk.LLMAnswer { return a }); got != "" {
+			t.Errorf("%+v: %q", a, got)
+		}
+	}
+	if got := variants(t, " ", `{}`, func(abi.LLMRequest) pdk.LLMAnswer { t.Error("asked for nothing"); return pdk.LLMAnswer{} }); got != "" {
+		t.Errorf("%q", got)
+	}
+}
