@@ -48,6 +48,9 @@ func Embed(side abi.Side, texts []string) (*Embeddings, error) {
 	if len(texts) > abi.MaxEmbedTexts {
 		return nil, Errorf("embed: %d texts at once (send at most %d)", len(texts), abi.MaxEmbedTexts)
 	}
+	if texts == nil {
+		texts = []string{} // null is no list
+	}
 	a, values, err := imports.Embed(abi.EmbedRequest{Side: side, Texts: texts})
 	if err == nil {
 		err = failure("embed", a.ServiceFailure)

@@ -28,7 +28,7 @@ func rate(r *pdk.Request, _ *struct{}, scores []float64) error {
 
 // served labels a question by what the services answer.
 func served(question string) (string, error) {
-	if none, err := pdk.Embed("", []string{}); err != nil || len(none.Vectors) > 0 {
+	if none, err := pdk.Embed("", nil); err != nil || len(none.Vectors) > 0 {
 		return "", pdk.Errorf("vectors of no texts: %v", err)
 	}
 	v, err := pdk.Embed(abi.SideQuery, []string{question, ""})
