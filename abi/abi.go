@@ -46,6 +46,8 @@ const (
 	MaxBytes = jsontext.MaxBytes
 	// MaxDepth is how deep lists and objects in a metadata value may nest.
 	MaxDepth = jsontext.MaxDepth
+	// MaxDimension is the maximum number of dimensions of a vector.
+	MaxDimension = 1 << 14
 	// MaxPriority is the highest priority of an item.
 	MaxPriority = 10
 )

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi/internal/layout"
+	"github.com/anchor-host/anchor-host/abi/services"
 )
 
 func readABI(t *testing.T) string {
@@ -98,7 +99,7 @@ func TestABITables(t *testing.T) {
 	compareTable(t, doc, "kinds", kinds)
 	compareTable(t, doc, "changes", changes)
 	compareTable(t, doc, "reasons", reasons)
-	for _, w := range ServiceWords {
+	for _, w := range services.Words {
 		words = append(words, []string{string(w)})
 	}
 	compareTable(t, doc, "service words", words)

@@ -112,14 +112,10 @@ type Config struct {
 	// The transport must not call plugins. nil: the host's own transport, which uses no
 	// proxy.
 	HTTPTransport http.RoundTripper
-	// Embedder, Searcher and Models answer what plugins ask the services embed, search and
-	// llm for. A grant of a service that is nil is an error. Their methods run on goroutines of
-	// the host, within the time of the guest's call, at whose end their context ends. One that
-	// goes on nevertheless is left behind. A panic is an answer with the word unavailable. They
-	// must not call plugins.
-	Embedder service.Embedder
-	Searcher service.Searcher
-	Models   service.Models
+	// Services answer what plugins ask embed, search and llm for. A grant of one that is nil is
+	// an error. Their methods run as those of a KVStore do; a panic is an answer with the word
+	// unavailable.
+	Services service.Services
 	// Engine is for plugins whose configuration states none.
 	Engine Engine
 	// Portable switches off what the host takes from wazero without a promise that it lasts,
@@ -208,10 +204,8 @@ type Grants struct {
 	HTTP  *HTTPGrant
 	Files []FileGrant
 	KV    *KVGrant
-	// Embed, Search and LLM let a plugin use these services. nil: it may not.
-	Embed  *EmbedGrant
-	Search *SearchGrant
-	LLM    *LLMGrant
+	// Ask is what it may ask embed, search and llm for.
+	Ask service.Grants
 	// Services are names of host services: count_tokens.
 	Services []string
 	// Functions are names of Config.Functions: the plain name for one in UserModule,
@@ -285,32 +279,6 @@ type KVGrant struct {
 	// bytes more. 0: DefaultKVQuota. Unlimited: the quota that the manifest asks for, and
 	// Config.KVMemory.
 	Quota int64
-}
-
-// EmbedGrant lets a plugin make vectors of texts.
-type EmbedGrant struct {
-	// Embedder is the name of the embedder, for Config.Embedder.
-	Embedder string
-}
-
-// SearchGrant lets a plugin search collections of the tenant that it is called for.
-type SearchGrant struct {
-	// Collections are the names of the collections, at least one. The first is searched if the
-	// plugin names none.
-	Collections []string
-}
-
-// LLMGrant lets a plugin ask models.
-type LLMGrant struct {
-	// Models are the names of the models, for Config.Models, at least one. The first is asked
-	// if the plugin names none.
-	Models []string
-	// MaxCalls and MaxTokens bound the requests of the plugin and their tokens, input and output
-	// together. They hold for all calls under one context of a build, or for one call of the
-	// plugin that is none of a build. Before an answer is there, four bytes of a request count
-	// as a token, and the answer as its maximum, if that is stated. 0: the plugin has no
-	// bound of its own.
-	MaxCalls, MaxTokens int64
 }
 
 // ServiceCountTokens is the name of the service that counts tokens.
@@ -414,14 +382,6 @@ func (c PluginConfig) clone() PluginConfig {
 		quota := *kv
 		c.Grants.KV = &quota
 	}
-	if g := c.Grants.Embed; g != nil {
-		c.Grants.Embed = &EmbedGrant{Embedder: g.Embedder}
-	}
-	if g := c.Grants.Search; g != nil {
-		c.Grants.Search = &SearchGrant{Collections: slices.Clone(g.Collections)}
-	}
-	if g := c.Grants.LLM; g != nil {
-		c.Grants.LLM = &LLMGrant{Models: slices.Clone(g.Models), MaxCalls: g.MaxCalls, MaxTokens: g.MaxTokens}
-	}
+	c.Grants.Ask = c.Grants.Ask.Clone()
 	return c
 }

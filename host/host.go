@@ -25,6 +25,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
+	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
@@ -206,9 +207,7 @@ type granted struct {
 	files    []FileGrant
 	kvQuota  int64 // 0: no store
 	services []string
-	embed    *EmbedGrant
-	search   *SearchGrant
-	llm      *LLMGrant
+	ask      service.Grants
 	// functions are the names of the embedder's functions. No permission of the manifest asks
 	// for them, because the import itself does.
 	functions []string

@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"path"
 	"slices"
@@ -37,7 +36,7 @@ func intersect(m *manifest.Manifest, g Grants) (granted, []string, error) {
 
 // foreignGrants takes every grant, because a foreign module has no manifest that could ask.
 func foreignGrants(g Grants) granted {
-	out := granted{files: g.Files, services: g.Services, functions: g.Functions, embed: g.Embed, search: g.Search, llm: g.LLM}
+	out := granted{files: g.Files, services: g.Services, functions: g.Functions, ask: g.Ask}
 	if g.HTTP != nil {
 		out.http = newHTTPRule(g.HTTP, true)
 	}
@@ -61,7 +60,7 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 		if p.Hosts.FromGrant() {
 			hosts = g.HTTP.Hosts
 		}
-		wish, err := newHTTPServers(hosts, p.Methods)
+		wish, err := egress.ReadServers(hosts, p.Methods)
 		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
 	case manifest.PermissionFiles:
@@ -78,88 +77,13 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 			return true
 		}
 	case manifest.PermissionService:
-		return out.serve(p.Service, g)
+		if slices.Contains(g.Services, p.Service) {
+			out.services = append(out.services, p.Service)
+			return true
+		}
+		return out.ask.Take(p.Service, g.Ask)
 	}
 	return false
-}
-
-// serve adds a service if it is granted, and reports whether it is.
-func (out *granted) serve(name string, g Grants) bool {
-	if !slices.Contains(g.serviceNames(), name) {
-		return false
-	}
-	switch name {
-	case manifest.ServiceEmbed:
-		out.embed = g.Embed
-	case manifest.ServiceSearch:
-		out.search = g.Search
-	case manifest.ServiceLLM:
-		out.llm = g.LLM
-	default:
-		out.services = append(out.services, name)
-	}
-	return true
-}
-
-// serviceNames are the services that are granted.
-func (g Grants) serviceNames() []string {
-	names := slices.Clone(g.Services)
-	for _, s := range []struct {
-		name    string
-		granted bool
-	}{{manifest.ServiceEmbed, g.Embed != nil}, {manifest.ServiceSearch, g.Search != nil}, {manifest.ServiceLLM, g.LLM != nil}} {
-		if s.granted {
-			names = append(names, s.name)
-		}
-	}
-	return names
-}
-
-// checkServices refuses grants of services that name nothing, or something twice.
-func (g Grants) checkServices() error {
-	names := func(key string, list []string) error {
-		if len(list) == 0 || slices.Contains(list, "") {
-			return fmt.Errorf("grants.%s: %w (name at least one)", key, ErrConfig)
-		}
-		for i, name := range list {
-			if slices.Contains(list[:i], name) {
-				return fmt.Errorf("grants.%s: %q: %w: it is there twice", key, name, ErrConfig)
-			}
-		}
-		return nil
-	}
-	if g.Embed != nil && g.Embed.Embedder == "" {
-		return fmt.Errorf("grants.embed.embedder: %w (name one)", ErrConfig)
-	}
-	if g.Search != nil {
-		if err := names("search.collections", g.Search.Collections); err != nil {
-			return err
-		}
-	}
-	if g.LLM == nil {
-		return nil
-	}
-	if g.LLM.MaxCalls < 0 || g.LLM.MaxTokens < 0 {
-		return fmt.Errorf("grants.llm: max_calls %d, max_tokens %d: %w (want 1 or more, or 0 for no bound)", g.LLM.MaxCalls, g.LLM.MaxTokens, ErrConfig)
-	}
-	return names("llm.models", g.LLM.Models)
-}
-
-// checkOffered refuses services that are granted and that the host cannot offer.
-func (g *granted) checkOffered(c *Config) error {
-	for _, s := range []struct {
-		name, field      string
-		granted, offered bool
-	}{
-		{manifest.ServiceEmbed, "Embedder", g.embed != nil, c.Embedder != nil},
-		{manifest.ServiceSearch, "Searcher", g.search != nil, c.Searcher != nil},
-		{manifest.ServiceLLM, "Models", g.llm != nil, c.Models != nil},
-	} {
-		if s.granted && !s.offered {
-			return fmt.Errorf("grants.%s: %w (the host offers no such service: set Config.%s)", s.name, ErrConfig, s.field)
-		}
-	}
-	return nil
 }
 
 // asksOf names what a manifest asks for, as imports.Plugin has it. m may be nil.
@@ -212,7 +136,7 @@ func unasked(m *manifest.Manifest, g Grants) []string {
 			note("files at " + f.Guest)
 		}
 	}
-	for _, s := range g.serviceNames() {
+	for _, s := range append(slices.Clone(g.Services), g.Ask.Names()...) {
 		if !asks(func(p manifest.Permission) bool { return p.Kind == manifest.PermissionService && p.Service == s }) {
 			note("service " + s)
 		}
@@ -243,49 +167,28 @@ func (g Grants) Check() error {
 			return fmt.Errorf("grants.files[%d]: %w", i, err)
 		}
 	}
-	return g.checkServices()
+	if err := g.Ask.Check(); err != nil {
+		return fmt.Errorf("grants.%w: %w", err, ErrConfig)
+	}
+	return nil
 }
 
 func (g HTTPGrant) check() error {
 	if len(g.Hosts) == 0 {
 		return fmt.Errorf(": no hosts: %w (name at least one)", ErrConfig)
 	}
-	if _, err := newHTTPServers(g.Hosts, nil); err != nil {
-		return fmt.Errorf(".hosts: %w", err)
+	if _, err := egress.ReadServers(g.Hosts, nil); err != nil {
+		return fmt.Errorf(".hosts: %w: %w", ErrConfig, err)
 	}
 	for _, m := range g.Methods {
 		if m == "" || strings.Trim(strings.ToUpper(m), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			return fmt.Errorf(".methods: %q: %w (want a method, such as GET)", m, ErrConfig)
 		}
 	}
-	_, err := g.serverHeaders()
-	return err
-}
-
-// serverHeaders reads what the host adds to requests. No error tells a value.
-func (g HTTPGrant) serverHeaders() ([]egress.ServerHeaders, error) {
-	var out []egress.ServerHeaders
-	for _, name := range slices.Sorted(maps.Keys(g.Headers)) {
-		server, err := manifest.ParseHostPattern(name)
-		if err != nil {
-			return nil, fmt.Errorf(".headers: host %q: %w (%w)", name, ErrConfig, err)
-		}
-		h := egress.ServerHeaders{Server: server, Headers: g.Headers[name]}
-		if err := h.Check(); err != nil {
-			return nil, fmt.Errorf(".headers: host %q: %w: %w", name, ErrConfig, err)
-		}
-		if !slices.ContainsFunc(g.Hosts, func(host string) bool {
-			granted, err := manifest.ParseHostPattern(host)
-			return err == nil && granted.Covers(server)
-		}) {
-			return nil, fmt.Errorf(".headers: host %q: %w (list the host in hosts too)", name, ErrConfig)
-		}
-		if slices.ContainsFunc(out, func(o egress.ServerHeaders) bool { return o.Server == server }) {
-			return nil, fmt.Errorf(".headers: host %q: %w (it is there twice, in two forms)", name, ErrConfig)
-		}
-		out = append(out, h)
+	if _, err := egress.ReadHeaders(g.Headers, g.Hosts); err != nil {
+		return fmt.Errorf(".headers: %w: %w", ErrConfig, err)
 	}
-	return out, nil
+	return nil
 }
 
 func (f FileGrant) check() error {
@@ -322,7 +225,7 @@ func (p *Plugin) openClient() {
 	if p.granted.http == nil {
 		return
 	}
-	headers, _ := p.cfg.Grants.HTTP.serverHeaders() // were checked
+	headers, _ := egress.ReadHeaders(p.cfg.Grants.HTTP.Headers, p.cfg.Grants.HTTP.Hosts) // were checked
 	p.client = egress.NewClient(egress.Options{
 		Headers: headers,
 		Rule:    p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
@@ -345,22 +248,8 @@ func (c *PluginConfig) secretTexts() []string {
 	return texts
 }
 
-// newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors
-// wrap ErrConfig.
-func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
-	patterns := make([]manifest.HostPattern, len(hosts))
-	for i, h := range hosts {
-		p, err := manifest.ParseHostPattern(h)
-		if err != nil {
-			return egress.Servers{}, fmt.Errorf("host %q: %w (%w)", h, ErrConfig, err)
-		}
-		patterns[i] = p
-	}
-	return egress.NewServers(patterns, methods), nil
-}
-
 // newHTTPRule makes the rule of a grant, which was checked before.
 func newHTTPRule(g *HTTPGrant, foreign bool) *egress.Rule {
-	servers, _ := newHTTPServers(g.Hosts, g.Methods) // an unreadable one grants nothing
+	servers, _ := egress.ReadServers(g.Hosts, g.Methods) // an unreadable one grants nothing
 	return &egress.Rule{Grant: servers, Foreign: foreign, Private: g.Private}
 }

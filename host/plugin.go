@@ -73,8 +73,8 @@ func (p *Plugin) configure() error {
 	if p.granted, notes, err = intersect(p.spec.Manifest, p.cfg.Grants); err != nil {
 		return err
 	}
-	if err := p.granted.checkOffered(&p.host.cfg); err != nil {
-		return err
+	if missing := p.granted.ask.Missing(p.host.cfg.Services); missing != "" {
+		return fmt.Errorf("grants.%s: %w (the host offers no such service: set it in Config.Services)", missing, ErrConfig)
 	}
 	p.state = StateOf(p.spec, p.cfg.State)
 	p.notes = append(cut, notes...)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/ledger"
@@ -21,13 +22,13 @@ import (
 
 // fakeServices are an embedder, collections and models in memory. Their functions may be nil.
 type fakeServices struct {
-	embed  func(ctx context.Context, side abi.Side, texts []string) (service.Vectors, error)
-	search func(ctx context.Context, q service.Search) ([]abi.SearchHit, error)
+	embed  func(ctx context.Context, side services.Side, texts []string) (service.Vectors, error)
+	search func(ctx context.Context, q service.Search) ([]services.SearchHit, error)
 	ask    func(ctx context.Context, q service.Question) (service.Reply, error)
 	asked  atomic.Int64
 }
 
-func (f *fakeServices) Embed(ctx context.Context, name string, side abi.Side, texts []string) (service.Vectors, error) {
+func (f *fakeServices) Embed(ctx context.Context, name string, side services.Side, texts []string) (service.Vectors, error) {
 	f.asked.Add(1)
 	if f.embed != nil {
 		return f.embed(ctx, side, texts)
@@ -39,12 +40,12 @@ func (f *fakeServices) Embed(ctx context.Context, name string, side abi.Side, te
 	return v, nil
 }
 
-func (f *fakeServices) Search(ctx context.Context, q service.Search) ([]abi.SearchHit, error) {
+func (f *fakeServices) Search(ctx context.Context, q service.Search) ([]services.SearchHit, error) {
 	f.asked.Add(1)
 	if f.search != nil {
 		return f.search(ctx, q)
 	}
-	return []abi.SearchHit{{Document: q.Tenant + "/" + q.Collection, Chunk: 1, Score: 1, Text: fmt.Sprint(q.Text, q.Vector)}}, nil
+	return []services.SearchHit{{Document: q.Tenant + "/" + q.Collection, Chunk: 1, Score: 1, Text: fmt.Sprint(q.Text, q.Vector)}}, nil
 }
 
 func (f *fakeServices) Ask(ctx context.Context, q service.Question) (service.Reply, error) {
@@ -55,17 +56,17 @@ func (f *fakeServices) Ask(ctx context.Context, q service.Question) (service.Rep
 	return service.Reply{Text: q.Model + ": " + q.Messages[0].Content, InputTokens: 3, OutputTokens: 2}, nil
 }
 
-var allServices = host.Grants{
-	Embed: &host.EmbedGrant{Embedder: "local"}, Search: &host.SearchGrant{Collections: []string{"docs", "code"}},
-	LLM: &host.LLMGrant{Models: []string{"small", "large"}},
+var allServices = service.Grants{
+	Embed: &service.EmbedGrant{Embedder: "local"}, Search: &service.SearchGrant{Collections: []string{"docs", "code"}},
+	LLM: &service.LLMGrant{Models: []string{"small", "large"}},
 }
 
 // loadServices loads the guest that passes its input to services.
-func loadServices(t *testing.T, f *fakeServices, g host.Grants, l host.Limits) *host.Plugin {
+func loadServices(t *testing.T, f *fakeServices, g service.Grants, l host.Limits) *host.Plugin {
 	t.Helper()
 	l.RestAfter = host.Unlimited
-	h := newHost(t, host.Config{Embedder: f, Searcher: f, Models: f})
-	return load(t, h, "services", host.PluginConfig{Grants: g, Limits: l})
+	h := newHost(t, host.Config{Services: service.Services{Embedder: f, Searcher: f, Models: f}})
+	return load(t, h, "services", host.PluginConfig{Grants: host.Grants{Ask: g}, Limits: l})
 }
 
 const askHello = `{"requests":[{"messages":[{"role":"user","content":"hello"}]}]}`
@@ -166,7 +167,7 @@ func deepSchema(n int) string {
 
 // A service that is not granted, or that the host does not have, is refused with what to do.
 func TestServicesNeedGrants(t *testing.T) {
-	p := loadServices(t, &fakeServices{}, host.Grants{}, host.Limits{})
+	p := loadServices(t, &fakeServices{}, service.Grants{}, host.Limits{})
 	for _, name := range []string{"embed", "search", "llm"} {
 		_, err := p.Call(t.Context(), name, []byte(`{}`))
 		want := "service " + name + " is not permitted (its manifest asks for it: grant it with grants." + name + ")"
@@ -174,13 +175,13 @@ func TestServicesNeedGrants(t *testing.T) {
 			t.Errorf("error %v\nwant %s", perr, want)
 		}
 	}
-	for want, g := range map[string]host.Grants{
-		"grants.llm: ": {LLM: &host.LLMGrant{Models: []string{"small"}}}, "grants.llm.models: ": {LLM: &host.LLMGrant{}},
-		"grants.search.collections: \"a\": ": {Search: &host.SearchGrant{Collections: []string{"a", "a"}}},
-		"grants.embed.embedder: ":            {Embed: &host.EmbedGrant{}},
-		"grants.llm: max_calls -1":           {LLM: &host.LLMGrant{Models: []string{"a"}, MaxCalls: -1}},
+	for want, g := range map[string]service.Grants{
+		"grants.llm: ": {LLM: &service.LLMGrant{Models: []string{"small"}}}, "grants.llm.models is empty (name at least one)": {LLM: &service.LLMGrant{}},
+		"grants.search.collections: \"a\" is there twice": {Search: &service.SearchGrant{Collections: []string{"a", "a"}}},
+		"grants.embed.embedder is empty (name one)":       {Embed: &service.EmbedGrant{}},
+		"grants.llm: max_calls -1":                        {LLM: &service.LLMGrant{Models: []string{"a"}, MaxCalls: -1}},
 	} {
-		if _, err := newHost(t, host.Config{}).Load(t.Context(), fixture(t, "services").Spec, host.PluginConfig{Grants: g}); !errors.Is(err, host.ErrConfig) || !strings.Contains(err.Error(), want) {
+		if _, err := newHost(t, host.Config{}).Load(t.Context(), fixture(t, "services").Spec, host.PluginConfig{Grants: host.Grants{Ask: g}}); !errors.Is(err, host.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -194,7 +195,7 @@ func TestServicesFail(t *testing.T) {
 		call       string
 	}{
 		{"word", `{"responses":[{"error":"refused","message":"too long"}]}`, &fakeServices{ask: func(context.Context, service.Question) (service.Reply, error) {
-			return service.Reply{}, &service.Error{Word: abi.ServiceRefused, Message: "too long", Err: errors.New("for the log")}
+			return service.Reply{}, &service.Error{Word: services.Refused, Message: "too long", Err: errors.New("for the log")}
 		}}, "llm"},
 		{"unknown", `{"responses":[{"error":"unavailable","message":"the service cannot be reached, or refuses for now"}]}`, &fakeServices{ask: func(context.Context, service.Question) (service.Reply, error) {
 			return service.Reply{}, errors.New("dial tcp 10.0.0.1: refused")
@@ -209,20 +210,20 @@ func TestServicesFail(t *testing.T) {
 		{"no UTF-8", `"text":"a` + "\ufffd" + `"`, &fakeServices{ask: func(context.Context, service.Question) (service.Reply, error) {
 			return service.Reply{Text: "a\xff", InputTokens: -5}, nil
 		}}, "llm"},
-		{"few vectors", `{"error":"invalid","message":"2 numbers for 2 vectors of 2 dimensions"}`, &fakeServices{embed: func(context.Context, abi.Side, []string) (service.Vectors, error) {
+		{"few vectors", `{"error":"invalid","message":"2 numbers for 2 vectors of 2 dimensions"}`, &fakeServices{embed: func(context.Context, services.Side, []string) (service.Vectors, error) {
 			return service.Vectors{Dimension: 2, Values: []float32{1, 2}}, nil
 		}}, "embed"},
-		{"no number", `"message":"a vector has a number that is not finite"`, &fakeServices{embed: func(context.Context, abi.Side, []string) (service.Vectors, error) {
+		{"no number", `"message":"a vector has a number that is not finite"`, &fakeServices{embed: func(context.Context, services.Side, []string) (service.Vectors, error) {
 			return service.Vectors{Dimension: 1, Values: []float32{1, float32(math.NaN())}}, nil
 		}}, "embed"},
-		{"no collection", `{"error":"not_found","message":"there is no such collection"}`, &fakeServices{search: func(context.Context, service.Search) ([]abi.SearchHit, error) {
-			return nil, &service.Error{Word: abi.ServiceNotFound}
+		{"no collection", `{"error":"not_found","message":"there is no such collection"}`, &fakeServices{search: func(context.Context, service.Search) ([]services.SearchHit, error) {
+			return nil, &service.Error{Word: services.NotFound}
 		}}, "search"},
-		{"many hits", `{"hits":[{"document":"a","chunk":0,"score":1,"text":""},{"document":"b","chunk":0,"score":0,"text":""}]}`, &fakeServices{search: func(_ context.Context, q service.Search) ([]abi.SearchHit, error) {
-			return []abi.SearchHit{{Document: "a", Score: 7}, {Document: "b", Score: math.NaN()}, {Document: "c"}}, nil
+		{"many hits", `{"hits":[{"document":"a","chunk":0,"score":1,"text":""},{"document":"b","chunk":0,"score":0,"text":""}]}`, &fakeServices{search: func(_ context.Context, q service.Search) ([]services.SearchHit, error) {
+			return []services.SearchHit{{Document: "a", Score: 7}, {Document: "b", Score: math.NaN()}, {Document: "c"}}, nil
 		}}, "search"},
-		{"large hits", `{"hits":[{"document":"a"`, &fakeServices{search: func(_ context.Context, q service.Search) ([]abi.SearchHit, error) {
-			return []abi.SearchHit{{Document: "a"}, {Document: "b", Text: strings.Repeat("b", 5<<20)}}, nil
+		{"large hits", `{"hits":[{"document":"a"`, &fakeServices{search: func(_ context.Context, q service.Search) ([]services.SearchHit, error) {
+			return []services.SearchHit{{Document: "a"}, {Document: "b", Text: strings.Repeat("b", 5<<20)}}, nil
 		}}, "search"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -279,16 +280,16 @@ func TestLLMAtOnce(t *testing.T) {
 		}
 		return service.Reply{Text: q.Messages[0].Content}, nil
 	}}
-	var d abi.LLMRequests
+	var d services.LLMRequests
 	for i := range 32 {
-		d.Requests = append(d.Requests, abi.LLMRequest{Messages: []abi.LLMMessage{{Role: abi.LLMUser, Content: fmt.Sprint(i)}}})
+		d.Requests = append(d.Requests, services.LLMRequest{Messages: []services.LLMMessage{{Role: services.LLMUser, Content: fmt.Sprint(i)}}})
 	}
 	doc, _ := json.Marshal(d) // plain data
 	r, err := loadServices(t, f, allServices, host.Limits{Timeout: 20 * time.Second}).Call(t.Context(), "llm", doc)
 	if err != nil || most.Load() != 32 {
 		t.Fatalf("at most %d at once, error %v", most.Load(), err)
 	}
-	var got abi.LLMAnswers
+	var got services.LLMAnswers
 	if err := json.Unmarshal(r.Output, &got); err != nil {
 		t.Fatal(err)
 	}
@@ -304,11 +305,11 @@ func TestServicesEndWithTheCall(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	f := &fakeServices{
-		embed: func(context.Context, abi.Side, []string) (service.Vectors, error) {
+		embed: func(context.Context, services.Side, []string) (service.Vectors, error) {
 			<-never
 			return service.Vectors{}, nil
 		},
-		search: func(context.Context, service.Search) ([]abi.SearchHit, error) { <-never; return nil, nil },
+		search: func(context.Context, service.Search) ([]services.SearchHit, error) { <-never; return nil, nil },
 		ask:    func(context.Context, service.Question) (service.Reply, error) { <-never; return service.Reply{}, nil },
 	}
 	p := loadServices(t, f, allServices, host.Limits{Timeout: 200 * time.Millisecond})
@@ -333,7 +334,7 @@ func TestServicesEndWithTheCall(t *testing.T) {
 func TestLLMBudget(t *testing.T) {
 	f := &fakeServices{}
 	g := allServices
-	g.LLM = &host.LLMGrant{Models: []string{"small"}, MaxCalls: 20}
+	g.LLM = &service.LLMGrant{Models: []string{"small"}, MaxCalls: 20}
 	p := loadServices(t, f, g, host.Limits{Instances: 4, Timeout: 20 * time.Second})
 	ctx, l := ledger.Under(t.Context())
 	var calling sync.WaitGroup
@@ -357,7 +358,7 @@ func TestLLMBudget(t *testing.T) {
 		t.Errorf("used %+v, want %+v", got, want)
 	}
 	// Without a build, each call has the budget, and not each question.
-	g.LLM = &host.LLMGrant{Models: []string{"small"}, MaxTokens: 12}
+	g.LLM = &service.LLMGrant{Models: []string{"small"}, MaxTokens: 12}
 	p = loadServices(t, f, g, host.Limits{Timeout: 20 * time.Second})
 	for range 2 {
 		r, err := p.Call(t.Context(), "llm", []byte(`{"requests":[{"messages":[{"role":"user","content":"a"}]},{"messages":[{"role":"user","content":"a"}],"max_tokens":20}]}`))

@@ -38,9 +38,9 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 		Imports: &imports.Plugin{
 			Name: p.name, Asks: asksOf(p.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: tenantOf, Tokenizer: h.tokens,
 			Counts: slices.Contains(p.granted.services, ServiceCountTokens), Functions: p.granted.functions,
+			Services: h.cfg.Services, Granted: p.granted.ask,
 		},
 	}
-	p.offerServices(p.env.Imports.(*imports.Plugin))
 	p.env.Record = p.recorder()
 	if p.usesKernel() {
 		if compiled := p.engine.Kernel(ctx); compiled != nil {
@@ -247,23 +247,10 @@ func (p *Plugin) checkIdle() {
 	}
 }
 
-// offerServices sets the services that the plugin is granted.
-func (p *Plugin) offerServices(to *imports.Plugin) {
-	if g := p.granted.embed; g != nil {
-		to.Embed = &imports.Embedding{Embedder: p.host.cfg.Embedder, Name: g.Embedder}
-	}
-	if g := p.granted.search; g != nil {
-		to.Search = &imports.Searching{Searcher: p.host.cfg.Searcher, Collections: g.Collections}
-	}
-	if g := p.granted.llm; g != nil {
-		to.LLM = &imports.Asking{Models: p.host.cfg.Models, Names: g.Models, Limit: ledger.Limit{Calls: g.MaxCalls, Tokens: g.MaxTokens}}
-	}
-}
-
 // booked returns a context with a ledger for a plugin that may use services. Without one of a
 // build, the call has one of its own.
 func (p *Plugin) booked(ctx context.Context) context.Context {
-	if p.granted.embed != nil || p.granted.search != nil || p.granted.llm != nil {
+	if len(p.granted.ask.Names()) > 0 {
 		ctx, _ = ledger.Under(ctx)
 	}
 	return ctx

@@ -47,7 +47,7 @@ steps:
   - {name: a, instance: all, operation: retrieve}
 `)
 	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
-	if want := `instances.all: grants.http.hosts: host "https://api.example.com/v1": invalid configuration (want a host, `; code != codeInvalid || !strings.Contains(stderr, want) {
+	if want := `instances.all: grants.http.hosts: invalid configuration: host "https://api.example.com/v1" (want a host, `; code != codeInvalid || !strings.Contains(stderr, want) {
 		t.Errorf("code %d, %s\nlacks %s", code, stderr, want)
 	}
 }

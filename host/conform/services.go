@@ -7,9 +7,9 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/service"
 )
@@ -23,15 +23,15 @@ var Served = []string{manifest.ServiceEmbed, manifest.ServiceSearch, manifest.Se
 // Serve makes a configuration offer services with answers of cases, or else with answers that are
 // made up and always the same, and grants them to the plugin. Nothing is asked of a server.
 func Serve(cfg *host.Config, pc *host.PluginConfig, services []string, cases []conformance.OwnCase) {
-	cfg.Embedder, cfg.Searcher, cfg.Models = fakes{}, fakes{}, fakes{}
+	cfg.Services = service.Services{Embedder: fakes{}, Searcher: fakes{}, Models: fakes{}}
 	for _, name := range services {
 		switch name {
 		case manifest.ServiceEmbed:
-			pc.Grants.Embed = &host.EmbedGrant{Embedder: madeUp}
+			pc.Grants.Ask.Embed = &service.EmbedGrant{Embedder: madeUp}
 		case manifest.ServiceSearch:
-			pc.Grants.Search = &host.SearchGrant{Collections: named(cases, "collection")}
+			pc.Grants.Ask.Search = &service.SearchGrant{Collections: named(cases, "collection")}
 		case manifest.ServiceLLM:
-			pc.Grants.LLM = &host.LLMGrant{Models: named(cases, "model")}
+			pc.Grants.Ask.LLM = &service.LLMGrant{Models: named(cases, "model")}
 		}
 	}
 }
@@ -76,12 +76,12 @@ func stated(ctx context.Context, name string, request, answer any) (bool, error)
 	case !states:
 		return false, nil
 	case raw == nil:
-		return true, &service.Error{Word: abi.ServiceUnavailable, Message: "the case lists no answer in services"}
+		return true, &service.Error{Word: services.Unavailable, Message: "the case lists no answer in services"}
 	}
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return true, fmt.Errorf("services: answer of %s: %w", name, err)
 	}
-	var failure abi.ServiceFailure
+	var failure services.Failure
 	if err := json.Unmarshal(raw, &failure); err != nil || failure.Error != "" {
 		return true, &service.Error{Word: failure.Error, Message: failure.Message}
 	}
@@ -89,13 +89,13 @@ func stated(ctx context.Context, name string, request, answer any) (bool, error)
 }
 
 // Embed implements service.Embedder. Made-up vectors are the same for the same text.
-func (fakes) Embed(ctx context.Context, _ string, side abi.Side, texts []string) (service.Vectors, error) {
+func (fakes) Embed(ctx context.Context, _ string, side services.Side, texts []string) (service.Vectors, error) {
 	var a struct {
 		Model     string
 		Dimension int
 		Vectors   []float32
 	}
-	if states, err := stated(ctx, manifest.ServiceEmbed, abi.EmbedRequest{Side: side, Texts: texts}, &a); states {
+	if states, err := stated(ctx, manifest.ServiceEmbed, services.EmbedRequest{Side: side, Texts: texts}, &a); states {
 		return service.Vectors{Model: a.Model, Dimension: a.Dimension, Values: a.Vectors}, err
 	}
 	v := service.Vectors{Model: madeUp, Dimension: 8}
@@ -110,18 +110,18 @@ func (fakes) Embed(ctx context.Context, _ string, side abi.Side, texts []string)
 }
 
 // Search implements service.Searcher. The made-up hits have the text of the question.
-func (fakes) Search(ctx context.Context, q service.Search) ([]abi.SearchHit, error) {
-	var a abi.SearchAnswer
+func (fakes) Search(ctx context.Context, q service.Search) ([]services.SearchHit, error) {
+	var a services.SearchAnswer
 	request := struct {
-		abi.SearchRequest
+		services.SearchRequest
 		Vector []float32 `json:"vector,omitempty"`
 	}{q.SearchRequest, q.Vector}
 	if states, err := stated(ctx, manifest.ServiceSearch, request, &a); states {
 		return a.Hits, err
 	}
-	var hits []abi.SearchHit
+	var hits []services.SearchHit
 	for i := range 2 {
-		hits = append(hits, abi.SearchHit{Document: fmt.Sprintf("%d.md", i+1), Chunk: 1, Score: 1 / float64(i+1), Text: q.Text})
+		hits = append(hits, services.SearchHit{Document: fmt.Sprintf("%d.md", i+1), Chunk: 1, Score: 1 / float64(i+1), Text: q.Text})
 	}
 	return hits, nil
 }
@@ -129,7 +129,7 @@ func (fakes) Search(ctx context.Context, q service.Search) ([]abi.SearchHit, err
 // Ask implements service.Models. A made-up answer repeats the last message, or has the least that
 // a schema asks for.
 func (fakes) Ask(ctx context.Context, q service.Question) (service.Reply, error) {
-	var a abi.LLMAnswer
+	var a services.LLMAnswer
 	if states, err := stated(ctx, manifest.ServiceLLM, q.LLMRequest, &a); states {
 		if a.Text == "" && a.JSON != nil {
 			a.Text = string(a.JSON)

@@ -7,7 +7,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 )
 
 // Embedder makes vectors of texts. It must be safe for concurrent use.
@@ -15,7 +15,7 @@ type Embedder interface {
 	// Embed returns one vector for each text, in the order of the texts. embedder is a name
 	// of the grant, and there is at least one text. The error is an [*Error], or any other for
 	// the word unavailable.
-	Embed(ctx context.Context, embedder string, side abi.Side, texts []string) (Vectors, error)
+	Embed(ctx context.Context, embedder string, side services.Side, texts []string) (Vectors, error)
 }
 
 // Vectors are the vectors of texts.
@@ -31,7 +31,7 @@ type Vectors struct {
 // Searcher searches collections. It must be safe for concurrent use.
 type Searcher interface {
 	// Search returns at most K hits, the best first. Errors are as those of [Embedder].
-	Search(ctx context.Context, q Search) ([]abi.SearchHit, error)
+	Search(ctx context.Context, q Search) ([]services.SearchHit, error)
 }
 
 // Search is a search in a collection of a tenant.
@@ -39,8 +39,8 @@ type Search struct {
 	// Tenant is whom the guest was called for; see host.WithTenant.
 	Tenant string
 	// SearchRequest is what the guest asks for. Collection is one of the grant, K is 1 to
-	// [abi.MaxHits], and the handle Vector has no meaning.
-	abi.SearchRequest
+	// [services.MaxHits], and the handle Vector has no meaning.
+	services.SearchRequest
 	// Vector is the vector of the question, nil for none.
 	Vector []float32
 }
@@ -57,7 +57,7 @@ type Question struct {
 	// Plugin is the name of the configured plugin that asks, Tenant whom it was called for.
 	Plugin, Tenant string
 	// LLMRequest is what the guest asks for. Model is one of the grant.
-	abi.LLMRequest
+	services.LLMRequest
 	// Check holds an answer against Schema. It is nil if there is no schema. It takes a bounded
 	// time. The host calls it too.
 	Check func(answer json.RawMessage) error
@@ -69,7 +69,7 @@ type Reply struct {
 	Text string
 	// InputTokens and OutputTokens are what the model counted.
 	InputTokens, OutputTokens int
-	Finish                    abi.LLMFinish
+	Finish                    services.LLMFinish
 	// Cached says that the answer was known, so that no model was asked. It costs nothing of
 	// a budget.
 	Cached bool
@@ -77,7 +77,7 @@ type Reply struct {
 
 // Error is why a service has no answer. A guest sees Word and Message, the log has Err.
 type Error struct {
-	Word abi.ServiceWord
+	Word services.Word
 	// Message is for the author of a guest. It must have no secrets and no addresses of servers.
 	// Empty: the host says what Word means.
 	Message string

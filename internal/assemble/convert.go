@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
@@ -63,13 +64,13 @@ func (r *resolver) grants(g config.Grants) host.Grants {
 		out.KV = &host.KVGrant{Quota: int64(g.KV.Quota)}
 	}
 	if g.Embed != nil {
-		out.Embed = &host.EmbedGrant{Embedder: g.Embed.Embedder}
+		out.Ask.Embed = &service.EmbedGrant{Embedder: g.Embed.Embedder}
 	}
 	if g.Search != nil {
-		out.Search = &host.SearchGrant{Collections: g.Search.Collections}
+		out.Ask.Search = &service.SearchGrant{Collections: g.Search.Collections}
 	}
 	if g.LLM != nil {
-		out.LLM = &host.LLMGrant{Models: g.LLM.Models, MaxCalls: int64(g.LLM.MaxCalls), MaxTokens: int64(g.LLM.MaxTokens)}
+		out.Ask.LLM = &service.LLMGrant{Models: g.LLM.Models, MaxCalls: int64(g.LLM.MaxCalls), MaxTokens: int64(g.LLM.MaxTokens)}
 	}
 	for _, f := range g.Files {
 		out.Files = append(out.Files, host.FileGrant{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/serving"
@@ -183,8 +184,8 @@ func (g *Generation) openHost() (err error) {
 	}
 	index := &serving.Index{Embedder: g.Embedder, Of: g.CollectionEmbedder, Open: g.openIndex}
 	g.host, err = host.New(host.Config{
-		Embedder: index, Searcher: index, Models: g.models,
-		Logger: g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
+		Services: service.Services{Embedder: index, Searcher: index, Models: g.models},
+		Logger:   g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
 		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, OnRecord: g.options.OnRecord, KVStore: g.options.KV,
 		Memory: int64(g.config.Plugins.Memory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
 	})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -22,7 +22,7 @@ type Index struct {
 }
 
 // Embed implements service.Embedder.
-func (x *Index) Embed(ctx context.Context, name string, side abi.Side, texts []string) (service.Vectors, error) {
+func (x *Index) Embed(ctx context.Context, name string, side services.Side, texts []string) (service.Vectors, error) {
 	e, err := x.Embedder(name)
 	if err != nil {
 		return service.Vectors{}, err
@@ -43,7 +43,7 @@ func (x *Index) Embed(ctx context.Context, name string, side abi.Side, texts []s
 }
 
 // Search implements service.Searcher.
-func (x *Index) Search(ctx context.Context, s service.Search) ([]abi.SearchHit, error) {
+func (x *Index) Search(ctx context.Context, s service.Search) ([]services.SearchHit, error) {
 	index, err := x.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -104,14 +104,14 @@ func (x *Index) complete(ctx context.Context, q *retrieve.Query, info *retrieve.
 }
 
 // hitsOf are hits as guests get them. Scores of words are in proportion to the best.
-func hitsOf(hits []retrieve.Hit, by retrieve.By) []abi.SearchHit {
-	out := make([]abi.SearchHit, len(hits))
+func hitsOf(hits []retrieve.Hit, by retrieve.By) []services.SearchHit {
+	out := make([]services.SearchHit, len(hits))
 	best := 1.0
 	if by == retrieve.ByWords && len(hits) > 0 {
 		best = hits[0].Score
 	}
 	for i, h := range hits {
-		out[i] = abi.SearchHit{
+		out[i] = services.SearchHit{
 			Document: h.Document, Chunk: h.Number, Score: min(1, max(0, h.Score/best)), Text: h.Text, Title: h.Title, Path: h.Path,
 			Headings: h.Headings, Page: h.Page, LineFrom: h.Lines.From, LineTo: h.Lines.To, Metadata: h.Meta,
 		}
@@ -121,25 +121,25 @@ func hitsOf(hits []retrieve.Hit, by retrieve.By) []abi.SearchHit {
 
 func refused(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &service.Error{Word: abi.ServiceRefused, Message: err.Error(), Err: err}
+	return &service.Error{Word: services.Refused, Message: err.Error(), Err: err}
 }
 
 // failed is an error of the index or of an embedder with its word. The text, which may have the
 // address of a server, is for the log.
 func failed(err error) error {
 	var known *service.Error
-	word := abi.ServiceUnavailable
+	word := services.Unavailable
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, retrieve.ErrNotFound):
-		word = abi.ServiceNotFound
+		word = services.NotFound
 	case errors.Is(err, retrieve.ErrVectors):
-		word = abi.ServiceInvalid
+		word = services.Invalid
 	case errors.Is(err, context.DeadlineExceeded):
-		word = abi.ServiceTimeout
+		word = services.Timeout
 	case errors.Is(err, retrieve.ErrInvalid), errors.Is(err, retrieve.ErrModel):
-		word = abi.ServiceRefused
+		word = services.Refused
 	}
 	return &service.Error{Word: word, Err: err}
 }

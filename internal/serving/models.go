@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
@@ -102,13 +102,13 @@ func (m *Models) Ask(ctx context.Context, q service.Question) (service.Reply, er
 		r.Messages = append(r.Messages, llm.Message{Role: llm.Role(x.Role), Content: x.Content})
 	}
 	a, err := model.Ask(ctx, r)
-	reply := service.Reply{Text: a.Text, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Cached: a.Cached, Finish: abi.LLMStop}
+	reply := service.Reply{Text: a.Text, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Cached: a.Cached, Finish: services.LLMStop}
 	if a.Cut {
-		reply.Finish = abi.LLMLength
+		reply.Finish = services.LLMLength
 	}
 	var failed *llm.Error
 	if errors.As(err, &failed) {
-		err = &service.Error{Word: abi.ServiceWord(failed.Kind), Message: messageOf(failed), Err: failed.Err}
+		err = &service.Error{Word: services.Word(failed.Kind), Message: messageOf(failed), Err: failed.Err}
 	}
 	return reply, err
 }

@@ -4,8 +4,63 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+)
+
+// The documents of the services, and their words.
+type (
+	// Side says whether a text is a question or a passage.
+	Side = services.Side
+	// SearchBy says how a search finds chunks.
+	SearchBy = services.SearchBy
+	// Condition is a part of the filter of a search.
+	Condition = services.Condition
+	// SearchHit is a chunk of a document that was found.
+	SearchHit = services.SearchHit
+	// LLMRequest is one request to a model.
+	LLMRequest = services.LLMRequest
+	// LLMMessage is a message to a model.
+	LLMMessage = services.LLMMessage
+	// LLMRole is who speaks in a message.
+	LLMRole = services.LLMRole
+	// LLMFinish says why an answer ended.
+	LLMFinish = services.LLMFinish
+	// ServiceWord says in one word why a service has no answer.
+	ServiceWord = services.Word
+)
+
+const (
+	// SideQuery and SideDocument are the sides of texts.
+	SideQuery    = services.SideQuery
+	SideDocument = services.SideDocument
+
+	// SearchByWords, SearchByVectors and SearchByHybrid are the ways to search.
+	SearchByWords   = services.SearchByWords
+	SearchByVectors = services.SearchByVectors
+	SearchByHybrid  = services.SearchByHybrid
+
+	// LLMSystem, LLMUser and LLMAssistant are the roles of messages.
+	LLMSystem    = services.LLMSystem
+	LLMUser      = services.LLMUser
+	LLMAssistant = services.LLMAssistant
+
+	// LLMStop and LLMLength say why an answer ended: it is whole, or cut.
+	LLMStop   = services.LLMStop
+	LLMLength = services.LLMLength
+
+	// The words of services. A plugin treats an unknown one as ServiceUnavailable.
+	ServiceTimeout     = services.Timeout
+	ServiceUnavailable = services.Unavailable
+	ServiceRefused     = services.Refused
+	ServiceInvalid     = services.Invalid
+	ServiceBudget      = services.Budget
+	ServiceNotFound    = services.NotFound
+
+	// MaxEmbedTexts is the number of texts that [Embed] takes at most, MaxLLMRequests that of
+	// the requests that [LLM] takes.
+	MaxEmbedTexts  = services.MaxEmbedTexts
+	MaxLLMRequests = services.MaxLLMRequests
 )
 
 // ServiceError says why one of the services [Embed], [Search] and [LLM] has no answer. The plugin
@@ -13,8 +68,8 @@ import (
 type ServiceError struct {
 	// Service is embed, search or llm.
 	Service string
-	// Word is one of [abi.ServiceWords]. Treat any other as [abi.ServiceUnavailable].
-	Word abi.ServiceWord
+	// Word is one of the words of services. Treat any other as [ServiceUnavailable].
+	Word ServiceWord
 	// Message is for people.
 	Message string
 }
@@ -23,7 +78,7 @@ type ServiceError struct {
 func (e *ServiceError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Service, e.Word, e.Message) }
 
 // failure is the error of an answer, nil if there is one.
-func failure(service string, f abi.ServiceFailure) error {
+func failure(service string, f services.Failure) error {
 	if f.Error == "" {
 		return nil
 	}
@@ -42,18 +97,18 @@ type Embeddings struct {
 
 // Embed makes a vector of each text with the embedder that the operator grants. It needs the
 // permission service: embed. side says whether the texts are questions or passages, which some
-// models embed differently. There may be at most [abi.MaxEmbedTexts]. The error is a
+// models embed differently. There may be at most [MaxEmbedTexts]. The error is a
 // [*ServiceError].
-func Embed(side abi.Side, texts []string) (*Embeddings, error) {
-	if len(texts) > abi.MaxEmbedTexts {
-		return nil, Errorf("embed: %d texts at once (send at most %d)", len(texts), abi.MaxEmbedTexts)
+func Embed(side Side, texts []string) (*Embeddings, error) {
+	if len(texts) > MaxEmbedTexts {
+		return nil, Errorf("embed: %d texts at once (send at most %d)", len(texts), MaxEmbedTexts)
 	}
 	if texts == nil {
 		texts = []string{} // null is no list
 	}
-	a, values, err := imports.Embed(abi.EmbedRequest{Side: side, Texts: texts})
+	a, values, err := imports.Embed(services.EmbedRequest{Side: side, Texts: texts})
 	if err == nil {
-		err = failure("embed", a.ServiceFailure)
+		err = failure("embed", a.Failure)
 	}
 	if err != nil {
 		return nil, err
@@ -75,21 +130,21 @@ type SearchQuery struct {
 	Text       string
 	// Vector is that of the question. nil: the host embeds Text where it needs a vector.
 	Vector []float32
-	// By is [abi.SearchByWords], [abi.SearchByVectors] or [abi.SearchByHybrid]. Empty: the query
+	// By is [SearchByWords], [SearchByVectors] or [SearchByHybrid]. Empty: the query
 	// and the collection decide.
-	By abi.SearchBy
+	By SearchBy
 	// K is the maximum number of hits. 0: 10.
 	K int
 	// Filter has conditions that all hold for each hit.
-	Filter []abi.Condition
+	Filter []Condition
 }
 
 // Search searches a collection that the operator grants, and returns the best hit first. It needs
 // the permission service: search. The error is a [*ServiceError].
-func Search(q SearchQuery) ([]abi.SearchHit, error) {
-	a, err := imports.Search(abi.SearchRequest{Collection: q.Collection, Text: q.Text, By: q.By, K: q.K, Filter: q.Filter}, q.Vector)
+func Search(q SearchQuery) ([]SearchHit, error) {
+	a, err := imports.Search(services.SearchRequest{Collection: q.Collection, Text: q.Text, By: q.By, K: q.K, Filter: q.Filter}, q.Vector)
 	if err == nil {
-		err = failure("search", a.ServiceFailure)
+		err = failure("search", a.Failure)
 	}
 	return a.Hits, err
 }
@@ -102,23 +157,23 @@ type LLMAnswer struct {
 	// Model is the name of the model that answered.
 	Model                     string
 	InputTokens, OutputTokens int
-	// Finish is [abi.LLMLength] if the answer is cut at its maximum of tokens.
-	Finish abi.LLMFinish
+	// Finish is [LLMLength] if the answer is cut at its maximum of tokens.
+	Finish LLMFinish
 	// Err is a [*ServiceError] if there is no answer.
 	Err error
 }
 
 // LLM sends requests to models at the same time, and returns their answers in the same order when
 // all have ended. It needs the permission service: llm. There may be at most
-// [abi.MaxLLMRequests]. The error says that there are no answers at all; why one is missing is
+// [MaxLLMRequests]. The error says that there are no answers at all; why one is missing is
 // its Err.
 //
-//	answers, err := pdk.LLM(abi.LLMRequest{Messages: []abi.LLMMessage{{Role: abi.LLMUser, Content: "Say hello."}}})
-func LLM(requests ...abi.LLMRequest) ([]LLMAnswer, error) {
-	if len(requests) > abi.MaxLLMRequests {
-		return nil, Errorf("llm: %d requests at once (send at most %d)", len(requests), abi.MaxLLMRequests)
+//	answers, err := pdk.LLM(pdk.LLMRequest{Messages: []pdk.LLMMessage{{Role: pdk.LLMUser, Content: "Say hello."}}})
+func LLM(requests ...LLMRequest) ([]LLMAnswer, error) {
+	if len(requests) > MaxLLMRequests {
+		return nil, Errorf("llm: %d requests at once (send at most %d)", len(requests), MaxLLMRequests)
 	}
-	got, err := imports.LLM(abi.LLMRequests{Requests: requests})
+	got, err := imports.LLM(services.LLMRequests{Requests: requests})
 	if err != nil || len(got.Responses) != len(requests) {
 		return nil, Errorf("llm: the host answered %d of %d requests: %v", len(got.Responses), len(requests), err)
 	}
@@ -126,7 +181,7 @@ func LLM(requests ...abi.LLMRequest) ([]LLMAnswer, error) {
 	for i, a := range got.Responses {
 		out[i] = LLMAnswer{
 			Text: a.Text, JSON: a.JSON, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens,
-			Finish: a.Finish, Err: failure("llm", a.ServiceFailure),
+			Finish: a.Finish, Err: failure("llm", a.Failure),
 		}
 	}
 	return out, nil

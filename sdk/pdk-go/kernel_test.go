@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 )
 
 // kernel is as much of a host as a guest of the SDK needs: Extism's functions
@@ -104,7 +105,7 @@ func (k *kernel) kvSet(key, value uint64) uint32 {
 
 // embed answers with the length of each text and its half.
 func (k *kernel) embed(req uint64) uint64 {
-	var q abi.EmbedRequest
+	var q services.EmbedRequest
 	if err := json.Unmarshal([]byte(k.load(req)), &q); err != nil {
 		panic(err)
 	}
@@ -113,13 +114,13 @@ func (k *kernel) embed(req uint64) uint64 {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(len(text))))
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(len(text))/2))
 	}
-	doc, _ := json.Marshal(abi.EmbedAnswer{Model: string(q.Side), Dimension: 2, Vectors: k.store(string(b))}) // plain data
+	doc, _ := json.Marshal(services.EmbedAnswer{Model: string(q.Side), Dimension: 2, Vectors: k.store(string(b))}) // plain data
 	return k.store(string(doc))
 }
 
 // search answers with the bytes of the vector in hex.
 func (k *kernel) search(req uint64) uint64 {
-	var q abi.SearchRequest
+	var q services.SearchRequest
 	if err := json.Unmarshal([]byte(k.load(req)), &q); err != nil {
 		panic(err)
 	}
@@ -128,14 +129,14 @@ func (k *kernel) search(req uint64) uint64 {
 
 // llm answers the first request, and refuses all others.
 func (k *kernel) llm(req uint64) uint64 {
-	var q abi.LLMRequests
+	var q services.LLMRequests
 	if err := json.Unmarshal([]byte(k.load(req)), &q); err != nil {
 		panic(err)
 	}
-	var a abi.LLMAnswers
+	var a services.LLMAnswers
 	for i, r := range q.Requests {
-		if a.Responses = append(a.Responses, abi.LLMAnswer{Text: r.Messages[0].Content, JSON: r.Schema}); i > 0 {
-			a.Responses[i] = abi.LLMAnswer{ServiceFailure: abi.ServiceFailure{Error: abi.ServiceRefused, Message: "no"}}
+		if a.Responses = append(a.Responses, services.LLMAnswer{Text: r.Messages[0].Content, JSON: r.Schema}); i > 0 {
+			a.Responses[i] = services.LLMAnswer{Failure: services.Failure{Error: services.Refused, Message: "no"}}
 		}
 	}
 	doc, _ := json.Marshal(a) // plain data

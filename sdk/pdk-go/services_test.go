@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/pdktest"
 )
@@ -86,52 +85,52 @@ func TestLogConfigAndTokens(t *testing.T) {
 func TestModelServices(t *testing.T) {
 	var missing *pdk.ServiceError
 	pdktest.Use(t, pdktest.Services{})
-	if _, err := pdk.Embed(abi.SideQuery, []string{"a"}); !errors.As(err, &missing) || missing.Word != abi.ServiceUnavailable {
+	if _, err := pdk.Embed(pdk.SideQuery, []string{"a"}); !errors.As(err, &missing) || missing.Word != pdk.ServiceUnavailable {
 		t.Errorf("embed without a service: %v", err)
 	}
 	if _, err := pdk.Search(pdk.SearchQuery{Text: "a"}); !errors.As(err, &missing) {
 		t.Errorf("search without a service: %v", err)
 	}
-	if got, err := pdk.LLM(abi.LLMRequest{}); err != nil || !errors.As(got[0].Err, &missing) {
+	if got, err := pdk.LLM(pdk.LLMRequest{}); err != nil || !errors.As(got[0].Err, &missing) {
 		t.Errorf("llm without a service: %v, %v", got, err)
 	}
-	refused := &pdk.ServiceError{Service: "llm", Word: abi.ServiceBudget, Message: "spent"}
+	refused := &pdk.ServiceError{Service: "llm", Word: pdk.ServiceBudget, Message: "spent"}
 	pdktest.Use(t, pdktest.Services{
-		Embed: func(side abi.Side, texts []string) ([][]float32, error) {
-			if side != abi.SideDocument {
+		Embed: func(side pdk.Side, texts []string) ([][]float32, error) {
+			if side != pdk.SideDocument {
 				return nil, errors.New("wrong side")
 			}
 			return [][]float32{{1, 2}, {3, 4}}, nil
 		},
-		Search: func(q pdk.SearchQuery) ([]abi.SearchHit, error) {
-			return []abi.SearchHit{{Document: q.Text, Score: float64(len(q.Vector))}}, nil
+		Search: func(q pdk.SearchQuery) ([]pdk.SearchHit, error) {
+			return []pdk.SearchHit{{Document: q.Text, Score: float64(len(q.Vector))}}, nil
 		},
-		LLM: func(r abi.LLMRequest) pdk.LLMAnswer {
+		LLM: func(r pdk.LLMRequest) pdk.LLMAnswer {
 			if r.Model == "" {
 				return pdk.LLMAnswer{Err: refused}
 			}
-			return pdk.LLMAnswer{Text: "hello", Finish: abi.LLMStop}
+			return pdk.LLMAnswer{Text: "hello", Finish: pdk.LLMStop}
 		},
 	})
-	e, err := pdk.Embed(abi.SideDocument, []string{"a", "b"})
+	e, err := pdk.Embed(pdk.SideDocument, []string{"a", "b"})
 	if err != nil || e.Dimension != 2 || !slices.Equal(e.Vectors[1], []float32{3, 4}) {
 		t.Errorf("embed: %+v, %v", e, err)
 	}
-	if _, err := pdk.Embed(abi.SideDocument, []string{"a"}); err == nil {
+	if _, err := pdk.Embed(pdk.SideDocument, []string{"a"}); err == nil {
 		t.Error("two vectors for one text pass")
 	}
-	if _, err := pdk.Embed(abi.SideQuery, []string{"a"}); err == nil || err.Error() != "embed: unavailable: wrong side" {
+	if _, err := pdk.Embed(pdk.SideQuery, []string{"a"}); err == nil || err.Error() != "embed: unavailable: wrong side" {
 		t.Errorf("embed: %v", err)
 	}
 	hits, err := pdk.Search(pdk.SearchQuery{Text: "a", Vector: []float32{1}})
 	if err != nil || len(hits) != 1 || hits[0].Document != "a" || hits[0].Score != 1 {
 		t.Errorf("search: %v, %v", hits, err)
 	}
-	got, err := pdk.LLM(abi.LLMRequest{Model: "small"}, abi.LLMRequest{})
+	got, err := pdk.LLM(pdk.LLMRequest{Model: "small"}, pdk.LLMRequest{})
 	if err != nil || got[0].Text != "hello" || got[0].Err != nil || *got[1].Err.(*pdk.ServiceError) != *refused { //nolint:errorlint // it is not wrapped
 		t.Errorf("llm: %+v, %v", got, err)
 	}
-	if _, err := pdk.LLM(make([]abi.LLMRequest, 33)...); err == nil || err.Error() != "llm: 33 requests at once (send at most 32)" {
+	if _, err := pdk.LLM(make([]pdk.LLMRequest, 33)...); err == nil || err.Error() != "llm: 33 requests at once (send at most 32)" {
 		t.Errorf("llm: %v", err)
 	}
 	if _, err := pdk.Embed("", make([]string, 1025)); err == nil || err.Error() != "embed: 1025 texts at once (send at most 1024)" {

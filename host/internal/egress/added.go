@@ -3,6 +3,7 @@ package egress
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -102,4 +103,31 @@ func (a *added) hide(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// ReadHeaders reads what is added to requests, by server and name. hosts are the servers that are
+// granted. No error tells a value.
+func ReadHeaders(all map[string]map[string]string, hosts []string) ([]ServerHeaders, error) {
+	var out []ServerHeaders
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		server, err := manifest.ParseHostPattern(name)
+		if err != nil {
+			return nil, fmt.Errorf("host %q (%w)", name, err)
+		}
+		h := ServerHeaders{Server: server, Headers: all[name]}
+		if err := h.Check(); err != nil {
+			return nil, fmt.Errorf("host %q: %w", name, err)
+		}
+		if !slices.ContainsFunc(hosts, func(host string) bool {
+			granted, err := manifest.ParseHostPattern(host)
+			return err == nil && granted.Covers(server)
+		}) {
+			return nil, fmt.Errorf("host %q (list the host in hosts too)", name)
+		}
+		if slices.ContainsFunc(out, func(o ServerHeaders) bool { return o.Server == server }) {
+			return nil, fmt.Errorf("host %q (it is there twice, in two forms)", name)
+		}
+		out = append(out, h)
+	}
+	return out, nil
 }

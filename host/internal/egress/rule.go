@@ -45,6 +45,19 @@ func NewServers(hosts []manifest.HostPattern, methods []string) Servers {
 	return Servers{hosts, methods}
 }
 
+// ReadServers is NewServers for hosts in the form of grants.
+func ReadServers(hosts, methods []string) (Servers, error) {
+	patterns := make([]manifest.HostPattern, len(hosts))
+	for i, h := range hosts {
+		p, err := manifest.ParseHostPattern(h)
+		if err != nil {
+			return Servers{}, fmt.Errorf("host %q (%w)", h, err)
+		}
+		patterns[i] = p
+	}
+	return NewServers(patterns, methods), nil
+}
+
 func (s Servers) host(u *url.URL) bool {
 	return slices.ContainsFunc(s.hosts, func(p manifest.HostPattern) bool { return p.Matches(u) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/ledger"
@@ -17,21 +18,22 @@ import (
 
 // embed makes a vector of each text of a request, and returns the block of the answer.
 func embed(c *guest.Call, s []uint64) {
-	p := of(c).Embed
-	if p == nil {
+	p := of(c)
+	if p.Granted.Embed == nil {
 		panic(missing(c, "service "+manifest.ServiceEmbed, "grants."+manifest.ServiceEmbed))
 	}
+	name := p.Granted.Embed.Embedder
 	doc := requestOf(c, s[0], abi.ImportEmbed)
 	q, err := decodeEmbed(doc)
 	if err != nil {
 		panic(malformed(abi.ImportEmbed, err))
 	}
 	c.Spend(costTokenByte * int64(len(doc)))
-	var answer abi.EmbedAnswer
+	var answer services.EmbedAnswer
 	var v service.Vectors
 	if len(q.Texts) > 0 {
-		v, err = asked(c, fmt.Sprintf("embedder %q", p.Name), func(ctx context.Context) (service.Vectors, error) {
-			return p.Embedder.Embed(ctx, p.Name, q.Side, q.Texts)
+		v, err = asked(c, fmt.Sprintf("embedder %q", name), func(ctx context.Context) (service.Vectors, error) {
+			return p.Services.Embedder.Embed(ctx, name, q.Side, q.Texts)
 		})
 		if err == nil {
 			err = checkVectors(v, len(q.Texts))
@@ -39,20 +41,20 @@ func embed(c *guest.Call, s []uint64) {
 		used := ledger.Amount{Calls: 1, Texts: int64(len(q.Texts))}
 		if err != nil {
 			used.Failed, v.Values = 1, nil
-			answer.ServiceFailure = failed(c, abi.ImportEmbed, err)
+			answer.Failure = failed(c, abi.ImportEmbed, err)
 		} else {
 			answer.Model, answer.Dimension = v.Model, v.Dimension
 		}
-		noteUse(c, manifest.ServiceEmbed, p.Name, used)
+		noteUse(c, manifest.ServiceEmbed, name, used)
 	}
 	noteServed(c, manifest.ServiceEmbed, q, recordedVectors{answer, v.Values})
 	answer.Vectors = putVectors(c, v.Values)
 	s[0] = putDocument(c, abi.ImportEmbed, answer)
 }
 
-func decodeEmbed(doc []byte) (q abi.EmbedRequest, err error) {
+func decodeEmbed(doc []byte) (q services.EmbedRequest, err error) {
 	var d struct {
-		Side  abi.Side        `json:"side"`
+		Side  services.Side   `json:"side"`
 		Texts json.RawMessage `json:"texts"`
 	}
 	if err := json.Unmarshal(doc, &d); err != nil {
@@ -60,13 +62,13 @@ func decodeEmbed(doc []byte) (q abi.EmbedRequest, err error) {
 	}
 	switch d.Side {
 	case "":
-		d.Side = abi.SideDocument
-	case abi.SideDocument, abi.SideQuery:
+		d.Side = services.SideDocument
+	case services.SideDocument, services.SideQuery:
 	default:
 		return q, fmt.Errorf("side: is %q (want query or document)", d.Side)
 	}
 	q.Side = d.Side
-	if q.Texts, err = list[string](d.Texts, abi.MaxEmbedTexts); err != nil {
+	if q.Texts, err = list[string](d.Texts, services.MaxEmbedTexts); err != nil {
 		return q, fmt.Errorf("texts: %w", err)
 	}
 	return q, nil
@@ -85,7 +87,7 @@ func checkVectors(v service.Vectors, texts int) error {
 	default:
 		return nil
 	}
-	return &service.Error{Word: abi.ServiceInvalid, Message: err.Error(), Err: fmt.Errorf("model %q: %w", v.Model, err)}
+	return &service.Error{Word: services.Invalid, Message: err.Error(), Err: fmt.Errorf("model %q: %w", v.Model, err)}
 }
 
 // putVectors writes vectors into a block, 0 for none.

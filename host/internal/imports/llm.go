@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
@@ -25,7 +26,7 @@ const costSchema = 1000
 // their answers.
 func askModels(c *guest.Call, s []uint64) {
 	p := of(c)
-	if p.LLM == nil {
+	if p.Granted.LLM == nil {
 		panic(missing(c, "service "+manifest.ServiceLLM, "grants."+manifest.ServiceLLM))
 	}
 	requests, err := decodeLLM(requestOf(c, s[0], abi.ImportLLM))
@@ -35,7 +36,7 @@ func askModels(c *guest.Call, s []uint64) {
 	questions := make([]service.Question, len(requests))
 	for i, r := range requests {
 		c.Spend(costService + costSchema*int64(len(r.Schema)))
-		r.Model = granted("model", "grants.llm.models", r.Model, p.LLM.Names)
+		r.Model = granted("model", "grants.llm.models", r.Model, p.Granted.LLM.Models)
 		questions[i] = service.Question{Plugin: p.Name, Tenant: p.Tenant(c.Context), LLMRequest: r}
 		if questions[i].Check, err = checkOf(r.Schema); err != nil {
 			panic(malformed(abi.ImportLLM, fmt.Errorf("requests[%d].schema: %w", i, err)))
@@ -43,16 +44,16 @@ func askModels(c *guest.Call, s []uint64) {
 	}
 	answers := p.askAll(c, questions)
 	c.StopWaiting("answers of models")
-	var d abi.LLMAnswers
-	d.Responses = make([]abi.LLMAnswer, len(answers))
+	var d services.LLMAnswers
+	d.Responses = make([]services.LLMAnswer, len(answers))
 	left := maxAnswer
 	for i, a := range answers {
 		q := &questions[i]
 		if left -= len(a.Text); a.err == nil && left < 0 {
-			a.err = &service.Error{Word: abi.ServiceInvalid, Message: fmt.Sprintf("the answers have more than %d bytes", maxAnswer)}
+			a.err = &service.Error{Word: services.Invalid, Message: fmt.Sprintf("the answers have more than %d bytes", maxAnswer)}
 		}
 		if a.err != nil {
-			d.Responses[i].ServiceFailure = failed(c, abi.ImportLLM, fmt.Errorf("model %q: %w", q.Model, a.err))
+			d.Responses[i].Failure = failed(c, abi.ImportLLM, fmt.Errorf("model %q: %w", q.Model, a.err))
 		} else {
 			d.Responses[i] = a.document(q)
 		}
@@ -86,17 +87,17 @@ func (p *Plugin) askAll(c *guest.Call, questions []service.Question) []answered 
 
 // ask asks one question within the budget of the plugin.
 func (p *Plugin) ask(ctx context.Context, g *guard.Guard, l *ledger.Ledger, q service.Question) (a answered) {
-	settle, err := l.Take(fmt.Sprintf("plugin %q", p.Name), p.LLM.Limit, estimate(&q.LLMRequest))
+	settle, err := l.Take(fmt.Sprintf("plugin %q", p.Name), ledger.Limit{Calls: p.Granted.LLM.MaxCalls, Tokens: p.Granted.LLM.MaxTokens}, estimate(&q.LLMRequest))
 	if err != nil {
 		a.err = err
 		return a
 	}
 	a.Reply, a.err = guard.Run(ctx, g, fmt.Sprintf("model %q", q.Model), func(ctx context.Context) (service.Reply, error) {
-		return p.LLM.Ask(ctx, q)
+		return p.Services.Models.Ask(ctx, q)
 	}, nil)
 	if a.err == nil && q.Check != nil {
 		if err := q.Check(json.RawMessage(a.Text)); err != nil {
-			a.err = &service.Error{Word: abi.ServiceInvalid, Message: err.Error()}
+			a.err = &service.Error{Word: services.Invalid, Message: err.Error()}
 		}
 	}
 	a.InputTokens, a.OutputTokens = max(0, a.InputTokens), max(0, a.OutputTokens)
@@ -109,7 +110,7 @@ func (p *Plugin) ask(ctx context.Context, g *guard.Guard, l *ledger.Ledger, q se
 }
 
 // estimate is how many tokens a request may take, before the model counts them.
-func estimate(r *abi.LLMRequest) int64 {
+func estimate(r *services.LLMRequest) int64 {
 	n := len(r.Schema)
 	for _, m := range r.Messages {
 		n += len(m.Content)
@@ -129,13 +130,13 @@ func (a *answered) amount() ledger.Amount {
 }
 
 // document is the answer as the guest gets it.
-func (a *answered) document(q *service.Question) abi.LLMAnswer {
-	out := abi.LLMAnswer{
+func (a *answered) document(q *service.Question) services.LLMAnswer {
+	out := services.LLMAnswer{
 		Text: strings.ToValidUTF8(a.Text, "\ufffd"), Model: q.Model,
 		InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Finish: a.Finish,
 	}
-	if out.Finish != abi.LLMLength {
-		out.Finish = abi.LLMStop
+	if out.Finish != services.LLMLength {
+		out.Finish = services.LLMStop
 	}
 	if q.Check != nil {
 		out.JSON = json.RawMessage(out.Text)
@@ -155,7 +156,7 @@ func checkOf(schema json.RawMessage) (func(json.RawMessage) error, error) {
 	return s.CheckDocument, nil
 }
 
-func decodeLLM(doc []byte) ([]abi.LLMRequest, error) {
+func decodeLLM(doc []byte) ([]services.LLMRequest, error) {
 	var d struct {
 		Requests json.RawMessage `json:"requests"`
 	}
@@ -163,17 +164,17 @@ func decodeLLM(doc []byte) ([]abi.LLMRequest, error) {
 		return nil, err
 	}
 	type request struct {
-		abi.LLMRequest
+		services.LLMRequest
 		Messages json.RawMessage `json:"messages"`
 	}
-	stated, err := list[request](d.Requests, abi.MaxLLMRequests)
+	stated, err := list[request](d.Requests, services.MaxLLMRequests)
 	if err != nil {
 		return nil, fmt.Errorf("requests: %w", err)
 	}
-	out := make([]abi.LLMRequest, len(stated))
+	out := make([]services.LLMRequest, len(stated))
 	for i, s := range stated {
 		out[i] = s.LLMRequest
-		if out[i].Messages, err = list[abi.LLMMessage](s.Messages, abi.MaxLLMMessages); err != nil {
+		if out[i].Messages, err = list[services.LLMMessage](s.Messages, services.MaxLLMMessages); err != nil {
 			return nil, fmt.Errorf("requests[%d].messages: %w", i, err)
 		}
 		if err := checkRequest(&out[i]); err != nil {
@@ -186,7 +187,7 @@ func decodeLLM(doc []byte) ([]abi.LLMRequest, error) {
 // maxTokens bounds the tokens that a request may ask for.
 const maxTokens = 1 << 20
 
-func checkRequest(r *abi.LLMRequest) error {
+func checkRequest(r *services.LLMRequest) error {
 	if string(r.Schema) == "null" {
 		r.Schema = nil
 	}
@@ -199,7 +200,7 @@ func checkRequest(r *abi.LLMRequest) error {
 		return fmt.Errorf("temperature: is %v (want 0 to 2)", *r.Temperature)
 	}
 	for i, m := range r.Messages {
-		if !slices.Contains([]abi.LLMRole{abi.LLMSystem, abi.LLMUser, abi.LLMAssistant}, m.Role) {
+		if !slices.Contains([]services.LLMRole{services.LLMSystem, services.LLMUser, services.LLMAssistant}, m.Role) {
 			return fmt.Errorf("messages[%d].role: is %q (want system, user or assistant)", i, m.Role)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/service"
-	"github.com/anchor-host/anchor-host/internal/ledger"
 )
 
 // Plugin is what the functions need of the plugin whose guest calls them. A pointer to it is
@@ -35,34 +34,12 @@ type Plugin struct {
 	// Tokenizer counts tokens. Counts says that the plugin may use it.
 	Tokenizer *Tokenizer
 	Counts    bool
-	// Embed answers anchor_embed with the embedder of that name. Search answers anchor_search in
-	// these collections, and LLM anchor_llm with these models; the first is the default. nil:
-	// the plugin may not ask.
-	Embed  *Embedding
-	Search *Searching
-	LLM    *Asking
+	// Services answer what Granted says.
+	Services service.Services
+	Granted  service.Grants
 	// Functions are the names of the embedder's functions that are granted: "module.name", or
 	// the name alone in abi.UserModule.
 	Functions []string
-}
-
-// Embedding is the service embed of a plugin.
-type Embedding struct {
-	service.Embedder
-	Name string
-}
-
-// Searching is the service search of a plugin.
-type Searching struct {
-	service.Searcher
-	Collections []string
-}
-
-// Asking is the service llm of a plugin. Limit is what it may ask for in one build.
-type Asking struct {
-	service.Models
-	Names []string
-	Limit ledger.Limit
 }
 
 // of returns the plugin of a call.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/ledger"
@@ -20,14 +21,14 @@ const defaultHits = 10
 // search searches a collection of the call's tenant, and returns the block of the answer.
 func search(c *guest.Call, s []uint64) {
 	p := of(c)
-	if p.Search == nil {
+	if p.Granted.Search == nil {
 		panic(missing(c, "service "+manifest.ServiceSearch, "grants."+manifest.ServiceSearch))
 	}
 	q, err := decodeSearch(requestOf(c, s[0], abi.ImportSearch))
 	if err != nil {
 		panic(malformed(abi.ImportSearch, err))
 	}
-	q.Collection = granted("collection", "grants.search.collections", q.Collection, p.Search.Collections)
+	q.Collection = granted("collection", "grants.search.collections", q.Collection, p.Granted.Search.Collections)
 	if q.SearchRequest.Vector != 0 {
 		if q.Vector, err = vectorOf(c, q.SearchRequest.Vector, q.Dimension); err != nil {
 			panic(malformed(abi.ImportSearch, err))
@@ -36,12 +37,12 @@ func search(c *guest.Call, s []uint64) {
 	}
 	q.Tenant = p.Tenant(c.Context)
 	c.Spend(costService * int64(1+q.K/100))
-	hits, err := asked(c, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]abi.SearchHit, error) {
-		return p.Search.Search(ctx, q)
+	hits, err := asked(c, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]services.SearchHit, error) {
+		return p.Services.Searcher.Search(ctx, q)
 	})
-	answer, used := abi.SearchAnswer{}, ledger.Amount{Calls: 1}
+	answer, used := services.SearchAnswer{}, ledger.Amount{Calls: 1}
 	if err != nil {
-		used.Failed, answer.ServiceFailure = 1, failed(c, abi.ImportSearch, err)
+		used.Failed, answer.Failure = 1, failed(c, abi.ImportSearch, err)
 	} else {
 		answer.Hits = bounded(hits, q.K)
 	}
@@ -52,7 +53,7 @@ func search(c *guest.Call, s []uint64) {
 
 func decodeSearch(doc []byte) (q service.Search, err error) {
 	var d struct {
-		abi.SearchRequest
+		services.SearchRequest
 		Filter json.RawMessage `json:"filter"`
 	}
 	if err := json.Unmarshal(doc, &d); err != nil {
@@ -63,33 +64,33 @@ func decodeSearch(doc []byte) (q service.Search, err error) {
 	if q.K == 0 {
 		q.K = defaultHits
 	}
-	byVector := q.By == abi.SearchByVectors
+	byVector := q.By == services.SearchByVectors
 	switch {
 	case err != nil:
 		return q, fmt.Errorf("filter%w", err)
-	case !slices.Contains([]abi.SearchBy{"", abi.SearchByWords, abi.SearchByVectors, abi.SearchByHybrid}, q.By):
+	case !slices.Contains([]services.SearchBy{"", services.SearchByWords, services.SearchByVectors, services.SearchByHybrid}, q.By):
 		return q, fmt.Errorf("by: is %q (want words, vectors or hybrid)", q.By)
-	case q.K < 1 || q.K > abi.MaxHits:
-		return q, fmt.Errorf("k: is %d (want 1 to %d)", q.K, abi.MaxHits)
+	case q.K < 1 || q.K > services.MaxHits:
+		return q, fmt.Errorf("k: is %d (want 1 to %d)", q.K, services.MaxHits)
 	case q.Text == "" && (q.SearchRequest.Vector == 0 || !byVector && q.By != ""):
 		return q, errors.New("text: is missing (only a search by vectors with a vector needs none)")
 	}
 	return q, nil
 }
 
-func decodeFilter(raw json.RawMessage) ([]abi.Condition, error) {
+func decodeFilter(raw json.RawMessage) ([]services.Condition, error) {
 	type condition struct {
 		Field  string          `json:"field"`
 		Op     string          `json:"op"`
 		Values json.RawMessage `json:"values"`
 	}
-	stated, err := list[condition](raw, abi.MaxConditions)
+	stated, err := list[condition](raw, services.MaxConditions)
 	if err != nil {
 		return nil, fmt.Errorf(": %w", err)
 	}
-	var out []abi.Condition
+	var out []services.Condition
 	for i, s := range stated {
-		values, err := list[string](s.Values, abi.MaxConditions)
+		values, err := list[string](s.Values, services.MaxConditions)
 		one := s.Op == ">=" || s.Op == "<="
 		switch {
 		case err != nil:
@@ -101,14 +102,14 @@ func decodeFilter(raw json.RawMessage) ([]abi.Condition, error) {
 		case len(values) == 0 || one && len(values) > 1:
 			return nil, fmt.Errorf("[%d].values: has %d values (want one or more, and one for >= and <=)", i, len(values))
 		}
-		out = append(out, abi.Condition{Field: s.Field, Op: s.Op, Values: values})
+		out = append(out, services.Condition{Field: s.Field, Op: s.Op, Values: values})
 	}
 	return out, nil
 }
 
 // bounded returns the best hits, at most k, whose texts are within the bound. Scores are made 0 to
 // 1.
-func bounded(hits []abi.SearchHit, k int) []abi.SearchHit {
+func bounded(hits []services.SearchHit, k int) []services.SearchHit {
 	hits = slices.Clone(hits[:min(k, len(hits))])
 	left := maxAnswer
 	for i := range hits {

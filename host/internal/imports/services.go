@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/service"
@@ -30,9 +31,9 @@ func requestOf(c *guest.Call, handle uint64, function string) []byte {
 	switch {
 	case !ok:
 		panic(malformed(function, errors.New("the request is not a block")))
-	case len(doc) > abi.MaxServiceDocument:
+	case len(doc) > services.MaxDocument:
 		panic(&guest.Fault{Reason: abi.ReasonInputTooLarge, Remedy: "ask in parts",
-			Err: fmt.Errorf("%s: a request of %d bytes, allowed %d", function, len(doc), abi.MaxServiceDocument)})
+			Err: fmt.Errorf("%s: a request of %d bytes, allowed %d", function, len(doc), services.MaxDocument)})
 	}
 	c.Spend(costService + int64(len(doc)))
 	c.Instance.Outside = true
@@ -94,16 +95,16 @@ func noteUse(c *guest.Call, name, used string, a ledger.Amount) {
 	l.Note(ledger.Use{Service: name, Name: used, Plugin: of(c).Name}, a)
 }
 
-// recordedVectors is an [abi.EmbedAnswer] in a record, with the numbers in the place of the block.
+// recordedVectors is an [services.EmbedAnswer] in a record, with the numbers in the place of the block.
 type recordedVectors struct {
-	abi.EmbedAnswer
+	services.EmbedAnswer
 	Vectors []float32 `json:"vectors,omitempty"`
 }
 
-// recordedSearch is an [abi.SearchRequest] in a record, with the numbers in the place of the
+// recordedSearch is an [services.SearchRequest] in a record, with the numbers in the place of the
 // block.
 type recordedSearch struct {
-	abi.SearchRequest
+	services.SearchRequest
 	Vector []float32 `json:"vector,omitempty"`
 }
 
@@ -122,26 +123,26 @@ func noteServed(c *guest.Call, name string, request, answer any) {
 }
 
 // wordTexts are the messages of failures that have none.
-var wordTexts = map[abi.ServiceWord]string{
-	abi.ServiceTimeout:     "there was no answer in time",
-	abi.ServiceUnavailable: "the service cannot be reached, or refuses for now",
-	abi.ServiceRefused:     "the service refuses this request",
-	abi.ServiceInvalid:     "the answer is not what was asked for",
-	abi.ServiceBudget:      "the calls or tokens of the build are spent",
-	abi.ServiceNotFound:    "there is no such collection",
+var wordTexts = map[services.Word]string{
+	services.Timeout:     "there was no answer in time",
+	services.Unavailable: "the service cannot be reached, or refuses for now",
+	services.Refused:     "the service refuses this request",
+	services.Invalid:     "the answer is not what was asked for",
+	services.Budget:      "the calls or tokens of the build are spent",
+	services.NotFound:    "there is no such collection",
 }
 
 // failureOf is what a guest is told of an error.
-func failureOf(err error) abi.ServiceFailure {
-	f := abi.ServiceFailure{Error: abi.ServiceUnavailable}
+func failureOf(err error) services.Failure {
+	f := services.Failure{Error: services.Unavailable}
 	var known *service.Error
 	switch {
 	case errors.As(err, &known) && wordTexts[known.Word] != "":
 		f.Error, f.Message = known.Word, guesttext.Clip(guesttext.Line(known.Message), maxMessage)
 	case errors.Is(err, ledger.ErrSpent):
-		f.Error = abi.ServiceBudget
+		f.Error = services.Budget
 	case errors.Is(err, context.DeadlineExceeded):
-		f.Error = abi.ServiceTimeout
+		f.Error = services.Timeout
 	}
 	if f.Message == "" {
 		f.Message = wordTexts[f.Error]
@@ -151,7 +152,7 @@ func failureOf(err error) abi.ServiceFailure {
 
 // failed tells the log why a service has no answer, and returns what the guest is
 // told.
-func failed(c *guest.Call, function string, err error) abi.ServiceFailure {
+func failed(c *guest.Call, function string, err error) services.Failure {
 	text := guesttext.Line(function + ": " + err.Error())
 	if c.Instance.WASI.Output.Line("warn", text) { // which bounds what a call may log
 		c.Instance.Env.Log.Warn(text)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 )
@@ -24,9 +24,9 @@ type Services struct {
 	// Embed answers pdk.Embed: one vector for each text, all of one length, or a
 	// [*pdk.ServiceError]. Search answers pdk.Search. LLM answers each request of pdk.LLM, one
 	// after another; set Err for none. A service that is nil is unavailable.
-	Embed  func(side abi.Side, texts []string) ([][]float32, error)
-	Search func(pdk.SearchQuery) ([]abi.SearchHit, error)
-	LLM    func(abi.LLMRequest) pdk.LLMAnswer
+	Embed  func(side pdk.Side, texts []string) ([][]float32, error)
+	Search func(pdk.SearchQuery) ([]pdk.SearchHit, error)
+	LLM    func(pdk.LLMRequest) pdk.LLMAnswer
 	// KVFull makes pdk.KVSet fail with pdk.ErrQuota.
 	KVFull bool
 
@@ -76,33 +76,33 @@ func (s *Services) offer() {
 		s.stub.Embed = s.embed
 	}
 	if s.Search != nil {
-		s.stub.Search = func(q abi.SearchRequest, vector []float32) abi.SearchAnswer {
+		s.stub.Search = func(q services.SearchRequest, vector []float32) services.SearchAnswer {
 			hits, err := s.Search(pdk.SearchQuery{Collection: q.Collection, Text: q.Text, Vector: vector, By: q.By, K: q.K, Filter: q.Filter})
-			return abi.SearchAnswer{Hits: hits, ServiceFailure: failureOf(err)}
+			return services.SearchAnswer{Hits: hits, Failure: failureOf(err)}
 		}
 	}
 	if s.LLM != nil {
-		s.stub.LLM = func(r abi.LLMRequest) abi.LLMAnswer {
+		s.stub.LLM = func(r pdk.LLMRequest) services.LLMAnswer {
 			a := s.LLM(r)
-			return abi.LLMAnswer{
+			return services.LLMAnswer{
 				Text: a.Text, JSON: a.JSON, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens,
-				Finish: a.Finish, ServiceFailure: failureOf(a.Err),
+				Finish: a.Finish, Failure: failureOf(a.Err),
 			}
 		}
 	}
 }
 
 // embed answers as a host does, with the vectors in one list.
-func (s *Services) embed(q abi.EmbedRequest) (abi.EmbedAnswer, []float32) {
+func (s *Services) embed(q services.EmbedRequest) (services.EmbedAnswer, []float32) {
 	vectors, err := s.Embed(q.Side, q.Texts)
 	if err != nil {
-		return abi.EmbedAnswer{ServiceFailure: failureOf(err)}, nil
+		return services.EmbedAnswer{Failure: failureOf(err)}, nil
 	}
 	var values []float32
 	for _, v := range vectors {
 		values = append(values, v...)
 	}
-	a := abi.EmbedAnswer{Model: "test"}
+	a := services.EmbedAnswer{Model: "test"}
 	if len(vectors) > 0 {
 		a.Dimension = len(vectors[0])
 	}
@@ -110,13 +110,13 @@ func (s *Services) embed(q abi.EmbedRequest) (abi.EmbedAnswer, []float32) {
 }
 
 // failureOf is what a host tells a guest of an error.
-func failureOf(err error) abi.ServiceFailure {
+func failureOf(err error) services.Failure {
 	var known *pdk.ServiceError
 	switch {
 	case err == nil:
-		return abi.ServiceFailure{}
+		return services.Failure{}
 	case errors.As(err, &known):
-		return abi.ServiceFailure{Error: known.Word, Message: known.Message}
+		return services.Failure{Error: known.Word, Message: known.Message}
 	}
-	return abi.ServiceFailure{Error: abi.ServiceUnavailable, Message: err.Error()}
+	return services.Failure{Error: services.Unavailable, Message: err.Error()}
 }

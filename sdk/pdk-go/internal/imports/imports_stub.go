@@ -5,7 +5,7 @@ package imports
 import (
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 )
 
 // Stub is a host in memory.
@@ -24,9 +24,9 @@ type Stub struct {
 	// CountTokens counts the tokens of a text. If it is nil, words are counted.
 	CountTokens func(text string) int64
 	// Embed, Search and LLM answer the services. One that is nil is unavailable.
-	Embed  func(abi.EmbedRequest) (abi.EmbedAnswer, []float32)
-	Search func(q abi.SearchRequest, vector []float32) abi.SearchAnswer
-	LLM    func(abi.LLMRequest) abi.LLMAnswer
+	Embed  func(services.EmbedRequest) (services.EmbedAnswer, []float32)
+	Search func(q services.SearchRequest, vector []float32) services.SearchAnswer
+	LLM    func(services.LLMRequest) services.LLMAnswer
 }
 
 // LogEntry is one message logged.
@@ -114,30 +114,30 @@ func CountTokens(text string) int64 {
 }
 
 // missing is the failure of a service that the stub does not have.
-var missing = abi.ServiceFailure{Error: abi.ServiceUnavailable, Message: "the test has no such service (pdktest.Services)"}
+var missing = services.Failure{Error: services.Unavailable, Message: "the test has no such service (pdktest.Services)"}
 
 // Embed makes vectors of texts.
-func Embed(q abi.EmbedRequest) (abi.EmbedAnswer, []float32, error) {
+func Embed(q services.EmbedRequest) (services.EmbedAnswer, []float32, error) {
 	if Host.Embed == nil {
-		return abi.EmbedAnswer{ServiceFailure: missing}, nil, nil
+		return services.EmbedAnswer{Failure: missing}, nil, nil
 	}
 	a, vectors := Host.Embed(q)
 	return a, vectors, nil
 }
 
 // Search searches a collection.
-func Search(q abi.SearchRequest, vector []float32) (abi.SearchAnswer, error) {
+func Search(q services.SearchRequest, vector []float32) (services.SearchAnswer, error) {
 	if Host.Search == nil {
-		return abi.SearchAnswer{ServiceFailure: missing}, nil
+		return services.SearchAnswer{Failure: missing}, nil
 	}
 	return Host.Search(q, vector), nil
 }
 
 // LLM asks models. The stub answers one request after another.
-func LLM(q abi.LLMRequests) (abi.LLMAnswers, error) {
-	var out abi.LLMAnswers
+func LLM(q services.LLMRequests) (services.LLMAnswers, error) {
+	var out services.LLMAnswers
 	for _, r := range q.Requests {
-		a := abi.LLMAnswer{ServiceFailure: missing}
+		a := services.LLMAnswer{Failure: missing}
 		if Host.LLM != nil {
 			a = Host.LLM(r)
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 )
 
 //go:wasmimport extism:host/user anchor_embed
@@ -19,7 +19,7 @@ func hostSearch(request uint64) uint64
 func hostLLM(request uint64) uint64
 
 // Embed makes vectors of texts, one after another in one list.
-func Embed(q abi.EmbedRequest) (a abi.EmbedAnswer, vectors []float32, err error) {
+func Embed(q services.EmbedRequest) (a services.EmbedAnswer, vectors []float32, err error) {
 	if err := json.Unmarshal(unblock(hostEmbed(document(q))), &a); err != nil {
 		return a, nil, err
 	}
@@ -35,7 +35,7 @@ func Embed(q abi.EmbedRequest) (a abi.EmbedAnswer, vectors []float32, err error)
 }
 
 // Search searches a collection.
-func Search(q abi.SearchRequest, vector []float32) (a abi.SearchAnswer, err error) {
+func Search(q services.SearchRequest, vector []float32) (a services.SearchAnswer, err error) {
 	b := make([]byte, 0, 4*len(vector))
 	for _, v := range vector {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
@@ -46,7 +46,7 @@ func Search(q abi.SearchRequest, vector []float32) (a abi.SearchAnswer, err erro
 }
 
 // LLM asks models.
-func LLM(q abi.LLMRequests) (a abi.LLMAnswers, err error) {
+func LLM(q services.LLMRequests) (a services.LLMAnswers, err error) {
 	err = json.Unmarshal(unblock(hostLLM(document(q))), &a)
 	return a, err
 }

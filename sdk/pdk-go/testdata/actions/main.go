@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/process"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/setup"
@@ -83,7 +82,7 @@ func act(r *pdk.Request, s *Settings) (string, error) {
 		}
 		return fmt.Sprintf("%d %s %s, %d %s", answers[0].Status, answers[0].Header["x"], answers[0].Body, answers[1].Status, answers[1].Error), nil
 	case "embed":
-		e, err := pdk.Embed(abi.SideQuery, []string{s.Arg, ""})
+		e, err := pdk.Embed(pdk.SideQuery, []string{s.Arg, ""})
 		if err != nil {
 			return "", err
 		}
@@ -95,7 +94,7 @@ func act(r *pdk.Request, s *Settings) (string, error) {
 		}
 		return hits[0].Document, nil
 	case "llm":
-		ask := abi.LLMRequest{Messages: []abi.LLMMessage{{Role: abi.LLMUser, Content: s.Arg}}, Schema: json.RawMessage(`{"type":"object"}`)}
+		ask := pdk.LLMRequest{Messages: []pdk.LLMMessage{{Role: pdk.LLMUser, Content: s.Arg}}, Schema: json.RawMessage(`{"type":"object"}`)}
 		answers, err := pdk.LLM(ask, ask)
 		if err != nil {
 			return "", err

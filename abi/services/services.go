@@ -1,15 +1,15 @@
-package abi
+// Package services has the documents by which guests ask a host for vectors, searches and the
+// answers of models: section 7 of ABI.md.
+package services
 
 import "encoding/json"
 
 // The bounds of what guests ask the services embed, search and llm for.
 const (
-	// MaxServiceDocument is the maximum size of a request document in bytes.
-	MaxServiceDocument = 1 << 20
+	// MaxDocument is the maximum size of a request document in bytes.
+	MaxDocument = 1 << 20
 	// MaxEmbedTexts is the maximum number of texts of an [EmbedRequest].
 	MaxEmbedTexts = 1024
-	// MaxDimension is the maximum number of dimensions of a vector.
-	MaxDimension = 1 << 14
 	// MaxHits is the maximum number of hits that a [SearchRequest] asks for.
 	MaxHits = 1000
 	// MaxConditions is the maximum number of conditions of a [SearchRequest], and of the values
@@ -21,34 +21,34 @@ const (
 	MaxLLMMessages = 1000
 )
 
-// ServiceWord says in one word why a service has no answer. A guest treats an unknown word as
-// ServiceUnavailable.
-type ServiceWord string
+// Word says in one word why a service has no answer. A guest treats an unknown word as
+// Unavailable.
+type Word string
 
 // The words.
 const (
-	// ServiceTimeout says that there was no answer in time.
-	ServiceTimeout ServiceWord = "timeout"
-	// ServiceUnavailable says that the service cannot be reached, or refuses for now.
-	ServiceUnavailable ServiceWord = "unavailable"
-	// ServiceRefused says that the service refuses this request.
-	ServiceRefused ServiceWord = "refused"
-	// ServiceInvalid says that the answer is not what was asked for: no JSON, JSON that does not
+	// Timeout says that there was no answer in time.
+	Timeout Word = "timeout"
+	// Unavailable says that the service cannot be reached, or refuses for now.
+	Unavailable Word = "unavailable"
+	// Refused says that the service refuses this request.
+	Refused Word = "refused"
+	// Invalid says that the answer is not what was asked for: no JSON, JSON that does not
 	// fit the schema, or vectors that are none.
-	ServiceInvalid ServiceWord = "invalid"
-	// ServiceBudget says that the calls or the tokens of the build are spent.
-	ServiceBudget ServiceWord = "budget"
-	// ServiceNotFound says that there is no such collection.
-	ServiceNotFound ServiceWord = "not_found"
+	Invalid Word = "invalid"
+	// Budget says that the calls or the tokens of the build are spent.
+	Budget Word = "budget"
+	// NotFound says that there is no such collection.
+	NotFound Word = "not_found"
 )
 
-// ServiceWords are all words.
-var ServiceWords = []ServiceWord{ServiceTimeout, ServiceUnavailable, ServiceRefused, ServiceInvalid, ServiceBudget, ServiceNotFound}
+// Words are all words.
+var Words = []Word{Timeout, Unavailable, Refused, Invalid, Budget, NotFound}
 
-// ServiceFailure is why a service has no answer. Both members are empty if there is an answer.
-type ServiceFailure struct {
-	Error   ServiceWord `json:"error,omitempty"`
-	Message string      `json:"message,omitempty"`
+// Failure is why a service has no answer. Both members are empty if there is an answer.
+type Failure struct {
+	Error   Word   `json:"error,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // Side says what a text is for an embedding model. Some models embed questions and passages
@@ -77,7 +77,7 @@ type EmbedAnswer struct {
 	// Vectors is the handle of a block with one vector for each text, in the order of the texts:
 	// Dimension numbers in 32 bits each, little-endian. 0: there is no text.
 	Vectors uint64 `json:"vectors,omitempty"`
-	ServiceFailure
+	Failure
 }
 
 // SearchBy says how a search finds chunks.
@@ -140,7 +140,7 @@ type SearchHit struct {
 // SearchAnswer is the document that anchor_search returns. The best hit is the first.
 type SearchAnswer struct {
 	Hits []SearchHit `json:"hits,omitempty"`
-	ServiceFailure
+	Failure
 }
 
 // LLMRole is who speaks in a message of an [LLMRequest].
@@ -201,7 +201,7 @@ type LLMAnswer struct {
 	InputTokens  int       `json:"input_tokens,omitempty"`
 	OutputTokens int       `json:"output_tokens,omitempty"`
 	Finish       LLMFinish `json:"finish,omitempty"`
-	ServiceFailure
+	Failure
 }
 
 // LLMAnswers is the document that anchor_llm returns, in the order of the requests.
