@@ -103,6 +103,9 @@ func Embed(side Side, texts []string) (*Embeddings, error) {
 	if len(texts) > MaxEmbedTexts {
 		return nil, Errorf("embed: %d texts at once (send at most %d)", len(texts), MaxEmbedTexts)
 	}
+	if texts == nil {
+		texts = []string{} // null is no list
+	}
 	a, values, err := imports.Embed(services.EmbedRequest{Side: side, Texts: texts})
 	if err == nil {
 		err = failure("embed", a.Failure)
