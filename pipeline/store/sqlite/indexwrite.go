@@ -141,11 +141,11 @@ func (x Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
 // blocks puts the texts of chunks into blocks.
 func blocks(chunks []retrieve.Chunk) []block {
 	var out []block
-	var b block
+	b := block{data: make([]byte, 0, roomOf(chunks))}
 	for i := range chunks {
 		if len(b.data) >= blockBytes {
 			out = append(out, b)
-			b = block{first: i}
+			b = block{first: i, data: make([]byte, 0, roomOf(chunks[i:]))}
 		}
 		for _, text := range []string{chunks[i].Text, chunks[i].Context} {
 			b.data = binary.AppendUvarint(b.data, uint64(len(text)))
@@ -159,6 +159,18 @@ func blocks(chunks []retrieve.Chunk) []block {
 		out[i].sum = crc32.Checksum(out[i].data, castagnoli)
 	}
 	return out
+}
+
+// roomOf is what a block for the first of the chunks may need.
+func roomOf(chunks []retrieve.Chunk) int {
+	n := 0
+	for i := range chunks {
+		if n >= blockBytes {
+			break
+		}
+		n += len(chunks[i].Text) + len(chunks[i].Context) + 2*binary.MaxVarintLen32
+	}
+	return n
 }
 
 // writeBatch writes the documents of a batch and its segment.
