@@ -77,11 +77,11 @@ func (f *fixture) run(paths ...string) ingest.Report {
 func (f *fixture) names() string {
 	f.Helper()
 	var list []string
-	for d, err := range f.index.Documents(f.Context(), docs) {
+	for d, err := range f.index.Documents(f.Context(), docs, retrieve.IDs{}) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		list = append(list, strings.TrimPrefix(d.ID, filepath.ToSlash(f.dir)+"/"))
+		list = append(list, strings.TrimPrefix(d.ID, filepath.Base(f.dir)+"/"))
 	}
 	slices.Sort(list)
 	return strings.Join(list, " ")
