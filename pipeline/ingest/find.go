@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -67,8 +68,7 @@ func (g *run) find(ctx context.Context, sources []Source) (*found, error) {
 		case s.Reader != nil:
 			f.entries = append(f.entries, entry{id: stdinID + "/" + escape(s.Path), path: s.Path, from: s, given: true})
 		case isURL(s.Path):
-			page, _, _ := strings.Cut(s.Path, "#") // a place in the page
-			f.entries = append(f.entries, entry{id: page, path: page, from: s, given: true})
+			g.findPage(f, s)
 		default:
 			if err := g.findPath(ctx, f, s); err != nil {
 				f.close()
@@ -77,6 +77,20 @@ func (g *run) find(ctx context.Context, sources []Source) (*found, error) {
 		}
 	}
 	return f, nil
+}
+
+// findPage takes an address without the place in the page.
+func (g *run) findPage(f *found, s Source) {
+	u, err := url.Parse(s.Path)
+	switch {
+	case err != nil:
+		g.fail(s.Path, fmt.Errorf("not a valid address: %w", err))
+	case u.User != nil:
+		g.fail(u.Redacted(), errors.New("the collection would keep its password (use an address without)"))
+	default:
+		page, _, _ := strings.Cut(s.Path, "#")
+		f.entries = append(f.entries, entry{id: page, path: page, from: s, given: true})
+	}
 }
 
 func (g *run) findPath(ctx context.Context, f *found, s Source) error {

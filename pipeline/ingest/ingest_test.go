@@ -259,6 +259,12 @@ func TestPages(t *testing.T) {
 	f.want(run(), 2, 0, 0, 0, 0)
 	status = http.StatusBadGateway
 	f.want(run(), 1, 0, 0, 1, 0)
+	if _, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: "http://ann:secret@localhost/"}, {Path: "http://["}}, f.o); err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(f.fails, "\n"); strings.Contains(all, "secret") || !strings.Contains(all, "password") || !strings.Contains(all, "not a valid address") {
+		t.Errorf("failures %q", f.fails)
+	}
 	status = http.StatusNotFound
 	f.want(run(), 1, 0, 0, 0, 1)
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 	"time"
@@ -206,6 +207,10 @@ func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 	req.Header.Set("User-Agent", "anchor-host")
 	req.Header.Set("Accept", "text/html, text/markdown, text/plain, application/pdf, */*;q=0.5")
 	res, err := g.o.Client.Do(req)
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err // the line names the address already
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %w (check the address and the network)", err)
 	}
