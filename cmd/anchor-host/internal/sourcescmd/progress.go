@@ -85,7 +85,7 @@ func (l late) Write(b []byte) (int, error) {
 	if l.p.now().Sub(l.p.started) < time.Second {
 		return len(b), nil
 	}
-	return l.p.app.Err.Write(b)
+	return l.p.app.Err.Drawing().Write(b)
 }
 
 // stop clears the bar.
