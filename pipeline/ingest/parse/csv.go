@@ -20,7 +20,6 @@ const csvPart = 4 << 20
 func (j *job) csv(src *source, tabs bool, yield func(Document) error) error {
 	feed := &csvFeed{source: src}
 	r := csv.NewReader(feed)
-	feed.reader = r
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
 	head, _ := src.r.Peek(4 << 10) // an error comes again when the rows are read
 	first, _, _ := bytes.Cut(head, []byte("\n"))
@@ -34,6 +33,7 @@ func (j *job) csv(src *source, tabs bool, yield func(Document) error) error {
 		if err := j.ctx.Err(); err != nil {
 			return err
 		}
+		feed.left = maxRecord
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return t.end()
@@ -62,14 +62,13 @@ func csvError(err error) error {
 // csvFeed gives the lines of a file to a reader of CSV, and ends a row without end.
 type csvFeed struct {
 	*source
-	reader *csv.Reader
-	rest   []byte
-	given  int64
+	rest []byte
+	left int // what the current row may still have
 }
 
 func (f *csvFeed) Read(p []byte) (int, error) {
 	if len(f.rest) == 0 {
-		if f.given-f.reader.InputOffset() > maxRecord {
+		if f.left < 0 {
 			return 0, fmt.Errorf("%w: a row of more than %d bytes, perhaps a quote that is not closed", ErrTooLarge, maxRecord)
 		}
 		line, err := f.next()
@@ -82,7 +81,7 @@ func (f *csvFeed) Read(p []byte) (int, error) {
 		f.rest = line
 	}
 	n := copy(p, f.rest)
-	f.rest, f.given = f.rest[n:], f.given+int64(n)
+	f.rest, f.left = f.rest[n:], f.left-n
 	return n, nil
 }
 

@@ -65,7 +65,8 @@ func (p *Part) Dead() int {
 }
 
 // Merge makes one segment of what is alive in several, in their order. Their vectors have the
-// same form and dimension. It returns the bytes as [Builder.Encode] does.
+// same form and dimension. It returns the bytes as [Builder.Encode] does. It removes the parts
+// from the slice when it needs them no more, so that their memory can be used again.
 func Merge(parts []*Part) (data, vectors []byte, err error) {
 	c := roomFor(parts)
 	moved := make([][]uint32, len(parts)) // by chunk: its new number plus one, 0 if dead
@@ -78,6 +79,7 @@ func Merge(parts []*Part) (data, vectors []byte, err error) {
 	if err := c.mergeTerms(parts, moved); err != nil {
 		return nil, nil, err
 	}
+	clear(parts)
 	data, vectors = c.encode()
 	return data, vectors, nil
 }

@@ -41,8 +41,9 @@ func Ingest(a *cli.App) *cobra.Command {
 Lines and source code are read. "-" is stdin, as one file; --urls names a file with one address a line.
 
 The collection is kept as the files are: the next run reads only what has changed,
-and deletes what is gone. A run that was interrupted goes on when it is started
-again. --watch does not end, and repeats the run whenever a file changes.
+and deletes what is gone. Documents are named after the folder, which may move. A run
+that was interrupted goes on when it is started again. --watch does not end, and
+repeats the run whenever a file changes.
 
 In folders, hidden files, links, pictures, archives and programs are left out. Every
 other file that cannot be read gets a line on stderr, and the exit code is then 1; what
