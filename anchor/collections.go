@@ -106,7 +106,7 @@ func (a *App) CollectionDocuments(ctx context.Context, c retrieve.Collection) it
 	if err != nil {
 		return func(yield func(retrieve.DocumentInfo, error) bool) { yield(retrieve.DocumentInfo{}, err) }
 	}
-	return index.Documents(ctx, c)
+	return index.Documents(ctx, c, retrieve.IDs{})
 }
 
 // ExportCollection returns the documents of a collection by ID, with their texts and vectors.

@@ -2,13 +2,9 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,26 +13,37 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// current reports whether a document of the index was made of this content, with these options.
-// An empty hash means any content.
-func (g *run) current(id, hash string) (retrieve.DocumentInfo, bool) {
-	k, ok := g.known[id]
-	if !ok || !strings.HasSuffix(k.Hash, g.fingerprint) || hash != "" && k.Hash != hash {
-		return k, false
+// known is what the collection has of a file or a page.
+type known struct {
+	root    *root // nil for pages and what came from a reader
+	sum     sum
+	current bool // made with the options of this run, with all its vectors
+	records bool // it may have records
+	size    int64
+	time    time.Time
+}
+
+func (g *run) knownOf(d *retrieve.DocumentInfo) known {
+	return known{
+		root: g.roots.of(d), sum: sumOf(d.Hash), current: strings.HasSuffix(d.Hash, g.fingerprint) && !g.lacksVectors(d),
+		records: d.Chunks == 0, size: d.Size, time: d.ModTime,
 	}
-	if g.model != (retrieve.Model{}) && k.Chunks > 0 && k.Vectors == 0 {
-		return k, false // it lost its vectors with the model before
-	}
-	return k, true
+}
+
+// current reports whether the collection has a file as this run would make it, whatever its content.
+func (g *run) current(e *entry) (known, bool) {
+	k, ok := g.known[e.id]
+	return k, ok && k.current && k.root == e.of
 }
 
 // file brings the index in line with one file. The error is one that ends the run.
 func (g *run) file(ctx context.Context, e *entry) error {
-	if k, ok := g.current(e.id, ""); ok && e.root != nil && k.Size == e.size && sameTime(k.ModTime, e.time) {
+	k, current := g.current(e)
+	if current && e.root != nil && k.size == e.size && sameTime(k.time, e.time) {
 		g.unchanged(e)
 		return nil
 	}
-	c, err := g.read(ctx, e)
+	in, err := g.open(ctx, e)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -46,50 +53,82 @@ func (g *run) file(ctx context.Context, e *entry) error {
 		g.failed(e, err)
 		return nil
 	}
-	g.report.Bytes += c.size
-	hash := digest(c.data) + g.fingerprint
-	if _, ok := g.current(e.id, hash); ok {
+	defer in.close()
+	w := &fileWork{run: g, e: e, in: in}
+	if in.stream == nil && current && k.sum == sumOf(w.hash()) {
+		g.report.Bytes += in.size
 		g.unchanged(e)
 		return nil
 	}
-	w := fileWork{run: g, e: e, c: c, hash: hash}
-	err = parse.Parse(ctx, e.path, cmpFormat(c.format, e), c.data, g.o.Limits, func(d parse.Document) error { return w.document(ctx, d) })
+	return w.work(ctx, k, current)
+}
+
+// fileWork is the work on one file.
+type fileWork struct {
+	*run
+	e       *entry
+	in      *input
+	records *records // nil for a file that is one document
+	begun   bool     // the collection says that the file is not complete
+	written bool     // documents of the file were added
+	bad     error    // the first record that cannot be taken
+	badMore int
+}
+
+// work parses the file and brings its documents in line.
+func (w *fileWork) work(ctx context.Context, k known, current bool) error {
+	err := w.parse(ctx)
+	w.run.work = nil
+	w.report.Bytes += w.in.size
 	var stop *stopError
 	switch {
 	case errors.As(err, &stop):
 		return stop.err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil:
-		g.failed(e, err)
+	case err == nil:
+		err = w.bad
+	}
+	if err != nil {
+		w.failed(w.e, err)
+		if w.records != nil && w.written && !w.begun {
+			return w.add(ctx, w.begin()) // without it, nothing would say to which file the records belong
+		}
 		return nil
 	}
-	if err := w.end(ctx); err != nil {
+	same := current && !w.written && k.sum == sumOf(w.hash())
+	if err := w.end(ctx, k, same); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.report.Files++
-	if _, ok := g.known[e.id]; ok {
-		g.report.Changed++
-	} else {
-		g.report.Added++
+	if same {
+		w.unchanged(w.e)
+		return nil
 	}
-	g.seen[e.id] = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Files++
+	if _, ok := w.known[w.e.id]; ok {
+		w.report.Changed++
+	} else {
+		w.report.Added++
+	}
+	w.seen[w.e.id] = true
 	return nil
 }
 
-func cmpFormat(f parse.Format, e *entry) parse.Format {
-	if f != "" || !isURL(e.id) {
-		return f
+func (w *fileWork) parse(ctx context.Context) error {
+	take := func(d parse.Document) error { return w.document(ctx, &d) }
+	if w.in.stream == nil {
+		return parse.Parse(ctx, w.e.path, w.in.format, w.in.data, w.o.Limits, take)
 	}
-	return "" // the content decides
+	if err := parse.Stream(ctx, w.e.path, w.in.format, w.in.stream, take); err != nil {
+		return err
+	}
+	return w.in.rested()
 }
 
-// digest returns the hash of a content.
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+func (w *fileWork) hash() string {
+	return "sha256:" + hex.EncodeToString(w.in.digest()) + w.fingerprint
 }
 
 // sameTime compares the time of a file with the one in the index. A document without one was
@@ -106,12 +145,12 @@ func (g *run) unchanged(e *entry) {
 	defer g.mu.Unlock()
 	g.report.Files++
 	g.report.Unchanged++
-	g.seen[e.id], g.whole[e.id] = true, true
+	g.seen[e.id] = true
 }
 
 // failed leaves what the index has of the file.
 func (g *run) failed(e *entry, err error) {
-	g.seen[e.id], g.whole[e.id] = true, true
+	g.seen[e.id] = true
 	g.fail(e.path, err)
 }
 
@@ -124,25 +163,10 @@ func (g *run) gone(ctx context.Context, e *entry) error {
 		return nil
 	}
 	if g.o.Keep {
-		g.seen[e.id], g.whole[e.id] = true, true
+		g.seen[e.id] = true
 		return nil
 	}
-	return g.remove(ctx, append(g.recordsOf(e.id), e.id))
-}
-
-// recordsOf returns the documents of the records of a file.
-func (g *run) recordsOf(id string) []string {
-	if g.records == nil {
-		g.records = map[string][]string{}
-		for k := range g.known {
-			for i := range len(k) {
-				if k[i] == '#' {
-					g.records[k[:i]] = append(g.records[k[:i]], k)
-				}
-			}
-		}
-	}
-	return slices.Clone(g.records[id])
+	return g.removeFiles(ctx, []string{e.id})
 }
 
 // stopError carries an error that ends the run through the parser.
@@ -150,108 +174,125 @@ type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
-// fileWork is the work on one file.
-type fileWork struct {
-	*run
-	e       *entry
-	c       content
-	hash    string
-	records map[string]bool // nil for a file that is one document
-}
-
 // document takes a document of the file.
-func (w *fileWork) document(ctx context.Context, d parse.Document) error {
-	doc := w.base(w.e.id, w.hash)
+func (w *fileWork) document(ctx context.Context, d *parse.Document) error {
 	if d.Record != "" {
-		if w.records == nil {
-			w.records = map[string]bool{}
-		}
-		doc.ID = w.e.id + "#" + d.Record
-		for n := 2; w.records[doc.ID]; n++ {
-			doc.ID = w.e.id + "#" + d.Record + "-" + strconv.Itoa(n)
-		}
-		w.records[doc.ID] = true
-		doc.Hash = recordHash(&d) + w.fingerprint
-		if _, ok := w.current(doc.ID, doc.Hash); ok {
-			w.seen[doc.ID] = true
-			return nil
-		}
+		return w.record(ctx, d)
 	}
-	chunks, err := chunk.Document(ctx, &d, w.o.Chunk)
+	if k, current := w.current(w.e); current && k.sum == sumOf(w.hash()) {
+		return nil // a list that was read to its end to know that
+	}
+	doc, err := w.cut(ctx, d, w.e.id, w.hash())
 	if err != nil {
-		return w.embedFailed(err)
-	}
-	if len(chunks) == 0 && d.Record == "" && len(w.c.data) > 0 && len(d.Blocks) == 0 && strings.TrimSpace(string(w.c.data[:min(len(w.c.data), 4096)])) != "" {
-		return parse.ErrNoText
-	}
-	doc.Title, doc.Time, doc.Meta, doc.Chunks = strings.ToValidUTF8(d.Title, ""), d.Time, d.Meta, chunks
-	if err := retrieve.ValidateDocuments([]retrieve.Document{doc}, w.model); err != nil {
 		return err
 	}
-	if err := w.add(ctx, doc); err != nil {
-		return &stopError{err}
+	if len(doc.Chunks) == 0 && len(d.Blocks) == 0 && strings.TrimSpace(string(w.in.data[:min(len(w.in.data), 4096)])) != "" {
+		return parse.ErrNoText
 	}
-	w.seen[doc.ID] = true
+	return w.put(ctx, doc)
+}
+
+// record takes a record of the file. One that cannot be taken does not stop the others.
+func (w *fileWork) record(ctx context.Context, d *parse.Document) error {
+	if w.records == nil {
+		w.records, w.run.work = newRecords(), w
+		if _, ok := w.known[w.e.id]; ok {
+			if err := w.load(ctx, w.e.id, w.records); err != nil {
+				return &stopError{err}
+			}
+		}
+	}
+	hash := recordHash(d) + w.fingerprint
+	id, current := w.records.take(w.e.id, d.Record, hash)
+	if current {
+		return nil
+	}
+	doc, err := w.cut(ctx, d, id, hash)
+	var stop *stopError
+	switch {
+	case err == nil:
+		return w.put(ctx, doc)
+	case errors.As(err, &stop) || ctx.Err() != nil:
+		return err
+	case w.bad == nil:
+		w.bad = fmt.Errorf("record %.100q: %w", d.Record, err)
+	}
 	return nil
 }
 
-// embedFailed says whether a failure to embed ends the run.
-func (w *fileWork) embedFailed(err error) error {
+// cut makes a document with its chunks.
+func (w *fileWork) cut(ctx context.Context, d *parse.Document, id, hash string) (retrieve.Document, error) {
+	doc := w.base(id, hash)
+	chunks, err := chunk.Document(ctx, d, w.o.Chunk)
 	if errors.Is(err, retrieve.ErrUnavailable) {
-		return &stopError{resumable(err)}
+		return doc, &stopError{resumable(err)}
 	}
-	return err
+	if err != nil {
+		return doc, err
+	}
+	doc.Title, doc.Meta, doc.Chunks = strings.ToValidUTF8(d.Title, ""), d.Meta, chunks
+	if !d.Time.IsZero() {
+		doc.Time = d.Time
+	}
+	return doc, retrieve.ValidateDocuments([]retrieve.Document{doc}, w.model)
+}
+
+func (w *fileWork) put(ctx context.Context, doc retrieve.Document) error {
+	w.written = true
+	if err := w.add(ctx, doc); err != nil {
+		return &stopError{err}
+	}
+	return nil
 }
 
 func resumable(err error) error {
 	return fmt.Errorf("%w (run the same command again to go on from here)", err)
 }
 
+// base is a document without its content. A record has no size, time and root: its file has them.
 func (w *fileWork) base(id, hash string) retrieve.Document {
-	doc := retrieve.Document{ID: id, Path: w.e.path, Hash: hash, Size: w.c.size, Time: w.c.time.UTC().Truncate(time.Second)}
-	if w.c.time.IsZero() {
-		doc.Time = time.Time{}
+	doc := retrieve.Document{ID: id, Path: w.e.shown(), Hash: hash}
+	if !w.in.time.IsZero() {
+		doc.Time = w.in.time.UTC().Truncate(time.Second)
 	}
-	if w.e.root != nil && time.Since(w.c.time) > settled {
-		doc.ModTime = w.c.time.UTC().Truncate(time.Microsecond)
+	if _, is := isRecord(id); is {
+		return doc
+	}
+	if doc.Size = w.in.size; w.e.of != nil {
+		doc.Root = w.e.of.path
+	}
+	if w.e.root != nil && time.Since(w.in.time) > settled {
+		doc.ModTime = w.in.time.UTC().Truncate(time.Microsecond)
 	}
 	return doc
 }
 
-// end completes a file of records: records that are gone are deleted, and after all others comes a
-// document without chunks, which says that the file is complete.
-func (w *fileWork) end(ctx context.Context) error {
-	var stale []string
-	for _, id := range w.recordsOf(w.e.id) {
-		if !w.records[id] {
-			stale = append(stale, id)
-		}
-	}
-	if len(stale) > 0 && !w.o.Keep {
-		if err := w.remove(ctx, stale); err != nil {
+// begin says that the records of the file are not complete, and where they belong.
+func (w *fileWork) begin() retrieve.Document {
+	w.begun = true
+	doc := w.base(w.e.id, "")
+	doc.Size, doc.ModTime = 0, time.Time{}
+	return doc
+}
+
+// end completes a file: records that are gone are deleted, and after all others comes a document
+// without chunks, which says that the file is complete.
+func (w *fileWork) end(ctx context.Context, k known, same bool) error {
+	r := w.records
+	if r == nil && k.records { // it had records before
+		r = newRecords()
+		if err := w.load(ctx, w.e.id, r); err != nil {
 			return err
 		}
 	}
-	if w.records == nil {
-		return nil
-	}
-	return w.add(ctx, w.base(w.e.id, w.hash))
-}
-
-// recordHash is the digest of what a record has.
-func recordHash(d *parse.Document) string {
-	h := sha256.New()
-	put := func(parts ...string) {
-		for _, p := range parts {
-			fmt.Fprintf(h, "%d:%s", len(p), p)
+	if r != nil && !w.o.Keep {
+		if err := w.removeStale(ctx, w.e.id, r); err != nil {
+			return err
 		}
 	}
-	put(d.Title, d.Time.String())
-	for _, k := range slices.Sorted(maps.Keys(d.Meta)) {
-		put(k, d.Meta[k])
+	doc := w.base(w.e.id, w.hash())
+	if w.records == nil && (w.written || same) || same && (doc.ModTime.IsZero() || doc.ModTime.Equal(k.time)) {
+		return nil
 	}
-	for i := range d.Blocks {
-		put(d.Blocks[i].Text, strconv.Itoa(d.Blocks[i].Lines.From))
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return w.add(ctx, doc)
 }

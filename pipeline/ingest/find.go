@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // entry is a file that a run looks at.
 type entry struct {
 	id    string // the document of the file
-	path  string // what users see
+	path  string // as the user named it
+	of    *root  // nil for what is no file
 	size  int64
 	time  time.Time
 	root  *os.Root // nil for what is no file
@@ -34,9 +39,17 @@ type found struct {
 	roots   []*os.Root
 	// under are the places of which all files were found: documents there without a file are
 	// deleted.
-	under []string
+	under map[string]bool
 	// unknown are places below those that could not be read.
-	unknown []string
+	unknown map[string]bool
+}
+
+// shown is the path that documents and results have.
+func (e *entry) shown() string {
+	if e.of == nil {
+		return e.path
+	}
+	return unescape(e.id)
 }
 
 func (f *found) close() {
@@ -49,13 +62,13 @@ func isURL(p string) bool { return strings.HasPrefix(p, "http://") || strings.Ha
 
 // find lists the files of the sources. It does not open them.
 func (g *run) find(ctx context.Context, sources []Source) (*found, error) {
-	f := &found{}
+	f := &found{under: map[string]bool{}, unknown: map[string]bool{}}
 	for _, s := range sources {
 		switch {
 		case s.Reader != nil:
-			f.entries = append(f.entries, entry{id: "stdin:" + s.Path, path: s.Path, from: s, given: true})
+			f.entries = append(f.entries, entry{id: stdinID + "/" + escape(s.Path), path: s.Path, from: s, given: true})
 		case isURL(s.Path):
-			f.entries = append(f.entries, entry{id: s.Path, path: s.Path, from: s, given: true})
+			g.findPage(f, s)
 		default:
 			if err := g.findPath(ctx, f, s); err != nil {
 				f.close()
@@ -66,83 +79,118 @@ func (g *run) find(ctx context.Context, sources []Source) (*found, error) {
 	return f, nil
 }
 
+// findPage takes an address without the place in the page.
+func (g *run) findPage(f *found, s Source) {
+	u, err := url.Parse(s.Path)
+	switch {
+	case err != nil:
+		g.fail(s.Path, fmt.Errorf("not a valid address: %w", err))
+	case u.User != nil:
+		g.fail(u.Redacted(), errors.New("the collection would keep its password (use an address without)"))
+	default:
+		page, _, _ := strings.Cut(s.Path, "#")
+		f.entries = append(f.entries, entry{id: page, path: page, from: s, given: true})
+	}
+}
+
 func (g *run) findPath(ctx context.Context, f *found, s Source) error {
 	absolute, err := filepath.Abs(s.Path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Path, err)
 	}
-	id := filepath.ToSlash(absolute)
+	at := filepath.ToSlash(absolute)
 	info, err := os.Stat(absolute)
-	if errors.Is(err, fs.ErrNotExist) {
-		if g.holds(id) {
-			f.under = append(f.under, id) // it was ingested, and is gone
-			return nil
-		}
+	if errors.Is(err, fs.ErrNotExist) && g.holds(at) {
+		f.under[at] = true // it was ingested, and is gone
+		return nil
 	}
 	if err != nil {
 		g.fail(s.Path, fmt.Errorf("%w (check the path)", pathless(err)))
+		return nil
+	}
+	if !isPath(at) {
+		g.fail(s.Path, errName)
 		return nil
 	}
 	folder := absolute
 	if !info.IsDir() {
 		folder = filepath.Dir(absolute)
 	}
-	root, err := os.OpenRoot(folder)
+	opened, err := os.OpenRoot(folder)
 	if err != nil {
 		g.fail(s.Path, pathless(err))
 		return nil
 	}
-	f.roots = append(f.roots, root)
-	f.under = append(f.under, id)
-	if !info.IsDir() {
-		f.add(entry{id: id, path: filepath.ToSlash(s.Path), size: info.Size(), time: info.ModTime(), root: root, rel: filepath.Base(absolute), from: s, given: true})
-		return nil
+	f.roots = append(f.roots, opened)
+	of, err := g.place(ctx, at, info.IsDir())
+	if err != nil {
+		return err
 	}
-	return g.walk(ctx, f, root, id, s)
+	f.under[at] = true
+	id := of.id
+	if rest := strings.TrimPrefix(at, strings.TrimSuffix(of.path, "/")); rest != "" && of.folder() {
+		id += "/" + escape(strings.TrimPrefix(rest, "/"))
+	}
+	base := entry{id: id, path: path.Clean(filepath.ToSlash(s.Path)), of: of, root: opened, from: s}
+	if info.IsDir() {
+		return g.walk(ctx, f, &base, at)
+	}
+	base.size, base.time, base.rel, base.given = info.Size(), info.ModTime(), filepath.Base(absolute), true
+	f.add(base)
+	return nil
+}
+
+var errName = errors.New("its name is not UTF-8, has control characters or is too long (rename it)")
+
+// isPath reports whether a path can be a part of an ID.
+func isPath(p string) bool {
+	return utf8.ValidString(p) && len(p) <= retrieve.MaxID/2 && !strings.ContainsFunc(p, unicode.IsControl)
 }
 
 // walk lists the files of a folder. It follows no links: those that lead out of the folder could
 // bring in anything, and the others lead to what is found anyway, or in circles.
-func (g *run) walk(ctx context.Context, f *found, root *os.Root, id string, s Source) error {
-	shown := path.Clean(filepath.ToSlash(s.Path))
-	return fs.WalkDir(root.FS(), ".", func(rel string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
+func (g *run) walk(ctx context.Context, f *found, base *entry, at string) error {
+	return fs.WalkDir(base.root.FS(), ".", func(rel string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if err != nil {
-			f.unknown = append(f.unknown, path.Join(id, rel))
-			g.fail(path.Join(shown, rel), pathless(err))
+		case err != nil:
+			f.unknown[path.Join(at, rel)] = true
+			g.fail(path.Join(base.path, rel), fmt.Errorf("%w (allow reading it, or leave it out)", pathless(err)))
 			return nil
-		}
-		if rel == "." {
+		case rel == ".":
 			return nil
-		}
-		if strings.HasPrefix(d.Name(), ".") {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() {
-			if g.o.excluded(rel) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !d.Type().IsRegular() || parse.Media(rel) {
+		case strings.HasPrefix(d.Name(), ".") || d.IsDir() && g.o.excluded(rel):
+			return skip(d)
+		case !d.IsDir() && (!d.Type().IsRegular() || parse.Media(rel)):
 			f.skipped++
 			return nil
-		}
-		if !g.o.matches(rel) {
+		case !d.IsDir() && !g.o.matches(rel):
+			return nil
+		case !isPath(rel):
+			g.fail(path.Join(base.path, rel), errName)
+			return skip(d)
+		case d.IsDir():
 			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
 			return nil // deleted meanwhile
 		}
-		f.add(entry{id: path.Join(id, rel), path: path.Join(shown, rel), size: info.Size(), time: info.ModTime(), root: root, rel: rel, from: s})
+		e := *base
+		e.id, e.path, e.rel = base.id+"/"+escape(rel), path.Join(base.path, rel), rel
+		e.size, e.time = info.Size(), info.ModTime()
+		f.add(e)
 		return nil
 	})
+}
+
+// skip leaves out a file, or a folder with all in it.
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 func (o *Options) excluded(rel string) bool {

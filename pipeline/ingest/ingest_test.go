@@ -77,11 +77,11 @@ func (f *fixture) run(paths ...string) ingest.Report {
 func (f *fixture) names() string {
 	f.Helper()
 	var list []string
-	for d, err := range f.index.Documents(f.Context(), docs) {
+	for d, err := range f.index.Documents(f.Context(), docs, retrieve.IDs{}) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		list = append(list, strings.TrimPrefix(d.ID, filepath.ToSlash(f.dir)+"/"))
+		list = append(list, strings.TrimPrefix(d.ID, filepath.Base(f.dir)+"/"))
 	}
 	slices.Sort(list)
 	return strings.Join(list, " ")
@@ -259,6 +259,12 @@ func TestPages(t *testing.T) {
 	f.want(run(), 2, 0, 0, 0, 0)
 	status = http.StatusBadGateway
 	f.want(run(), 1, 0, 0, 1, 0)
+	if _, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: "http://ann:secret@localhost/"}, {Path: "http://["}}, f.o); err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(f.fails, "\n"); strings.Contains(all, "secret") || !strings.Contains(all, "password") || !strings.Contains(all, "not a valid address") {
+		t.Errorf("failures %q", f.fails)
+	}
 	status = http.StatusNotFound
 	f.want(run(), 1, 0, 0, 0, 1)
 }

@@ -1,11 +1,16 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 	"time"
@@ -13,80 +18,146 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 )
 
-// content is what a file had when it was read.
-type content struct {
+// input is the content of a file: whole in data, or a stream.
+type input struct {
 	data   []byte
+	stream io.Reader // not nil for formats that are read record by record
 	size   int64
 	time   time.Time
 	format parse.Format
+
+	sha    hash.Hash // of what was read from stream
+	file   *os.File  // of stream
+	before fs.FileInfo
 }
 
 var errGone = errors.New("gone")
 
-// read reads an entry whole.
-func (g *run) read(ctx context.Context, e *entry) (content, error) {
+func (in *input) close() {
+	if in.file != nil {
+		_ = in.file.Close() // only read
+	}
+}
+
+// digest returns the hash of what was read.
+func (in *input) digest() []byte {
+	if in.sha == nil {
+		in.sha = sha256.New()
+		in.sha.Write(in.data)
+	}
+	return in.sha.Sum(nil)
+}
+
+// streaming makes a stream of a reader.
+func (in *input) streaming(r io.Reader) {
+	in.sha = sha256.New()
+	in.stream = io.TeeReader(io.TeeReader(r, in.sha), (*counter)(&in.size))
+}
+
+// counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// rested returns an error if a file changed since it was opened.
+func (in *input) rested() error {
+	if in.file == nil {
+		return nil
+	}
+	after, err := in.file.Stat()
+	if err != nil {
+		return pathless(err)
+	}
+	if before := in.before; before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) || after.Size() != in.size {
+		return errChanging
+	}
+	return nil
+}
+
+var errChanging = errors.New("it changes while it is read (ingest it again when nothing writes to it)")
+
+// open reads an entry whole, or begins to read it as a stream.
+func (g *run) open(ctx context.Context, e *entry) (*input, error) {
 	switch {
 	case e.from.Reader != nil:
-		data, err := g.readAll(e.from.Reader, e.path, g.o.Format)
-		return content{data: data, size: int64(len(data)), format: g.o.Format}, err
+		in := &input{format: g.o.Format}
+		return in, g.readInto(in, e.from.Reader, e.path)
 	case e.root == nil:
 		return g.fetch(ctx, e)
 	}
-	var c content
-	var err error
 	for range 3 {
-		var rested bool
-		if c, rested, err = g.readFile(e); err != nil || rested {
-			return c, err
+		in, err := g.openFile(e)
+		if err != nil || in.stream != nil {
+			return in, err
+		}
+		err = in.rested()
+		in.close()
+		if !errors.Is(err, errChanging) {
+			return in, err
 		}
 		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return c, err
+			return nil, err
 		}
 	}
-	return c, errors.New("it changes while it is read (ingest it again when nothing writes to it)")
+	return nil, errChanging
 }
 
-// readFile reads a file, and reports whether it rested meanwhile.
-func (g *run) readFile(e *entry) (c content, rested bool, err error) {
+// openFile opens a file. If it is not a stream, it is read.
+func (g *run) openFile(e *entry) (*input, error) {
 	// A pipe in the place of the file must not block.
 	f, err := e.root.OpenFile(e.rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errGone
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w (allow reading it, or leave it out with --exclude)", pathless(err))
+	}
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return c, false, errGone
-		}
-		return c, false, pathless(err)
+		return nil, pathless(err)
 	}
-	defer f.Close()
-	before, err := f.Stat()
+	in := &input{file: f, format: g.o.Format}
+	in.before, err = f.Stat()
+	switch {
+	case err != nil:
+		err = pathless(err)
+	case !in.before.Mode().IsRegular():
+		err = errors.New("not a regular file (leave it out; - reads stdin)")
+	default:
+		in.time = in.before.ModTime()
+		err = g.readInto(in, f, e.path)
+	}
 	if err != nil {
-		return c, false, pathless(err)
+		in.close()
+		return nil, err
 	}
-	if !before.Mode().IsRegular() {
-		return c, false, errors.New("not a file (leave it out)")
-	}
-	data, err := g.readAll(f, e.path, g.o.Format)
-	if err != nil {
-		return c, false, err
-	}
-	after, err := f.Stat()
-	if err != nil {
-		return c, false, pathless(err)
-	}
-	rested = before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()) && after.Size() == int64(len(data))
-	return content{data: data, size: after.Size(), time: after.ModTime(), format: g.o.Format}, rested, nil
+	return in, nil
 }
 
-// readAll reads at most what a file of its format may have.
-func (g *run) readAll(r io.Reader, name string, f parse.Format) ([]byte, error) {
+// readInto decides the format by the first bytes, and reads all unless it is a stream.
+func (g *run) readInto(in *input, r io.Reader, name string) error {
 	head := make([]byte, 1024)
 	n, err := io.ReadFull(r, head)
 	head = head[:n]
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, pathless(err)
+		return pathless(err)
 	}
-	if f == "" {
-		f = parse.FormatOf(name, head)
+	if in.format == "" {
+		in.format = parse.FormatOf(name, head)
 	}
+	if in.format.Streams() {
+		in.streaming(io.MultiReader(bytes.NewReader(head), r))
+		return nil
+	}
+	in.data, err = g.readAll(r, head, in.format)
+	in.size = int64(len(in.data))
+	return err
+}
+
+// readAll reads at most what a file of its format may have.
+func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) {
 	most := g.o.MaxFile
 	if f == parse.FormatPDF || f == parse.FormatDOCX {
 		most *= 4
@@ -95,7 +166,7 @@ func (g *run) readAll(r io.Reader, name string, f parse.Format) ([]byte, error) 
 		if size > most {
 			return nil, fmt.Errorf("%w: %d bytes, the limit is %d", parse.ErrTooLarge, size, most)
 		}
-		head = append(make([]byte, 0, max(size+512, int64(n))), head...)
+		head = append(make([]byte, 0, max(size+512, int64(len(head)))), head...)
 	}
 	for {
 		if len(head) == cap(head) {
@@ -128,34 +199,41 @@ func sizeOf(r io.Reader) (int64, bool) {
 }
 
 // fetch reads a page.
-func (g *run) fetch(ctx context.Context, e *entry) (content, error) {
+func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.id, nil)
 	if err != nil {
-		return content{}, fmt.Errorf("not a valid address: %w", err)
+		return nil, fmt.Errorf("not a valid address: %w", err)
 	}
 	req.Header.Set("User-Agent", "anchor-host")
 	req.Header.Set("Accept", "text/html, text/markdown, text/plain, application/pdf, */*;q=0.5")
 	res, err := g.o.Client.Do(req)
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err // the line names the address already
+	}
 	if err != nil {
-		return content{}, fmt.Errorf("fetch: %w (check the address and the network)", err)
+		return nil, fmt.Errorf("fetch: %w (check the address and the network)", err)
 	}
 	defer res.Body.Close()
 	switch {
 	case res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusGone:
-		return content{}, errGone
+		return nil, errGone
 	case res.StatusCode != http.StatusOK:
-		return content{}, fmt.Errorf("fetch: the server answers %s (try again later)", res.Status)
+		return nil, fmt.Errorf("fetch: the server answers %s (try again later)", res.Status)
 	}
-	f := g.o.Format
-	if f == "" {
-		f = parse.FormatOfType(res.Header.Get("Content-Type"))
+	in := &input{format: g.o.Format}
+	if in.format == "" {
+		in.format = parse.FormatOfType(res.Header.Get("Content-Type"))
 	}
-	data, err := g.readAll(res.Body, req.URL.Path, f)
-	c := content{data: data, size: int64(len(data)), format: f}
-	if t, parsed := http.ParseTime(res.Header.Get("Last-Modified")); parsed == nil {
-		c.time = t
+	if t, err := http.ParseTime(res.Header.Get("Last-Modified")); err == nil {
+		in.time = t
 	}
-	return c, err
+	// A page is read whole also if it is a list, so that the server does not wait for the index.
+	data, err := g.readAll(res.Body, nil, in.format)
+	if err != nil {
+		return nil, err
+	}
+	return in, g.readInto(in, bytes.NewReader(data), req.URL.Path)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

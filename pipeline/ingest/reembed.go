@@ -37,7 +37,7 @@ func (g *run) reembed(ctx context.Context) (err error) {
 	}
 	var without []retrieve.DocumentInfo
 	p := Progress{}
-	for d, err := range g.index.Documents(ctx, g.o.Collection) {
+	for d, err := range g.index.Documents(ctx, g.o.Collection, retrieve.IDs{}) {
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,10 +18,11 @@ type run struct {
 	o           Options
 	model       retrieve.Model
 	fingerprint string
-	known       map[string]retrieve.DocumentInfo
-	records     map[string][]string // the records of each file, made when first needed
-	seen        map[string]bool     // documents that stay
-	whole       map[string]bool     // files all of whose records stay
+	known       map[string]known // files and pages of the collection, without records, by ID
+	roots       roots
+	seen        map[string]bool // files and pages that stay
+	work        *fileWork       // the file whose records are read
+	progress    Progress
 
 	batch  []retrieve.Document
 	size   int
@@ -41,7 +43,7 @@ func Run(ctx context.Context, index retrieve.Index, sources []Source, o Options)
 	if err != nil {
 		return Report{}, fmt.Errorf("ingest: %w", err)
 	}
-	g := &run{index: index, o: o, seen: map[string]bool{}, whole: map[string]bool{}, lost: map[string]bool{}}
+	g := &run{index: index, o: o, known: map[string]known{}, roots: newRoots(), seen: map[string]bool{}, lost: map[string]bool{}}
 	if err := g.prepare(ctx); err != nil {
 		return Report{}, fmt.Errorf("ingest: %w", err)
 	}
@@ -79,12 +81,25 @@ func (g *run) prepare(ctx context.Context) error {
 		}
 	}
 	g.fingerprint = g.o.fingerprint(g.model)
-	g.known = map[string]retrieve.DocumentInfo{}
-	for d, err := range g.index.Documents(ctx, c) {
-		if err != nil {
-			return err
+	return g.list(ctx)
+}
+
+// list reads which files and pages the collection has. It skips their records, which may be
+// millions.
+func (g *run) list(ctx context.Context) error {
+	ids := retrieve.IDs{}
+	for more := true; more; {
+		more = false
+		for d, err := range g.index.Documents(ctx, g.o.Collection, ids) {
+			if err != nil {
+				return err
+			}
+			if file, is := isRecord(d.ID); is {
+				ids.From, more = recordIDs(file).Before, true
+				break
+			}
+			g.known[d.ID] = g.knownOf(&d)
 		}
-		g.known[d.ID] = d
 	}
 	return nil
 }
@@ -123,7 +138,8 @@ func (g *run) all(ctx context.Context, sources []Source) (err error) {
 	}
 	defer f.close()
 	g.report.Skipped = f.skipped
-	p := Progress{TotalFiles: len(f.entries), TotalBytes: f.bytes}
+	g.progress = Progress{TotalFiles: len(f.entries), TotalBytes: f.bytes}
+	p := &g.progress
 	for i := range f.entries {
 		e := &f.entries[i]
 		if g.seen[e.id] { // two sources have the file
@@ -134,11 +150,7 @@ func (g *run) all(ctx context.Context, sources []Source) (err error) {
 			return err
 		}
 		p.Files, p.Bytes, p.Path = p.Files+1, p.Bytes+e.size, e.path
-		if g.o.Progress != nil {
-			g.mu.Lock()
-			g.o.Progress(p)
-			g.mu.Unlock()
-		}
+		g.tell(0)
 	}
 	if err := g.flush(ctx); err != nil {
 		return err
@@ -150,6 +162,18 @@ func (g *run) all(ctx context.Context, sources []Source) (err error) {
 		return nil
 	}
 	return g.removeGone(ctx, f)
+}
+
+// tell tells the progress, of which some bytes are of the file that is being read.
+func (g *run) tell(bytes int64) {
+	if g.o.Progress == nil {
+		return
+	}
+	p := g.progress
+	p.Bytes += bytes
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.o.Progress(p)
 }
 
 // fail counts and tells a file that cannot be read.
@@ -168,51 +192,58 @@ func (g *run) failLocked(path string, err error) {
 }
 
 // holds reports whether the collection has documents of a file or a folder.
-func (g *run) holds(id string) bool {
-	for k := range g.known {
-		if within(k, id) {
+func (g *run) holds(place string) bool {
+	for id, k := range g.known {
+		if within(k.at(id), map[string]bool{place: true}) {
 			return true
 		}
 	}
 	return false
 }
 
-// within reports whether a document is that of a file, one of its records, or below a folder.
-func within(id, place string) bool {
-	rest, ok := strings.CutPrefix(id, strings.TrimSuffix(place, "/"))
-	return ok && (rest == "" || rest[0] == '/' || rest[0] == '#')
+// at is the path of a file, or the address of a page.
+func (k *known) at(id string) string {
+	if k.root == nil {
+		return id
+	}
+	return k.root.at(id)
+}
+
+// within reports whether a path is one of some places or below one.
+func within(p string, places map[string]bool) bool {
+	for !places[p] {
+		up := path.Dir(p)
+		if up == p {
+			return false
+		}
+		p = up
+	}
+	return true
 }
 
 // removeGone deletes the documents whose files are gone.
 func (g *run) removeGone(ctx context.Context, f *found) error {
 	var gone []string
-	for id := range g.known {
-		if g.seen[id] || g.ofWhole(id) {
-			continue
-		}
-		for _, u := range f.unknown {
-			if within(id, u) {
-				g.seen[id] = true
-			}
-		}
-		for _, place := range f.under {
-			if within(id, place) && !g.seen[id] {
-				gone = append(gone, id)
-				break
-			}
+	for id, k := range g.known {
+		if at := k.at(id); !g.seen[id] && within(at, f.under) && !within(at, f.unknown) {
+			gone = append(gone, id)
 		}
 	}
-	return g.remove(ctx, gone)
+	slices.Sort(gone)
+	return g.removeFiles(ctx, gone)
 }
 
-// ofWhole reports whether an ID is that of a record in a file whose records all stay.
-func (g *run) ofWhole(id string) bool {
-	for i := range len(id) {
-		if id[i] == '#' && g.whole[id[:i]] {
-			return true
+// removeFiles deletes files with their records.
+func (g *run) removeFiles(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if !g.known[id].records {
+			continue
+		}
+		if err := g.removeRange(ctx, recordIDs(id), func(string) bool { return true }); err != nil {
+			return err
 		}
 	}
-	return false
+	return g.remove(ctx, ids)
 }
 
 func (g *run) remove(ctx context.Context, ids []string) error {

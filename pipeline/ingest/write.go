@@ -39,6 +39,12 @@ func (g *run) flush(ctx context.Context) error {
 	if len(g.batch) == 0 {
 		return nil
 	}
+	if w := g.work; w != nil {
+		if !w.begun {
+			g.batch = append(g.batch, w.begin())
+		}
+		g.tell(w.in.size)
+	}
 	batch := g.batch
 	g.batch, g.size = nil, 0
 	done := make(chan error, 1)
@@ -136,10 +142,11 @@ func (g *run) embed(ctx context.Context, batch []retrieve.Document) ([]retrieve.
 func (g *run) noVectors(d *retrieve.Document, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lost[d.Path] {
+	file, _ := isRecord(d.ID)
+	if g.lost[file] {
 		return
 	}
-	g.lost[d.Path] = true
+	g.lost[file] = true
 	g.report.Files-- // fail counts it again
 	if g.report.Added > 0 {
 		g.report.Added--
@@ -153,7 +160,7 @@ func (g *run) noVectors(d *retrieve.Document, err error) {
 func (g *run) incomplete(d *retrieve.Document) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(d.Chunks) == 0 && g.lost[d.Path]
+	return len(d.Chunks) == 0 && d.Hash != "" && g.lost[d.ID]
 }
 
 // maxEmbedFailures in a row mean that the embedder is at fault, and not the documents.

@@ -11,6 +11,9 @@ type Document struct {
 	ID string `json:"id"`
 	// Path says where the document came from. Empty means the ID.
 	Path string `json:"path,omitempty"`
+	// Root is the absolute path, with slashes, that was ingested: of a folder with a slash at
+	// its end, or of a file. Path is relative to it. Searches do not give it.
+	Root string `json:"root,omitempty"`
 	// Hash is a digest of the content, made by the caller, such as "sha256:…". The index
 	// only gives it back, so that ingestion can tell unchanged documents.
 	Hash string `json:"hash,omitempty"`
@@ -86,6 +89,7 @@ func (d *Document) Searched(chunk int) string {
 type DocumentInfo struct {
 	ID      string    `json:"id"`
 	Path    string    `json:"path"`
+	Root    string    `json:"root,omitempty"`
 	Hash    string    `json:"hash,omitempty"`
 	Size    int64     `json:"size"`
 	ModTime time.Time `json:"mod_time,omitzero"`

@@ -75,6 +75,14 @@ type CollectionInfo struct {
 	Changed    time.Time `json:"changed"`
 }
 
+// IDs is a range of IDs, which are compared by their bytes. The zero value is all IDs.
+type IDs struct {
+	// From is the least ID.
+	From string
+	// Before is greater than every ID. Empty means no bound.
+	Before string
+}
+
 // Index keeps collections and finds their chunks. It is safe for concurrent use, in one
 // process and in several. It keeps no slice of a caller, and callers own what it returns.
 //
@@ -109,9 +117,11 @@ type Index interface {
 	Upsert(ctx context.Context, c Collection, docs ...Document) error
 	// Delete removes documents by ID and returns how many it removed.
 	Delete(ctx context.Context, c Collection, ids ...string) (int, error)
-	// Documents lists the documents by ID. The loop may write to the collection; it then
-	// may or may not see what it wrote.
-	Documents(ctx context.Context, c Collection) iter.Seq2[DocumentInfo, error]
+	// Documents lists the documents whose IDs are in the range by ID. The loop may write to
+	// the collection; it then may or may not see what it wrote.
+	Documents(ctx context.Context, c Collection, ids IDs) iter.Seq2[DocumentInfo, error]
+	// SetRoot changes the root of all documents that have the root from.
+	SetRoot(ctx context.Context, c Collection, from, to string) error
 	// Document returns a document as it was written, but for its vectors, which have
 	// length 1, and in the form int8 are rounded.
 	Document(ctx context.Context, c Collection, id string) (Document, error)

@@ -78,7 +78,7 @@ func ValidateDocuments(docs []Document, m Model) error {
 
 // Bytes is the size of all texts of a document.
 func (d *Document) Bytes() int {
-	n := len(d.ID) + len(d.Path) + len(d.Hash) + len(d.Title)
+	n := len(d.ID) + len(d.Path) + len(d.Root) + len(d.Hash) + len(d.Title)
 	for k, v := range d.Meta {
 		n += len(k) + len(v)
 	}
@@ -97,6 +97,9 @@ func (d *Document) validate(m Model) error {
 		return err
 	}
 	if err := checkText("path", d.Path, MaxID, false); err != nil {
+		return err
+	}
+	if err := checkText("root", d.Root, MaxID, false); err != nil {
 		return err
 	}
 	if err := checkText("hash", d.Hash, MaxName, false); err != nil {

@@ -21,6 +21,10 @@ const (
 	FormatCode     Format = "code"
 )
 
+// Streams reports whether files of the format are read as streams: record by record, so that they
+// may have any size.
+func (f Format) Streams() bool { return f == FormatCSV || f == FormatJSONL }
+
 var endings = map[string]Format{
 	"md": FormatMarkdown, "markdown": FormatMarkdown, "mdx": FormatMarkdown,
 	"html": FormatHTML, "htm": FormatHTML, "xhtml": FormatHTML,

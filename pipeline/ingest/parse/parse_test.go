@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -179,4 +180,64 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// FuzzStream holds that a stream gives the same records whatever pieces it comes in, and that all
+// lines name a place.
+func FuzzStream(f *testing.F) {
+	f.Add("a.csv", []byte("a;b\n1;\"x\ny\"\n\"open"), uint8(1))
+	f.Add("a.csv", []byte("a,b\r\n\xe9,\r1,2\r"), uint8(7))
+	f.Add("a.jsonl", []byte("\xef\xbb\xbf{\"id\":\"\\u0001\",\"text\":\"x\"}\n\n[\n\"\xe9\""), uint8(3))
+	f.Add("a.tsv", []byte("\xff\xfea\x00\t\x00b\x00\n\x00"), uint8(2))
+	f.Fuzz(func(t *testing.T, name string, data []byte, piece uint8) {
+		format := FormatJSONL
+		if strings.HasSuffix(name, "sv") {
+			format = FormatCSV
+		}
+		read := func(r io.Reader) string {
+			var b strings.Builder
+			err := Stream(t.Context(), name, format, r, func(d Document) error {
+				if d.Record != "" && !isName(d.Record) {
+					t.Errorf("record %q", d.Record)
+				}
+				fmt.Fprintf(&b, "%q %s", d.Record, show(d))
+				return nil
+			})
+			fmt.Fprint(&b, err)
+			return b.String()
+		}
+		whole, pieces := read(bytes.NewReader(data)), read(&slow{data, 1 + int(piece)})
+		if whole != pieces {
+			t.Errorf("whole:\n%s\nin pieces:\n%s", whole, pieces)
+		}
+	})
+}
+
+// slow gives a few bytes at a time.
+type slow struct {
+	data []byte
+	n    int
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	if len(s.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), s.n)], s.data)
+	s.data = s.data[n:]
+	return n, nil
+}
+
+// TestLongLines holds that a line or a row without end needs bounded memory, and that the lines after
+// it are read.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("x", maxRecord+1)
+	docs, err := read(t, "a.jsonl", []byte(`{"text":"`+long+`"}`+"\n"+`{"id":"2","text":"good"}`+"\n"), Limits{})
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "line 1: ") || len(docs) != 1 || docs[0].Record != "2" {
+		t.Errorf("%d documents, error %v", len(docs), err)
+	}
+	_, err = read(t, "a.csv", []byte("a,b\n\""+strings.Repeat(strings.Repeat("x", 1000)+"\n", maxRecord/1000)), Limits{})
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "quote") {
+		t.Errorf("error %v", err)
+	}
 }

@@ -2,65 +2,18 @@ package parse
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
-
-// csv makes rows of a list. Each row is a line with its values, and the names of the columns are
-// the header.
-func (j *job) csv(text string, tabs bool) (Document, error) {
-	var d Document
-	r := csv.NewReader(strings.NewReader(text))
-	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
-	if tabs {
-		r.Comma = '\t'
-	} else if first, _, _ := strings.Cut(text, "\n"); strings.Count(first, ";") > strings.Count(first, ",") {
-		r.Comma = ';'
-	}
-	var b strings.Builder
-	rows, exact := 0, true
-	for {
-		if err := j.alive(); err != nil {
-			return d, err
-		}
-		record, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return d, fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-		rows++
-		if line, _ := r.FieldPos(0); line != rows {
-			exact = false
-		}
-		if rows > 1 {
-			b.WriteByte('\n')
-		}
-		for i, cell := range record {
-			if i > 0 {
-				b.WriteString(" | ")
-			}
-			b.WriteString(oneLine(cell))
-		}
-		if b.Len() > j.limits.Text {
-			return d, fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, j.limits.Text)
-		}
-	}
-	if !blank(b.String()) {
-		d.Blocks = []Block{{Kind: Rows, Text: b.String(), Header: 1, Exact: exact, Lines: retrieve.Lines{From: 1, To: 1 + strings.Count(strings.TrimRight(text, "\n"), "\n")}}}
-	}
-	return d, nil
-}
 
 // oneLine joins the words of a text with single spaces.
 func oneLine(s string) string {
@@ -70,40 +23,39 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// maxRecord is the longest line of JSON Lines.
-const maxRecord = 16 << 20
-
 // jsonl makes a document of each line. Lines that are not valid are left out; the error names the
 // first of them and comes after all other lines.
-func (j *job) jsonl(text string, yield func(Document) error) error {
-	l := lines{text: text}
+func (j *job) jsonl(src *source, yield func(Document) error) error {
 	var first error
 	failed := 0
 	for {
 		if err := j.ctx.Err(); err != nil {
 			return err
 		}
-		line, _, ok := l.next()
-		if !ok {
-			break
-		}
-		if blank(line) {
+		var d Document
+		line, err := src.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			if failed > 1 {
+				return fmt.Errorf("%w (and %d more lines; all others are taken)", first, failed-1)
+			}
+			return first
+		case err == nil && blank(string(line)):
 			continue
+		case err == nil:
+			d, err = record(string(line), src.n)
+		case !errors.Is(err, ErrTooLarge):
+			return fmt.Errorf("line %d: %w", src.n, err)
 		}
-		d, err := record(line, l.n)
 		if err != nil {
 			failed++
-			first = cmp.Or(first, fmt.Errorf("line %d: %w", l.n, err))
+			first = cmp.Or(first, fmt.Errorf("line %d: %w", src.n, err))
 			continue
 		}
 		if err := yield(d); err != nil {
 			return err
 		}
 	}
-	if failed > 1 {
-		return fmt.Errorf("%w (and %d more lines; all others are taken)", first, failed-1)
-	}
-	return first
 }
 
 // record makes a document of one JSON value. In an object, _id or id is the name of the record,
@@ -111,9 +63,6 @@ func (j *job) jsonl(text string, yield func(Document) error) error {
 // filters. An object without a text is shown as it is.
 func record(line string, n int) (Document, error) {
 	d := Document{Record: strconv.Itoa(n)}
-	if len(line) > maxRecord {
-		return d, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, len(line), maxRecord)
-	}
 	var values map[string]jsontext.Value
 	body, shown := "", strings.TrimSpace(line)
 	if strings.HasPrefix(shown, "{") {
@@ -130,7 +79,7 @@ func record(line string, n int) (Document, error) {
 		}
 		s, isText := x.(string)
 		switch {
-		case (name == "_id" || name == "id") && s != "" && len(s) <= 256:
+		case (name == "_id" || name == "id") && isName(s):
 			d.Record = oneLine(s)
 		case isText && (name == "text" || name == "content" || name == "body") && len(s) > len(body):
 			body = s
@@ -148,4 +97,9 @@ func record(line string, n int) (Document, error) {
 		}
 	}
 	return d, nil
+}
+
+// isName reports whether the name of a record can be a part of an ID.
+func isName(s string) bool {
+	return strings.TrimSpace(s) != "" && len(s) <= 256 && !strings.ContainsFunc(oneLine(s), unicode.IsControl)
 }

@@ -38,6 +38,7 @@ func Run(t *testing.T, fresh func(t *testing.T) retrieve.Index) {
 		{"another model", models},
 		{"results depend on the documents alone", orderFree},
 		{"loops may write", loops},
+		{"documents are listed by range, and roots move", ranges},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, fresh(t)) })
 	}
@@ -127,7 +128,7 @@ func settingsFixed(t *testing.T, x retrieve.Index) {
 // rich is a document with everything.
 func rich() retrieve.Document {
 	return retrieve.Document{
-		ID: "guide.md", Path: "docs/guide.md", Hash: "sha256:1", Size: 12, ModTime: time.Unix(5, 7).UTC(), Title: "The guide",
+		ID: "guide.md", Path: "docs/guide.md", Root: "/home/docs/", Hash: "sha256:1", Size: 12, ModTime: time.Unix(5, 7).UTC(), Title: "The guide",
 		Time: time.Unix(1_700_000_000, 0).UTC(), Meta: map[string]string{"lang": "en", "empty": ""},
 		Chunks: []retrieve.Chunk{
 			{Text: "Whole part", Headings: []string{"The guide"}, Page: 1, Lines: retrieve.Lines{From: 1, To: 9}},
@@ -150,13 +151,13 @@ func documentsKept(t *testing.T, x retrieve.Index) {
 		t.Errorf("have %+v", have)
 	}
 	infos := map[string]retrieve.DocumentInfo{}
-	for d, err := range x.Documents(ctx, docs) {
+	for d, err := range x.Documents(ctx, docs, retrieve.IDs{}) {
 		must(t, err)
 		infos[d.ID] = d
 	}
 	wantInfos := map[string]retrieve.DocumentInfo{
 		"b":        {ID: "b", Path: "b", Chunks: 1},
-		"guide.md": {ID: "guide.md", Path: "docs/guide.md", Hash: "sha256:1", Size: 12, ModTime: time.Unix(5, 7).UTC(), Chunks: 5, Vectors: 2},
+		"guide.md": {ID: "guide.md", Path: "docs/guide.md", Root: "/home/docs/", Hash: "sha256:1", Size: 12, ModTime: time.Unix(5, 7).UTC(), Chunks: 5, Vectors: 2},
 	}
 	if !maps.Equal(infos, wantInfos) {
 		t.Errorf("have %+v", infos)
@@ -499,7 +500,7 @@ func loops(t *testing.T, x retrieve.Index) {
 	for i := range 5 {
 		must(t, x.Upsert(t.Context(), docs, text(fmt.Sprint(i), "w")))
 	}
-	for d, err := range x.Documents(t.Context(), docs) {
+	for d, err := range x.Documents(t.Context(), docs, retrieve.IDs{}) {
 		must(t, err)
 		_, err := x.Delete(t.Context(), docs, d.ID)
 		must(t, err)
@@ -510,4 +511,49 @@ func loops(t *testing.T, x retrieve.Index) {
 			t.Error(err)
 		}
 	}
+}
+
+func ranges(t *testing.T, x retrieve.Index) {
+	ctx := t.Context()
+	create(t, x, docs, retrieve.Settings{})
+	var all []retrieve.Document
+	for i := range 3000 { // more than a page of any size
+		d := text(fmt.Sprintf("f%d#%04d", i%3, i))
+		d.Root = fmt.Sprintf("/r%d/", i%3)
+		all = append(all, d)
+	}
+	must(t, x.Upsert(ctx, docs, append(all, text("f1"), text("f1!"), text("\U0010ffff"))...))
+	list := func(ids retrieve.IDs) (list []retrieve.DocumentInfo) {
+		for d, err := range x.Documents(ctx, docs, ids) {
+			must(t, err)
+			list = append(list, d)
+		}
+		return list
+	}
+	if n := len(list(retrieve.IDs{})); n != 3003 {
+		t.Errorf("%d documents, want 3003", n)
+	}
+	some := list(retrieve.IDs{From: "f1#", Before: "f1$"})
+	if len(some) != 1000 || some[0].ID != "f1#0001" || some[999].ID != "f1#2998" {
+		t.Errorf("%d documents in a range, from %v", len(some), some[0])
+	}
+	want(t, ids(list(retrieve.IDs{Before: "f1"})[999:]), "f0#2997")
+	want(t, ids(list(retrieve.IDs{From: "f2#2999"})), "f2#2999", "\U0010ffff")
+	must(t, x.SetRoot(ctx, docs, "/r1/", "/moved/"))
+	for _, d := range list(retrieve.IDs{}) {
+		if moved := strings.HasPrefix(d.ID, "f1#"); (d.Root == "/moved/") != moved {
+			t.Fatalf("%s has the root %s", d.ID, d.Root)
+		}
+	}
+	if err := x.SetRoot(ctx, retrieve.Collection{Tenant: "a", Name: "none"}, "a", "b"); !errors.Is(err, retrieve.ErrNotFound) {
+		t.Errorf("no collection: %v", err)
+	}
+}
+
+func ids(list []retrieve.DocumentInfo) []string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].ID
+	}
+	return names
 }

@@ -221,7 +221,7 @@ const magic = "ahseg1\n\x00"
 
 // encode returns the bytes of a segment.
 func (c *content) encode() (data, vectors []byte) {
-	data = append(data, magic...)
+	data = append(make([]byte, 0, c.bytes()), magic...)
 	data = appendUint32s(data, []uint32{uint32(len(c.nums)), uint32(len(c.lengths)), uint32(max(len(c.names.off), 1) - 1)})
 	for _, n := range c.nums {
 		data = binary.LittleEndian.AppendUint64(data, uint64(n))
@@ -237,6 +237,15 @@ func (c *content) encode() (data, vectors []byte) {
 		vectors = c.vectors.append(nil)
 	}
 	return data, vectors
+}
+
+// bytes is at least what a segment needs without its vectors.
+func (c *content) bytes() int {
+	n := len(magic) + 12 + 8*len(c.nums) + 4*(len(c.first)+len(c.lengths)+len(c.parents))
+	for _, a := range []*arena{&c.docs, &c.chunks, &c.names, &c.posts} {
+		n += 4*(len(a.off)+1) + len(a.data)
+	}
+	return n
 }
 
 // numbersAt is where the numbers of the documents begin.

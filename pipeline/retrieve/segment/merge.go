@@ -65,11 +65,10 @@ func (p *Part) Dead() int {
 }
 
 // Merge makes one segment of what is alive in several, in their order. Their vectors have the
-// same form and dimension. It returns the bytes as [Builder.Encode] does.
+// same form and dimension. It returns the bytes as [Builder.Encode] does. It removes the parts
+// from the slice when it needs them no more, so that their memory can be used again.
 func Merge(parts []*Part) (data, vectors []byte, err error) {
-	var c content
-	c.docs.off, c.chunks.off = []uint32{0}, []uint32{0}
-	c.names.off, c.posts.off = []uint32{0}, []uint32{0}
+	c := roomFor(parts)
 	moved := make([][]uint32, len(parts)) // by chunk: its new number plus one, 0 if dead
 	for i, p := range parts {
 		moved[i] = c.copyDocuments(p)
@@ -80,8 +79,32 @@ func Merge(parts []*Part) (data, vectors []byte, err error) {
 	if err := c.mergeTerms(parts, moved); err != nil {
 		return nil, nil, err
 	}
+	clear(parts)
 	data, vectors = c.encode()
 	return data, vectors, nil
+}
+
+// roomFor returns an empty segment with room for all of the parts, so that it does not grow by
+// copying: merges need most of the memory of an ingestion.
+func roomFor(parts []*Part) content {
+	docs, chunks := 0, 0
+	for _, p := range parts {
+		docs += p.Documents()
+		chunks += p.Chunks()
+	}
+	room := func(of func(*Part) *arena) arena {
+		off, data := 1, 0
+		for _, p := range parts {
+			off += len(of(p).off)
+			data += len(of(p).data)
+		}
+		return arena{off: append(make([]uint32, 0, off), 0), data: make([]byte, 0, data)}
+	}
+	return content{
+		nums: make([]int64, 0, docs), first: make([]uint32, 0, docs), lengths: make([]uint32, 0, chunks), parents: make([]uint32, 0, chunks),
+		docs: room(func(p *Part) *arena { return &p.docs }), chunks: room(func(p *Part) *arena { return &p.chunks }),
+		names: room(func(p *Part) *arena { return &p.names }), posts: room(func(p *Part) *arena { return &p.posts }),
+	}
 }
 
 // copyDocuments appends the documents of a part that are alive, with their chunks, and

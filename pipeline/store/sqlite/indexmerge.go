@@ -20,8 +20,8 @@ const (
 	// tierBits is the logarithm of mergeCount.
 	tierBits = 3
 	// maxMerged bounds the size of a merged segment, and so the time that other writers
-	// wait for it.
-	maxMerged = 64 << 20
+	// wait for it, and the memory for it, which is five times as much.
+	maxMerged = 32 << 20
 	// maxDead is the share of dead documents, one in so many, at which segments are
 	// rewritten.
 	maxDead = 3

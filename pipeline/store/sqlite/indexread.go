@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/binary"
@@ -15,8 +16,8 @@ import (
 )
 
 const (
-	pageDocuments = "SELECT id, path, hash, size, modified, chunks, vectors FROM documents WHERE collection = ? AND id > ? ORDER BY id LIMIT 1000"
-	oneDocument   = "SELECT id, path, hash, size, modified, chunks, vectors FROM documents WHERE num = ?"
+	pageDocuments = "SELECT id, path, hash, size, modified, chunks, vectors, root FROM documents WHERE collection = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?"
+	oneDocument   = "SELECT id, path, hash, size, modified, chunks, vectors, root FROM documents WHERE num = ?"
 	findText      = "SELECT at, sum, data FROM texts WHERE at BETWEEN ? AND ? ORDER BY at DESC LIMIT 1"
 	listTexts     = "SELECT at, sum, data FROM texts WHERE at BETWEEN ? AND ? ORDER BY at"
 )
@@ -122,7 +123,7 @@ func scanTexts(row []driver.Value) (first int, texts []retrieve.Chunk, err error
 }
 
 func scanInfo(row []driver.Value) (d retrieve.DocumentInfo, err error) {
-	var ok [6]bool
+	var ok [7]bool
 	d.ID, ok[0] = row[0].(string)
 	d.Path, ok[1] = row[1].(string)
 	d.Hash, ok[2] = row[2].(string)
@@ -130,6 +131,7 @@ func scanInfo(row []driver.Value) (d retrieve.DocumentInfo, err error) {
 	chunks, ok4 := row[5].(int64)
 	vectors, ok5 := row[6].(int64)
 	ok[4], ok[5] = ok4, ok5
+	d.Root, ok[6] = row[7].(string)
 	for _, ok := range ok {
 		if !ok {
 			return d, fmt.Errorf("%w: the list of documents", segment.ErrCorrupt)
@@ -142,14 +144,18 @@ func scanInfo(row []driver.Value) (d retrieve.DocumentInfo, err error) {
 	return d, nil
 }
 
+// Pages of documents grow from the first to the last size: a caller that wants a few documents reads
+// few more, and one that wants all reads them in few queries.
+const firstPage, lastPage = 16, 1024
+
 // Documents implements [retrieve.Index].
-func (x Index) Documents(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.DocumentInfo, error] {
+func (x Index) Documents(ctx context.Context, col retrieve.Collection, ids retrieve.IDs) iter.Seq2[retrieve.DocumentInfo, error] {
 	return func(yield func(retrieve.DocumentInfo, error) bool) {
-		last := ""
-		for {
+		next, before := ids.From, cmp.Or(ids.Before, "\xff") // no ID has this byte, which is not UTF-8
+		for size := firstPage; ; size = min(2*size, lastPage) {
 			var page []retrieve.DocumentInfo
 			err := x.reading(ctx, col, func(c *conn, found collection) error {
-				return c.query(pageDocuments, []driver.Value{found.id, last}, func(row []driver.Value) error {
+				return c.query(pageDocuments, []driver.Value{found.id, next, before, int64(size)}, func(row []driver.Value) error {
 					d, err := scanInfo(row)
 					page = append(page, d)
 					return err
@@ -164,10 +170,10 @@ func (x Index) Documents(ctx context.Context, col retrieve.Collection) iter.Seq2
 					return
 				}
 			}
-			if len(page) == 0 {
+			if len(page) < size {
 				return
 			}
-			last = page[len(page)-1].ID
+			next = page[len(page)-1].ID + "\x00" // the least greater ID
 		}
 	}
 }
@@ -211,7 +217,7 @@ func (c *conn) document(view *segment.View, num int64) (d retrieve.Document, err
 	}
 	err = c.query(oneDocument, []driver.Value{num}, func(row []driver.Value) error {
 		info, err := scanInfo(row)
-		d.Size, d.ModTime = info.Size, info.ModTime
+		d.Root, d.Size, d.ModTime = info.Root, info.Size, info.ModTime
 		return err
 	})
 	if err != nil {
@@ -241,7 +247,7 @@ func (c *conn) document(view *segment.View, num int64) (d retrieve.Document, err
 // Export implements [retrieve.Index].
 func (x Index) Export(ctx context.Context, col retrieve.Collection) iter.Seq2[retrieve.Document, error] {
 	return func(yield func(retrieve.Document, error) bool) {
-		for info, err := range x.Documents(ctx, col) {
+		for info, err := range x.Documents(ctx, col, retrieve.IDs{}) {
 			if err != nil {
 				yield(retrieve.Document{}, err)
 				return

@@ -26,7 +26,8 @@ const (
 const (
 	findDocument   = "SELECT num FROM documents WHERE collection = ? AND id = ?"
 	lastDocument   = "SELECT seq FROM sqlite_sequence WHERE name = 'documents'"
-	insertDocument = "INSERT INTO documents (num, collection, id, path, hash, size, modified, chunks, vectors, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	insertDocument = "INSERT INTO documents (num, collection, id, path, root, hash, size, modified, chunks, vectors, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	setRoot        = "UPDATE documents SET root = ?3 WHERE collection = ?1 AND root = ?2"
 	deleteDocument = "DELETE FROM documents WHERE num = ?"
 	insertText     = "INSERT INTO texts (at, sum, data) VALUES (?, ?, ?)"
 	deleteTexts    = "DELETE FROM texts WHERE at BETWEEN ? AND ?"
@@ -42,7 +43,8 @@ type batch struct {
 
 // batchDocument is a document without its chunks, which are in the segment and in blocks.
 type batchDocument struct {
-	id, path, hash  string
+	id, path, root  string
+	hash            string
 	size            int64
 	modified        driver.Value
 	chunks, vectors int
@@ -121,7 +123,7 @@ func (x Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
 		d := docs[i]
 		d.Path = cmp.Or(d.Path, d.ID)
 		builder.Add(&d)
-		doc := batchDocument{id: d.ID, path: d.Path, hash: d.Hash, size: d.Size, chunks: len(d.Chunks), bytes: d.Bytes(), blocks: blocks(d.Chunks)}
+		doc := batchDocument{id: d.ID, path: d.Path, root: d.Root, hash: d.Hash, size: d.Size, chunks: len(d.Chunks), bytes: d.Bytes(), blocks: blocks(d.Chunks)}
 		if !d.ModTime.IsZero() {
 			doc.modified = d.ModTime.UnixNano()
 		}
@@ -141,11 +143,11 @@ func (x Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
 // blocks puts the texts of chunks into blocks.
 func blocks(chunks []retrieve.Chunk) []block {
 	var out []block
-	var b block
+	b := block{data: make([]byte, 0, roomOf(chunks))}
 	for i := range chunks {
 		if len(b.data) >= blockBytes {
 			out = append(out, b)
-			b = block{first: i}
+			b = block{first: i, data: make([]byte, 0, roomOf(chunks[i:]))}
 		}
 		for _, text := range []string{chunks[i].Text, chunks[i].Context} {
 			b.data = binary.AppendUvarint(b.data, uint64(len(text)))
@@ -161,6 +163,18 @@ func blocks(chunks []retrieve.Chunk) []block {
 	return out
 }
 
+// roomOf is what a block for the first of the chunks may need.
+func roomOf(chunks []retrieve.Chunk) int {
+	n := 0
+	for i := range chunks {
+		if n >= blockBytes {
+			break
+		}
+		n += len(chunks[i].Text) + len(chunks[i].Context) + 2*binary.MaxVarintLen32
+	}
+	return n
+}
+
 // writeBatch writes the documents of a batch and its segment.
 func (t *tx) writeBatch(c collection, b *batch) error {
 	last, _, err := t.conn.number(lastDocument)
@@ -173,7 +187,7 @@ func (t *tx) writeBatch(c collection, b *batch) error {
 			return err
 		}
 		num := last + 1 + int64(i)
-		if _, err := t.conn.exec(insertDocument, num, c.id, d.id, d.path, d.hash, d.size, d.modified, int64(d.chunks), int64(d.vectors), int64(d.bytes)); err != nil {
+		if _, err := t.conn.exec(insertDocument, num, c.id, d.id, d.path, d.root, d.hash, d.size, d.modified, int64(d.chunks), int64(d.vectors), int64(d.bytes)); err != nil {
 			return err
 		}
 		for _, block := range d.blocks {
@@ -242,4 +256,25 @@ func (x Index) Delete(ctx context.Context, col retrieve.Collection, ids ...strin
 		return 0, x.fail(err, col, "delete %d documents", len(ids))
 	}
 	return n, nil
+}
+
+// SetRoot implements [retrieve.Index].
+func (x Index) SetRoot(ctx context.Context, col retrieve.Collection, from, to string) error {
+	err := col.Validate()
+	if err == nil && len(to) > retrieve.MaxID {
+		err = fmt.Errorf("%w: a root of %d bytes (at most %d)", retrieve.ErrInvalid, len(to), retrieve.MaxID)
+	}
+	if err == nil {
+		err = x.writing(ctx, 0, func(t *tx) error {
+			c, err := t.conn.collection(col)
+			if err == nil {
+				_, err = t.conn.exec(setRoot, c.id, from, to)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return x.fail(err, col, "set the root")
+	}
+	return nil
 }

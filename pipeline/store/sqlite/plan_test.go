@@ -17,7 +17,7 @@ func TestPlans(t *testing.T) {
 	defer s.release(c, nil)
 	for _, sql := range []string{
 		readUp, readDown, readID, readSeq, listKeys,
-		findList, updateList, findSeq, findID, updateOne, deleteOne, deleteRange,
+		findList, updateList, findSeq, findID, updateOne, deleteOne, deleteRange, pageDocuments, findDocument,
 	} {
 		args := []driver.Value{"", ""}
 		if !strings.Contains(sql, "?1") {

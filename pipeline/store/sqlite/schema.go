@@ -74,6 +74,7 @@ CREATE TABLE dead (
 	num        INTEGER NOT NULL,
 	PRIMARY KEY (collection, num)
 ) STRICT, WITHOUT ROWID;`,
+	"ALTER TABLE documents ADD COLUMN root TEXT NOT NULL DEFAULT ''",
 }
 
 // identify refuses files of other programs, before anything is written. It reads within one

@@ -28,7 +28,10 @@ func (m *Messages) Write(b []byte) (int, error) {
 // Terminal reports whether stderr is a terminal.
 func (m *Messages) Terminal() bool { return isTerminal(m.raw) }
 
-// drawing writes to a terminal without escaping, for output that moves the cursor on purpose.
+// Drawing returns a writer to a terminal that does not escape, for bars, which move the cursor on
+// purpose.
+func (m *Messages) Drawing() io.Writer { return drawing{m} }
+
 type drawing struct{ *Messages }
 
 // Write implements io.Writer.

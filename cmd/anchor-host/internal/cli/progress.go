@@ -80,7 +80,7 @@ func (p *Progress) show(what string) {
 		return
 	}
 	p.spinner = progressbar.NewOptions(-1,
-		progressbar.OptionSetWriter(drawing{p.app.Err}), progressbar.OptionSetDescription("anchor-host: "+plain.Line(what)),
+		progressbar.OptionSetWriter(p.app.Err.Drawing()), progressbar.OptionSetDescription("anchor-host: "+plain.Line(what)),
 		progressbar.OptionSpinnerType(14), progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(true))
 	p.ended = make(chan struct{})
 	go spin(p.spinner, p.ended)

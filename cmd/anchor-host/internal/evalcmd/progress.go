@@ -30,7 +30,7 @@ func (p *evalProgress) step(done, total int) {
 	if p.app.Err.Terminal() {
 		if p.bar == nil {
 			p.bar = progressbar.NewOptions(total,
-				progressbar.OptionSetWriter(p.app.Err), progressbar.OptionSetDescription("anchor-host: "+p.what),
+				progressbar.OptionSetWriter(p.app.Err.Drawing()), progressbar.OptionSetDescription("anchor-host: "+p.what),
 				progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond),
 				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
 		}

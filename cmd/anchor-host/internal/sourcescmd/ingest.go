@@ -46,8 +46,9 @@ If the configuration names an embedder for the collection, or --embedder does, t
 documents also get vectors, by which a question finds what it means in other words.
 
 The collection is kept as the files are: the next run reads only what has changed,
-and deletes what is gone. A run that was interrupted goes on when it is started
-again. --watch does not end, and repeats the run whenever a file changes.
+and deletes what is gone. Documents are named after the folder, which may move. A run
+that was interrupted goes on when it is started again. --watch does not end, and
+repeats the run whenever a file changes.
 
 In folders, hidden files, links, pictures, archives and programs are left out. Every
 other file that cannot be read gets a line on stderr, and the exit code is then 1; what
@@ -100,10 +101,10 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.parent, "parent-size", 0, "most tokens in a parent of parent-child (default four times the chunk size)")
 	flags.StringArrayVar(&f.include, "include", nil, "in folders, read only files with names like this, such as *.md; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "in folders, leave out names like this; repeatable")
-	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; PDF and DOCX may have four times as much")
+	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; PDF and DOCX may have four times as much, CSV and JSON Lines any size")
 	flags.BoolVar(&f.keep, "keep", false, "do not delete documents of files that are gone")
 	flags.BoolVar(&f.watch, "watch", false, "repeat when files change, until interrupted")
-	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes")
+	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes; less often in large folders")
 	f.output = cli.FormatFlag(cmd, "table", "json", "yaml")
 	_ = cmd.MarkFlagRequired("collection") // fails only for an unknown flag
 }
@@ -138,6 +139,8 @@ func (f *ingestFlags) sources(a *cli.App, cmd *cobra.Command, args []string) ([]
 		return nil, cli.Usagef(cmd, "flag --max-file: want 1 to 64 MiB, got %d", f.maxFile)
 	case f.interval < 100*time.Millisecond:
 		return nil, cli.Usagef(cmd, "flag --interval: want at least 100ms, got %v", f.interval)
+	case !slices.Contains(chunk.All(), chunk.By(f.chunker)):
+		return nil, cli.Usagef(cmd, "flag --chunker: %.40q (want one of %v)", f.chunker, chunk.All())
 	}
 	return sources, nil
 }
@@ -200,6 +203,9 @@ func (f *ingestFlags) run(a *cli.App, cmd *cobra.Command, app *anchor.App, sourc
 	return app.Ingest(cmd.Context(), sources, f.options(a, e, p, map[string]string{}))
 }
 
+// watchRest is how many times as long --watch rests as it looks.
+const watchRest = 10
+
 // repeat ingests again and again until the user interrupts.
 func (f *ingestFlags) repeat(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) error {
 	e, err := embedderOf(app, f.embedder)
@@ -208,6 +214,7 @@ func (f *ingestFlags) repeat(a *cli.App, cmd *cobra.Command, app *anchor.App, so
 	}
 	said := map[string]string{}
 	for first := true; ; first = false {
+		began := time.Now()
 		p := newProgress(a)
 		report, err := app.Ingest(cmd.Context(), sources, f.options(a, e, p, said))
 		p.stop()
@@ -223,7 +230,7 @@ func (f *ingestFlags) repeat(a *cli.App, cmd *cobra.Command, app *anchor.App, so
 		select {
 		case <-cmd.Context().Done():
 			return nil
-		case <-time.After(f.interval):
+		case <-time.After(max(f.interval, watchRest*time.Since(began))): // a large folder is not looked at all the time
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sourcescmd
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -20,6 +21,7 @@ type progress struct {
 	started time.Time
 	next    time.Time
 	bar     *progressbar.ProgressBar
+	total   int64 // of the bar
 }
 
 func newProgress(a *cli.App) *progress {
@@ -28,29 +30,62 @@ func newProgress(a *cli.App) *progress {
 }
 
 func (p *progress) step(s ingest.Progress) {
-	now := p.now()
 	if p.app.Err.Terminal() {
-		if p.bar == nil {
-			if now.Sub(p.started) < time.Second { // a short run needs no bar
-				return
-			}
-			p.bar = progressbar.NewOptions64(s.TotalBytes, progressbar.OptionSetWriter(p.app.Err), progressbar.OptionSetDescription("anchor-host: ingest"),
-				progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
-		}
-		_ = p.bar.Set64(s.Bytes) // a missed update does no harm
+		p.draw(s)
 		return
 	}
+	now := p.now()
 	if now.Before(p.next) || s.Files == s.TotalFiles {
 		return
 	}
 	p.next = now.Add(progressEvery)
-	rate := float64(s.Bytes) / now.Sub(p.started).Seconds()
-	left := "-"
-	if rate > 0 {
-		left = time.Duration(float64(s.TotalBytes-s.Bytes) / rate * float64(time.Second)).Round(time.Second).String()
+	p.app.Say("%s", line(s, now.Sub(p.started)))
+}
+
+// line says how far a run is. The size of pages and of stdin is not known before they are read: then
+// the files count.
+func line(s ingest.Progress, took time.Duration) string {
+	read, done := size(s.Bytes), float64(s.Files)/float64(s.TotalFiles)
+	if sized(s) {
+		read, done = fmt.Sprintf("%s of %s", read, size(s.TotalBytes)), float64(s.Bytes)/float64(s.TotalBytes)
 	}
-	p.app.Say("ingest: %d of %d files, %s of %s, %.1f MB/s, %s left", s.Files, s.TotalFiles, size(s.Bytes), size(s.TotalBytes), rate/1e6, left)
+	left := "-"
+	if done > 0 {
+		left = time.Duration(float64(took) * (1 - done) / done).Round(time.Second).String()
+	}
+	return fmt.Sprintf("ingest: %d of %d files, %s, %.1f MB/s, %s left", s.Files, s.TotalFiles, read, float64(s.Bytes)/1e6/took.Seconds(), left)
+}
+
+func sized(s ingest.Progress) bool { return s.TotalBytes > 0 && s.Bytes <= s.TotalBytes }
+
+// draw draws a bar.
+func (p *progress) draw(s ingest.Progress) {
+	total, at := s.TotalBytes, s.Bytes
+	switch {
+	case sized(s):
+	case s.TotalFiles > 1:
+		total, at = int64(s.TotalFiles), int64(s.Files)
+	default:
+		total = -1 // only the rate is known
+	}
+	if p.bar == nil || p.total != total {
+		p.stop()
+		p.total = total
+		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(late{p}), progressbar.OptionSetDescription("anchor-host: ingest"),
+			progressbar.OptionShowBytes(at == s.Bytes), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+	}
+	_ = p.bar.Set64(at) // a missed update does no harm
+}
+
+// late shows a bar after a second: a short run needs none.
+type late struct{ p *progress }
+
+func (l late) Write(b []byte) (int, error) {
+	if l.p.now().Sub(l.p.started) < time.Second {
+		return len(b), nil
+	}
+	return l.p.app.Err.Drawing().Write(b)
 }
 
 // stop clears the bar.

@@ -1,0 +1,153 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// csvPart is how many bytes of rows one document has. A longer list becomes several.
+const csvPart = 4 << 20
+
+// csv makes rows of a list. Each row is a line with its values, and the names of the columns are
+// the header of every part.
+func (j *job) csv(src *source, tabs bool, yield func(Document) error) error {
+	feed := &csvFeed{source: src}
+	r := csv.NewReader(feed)
+	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
+	head, _ := src.r.Peek(4 << 10) // an error comes again when the rows are read
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	if r.Comma = ','; tabs {
+		r.Comma = '\t'
+	} else if bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
+		r.Comma = ';'
+	}
+	t := csvTable{yield: yield}
+	for {
+		if err := j.ctx.Err(); err != nil {
+			return err
+		}
+		feed.left = maxRecord
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return t.end()
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", src.n, csvError(err))
+		}
+		from, _ := r.FieldPos(0)
+		last := len(record) - 1
+		to, _ := r.FieldPos(last)
+		if err := t.row(record, retrieve.Lines{From: from, To: to + strings.Count(record[last], "\n")}); err != nil {
+			return err
+		}
+	}
+}
+
+// csvError makes damage of an error of the format. Others come from the file.
+func csvError(err error) error {
+	var p *csv.ParseError
+	if errors.As(err, &p) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrBinary) {
+		return fmt.Errorf("%w: %w", ErrDamaged, p.Err)
+	}
+	return err
+}
+
+// csvFeed gives the lines of a file to a reader of CSV, and ends a row without end.
+type csvFeed struct {
+	*source
+	rest []byte
+	left int // what the current row may still have
+}
+
+func (f *csvFeed) Read(p []byte) (int, error) {
+	if len(f.rest) == 0 {
+		if f.left < 0 {
+			return 0, fmt.Errorf("%w: a row of more than %d bytes, perhaps a quote that is not closed", ErrTooLarge, maxRecord)
+		}
+		line, err := f.next()
+		if err != nil {
+			return 0, err
+		}
+		if i := bytes.IndexByte(line, '\r'); i >= 0 && i < len(line)-2 { // lines of old systems
+			line = bytes.ReplaceAll(bytes.ReplaceAll(line, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+		}
+		f.rest = line
+	}
+	n := copy(p, f.rest)
+	f.rest, f.left = f.rest[n:], f.left-n
+	return n, nil
+}
+
+// csvTable collects rows until they fill a document.
+type csvTable struct {
+	yield  func(Document) error
+	header string
+	b      strings.Builder
+	lines  retrieve.Lines // of the header, or the line before the first row, to the last row
+	rows   int            // the lines of b
+	exact  bool
+	parts  int
+}
+
+func (t *csvTable) row(record []string, at retrieve.Lines) error {
+	if t.b.Len() > csvPart {
+		if err := t.flush(strconv.Itoa(t.parts + 1)); err != nil {
+			return err
+		}
+		if t.header != "" {
+			t.b.WriteString(t.header)
+			t.rows = 1
+		}
+	}
+	if t.rows == 0 {
+		t.lines.From, t.exact = at.From, true
+	} else if t.rows == 1 && t.parts > 0 && t.header != "" {
+		t.lines.From, t.exact = at.From-1, true // so that the lines of the rows are right
+	}
+	if t.rows > 0 {
+		t.b.WriteByte('\n')
+	}
+	t.exact = t.exact && at.From == t.lines.From+t.rows && at.To == at.From
+	t.lines.To = at.To
+	t.rows++
+	for i, cell := range record {
+		if i > 0 {
+			t.b.WriteString(" | ")
+		}
+		t.b.WriteString(oneLine(cell))
+	}
+	if t.rows == 1 && t.parts == 0 && t.b.Len() < csvPart/16 {
+		t.header = t.b.String()
+	}
+	return nil
+}
+
+// end gives the last part, which is the file itself if there was none before.
+func (t *csvTable) end() error {
+	if t.parts == 0 {
+		return t.flush("")
+	}
+	return t.flush(strconv.Itoa(t.parts + 1))
+}
+
+func (t *csvTable) flush(record string) error {
+	d := Document{Record: record}
+	if text := t.b.String(); !blank(text) {
+		b := Block{Kind: Rows, Text: text, Exact: t.exact, Lines: t.lines}
+		if t.header != "" {
+			b.Header = 1
+		}
+		d.Blocks = []Block{b}
+	}
+	t.b.Reset()
+	t.rows = 0
+	t.parts++
+	return t.yield(d)
+}

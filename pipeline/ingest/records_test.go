@@ -1,0 +1,169 @@
+package ingest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+// TestBadRecord holds that a record that cannot be taken is told, and that the others are taken
+// and go with their file.
+func TestBadRecord(t *testing.T) {
+	f := newFixture(t)
+	f.write("c.jsonl", `{"id":"a\u0001b","text":"apple"}`+"\n"+`{"id":"2","text":"`+strings.Repeat("a ", 10)+`"}`+"\n{]\n"+`{"id":"4","text":"date"}`)
+	f.want(f.run("."), 0, 0, 0, 1, 0)
+	if f.names() != "c.jsonl c.jsonl#1 c.jsonl#2 c.jsonl#4" || !strings.Contains(strings.Join(f.fails, ""), "line 3") {
+		t.Errorf("documents: %s, failures %q", f.names(), f.fails)
+	}
+	if r := f.run("."); r.Documents != 0 { // the good ones are there
+		t.Errorf("the second run wrote %d documents", r.Documents)
+	}
+	f.write("c.jsonl", `{"id":"4","text":"date"}`)
+	f.want(f.run("."), 0, 0, 1, 0, 2)
+	if err := os.Remove(filepath.Join(f.dir, "c.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	f.run(".")
+	if f.names() != "" {
+		t.Errorf("documents: %s", f.names())
+	}
+}
+
+// TestEqualNames holds that many records of one name cost linear time, and keep their documents.
+func TestEqualNames(t *testing.T) {
+	f := newFixture(t)
+	const n = 20_000
+	f.write("c.jsonl", `{"id":"x-3","text":"third"}`+"\n"+strings.Repeat(`{"id":"x","text":"same"}`+"\n", n))
+	began := time.Now()
+	r := f.run(".") // all records, and twice the file
+	if r.Documents != n+3 || time.Since(began) > 20*time.Second {
+		t.Errorf("%d documents in %v", r.Documents, time.Since(began))
+	}
+	f.want(f.run("."), 1, 0, 0, 0, 0)
+}
+
+// TestLongList holds that a list of any length is cut into documents whose chunks name their lines.
+func TestLongList(t *testing.T) {
+	f := newFixture(t)
+	var b strings.Builder
+	b.WriteString("name,city\n")
+	const n = 50_000
+	for i := range n {
+		fmt.Fprintf(&b, "person%d,%s\n", i, strings.Repeat("far ", 30))
+	}
+	f.write("l.csv", b.String())
+	f.o.MaxFile = 1 << 20 // it does not hold for what is read as a stream
+	f.want(f.run("."), 0, 1, 0, 0, 0)
+	f.want(f.run("."), 1, 0, 0, 0, 0)
+	for _, i := range []int{0, n / 2, n - 1} {
+		hits, err := f.index.Search(t.Context(), docs, retrieve.Query{Text: fmt.Sprintf("person%d", i)})
+		if err != nil || len(hits) == 0 || !strings.HasPrefix(hits[0].Text, "name | city\n") {
+			t.Fatalf("%d hits, error %v", len(hits), err)
+		}
+		lines := strings.Split(b.String(), "\n")[hits[0].Lines.From-1 : hits[0].Lines.To]
+		if !strings.Contains(strings.Join(lines, "\n"), fmt.Sprintf("person%d,", i)) {
+			t.Errorf("lines %+v have no person%d", hits[0].Lines, i)
+		}
+	}
+	f.write("l.csv", "name,city\nAnn,Oslo\n")
+	f.run(".")
+	if f.names() != "l.csv" || f.finds("person7") || !f.finds("oslo") {
+		t.Errorf("documents: %s", f.names())
+	}
+}
+
+// growing writes to a file while it is read.
+type growing struct {
+	path string
+	more int
+}
+
+func (g *growing) grow() error {
+	if g.more--; g.more < 0 {
+		return nil
+	}
+	f, err := os.OpenFile(g.path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(`{"id":"late","text":"late"}` + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// TestChangingList holds that a list that changes while it is read is told, and complete after the
+// next run.
+func TestChangingList(t *testing.T) {
+	f := newFixture(t)
+	var b strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "{\"id\":\"%d\",\"text\":\"%s\"}\n", i, strings.Repeat("word ", 60))
+	}
+	f.write("c.jsonl", b.String())
+	g := &growing{path: filepath.Join(f.dir, "c.jsonl"), more: 1}
+	f.o.Progress = func(ingest.Progress) {
+		if err := g.grow(); err != nil {
+			t.Error(err)
+		}
+	}
+	f.want(f.run("."), 0, 0, 0, 1, 0)
+	if len(f.fails) != 1 || !strings.Contains(f.fails[0], "c.jsonl: it changes while it is read") {
+		t.Errorf("failures %q", f.fails)
+	}
+	f.want(f.run("."), 0, 0, 1, 0, 0)
+	f.want(f.run("."), 1, 0, 0, 0, 0)
+	if !f.finds("late") {
+		t.Error("the last record is missing")
+	}
+}
+
+// endless is JSON Lines of a given length, made while they are read.
+type endless struct {
+	left int
+	n    int
+	rest bytes.Buffer
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for e.rest.Len() < len(p) && e.left > 0 {
+		n, _ := fmt.Fprintf(&e.rest, "{\"id\":\"%d\",\"text\":\"%s %d\"}\n", e.n, strings.Repeat("some words of a record ", 40), e.n)
+		e.left -= n
+		e.n++
+	}
+	if e.rest.Len() == 0 {
+		return 0, io.EOF
+	}
+	return e.rest.Read(p)
+}
+
+// TestMemory holds that a long list needs no more memory than a short one: less than its size.
+func TestMemory(t *testing.T) {
+	size := 32 << 20
+	if os.Getenv("ANCHOR_LONG_TESTS") != "" {
+		size = 1 << 30
+	}
+	f := newFixture(t)
+	most := uint64(0)
+	f.o.Progress = func(ingest.Progress) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		most = max(most, m.HeapInuse)
+	}
+	source := ingest.Source{Path: "c.jsonl", Reader: &endless{left: size}}
+	if _, err := ingest.Run(t.Context(), f.index, []ingest.Source{source}, f.o); err != nil {
+		t.Fatal(err)
+	}
+	if most == 0 || most > 200<<20 {
+		t.Errorf("%d MiB of memory for %d MiB of records", most>>20, size>>20)
+	}
+	t.Logf("%d MiB of memory for %d MiB of records", most>>20, size>>20)
+}
