@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -91,5 +92,31 @@ func TestCompilerOfAnotherMachine(t *testing.T) {
 	_, err := Build(t.Context(), BuildOptions{Dir: newProject(t, "c", "filter")})
 	if want := clang + " does not make WebAssembly"; !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want an error with %q", err, want)
+	}
+}
+
+// A pipe or a device in the place of a file is refused: the first blocks, the second never ends.
+func TestPipesAndDevices(t *testing.T) {
+	project := fakeGo(t, "exit 1\n")
+	pipe := filepath.Join(project, "pipe.wasm")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range []string{pipe, "/dev/zero"} {
+		if _, _, err := Pack(module, filepath.Join(project, ManifestFile), project); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("pack %s: %v", module, err)
+		}
+	}
+	for _, file := range []string{pipe, "/dev/zero"} {
+		manifest := filepath.Join(project, ManifestFile)
+		if err := os.Remove(manifest); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(file, manifest); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Build(t.Context(), BuildOptions{Dir: project}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("a manifest that is %s: %v", file, err)
+		}
 	}
 }
