@@ -58,7 +58,7 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 		}
 		hosts := []string(p.Hosts)
 		if p.Hosts.FromGrant() {
-			hosts = g.HTTP.Hosts
+			hosts, out.http.FromGrant = g.HTTP.Hosts, true
 		}
 		wish, err := egress.ReadServers(hosts, p.Methods)
 		out.http.Wishes = append(out.http.Wishes, wish)

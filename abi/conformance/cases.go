@@ -31,9 +31,20 @@ var (
 	ofRows  = []abi.Operation{abi.OpProcess, abi.OpFilter, abi.OpRerank}
 	changes = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank}
 	adding  = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpMemory}
+	reading = operationsThatRead()
 	listed  = []abi.Operation{abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpEnrichQuery, abi.OpFormat}
 	lists   = append([]abi.Operation{abi.OpCompact, abi.OpDistill, abi.OpExtract, abi.OpProvide, abi.OpEstimateTokens, abi.OpCountTokens}, listed...)
 )
+
+// operationsThatRead are those of whose requests a manifest can name columns or parts.
+func operationsThatRead() (out []abi.Operation) {
+	for _, info := range abi.Operations {
+		if len(info.Reads)+len(info.Parts) > 0 {
+			out = append(out, info.Op)
+		}
+	}
+	return out
+}
 
 // Cases returns every case, in the order in which they are run: cases about the
 // plugin, then those about each operation and lane.
@@ -78,8 +89,8 @@ func answerCases() []Case {
 		{ID: caseLimits, Operations: adding, Rule: "No more items and tokens are added than a host allows.", Remedy: "return fewer or shorter items"},
 		{ID: caseDeclared, Operations: ofRows, Rule: "Only changes that the manifest declares are made.",
 			Remedy: "add the change to writes in the manifest, or do not make it"},
-		{ID: caseReads, Operations: ofRows, Lane: JSON, Rule: "The plugin reads no column that the manifest does not name: a host never sends it.",
-			Remedy: "name the column under reads of the operation, or do not read it", run: tryReads},
+		{ID: caseReads, Operations: reading, Lane: JSON, Rule: "The plugin reads no column and no part of a request that the manifest does not name: a host never sends it.",
+			Remedy: "name the column or part under reads of the operation, or do not read it", run: tryReads},
 		{ID: caseRows, Operations: ofRows, Rule: "Rows in an answer exist in the request.", Remedy: "number rows from 0, as in the request, not by id"},
 		{ID: caseOnce, Operations: ofRows, Rule: "Rows are named once per part, keep ascends, and what keep drops is not changed.",
 			Remedy: "sort keep, and leave dropped rows alone"},

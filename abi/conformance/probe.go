@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -202,50 +203,69 @@ func tryLater(p *probe) outcome {
 	return p.compare(today, later, len(req.rows), "with and without members of a later version")
 }
 
-// tryReads sends the columns that the manifest does not name. The answer must be the same as
-// without them.
+// tryReads sends the columns and parts that the manifest does not name. The answer must be the
+// same as without them.
 func tryReads(p *probe) outcome {
 	for i, want := range p.plain {
-		all := p.withColumns(abi.Columns...)
+		all := p.reading(abi.AllColumns, abi.PartSet{})
 		req := all.build(plainShape(i))
 		got, t := all.ask(p.ctx, p.guest, req)
 		if t == nil && p.compare(want, got, len(req.rows), "").verdict != Fail {
 			continue
 		}
-		return p.columnThatCounts(plainShape(i), want)
+		return p.readThatCounts(plainShape(i), want)
 	}
 	return passed
 }
 
-// columnThatCounts finds the column whose values change the answer.
-func (p *probe) columnThatCounts(s shape, want *reply) outcome {
+// readThatCounts finds the column or part whose values change the answer.
+func (p *probe) readThatCounts(s shape, want *reply) outcome {
 	req := p.build(s)
 	if again, t := p.ask(p.ctx, p.guest, req); t != nil || p.compare(want, again, len(req.rows), "").verdict == Fail {
 		return skipped("answers to the same request differ, see %s", caseSame)
 	}
-	for _, c := range abi.Columns {
+	info, _ := abi.LookupOperation(p.op.Operation)
+	for _, c := range info.Reads {
 		if p.op.Reads.Has(c) {
 			continue
 		}
-		one := p.withColumns(c)
-		req := one.build(s)
-		got, t := one.ask(p.ctx, p.guest, req)
-		if t != nil {
-			return failed("the column %q is not in reads, and with it %s", c, t.detail)
-		}
-		if o := p.compare(want, got, len(req.rows), "with and without it"); o.verdict == Fail {
-			return failed("reads %q, which the manifest does not name: %s", c, o.detail)
+		if o := p.counts(p.reading(p.op.Reads.With(c), p.op.Parts), s, want, fmt.Sprintf("column %q", c)); o.verdict == Fail {
+			return o
 		}
 	}
-	return failed("answers differ if the host sends columns that the manifest does not name under reads")
+	for _, part := range info.Parts {
+		if p.op.Parts.Has(part) || part == abi.PartMessageParts {
+			continue
+		}
+		named := []abi.Part{part}
+		for _, name := range p.op.Parts.Names() {
+			named = append(named, abi.Part(name))
+		}
+		if o := p.counts(p.reading(p.op.Reads, abi.PartsOf(named...)), s, want, fmt.Sprintf("part %q", part)); o.verdict == Fail {
+			return o
+		}
+	}
+	return failed("answers differ if the host sends what the manifest does not name under reads")
 }
 
-// withColumns is the same probe whose requests also have other columns.
-func (p *probe) withColumns(columns ...abi.Column) *probe {
-	q, op := *p, *p.op
-	for _, c := range columns {
-		op.Reads = op.Reads.With(c)
+// counts fails if the answer to a request with more columns or parts is another one. what names
+// what was added.
+func (p *probe) counts(more *probe, s shape, want *reply, what string) outcome {
+	req := more.build(s)
+	got, t := more.ask(p.ctx, p.guest, req)
+	if t != nil {
+		return failed("the %s is not in reads, and with it %s", what, t.detail)
 	}
+	if o := p.compare(want, got, len(req.rows), "with and without it"); o.verdict == Fail {
+		return failed("reads the %s, which the manifest does not name: %s", what, o.detail)
+	}
+	return passed
+}
+
+// reading is the same probe whose requests have other columns and parts.
+func (p *probe) reading(columns abi.ColumnSet, parts abi.PartSet) *probe {
+	q, op := *p, *p.op
+	op.Reads, op.Parts = columns, parts
 	q.op = &op
 	return &q
 }

@@ -95,6 +95,7 @@ func TestParseErrors(t *testing.T) {
 		{with(`"filter":{"reads":"id"}`, ""), `manifest: operations.filter.reads: is "id" (want a list)`},
 		{`{"abi":1,"name":"p","version":0.1}`, "manifest: version: is the number 0.1 (want a string such as 0.1.0)"},
 		{with(`"filter":{}`, `,"limits":{"timeout":2}`), "manifest: limits.timeout: is the number 2 (want a string such as 2s)"},
+		{with(`"filter":{}`, `,"limits":{"memory":64}`), "manifest: limits.memory: is the number 64 (want a string such as 64MiB)"},
 		{with(`"filter":{"reads":["id",3]}`, ""), "manifest: operations.filter.reads[1]: is 3 (want a string)"},
 		{with(`"filter":{"reads":["content"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "content" (want one of id, score, text, metadata, source, priority, token_count, created_at, embedding, query_text, query_embedding, query_metadata, chat_history, none)`},
 		{with(`"filter":{"reads":["scores"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "scores" (did you mean "score"?)`},

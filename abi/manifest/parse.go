@@ -171,8 +171,8 @@ func (l *LimitRequest) read(path string, raw json.RawMessage) *Error {
 	return readObject(path, raw, []field{
 		{"timeout", exampleInto(&l.Timeout, "2s")},
 		{"init_timeout", exampleInto(&l.InitTimeout, "10s")},
-		{"memory", stringInto(&l.Memory)},
-		{"output", stringInto(&l.Output)},
+		{"memory", exampleInto(&l.Memory, "64MiB")},
+		{"output", exampleInto(&l.Output, "1MiB")},
 	})
 }
 
@@ -191,7 +191,7 @@ func (m *Manifest) readPermissions(path string, raw json.RawMessage) *Error {
 			{"methods", stringsInto(&p.Methods)},
 			{"guest", stringInto(&p.Guest)},
 			{"mode", stringInto(&p.Mode)},
-			{"quota", stringInto(&p.Quota)},
+			{"quota", exampleInto(&p.Quota, "1MiB")},
 			{"service", stringInto(&p.Service)},
 		})
 		if err != nil {

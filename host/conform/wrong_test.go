@@ -57,6 +57,7 @@ var wrong = map[string]string{
 	"one-count":                "count_tokens/one-per-text",
 	"order-partial":            "process/order",
 	"order-twice":              "rerank/permutation",
+	"reads-history":            "reads/declared",
 	"reads-score":              "reads/declared",
 	"rerank-drops":             "rerank/permutation",
 	"retriever-drops":          "retrieve/only-adds",

@@ -398,7 +398,7 @@ func unaskedHosts(asked []manifest.Permission, granted []string) (out []string) 
 			continue
 		}
 		used := slices.ContainsFunc(asked, func(p manifest.Permission) bool {
-			return p.Kind == "http" && slices.ContainsFunc(p.Hosts, func(h string) bool {
+			return p.Hosts.FromGrant() || p.Kind == "http" && slices.ContainsFunc(p.Hosts, func(h string) bool {
 				a, err := manifest.ParseHostPattern(h)
 				return err != nil || a.Covers(g) || g.Covers(a)
 			})

@@ -107,4 +107,8 @@ func TestGrantOfAnUnnamedHost(t *testing.T) {
 	if !slices.Equal(notes, want) {
 		t.Errorf("notes %q, want %q", notes, want)
 	}
+	leftToOperator := []manifest.Permission{{Kind: "http", Hosts: manifest.HostList{}}}
+	if notes := CompareGrants(leftToOperator, config.Grants{HTTP: &config.HTTPGrant{Hosts: []string{"api.test"}}}); len(notes) != 0 {
+		t.Errorf("a manifest that leaves the servers to the operator: notes %q", notes)
+	}
 }

@@ -95,9 +95,11 @@ func (j *job) prepare() error {
 	if j.toolchain, err = Lookup(language); err != nil {
 		return err
 	}
-	if missing := j.toolchain.Missing(j.dir); len(missing) > 0 {
-		return j.toolchain.missingError(missing)
+	programs, missing := j.toolchain.find(j.dir)
+	if len(missing) > 0 {
+		return j.withoutOld("", j.toolchain.missingError(missing))
 	}
+	j.programs = programs
 	return nil
 }
 
@@ -184,14 +186,7 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 // program returns the path of one of the toolchain's programs.
-func (j *job) program(name string) string {
-	for _, p := range j.toolchain.Programs {
-		if p.Name == name {
-			return p.find(j.dir)
-		}
-	}
-	return name
-}
+func (j *job) program(name string) string { return j.programs[name] }
 
 // output returns the path of the module to write. file is its name in a folder.
 func (j *job) output(file string) string {
@@ -238,7 +233,7 @@ func (j *job) unconnected(err error) error {
 // read: then the module is the only one in the folder.
 func (j *job) withoutOld(name string, err error) error {
 	if j.options.Output == "" {
-		old, _ := filepath.Glob(filepath.Join(j.folder(j.dir), cmp.Or(name, "*")+".wasm")) // the error is about the pattern
+		old, _ := modulesIn(j.folder(j.dir), cmp.Or(name, "*")) // the error is about the pattern
 		if len(old) != 1 {
 			return err
 		}

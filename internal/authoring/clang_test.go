@@ -30,11 +30,11 @@ func TestEachClang(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs compilers")
 	}
-	linker := cToolchain.Programs[1].find("")
+	linker, _ := cToolchain.Programs[1].find("") // "" without one
 	n := 0
 	for _, name := range versions("clang") {
 		clang, err := exec.LookPath(name)
-		if err != nil || !forWasm(clang) || linker == "" {
+		if err != nil || forWasm(clang) != nil || linker == "" {
 			continue
 		}
 		n++

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -56,5 +57,66 @@ func TestToolchainThatWritesMuch(t *testing.T) {
 	var messages bytes.Buffer
 	if _, err := Build(t.Context(), BuildOptions{Dir: project, Messages: &messages}); err == nil || messages.Len() != maxOutput {
 		t.Errorf("%v, %d bytes", err, messages.Len())
+	}
+}
+
+// A compiler that hangs when it is asked what it can do is ended, and named as the reason.
+func TestProbeThatHangs(t *testing.T) {
+	defer func(d time.Duration) { probeTime = d }(probeTime)
+	probeTime = 300 * time.Millisecond
+	bin := t.TempDir()
+	clang := filepath.Join(bin, "clang")
+	if err := os.WriteFile(clang, []byte("#!/bin/sh\n/bin/sleep 60 &\n/bin/sleep 60\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	project := newProject(t, "c", "filter")
+	began := time.Now()
+	_, err := Build(t.Context(), BuildOptions{Dir: project})
+	if want := clang + " --print-targets: not done within 300ms"; !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// A compiler that makes no WebAssembly is named as the reason.
+func TestCompilerOfAnotherMachine(t *testing.T) {
+	bin := t.TempDir()
+	clang := filepath.Join(bin, "clang")
+	if err := os.WriteFile(clang, []byte("#!/bin/sh\necho x86\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	_, err := Build(t.Context(), BuildOptions{Dir: newProject(t, "c", "filter")})
+	if want := clang + " does not make WebAssembly"; !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
+	}
+}
+
+// A pipe or a device in the place of a file is refused: the first blocks, the second never ends.
+func TestPipesAndDevices(t *testing.T) {
+	project := fakeGo(t, "exit 1\n")
+	pipe := filepath.Join(project, "pipe.wasm")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range []string{pipe, "/dev/zero"} {
+		if _, _, err := Pack(module, filepath.Join(project, ManifestFile), project); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("pack %s: %v", module, err)
+		}
+	}
+	for _, file := range []string{pipe, "/dev/zero"} {
+		manifest := filepath.Join(project, ManifestFile)
+		if err := os.Remove(manifest); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(file, manifest); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Build(t.Context(), BuildOptions{Dir: project}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("a manifest that is %s: %v", file, err)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -165,10 +164,13 @@ func versions(name string) []string {
 	return names
 }
 
-// forWasm reports whether a clang can produce WebAssembly. Apple's cannot.
-func forWasm(clang string) bool {
-	targets, err := exec.Command(clang, "--print-targets").Output()
-	return err == nil && strings.Contains(string(targets), "wasm32")
+// forWasm returns an error if a clang cannot produce WebAssembly. Apple's cannot.
+func forWasm(clang string) error {
+	targets, err := probe(clang, "--print-targets")
+	if err == nil && !strings.Contains(targets, "wasm32") {
+		err = fmt.Errorf("%s does not make WebAssembly", clang)
+	}
+	return err
 }
 
 var zigToolchain = &Toolchain{
@@ -226,24 +228,37 @@ var rustToolchain = &Toolchain{
 	},
 }
 
-// hasRustTarget reports whether a rustc has the library of the target.
-func hasRustTarget(rustc string) bool {
-	dir, err := exec.Command(rustc, "--print", "target-libdir", "--target", rustTarget).Output()
+// hasRustTarget returns an error if a rustc lacks the library of the target.
+func hasRustTarget(rustc string) error {
+	dir, err := probe(rustc, "--print", "target-libdir", "--target", rustTarget)
 	if err != nil {
-		return false
+		return err
 	}
-	libraries, err := fs.Glob(os.DirFS(strings.TrimSpace(string(dir))), "libstd-*.rlib")
-	return err == nil && len(libraries) > 0
+	libraries, err := fs.Glob(os.DirFS(strings.TrimSpace(dir)), "libstd-*.rlib")
+	if err == nil && len(libraries) == 0 {
+		err = fmt.Errorf("%s lacks the target", rustc)
+	}
+	return err
 }
 
 // removeModules removes the modules of earlier builds. Cargo puts the one of the present
 // sources there again, even if it has nothing to compile.
 func removeModules(release string) error {
-	old, err := filepath.Glob(filepath.Join(release, "*.wasm"))
+	old, err := modulesIn(release, "*")
 	for _, file := range old {
 		err = errors.Join(err, os.Remove(file))
 	}
 	return err
+}
+
+// modulesIn lists the modules in a folder whose names fit a pattern. The path of the folder may
+// have any characters, also those of patterns. There are none if the folder does not exist.
+func modulesIn(dir, pattern string) ([]string, error) {
+	found, err := fs.Glob(os.DirFS(dir), pattern+".wasm")
+	for i, name := range found {
+		found[i] = filepath.Join(dir, name)
+	}
+	return found, err
 }
 
 // cargoProduct finds the module that cargo made: the only module, or the one with the name

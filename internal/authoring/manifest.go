@@ -138,8 +138,11 @@ func keyOf(n, value *strict.Node) (strict.Pos, bool) {
 // maxManifest bounds the bytes of a manifest, as a host does.
 const maxManifest = 1 << 20
 
-// readBounded reads a file of at most limit bytes.
+// readBounded reads a regular file of at most limit bytes. To open a pipe could take for ever.
 func readBounded(file string, limit int64) ([]byte, error) {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file (name a file)", file)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

@@ -80,6 +80,7 @@ func (l *schemaLint) part(n *strict.Node, path string, depth int) {
 	for _, e := range n.Entries {
 		l.keyword(e, strict.Join(path, e.Key), depth)
 	}
+	l.required(n, path)
 	if d, ok := n.Find("default"); ok && len(l.found) == before {
 		l.defaultValue(n, d, strict.Join(path, "default"))
 	}
@@ -123,6 +124,27 @@ func (l *schemaLint) keyword(e strict.Entry, path string, depth int) {
 		want("a list of names", strict.List)
 	case e.Key == "enum":
 		want("a list of values", strict.List)
+	}
+}
+
+// required checks that an object that allows only the keys of properties can have those that it
+// requires.
+func (l *schemaLint) required(n *strict.Node, path string) {
+	names, requires := n.Find("required")
+	properties, stated := n.Find("properties")
+	others, closed := n.Find("additionalProperties")
+	_, patterns := n.Find("patternProperties")
+	if !requires || !stated || !closed || patterns || others.Kind != strict.Bool || others.Text != "false" {
+		return
+	}
+	keys := make([]string, len(properties.Entries))
+	for i, e := range properties.Entries {
+		keys[i] = e.Key
+	}
+	for i, name := range names.Items {
+		if name.Kind == strict.String && !slices.Contains(keys, name.Text) {
+			l.fail(name.Pos, fmt.Sprintf("%s[%d]", strict.Join(path, "required"), i), "requires %.100q, which properties does not have%s", name.Text, strict.Hint(name.Text, keys))
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package authoring
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,8 +52,8 @@ type Program struct {
 	Executables []string
 	// Get says in one sentence how to get it.
 	Get string
-	// works, if not nil, reports whether an executable is suitable.
-	works func(path string) bool
+	// works, if not nil, returns why an executable is not suitable, nil if it is.
+	works func(path string) error
 }
 
 // Command is one command of a build.
@@ -96,44 +98,84 @@ func shellWord(w string) string {
 // Missing returns the programs that are not installed. dir is the folder of a project, or
 // "".
 func (t *Toolchain) Missing(dir string) []Program {
-	var missing []Program
-	for _, p := range t.Programs {
-		if p.find(dir) == "" {
-			missing = append(missing, p)
-		}
-	}
+	_, missing := t.find(dir)
 	return missing
 }
 
-// find returns the path of the program, or "" if it is not installed.
-func (p Program) find(dir string) string {
+// find returns the paths of the programs by name, and the programs that are not installed.
+func (t *Toolchain) find(dir string) (paths map[string]string, missing []Program) {
+	paths = map[string]string{}
+	for _, p := range t.Programs {
+		path, err := p.find(dir)
+		if err != nil {
+			p.Get = err.Error() + "; " + p.Get
+		}
+		if path == "" {
+			missing = append(missing, p)
+		}
+		paths[p.Name] = path
+	}
+	return paths, missing
+}
+
+// find returns the path of the program, or "" if it is not installed. The error says why an
+// executable of its name does not do, nil if there is none.
+func (p Program) find(dir string) (string, error) {
+	var unsuitable error
 	for _, name := range p.Executables {
 		for _, file := range []string{filepath.Join(dir, "node_modules", ".bin", name), name} {
-			if path, err := exec.LookPath(file); err == nil && p.suitable(path) {
-				return path
+			path, err := exec.LookPath(file)
+			if err != nil {
+				continue
 			}
+			if err = p.suitable(path); err == nil {
+				return path, nil
+			}
+			unsuitable = cmp.Or(unsuitable, err)
 		}
 	}
-	return ""
+	return "", unsuitable
+}
+
+// probeTime is how long a program may take to say what it can do. Tests shorten it.
+var probeTime = 10 * time.Second
+
+// probe returns what a program prints on its standard output.
+func probe(path string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	killChildren(cmd)
+	cmd.WaitDelay = time.Second
+	var printed output
+	cmd.Stdout = &printed
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("not done within %v", probeTime)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", path, args[0], err)
+	}
+	return string(printed.text), nil
 }
 
 // known holds the paths of executables that work, so that each is tried once: a build looks for a
 // program several times.
 var known sync.Map
 
-// suitable reports whether an executable works.
-func (p Program) suitable(path string) bool {
+// suitable returns nil if an executable works, and else why it does not.
+func (p Program) suitable(path string) error {
 	if p.works == nil {
-		return true
+		return nil
 	}
 	if _, ok := known.Load(path); ok {
-		return true
+		return nil
 	}
-	works := p.works(path)
-	if works {
+	err := p.works(path)
+	if err == nil {
 		known.Store(path, nil)
 	}
-	return works
+	return err
 }
 
 // missingError names the missing programs and says how to get them, on one line.
@@ -181,6 +223,8 @@ type BuildOptions struct {
 type job struct {
 	options   BuildOptions
 	toolchain *Toolchain
+	// programs are the paths of the toolchain's programs by name.
+	programs map[string]string
 	// dir is the absolute path of the project's folder, and work a temporary folder.
 	dir, work string
 	// out is the path to which commands write the module. If they set product, the module

@@ -108,12 +108,13 @@ func TestFindsLocalPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Program{Executables: []string{"asc"}}
-	if got := p.find(dir); got != local {
-		t.Errorf("got %q, want %q", got, local)
+	if got, err := p.find(dir); got != local || err != nil {
+		t.Errorf("got %q, %v; want %q", got, err, local)
 	}
-	p.works = func(string) bool { return false }
-	if got := p.find(dir); got != "" {
-		t.Errorf("got %q, though it does not work", got)
+	broken := errors.New("broken")
+	p.works = func(string) error { return broken }
+	if got, err := p.find(dir); got != "" || !errors.Is(err, broken) {
+		t.Errorf("got %q, %v, though it does not work", got, err)
 	}
 	tried := 0
 	p.works = func(string) bool { tried++; return true }

@@ -8,9 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // TypeLanguages are the languages of [Types].
@@ -85,6 +88,9 @@ func fieldsOf(schema json.RawMessage, w typeWriter) ([]settingField, error) {
 	var out []settingField
 	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(s.Properties)) {
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
 		var p struct {
 			Type        any
 			Description string
@@ -94,10 +100,7 @@ func fieldsOf(schema json.RawMessage, w typeWriter) ([]settingField, error) {
 		if !slices.Contains([]string{"string", "integer", "number", "boolean"}, kind) {
 			kind = ""
 		}
-		f := settingField{key: key, name: w.name(key), kind: kind, doc: strings.Join(strings.Fields(p.Description), " ")}
-		if f.doc == "" {
-			f.doc = "The setting " + key + "."
-		}
+		f := settingField{key: key, name: w.name(key), kind: kind, doc: comment(cmp.Or(p.Description, "The setting "+key+"."))}
 		if other, twice := seen[f.name]; twice {
 			return nil, fmt.Errorf("the keys %.100q and %.100q have the same name %s (rename one)", other, key, f.name)
 		}
@@ -105,6 +108,26 @@ func fieldsOf(schema json.RawMessage, w typeWriter) ([]settingField, error) {
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// comment makes a text fit for a comment of one line: it does not end the comment.
+func comment(text string) string {
+	return strings.ReplaceAll(plain.Line(strings.Join(strings.Fields(text), " ")), "*/", "* /")
+}
+
+// keySigns are the characters of keys besides letters and digits: those that encoding/json allows in
+// the tag of a field, and that need no escape in a string of any language.
+const keySigns = "!#$%&()*+-./:;<=>?@[]^_{|}~ "
+
+// checkKey returns an error if a key cannot stand in source code as it is.
+func checkKey(key string) error {
+	strange := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(keySigns, r)
+	}
+	if key == "" || key == "-" || !utf8.ValidString(key) || strings.ContainsFunc(key, strange) {
+		return fmt.Errorf("the key %.100q cannot have a type (rename it: want letters, digits and signs such as - and _)", key)
+	}
+	return nil
 }
 
 // typeWriter writes types of one language.
@@ -123,7 +146,7 @@ var typeWriters = map[string]typeWriter{
 	"rust":   {"//! " + generated + "\n", false, func(key string) string { return "r#" + snake(key) }, writeRustTypes},
 	"c":      {"/* " + generated + " */\n#include \"anchor.h\"\n", false, func(key string) string { return snake(key) + "_" }, writeCTypes},
 	"cpp":    {"/* " + generated + " */\n#include \"anchor.h\"\n", false, func(key string) string { return snake(key) + "_" }, writeCTypes},
-	"zig":    {"//! " + generated + "\n\nconst anchor = @import(\"anchor/anchor.zig\");\n", false, func(key string) string { return `@"` + snake(key) + `"` }, writeZigTypes},
+	"zig":    {"//! " + generated + "\n\nconst anchor = @import(\"anchor/anchor.zig\");\n", false, zigName, writeZigTypes},
 	"ts":     {"// " + generated + "\n\nimport { Request, Value } from \"./anchor/index\";\n", false, lowerCamel, writeASTypes},
 }
 
@@ -149,6 +172,15 @@ func snake(key string) string {
 	return name
 }
 
+// zigName makes a name of a key that differs from the function of the type.
+func zigName(key string) string {
+	name := snake(key)
+	if name == "of" {
+		name = "of_key"
+	}
+	return `@"` + name + `"`
+}
+
 func camel(key string) string {
 	parts := strings.Split(snake(key), "_")
 	for i, p := range parts {
@@ -161,7 +193,12 @@ func camel(key string) string {
 
 func lowerCamel(key string) string {
 	name := camel(key)
-	return strings.ToLower(name[:1]) + name[1:]
+	name = strings.ToLower(name[:1]) + name[1:]
+	switch name { // these have a meaning before a member of a class
+	case "abstract", "constructor", "declare", "get", "private", "protected", "public", "readonly", "set", "static":
+		return name + "Key"
+	}
+	return name
 }
 
 // hasRows reports whether the function of an operation takes a request with rows, not a document.
@@ -204,7 +241,7 @@ func writeCTypes(op abi.Operation, fields []settingField) string {
 	b := fmt.Sprintf("\n/* The settings of %s. */\ntypedef struct {\n", op)
 	init := ""
 	for _, f := range fields {
-		b += fmt.Sprintf("    %s %s; /* %s */\n", types[f.kind], f.name, strings.ReplaceAll(f.doc, "*/", "* /"))
+		b += fmt.Sprintf("    %s %s; /* %s */\n", types[f.kind], f.name, f.doc)
 		init += fmt.Sprintf("    s.%s = "+reads[f.kind]+";\n", f.name, f.key)
 	}
 	b += fmt.Sprintf("} %s_settings;\n\n/* Reads the settings of a request. */\n", op)
@@ -241,7 +278,7 @@ func writeASTypes(op abi.Operation, fields []settingField) string {
 	b := fmt.Sprintf("\n/** The settings of %s, read from a request. */\nexport class %sSettings {\n", op, camel(string(op)))
 	init := ""
 	for _, f := range fields {
-		b += fmt.Sprintf("  /** %s */\n  %s: %s;\n", strings.ReplaceAll(f.doc, "*/", "* /"), f.name, types[f.kind])
+		b += fmt.Sprintf("  /** %s */\n  %s: %s;\n", f.doc, f.name, types[f.kind])
 		init += fmt.Sprintf("    this.%s = "+get+"%s;\n", f.name, f.key, reads[f.kind])
 	}
 	return b + fmt.Sprintf("\n  constructor(%s) {\n%s  }\n}\n", from, init)

@@ -26,6 +26,10 @@ operations:
         2nd: {type: number}
         strict: {type: boolean}
         list: {type: array}
+        "*/ x(); /*": {type: string}
+        constructor: {type: string}
+        of: {type: string}
+        static: {type: string}
 `
 
 // The types of every language compile, and hold the keys of the schema.
@@ -86,6 +90,15 @@ func TestTypes(t *testing.T) {
 
 func TestTypesErrors(t *testing.T) {
 	dir := folder(t, map[string]string{ManifestFile: lintHead + "      properties: {a-b: {}, a_b: {}}\n"})
+	// A manifest may be a stranger's: its keys are never more than keys.
+	for _, key := range []string{`line\nx()`, `a\"b`, `back\\slash`, "tick`", "-", "", `bell\a`, "a,omitempty", `turn\u202e`} {
+		strange := folder(t, map[string]string{ManifestFile: lintHead + "      properties: {\"" + key + "\": {type: string}}\n"})
+		for _, language := range TypeLanguages {
+			if text, err := Types(strange, language); err == nil || !strings.Contains(err.Error(), "cannot have a type (rename it") {
+				t.Errorf("%s: the key %s: got %v, %s", language, key, err, text)
+			}
+		}
+	}
 	for language, want := range map[string]string{
 		"go": `settings of filter: the keys "a-b" and "a_b" have the same name AB (rename one)`,
 		"js": `language "js": unknown language: there are no types for it (want one of go, tinygo, rust, c, cpp, zig, ts)`,

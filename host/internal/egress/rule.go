@@ -80,6 +80,9 @@ type Rule struct {
 	Wishes []Servers
 	// Foreign says that there is no manifest that could ask: the grant alone decides.
 	Foreign bool
+	// FromGrant says that the manifest leaves the servers to the operator. Wishes has those
+	// that are granted.
+	FromGrant bool
 	// Private allows addresses of private and loopback networks.
 	Private bool
 }
@@ -101,6 +104,8 @@ func (r *Rule) hold(holds func(Servers) bool, key, what string) error {
 		out.Remedy = "grant it with " + key
 	case wished:
 		out.Remedy = "its manifest asks for it: grant it with " + key
+	case r.FromGrant && key != grantMethods:
+		out.Remedy = "its manifest leaves the servers to you: grant it with " + key
 	case granted:
 		out.Remedy = "it is granted, but its manifest does not ask for it: add it to permissions in plugin.yaml"
 	default:
@@ -130,8 +135,12 @@ func (r *Rule) Check(method string, u *url.URL) error {
 	}
 	if err := r.hold(func(s Servers) bool { return s.host(u) }, grantHosts, fmt.Sprintf("http to %q", server)); err != nil {
 		if scheme := r.otherScheme(u); scheme != "" {
-			return &Refusal{What: fmt.Sprintf("http to %q", server), Remedy: fmt.Sprintf("only %s is permitted for this host: request %s, or name the host with %s:// in the manifest and in %s",
-				scheme, scheme, u.Scheme, grantHosts)}
+			places := "in the manifest and in " + grantHosts
+			if r.FromGrant {
+				places = "in " + grantHosts
+			}
+			return &Refusal{What: fmt.Sprintf("http to %q", server), Remedy: fmt.Sprintf("only %s is permitted for this host: request %s, or name the host with %s:// %s",
+				scheme, scheme, u.Scheme, places)}
 		}
 		return err
 	}

@@ -137,6 +137,7 @@ func TestRefusal(t *testing.T) {
 		Grant: servers(t, []string{"a.test", "granted.test"}), Private: true,
 		Wishes: []Servers{servers(t, []string{"a.test", "asked.test"}, "GET", "PUT"), servers(t, []string{"plain.test"})},
 	}
+	chosen := &Rule{Grant: servers(t, []string{"a.test"}), Wishes: []Servers{servers(t, []string{"a.test"})}, FromGrant: true, Private: true}
 	get := func(r *Rule, address string) error {
 		u, err := url.Parse(address)
 		if err != nil {
@@ -156,6 +157,10 @@ func TestRefusal(t *testing.T) {
 		{get(asks, "http://a.test"), Refusal{`http to "http://a.test"`, "only https is permitted for this host: request https, or name the host with http:// in the manifest and in grants.http.hosts"}},
 		{asks.Check("PUT", &url.URL{Scheme: "https", Host: "a.test"}), Refusal{`http method PUT to "https://a.test"`, "its manifest asks for it: grant it with grants.http.methods"}},
 		{asks.Check("DELETE", &url.URL{Scheme: "https", Host: "a.test"}), Refusal{`http method DELETE to "https://a.test"`, both + "grants.http.methods"}},
+		{get(chosen, "https://b.test"), Refusal{`http to "https://b.test"`, "its manifest leaves the servers to you: grant it with grants.http.hosts"}},
+		{get(chosen, "http://a.test"), Refusal{`http to "http://a.test"`, "only https is permitted for this host: request https, or name the host with http:// in grants.http.hosts"}},
+		{chosen.Check("PUT", &url.URL{Scheme: "https", Host: "a.test"}), Refusal{`http method PUT to "https://a.test"`, both + "grants.http.methods"}},
+		{chosen.CheckAddress("169.254.169.254:80"), Refusal{"http to guarded address 169.254.169.254", "its manifest leaves the servers to you: grant it with this address itself in grants.http.hosts"}},
 		{get(asks, "ftp://a.test"), Refusal{"http to ftp://a.test", "only http and https can be granted"}},
 		{foreign.CheckAddress("10.0.0.1:80"), Refusal{"http to private address 10.0.0.1", "grant it with grants.http.private"}},
 		{foreign.CheckAddress("10.0.0.1"), Refusal{"http to address 10.0.0.1", "grant it with grants.http.private"}},

@@ -31,8 +31,8 @@ type Call struct {
 	Op      abi.Operation
 	Request *abi.ItemsRequest
 	// Reads are the columns and the parts of the query that the manifest lists. The handler
-	// sees no other columns. If the list names parts of the query, it sees no other parts.
-	// nil means everything that the operation may read.
+	// sees no other columns, and Run fails the test if it reads one. If the list names parts of
+	// the query, it sees no other parts. nil means everything that the operation may read.
 	Reads []string
 	// Writes are the changes that the manifest lists. nil means every change that the
 	// operation may make.
@@ -47,10 +47,11 @@ func Run(tb testing.TB, op abi.Operation, req *abi.ItemsRequest) *abi.Changes {
 }
 
 // Run makes the call in both lanes and returns the changes. It fails the test
-// when the handler fails, when the lanes disagree, and when a host would refuse
-// the changes.
+// when the handler fails, when it reads a column that Reads does not name, when the lanes
+// disagree, and when a host would refuse the changes.
 func (c Call) Run(tb testing.TB) *abi.Changes {
 	tb.Helper()
+	before := len(imports.Host.Logs)
 	got, err := c.In(Batch)
 	if err != nil {
 		tb.Fatalf("%s in the batch lane: %v", c.Op, err)
@@ -59,6 +60,9 @@ func (c Call) Run(tb testing.TB) *abi.Changes {
 	if err != nil {
 		tb.Fatalf("%s in the JSON lane: %v", c.Op, err)
 	}
+	if column, ok := firstUnsent(imports.Host.Logs[before:]); ok {
+		tb.Fatalf("%s reads the column %s, which Reads does not name (name it there and under reads in plugin.yaml, or do not read it)", c.Op, column)
+	}
 	if a, b := canonical(got), canonical(other); a != b {
 		tb.Fatalf("%s answers differ\nbatch: %s\njson:  %s", c.Op, a, b)
 	}
@@ -66,6 +70,17 @@ func (c Call) Run(tb testing.TB) *abi.Changes {
 		tb.Fatalf("%s: a host refuses the answer: %v", c.Op, err)
 	}
 	return got
+}
+
+// firstUnsent returns a column that a handler read without its being sent, by what the library
+// told the host.
+func firstUnsent(logs []imports.LogEntry) (abi.Column, bool) {
+	for _, l := range logs {
+		if column, ok := abi.UnsentColumn(l.Text); ok {
+			return column, true
+		}
+	}
+	return 0, false
 }
 
 // In makes the call in one lane. The error is that of the handler. If there are no changes,

@@ -196,10 +196,18 @@ func TestSettingsAreDecodedOncePerBytes(t *testing.T) {
 func TestHandlerSeesOnlyWhatTheManifestReads(t *testing.T) {
 	pdktest.Isolate(t)
 	filter.Each(func(it pdk.Item, _ *none) bool { return it.Text() == "" && it.Score() > 0.3 })
-	got := pdktest.Call{Op: "filter", Request: &abi.ItemsRequest{Items: items}, Reads: []string{"score"}}.Run(t)
-	if fmt.Sprint(got.Keep) != "[0 2]" {
-		t.Errorf("keep %v", got.Keep)
+	call := pdktest.Call{Op: "filter", Request: &abi.ItemsRequest{Items: items}, Reads: []string{"score"}}
+	for _, lane := range lanes {
+		if got, err := call.In(lane); err != nil || fmt.Sprint(got.Keep) != "[0 2]" {
+			t.Errorf("%s lane: keep %v, %v", lane, got, err)
+		}
 	}
+	const want = "filter reads the column text, which Reads does not name (name it there and under reads in plugin.yaml, or do not read it)"
+	if got := failure(t, func(tb testing.TB) { call.Run(tb) }); got != want {
+		t.Errorf("failed with %q, want %q", got, want)
+	}
+	call.Reads = []string{"score", "text"}
+	call.Run(t)
 }
 
 func TestRunFails(t *testing.T) {

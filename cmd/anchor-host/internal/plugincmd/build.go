@@ -35,7 +35,7 @@ plugin.c, plugin.cpp, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.
 	flags.StringVarP(&o.Output, "output", "o", "", "file or folder for the module (default: build/<name>.wasm in the project)")
 	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
 	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml next to the module")
-	flags.BoolVar(&o.Debug, "debug", false, "keep the names of functions, for call stacks (JavaScript has them anyway)")
+	flags.BoolVar(&o.Debug, "debug", false, "keep the names of functions and the lines of source, for call stacks (without effect in JavaScript, whose errors name the lines of the script)")
 	flags.DurationVar(&o.Timeout, "timeout", authoring.DefaultBuildTimeout, "how long each command of the toolchain may take")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and their output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
