@@ -10,9 +10,12 @@ import (
 // DecodeItemsRequest reads the document [ItemsRequest]. Unknown members are
 // skipped, since newer hosts may send them; settings are kept as text.
 func DecodeItemsRequest(b []byte) (*ItemsRequest, error) {
-	req := new(ItemsRequest)
-	if err := json.Unmarshal(b, req); err != nil {
-		return nil, fmt.Errorf("items request: decode: %w", err)
+	req := plainItems(b)
+	if req == nil {
+		req = new(ItemsRequest)
+		if err := json.Unmarshal(b, req); err != nil {
+			return nil, fmt.Errorf("items request: decode: %w", err)
+		}
 	}
 	for i := range req.Items {
 		req.Items[i].CreatedAt = req.Items[i].CreatedAt.UTC()
