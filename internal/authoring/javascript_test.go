@@ -32,7 +32,7 @@ type scripted struct {
 
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
-	if nodeProgram.find("") == "" {
+	if path, _ := nodeProgram.find(""); path == "" {
 		t.Skip("needs Node.js")
 	}
 	s := &scripted{t: t, dir: newProject(t, "js", "filter")}
@@ -55,7 +55,11 @@ func (s *scripted) build(script string) (data []byte, runs int) {
 	if err := os.WriteFile(filepath.Join(s.dir, "plugin.js"), []byte(script), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(s.t.Context(), nodeProgram.find(""), filepath.Join(helperDir, "build.mjs"), "plugin.js", "-o", out)
+	node, err := nodeProgram.find("")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(s.t.Context(), node, filepath.Join(helperDir, "build.mjs"), "plugin.js", "-o", out)
 	cmd.Dir = s.dir
 	if said, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("%v\n%s", err, said)

@@ -117,9 +117,9 @@ func TestFindsLocalPrograms(t *testing.T) {
 		t.Errorf("got %q, %v, though it does not work", got, err)
 	}
 	tried := 0
-	p.works = func(string) bool { tried++; return true }
+	p.works = func(string) error { tried++; return nil }
 	for range 2 {
-		if got := p.find(dir); got != local || tried != 1 {
+		if got, err := p.find(dir); got != local || err != nil || tried != 1 {
 			t.Errorf("got %q; a program that works was tried %d times, want once", got, tried)
 		}
 	}
