@@ -185,6 +185,9 @@ func (w *fileWork) document(ctx context.Context, d parse.Document) error {
 		return parse.ErrNoText
 	}
 	doc.Title, doc.Time, doc.Meta, doc.Chunks = strings.ToValidUTF8(d.Title, ""), d.Time, d.Meta, chunks
+	if err := w.o.addContexts(ctx, &doc); err != nil {
+		return err
+	}
 	if err := retrieve.ValidateDocuments([]retrieve.Document{doc}, w.model); err != nil {
 		return err
 	}

@@ -36,19 +36,53 @@ func (q *Question) request() services.LLMRequest {
 	return r
 }
 
-// Into asks, and decodes the answer into what answer points to. An answer that was cut is none.
-func Into(q Question, answer any) error {
-	got, err := pdk.LLM(q.request())
+// Into asks one question, and decodes the answer.
+func Into[T any](q Question, answer *T) error {
+	answers, err := All[T]([]Question{q})
 	if err == nil {
-		err = got[0].Err
+		*answer = answers[0]
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// maxBytes is the size of the questions that are asked together. The document in which they go to the
+// host has at most services.MaxDocument bytes, and JSON makes texts longer.
+const maxBytes = services.MaxDocument / 2
+
+// All asks any number of questions, many at the same time, and decodes each answer. The error is that
+// of the first question without an answer.
+func All[T any](questions []Question) ([]T, error) {
+	var answers []T
+	for len(questions) > 0 {
+		n, size := 0, 0
+		for n < min(len(questions), services.MaxLLMRequests) {
+			q := &questions[n]
+			if size += len(q.Task) + len(q.Text) + len(q.Schema); n > 0 && size > maxBytes {
+				break
+			}
+			n++
+		}
+		requests := make([]services.LLMRequest, n)
+		for i := range requests {
+			requests[i] = questions[i].request()
+		}
+		got, err := pdk.LLM(requests...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range got {
+			var answer T
+			if got[i].Err != nil {
+				return nil, got[i].Err
+			}
+			if err := json.Unmarshal(got[i].JSON, &answer); err != nil {
+				return nil, pdk.Errorf("llm: the answer is not what the schema asks for: %w", err)
+			}
+			answers = append(answers, answer)
+		}
+		questions = questions[n:]
 	}
-	if err := json.Unmarshal(got[0].JSON, answer); err != nil {
-		return pdk.Errorf("llm: the answer is not what the schema asks for: %w", err)
-	}
-	return nil
+	return answers, nil
 }
 
 // Texts asks several questions at the same time. An answer that is missing is empty; the error is

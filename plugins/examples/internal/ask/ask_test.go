@@ -2,7 +2,9 @@ package ask
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi/services"
@@ -71,5 +73,25 @@ func TestCut(t *testing.T) {
 		if got := Cut("aéb", c.n); got != c.want {
 			t.Errorf("%d bytes: %q, want %q", c.n, got, c.want)
 		}
+	}
+}
+
+// Any number of questions is asked, as many at a time as the host takes, and in their order.
+func TestAll(t *testing.T) {
+	asked := 0
+	pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
+		asked++
+		return pdk.LLMAnswer{JSON: []byte(r.Messages[1].Content[:3])}
+	}})
+	var questions []Question
+	for i := range 70 {
+		questions = append(questions, Question{Text: fmt.Sprint(100+i) + strings.Repeat(" ", i%5*100_000)})
+	}
+	got, err := All[int](questions)
+	if err != nil || len(got) != 70 || asked != 70 || got[0] != 100 || got[69] != 169 {
+		t.Errorf("%v after %d, %v", got, asked, err)
+	}
+	if got, err := All[int](nil); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
 	}
 }
