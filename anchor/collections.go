@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -41,19 +42,27 @@ func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
 // Without an embedder in o, the documents get vectors if the configuration names an embedder for the
-// collection.
+// collection, and without Contexts, chunks get contexts if it names a plugin for them.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
 		return ingest.Report{}, err
 	}
+	g, err := a.use()
+	if err != nil {
+		return ingest.Report{}, err
+	}
+	defer g.users.Done()
 	o.Collection = c
 	if o.Embedder == nil {
-		if o.Embedder, err = a.CollectionEmbedder(c.Name); err != nil {
+		o.Embedder = g.plugins.CollectionEmbedder(c.Name)
+	}
+	if o.Contexts == nil {
+		if o.Contexts, err = g.plugins.Contexter(ctx, c.Name); err != nil {
 			return ingest.Report{}, err
 		}
 	}
-	return ingest.Run(ctx, index, sources, o)
+	return ingest.Run(host.WithTenant(ctx, c.Tenant), index, sources, o)
 }
 
 // Reembed gives the documents of a collection vectors of the embedder in o, which the configuration

@@ -34,7 +34,8 @@ const (
 	jobBuild job = 1 << iota
 	jobAgent
 	jobFacts
-	jobAny = jobBuild | jobAgent | jobFacts
+	jobIngest
+	jobAny = jobBuild | jobAgent | jobFacts | jobIngest
 )
 
 // The places where the built-in providers name their plugins.
@@ -46,6 +47,11 @@ const (
 
 // extractPath is the path of the plugin that extracts facts.
 const extractPath = "facts.extract"
+
+// contextPath is the path of the plugin that makes the contexts of a collection.
+func contextPath(collection string) string {
+	return strict.Join("collections", collection) + ".context"
+}
 
 // uses lists every place that names a plugin, in the order of the format.
 func uses(c *config.Config) []use {
@@ -93,6 +99,9 @@ func uses(c *config.Config) []use {
 			u := route.Use()
 			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u).stepName = s.Name
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Collections)) {
+		add(contextPath(name), abi.OpProcess, c.Collections[name].Context).job = jobIngest
 	}
 	for i := range c.Callbacks {
 		add(fmt.Sprintf("callbacks[%d]", i), abi.OpObserve, &c.Callbacks[i])

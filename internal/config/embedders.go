@@ -45,6 +45,7 @@ type HTTPEmbedder struct {
 // Collection has the settings of a collection.
 type Collection struct {
 	Embedder string `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
+	Context  *Use   `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
 }
 
 // headerName matches names of headers.
@@ -74,6 +75,9 @@ func (k *checker) embedders() {
 		path := strict.Join("collections", name)
 		if err := (retrieve.Collection{Tenant: k.config.TenantName(), Name: name}).Validate(); err != nil {
 			k.find(path, "%v", err)
+		}
+		if u := k.config.Collections[name].Context; u != nil {
+			k.use(path+".context", *u)
 		}
 		used := k.config.Collections[name].Embedder
 		if _, ok := k.config.Embedders[used]; used != "" && !ok {

@@ -2,12 +2,14 @@ package ingest
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
@@ -36,6 +38,8 @@ type Options struct {
 	Embedder retrieve.Embedder
 	// Chunk says how documents are cut.
 	Chunk chunk.Options
+	// Contexts says where chunks stand in their document. nil means nothing.
+	Contexts Contexter
 	// Format, if not empty, is that of all sources. Otherwise names and contents decide.
 	Format parse.Format
 	// Limits bound the work on one file.
@@ -55,6 +59,51 @@ type Options struct {
 	// Failed is called for each file that could not be read, never twice at once. It may be
 	// nil. The other files are read all the same.
 	Failed func(*FileError)
+}
+
+// Contexter says where the chunks of documents stand in them; see [retrieve.Chunk.Context].
+type Contexter interface {
+	// Name stands for all that decides what Contexts returns. If it changes, all files are
+	// read again.
+	Name() string
+	// Contexts returns the context of each of the given chunks of a document, empty for none.
+	// It is called for documents that are new or have changed. If it fails, the document stays
+	// as the index has it.
+	Contexts(ctx context.Context, doc *retrieve.Document, chunks []*retrieve.Chunk) ([]string, error)
+}
+
+// maxContext is the greatest length of a context in bytes.
+const maxContext = 8 << 10
+
+// addContexts sets the contexts of the chunks that are searched: of all but parents.
+func (o *Options) addContexts(ctx context.Context, doc *retrieve.Document) error {
+	if o.Contexts == nil || len(doc.Chunks) == 0 {
+		return nil
+	}
+	parents := map[int]bool{}
+	for i := range doc.Chunks {
+		parents[doc.Chunks[i].Parent] = true
+	}
+	var chunks []*retrieve.Chunk
+	for i := range doc.Chunks {
+		if !parents[i+1] {
+			chunks = append(chunks, &doc.Chunks[i])
+		}
+	}
+	contexts, err := o.Contexts.Contexts(ctx, doc, chunks)
+	if err != nil {
+		return fmt.Errorf("contexts of its chunks: %w", err)
+	}
+	if len(contexts) != len(chunks) {
+		return fmt.Errorf("contexts of its chunks: %d for %d chunks: %w", len(contexts), len(chunks), retrieve.ErrInvalid)
+	}
+	for i, text := range contexts {
+		if len(text) > maxContext {
+			return fmt.Errorf("context of chunk %d: %d bytes: %w (want at most %d)", i+1, len(text), retrieve.ErrInvalid, maxContext)
+		}
+		chunks[i].Context = strings.ToValidUTF8(text, "")
+	}
+	return nil
 }
 
 // DefaultMaxFile is the default of [Options.MaxFile].
@@ -137,7 +186,11 @@ func (o *Options) fingerprint(m retrieve.Model) string {
 	if o.Chunk.By != chunk.Semantic {
 		m = retrieve.Model{}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%d", parserVersion, o.Chunk.Name(), o.Format, m.ID, m.Dimension))
+	decides := fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%d", parserVersion, o.Chunk.Name(), o.Format, m.ID, m.Dimension)
+	if o.Contexts != nil {
+		decides = fmt.Appendf(decides, "\n%s", o.Contexts.Name())
+	}
+	sum := sha256.Sum256(decides)
 	return ";" + hex.EncodeToString(sum[:6])
 }
 

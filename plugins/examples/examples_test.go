@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	bm25 "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
 	crm "github.com/anchor-host/anchor-host/plugins/examples/crm-snapshot/plugin"
+	contextual "github.com/anchor-host/anchor-host/plugins/examples/contextual-chunks/plugin"
 	encoder "github.com/anchor-host/anchor-host/plugins/examples/cross-encoder/plugin"
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
 	rerank "github.com/anchor-host/anchor-host/plugins/examples/dense-rerank/plugin"
@@ -41,6 +42,7 @@ import (
 // settings of every example, as its Defaults method sets them.
 var settings = map[string]func() any{
 	"bm25-retriever":    defaults[bm25.Settings],
+	"contextual-chunks": defaults[contextual.Settings],
 	"crm-snapshot":      defaults[crm.Settings],
 	"cross-encoder":     defaults[encoder.Settings],
 	"dedupe":            defaults[dedupe.Settings],

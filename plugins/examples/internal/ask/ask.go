@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 )
 
@@ -23,11 +24,11 @@ type Question struct {
 
 // request is the question as the contract has it. Temperature 0 makes answers repeat, and lets the
 // host keep them.
-func (q *Question) request() pdk.LLMRequest {
+func (q *Question) request() services.LLMRequest {
 	var zero float64
-	r := pdk.LLMRequest{
+	r := services.LLMRequest{
 		Model: q.Model, MaxTokens: q.MaxTokens, Temperature: &zero,
-		Messages: []pdk.LLMMessage{{Role: pdk.LLMSystem, Content: q.Task}, {Role: pdk.LLMUser, Content: q.Text}},
+		Messages: []services.LLMMessage{{Role: services.LLMSystem, Content: q.Task}, {Role: services.LLMUser, Content: q.Text}},
 	}
 	if q.Schema != "" {
 		r.Schema = json.RawMessage(q.Schema)
@@ -35,25 +36,59 @@ func (q *Question) request() pdk.LLMRequest {
 	return r
 }
 
-// Into asks, and decodes the answer into what answer points to. An answer that was cut is none.
-func Into(q Question, answer any) error {
-	got, err := pdk.LLM(q.request())
+// Into asks one question, and decodes the answer.
+func Into[T any](q Question, answer *T) error {
+	answers, err := All[T]([]Question{q})
 	if err == nil {
-		err = got[0].Err
+		*answer = answers[0]
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// maxBytes is the size of the questions that are asked together. The document in which they go to the
+// host has at most services.MaxDocument bytes, and JSON makes texts longer.
+const maxBytes = services.MaxDocument / 2
+
+// All asks any number of questions, many at the same time, and decodes each answer. The error is that
+// of the first question without an answer.
+func All[T any](questions []Question) ([]T, error) {
+	var answers []T
+	for len(questions) > 0 {
+		n, size := 0, 0
+		for n < min(len(questions), services.MaxLLMRequests) {
+			q := &questions[n]
+			if size += len(q.Task) + len(q.Text) + len(q.Schema); n > 0 && size > maxBytes {
+				break
+			}
+			n++
+		}
+		requests := make([]services.LLMRequest, n)
+		for i := range requests {
+			requests[i] = questions[i].request()
+		}
+		got, err := pdk.LLM(requests...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range got {
+			var answer T
+			if got[i].Err != nil {
+				return nil, got[i].Err
+			}
+			if err := json.Unmarshal(got[i].JSON, &answer); err != nil {
+				return nil, pdk.Errorf("llm: the answer is not what the schema asks for: %w", err)
+			}
+			answers = append(answers, answer)
+		}
+		questions = questions[n:]
 	}
-	if err := json.Unmarshal(got[0].JSON, answer); err != nil {
-		return pdk.Errorf("llm: the answer is not what the schema asks for: %w", err)
-	}
-	return nil
+	return answers, nil
 }
 
 // Texts asks several questions at the same time. An answer that is missing is empty; the error is
 // that of the first question if all are missing.
 func Texts(questions ...Question) ([]string, error) {
-	requests := make([]pdk.LLMRequest, len(questions))
+	requests := make([]services.LLMRequest, len(questions))
 	for i := range questions {
 		requests[i] = questions[i].request()
 	}

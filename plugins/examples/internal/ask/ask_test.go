@@ -2,15 +2,18 @@ package ask
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/pdktest"
 )
 
 func TestInto(t *testing.T) {
-	busy := &pdk.ServiceError{Service: "llm", Word: pdk.ServiceBudget, Message: "spent"}
+	busy := &pdk.ServiceError{Service: "llm", Word: services.Budget, Message: "spent"}
 	for _, c := range []struct {
 		answer pdk.LLMAnswer
 		want   string // of the error
@@ -20,7 +23,7 @@ func TestInto(t *testing.T) {
 		{pdk.LLMAnswer{Text: "seven"}, "llm: the answer is not what the schema asks for: unexpected end of JSON input"},
 		{pdk.LLMAnswer{Err: busy}, "llm: budget: spent"},
 	} {
-		pdktest.Use(t, pdktest.Services{LLM: func(r pdk.LLMRequest) pdk.LLMAnswer {
+		pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
 			if r.Model != "small" || len(r.Messages) != 2 || r.Messages[1].Content != "x" || string(r.Schema) != "{}" || *r.Temperature != 0 || r.MaxTokens != 5 {
 				t.Errorf("request %+v", r)
 			}
@@ -43,8 +46,8 @@ func message(err error) string {
 
 // One answer is enough to go on with.
 func TestTexts(t *testing.T) {
-	none := &pdk.ServiceError{Service: "llm", Word: pdk.ServiceTimeout}
-	pdktest.Use(t, pdktest.Services{LLM: func(r pdk.LLMRequest) pdk.LLMAnswer {
+	none := &pdk.ServiceError{Service: "llm", Word: services.Timeout}
+	pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
 		if r.Schema != nil {
 			t.Error("a schema for a text")
 		}
@@ -70,5 +73,25 @@ func TestCut(t *testing.T) {
 		if got := Cut("aéb", c.n); got != c.want {
 			t.Errorf("%d bytes: %q, want %q", c.n, got, c.want)
 		}
+	}
+}
+
+// Any number of questions is asked, as many at a time as the host takes, and in their order.
+func TestAll(t *testing.T) {
+	asked := 0
+	pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
+		asked++
+		return pdk.LLMAnswer{JSON: []byte(r.Messages[1].Content[:3])}
+	}})
+	var questions []Question
+	for i := range 70 {
+		questions = append(questions, Question{Text: fmt.Sprint(100+i) + strings.Repeat(" ", i%5*100_000)})
+	}
+	got, err := All[int](questions)
+	if err != nil || len(got) != 70 || asked != 70 || got[0] != 100 || got[69] != 169 {
+		t.Errorf("%v after %d, %v", got, asked, err)
+	}
+	if got, err := All[int](nil); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
 	}
 }
