@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/retrieve/httpembed"
-	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 )
 
 // Embedder returns an embedder of the configuration by its name. All callers share it. Its secrets
@@ -41,108 +37,4 @@ func (g *Generation) CollectionEmbedder(collection string) retrieve.Embedder {
 		return e
 	}
 	return nil
-}
-
-// embedders returns the embedders of a configuration, none of them open.
-func embedders(c *config.Config, path func(string) string) map[string]*lazyEmbedder {
-	all := make(map[string]*lazyEmbedder, len(c.Embedders))
-	for name, e := range c.Embedders {
-		all[name] = &lazyEmbedder{name: name, opening: make(chan struct{}, 1), open: func() (retrieve.Embedder, error) { return openEmbedder(e, path) }}
-	}
-	return all
-}
-
-func openEmbedder(e config.Embedder, path func(string) string) (retrieve.Embedder, error) {
-	if s := e.Static; s != nil {
-		return static.Open(static.Options{Table: path(s.Table), Tokenizer: path(s.Tokenizer), Tensor: s.Tensor})
-	}
-	return openServer(e.HTTP, path)
-}
-
-func openServer(h *config.HTTPEmbedder, path func(string) string) (retrieve.Embedder, error) {
-	key, _, err := h.Key.Resolve(path)
-	if err != nil {
-		return nil, err
-	}
-	headers := make(map[string]string, len(h.Headers))
-	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
-		if headers[name], _, err = h.Headers[name].Resolve(path); err != nil {
-			return nil, err
-		}
-	}
-	o := httpembed.Options{
-		BaseURL: h.BaseURL, Model: h.Model, Key: key, Headers: headers, Dimensions: h.Dimensions,
-		QueryPrefix: h.QueryPrefix, DocumentPrefix: h.DocumentPrefix, Batch: h.Batch, BatchBytes: int(h.BatchBytes),
-		Concurrency: h.Concurrency, Rate: h.Rate, Timeout: time.Duration(h.Timeout), Encoding: h.Encoding,
-	}
-	if h.Retries != nil {
-		if o.Retries = *h.Retries; o.Retries == 0 {
-			o.Retries = -1
-		}
-	}
-	return httpembed.New(o)
-}
-
-// lazyEmbedder opens an embedder at the first call.
-type lazyEmbedder struct {
-	name    string
-	open    func() (retrieve.Embedder, error)
-	opening chan struct{} // holds a value while the embedder is opened
-
-	mu   sync.Mutex
-	made retrieve.Embedder // nil until it is open
-}
-
-// Model implements [retrieve.Embedder].
-func (l *lazyEmbedder) Model(ctx context.Context) (retrieve.Model, error) {
-	e, err := l.embedder(ctx)
-	if err != nil {
-		return retrieve.Model{}, err
-	}
-	return e.Model(ctx)
-}
-
-// Embed implements [retrieve.Embedder].
-func (l *lazyEmbedder) Embed(ctx context.Context, side retrieve.Side, texts []string) ([][]float32, error) {
-	e, err := l.embedder(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return e.Embed(ctx, side, texts)
-}
-
-func (l *lazyEmbedder) opened() retrieve.Embedder {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.made
-}
-
-func (l *lazyEmbedder) embedder(ctx context.Context) (retrieve.Embedder, error) {
-	if e := l.opened(); e != nil {
-		return e, nil
-	}
-	select {
-	case l.opening <- struct{}{}:
-		defer func() { <-l.opening }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if e := l.opened(); e != nil {
-		return e, nil
-	}
-	e, err := l.open()
-	if err != nil {
-		return nil, fmt.Errorf("embedder %q: %w", l.name, err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.made = e
-	return e, nil
-}
-
-// close closes what the embedder keeps open. It can be used on.
-func (l *lazyEmbedder) close() {
-	if c, ok := l.opened().(interface{ Close() }); ok {
-		c.Close()
-	}
 }

@@ -1,16 +1,5 @@
 package config
 
-import (
-	"maps"
-	"net/url"
-	"regexp"
-	"slices"
-	"strings"
-
-	"github.com/anchor-host/anchor-host/internal/strict"
-	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-)
-
 // Embedder is a model that makes vectors of texts. Exactly one of its fields is set.
 type Embedder struct {
 	Static *StaticEmbedder `key:"static" doc:"A table with one vector for each token. It needs no server. The vector of a text is the mean of those of its tokens."`
@@ -46,69 +35,4 @@ type HTTPEmbedder struct {
 type Collection struct {
 	Embedder string `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
 	Context  *Use   `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
-}
-
-// headerName matches names of headers.
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-
-// ownHeaders are set by the client itself.
-var ownHeaders = []string{"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding", "upgrade"}
-
-// embedders checks the embedders, and the collections that use them.
-func (k *checker) embedders() {
-	names := slices.Sorted(maps.Keys(k.config.Embedders))
-	for _, name := range names {
-		e, path := k.config.Embedders[name], strict.Join("embedders", name)
-		switch {
-		case (e.Static == nil) == (e.HTTP == nil):
-			k.find(path, "want static or http, one of them")
-		case e.HTTP != nil:
-			k.server(path+".http", e.HTTP)
-		case e.Static.Table == "" || e.Static.Tokenizer == "":
-			k.find(path+".static", "table and tokenizer must not be empty")
-		}
-	}
-	if used := k.config.Embedder; used != "" && !slices.Contains(names, used) {
-		k.find("embedder", "no embedder %q%s", used, strict.Hint(used, names))
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.config.Collections)) {
-		path := strict.Join("collections", name)
-		if err := (retrieve.Collection{Tenant: k.config.TenantName(), Name: name}).Validate(); err != nil {
-			k.find(path, "%v", err)
-		}
-		if u := k.config.Collections[name].Context; u != nil {
-			k.use(path+".context", *u)
-		}
-		used := k.config.Collections[name].Embedder
-		if _, ok := k.config.Embedders[used]; used != "" && !ok {
-			k.find(path+".embedder", "no embedder %q%s", used, strict.Hint(used, names))
-		}
-	}
-}
-
-// server checks the address and the headers of a server.
-func (k *checker) server(path string, h *HTTPEmbedder) {
-	u, err := url.Parse(h.BaseURL)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		k.find(path+".base_url", "want an address such as https://api.openai.com/v1")
-	case u.User != nil:
-		k.find(path+".base_url", "the address has a name or password (write the password as key, or in headers)")
-	case u.Fragment != "":
-		k.find(path+".base_url", "the address has a fragment (leave out what follows #)")
-	}
-	if h.Model == "" {
-		k.find(path+".model", "the name is empty")
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
-		at := strict.Join(path+".headers", name)
-		switch {
-		case !headerName.MatchString(name):
-			k.find(at, "is no name of a header")
-		case slices.Contains(ownHeaders, strings.ToLower(name)):
-			k.find(at, "anchor-host sets this header itself (leave it out)")
-		case strings.EqualFold(name, "Authorization") && h.Key != (Text{}):
-			k.find(at, "key and the header Authorization exclude each other (keep one)")
-		}
-	}
 }

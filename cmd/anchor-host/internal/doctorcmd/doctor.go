@@ -34,8 +34,8 @@ func Command(a *cli.App) *cobra.Command {
 that it uses, how the state of plugins is reset, the folder of compiled plugins,
 the configuration, how it counts tokens and the folders that it grants, the
 environment, the store with all its records, the collections of retrievers, free disk
-space for the store and for compiled plugins, limits of the system (memory of the control group, addresses,
-open files), and every plugin of the plugin folder. The exit code is 1 if there is a problem.`,
+space for the store and for compiled plugins, limits of the system (memory of the
+control group, addresses, open files), and every plugin of the plugin folder. The exit code is 1 if there is a problem.`,
 		Example: `  anchor-host doctor
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,

@@ -180,18 +180,6 @@ func (f *ingestFlags) options(a *cli.App, e retrieve.Embedder, p *progress, said
 	}
 }
 
-// sayOnce prints each failure of a file once, also with --watch.
-func sayOnce(a *cli.App, p *progress, said map[string]string) func(*ingest.FileError) {
-	return func(e *ingest.FileError) {
-		if said[e.Path] == e.Err.Error() {
-			return
-		}
-		said[e.Path] = e.Err.Error()
-		p.stop()
-		a.Say("%v", e)
-	}
-}
-
 // run ingests once.
 func (f *ingestFlags) run(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) (ingest.Report, error) {
 	e, err := embedderOf(app, f.embedder)
@@ -246,15 +234,4 @@ func reportListing(r ingest.Report) cli.Listing {
 		row("skipped", r.Skipped), row("removed", r.Removed), row("chunks", r.Chunks), row("read", size(r.Bytes)),
 		row("time", took(r.Seconds)), row("rate", rate),
 	}}
-}
-
-// size writes a number of bytes for people.
-func size(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d B", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }

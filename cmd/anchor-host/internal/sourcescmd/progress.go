@@ -95,3 +95,15 @@ func (p *progress) stop() {
 		p.bar = nil
 	}
 }
+
+// sayOnce prints each failure of a file once, also with --watch.
+func sayOnce(a *cli.App, p *progress, said map[string]string) func(*ingest.FileError) {
+	return func(e *ingest.FileError) {
+		if said[e.Path] == e.Err.Error() {
+			return
+		}
+		said[e.Path] = e.Err.Error()
+		p.stop()
+		a.Say("%v", e)
+	}
+}

@@ -2,7 +2,6 @@ package sourcescmd
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,9 +76,4 @@ func chosen(app *anchor.App, collection, name string) (retrieve.Embedder, error)
 func reembedListing(r ingest.Report) cli.Listing {
 	row := func(name string, v any) []string { return []string{name, fmt.Sprint(v)} }
 	return cli.Listing{Data: r, Rows: [][]string{row("documents", r.Files), row("embedded", r.Changed), row("failed", r.Failed), row("time", took(r.Seconds))}}
-}
-
-// took returns a time in seconds for people.
-func took(seconds float64) time.Duration {
-	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
 }
