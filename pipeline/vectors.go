@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -155,7 +156,16 @@ func (v *vectors) make(ctx context.Context, side retrieve.Side, texts []string) 
 	if n := 4 * int64(v.model.Dimension) * int64(len(v.made)+len(missing)); n > maxVectorBytes {
 		return fmt.Errorf("%d texts: %w (their vectors take %d bytes, want at most %d in one build: show the step fewer items)", len(missing), ErrInvalid, n, maxVectorBytes)
 	}
+	if len(missing) == 0 {
+		return nil
+	}
 	made, err := retrieve.Embed(ctx, v.embedder, side, missing)
+	used := ledger.Amount{Calls: 1, Texts: int64(len(missing))}
+	if err != nil {
+		used.Failed = 1
+	}
+	_, l := ledger.Under(ctx)
+	l.Note(ledger.Use{Service: "embed", Name: v.model.ID}, used)
 	if err != nil {
 		return err
 	}

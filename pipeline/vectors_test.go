@@ -128,3 +128,25 @@ func TestUnsoundVectors(t *testing.T) {
 		t.Errorf("without an embedder: %v, %v", got, err)
 	}
 }
+
+// The diagnostics of a build say what was embedded.
+func TestVectorsAreReported(t *testing.T) {
+	asking := StepFunc(func(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+		_, err := ItemVectors(ctx, texts("a", "bb"))
+		if err == nil {
+			_, err = ItemVectors(ctx, texts("a"))
+		}
+		return items, err
+	})
+	p, err := New(Config{Tokenizer: WordTokenizer(), Embedder: &counting{dim: 2}, Steps: []StepConfig{{Name: "s", Step: asking}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Build(t.Context(), Query{Text: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Diagnostics.Services; len(got) != 1 || got[0].Service != "embed" || got[0].Name != "counting" || got[0].Calls != 1 || got[0].Texts != 2 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -3,10 +3,7 @@ package tokens
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/anchor-host/anchor-host/pipeline/tokens/internal/hf"
@@ -23,7 +20,7 @@ const MaxFileSize = hf.MaxSize
 // Reading takes about a second for the largest files, and the result about twice the memory of
 // the file, so keep it. The error names the part of the file that is wrong or not supported.
 func ReadFile(path string) (*Encoding, error) {
-	data, err := readRegular(path)
+	data, err := hf.Load(path)
 	if err != nil {
 		return nil, err
 	}
@@ -35,23 +32,4 @@ func ReadFile(path string) (*Encoding, error) {
 	e := newEncoding(filepath.Base(path), hex.EncodeToString(digest[:]), func(string) (counter, error) { return tokenizer, nil })
 	e.divide = tokenizer.NextSplit
 	return e, nil
-}
-
-// readRegular reads a file. It refuses anything else, because to read a pipe could take forever.
-func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: %w", path, errors.New("not a file"))
-	case info.Size() > MaxFileSize:
-		return nil, fmt.Errorf("%s: %d bytes (at most %d)", path, info.Size(), MaxFileSize)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, MaxFileSize+1))
 }

@@ -10,8 +10,9 @@ import (
 
 // conformFlags are what examples need to be tested.
 var conformFlags = map[string][]string{
-	"bm25-retriever": {"--allow-path", "ro:bm25-retriever/docs:/docs"},
-	"field-reranker": {"--allow-path", "ro:bm25-retriever/docs:/docs"},
+	"bm25-retriever":  {"--allow-path", "ro:bm25-retriever/docs:/docs"},
+	"dense-retriever": {"--allow-path", "ro:dense-retriever/docs:/docs", "--allow-path", "ro:dense-retriever/model:/model"},
+	"field-reranker":  {"--allow-path", "ro:bm25-retriever/docs:/docs"},
 }
 
 // TestExamplesConform puts every example through the conformance kit and the

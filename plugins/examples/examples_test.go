@@ -20,6 +20,7 @@ import (
 	encoder "github.com/anchor-host/anchor-host/plugins/examples/cross-encoder/plugin"
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
 	rerank "github.com/anchor-host/anchor-host/plugins/examples/dense-rerank/plugin"
+	near "github.com/anchor-host/anchor-host/plugins/examples/dense-retriever/plugin"
 	notes "github.com/anchor-host/anchor-host/plugins/examples/fact-notes/plugin"
 	field "github.com/anchor-host/anchor-host/plugins/examples/field-reranker/plugin"
 	hyde "github.com/anchor-host/anchor-host/plugins/examples/hyde/plugin"
@@ -44,6 +45,7 @@ var settings = map[string]func() any{
 	"cross-encoder":     defaults[encoder.Settings],
 	"dedupe":            defaults[dedupe.Settings],
 	"dense-rerank":      defaults[rerank.Settings],
+	"dense-retriever":   defaults[near.Settings],
 	"fact-notes":        defaults[notes.Settings],
 	"field-reranker":    defaults[field.Settings],
 	"hyde":              defaults[hyde.Settings],

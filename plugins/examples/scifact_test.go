@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
 )
 
@@ -82,6 +83,7 @@ func (s sciFact) ndcg(t *testing.T, p *pipeline.Pipeline) (mean float64, times m
 type guests struct {
 	host   *host.Host
 	folder string // what they may read, as /docs
+	model  string // and as /model, "" for nothing
 }
 
 func newGuests(t *testing.T, folder string) guests {
@@ -95,7 +97,7 @@ func newGuests(t *testing.T, folder string) guests {
 			t.Error(err)
 		}
 	})
-	return guests{h, folder}
+	return guests{host: h, folder: folder}
 }
 
 func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK int, settings map[string]any) pipeline.StepConfig {
@@ -105,16 +107,38 @@ func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK i
 		t.Fatal(err)
 	}
 	settings["include"] = []any{"corpus.jsonl"}
+	files := []host.FileGrant{{Host: g.folder, Guest: "/docs"}}
+	if g.model != "" {
+		files = append(files, host.FileGrant{Host: g.model, Guest: "/model"})
+	}
 	started := time.Now()
 	loaded, err := g.host.Load(t.Context(), spec, host.PluginConfig{
 		Name:     name,
 		Settings: settings,
-		Grants:   host.Grants{Files: []host.FileGrant{{Host: g.folder, Guest: "/docs"}}},
+		Grants:   host.Grants{Files: files},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%s: compiled and indexed in %v", plugin, time.Since(started).Round(time.Millisecond))
+	step, err := steps.New(loaded, op, steps.Options{Step: name, TopK: topK})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pipeline.StepConfig{Name: name, Step: step}
+}
+
+// plain is a step of a plugin without init settings and grants.
+func (g guests) plain(t *testing.T, op abi.Operation, plugin, name string, topK int) pipeline.StepConfig {
+	t.Helper()
+	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := g.host.Load(t.Context(), spec, host.PluginConfig{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
 	step, err := steps.New(loaded, op, steps.Options{Step: name, TopK: topK})
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +192,41 @@ func TestSciFactWithFeedbackAndRerank(t *testing.T) {
 	} {
 		got, times := s.ndcg(t, pipelineOf(t, c.steps...))
 		t.Logf("%-20s nDCG@10 = %.4f, medians: search for 100 %.2f ms, rerank of 100 %.2f ms", c.name, got, median(times["docs"]), median(times["rated"]))
+		if got < c.want {
+			t.Errorf("%s: nDCG@10 = %.4f, want at least %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSciFactWithVectors scores builds with vectors by the static table in the folder ANCHOR_STATIC,
+// table.safetensors and tokenizer.json. The weight, a default, is the best one on Cranfield.
+func TestSciFactWithVectors(t *testing.T) {
+	model := os.Getenv("ANCHOR_STATIC")
+	if model == "" {
+		t.Skip("ANCHOR_STATIC names no folder")
+	}
+	s := needSciFact(t)
+	e, err := static.Open(static.Options{Table: filepath.Join(model, "table.safetensors"), Tokenizer: filepath.Join(model, "tokenizer.json")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuests(t, s.folder)
+	words := g.step(t, abi.OpRetrieve, "bm25-retriever", "docs", 100, map[string]any{"k1": 2.0, "b": 0.75, "stop_words": "english"})
+	g.model = model
+	for _, c := range []struct {
+		name  string
+		steps []pipeline.StepConfig
+		want  float64
+	}{
+		{"dense-rerank", []pipeline.StepConfig{words, g.plain(t, abi.OpRerank, "dense-rerank", "rated", 10)}, 0.70},
+		{"dense-retriever", []pipeline.StepConfig{g.step(t, abi.OpRetrieve, "dense-retriever", "docs", 10, map[string]any{})}, 0.51},
+	} {
+		p, err := pipeline.New(pipeline.Config{MaxTokens: 1 << 20, Tokenizer: pipeline.WordTokenizer(), Steps: c.steps, Embedder: e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, times := s.ndcg(t, p)
+		t.Logf("%-20s nDCG@10 = %.4f, medians: search %.2f ms, rerank of 100 %.2f ms", c.name, got, median(times["docs"]), median(times["rated"]))
 		if got < c.want {
 			t.Errorf("%s: nDCG@10 = %.4f, want at least %v", c.name, got, c.want)
 		}

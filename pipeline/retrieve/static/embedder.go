@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/pipeline/tokens/ids"
 )
 
 // Options are those of [Open].
@@ -26,14 +26,14 @@ type Options struct {
 // Embedder embeds texts with a table. It is immutable and safe for concurrent use.
 type Embedder struct {
 	table  *table
-	lister *tokens.Lister
+	lister *ids.Lister
 	id     string
 	work   sync.Pool // of *work
 }
 
 // Open reads a table and its tokenizer. The error names the file and what is wrong with it.
 func Open(o Options) (*Embedder, error) {
-	lister, err := tokens.ReadLister(o.Tokenizer)
+	lister, err := ids.ReadFile(o.Tokenizer)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}

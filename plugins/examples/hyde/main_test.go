@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/pdktest"
 )
 
 // variants are the texts of the queries, "" for no change.
-func variants(t *testing.T, query, settings string, answer func(abi.LLMRequest) pdk.LLMAnswer) string {
+func variants(t *testing.T, query, settings string, answer func(services.LLMRequest) pdk.LLMAnswer) string {
 	t.Helper()
 	pdktest.Use(t, pdktest.Services{LLM: answer})
 	reply, err := pdktest.Document[abi.TransformReply](abi.OpTransformQuery, abi.QueryRequest{Query: abi.Query{Text: query}, Settings: json.RawMessage(settings)})
@@ -28,8 +29,8 @@ func variants(t *testing.T, query, settings string, answer func(abi.LLMRequest) 
 }
 
 func TestTransform(t *testing.T) {
-	var asked []abi.LLMRequest
-	answer := func(r abi.LLMRequest) pdk.LLMAnswer {
+	var asked []services.LLMRequest
+	answer := func(r services.LLMRequest) pdk.LLMAnswer {
 		asked = append(asked, r)
 		return pdk.LLMAnswer{Text: "It is " + []string{"blue", "green", "blue"}[len(asked)-1] + "."}
 	}
@@ -47,13 +48,13 @@ func TestTransform(t *testing.T) {
 
 // A model that does not answer costs the passages, not the search.
 func TestNoAnswer(t *testing.T) {
-	none := func(abi.LLMRequest) pdk.LLMAnswer {
-		return pdk.LLMAnswer{Err: &pdk.ServiceError{Service: "llm", Word: abi.ServiceTimeout}}
+	none := func(services.LLMRequest) pdk.LLMAnswer {
+		return pdk.LLMAnswer{Err: &pdk.ServiceError{Service: "llm", Word: services.Timeout}}
 	}
 	if got := variants(t, "q", `{}`, none); got != "" {
 		t.Errorf("%q", got)
 	}
-	if got := variants(t, " ", `{}`, func(abi.LLMRequest) pdk.LLMAnswer { t.Error("asked for nothing"); return pdk.LLMAnswer{} }); got != "" {
+	if got := variants(t, " ", `{}`, func(services.LLMRequest) pdk.LLMAnswer { t.Error("asked for nothing"); return pdk.LLMAnswer{} }); got != "" {
 		t.Errorf("%q", got)
 	}
 }

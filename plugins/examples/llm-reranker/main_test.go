@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/pdktest"
 )
@@ -20,7 +21,7 @@ func request(settings string) *abi.ItemsRequest {
 // One call orders all candidates.
 func TestRerank(t *testing.T) {
 	calls := 0
-	pdktest.Use(t, pdktest.Services{LLM: func(r abi.LLMRequest) pdk.LLMAnswer {
+	pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
 		calls++
 		return pdk.LLMAnswer{JSON: json.RawMessage(`{"order": [2, 1]}`)}
 	}})
@@ -32,7 +33,7 @@ func TestRerank(t *testing.T) {
 
 // Without a question there is nothing to ask.
 func TestNothingToAsk(t *testing.T) {
-	pdktest.Use(t, pdktest.Services{LLM: func(r abi.LLMRequest) pdk.LLMAnswer { t.Error("asked"); return pdk.LLMAnswer{} }})
+	pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer { t.Error("asked"); return pdk.LLMAnswer{} }})
 	for _, r := range []*abi.ItemsRequest{{}, {Query: abi.Query{Text: " "}, Items: request("").Items}, {Query: abi.Query{Text: "q"}, Items: request("").Items[:1]}} {
 		pdktest.Run(t, abi.OpRerank, r)
 	}

@@ -43,7 +43,7 @@ func Ingest(a *cli.App) *cobra.Command {
 Lines and source code are read. "-" is stdin, as one file; --urls names a file with one address a line.
 
 If the configuration names an embedder for the collection, or --embedder does, the
-documents also get vectors, by which questions find them (README, "Search by meaning").
+documents also get vectors, by which a question finds what it means in other words.
 
 The collection is kept as the files are: the next run reads only what has changed,
 and deletes what is gone. A run that was interrupted goes on when it is started

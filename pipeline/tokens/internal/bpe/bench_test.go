@@ -188,7 +188,8 @@ func BenchmarkUpTo8192(b *testing.B) {
 
 // BenchmarkLoad answers: what does the first use of an encoding cost?
 func BenchmarkLoad(b *testing.B) {
-	for _, d := range definitions {
+	for i := range definitions {
+		d := &definitions[i]
 		b.Run(d.name, func(b *testing.B) {
 			b.ReportAllocs()
 			once := func() {

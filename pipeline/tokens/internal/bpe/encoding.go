@@ -19,28 +19,30 @@ var ErrUnknownEncoding = errors.New("unknown encoding")
 type definition struct {
 	name string
 	next func(c *cursor, i int) int
-	load func() (*Encoding, error)
+	once sync.Once // sets the fields below
+	made *Encoding
+	err  error
 }
 
-// definitions is in the order of [Names].
-var definitions = []definition{
-	define("cl100k_base", nextCL100K),
-	define("o200k_base", nextO200K),
-	define("p50k_base", nextGPT2),
-	define("r50k_base", nextGPT2),
+// definitions is in the order of [Names]. It needs no code at start, so that a program without
+// encodings does not contain their vocabularies.
+var definitions = [...]definition{
+	{name: "cl100k_base", next: nextCL100K},
+	{name: "o200k_base", next: nextO200K},
+	{name: "p50k_base", next: nextGPT2},
+	{name: "r50k_base", next: nextGPT2},
 }
 
-func define(name string, next func(c *cursor, i int) int) definition {
-	d := definition{name: name, next: next}
-	d.load = sync.OnceValues(func() (*Encoding, error) { return load(name, next) })
-	return d
+func (d *definition) load() (*Encoding, error) {
+	d.once.Do(func() { d.made, d.err = load(d.name, d.next) })
+	return d.made, d.err
 }
 
 // Names returns the names [Get] knows, newest family first.
 func Names() []string {
 	names := make([]string, len(definitions))
-	for i, d := range definitions {
-		names[i] = d.name
+	for i := range definitions {
+		names[i] = definitions[i].name
 	}
 	return names
 }
@@ -48,8 +50,8 @@ func Names() []string {
 // Get returns the encoding of that name. The first call for a name reads its
 // vocabulary (5 to 20 ms); later calls return the same Encoding at once.
 func Get(name string) (*Encoding, error) {
-	for _, d := range definitions {
-		if d.name == name {
+	for i := range definitions {
+		if d := &definitions[i]; d.name == name {
 			return d.load()
 		}
 	}

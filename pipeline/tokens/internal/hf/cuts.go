@@ -1,8 +1,11 @@
 package hf
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/pipeline/tokens/internal/bpe"
 )
 
 // mark stands for a space in many models.
@@ -27,6 +30,9 @@ func (t *Tokenizer) cutWords(m *merging, v *vocabulary) {
 	if len(t.splitting.stages) > 0 || t.splitting.bytes || m.whole != nil || m.lost != nil {
 		return
 	}
+	if v.mergesStandIns() {
+		return
+	}
 	c := new(cuts)
 	for b := range c.class {
 		if c.class[b] = classOther; b < utf8.RuneSelf {
@@ -46,6 +52,21 @@ func (t *Tokenizer) cutWords(m *merging, v *vocabulary) {
 		}
 	}
 	t.splitting.stages = append(t.splitting.stages, c.split)
+}
+
+// mergesStandIns reports whether a merge has a token that stands for another text than its own: the
+// unknown token, or that of a byte.
+func (v *vocabulary) mergesStandIns() bool {
+	standIns := map[uint32]bool{}
+	if id, ok := v.ids[v.unknown]; ok && v.unknown != "" {
+		standIns[id] = true
+	}
+	for b := range 256 {
+		if id, ok := v.ids[byteToken(b)]; ok && v.byteFallback {
+			standIns[id] = true
+		}
+	}
+	return slices.ContainsFunc(v.merges, func(p bpe.Pair) bool { return standIns[p.Left] || standIns[p.Right] })
 }
 
 // next returns the class of the first character of s, and its width in bytes.

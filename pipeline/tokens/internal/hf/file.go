@@ -4,12 +4,33 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxSize is the largest size of a file in bytes. The largest known has 35 MB.
 const MaxSize = 64 << 20
+
+// Load reads a file of at most [MaxSize]. It refuses anything else, because to read a pipe could take forever.
+func Load(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: %w", path, errors.New("not a file"))
+	case info.Size() > MaxSize:
+		return nil, fmt.Errorf("%s: %d bytes (at most %d)", path, info.Size(), MaxSize)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxSize+1))
+}
 
 // document is a file whose parts are not read yet, except its added tokens.
 type document struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,9 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"added_tokens":[{"content":"ab","lstrip":true,"normalized":true}],"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},
 		"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"first"},"model":{"vocab":{"a":0,"b":1,"▁":2,"▁a":3},"merges":["▁ a"],"fuse_unk":true}}`), "a b")
 	f.Add([]byte(`{"pre_tokenizer":`+split(`a|\\s+(?!\\S)|\\s+`)+`,"model":`+small+`}`), " a  b ")
+	f.Add([]byte(`{"normalizer":{"type":"BertNormalizer"},"pre_tokenizer":{"type":"BertPreTokenizer"},
+		"model":{"type":"WordPiece","unk_token":"?","continuing_subword_prefix":"##","vocab":{"?":0,"a":1,"##b":7,".":3}}}`), "Ab. ä文")
+	f.Add([]byte(`{"model":{"vocab":{"a":0,"b":1,"▁":2,"▁a":3,"u":9},"merges":["▁ a"],"unk_token":"u","fuse_unk":true}}`), "a▁ab xx▁▁a")
 	f.Fuzz(func(t *testing.T, file []byte, text string) {
 		tokenizer, err := Read(file)
 		if err != nil {
@@ -148,7 +152,30 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q: %d, %v", text, n, err)
 		}
 		checkTruncate(ctx, t, tokenizer, text, n/2)
+		checkCuts(ctx, t, file, text, n)
+		if lister, err := ReadIDs(file); err == nil {
+			ids, err := lister.AppendIDs(ctx, nil, text)
+			if err != nil || len(ids) > n || len(ids) > 0 && slices.Max(ids) > lister.MaxID() {
+				t.Fatalf("%q: %d tokens, listed %v, %v", text, n, ids, err)
+			}
+		}
 	})
+}
+
+// checkCuts compares a count with that of the whole text, without cuts.
+func checkCuts(ctx context.Context, t *testing.T, file []byte, text string, n int) {
+	tokenizer, err := Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := readDocument(file)
+	if err != nil || !isNull(d.preTokenizer) {
+		return
+	}
+	tokenizer.splitting.stages = nil
+	if whole, err := tokenizer.Count(ctx, text); err != nil || whole != n {
+		t.Fatalf("%q: %d tokens, without cuts %d, %v", text, n, whole, err)
+	}
 }
 
 func FuzzCount(f *testing.F) {

@@ -12,12 +12,12 @@ import (
 // Settings are the settings of a step.
 type Settings struct {
 	// Weight is the share of the cosine in the new score, 0 to 1; the score before has the rest.
-	// Default 0.4.
+	// Default 0.3.
 	Weight float64 `json:"weight"`
 }
 
 // Defaults sets the values that the settings leave out.
-func (s *Settings) Defaults() { *s = Settings{Weight: 0.4} }
+func (s *Settings) Defaults() { *s = Settings{Weight: 0.3} }
 
 // Validate refuses values out of their range.
 func (s *Settings) Validate() error {

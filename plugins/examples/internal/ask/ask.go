@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 )
 
@@ -24,11 +24,11 @@ type Question struct {
 
 // request is the question as the contract has it. Temperature 0 makes answers repeat, and lets the
 // host keep them.
-func (q *Question) request() abi.LLMRequest {
+func (q *Question) request() services.LLMRequest {
 	var zero float64
-	r := abi.LLMRequest{
+	r := services.LLMRequest{
 		Model: q.Model, MaxTokens: q.MaxTokens, Temperature: &zero,
-		Messages: []abi.LLMMessage{{Role: abi.LLMSystem, Content: q.Task}, {Role: abi.LLMUser, Content: q.Text}},
+		Messages: []services.LLMMessage{{Role: services.LLMSystem, Content: q.Task}, {Role: services.LLMUser, Content: q.Text}},
 	}
 	if q.Schema != "" {
 		r.Schema = json.RawMessage(q.Schema)
@@ -54,7 +54,7 @@ func Into(q Question, answer any) error {
 // Texts asks several questions at the same time. An answer that is missing is empty; the error is
 // that of the first question if all are missing.
 func Texts(questions ...Question) ([]string, error) {
-	requests := make([]abi.LLMRequest, len(questions))
+	requests := make([]services.LLMRequest, len(questions))
 	for i := range questions {
 		requests[i] = questions[i].request()
 	}

@@ -5,13 +5,13 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/pdktest"
 )
 
 func TestInto(t *testing.T) {
-	busy := &pdk.ServiceError{Service: "llm", Word: abi.ServiceBudget, Message: "spent"}
+	busy := &pdk.ServiceError{Service: "llm", Word: services.Budget, Message: "spent"}
 	for _, c := range []struct {
 		answer pdk.LLMAnswer
 		want   string // of the error
@@ -21,7 +21,7 @@ func TestInto(t *testing.T) {
 		{pdk.LLMAnswer{Text: "seven"}, "llm: the answer is not what the schema asks for: unexpected end of JSON input"},
 		{pdk.LLMAnswer{Err: busy}, "llm: budget: spent"},
 	} {
-		pdktest.Use(t, pdktest.Services{LLM: func(r abi.LLMRequest) pdk.LLMAnswer {
+		pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
 			if r.Model != "small" || len(r.Messages) != 2 || r.Messages[1].Content != "x" || string(r.Schema) != "{}" || *r.Temperature != 0 || r.MaxTokens != 5 {
 				t.Errorf("request %+v", r)
 			}
@@ -44,8 +44,8 @@ func message(err error) string {
 
 // One answer is enough to go on with.
 func TestTexts(t *testing.T) {
-	none := &pdk.ServiceError{Service: "llm", Word: abi.ServiceTimeout}
-	pdktest.Use(t, pdktest.Services{LLM: func(r abi.LLMRequest) pdk.LLMAnswer {
+	none := &pdk.ServiceError{Service: "llm", Word: services.Timeout}
+	pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
 		if r.Schema != nil {
 			t.Error("a schema for a text")
 		}

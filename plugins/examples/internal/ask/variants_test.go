@@ -11,7 +11,7 @@ import (
 )
 
 func TestVariants(t *testing.T) {
-	services := pdktest.Use(t, pdktest.Services{})
+	fakes := pdktest.Use(t, pdktest.Services{})
 	q := &pdk.Query{Text: "Why?", Embedding: []float32{1}, Metadata: pdk.Metadata{"user": "ann"}}
 	for _, c := range []struct {
 		keep  bool
@@ -38,7 +38,7 @@ func TestVariants(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
-	if logs := services.Logs(); len(logs) != 1 || logs[0].Text != "the search goes on with the query alone: llm: timeout" {
+	if logs := fakes.Logs(); len(logs) != 1 || logs[0].Text != "the search goes on with the query alone: llm: timeout" {
 		t.Errorf("logs %v", logs)
 	}
 }

@@ -1,4 +1,6 @@
-package tokens
+// Package ids lists the tokens of texts by their numbers in a tokenizer.json. It is apart from package
+// tokens because that one contains the vocabularies of models.
+package ids
 
 import (
 	"context"
@@ -16,9 +18,9 @@ type Lister struct {
 	digest    string
 }
 
-// ReadLister returns the lister of a file as [ReadFile] takes it, with a BPE or WordPiece model.
-func ReadLister(path string) (*Lister, error) {
-	data, err := readRegular(path)
+// ReadFile returns the lister of a file as tokens.ReadFile takes it, with a BPE or WordPiece model.
+func ReadFile(path string) (*Lister, error) {
+	data, err := hf.Load(path)
 	if err != nil {
 		return nil, err
 	}
