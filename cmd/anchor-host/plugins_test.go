@@ -365,7 +365,7 @@ func TestPluginCall(t *testing.T) {
 			"denied: http method GET to \"https://a.test\" is not permitted (grant it with --allow-method)\n"},
 		{"a method without a host", []string{module("foreign-http"), "get", "--allow-method", "POST"}, codeUsage, "", "--allow-method has no meaning without --allow-host"},
 		{"bad method", []string{module("foreign-http"), "get", "--allow-host", "a.test", "--allow-method", "G T"}, codeInvalid, "", "plugin \"foreign-http\": --allow-method: \"G T\": invalid configuration"},
-		{"bad host", []string{module("foreign-http"), "get", "--allow-host", "*"}, codeInvalid, "", "plugin \"foreign-http\": --allow-host: host \"*\": invalid configuration"},
+		{"bad host", []string{module("foreign-http"), "get", "--allow-host", "*"}, codeInvalid, "", "plugin \"foreign-http\": --allow-host: invalid configuration: host \"*\" (want a host"},
 		{"trap", []string{module("trap-in-named"), "anchor_filter"}, codeFailure, "",
 			"guest stack:\n.divide(i32) i32\n.filter() i32\nanchor-host: plugin \"trap-in-named\": anchor_filter: trap: integer divide by zero (a fault inside the plugin)\n"},
 		{"no WASI", []string{module("foreign-command"), "_start"}, codeInvalid, "", "imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)\n"},

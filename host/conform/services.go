@@ -36,8 +36,11 @@ func Serve(cfg *host.Config, pc *host.PluginConfig, services []string, cases []c
 	}
 }
 
-// ServicesOf are the services that a manifest asks for.
+// ServicesOf are the services that a manifest asks for, none for nil.
 func ServicesOf(m *manifest.Manifest) (names []string) {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.Permissions {
 		if p.Kind == manifest.PermissionService {
 			names = append(names, p.Service)
