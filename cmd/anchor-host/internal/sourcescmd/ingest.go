@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +63,9 @@ section around them is returned). Tables stay whole.`,
 	flags(cmd)
 	f.add(cmd)
 	cmd.RunE = with(a, anchor.ReadWrite, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		if os.Getenv("GOMEMLIMIT") == "" {
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(tidyMemory))
+		}
 		sources, err := f.sources(a, cmd, args)
 		if err != nil {
 			return err
@@ -82,6 +87,10 @@ section around them is returned). Tables stay whole.`,
 	})
 	return cmd
 }
+
+// tidyMemory is the memory in bytes above which garbage is collected at once, and not when it is as
+// much as what is in use. What is in use itself may be more.
+const tidyMemory = 160 << 20
 
 func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
