@@ -240,14 +240,3 @@ func reportListing(r ingest.Report) cli.Listing {
 		row("time", (time.Duration(r.Seconds * float64(time.Second))).Round(time.Millisecond)), row("rate", rate),
 	}}
 }
-
-// size writes a number of bytes for people.
-func size(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d B", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-}

@@ -5,6 +5,7 @@ package sourcescmd
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -62,3 +63,14 @@ func withToDelete(a *cli.App, f sessionFunc) func(*cobra.Command, []string) erro
 
 // named returns a collection of the tenant that the configuration or a flag names.
 func named(name string) retrieve.Collection { return retrieve.Collection{Name: name} }
+
+// size writes a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d B", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
