@@ -142,8 +142,6 @@ func (f *ingestFlags) sources(a *cli.App, cmd *cobra.Command, args []string) ([]
 		return nil, cli.Usagef(cmd, "flag --max-file: want 1 to 64 MiB, got %d", f.maxFile)
 	case f.interval < 100*time.Millisecond:
 		return nil, cli.Usagef(cmd, "flag --interval: want at least 100ms, got %v", f.interval)
-	case !slices.Contains(chunk.All(), chunk.By(f.chunker)):
-		return nil, cli.Usagef(cmd, "flag --chunker: %.40q (want one of %v)", f.chunker, chunk.All())
 	case f.chunker == string(chunk.Semantic):
 		return nil, cli.Usagef(cmd, "flag --chunker: semantic needs an embedder (choose another, or use package ingest)")
 	}
