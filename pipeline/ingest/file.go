@@ -13,16 +13,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// known is what the collection has of a file or a page.
-type known struct {
-	root    *root // nil for pages and what came from a reader
-	sum     sum
-	current bool // made with the options of this run, with all its vectors
-	records bool // it may have records
-	size    int64
-	time    time.Time
-}
-
 func (g *run) knownOf(d *retrieve.DocumentInfo) known {
 	return known{
 		root: g.roots.of(d), sum: sumOf(d.Hash), current: strings.HasSuffix(d.Hash, g.fingerprint) && !g.lacksVectors(d),
@@ -61,18 +51,6 @@ func (g *run) file(ctx context.Context, e *entry) error {
 		return nil
 	}
 	return w.work(ctx, k, current)
-}
-
-// fileWork is the work on one file.
-type fileWork struct {
-	*run
-	e       *entry
-	in      *input
-	records *records // nil for a file that is one document
-	begun   bool     // the collection says that the file is not complete
-	written bool     // documents of the file were added
-	bad     error    // the first record that cannot be taken
-	badMore int
 }
 
 // work parses the file and brings its documents in line.
@@ -168,11 +146,6 @@ func (g *run) gone(ctx context.Context, e *entry) error {
 	}
 	return g.removeFiles(ctx, []string{e.id})
 }
-
-// stopError carries an error that ends the run through the parser.
-type stopError struct{ err error }
-
-func (e *stopError) Error() string { return e.err.Error() }
 
 // document takes a document of the file.
 func (w *fileWork) document(ctx context.Context, d *parse.Document) error {

@@ -10,39 +10,12 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
-
-// entry is a file that a run looks at.
-type entry struct {
-	id    string // the document of the file
-	path  string // as the user named it
-	of    *root  // nil for what is no file
-	size  int64
-	time  time.Time
-	root  *os.Root // nil for what is no file
-	rel   string
-	from  Source
-	given bool // the user named the file itself
-}
-
-// found is what there is to read.
-type found struct {
-	entries []entry
-	bytes   int64
-	skipped int
-	roots   []*os.Root
-	// under are the places of which all files were found: documents there without a file are
-	// deleted.
-	under map[string]bool
-	// unknown are places below those that could not be read.
-	unknown map[string]bool
-}
 
 // shown is the path that documents and results have.
 func (e *entry) shown() string {
@@ -112,7 +85,12 @@ func (g *run) findPath(ctx context.Context, f *found, s Source) error {
 		g.fail(s.Path, errName)
 		return nil
 	}
-	folder := absolute
+	return g.findAt(ctx, f, s, absolute, info)
+}
+
+// findAt lists a folder or takes a file, which is there.
+func (g *run) findAt(ctx context.Context, f *found, s Source, absolute string, info fs.FileInfo) error {
+	at, folder := filepath.ToSlash(absolute), absolute
 	if !info.IsDir() {
 		folder = filepath.Dir(absolute)
 	}
@@ -201,13 +179,4 @@ func (o *Options) excluded(rel string) bool {
 func (f *found) add(e entry) {
 	f.entries = append(f.entries, e)
 	f.bytes += e.size
-}
-
-// pathless removes the path from an error, because the message names the file already.
-func pathless(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

@@ -116,7 +116,7 @@ func checkComplete(t *testing.T, index retrieve.Index, dir string, want map[stri
 		t.Errorf("%d documents of %s, want %d", n, dir, len(want))
 	}
 	r, err := ingest.Run(t.Context(), index, []ingest.Source{{Path: dir}}, ingest.Options{Collection: docs})
-	if err != nil || r.Unchanged != 41 || r.Documents != 0 {
+	if err != nil || r.Unchanged != 41 || r.Chunks != 0 {
 		t.Errorf("the run after it: %+v, error %v", r, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"net/http"
@@ -17,21 +16,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 )
-
-// input is the content of a file: whole in data, or a stream.
-type input struct {
-	data   []byte
-	stream io.Reader // not nil for formats that are read record by record
-	size   int64
-	time   time.Time
-	format parse.Format
-
-	sha    hash.Hash // of what was read from stream
-	file   *os.File  // of stream
-	before fs.FileInfo
-}
-
-var errGone = errors.New("gone")
 
 func (in *input) close() {
 	if in.file != nil {
@@ -245,4 +229,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// pathless removes the path from an error, because the message names the file already.
+func pathless(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// sum stands for the hash of a document.
-type sum [16]byte
-
 func sumOf(hash string) sum {
 	all := sha256.Sum256([]byte(hash))
 	return sum(all[:])
@@ -26,19 +23,6 @@ func sumOf(hash string) sum {
 // recordIDs is the range of the IDs of all records of a file.
 func recordIDs(file string) retrieve.IDs {
 	return retrieve.IDs{From: file + "#", Before: file + "$"} // $ follows #
-}
-
-// records are those of one file, without their IDs: there may be millions.
-type records struct {
-	seed  maphash.Seed
-	state map[uint64]recordState
-}
-
-type recordState struct {
-	sum  sum
-	next uint32 // the number for the next record of the same name
-	old  bool   // in the collection, with all its vectors
-	seen bool   // in the file
 }
 
 func newRecords() *records {

@@ -16,12 +16,6 @@ import (
 // for that file alone. So a folder may move, and its documents stay. Roots of equal names are told
 // apart by a number: "docs-2/guide.md".
 
-// root is a file or a folder that was ingested.
-type root struct {
-	path string // as in [retrieve.Document], with a slash at the end of a folder
-	id   string // of the file; the beginning of the IDs of a folder, without a slash
-}
-
 func (r *root) folder() bool { return strings.HasSuffix(r.path, "/") }
 
 // at is the path of a document of the root.
@@ -30,12 +24,6 @@ func (r *root) at(id string) string {
 		return r.path + unescape(strings.TrimPrefix(strings.TrimPrefix(id, r.id), "/"))
 	}
 	return r.path
-}
-
-// roots are those of a collection.
-type roots struct {
-	byPath map[string]*root
-	taken  map[string]bool // IDs of roots, and stdinID
 }
 
 // stdinID begins the IDs of what came from a reader.

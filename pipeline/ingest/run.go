@@ -6,32 +6,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
-
-// run is one run.
-type run struct {
-	index       retrieve.Index
-	o           Options
-	model       retrieve.Model
-	fingerprint string
-	known       map[string]known // files and pages of the collection, without records, by ID
-	roots       roots
-	seen        map[string]bool // files and pages that stay
-	work        *fileWork       // the file whose records are read
-	progress    Progress
-
-	batch  []retrieve.Document
-	size   int
-	writes chan error // the result of the batch that is being written, or nil
-
-	mu     sync.Mutex // of what follows, and of the callbacks
-	report Report
-	lost   map[string]bool // files of which a document got no vectors
-}
 
 // Run brings a collection in line with the sources. A file that cannot be read is told to
 // Options.Failed and counted; the error is not nil only if the run could not go on: the index or

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +68,9 @@ them is returned) and semantic (sentences of similar vectors). Tables stay whole
 	flags(cmd)
 	f.add(cmd)
 	cmd.RunE = with(a, anchor.ReadWrite, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+		if os.Getenv("GOMEMLIMIT") == "" {
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(tidyMemory))
+		}
 		sources, err := f.sources(a, cmd, args)
 		if err != nil {
 			return err
@@ -87,6 +92,10 @@ them is returned) and semantic (sentences of similar vectors). Tables stay whole
 	})
 	return cmd
 }
+
+// tidyMemory is the memory in bytes above which garbage is collected at once, and not when it is as
+// much as what is in use. What is in use itself may be more.
+const tidyMemory = 160 << 20
 
 func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -139,8 +148,6 @@ func (f *ingestFlags) sources(a *cli.App, cmd *cobra.Command, args []string) ([]
 		return nil, cli.Usagef(cmd, "flag --max-file: want 1 to 64 MiB, got %d", f.maxFile)
 	case f.interval < 100*time.Millisecond:
 		return nil, cli.Usagef(cmd, "flag --interval: want at least 100ms, got %v", f.interval)
-	case !slices.Contains(chunk.All(), chunk.By(f.chunker)):
-		return nil, cli.Usagef(cmd, "flag --chunker: %.40q (want one of %v)", f.chunker, chunk.All())
 	}
 	return sources, nil
 }
