@@ -62,6 +62,9 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 			hosts, out.http.FromGrant = g.HTTP.Hosts, true
 		}
 		wish, err := newHTTPServers(hosts, p.Methods)
+		if g.HTTP.AnyHost && p.Hosts.FromGrant() {
+			wish, out.http.Grant = wish.Anywhere(), out.http.Grant.Anywhere()
+		}
 		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
 	case manifest.PermissionFiles:
@@ -171,7 +174,7 @@ func (g Grants) Check() error {
 }
 
 func (g HTTPGrant) check() error {
-	if len(g.Hosts) == 0 {
+	if len(g.Hosts) == 0 && !g.AnyHost {
 		return fmt.Errorf(": no hosts: %w (name at least one)", ErrConfig)
 	}
 	if _, err := newHTTPServers(g.Hosts, nil); err != nil {
