@@ -233,6 +233,9 @@ type HTTPGrant struct {
 	// on port 443, "api.example.com:8443", "*.example.com" for every name below
 	// example.com, "http://localhost:8080", "http://127.0.0.1:*" for every port.
 	Hosts []string
+	// AnyHost allows every server to a plugin whose manifest leaves them to the grant, besides
+	// Hosts. It is for a Config.HTTPTransport that sends nothing, as in tests.
+	AnyHost bool
 	// Methods are the allowed methods. Empty: GET and HEAD.
 	Methods []string
 	// Private allows addresses of private and loopback networks. It does not allow
@@ -363,7 +366,7 @@ func (c Config) withDefaults() (Config, error) {
 
 // clone copies g.
 func (g *HTTPGrant) clone() *HTTPGrant {
-	out := &HTTPGrant{Hosts: slices.Clone(g.Hosts), Methods: slices.Clone(g.Methods), Private: g.Private, Headers: maps.Clone(g.Headers)}
+	out := &HTTPGrant{Hosts: slices.Clone(g.Hosts), AnyHost: g.AnyHost, Methods: slices.Clone(g.Methods), Private: g.Private, Headers: maps.Clone(g.Headers)}
 	for server, headers := range out.Headers {
 		out.Headers[server] = maps.Clone(headers)
 	}

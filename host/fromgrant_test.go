@@ -41,6 +41,21 @@ func TestHostsFromGrant(t *testing.T) {
 	if some.http.CheckAddress("169.254.169.254:443") == nil {
 		t.Error("a guarded address is reached through a name")
 	}
+	anywhere, _, err := intersect(m, Grants{HTTP: &HTTPGrant{AnyHost: true, Methods: []string{"GET"}}})
+	if err != nil || anywhere.http.Check("GET", &url.URL{Scheme: "http", Host: "any.test"}) != nil {
+		t.Errorf("any host: %v", err)
+	}
+	if anywhere.http.Check("POST", &url.URL{Scheme: "http", Host: "any.test"}) == nil || anywhere.http.CheckAddress("10.0.0.1:80") == nil ||
+		anywhere.http.CheckAddress("169.254.169.254:80") == nil {
+		t.Error("any host allows a method or an address that is not granted")
+	}
+	fixed, err := manifest.Parse([]byte(`{"abi":1,"name":"p","version":"0.1.0","operations":{"filter":{}},"permissions":[{"kind":"http","hosts":["a.test"],"reason":"asks"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own, _, err := intersect(fixed, Grants{HTTP: &HTTPGrant{AnyHost: true}}); err != nil || own.http.Check("GET", &url.URL{Scheme: "https", Host: "a.test"}) == nil {
+		t.Errorf("any host allows one that the manifest names and the grant does not: %v", err)
+	}
 	named, _, err := intersect(m, Grants{HTTP: &HTTPGrant{Hosts: []string{"http://169.254.169.254"}, Private: true}})
 	if err != nil || named.http.CheckAddress("169.254.169.254:80") != nil {
 		t.Errorf("an address that the operator names: %v", err)

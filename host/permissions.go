@@ -61,6 +61,9 @@ func (out *granted) take(p manifest.Permission, g Grants) bool {
 			hosts, out.http.FromGrant = g.HTTP.Hosts, true
 		}
 		wish, err := egress.ReadServers(hosts, p.Methods)
+		if g.HTTP.AnyHost && p.Hosts.FromGrant() {
+			wish, out.http.Grant = wish.Anywhere(), out.http.Grant.Anywhere()
+		}
 		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
 	case manifest.PermissionFiles:
@@ -174,7 +177,7 @@ func (g Grants) Check() error {
 }
 
 func (g HTTPGrant) check() error {
-	if len(g.Hosts) == 0 {
+	if len(g.Hosts) == 0 && !g.AnyHost {
 		return fmt.Errorf(": no hosts: %w (name at least one)", ErrConfig)
 	}
 	if _, err := egress.ReadServers(g.Hosts, nil); err != nil {

@@ -109,7 +109,16 @@ func TestPluginTestSendsNoRequest(t *testing.T) {
 	t.Cleanup(s.Close)
 	flags := []string{"plugin", "test", "--short", module, "--set", "server=" + s.URL, "--allow-host", s.URL, "--allow-private"}
 
-	code, stdout, _ := run(t, "", flags...)
+	writeTest(t, "any.json", `{"name": "any server", "query": "a", "settings": {"server": "https://never.test"},
+	  "http": [{"request": {"url": "*"}, "response": {"status": 503}}], "expect": {"error": "no notes: 503"}}`)
+	code, stdout, _ := run(t, "", "plugin", "test", "--short", module)
+	if !strings.Contains(stdout, "note: the plugin sent GET https://notes.test/news, for which tests/http.json lists no response") || strings.Contains(stdout, "FAIL own/any server") {
+		t.Errorf("without a list and without a server: exit code %d: %s", code, stdout)
+	}
+	if err := os.Remove("web-notes/tests/any.json"); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ = run(t, "", flags...)
 	if code == 0 || !strings.Contains(stdout, "note: the plugin sent GET "+s.URL+"/news, for which tests/http.json lists no response") {
 		t.Errorf("without a list: exit code %d: %s", code, stdout)
 	}

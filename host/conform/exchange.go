@@ -9,8 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/abi/manifest"
@@ -81,9 +79,8 @@ func noResponse(ctx context.Context, word, name string) error {
 }
 
 // GrantHTTP returns the grant with which a plugin whose requests are not sent is tested: what
-// its manifest asks for, nil for nothing. If it leaves the hosts to the operator, they are those
-// of the exchanges.
-func GrantHTTP(m *manifest.Manifest, lists ...[]conformance.Exchange) *host.HTTPGrant {
+// its manifest asks for, nil for nothing. If it leaves the hosts to the operator, they are all.
+func GrantHTTP(m *manifest.Manifest) *host.HTTPGrant {
 	var out *host.HTTPGrant
 	for _, p := range m.Permissions {
 		if p.Kind != manifest.PermissionHTTP {
@@ -92,30 +89,11 @@ func GrantHTTP(m *manifest.Manifest, lists ...[]conformance.Exchange) *host.HTTP
 		if out == nil {
 			out = &host.HTTPGrant{Private: true}
 		}
-		hosts := []string(p.Hosts)
-		if p.Hosts.FromGrant() {
-			hosts = hostsOf(lists)
-		}
-		out.Hosts, out.Methods = append(out.Hosts, hosts...), append(out.Methods, p.Methods...)
+		out.AnyHost = out.AnyHost || p.Hosts.FromGrant()
+		out.Hosts, out.Methods = append(out.Hosts, p.Hosts...), append(out.Methods, p.Methods...)
 		if len(p.Methods) == 0 {
 			out.Methods = append(out.Methods, http.MethodGet, http.MethodHead)
 		}
 	}
-	if out != nil && len(out.Hosts) == 0 {
-		out.Hosts = []string{"none.invalid"} // so that other hosts are refused, not HTTP
-	}
 	return out
-}
-
-// hostsOf are the servers of exchanges.
-func hostsOf(lists [][]conformance.Exchange) (hosts []string) {
-	for _, list := range lists {
-		for _, e := range list {
-			address, _, _ := strings.Cut(e.Request.URL, "*")
-			if u, err := url.Parse(address); err == nil && u.Host != "" {
-				hosts = append(hosts, u.Scheme+"://"+u.Host)
-			}
-		}
-	}
-	return hosts
 }

@@ -33,6 +33,7 @@ const (
 // Servers are servers, and what may be asked of them.
 type Servers struct {
 	hosts   []manifest.HostPattern
+	any     bool // every server, besides hosts
 	methods []string
 }
 
@@ -42,7 +43,13 @@ func NewServers(hosts []manifest.HostPattern, methods []string) Servers {
 	if len(methods) == 0 {
 		methods = []string{http.MethodGet, http.MethodHead}
 	}
-	return Servers{hosts, methods}
+	return Servers{hosts: hosts, methods: methods}
+}
+
+// Anywhere returns every server, with the same methods. An address counts as named only if s names it.
+func (s Servers) Anywhere() Servers {
+	s.any = true
+	return s
 }
 
 // ReadServers is NewServers for hosts in the form of grants.
@@ -59,7 +66,7 @@ func ReadServers(hosts, methods []string) (Servers, error) {
 }
 
 func (s Servers) host(u *url.URL) bool {
-	return slices.ContainsFunc(s.hosts, func(p manifest.HostPattern) bool { return p.Matches(u) })
+	return s.any || slices.ContainsFunc(s.hosts, func(p manifest.HostPattern) bool { return p.Matches(u) })
 }
 
 func (s Servers) method(name string) bool {

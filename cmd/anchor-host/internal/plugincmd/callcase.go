@@ -27,7 +27,7 @@ func (c *plannedCall) fromCase(file string) error {
 	if own.HTTP != nil {
 		c.host.HTTPTransport = conform.Exchanges{Run: conformance.NewExchanges(own.HTTP)}
 		if pc.Grants.HTTP == nil {
-			pc.Grants.HTTP = conform.GrantHTTP(c.spec.Manifest, own.HTTP)
+			pc.Grants.HTTP = conform.GrantHTTP(c.spec.Manifest)
 		}
 	}
 	pc.Settings = merged(own.Init, pc.Settings)

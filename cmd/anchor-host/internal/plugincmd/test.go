@@ -268,7 +268,7 @@ func (t *tester) target(plugin *spec.Spec, own *ownTests) (hosted, *conformance.
 	case !t.flags.live:
 		cfg.HTTPTransport = exchanges
 		if pc.Grants.HTTP == nil {
-			pc.Grants.HTTP = conform.GrantHTTP(plugin.Manifest, own.exchanges()...)
+			pc.Grants.HTTP = conform.GrantHTTP(plugin.Manifest)
 		}
 	case slices.ContainsFunc(own.cases, func(c conformance.OwnCase) bool { return c.HTTP != nil }):
 		return hosted{}, nil, fmt.Errorf("flag --live: the case %q lists its requests (leave out the flag, or name a folder without such cases with --cases)",

@@ -72,15 +72,6 @@ type ownTests struct {
 	http []conformance.Exchange
 }
 
-// exchanges are the lists of all cases.
-func (o *ownTests) exchanges() [][]conformance.Exchange {
-	lists := [][]conformance.Exchange{o.http}
-	for i := range o.cases {
-		lists = append(lists, o.cases[i].HTTP)
-	}
-	return lists
-}
-
 // similar are the responses of cases for requests of the same method and path, whatever their
 // parameters are. They answer the requests of the kit if there is no list for all cases.
 func (o *ownTests) similar() (list []conformance.Exchange) {
