@@ -5,7 +5,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
@@ -29,6 +31,31 @@ func TestEveryCaseIsFailedBySomeGuest(t *testing.T) {
 		if !slices.Contains(named, c.ID) {
 			t.Errorf("no guest fails %s", c.ID)
 		}
+	}
+}
+
+// A run compiles a module once, although several guests of it are started.
+func TestCompilesOnce(t *testing.T) {
+	var compiled atomic.Int32
+	h, err := host.New(host.Config{CacheDir: host.CacheOff, OnCompile: func(_ string, done bool, _ time.Duration) {
+		if done {
+			compiled.Add(1)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(t.Context())
+	spec, err := spec.ReadFile(filepath.Join(fixtures, "no-change", "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := conformance.Run(t.Context(), conform.New(h, spec, host.PluginConfig{}), conformance.Options{Short: true, Beside: true})
+	if err != nil || !r.OK() || r.Passed == 0 {
+		t.Fatalf("%+v, error %v", r, err)
+	}
+	if n := compiled.Load(); n != 1 {
+		t.Errorf("compiled %d times, want once", n)
 	}
 }
 

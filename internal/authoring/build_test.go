@@ -69,9 +69,33 @@ func TestOutput(t *testing.T) {
 		{there, filepath.Join(there, "p.wasm")},
 		{"plugins/", filepath.Join("plugins", "p.wasm")},
 	} {
-		j := job{options: BuildOptions{Dir: "project", Output: c.output}}
+		j := job{options: BuildOptions{Dir: "project", Output: c.output}, toolchain: goToolchain}
 		if got := j.output("p.wasm"); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.output, got, c.want)
+		}
+	}
+}
+
+// A quick build that makes another module has a folder of its own for it.
+func TestQuickBuilds(t *testing.T) {
+	for _, toolchain := range Toolchains {
+		var both [2]string
+		for i, quick := range []bool{false, true} {
+			j := job{options: BuildOptions{Dir: "project", Quick: quick}, toolchain: toolchain, dir: t.TempDir(), work: t.TempDir(), out: "out"}
+			commands, err := toolchain.commands(&j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range commands {
+				both[i] += strings.NewReplacer(j.dir, "", j.work, "").Replace(c.String()) + "\n"
+			}
+			if want := filepath.Join("project", "build", "p.wasm"); !quick && j.output("p.wasm") != want {
+				t.Errorf("%s: %s, want %s", toolchain.Language, j.output("p.wasm"), want)
+			}
+			other := quick && both[0] != both[1]
+			if want := filepath.Join("project", "build", "dev", "p.wasm"); (j.output("p.wasm") == want) != other || (j.leftOut() != "") != other {
+				t.Errorf("%s, quick %t: %s; left out %q; the commands are others: %t", toolchain.Language, quick, j.output("p.wasm"), j.leftOut(), other)
+			}
 		}
 	}
 }
