@@ -30,7 +30,7 @@ build/anchor-host: $(GO_FILES)
 
 .PHONY: release
 release: ## build the archives of a release with their checksums into build/release/
-	$(GO) -C tools run ./release -o $(CURDIR)/build/release
+	$(GO) -C tools run ./release -o $(CURDIR)/build/release $(RELEASE)
 
 # What the command is built for besides the platforms of a release, and what is vetted.
 CROSS := linux/riscv64 freebsd/amd64
@@ -41,7 +41,7 @@ cross: ## build the command for further platforms, vet one of macOS and one of W
 	@for p in $(CROSS); do echo "build $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host || exit 1; done
 	@for p in $(VETTED); do echo "vet $$p"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./host/... ./pipeline/... ./internal/... ./cmd/... || exit 1; done
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet -trimpath ./host/... ./pipeline/... ./internal/... ./cmd/... || exit 1; done
 	@out=$$(GOARCH=386 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host 2>&1); \
 		test "$$(echo "$$out" | grep -v '^#')" = "internal/only64/bits32.go:5:9: undefined: anchor_host_needs_a_64_bit_platform" || \
 		{ echo "386: $$out" >&2; exit 1; }
