@@ -183,7 +183,7 @@ func (w *writer) items(n int) []abi.Item {
 		items[i] = abi.Item{
 			ID: fmt.Sprintf("docs:%d", i), Content: text, Source: "retrieval", Score: w.r.Float64(), Priority: 5,
 			TokenCount: len(text) / 4, CreatedAt: start.Add(time.Duration(i) * time.Hour),
-			Metadata: abi.Metadata{"path": fmt.Sprintf("docs/%d.md", i), "line": int64(i), "public": i%2 == 0},
+			Metadata:  abi.Metadata{"path": fmt.Sprintf("docs/%d.md", i), "line": int64(i), "public": i%2 == 0},
 			Embedding: w.vector(),
 		}
 	}
