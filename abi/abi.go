@@ -47,7 +47,7 @@ const (
 	// MaxDepth is how deep lists and objects in a metadata value may nest.
 	MaxDepth = jsontext.MaxDepth
 	// MaxDimension is the maximum number of dimensions of a vector.
-	MaxDimension = 1 << 14
+	MaxDimension = layout.MaxDimension
 	// MaxPriority is the highest priority of an item.
 	MaxPriority = 10
 )

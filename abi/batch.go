@@ -29,7 +29,7 @@ type Batch struct {
 	priority  []uint32
 	tokens    []uint32
 	created   []uint64
-	vectors   *vectors
+	vectors   *layout.Vectors
 	queryText string
 	queryMeta []byte
 	history   []byte
@@ -97,7 +97,7 @@ func (b *Batch) openColumn(d *layout.Directory, id layout.Section, sec []byte) (
 	case ColumnCreatedAt:
 		b.created, err = inplace.U64s(sec), d.CheckSize(id, sec, 8*b.rows)
 	case ColumnEmbedding:
-		b.vectors, err = openVectors(d, id, sec)
+		b.vectors, err = d.OpenVectors(id, sec)
 	}
 	return err
 }
@@ -207,6 +207,23 @@ func (b *Batch) CreatedAt(i int) time.Time {
 		return time.Time{}
 	}
 	return jsontext.Time(int64(b.created[i]))
+}
+
+// Dimension returns the number of dimensions of the items' vectors, 0 when no item has one.
+func (b *Batch) Dimension() int {
+	if b.vectors == nil {
+		b.missed |= 1 << ColumnEmbedding
+		return 0
+	}
+	return b.vectors.Dimension
+}
+
+// Embedding returns the vector of row i, nil when it has none.
+func (b *Batch) Embedding(i int) []float32 {
+	if b.Dimension() == 0 {
+		return nil
+	}
+	return b.vectors.At(i)
 }
 
 // MetaLen returns the number of metadata values of row i.

@@ -72,10 +72,8 @@ func (w *BatchWriter) putField(id layout.Section, dst []byte) {
 
 // checkQueryVector refuses numbers that are not finite.
 func checkQueryVector(v []float32) error {
-	for i, f := range v {
-		if f-f != 0 {
-			return jsontext.AtKey("query embedding "+strconv.Itoa(i), jsontext.ErrFinite)
-		}
+	if i := jsontext.Infinite(v); i >= 0 {
+		return jsontext.AtKey("query embedding "+strconv.Itoa(i), jsontext.ErrFinite)
 	}
 	return nil
 }

@@ -112,7 +112,9 @@ func (w *BatchWriter) planColumns(cols ColumnSet) error {
 		case ColumnPriority, ColumnTokenCount:
 			n = 4 * w.n
 		case ColumnEmbedding:
-			n, err = w.planVectors()
+			if w.dimension, err = dimensionOf(w.rows); err == nil {
+				n, err = layout.VectorsSize(w.n, w.dimension)
+			}
 		}
 		if err != nil {
 			return err
@@ -120,6 +122,15 @@ func (w *BatchWriter) planColumns(cols ColumnSet) error {
 		w.layout.Add(layout.Section(c), n)
 	}
 	return nil
+}
+
+// dimensionOf returns the number of dimensions of the rows' vectors, 0 if no row has one.
+func dimensionOf(rows Rows) (int, error) {
+	dimension, row, err := layout.DimensionOf(rows.Len(), rows.Embedding)
+	if err != nil {
+		return 0, &RowError{row, ColumnEmbedding, err}
+	}
+	return dimension, nil
 }
 
 func (w *BatchWriter) planStrings(c Column, slot int) (int, error) {
@@ -207,7 +218,9 @@ func (w *BatchWriter) putColumn(c Column, dst []byte) error {
 	case ColumnCreatedAt:
 		return w.putTimes(dst)
 	case ColumnEmbedding:
-		return w.putVectors(dst)
+		if row, err := layout.PutVectors(dst, w.n, w.dimension, w.rows.Embedding); err != nil {
+			return &RowError{row, c, err}
+		}
 	}
 	return nil
 }

@@ -47,7 +47,9 @@ func appendQuery(dst []byte, q *Query) ([]byte, error) {
 	if err := checkQueryVector(q.Embedding); err != nil {
 		return dst, err
 	}
-	dst = appendEmbedding(dst, q.Embedding)
+	if len(q.Embedding) > 0 {
+		dst = jsontext.AppendNumbers(append(dst, `,"embedding":`...), q.Embedding)
+	}
 	if q.Metadata != nil {
 		if dst, err = jsontext.AppendObject(append(dst, `,"metadata":`...), q.Metadata, 0); err != nil {
 			return dst, jsontext.AtKey("query metadata", err)
@@ -59,22 +61,6 @@ func appendQuery(dst []byte, q *Query) ([]byte, error) {
 		}
 	}
 	return append(dst, '}'), nil
-}
-
-// appendEmbedding appends the member embedding unless v is empty.
-func appendEmbedding(dst []byte, v []float32) []byte {
-	if len(v) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"embedding":`...)
-	for i, f := range v {
-		sep := byte(',')
-		if i == 0 {
-			sep = '['
-		}
-		dst = strconv.AppendFloat(append(dst, sep), float64(f), 'g', -1, 32)
-	}
-	return append(dst, ']')
 }
 
 func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {
@@ -149,7 +135,13 @@ func appendCell(dst []byte, rows Rows, i int, c Column) ([]byte, error) {
 		return appendCreatedAt(dst, rows.CreatedAt(i))
 	case ColumnEmbedding:
 		v := rows.Embedding(i)
-		return appendEmbedding(dst, v), checkVector(v)
+		switch {
+		case len(v) == 0:
+			return dst, nil
+		case jsontext.Infinite(v) >= 0:
+			return dst, jsontext.ErrFinite
+		}
+		return jsontext.AppendNumbers(append(dst, `,"embedding":`...), v), nil
 	}
 	return dst, nil
 }

@@ -1,0 +1,112 @@
+package examples_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/modeltest"
+)
+
+// modelConfig has every plugin that asks a model, and an embedder, all at a fake server.
+const modelConfig = `plugins: {dir: "%[2]s"}
+cache_dir: "%[3]s"
+models:
+  small: {api: openai, base_url: "%[1]s", model: small}
+embedders:
+  local: {http: {base_url: "%[1]s", model: v}}
+embedder: local
+store: {path: store.db}
+max_tokens: 2000
+instances:
+  placed: {plugin: contextual-chunks, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  hyde: {plugin: hyde, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  back: {plugin: step-back, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  many: {plugin: multi-query, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  ordered: {plugin: llm-reranker, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  docs: {plugin: bm25-retriever, grants: {files: [{host: docs, guest: /docs, mode: ro}]}}
+collections:
+  docs: {context: {instance: placed}}
+steps:
+  - {name: hyde, instance: hyde, on_error: raise, retriever: {instance: docs}}
+  - {name: back, instance: back, on_error: raise, retriever: {instance: docs}}
+  - {name: many, instance: many, on_error: raise, retriever: {instance: docs}}
+  - {name: once, plugin: dedupe, on_error: raise}
+  - {name: near, plugin: dense-rerank, on_error: raise}
+  - {name: varied, plugin: mmr-reranker, on_error: raise}
+  - {name: ordered, instance: ordered, on_error: raise}
+`
+
+// answerAsked answers each plugin by its task.
+func answerAsked(r modeltest.Request) modeltest.Answer {
+	if r.Path == "embeddings" {
+		return modeltest.Answer{}
+	}
+	task := r.Messages[0].Content
+	switch {
+	case strings.HasPrefix(task, "You see a document"):
+		return modeltest.Answer{Text: `{"contexts": ["Opening of the Forth crossing."]}`}
+	case strings.HasPrefix(task, "Write one passage"):
+		return modeltest.Answer{Text: "It is painted red."}
+	case strings.HasPrefix(task, "Take a step back"):
+		return modeltest.Answer{Text: `{"query": "paint of steel"}`}
+	case strings.HasPrefix(task, "Write 3 search queries"):
+		return modeltest.Answer{Text: `{"queries": ["hue of the crossing"]}`}
+	case strings.HasPrefix(task, "You order passages"):
+		return modeltest.Answer{Text: `{"order": [2, 1]}`}
+	}
+	return modeltest.Answer{Status: 400}
+}
+
+// TestModelPlugins runs the plugins that ask models through the command, against a fake server.
+func TestModelPlugins(t *testing.T) {
+	needGuests(t)
+	server := modeltest.New(t, answerAsked)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"anchor.yaml": fmt.Sprintf(modelConfig, server.URL, filepath.ToSlash(filepath.Join(work, "plugins")), filepath.ToSlash(filepath.Join(work, "cache"))), "docs/a.md": "It opened in 1890.\n", "docs/b.md": "The steel is painted red.\n", "docs/c.md": "A red hue of the paint.\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) string {
+		cmd := exec.Command(filepath.Join(work, "anchor-host"), append(args, "--config", "anchor.yaml")...)
+		cmd.Dir = dir
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s%s", args, err, stderr.String(), out)
+		}
+		return string(out)
+	}
+
+	run("ingest", "docs", "--collection", "docs")
+	asked := len(server.Requests())
+	if found := run("collections", "search", "docs", "forth crossing"); asked != 3 || !strings.Contains(found, "1890") {
+		t.Errorf("after %d requests the context finds\n%s", asked, found)
+	}
+	if run("ingest", "docs", "--collection", "docs"); len(server.Requests()) != asked {
+		t.Errorf("unchanged documents are asked for again")
+	}
+
+	built := run("build", "which colour?", "-o", "json", "--strict")
+	seen := map[string]int{}
+	for _, r := range server.Requests()[asked:] {
+		seen[r.Path]++
+	}
+	if seen["chat/completions"] != 4 || seen["embeddings"] == 0 || !strings.Contains(built, "painted red") || !strings.Contains(built, "red hue") {
+		t.Errorf("requests %v, built\n%s", seen, built)
+	}
+	if !strings.Contains(built, `"service":"embed"`) && !strings.Contains(built, `"service": "embed"`) {
+		t.Errorf("the diagnostics do not say what was embedded:\n%s", built)
+	}
+}
