@@ -32,10 +32,11 @@ func reachServer(t *testing.T) string {
 	return s.URL
 }
 
-// TestReach holds HTTP, the key-value store and token counts in each helper library to the
-// same: bytes that are no text, headers and status of answers, a time for each request, and
-// several requests at once. It also holds them to one warning for each column that the plugin
-// reads and its manifest does not name.
+// TestReach holds what each helper library offers to the same. HTTP: bytes that are no text,
+// headers and status of answers, a time for each request, and several requests at once. The
+// key-value store and token counts. Vectors, searches and answers of models; vectors of rows. One
+// warning for each column that the plugin reads and its manifest does not name. It also runs the
+// tests of the libraries that need no host.
 func TestReach(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs compilers")
@@ -50,9 +51,12 @@ func TestReach(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkReach(t, h, spec, url)
+			checkServices(t, h, spec)
+			checkVectors(t, h, spec)
 			for _, lane := range filter.Lanes {
 				checkUnsent(t, h, spec, lane, &log)
 			}
+			runOwnTests(t, language)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -23,7 +24,7 @@ import (
 // fakeServices answer with what they are asked.
 type fakeServices struct{}
 
-func (fakeServices) Embed(_ context.Context, embedder string, side abi.Side, texts []string) (service.Vectors, error) {
+func (fakeServices) Embed(_ context.Context, embedder string, side services.Side, texts []string) (service.Vectors, error) {
 	v := service.Vectors{Model: fmt.Sprintf("%s/%s", embedder, side), Dimension: 3}
 	for _, t := range texts {
 		v.Values = append(v.Values, float32(len(t))/4, -0.25, 0.5)
@@ -31,16 +32,16 @@ func (fakeServices) Embed(_ context.Context, embedder string, side abi.Side, tex
 	return v, nil
 }
 
-func (fakeServices) Search(_ context.Context, q service.Search) ([]abi.SearchHit, error) {
+func (fakeServices) Search(_ context.Context, q service.Search) ([]services.SearchHit, error) {
 	switch {
 	case q.Collection == "gone":
-		return nil, &service.Error{Word: abi.ServiceNotFound, Message: "no collection gone"}
+		return nil, &service.Error{Word: services.NotFound, Message: "no collection gone"}
 	case q.Vector == nil:
 		return nil, nil
 	}
 	q.SearchRequest.Vector = 0 // a handle, which differs
 	asked, err := json.Marshal(q.SearchRequest)
-	return []abi.SearchHit{{
+	return []services.SearchHit{{
 		Document: "guide.md", Chunk: 3, Score: 0.75, Text: fmt.Sprintf("%s%v", asked, q.Vector), Title: "T", Path: "p", Headings: []string{"A", "B\n"},
 		Page: 1, LineFrom: 10, LineTo: 14, Metadata: map[string]string{"k": "ü"},
 	}, {Document: "bare.md"}}, err
@@ -50,12 +51,12 @@ func (fakeServices) Ask(_ context.Context, q service.Question) (service.Reply, e
 	asked, err := json.Marshal(q.LLMRequest)
 	switch {
 	case q.Messages[0].Content == "spend":
-		return service.Reply{}, &service.Error{Word: abi.ServiceBudget, Message: "spent"}
+		return service.Reply{}, &service.Error{Word: services.Budget, Message: "spent"}
 	case q.Temperature != nil:
 		if string(asked) != strictRequest {
-			return service.Reply{}, &service.Error{Word: abi.ServiceRefused, Message: string(asked)}
+			return service.Reply{}, &service.Error{Word: services.Refused, Message: string(asked)}
 		}
-		return service.Reply{Text: `{"n":7}`, InputTokens: 31, OutputTokens: 8, Finish: abi.LLMLength}, nil
+		return service.Reply{Text: `{"n":7}`, InputTokens: 31, OutputTokens: 8, Finish: services.LLMLength}, nil
 	case q.Schema != nil:
 		return service.Reply{Text: `{"n":1}`}, nil
 	}
@@ -74,44 +75,29 @@ const (
 // ownTests run what the helper libraries test without a host, with the answers of their mocks.
 var ownTests = map[string][][]string{
 	"c":    {{"cc", "-Ianchor", "-o", "test-c", "plugin_test.c"}, {"./test-c"}, {"c++", "-std=c++20", "-x", "c++", "-Ianchor", "-o", "test-cpp", "plugin_test.c"}, {"./test-cpp"}},
-	"rust": {{"cargo", "test", "--quiet", "--lib", "-p", "services", "-p", "anchor-pdk"}},
-	"zig":  {{"zig", "test", "plugin.zig"}, {"zig", "test", "anchor/services.zig"}, {"zig", "test", "anchor/batch.zig"}},
+	"rust": {{"cargo", "test", "--quiet", "--lib", "-p", "reach", "-p", "anchor-pdk"}},
+	"zig":  {{"zig", "test", "plugin.zig"}, {"zig", "test", "anchor/batch.zig"}},
 	"ts":   {{"node", "anchor/test.mjs"}},
 }
 
-// TestServices holds vectors, searches and answers of models in each helper library to the same,
-// and runs the tests of the libraries that need no host.
-func TestServices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs compilers")
-	}
-	h, err := host.New(host.Config{Embedder: fakeServices{}, Searcher: fakeServices{}, Models: fakeServices{}})
+// checkServices classifies by what the services answer.
+func checkServices(t *testing.T, h *host.Host, spec *spec.Spec) {
+	t.Helper()
+	p, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{Ask: service.Grants{
+		Embed: &service.EmbedGrant{Embedder: "words"}, Search: &service.SearchGrant{Collections: []string{"none", "docs", "gone"}},
+		LLM: &service.LLMGrant{Models: []string{"large", "small"}},
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	for _, language := range []string{"go", "tinygo", "c", "rust", "zig", "ts", "js"} {
-		t.Run(language, func(t *testing.T) {
-			spec := buildGuest(t, "services", language)
-			p, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{
-				Embed: &host.EmbedGrant{Embedder: "words"}, Search: &host.SearchGrant{Collections: []string{"none", "docs", "gone"}},
-				LLM: &host.LLMGrant{Models: []string{"large", "small"}},
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := steps.Classifier(p, steps.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range 2 {
-				if label, err := c.Classify(t.Context(), &pipeline.Query{Text: "q\"ü"}); err != nil || label != servicesLabel {
-					t.Errorf("label, %v\n%q, want\n%q", err, label, servicesLabel)
-				}
-			}
-			checkVectors(t, h, spec)
-			runOwnTests(t, language)
-		})
+	c, err := steps.Classifier(p, steps.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if label, err := c.Classify(t.Context(), &pipeline.Query{Text: "q\"ü"}); err != nil || label != servicesLabel {
+			t.Errorf("label, %v\n%q, want\n%q", err, label, servicesLabel)
+		}
 	}
 }
 
@@ -154,14 +140,19 @@ func runOwnTests(t *testing.T, language string) {
 		return
 	}
 	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "reach", language))); err != nil {
+		t.Fatal(err)
+	}
+	anchor := filepath.Join(dir, "anchor")
+	if err := os.RemoveAll(anchor); err != nil { // a link, for editors
+		t.Fatal(err)
+	}
 	helper, err := fs.Sub(sdk.Files, map[string]string{"c": "pdk-c", "rust": "pdk-rust", "zig": "pdk-zig", "ts": "pdk-as"}[language])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for to, from := range map[string]fs.FS{"": os.DirFS(filepath.Join("testdata", "services", language)), "anchor": helper} {
-		if err := os.CopyFS(filepath.Join(dir, to), from); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(anchor, helper); err != nil {
+		t.Fatal(err)
 	}
 	for _, words := range ownTests[language] {
 		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/authoring"
@@ -97,10 +98,10 @@ func buildGuest(t *testing.T, guest, language string) *spec.Spec {
 
 var helperLanguages = []string{"c", "rust", "zig"}
 
-// newHost makes a host that counts words and logs to w, if there is one.
+// newHost makes a host that counts words, has fakes of its services and logs to w, if there is one.
 func newHost(t *testing.T, w *bytes.Buffer) *host.Host {
 	t.Helper()
-	cfg := host.Config{Tokenizer: pipeline.WordTokenizer()}
+	cfg := host.Config{Tokenizer: pipeline.WordTokenizer(), Services: service.Services{Embedder: fakeServices{}, Searcher: fakeServices{}, Models: fakeServices{}}}
 	if w != nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(w, nil))
 	}

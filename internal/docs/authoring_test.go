@@ -48,7 +48,7 @@ func TestAuthoringCommands(t *testing.T) {
 			}
 			wants := []string{"0 failed", "few words go", "Package flag", `"items_after": 1`, `{"keep":[1]}`}
 			if language == "go" {
-				wants = append(wants, "a term is explained once", "index out of range [2] with length 1", "main.keep")
+				wants = append(wants, "a term is explained once", "the model decides", "index out of range [2] with length 1", "main.keep")
 			}
 			for _, want := range wants {
 				if !bytes.Contains(out, []byte(want)) {

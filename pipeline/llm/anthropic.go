@@ -92,10 +92,10 @@ func (messages) read(answer []byte, schema bool) (a Answer, err error) {
 		}
 	}
 	a.Text = text.String()
-	switch {
-	case d.Stop == "refusal":
+	switch d.Stop {
+	case "refusal":
 		return a, &Error{Kind: Refused, Err: errors.New("the model declines to answer")}
-	case d.Stop == "":
+	case "":
 		return a, errors.New("the answer has no stop_reason (is base_url right?)")
 	}
 	return a, nil

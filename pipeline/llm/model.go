@@ -100,12 +100,12 @@ func New(o Options) (*Model, error) {
 	}
 	m := &Model{o: o, api: chat{officialHost(u)}}
 	path, header := "chat/completions", http.Header{}
-	switch {
-	case o.API == Anthropic:
+	switch o.API {
+	case Anthropic:
 		m.api, path = messages{}, "messages"
 		header.Set("Anthropic-Version", "2023-06-01")
 		setKey(header, "X-Api-Key", o.Key, o.Key)
-	case o.API == OpenAI:
+	case OpenAI:
 		setKey(header, "Authorization", o.Key, "Bearer "+o.Key)
 	default:
 		return nil, fmt.Errorf("model %q: API %q is not known (want %s or %s)", o.Name, o.API, OpenAI, Anthropic)

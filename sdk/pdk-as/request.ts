@@ -26,7 +26,7 @@ export class Texts {
 
 /** The column of vectors: numbers in the batch, or lists in JSON, which are read on use. */
 @final
-export class Vectors {
+export class VectorColumn {
   /** Whether the column was sent. */
   sent: bool = false;
   /** The JSON lane: offset and end of each row's list, 0 and 0 for none. */
@@ -101,7 +101,7 @@ export class Request {
   tokenCounts: usize = 0;
   times: usize = 0;
   meta: MetadataColumn = new MetadataColumn();
-  vectors: Vectors = new Vectors();
+  vectors: VectorColumn = new VectorColumn();
   /** The columns that were not sent and of which the host knows that they are read, bit n for id n. */
   told: u32 = 0;
 

@@ -30,36 +30,42 @@ type (
 	ServiceWord = services.Word
 )
 
+// The sides of texts.
 const (
-	// SideQuery and SideDocument are the sides of texts.
 	SideQuery    = services.SideQuery
 	SideDocument = services.SideDocument
+)
 
-	// SearchByWords, SearchByVectors and SearchByHybrid are the ways to search.
+// The ways to search.
+const (
 	SearchByWords   = services.SearchByWords
 	SearchByVectors = services.SearchByVectors
 	SearchByHybrid  = services.SearchByHybrid
+)
 
-	// LLMSystem, LLMUser and LLMAssistant are the roles of messages.
+// The roles of messages, and why an answer ended: it is whole, or cut.
+const (
 	LLMSystem    = services.LLMSystem
 	LLMUser      = services.LLMUser
 	LLMAssistant = services.LLMAssistant
+	LLMStop      = services.LLMStop
+	LLMLength    = services.LLMLength
+)
 
-	// LLMStop and LLMLength say why an answer ended: it is whole, or cut.
-	LLMStop   = services.LLMStop
-	LLMLength = services.LLMLength
-
-	// The words of services. A plugin treats an unknown one as ServiceUnavailable.
+// The words of services. A plugin treats an unknown one as ServiceUnavailable.
+const (
 	ServiceTimeout     = services.Timeout
 	ServiceUnavailable = services.Unavailable
 	ServiceRefused     = services.Refused
 	ServiceInvalid     = services.Invalid
 	ServiceBudget      = services.Budget
 	ServiceNotFound    = services.NotFound
+)
 
-	// MaxEmbedTexts is the number of texts that [Embed] takes at most, MaxLLMRequests that of
-	// the requests that [LLM] takes.
-	MaxEmbedTexts  = services.MaxEmbedTexts
+const (
+	// MaxEmbedTexts is the number of texts that [Embed] takes at most.
+	MaxEmbedTexts = services.MaxEmbedTexts
+	// MaxLLMRequests is the number of requests that [LLM] takes at most.
 	MaxLLMRequests = services.MaxLLMRequests
 )
 
@@ -102,6 +108,9 @@ type Embeddings struct {
 func Embed(side Side, texts []string) (*Embeddings, error) {
 	if len(texts) > MaxEmbedTexts {
 		return nil, Errorf("embed: %d texts at once (send at most %d)", len(texts), MaxEmbedTexts)
+	}
+	if texts == nil {
+		texts = []string{} // null is no list
 	}
 	a, values, err := imports.Embed(services.EmbedRequest{Side: side, Texts: texts})
 	if err == nil {

@@ -5,7 +5,6 @@
 const std = @import("std");
 const kernel = @import("kernel.zig");
 const memory = @import("memory.zig");
-const mock = @import("mock.zig");
 const Json = @import("json.zig").Json;
 const Text = @import("text.zig").Text;
 
@@ -314,54 +313,4 @@ pub fn llmBatch(requests: []const LlmRequest) []const Result(LlmAnswer) {
         } };
     }
     return answers;
-}
-
-const expectEqualStrings = std.testing.expectEqualStrings;
-
-test "vectors are those of the texts" {
-    mock.vectors(2, &.{ 1, 0.5, -0.25, 0 });
-    const v = embed(.query, &.{ "a \"b\"", "" }).ok;
-    try expectEqualStrings("{\"side\":\"query\",\"texts\":[\"a \\\"b\\\"\",\"\"]}", mock.asked());
-    try std.testing.expectEqualSlices(f32, &.{ -0.25, 0 }, v.at(1));
-    mock.vectors(3, &.{ 1, 0.5, -0.25 });
-    try std.testing.expectEqualSlices(f32, &.{ 1, 0.5, -0.25 }, embed(.document, &.{"a"}).ok.at(0));
-    for ([_]u32{ 0, 2, 4, std.math.maxInt(u32) }) |dimension| {
-        mock.vectors(dimension, &.{ 1, 0.5, -0.25 });
-        try std.testing.expectEqual(.invalid, embed(.query, &.{"a"}).failed.word);
-    }
-}
-
-test "a search says what it says" {
-    mock.answer(.search, "{\"hits\":[{\"document\":\"d\",\"chunk\":3,\"score\":0.5,\"headings\":[\"h\",\"i\"],\"metadata\":{\"k\":\"v\"}},{}]}");
-    const hits = search(.{ .text = "q", .vector = &.{0.5}, .k = 2, .filter = &.{.{ .field = "path", .op = "prefix", .values = &.{ "a/", "b" } }} }).ok;
-    try std.testing.expect(std.mem.startsWith(u8, mock.asked(), "{\"text\":\"q\",\"vector\":"));
-    try std.testing.expect(std.mem.endsWith(u8, mock.asked(), ",\"dimension\":1,\"k\":2,\"filter\":[{\"field\":\"path\",\"op\":\"prefix\",\"values\":[\"a/\",\"b\"]}]}"));
-    try expectEqualStrings("d", hits[0].document);
-    try expectEqualStrings("v", hits[0].metadata.get("k").string().?);
-    try std.testing.expectEqual(.{ 3, 2, 0, 0.5 }, .{ hits[0].chunk, hits[0].headings.count(), hits[1].chunk, hits[0].score });
-}
-
-test "one answer of several may fail" {
-    mock.answer(.llm, "{\"responses\":[{\"text\":\"{}\",\"json\":{\"n\":1},\"output_tokens\":4},{\"error\":\"budget\",\"message\":\"spent\"}]}");
-    const one: LlmRequest = .{ .messages = &.{ .system("s"), .user("u\n") }, .schema = "{\"type\":\"object\"}", .temperature = 0 };
-    const answers = llmBatch(&.{ one, .{ .model = "m", .messages = &.{}, .max_tokens = 7 }, one });
-    const written = "{\"messages\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"user\",\"content\":\"u\\u000a\"}],\"schema\":{\"type\":\"object\"},\"temperature\":0.0}";
-    try expectEqualStrings("{\"requests\":[" ++ written ++ ",{\"model\":\"m\",\"messages\":[],\"max_tokens\":7}," ++ written ++ "]}", mock.asked());
-    try std.testing.expectEqual(1, answers[0].ok.json.get("n").int().?);
-    try expectEqualStrings("spent", answers[1].failed.message);
-    try std.testing.expectEqual(.invalid, answers[2].failed.word);
-}
-
-test "no answer is an error and an empty one is not" {
-    mock.answer(.search, "");
-    try std.testing.expectEqual(.invalid, search(.{}).failed.word);
-    mock.answer(.search, "{\"error\":\"some day\",\"message\":\"why\"}");
-    try std.testing.expectEqual(.unavailable, search(.{}).failed.word);
-    mock.answer(.search, "{}");
-    try std.testing.expectEqual(0, search(.{}).ok.len);
-    mock.answer(.embed, "{}");
-    try std.testing.expectEqual(0, embed(.query, &.{}).ok.dimension);
-    try std.testing.expectEqual(.invalid, embed(.query, &.{"a"}).failed.word);
-    mock.answer(.llm, "{\"responses\":[{\"error\":\"not_found\"}]}");
-    try std.testing.expectEqual(.not_found, llm(.{ .messages = &.{} }).failed.word);
 }

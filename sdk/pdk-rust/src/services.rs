@@ -37,6 +37,8 @@ impl fmt::Display for ServiceError {
     }
 }
 
+impl std::error::Error for ServiceError {}
+
 impl From<ServiceError> for Error {
     fn from(e: ServiceError) -> Self {
         Error::Message(e.message)

@@ -1,5 +1,5 @@
-// Command reach sends requests, stores a value, counts tokens, and reads columns that its
-// manifest does not name.
+// Command reach uses everything that the host offers, and reads columns that its manifest does
+// not name.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/filter"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/rerank"
 )
 
 type settings struct {
@@ -20,9 +21,13 @@ type settings struct {
 func init() {
 	classify.Handle(label)
 	filter.Each(keep)
+	rerank.Scores(rate)
 }
 
 func label(q *pdk.Query, s *settings) (string, error) {
+	if s.URL == "" {
+		return served(q.Text)
+	}
 	binary := []byte{0, 0xff, 0x7a}
 	one, err := pdk.HTTP(pdk.HTTPRequest{Method: "POST", URL: s.URL + "/echo", Header: map[string]string{"X-Word": "wörd"}, Body: binary})
 	if err != nil {

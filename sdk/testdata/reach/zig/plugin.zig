@@ -1,11 +1,12 @@
-//! Sends requests, stores a value, counts tokens, and reads columns that its manifest does not name.
+//! Uses everything that the host offers, and reads columns that its manifest does not name.
 
 const std = @import("std");
 const anchor = @import("anchor/anchor.zig");
+const services = @import("services.zig");
 const host = anchor.host;
 
 comptime {
-    anchor.plugin(.{ .classify = classify, .filter = keep });
+    anchor.plugin(.{ .classify = classify, .filter = keep, .rerank = services.rate });
 }
 
 fn path(url: []const u8, end: []const u8) []const u8 {
@@ -13,7 +14,16 @@ fn path(url: []const u8, end: []const u8) []const u8 {
 }
 
 fn classify(request: anchor.Json, reply: *anchor.Text) anchor.Error!void {
-    const url = request.get("settings").get("url").string() orelse return anchor.fail("no url");
+    const question = request.get("query").get("query_str").string() orelse "";
+    var label: anchor.Text = .{};
+    if (request.get("settings").get("url").string()) |url| try use(url, question, &label) else try services.label(question, &label);
+    reply.add("{");
+    reply.addName("label");
+    reply.addString(label.bytes());
+    reply.add("}");
+}
+
+fn use(url: []const u8, question: []const u8, label: *anchor.Text) anchor.Error!void {
     const bytes = "\x00\xffz";
     const one = host.http(.{ .method = "POST", .url = path(url, "/echo"), .headers = "{\"X-Word\":\"wörd\"}", .body = bytes });
     if (!std.mem.eql(u8, one.body, bytes)) return anchor.fail("bytes");
@@ -24,8 +34,7 @@ fn classify(request: anchor.Json, reply: *anchor.Text) anchor.Error!void {
     const stored = host.kvGet("k") orelse "";
     _ = host.kvSet("k", "");
     const n = (anchor.Json.parse(answers[0].body) orelse return anchor.fail("no JSON")).get("n").int() orelse 0;
-    const tokens = host.countTokens(request.get("query").get("query_str").string() orelse "");
-    var label: anchor.Text = .{};
+    const tokens = host.countTokens(question);
     for ([_]i64{ one.status, -1, late.status, answers[0].status, n, answers[1].status }) |number| {
         if (number < 0) label.add(one.headers.get("x-word").string() orelse "") else label.addInt(number);
         label.add(" ");
@@ -35,10 +44,6 @@ fn classify(request: anchor.Json, reply: *anchor.Text) anchor.Error!void {
     label.add(stored);
     label.add(" ");
     label.addInt(@intCast(tokens));
-    reply.add("{");
-    reply.addName("label");
-    reply.addString(label.bytes());
-    reply.add("}");
 }
 
 fn keep(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
@@ -46,4 +51,8 @@ fn keep(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
     for (0..r.rows) |row| {
         if (r.meta(row, "drop") == null and !std.mem.eql(u8, r.sources.at(row), "tool") and r.embedding(row) == null and r.text(row).len > 0) c.keep(row);
     }
+}
+
+test {
+    _ = services;
 }

@@ -1,11 +1,17 @@
-//! Sends requests, stores a value, counts tokens, and reads columns that its manifest does not name.
+//! Uses everything that the host offers, and reads columns that its manifest does not name.
 
 use anchor::{host, Json, Request, Result};
 
-anchor::plugin! { classify: classify, filter: keep }
+mod services;
+
+anchor::plugin! { classify: classify, filter: keep, rerank: services::rate }
 
 fn classify(request: &Json) -> Result<Json> {
-    let url = request.get("settings").get("url").text().ok_or("no url")?;
+    let question = request.get("query").get("query_str").text().unwrap_or("");
+    let url = match request.get("settings").get("url").text() {
+        Some(url) => url,
+        None => return Ok(Json::object([("label", services::label(question)?.into())])),
+    };
     let (echo, never) = (format!("{}/echo", url), format!("{}/never", url));
     let mut post = host::HttpRequest::get(&echo);
     post.method = "POST";
@@ -26,7 +32,7 @@ fn classify(request: &Json) -> Result<Json> {
     let stored = String::from_utf8(host::kv_get("k").unwrap_or_default()).map_err(|e| e.to_string())?;
     host::kv_set("k", b"");
     let n = Json::parse(&String::from_utf8_lossy(&answers[0].body)).ok_or("no JSON")?.get("n").int().unwrap_or(0);
-    let tokens = host::count_tokens(request.get("query").get("query_str").text().unwrap_or(""));
+    let tokens = host::count_tokens(question);
     let label = format!(
         "{} {} {} {} {} {} {} {} {}",
         one.status,

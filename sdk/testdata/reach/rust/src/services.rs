@@ -1,15 +1,13 @@
 //! Asks for vectors, searches and answers of models, and compares vectors.
 
 use anchor::host::{self, Condition, LlmRequest, Message, Search, ServiceWord, Side};
-use anchor::{Json, Request, Result};
-
-anchor::plugin! { classify: classify, rerank: rate }
+use anchor::{Request, Result};
 
 /// What the answers of models must be like.
 const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"number"}}}"#;
 
-fn classify(request: &Json) -> Result<Json> {
-    let question = request.get("query").get("query_str").text().ok_or("no question")?;
+/// Labels a question by what the services answer.
+pub fn label(question: &str) -> Result<String> {
     if !host::embed(Side::Document, &[])?.values.is_empty() {
         return Err("vectors of no texts".into());
     }
@@ -17,7 +15,7 @@ fn classify(request: &Json) -> Result<Json> {
     let mut label = format!("{} {} {} {} ", v.model, v.dimension, (4.0 * v.at(0)[0]) as i64, (4.0 * v.at(1)[1]) as i64);
     label.push_str(&found(question, v.at(0))?);
     label.push_str(&answers(question)?);
-    Ok(Json::object([("label", label.into())]))
+    Ok(label)
 }
 
 fn found(question: &str, vector: &[f32]) -> Result<String> {
@@ -65,7 +63,7 @@ fn answers(question: &str) -> Result<String> {
 }
 
 /// Rates items by their vectors.
-fn rate(r: &Request) -> Result<Vec<f64>> {
+pub fn rate(r: &Request) -> Result<Vec<f64>> {
     let query = r.query_embedding();
     if r.dimension() != query.len() {
         return Err("dimensions".into());

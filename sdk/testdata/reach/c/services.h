@@ -1,15 +1,4 @@
 /* Asks for vectors, searches and answers of models, and compares vectors. */
-#include "anchor_services.h"
-
-static void add_word(anchor_buf *b, anchor_text t) {
-    anchor_add_text(b, t);
-    anchor_add_char(b, ' ');
-}
-
-static void add_number(anchor_buf *b, double n) {
-    anchor_add_int(b, (int64_t)n);
-    anchor_add_char(b, ' ');
-}
 
 /* Adds the texts of a list. */
 static void add_list(anchor_buf *b, anchor_json list) {
@@ -68,19 +57,13 @@ static int add_answers(anchor_buf *label, anchor_text question) {
     return 1;
 }
 
-static int classify(anchor_json request, anchor_buf *reply) {
-    anchor_text question = anchor_json_text(anchor_json_get(anchor_json_get(request, "query"), "query_str"));
-    anchor_buf label = {0, 0, 0};
+/* Labels a question by what the services answer. */
+static int serve(anchor_text question, anchor_buf *label) {
     anchor_vectors v;
-    if (!add_vectors(&label, question, &v)) return anchor_fail_text(v.message);
-    if (!add_hits(&label, question, &v)) return anchor_fail("search");
-    if (!add_answers(&label, question)) return anchor_fail("llm");
-    anchor_add(reply, "{\"label\":");
-    anchor_add_json(reply, anchor_buf_text(&label));
-    anchor_add(reply, "}");
-    return ANCHOR_DONE;
+    if (!add_vectors(label, question, &v)) return anchor_fail_text(v.message);
+    if (!add_hits(label, question, &v)) return anchor_fail("search");
+    return add_answers(label, question) ? ANCHOR_DONE : anchor_fail("llm");
 }
-ANCHOR_DOCUMENT(classify, classify)
 
 /* Rates items by their vectors. */
 static int rate(anchor_request *r, anchor_reply *c) {

@@ -1,4 +1,3 @@
-// Command services asks for vectors, searches and answers of models, and compares vectors.
 package main
 
 import (
@@ -7,16 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/rerank"
 )
-
-func init() {
-	classify.Handle(label)
-	rerank.Scores(rate)
-}
 
 // rate rates items by their vectors.
 func rate(r *pdk.Request, _ *struct{}, scores []float64) error {
@@ -34,30 +25,31 @@ func rate(r *pdk.Request, _ *struct{}, scores []float64) error {
 	return nil
 }
 
-func label(q *pdk.Query, _ *struct{}) (string, error) {
-	if none, err := pdk.Embed("", []string{}); err != nil || len(none.Vectors) > 0 {
+// served labels a question by what the services answer.
+func served(question string) (string, error) {
+	if none, err := pdk.Embed("", nil); err != nil || len(none.Vectors) > 0 {
 		return "", pdk.Errorf("vectors of no texts: %v", err)
 	}
-	v, err := pdk.Embed(abi.SideQuery, []string{q.Text, ""})
+	v, err := pdk.Embed(pdk.SideQuery, []string{question, ""})
 	if err != nil {
 		return "", err
 	}
-	hits, err := found(q.Text, v.Vectors[0])
+	hits, err := found(question, v.Vectors[0])
 	if err != nil {
 		return "", err
 	}
-	answers, err := answers(q.Text)
+	answers, err := answers(question)
 	return fmt.Sprintf("%s %d %v %v %s %s", v.Model, v.Dimension, 4*v.Vectors[0][0], 4*v.Vectors[1][1], hits, answers), err
 }
 
 func found(question string, vector []float32) (string, error) {
-	hits, err := pdk.Search(pdk.SearchQuery{Collection: "docs", Text: question, Vector: vector, By: abi.SearchByHybrid, K: 2,
-		Filter: []abi.Condition{{Field: "path", Op: "prefix", Values: []string{"a/", `b"`}}}})
+	hits, err := pdk.Search(pdk.SearchQuery{Collection: "docs", Text: question, Vector: vector, By: pdk.SearchByHybrid, K: 2,
+		Filter: []pdk.Condition{{Field: "path", Op: "prefix", Values: []string{"a/", `b"`}}}})
 	if err != nil {
 		return "", err
 	}
 	var gone *pdk.ServiceError
-	if _, err := pdk.Search(pdk.SearchQuery{Collection: "gone", Text: question}); !errors.As(err, &gone) || gone.Word != abi.ServiceNotFound {
+	if _, err := pdk.Search(pdk.SearchQuery{Collection: "gone", Text: question}); !errors.As(err, &gone) || gone.Word != pdk.ServiceNotFound {
 		return "", pdk.Errorf("a collection that is gone: %v", err)
 	}
 	bare, err := pdk.Search(pdk.SearchQuery{Text: question})
@@ -68,14 +60,14 @@ func found(question string, vector []float32) (string, error) {
 
 func answers(question string) (string, error) {
 	var cold float64
-	talk := []abi.LLMMessage{{Role: abi.LLMSystem, Content: "Be brief.\n"}, {Role: abi.LLMUser, Content: question}, {Role: abi.LLMAssistant}}
-	strict := abi.LLMRequest{Model: "small", Messages: talk, Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`), MaxTokens: 50, Temperature: &cold}
-	both, err := pdk.LLM(strict, abi.LLMRequest{Messages: []abi.LLMMessage{{Role: abi.LLMUser, Content: "spend"}}})
+	talk := []pdk.LLMMessage{{Role: pdk.LLMSystem, Content: "Be brief.\n"}, {Role: pdk.LLMUser, Content: question}, {Role: pdk.LLMAssistant}}
+	strict := pdk.LLMRequest{Model: "small", Messages: talk, Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`), MaxTokens: 50, Temperature: &cold}
+	both, err := pdk.LLM(strict, pdk.LLMRequest{Messages: []pdk.LLMMessage{{Role: pdk.LLMUser, Content: "spend"}}})
 	if err != nil {
 		return "", err
 	}
 	var spent *pdk.ServiceError
-	if !errors.As(both[1].Err, &spent) || spent.Word != abi.ServiceBudget {
+	if !errors.As(both[1].Err, &spent) || spent.Word != pdk.ServiceBudget {
 		return "", pdk.Errorf("a budget that is spent: %v", both[1].Err)
 	}
 	var one struct{ N int }
@@ -83,12 +75,10 @@ func answers(question string) (string, error) {
 		return "", err
 	}
 	strict.MaxTokens, strict.Temperature = 0, nil
-	rest, err := pdk.LLM(abi.LLMRequest{Messages: talk[1:2]}, strict)
+	rest, err := pdk.LLM(pdk.LLMRequest{Messages: talk[1:2]}, strict)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d %s %s %d %d %s %s %s ", one.N, both[0].Model, both[0].Finish, both[0].InputTokens, both[0].OutputTokens,
 		spent.Message, rest[0].Text, rest[1].Text), nil
 }
-
-func main() {}

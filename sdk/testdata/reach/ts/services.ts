@@ -1,14 +1,9 @@
 // Asks for vectors, searches and answers of models, and compares vectors.
 
-import { Changes, DONE, embed, fail, inBatch, inDocument, inJSON, llm, llmBatch, LlmRequest, quote, Request, search, Search, Value } from "./anchor/index";
-export { anchor_abi_1, anchor_mailbox, anchor_reserve } from "./anchor/serve";
-
-export function anchor_classify(): i32 { return inDocument(classify); }
-export function anchor_rerank(): i32 { return inJSON(rate); }
-export function anchor_batch_rerank(at: usize, n: u32): i32 { return inBatch(rate, at, n); }
+import { Changes, DONE, embed, llm, llmBatch, LlmRequest, Request, search, Search } from "./anchor/index";
 
 // Rates items by their vectors.
-function rate(request: Request, changes: Changes): i32 {
+export function rate(request: Request, changes: Changes): i32 {
   const query = request.queryEmbedding;
   for (let i = 0; i < request.length; i++) {
     const v = request.embedding(i);
@@ -19,14 +14,13 @@ function rate(request: Request, changes: Changes): i32 {
   return DONE;
 }
 
-function classify(request: Value): string | null {
-  const question = request.get("query").get("query_str").text();
+// Labels a question by what the services answer.
+export function served(question: string): string {
   const nothing = embed([]);
   const v = embed([question, ""], "query");
-  if (!nothing.ok || nothing.values.length || !v.ok) { fail(v.message); return null; }
-  const label = v.model + " " + v.dimension.toString() + " " + (<i32>(<f32>4 * v.at(0)[0])).toString() + " " + (<i32>(<f32>4 * v.at(1)[1])).toString() + " " +
-    found(question, v.at(0)) + answers(question);
-  return '{"label":' + quote(label) + "}";
+  if (!nothing.ok || nothing.values.length || !v.ok) return v.message;
+  return [v.model, v.dimension.toString(), (<i32>(<f32>4 * v.at(0)[0])).toString(), (<i32>(<f32>4 * v.at(1)[1])).toString(), found(question, v.at(0))]
+    .join(" ") + answers(question);
 }
 
 function found(question: string, vector: Float32Array): string {

@@ -1,0 +1,71 @@
+package ledger_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/ledger"
+)
+
+// What is taken is never more than the limit, and what was not used is there again.
+func TestTake(t *testing.T) {
+	ctx, l := ledger.Under(t.Context())
+	if _, same := ledger.Under(ctx); same != l {
+		t.Error("a context has two ledgers")
+	}
+	limit := ledger.Limit{Calls: 10, Tokens: 100}
+	var taking sync.WaitGroup
+	var mu sync.Mutex
+	var settles []func(int64)
+	for range 50 {
+		taking.Go(func() {
+			settle, err := l.Take("a", limit, 20)
+			if err != nil {
+				if !errors.Is(err, ledger.ErrSpent) {
+					t.Error(err)
+				}
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			settles = append(settles, settle)
+		})
+	}
+	taking.Wait()
+	if len(settles) != 5 {
+		t.Fatalf("%d of 50 got tokens, want 5", len(settles))
+	}
+	if _, err := l.Take("b", limit, 20); err != nil {
+		t.Errorf("another account: %v", err)
+	}
+	settles[0](5)  // 15 are left over
+	settles[1](-1) // nothing was used, not even the call
+	for i, want := range []bool{true, false} {
+		if _, err := l.Take("a", limit, 35); (err == nil) != want {
+			t.Errorf("take %d: %v", i, err)
+		}
+	}
+	if _, err := l.Take("a", ledger.Limit{Calls: 5}, 1); !errors.Is(err, ledger.ErrSpent) {
+		t.Errorf("five calls are made: %v", err)
+	}
+	if _, err := l.Take("a", ledger.Limit{}, 1<<40); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+}
+
+func TestLines(t *testing.T) {
+	_, l := ledger.Under(t.Context())
+	if l.Lines() != nil {
+		t.Error("a new ledger has lines")
+	}
+	small, vectors := ledger.Use{Service: "llm", Name: "small", Plugin: "p"}, ledger.Use{Service: "embed", Name: "far"}
+	l.Note(small, ledger.Amount{Calls: 1, InputTokens: 5})
+	l.Note(vectors, ledger.Amount{Calls: 1, Texts: 3})
+	l.Note(small, ledger.Amount{Calls: 1, Failed: 1, OutputTokens: 2})
+	want := []ledger.Line{{vectors, ledger.Amount{Calls: 1, Texts: 3}}, {small, ledger.Amount{Calls: 2, Failed: 1, InputTokens: 5, OutputTokens: 2}}}
+	if got := l.Lines(); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
