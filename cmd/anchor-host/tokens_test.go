@@ -52,7 +52,7 @@ func TestTokenizerFile(t *testing.T) {
 	}
 	dir := write(t, map[string]string{
 		"anchor.yaml":          tokensConfig + "tokenizer: {file: model/tokenizer.json}\npipelines: {words: {tokenizer: words}}\n",
-		"model/tokenizer.json": string(data), "broken.json": `{"model": {"type": "WordPiece", "vocab": {"a": 0}}}`, "bytes.json": "\xff",
+		"model/tokenizer.json": string(data), "broken.json": `{"model": {"type": "WordLevel", "vocab": {"a": 0}}}`, "bytes.json": "\xff",
 	})
 	t.Chdir(dir)
 	fromFile, stderr := buildCounting(t, "hello")
@@ -76,7 +76,7 @@ func TestTokenizerFile(t *testing.T) {
 	if code, _, stderr := run(t, "", "config", "validate"); code != codeOK {
 		t.Errorf("validate: code %d, %s", code, stderr)
 	}
-	for file, want := range map[string]string{"broken.json": `type "WordPiece"`, "bytes.json": "invalid character", "none.json": "no such file", ".": "not a file"} {
+	for file, want := range map[string]string{"broken.json": `type "WordLevel"`, "bytes.json": "invalid character", "none.json": "no such file", ".": "not a file"} {
 		code, _, stderr := run(t, "", "build", "--tokenizer", "file:"+file, "hello")
 		if code == codeOK || !strings.Contains(stderr, "tokenizer.file") || !strings.Contains(stderr, want) {
 			t.Errorf("%s: code %d, %s", file, code, stderr)
