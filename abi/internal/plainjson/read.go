@@ -182,11 +182,11 @@ func (r *Reader) Numbers() ([]float32, bool) {
 	}
 	list := make([]float32, bytes.Count(r.b[r.at:r.at+n], []byte{','})+1)
 	for i := range list {
-		f, err := strconv.ParseFloat(r.digits(), 32)
+		f, err := single(r.digits())
 		if err != nil {
 			return nil, false
 		}
-		list[i] = float32(f)
+		list[i] = f
 		if i+1 < len(list) && !r.take(',') {
 			return nil, false
 		}
