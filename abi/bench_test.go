@@ -91,6 +91,28 @@ func BenchmarkJSONRequest(b *testing.B) {
 	}
 }
 
+// What does a guest pay to decode a document with vectors?
+func BenchmarkDecodeVectors(b *testing.B) {
+	items := benchItems(100)
+	for i := range items {
+		items[i].Embedding = make([]float32, 384)
+		for j := range items[i].Embedding {
+			items[i].Embedding[j] = float32(i-j) / 389
+		}
+	}
+	doc, err := AppendItemsRequest(nil, ItemRows(items), ColumnSet(0).With(ColumnID).With(ColumnEmbedding), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(doc)))
+	for b.Loop() {
+		if _, err := DecodeItemsRequest(doc); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // What does an answer cost the host, from bytes to checked changes?
 func BenchmarkChanges(b *testing.B) {
 	c := &Changes{}

@@ -1,6 +1,6 @@
-// Package jsontext holds the rules of metadata values, which both lanes share, and writes
-// them and other parts of documents as JSON. Guests compile it, so it uses no reflection;
-// only [Decode] uses encoding/json.
+// Package jsontext holds the rules of metadata values, which both lanes share, writes them and
+// other parts of documents as JSON, and finds the ends of JSON tokens. Guests compile it, so it
+// uses no reflection; only [Decode] uses encoding/json.
 package jsontext
 
 import (

@@ -145,21 +145,9 @@ func (r *Reader) member(names []string) int {
 
 // quoted reads a string and returns the bytes between its quotes.
 func (r *Reader) quoted() (raw []byte, escaped bool) {
-	from := r.at + 1
-	n := bytes.IndexByte(r.b[from:], '"')
-	if bytes.IndexByte(r.b[from:from+n], '\\') < 0 {
-		r.at = from + n + 1
-		return r.b[from : from+n], false
-	}
-	at := from
-	for r.b[at] != '"' {
-		if r.b[at] == '\\' {
-			at++
-		}
-		at++
-	}
-	r.at = at + 1
-	return r.b[from:at], true
+	raw, escaped, _ = jsontext.Quoted(r.b[r.at+1:])
+	r.at += len(raw) + 2
+	return raw, escaped
 }
 
 // Text reads a string.

@@ -225,14 +225,7 @@ func (s *scan) name(n memberName) []byte {
 	return s.b[n.from:n.to]
 }
 
-func (s *scan) space(at int) int {
-	for at < len(s.b) && isSpace(s.b[at]) {
-		at++
-	}
-	return at
-}
-
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+func (s *scan) space(at int) int { return jsontext.SkipSpace(s.b, at) }
 
 // text reads a string from its opening quote on. It returns where the string ends and
 // whether it contains escapes.
@@ -305,46 +298,11 @@ func hexUnit(b []byte) (unit rune, ok bool) {
 
 // number reads a number and returns where it ends.
 func (s *scan) number(at int) (int, error) {
-	if s.b[at] == '-' {
-		at++
+	end, ok := jsontext.NumberEnd(s.b, at)
+	if !ok {
+		return 0, s.unexpected(end, "a digit")
 	}
-	if at < len(s.b) && s.b[at] == '0' {
-		at++
-	} else if at, ok := s.digits(at); !ok {
-		return 0, s.unexpected(at, "a digit")
-	} else {
-		return s.fraction(at)
-	}
-	return s.fraction(at)
-}
-
-// fraction reads what may follow the whole part of a number.
-func (s *scan) fraction(at int) (int, error) {
-	var ok bool
-	if at < len(s.b) && s.b[at] == '.' {
-		if at, ok = s.digits(at + 1); !ok {
-			return 0, s.unexpected(at, "a digit")
-		}
-	}
-	if at < len(s.b) && (s.b[at] == 'e' || s.b[at] == 'E') {
-		at++
-		if at < len(s.b) && (s.b[at] == '+' || s.b[at] == '-') {
-			at++
-		}
-		if at, ok = s.digits(at); !ok {
-			return 0, s.unexpected(at, "a digit")
-		}
-	}
-	return at, nil
-}
-
-// digits returns where the digits from index at on end, and whether there are any.
-func (s *scan) digits(at int) (int, bool) {
-	from := at
-	for at < len(s.b) && s.b[at] >= '0' && s.b[at] <= '9' {
-		at++
-	}
-	return at, at > from
+	return end, nil
 }
 
 func (s *scan) literal(at int) (int, error) {
@@ -390,7 +348,7 @@ func appendUnescaped(dst, src []byte) []byte {
 		}
 		dst, src = append(dst, src[:n]...), src[n:]
 		if src[1] != 'u' {
-			dst, src = append(dst, unescape[src[1]]), src[2:]
+			dst, src = append(dst, jsontext.Unescape(src[1])), src[2:]
 			continue
 		}
 		r, _ := hexUnit(src)
@@ -403,6 +361,3 @@ func appendUnescaped(dst, src []byte) []byte {
 	}
 	return dst
 }
-
-// unescape maps a character after a backslash to the character that the escape means.
-var unescape = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
