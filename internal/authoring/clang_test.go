@@ -108,7 +108,7 @@ func TestDebugKeepsNames(t *testing.T) {
 func TestClangCommands(t *testing.T) {
 	for _, debug := range []bool{false, true} {
 		j := &job{options: BuildOptions{Debug: debug}, toolchain: cToolchain, dir: t.TempDir(), work: t.TempDir(),
-			paths: map[string]string{"clang": "/bin/clang", "wasm-ld": "/bin/wasm-ld"}}
+			programs: map[string]string{"clang": "/bin/clang", "wasm-ld": "/bin/wasm-ld"}}
 		commands, err := cToolchain.commands(j)
 		if err != nil || len(commands) != 2 {
 			t.Fatalf("%v, %v; want a command that compiles and one that links", commands, err)
