@@ -8,6 +8,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -41,7 +42,7 @@ func TestCloseWhileLoading(t *testing.T) {
 	}}})
 	host.KeepAllImages(h)
 	spec := withManifest(t, "keep-first", "permissions: [{kind: service, service: count_tokens, reason: test}]\n")
-	if _, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{Services: []string{host.ServiceCountTokens}}}); err != nil {
+	if _, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{Services: []string{manifest.ServiceCountTokens}}}); err != nil {
 		t.Error(err)
 	}
 	if err := <-closed; err != nil || times != 2 {

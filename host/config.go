@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/record"
@@ -287,9 +286,6 @@ type KVGrant struct {
 	// Config.KVMemory.
 	Quota int64
 }
-
-// ServiceCountTokens is the name of the service that counts tokens.
-const ServiceCountTokens = manifest.ServiceCountTokens
 
 // DefaultTopK is the TopK of retrieve and rerank if neither the manifest nor the caller
 // states one.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -94,7 +95,7 @@ func runFind(t *testing.T, p *host.Plugin, settings map[string]any, query string
 
 func TestKVAndCountTokens(t *testing.T) {
 	h := newHost(t, host.Config{})
-	cfg := host.PluginConfig{Name: "a", Grants: host.Grants{KV: &host.KVGrant{}, Services: []string{host.ServiceCountTokens}}}
+	cfg := host.PluginConfig{Name: "a", Grants: host.Grants{KV: &host.KVGrant{}, Services: []string{manifest.ServiceCountTokens}}}
 	kv := map[string]any{"mode": "kv"}
 	p := loadAllops(t, h, cfg)
 	for _, tc := range []struct{ query, want string }{

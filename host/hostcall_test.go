@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -53,7 +54,7 @@ func loadForever(t *testing.T, cfg host.Config, timeout time.Duration) *host.Plu
 		Limits: host.Limits{Timeout: timeout, InitTimeout: time.Minute, Memory: 128 << 20},
 		Grants: host.Grants{
 			Files: []host.FileGrant{{Host: dir, Guest: "/m", Mode: host.ModeRW}}, KV: &host.KVGrant{},
-			HTTP: &host.HTTPGrant{Hosts: []string{"http://localhost:*"}}, Services: []string{host.ServiceCountTokens},
+			HTTP: &host.HTTPGrant{Hosts: []string{"http://localhost:*"}}, Services: []string{manifest.ServiceCountTokens},
 		},
 	})
 	if err != nil {

@@ -180,7 +180,7 @@ func TestNarrowIsPart(t *testing.T) {
 func (d dice) wider(t *testing.T, own, side *manifest.Manifest) string {
 	t.Helper()
 	g := Grants{HTTP: &HTTPGrant{Hosts: diceHosts, Methods: []string{"GET", "HEAD", "POST"}}, KV: &KVGrant{Quota: 10 << 20},
-		Files: []FileGrant{{Host: "h", Guest: "/a", Mode: ModeRW}, {Host: "h", Guest: "/b"}}, Services: []string{ServiceCountTokens}}
+		Files: []FileGrant{{Host: "h", Guest: "/a", Mode: ModeRW}, {Host: "h", Guest: "/b"}}, Services: []string{manifest.ServiceCountTokens}}
 	o, _, err := intersect(own, g)
 	s, _, serr := intersect(side, g)
 	if err != nil || serr != nil {

@@ -161,8 +161,8 @@ func (g Grants) Check() error {
 		}
 	}
 	for _, s := range g.Services {
-		if s != ServiceCountTokens {
-			return fmt.Errorf("grants.services %q: %w (want %s)", s, ErrConfig, ServiceCountTokens)
+		if s != manifest.ServiceCountTokens {
+			return fmt.Errorf("grants.services %q: %w (want %s)", s, ErrConfig, manifest.ServiceCountTokens)
 		}
 	}
 	for i, f := range g.Files {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
@@ -143,7 +144,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	if err = p.openMounts(ctx); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, guest.As(ErrConfig, err))
 	}
-	if slices.Contains(p.granted.services, ServiceCountTokens) {
+	if slices.Contains(p.granted.services, manifest.ServiceCountTokens) {
 		// The first count loads a vocabulary, which takes longer than a call is allowed to.
 		if _, err = h.tokens.Count(ctx, p.name); err != nil {
 			return fmt.Errorf("plugin %q: %w", p.name, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
@@ -37,7 +38,7 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 		Share: p.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.spec),
 		Imports: &imports.Plugin{
 			Name: p.name, Asks: asksOf(p.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: TenantOf, Tokenizer: h.tokens,
-			Counts: slices.Contains(p.granted.services, ServiceCountTokens), Functions: p.granted.functions,
+			Counts: slices.Contains(p.granted.services, manifest.ServiceCountTokens), Functions: p.granted.functions,
 			Services: h.cfg.Services, Granted: p.granted.ask,
 		},
 	}

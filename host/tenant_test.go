@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -250,7 +251,7 @@ func TestKVMemoryIsBounded(t *testing.T) {
 func TestTenantsAtOnce(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := loadAllops(t, h, host.PluginConfig{
-		Grants: host.Grants{KV: &host.KVGrant{}, Services: []string{host.ServiceCountTokens}}, Limits: host.Limits{Instances: 2},
+		Grants: host.Grants{KV: &host.KVGrant{}, Services: []string{manifest.ServiceCountTokens}}, Limits: host.Limits{Instances: 2},
 	})
 	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: map[string]any{"mode": "kv"}})
 	if err != nil {

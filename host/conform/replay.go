@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 )
 
@@ -20,8 +21,8 @@ func Replays(cfg *host.Config, pc *host.PluginConfig, cases []conformance.OwnCas
 	}
 	if slices.ContainsFunc(cases, func(c conformance.OwnCase) bool { return c.Tokens != nil }) {
 		cfg.Tokenizer = tokenizer{}
-		if !slices.Contains(pc.Grants.Services, host.ServiceCountTokens) {
-			pc.Grants.Services = append(slices.Clone(pc.Grants.Services), host.ServiceCountTokens)
+		if !slices.Contains(pc.Grants.Services, manifest.ServiceCountTokens) {
+			pc.Grants.Services = append(slices.Clone(pc.Grants.Services), manifest.ServiceCountTokens)
 		}
 	}
 }
