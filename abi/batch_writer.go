@@ -247,7 +247,10 @@ func (w *BatchWriter) putScores(dst []byte) error {
 	if all, ok := w.rows.(ScoreCopier); ok && inplace.Castable(dst, 8) {
 		scores := inplace.F64s(dst)
 		all.CopyScores(scores)
-		return checkScores(scores)
+		if i := jsontext.Infinite(scores); i >= 0 {
+			return &RowError{i, ColumnScore, jsontext.ErrFinite}
+		}
+		return nil
 	}
 	rows := w.rows
 	for i := range w.n {
@@ -260,40 +263,13 @@ func (w *BatchWriter) putScores(dst []byte) error {
 	return nil
 }
 
-// checkScores names the first score that is not finite. A finite number minus itself is 0,
-// and any other number minus itself is NaN. A sum that contains a NaN is NaN, so one test
-// covers four scores.
-func checkScores(scores []float64) error {
-	rest := scores
-	for ; len(rest) >= 4; rest = rest[4:] {
-		a, b, c, d := rest[0], rest[1], rest[2], rest[3]
-		if (a-a)+(b-b)+(c-c)+(d-d) != 0 {
-			break
-		}
-	}
-	for i, f := range rest {
-		if f-f != 0 {
-			return &RowError{len(scores) - len(rest) + i, ColumnScore, jsontext.ErrFinite}
-		}
-	}
-	return nil
-}
-
 func (w *BatchWriter) putNumbers(dst []byte, c Column, get func(Rows, int) int) error {
 	for i := range w.n {
 		n := get(w.rows, i)
-		if err := checkNumber(n); err != nil {
+		if err := jsontext.CheckNumber(n); err != nil {
 			return &RowError{i, c, err}
 		}
 		binary.LittleEndian.PutUint32(dst[4*i:], uint32(n))
-	}
-	return nil
-}
-
-// checkNumber checks a priority or a token count.
-func checkNumber(n int) error {
-	if n < 0 || n > math.MaxInt32 {
-		return jsontext.ValueError(strconv.Itoa(n) + " is out of range (want 0 to 2147483647)")
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // DefaultPriority returns the priority of a new item of a source that states none. It is also the
@@ -88,25 +88,9 @@ type checker struct {
 	c       *Changes
 	rows    int
 	g       Grant
-	dropped rowSet
+	dropped layout.RowSet
 	left    int
 	text    int64
-}
-
-// rowSet is a set of row numbers; nil is empty.
-type rowSet []uint64
-
-func newRowSet(n int) rowSet { return make(rowSet, (n+63)/64) }
-
-func (s rowSet) has(r uint32) bool { return s != nil && s[r/64]>>(r%64)&1 != 0 }
-
-// add reports whether r is new.
-func (s rowSet) add(r uint32) bool {
-	if s.has(r) {
-		return false
-	}
-	s[r/64] |= 1 << (r % 64)
-	return true
 }
 
 func wrong(part string, i int, row int64, msg string) *ChangeError {
@@ -158,7 +142,7 @@ func (k *checker) exists(part string, i int, r uint32) *ChangeError {
 	if int64(r) >= int64(k.rows) {
 		return wrong(part, i, int64(r), "does not exist (the call has "+rowCount(k.rows)+")")
 	}
-	if k.dropped.has(r) {
+	if k.dropped.Has(r) {
 		return wrong(part, i, int64(r), "is changed and dropped (list it in keep, or leave it alone)")
 	}
 	return nil
@@ -179,33 +163,14 @@ func (k *checker) keep() *ChangeError {
 	if k.c.Keep == nil {
 		return nil
 	}
-	if !ascending(k.c.Keep, k.rows) {
+	if !layout.Ascending(k.c.Keep, k.rows) {
 		return k.unsound()
 	}
 	k.left = len(k.c.Keep)
 	if len(k.c.Edits)+len(k.c.Scores)+len(k.c.Order) > 0 { // otherwise the set is not used
-		k.dropped = newRowSet(k.rows)
-		for i := range k.dropped {
-			k.dropped[i] = math.MaxUint64
-		}
-		for _, r := range k.c.Keep {
-			k.dropped[r/64] &^= 1 << (r % 64)
-		}
+		k.dropped = layout.RowsWithout(k.rows, k.c.Keep)
 	}
 	return nil
-}
-
-// ascending reports whether keep names rows that exist, each once and in ascending order.
-// Since the numbers rise, only the last one is compared with the number of rows.
-func ascending(keep []uint32, rows int) bool {
-	next := int64(0)
-	for _, r := range keep {
-		if int64(r) < next {
-			return false
-		}
-		next = int64(r) + 1
-	}
-	return next <= int64(rows)
 }
 
 // unsound names the first row of keep that is out of range or out of order.
@@ -227,16 +192,16 @@ func (k *checker) unsound() *ChangeError {
 }
 
 func (k *checker) edits() *ChangeError {
-	seen := rowSet(nil)
+	seen := layout.RowSet(nil)
 	if len(k.c.Edits) > 0 {
-		seen = newRowSet(k.rows)
+		seen = layout.NewRowSet(k.rows)
 	}
 	for i := range k.c.Edits {
 		e := &k.c.Edits[i]
 		if err := k.exists("edits", i, e.Row); err != nil {
 			return err
 		}
-		if !seen.add(e.Row) {
+		if !seen.Add(e.Row) {
 			return wrong("edits", i, int64(e.Row), "is edited twice (make one edit of it)")
 		}
 		if e.Content != nil {
@@ -302,15 +267,15 @@ func checkScore(part string, i int, row int64, f float64) *ChangeError {
 }
 
 func (k *checker) scores() *ChangeError {
-	seen := rowSet(nil)
+	seen := layout.RowSet(nil)
 	if len(k.c.Scores) > 0 {
-		seen = newRowSet(k.rows)
+		seen = layout.NewRowSet(k.rows)
 	}
 	for i, s := range k.c.Scores {
 		if err := k.exists("scores", i, s.Row); err != nil {
 			return err
 		}
-		if !seen.add(s.Row) {
+		if !seen.Add(s.Row) {
 			return wrong("scores", i, int64(s.Row), "is scored twice (score each row once)")
 		}
 		if err := checkScore("scores", i, int64(s.Row), s.Score); err != nil {
@@ -379,14 +344,14 @@ func (k *checker) order() *ChangeError {
 		return nil
 	}
 	all, want := k.rows+len(k.c.Items), k.left+len(k.c.Items)
-	seen := newRowSet(all)
+	seen := layout.NewRowSet(all)
 	for i, r := range k.c.Order {
 		switch {
 		case int64(r) >= int64(all):
 			return wrong("order", i, int64(r), "does not exist (the call has "+rowCount(k.rows)+", and "+strconv.Itoa(len(k.c.Items))+" new)")
-		case int64(r) < int64(k.rows) && k.dropped.has(r):
+		case int64(r) < int64(k.rows) && k.dropped.Has(r):
 			return wrong("order", i, int64(r), "is ordered and dropped (list it in keep, or leave it out of order)")
-		case !seen.add(r):
+		case !seen.Add(r):
 			return wrong("order", i, int64(r), "is listed twice (list each surviving row once)")
 		}
 	}

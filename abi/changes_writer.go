@@ -60,17 +60,8 @@ func (w *changesWriter) append(dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	start := len(dst)
-	dst = grow(dst, size)
+	dst = inplace.Grow(dst, size)
 	return dst, w.put(dst[start:])
-}
-
-func grow(b []byte, n int) []byte {
-	if cap(b)-len(b) >= n {
-		return b[:len(b)+n]
-	}
-	bigger := inplace.AlignedBytes(len(b) + n)
-	copy(bigger, b)
-	return bigger
 }
 
 func (w *changesWriter) plan() error {
@@ -193,11 +184,11 @@ func (w *changesWriter) putItems(c Column, dst []byte) error {
 	items := w.c.Items
 	switch c {
 	case ColumnID:
-		putStrings(dst, len(items), func(i int) string { return items[i].Key })
+		layout.PutStrings(dst, len(items), func(i int) string { return items[i].Key })
 	case ColumnText:
-		putStrings(dst, len(items), func(i int) string { return items[i].Content })
+		layout.PutStrings(dst, len(items), func(i int) string { return items[i].Content })
 	case ColumnSource:
-		putStrings(dst, len(items), func(i int) string { return items[i].Source })
+		layout.PutStrings(dst, len(items), func(i int) string { return items[i].Source })
 	case ColumnMetadata:
 		w.itemMeta.Put(dst)
 	default:
@@ -220,7 +211,7 @@ func putItemNumber(c Column, dst []byte, i int, it *NewItem) error {
 		}
 	case ColumnPriority:
 		le.PutUint32(dst[4*i:], uint32(it.Priority))
-		return checkNumber(it.Priority)
+		return jsontext.CheckNumber(it.Priority)
 	case ColumnCreatedAt:
 		ns, err := jsontext.Nanoseconds(it.CreatedAt)
 		le.PutUint64(dst[8*i:], uint64(ns))
@@ -239,7 +230,7 @@ func (w *changesWriter) putPart(id layout.Section, dst []byte) error {
 	case layout.SectionTextRows:
 		w.putRows(dst, w.text)
 	case layout.SectionTextValues:
-		putStrings(dst, len(w.text), func(i int) string { return *c.Edits[w.text[i]].Content })
+		layout.PutStrings(dst, len(w.text), func(i int) string { return *c.Edits[w.text[i]].Content })
 	case layout.SectionMetadataRows:
 		w.putRows(dst, w.meta)
 	case layout.SectionMetadataValues:
@@ -249,7 +240,7 @@ func (w *changesWriter) putPart(id layout.Section, dst []byte) error {
 	case layout.SectionPriorityValues:
 		for i, e := range w.priority {
 			p := *c.Edits[e].Priority
-			if err := checkNumber(p); err != nil {
+			if err := jsontext.CheckNumber(p); err != nil {
 				return &ChangeError{Part: "edits", Index: e, Row: int64(c.Edits[e].Row), Msg: "priority " + err.Error()}
 			}
 			le.PutUint32(dst[4*i:], uint32(p))
@@ -272,17 +263,5 @@ func (w *changesWriter) putPart(id layout.Section, dst []byte) error {
 func (w *changesWriter) putRows(dst []byte, edits []int) {
 	for i, e := range edits {
 		binary.LittleEndian.PutUint32(dst[4*i:], w.c.Edits[e].Row)
-	}
-}
-
-// putStrings writes a strings section. It does not repair the text of a guest, because the host
-// reports text that is not UTF-8.
-func putStrings(dst []byte, n int, get func(int) string) {
-	le, end := binary.LittleEndian, 0
-	bytes := dst[4*(n+1):]
-	le.PutUint32(dst, 0)
-	for i := range n {
-		end += copy(bytes[end:], get(i))
-		le.PutUint32(dst[4*i+4:], uint32(end))
 	}
 }

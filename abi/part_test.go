@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -272,5 +273,25 @@ func BenchmarkProvideRequest(b *testing.B) {
 				b.ReportMetric(float64(sentBytes(b, reads)), "B-sent/op")
 			}
 		})
+	}
+}
+
+// A value that is not the document of an operation is taken as its JSON.
+func TestRequestOfAnyType(t *testing.T) {
+	for _, op := range Operations {
+		given := map[string]any{}
+		got, err := PartsOf().Request(op.Op, given)
+		want := any(given)
+		if len(op.Parts) > 0 {
+			want = reflect.ValueOf(NewDocument(op.Request)).Elem().Interface()
+		}
+		if err != nil || reflect.TypeOf(got) != reflect.TypeOf(want) {
+			t.Errorf("%s: got %T, %v, want %T", op.Op, got, err, want)
+		}
+		if len(op.Parts) > 0 {
+			if got, err := PartsOf().Request(op.Op, []int{1}); err == nil {
+				t.Errorf("%s: a list was taken as %T", op.Op, got)
+			}
+		}
 	}
 }

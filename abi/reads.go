@@ -197,30 +197,11 @@ func (s PartSet) decoded(op Operation, request any) (any, error) {
 		return nil, err
 	}
 	info, _ := LookupOperation(op)
-	switch info.Request {
-	case "QueryRequest":
-		return decodePart[QueryRequest](s, op, doc)
-	case "ItemsRequest":
-		return decodePart[ItemsRequest](s, op, doc)
-	case "CompactRequest":
-		return decodePart[CompactRequest](s, op, doc)
-	case "DistillRequest":
-		return decodePart[DistillRequest](s, op, doc)
-	case "ExtractRequest":
-		return decodePart[ExtractRequest](s, op, doc)
-	case "ProvideRequest":
-		return decodePart[ProvideRequest](s, op, doc)
-	case "Event":
-		return decodePart[Event](s, op, doc)
-	case "FormatRequest":
-		return decodePart[FormatRequest](s, op, doc)
+	if len(info.Parts) == 0 {
+		return request, nil
 	}
-	return request, nil
-}
-
-func decodePart[R any](s PartSet, op Operation, doc []byte) (any, error) {
-	var r R
-	if err := json.Unmarshal(doc, &r); err != nil {
+	r := NewDocument(info.Request)
+	if err := json.Unmarshal(doc, r); err != nil {
 		return nil, err
 	}
 	return s.Request(op, r)

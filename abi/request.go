@@ -127,10 +127,10 @@ func appendCell(dst []byte, rows Rows, i int, c Column) ([]byte, error) {
 		return jsontext.AppendString(append(dst, `,"source":`...), rows.Source(i)), nil
 	case ColumnPriority:
 		n := rows.Priority(i)
-		return strconv.AppendInt(append(dst, `,"priority":`...), int64(n), 10), checkNumber(n)
+		return strconv.AppendInt(append(dst, `,"priority":`...), int64(n), 10), jsontext.CheckNumber(n)
 	case ColumnTokenCount:
 		n := rows.TokenCount(i)
-		return strconv.AppendInt(append(dst, `,"token_count":`...), int64(n), 10), checkNumber(n)
+		return strconv.AppendInt(append(dst, `,"token_count":`...), int64(n), 10), jsontext.CheckNumber(n)
 	case ColumnCreatedAt:
 		return appendCreatedAt(dst, rows.CreatedAt(i))
 	case ColumnEmbedding:

@@ -1,5 +1,7 @@
 package abi
 
+import "slices"
+
 // ValueType is a type of a parameter or a result, with the code the Wasm
 // binary format gives it.
 type ValueType byte
@@ -35,23 +37,11 @@ type Signature struct {
 
 // Is reports whether s has these types.
 func (s Signature) Is(params, results []ValueType) bool {
-	return sameTypes(s.Params, params) && sameTypes(s.Results, results)
+	return slices.Equal(s.Params, params) && slices.Equal(s.Results, results)
 }
 
 // String returns the types as "(i32, i32) -> (i32)".
 func (s Signature) String() string { return typeList(s.Params) + " -> " + typeList(s.Results) }
-
-func sameTypes(a, b []ValueType) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
 
 func typeList(ts []ValueType) string {
 	s := "("

@@ -114,3 +114,13 @@ func SizeOf[T any]() int64 {
 	var v T
 	return int64(unsafe.Sizeof(v))
 }
+
+// Grow makes b n bytes longer. The new bytes have any content.
+func Grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b[:len(b)+n]
+	}
+	bigger := AlignedBytes(len(b) + n)
+	copy(bigger, b)
+	return bigger
+}
