@@ -25,6 +25,7 @@ func TestIdenticalSeesEveryField(t *testing.T) {
 		"created":    func(it *core.Item) { it.CreatedAt = it.CreatedAt.Add(1) },
 		"sequence":   func(it *core.Item) { it.Sequence++ },
 		"provenance": func(it *core.Item) { it.SetTurn(&core.Turn{Role: core.RoleSystem}) },
+		"vector":     func(it *core.Item) { it.SetVector("m", []float32{1}) },
 		"all of it":  func(it *core.Item) { *it = core.Item{} },
 	} {
 		changed := slices.Clone(list)
@@ -33,7 +34,7 @@ func TestIdenticalSeesEveryField(t *testing.T) {
 			t.Errorf("%s: identical after a change", name)
 		}
 	}
-	if n := reflect.TypeFor[core.Item]().NumField(); n != 10 {
-		t.Errorf("an item has %d fields, 10 are tried", n)
+	if n := reflect.TypeFor[core.Item]().NumField(); n != 11 {
+		t.Errorf("an item has %d fields, 11 are tried", n)
 	}
 }
