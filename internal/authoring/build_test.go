@@ -123,6 +123,7 @@ func TestBuildErrors(t *testing.T) {
 			"build my-plugin: go build: exit status 1 (see its messages above)", "undefined: missing"},
 		{"is no plugin", BuildOptions{Dir: empty}, spec.ErrABIVersion, `build my-plugin: there is a manifest, but the module does not export "anchor_abi_1" (no operation is exported by the helper library; a guest without one exports it as an empty function); in Go: call filter.Each(keep) of sdk/pdk-go/filter`, ""},
 		{"manifest", BuildOptions{Dir: wrong}, nil, "plugin.yaml:1:1: version: is missing", ""},
+		{"Python", BuildOptions{Dir: broken, Language: "Python"}, ErrLanguage, `language "Python": unknown language (no compiler makes`, ""},
 		{"language", BuildOptions{Dir: broken, Language: "cobol"}, ErrLanguage, `language "cobol": unknown language`, ""},
 		{"folder", BuildOptions{Dir: filepath.Join(empty, "gone")}, os.ErrNotExist, "", ""},
 	} {
