@@ -31,18 +31,20 @@ func openEmbedder(e config.Embedder, path func(string) string) (retrieve.Embedde
 }
 
 func openServer(h *config.HTTPEmbedder, path func(string) string) (retrieve.Embedder, error) {
-	key, _, err := h.Key.Resolve(path)
+	key, secrets, err := h.Key.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
 	headers := make(map[string]string, len(h.Headers))
 	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
-		if headers[name], _, err = h.Headers[name].Resolve(path); err != nil {
+		var parts []string
+		if headers[name], parts, err = h.Headers[name].Resolve(path); err != nil {
 			return nil, err
 		}
+		secrets = append(secrets, parts...)
 	}
 	o := httpembed.Options{
-		BaseURL: h.BaseURL, Model: h.Model, Key: key, Headers: headers, Dimensions: h.Dimensions,
+		BaseURL: h.BaseURL, Model: h.Model, Key: key, Headers: headers, Secrets: secrets, Dimensions: h.Dimensions,
 		QueryPrefix: h.QueryPrefix, DocumentPrefix: h.DocumentPrefix, Batch: h.Batch, BatchBytes: int(h.BatchBytes),
 		Concurrency: h.Concurrency, Rate: h.Rate, Timeout: time.Duration(h.Timeout), Encoding: h.Encoding,
 	}

@@ -50,11 +50,11 @@ func (m *Models) Model(name string) (*llm.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no model %q%s (define it under models)", config.ErrInvalid, name, strict.Hint(name, slices.Sorted(maps.Keys(m.config))))
 	}
-	key, _, err := c.Key.Resolve(m.path)
+	key, secrets, err := c.Key.Resolve(m.path)
 	if err != nil {
 		return nil, err
 	}
-	made, err := llm.New(options(name, &c, key))
+	made, err := llm.New(options(name, &c, key, secrets))
 	if err != nil {
 		return nil, fmt.Errorf("%w: models.%s: %w", config.ErrInvalid, name, err)
 	}
@@ -62,9 +62,9 @@ func (m *Models) Model(name string) (*llm.Model, error) {
 	return made, nil
 }
 
-func options(name string, c *config.Model, key string) llm.Options {
+func options(name string, c *config.Model, key string, secrets []string) llm.Options {
 	o := llm.Options{
-		Name: name, API: llm.API(c.API), BaseURL: c.BaseURL, Model: c.Model, Key: key, Timeout: time.Duration(c.Timeout),
+		Name: name, API: llm.API(c.API), BaseURL: c.BaseURL, Model: c.Model, Key: key, Secrets: secrets, Timeout: time.Duration(c.Timeout),
 		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Concurrency: c.Concurrency,
 		Budget: ledger.Limit{Calls: int64(c.MaxCallsPerBuild), Tokens: int64(c.MaxTokensPerBuild)},
 	}

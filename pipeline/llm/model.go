@@ -53,6 +53,8 @@ type Options struct {
 	Model string
 	// Key is sent as the API wants it. It may be empty.
 	Key string
+	// Secrets are parts of Key that no error may show either.
+	Secrets []string
 	// Timeout bounds one try. 0: DefaultTimeout.
 	Timeout time.Duration
 	// Retries is how often a request is repeated. 0: DefaultRetries. Below 0: never.
@@ -117,7 +119,7 @@ func New(o Options) (*Model, error) {
 	m.complete()
 	m.running = make(chan struct{}, m.o.Concurrency)
 	m.client = apiclient.New(apiclient.Options{
-		Header: header, Secrets: []string{o.Key}, Timeout: m.o.Timeout, Retries: m.o.Retries, MaxAnswer: maxAnswer, Connections: m.o.Concurrency,
+		Header: header, Secrets: append([]string{o.Key}, o.Secrets...), Timeout: m.o.Timeout, Retries: m.o.Retries, MaxAnswer: maxAnswer, Connections: m.o.Concurrency,
 	})
 	return m, nil
 }

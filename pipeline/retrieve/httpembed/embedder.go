@@ -15,6 +15,7 @@ type Embedder struct {
 	o              Options
 	request, shown string
 	header         http.Header
+	secrets        []string // which no error may show
 	client         *http.Client
 	running        chan struct{} // holds a value for each request that runs
 	pace           pace
@@ -35,7 +36,7 @@ func New(o Options) (*Embedder, error) {
 	e := &Embedder{
 		o: o, running: make(chan struct{}, o.Concurrency), learning: make(chan struct{}, 1),
 		learned: retrieve.Model{ID: o.id(), Dimension: o.Dimensions}, pause: time.Second / 2,
-		cache: newCache(o.Cache),
+		cache: newCache(o.Cache), secrets: o.secrets(),
 	}
 	e.request, e.shown = o.address()
 	if e.header, err = o.header(); err != nil {

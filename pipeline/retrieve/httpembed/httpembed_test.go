@@ -234,6 +234,7 @@ func TestFailures(t *testing.T) {
 		{"busy", status(429, `{"error": {"message": "slow down"}}`), retrieve.ErrUnavailable, "429 Too Many Requests: slow down (it has too many requests: lower rate", 3},
 		{"broken", status(500, `oh <b>no</b>`), retrieve.ErrUnavailable, "500 Internal Server Error: oh <b>no</b> (try later", 3},
 		{"key", status(401, `{"error": "key sk-secret is wrong"}`), retrieve.ErrUnavailable, "401 Unauthorized: key *** is wrong (check key)", 1},
+		{"headers", status(401, `{"error": "token ho-secret or ho-secret-2, part pa-secret"}`), retrieve.ErrUnavailable, "token *** or ***, part *** (check key)", 1},
 		{"path", status(404, ``), retrieve.ErrUnavailable, "404 Not Found (check base_url and model)", 1},
 		{"refused", status(400, `{"message": "too\n\u001b[2J long"}`), nil, `400 Bad Request: too \u001b[2J long (make chunks smaller`, 1},
 		{"never", func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, retrieve.ErrUnavailable, "no answer within 50ms (raise timeout", 2},
@@ -271,7 +272,11 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, tt.answer)
-			e := f.embedder(t, func(o *Options) { o.Retries, o.Timeout, o.Dimensions = 2, 50*time.Millisecond, 3 })
+			e := f.embedder(t, func(o *Options) {
+				o.Retries, o.Timeout, o.Dimensions = 2, 50*time.Millisecond, 3
+				o.Headers = map[string]string{"X-First": "Token ho-secret", "X-Second": "ho-secret-2", "X-Third": "a=pa-secret"}
+				o.Secrets = []string{"pa-secret"}
+			})
 			_, err := e.Embed(t.Context(), retrieve.SideDocument, texts(2))
 			var of *retrieve.EmbedError
 			if !errors.As(err, &of) || of.Place != f.URL+"/v1" || of.Model != "m" {

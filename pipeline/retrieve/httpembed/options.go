@@ -22,8 +22,11 @@ type Options struct {
 	Model string
 	// Key is sent as "Authorization: Bearer KEY". It may be empty.
 	Key string
-	// Headers are sent too. Their values are secrets, like Key.
+	// Headers are sent too. Their values are secrets, like Key, and so is what follows the
+	// first space in one, as in "Bearer KEY".
 	Headers map[string]string
+	// Secrets are parts of Key and Headers that no error may show either.
+	Secrets []string
 	// Dimensions asks for vectors of this dimension. 0 means that of the model, which the
 	// first answer tells.
 	Dimensions int

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -175,20 +176,26 @@ func (e *Embedder) problem(said []byte) string {
 
 // safe returns a text of a server for an error: short, safe to print, and without secrets.
 func (e *Embedder) safe(text string) string {
-	secrets := []string{e.o.Key}
-	for _, v := range e.o.Headers {
-		secrets = append(secrets, v)
-	}
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "***")
-		}
+	for _, secret := range e.secrets {
+		text = strings.ReplaceAll(text, secret, "***")
 	}
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
 	}
 	return plain.Line(text)
+}
+
+// secrets returns what no error may show, the longest first, because one may be a part of another.
+func (o *Options) secrets() []string {
+	all := append([]string{o.Key}, o.Secrets...)
+	for _, v := range o.Headers {
+		_, credentials, _ := strings.Cut(v, " ")
+		all = append(all, v, credentials)
+	}
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all
 }
 
 // retryAfter returns how long a server asks to wait, or 0.
