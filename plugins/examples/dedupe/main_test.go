@@ -20,7 +20,7 @@ func TestFilter(t *testing.T) {
 			},
 			Settings: json.RawMessage(`{"threshold": 0.9}`),
 		},
-		Reads:  []string{"score", "text"},
+		Reads:  []string{"score", "text", "embedding"},
 		Writes: []abi.Change{abi.ChangeKeep},
 	}.Run(t)
 	if !slices.Equal(got.Keep, []uint32{1, 2}) {

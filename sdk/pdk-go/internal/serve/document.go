@@ -63,7 +63,7 @@ func HandleDocument[Req, S, Reply any](d *Document, settingsOf func(*Req) json.R
 // HandleRequest registers a handler of a document with rows.
 func HandleRequest[S, Reply any](d *Document, f func(r *pdk.Request, s *S) (Reply, error)) {
 	var cache settings.Cache[S]
-	mem.Warm(settings.Warm[abi.ItemsRequest])
+	mem.Warm(warmRequest)
 	mem.Warm(cache.Warm)
 	mem.Warm(settings.Warm[Reply])
 	d.Handle(func(in []byte) (any, error) {

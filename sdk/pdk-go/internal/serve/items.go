@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"bytes"
+
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
@@ -38,7 +40,7 @@ func (l *Items) Export(json func() int32, batch func(ptr, n uint32) int32) {
 func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
 	twice(l.op, l.handler != nil)
 	var cache settings.Cache[S]
-	mem.Warm(settings.Warm[abi.ItemsRequest])
+	mem.Warm(warmRequest)
 	mem.Warm(cache.Warm)
 	mem.Warm(func() { l.changes.Grow(mem.WarmRows) })
 	l.handler = func(r *pdk.Request, c *pdk.Changes) error {
@@ -47,6 +49,28 @@ func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) e
 			return err
 		}
 		return f(r, s, c)
+	}
+}
+
+// warmItems is the number of rows of a document for which the warm-up allocates memory.
+const warmItems = 128
+
+// warmRequest reads a document with rows, and makes encoding/json analyze its types, which read the
+// documents that are unusual.
+func warmRequest() {
+	settings.Warm[abi.ItemsRequest]()
+	var doc bytes.Buffer
+	for i := range warmItems {
+		if i == 0 {
+			doc.WriteString(`{"query":{"query_str":"q"},"columns":["id","score","text"],"items":[`)
+		} else {
+			doc.WriteByte(',')
+		}
+		doc.WriteString(`{"id":"a","content":"text","score":0.5}`)
+	}
+	doc.WriteString(`]}`)
+	if r, err := abi.DecodeItemsRequest(doc.Bytes()); err == nil {
+		_, _ = abi.BatchOf(r)
 	}
 }
 
