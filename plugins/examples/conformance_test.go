@@ -21,6 +21,7 @@ func TestExamplesConform(t *testing.T) {
 	needGuests(t)
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			args := []string{"plugin", "test", filepath.Join(work, "plugins", name), "--short", "-o", "json",
 				"--cache-dir", filepath.Join(work, "cache")}
 			if _, err := os.Stat(filepath.Join(name, "tests")); err == nil {
