@@ -83,7 +83,7 @@ func TestTemplates(t *testing.T) {
 				kit := !named || kind == "filter" || (place+i)%3 == 0 || os.Getenv("ANCHOR_LONG_TESTS") != ""
 				t.Run(kind, func(t *testing.T) {
 					renew(t, dir, Project{Name: "my-plugin", Language: language, Kind: kind})
-					built := buildTemplate(t, dir, language)
+					built := buildTemplate(t, dir, language, !kit)
 					if kit {
 						testTemplate(t, dir, built, kind != "filter")
 					}
@@ -124,8 +124,8 @@ var ownTests = map[string][]string{
 	"zig":    {"zig", "test", "plugin.zig"},
 }
 
-// buildTemplate runs the tests of a project, and builds it.
-func buildTemplate(t *testing.T, dir, language string) *Built {
+// buildTemplate runs the tests of a project, and builds it, as plugin dev does if quick is set.
+func buildTemplate(t *testing.T, dir, language string, quick bool) *Built {
 	t.Helper()
 	if test := ownTests[language]; test != nil && language != "tinygo" { // the tests of Go, run there
 		cmd := exec.CommandContext(t.Context(), test[0], test[1:]...)
@@ -134,7 +134,7 @@ func buildTemplate(t *testing.T, dir, language string) *Built {
 			t.Errorf("%v: %v\n%s", test, err, out)
 		}
 	}
-	built, err := Build(t.Context(), BuildOptions{Dir: dir, Messages: os.Stderr})
+	built, err := Build(t.Context(), BuildOptions{Dir: dir, Quick: quick, Messages: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
