@@ -178,6 +178,13 @@ func (c *EmbeddingCache) fetch(ctx context.Context, own map[string]*embedding, t
 		return nil
 	}
 	defer func() {
+		got := make(map[string][]float32, len(own))
+		for text := range own {
+			if vectors[text] != nil {
+				got[text] = vectors[text]
+			}
+		}
+		c.keep(got) // before nobody is embedding them any more: else the next caller would
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for text, e := range own {

@@ -97,6 +97,8 @@ func TestTextsAreEmbeddedOnce(t *testing.T) {
 		select {
 		case <-release:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // also if both channels are closed by now
 			return nil, ctx.Err()
 		}
 		mu.Lock()
