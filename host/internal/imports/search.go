@@ -28,12 +28,13 @@ func search(c *guest.Call, s []uint64) {
 	if err != nil {
 		panic(malformed(abi.ImportSearch, err))
 	}
+	stated := q.SearchRequest // a record has what the guest asks for: names that it leaves out are those of the grant, which differs in a replay
 	q.Collection = granted("collection", "grants.search.collections", q.Collection, p.Granted.Search.Collections)
 	if q.SearchRequest.Vector != 0 {
 		if q.Vector, err = vectorOf(c, q.SearchRequest.Vector, q.Dimension); err != nil {
 			panic(malformed(abi.ImportSearch, err))
 		}
-		q.SearchRequest.Vector = 0
+		q.SearchRequest.Vector, stated.Vector = 0, 0
 	}
 	q.Tenant = p.Tenant(c.Context)
 	c.Spend(costService * int64(1+q.K/100))
@@ -47,7 +48,7 @@ func search(c *guest.Call, s []uint64) {
 		answer.Hits = bounded(hits, q.K)
 	}
 	noteUse(c, manifest.ServiceSearch, q.Collection, used)
-	noteServed(c, manifest.ServiceSearch, recordedSearch{q.SearchRequest, q.Vector}, answer)
+	noteServed(c, manifest.ServiceSearch, recordedSearch{stated, q.Vector}, answer)
 	s[0] = putDocument(c, abi.ImportSearch, answer)
 }
 
