@@ -129,9 +129,9 @@ func (a *App) ExportCollection(ctx context.Context, c retrieve.Collection) iter.
 
 // SearchCollection returns the chunks of a collection that match a query best, as items that a build
 // can take ([BuildOptions.Items]). Scores are 0 to 1. The embedder makes the vector of the query; nil
-// means the one that the configuration names for the collection. An empty By means hybrid if there
-// is an embedder and the collection has vectors, otherwise words. The error is [retrieve.ErrNotFound]
-// if there is no such collection.
+// means the one that the configuration names for the collection. An empty By means what
+// [retrieve.DefaultBy] says. The errors are those of [retrieve.Prepare], and [retrieve.ErrNotFound] if
+// there is no such collection.
 func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, q retrieve.Query, e retrieve.Embedder) ([]pipeline.Item, error) {
 	index, c, err := a.indexOf(ctx, c)
 	if err != nil {
@@ -141,18 +141,6 @@ func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, q ret
 		if e, err = a.CollectionEmbedder(c.Name); err != nil {
 			return nil, err
 		}
-	}
-	if q.By == "" {
-		info, err := index.Collection(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if q.By = retrieve.ByWords; e != nil && info.Vectors > 0 {
-			q.By = retrieve.ByHybrid
-		}
-	}
-	if q.By != retrieve.ByWords && e == nil && q.Vector == nil {
-		return nil, fmt.Errorf("%w: search by %s: collection %s has no embedder (name one under collections, such as collections: {%s: {embedder: NAME}})", ErrInvalid, q.By, c.Name, c.Name)
 	}
 	r := retrieve.Retriever{Index: index, Collection: c, Embedder: e, Query: q}
 	return r.Retrieve(ctx, &pipeline.Query{Text: q.Text, Embedding: q.Vector}, q.K)

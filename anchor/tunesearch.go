@@ -56,9 +56,9 @@ type searchTuning struct {
 func (t *tuning) search(ctx context.Context, p *assemble.Part) error {
 	s := &searchTuning{tuning: t, part: p, by: retrieve.By(p.Search.By)}
 	if s.by == "" {
-		s.by = retrieve.ByWords
-		if t.generation.plugins.CollectionEmbedder(p.Search.Collection) != nil {
-			s.by = retrieve.ByHybrid
+		var err error
+		if s.by, err = t.defaultBy(ctx, p.Search.Collection); err != nil {
+			return fmt.Errorf("retriever %q: %w", p.Name, err)
 		}
 	}
 	if s.by != retrieve.ByWords {

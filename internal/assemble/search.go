@@ -84,9 +84,13 @@ func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipel
 		Embedder: s.generation.CollectionEmbedder(s.config.Collection), Query: s.config.Query(),
 	}
 	items, err := r.Retrieve(ctx, q, topK)
-	if errors.Is(err, retrieve.ErrEmpty) {
-		s.generation.options.Logger.Warn("retriever finds nothing", "retriever", s.name, "error", err.Error())
+	log := s.generation.options.Logger
+	switch {
+	case errors.Is(err, retrieve.ErrEmpty):
+		log.Warn("retriever finds nothing", "retriever", s.name, "error", err.Error())
 		return nil, nil
+	case r.Query.By == "" && r.Embedder != nil && len(items) > 0 && items[0].Metadata["retrieval_method"] == string(retrieve.ByWords):
+		log.Warn("retriever searches by words alone: the collection has no vectors of its embedder (make them with anchor-host collections reembed "+s.config.Collection+", or say by: words)", "retriever", s.name)
 	}
 	return items, err
 }

@@ -177,6 +177,18 @@ func (x Index) Collection(ctx context.Context, col retrieve.Collection) (info re
 	return info, nil
 }
 
+// Settings implements [retrieve.Index].
+func (x Index) Settings(ctx context.Context, col retrieve.Collection) (s retrieve.Settings, err error) {
+	err = x.reading(ctx, col, func(_ *conn, found collection) error {
+		s = found.settings
+		return nil
+	})
+	if err != nil {
+		return s, x.fail(err, col, "show")
+	}
+	return s, nil
+}
+
 func (c *conn) describe(tenant string, found collection) (retrieve.CollectionInfo, error) {
 	info := retrieve.CollectionInfo{
 		Collection: retrieve.Collection{Tenant: tenant, Name: found.name}, Name: found.name, Settings: found.settings,
