@@ -42,7 +42,8 @@ func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
 // Without an embedder in o, the documents get vectors if the configuration names an embedder for the
-// collection, and without Contexts, chunks get contexts if it names a plugin for them.
+// collection; without Contexts, chunks get contexts if it names a plugin for them; and without
+// Settings, the collection has those that it names.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
@@ -56,6 +57,10 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 	o.Collection = c
 	if o.Embedder == nil {
 		o.Embedder = g.plugins.CollectionEmbedder(c.Name)
+	}
+	if o.Settings == (retrieve.Settings{}) {
+		of := g.loaded.Collections[c.Name]
+		o.Settings = of.Settings()
 	}
 	if o.Contexts == nil {
 		if o.Contexts, err = g.plugins.Contexter(ctx, c.Name); err != nil {

@@ -113,3 +113,33 @@ func TestIngestWatches(t *testing.T) {
 		t.Fatal("still running")
 	}
 }
+
+// A collection is made with the settings of the configuration. Others are refused with the command
+// that rebuilds it; what is left out is as the collection has it.
+func TestIngestSettings(t *testing.T) {
+	storeFolder(t, map[string]string{
+		"a.txt": "Flags of the ship", "anchor.yaml": "collections: {docs: {stem: false, stop_words: none, split_identifiers: false, vectors: int8}}",
+		"other.yaml": "collections: {docs: {stem: true, vectors: f32}}", "less.yaml": "collections: {docs: {stem: false}}",
+	})
+	must(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "anchor.yaml")
+	out := must(t, "", "collections", "show", "docs", "-o", "json")
+	for _, want := range []string{`"stem": false`, `"stop_words": "none"`, `"split_identifiers": false`, `"vectors": "int8"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in:\n%s", want, out)
+		}
+	}
+	if out := must(t, "", "collections", "show", "docs"); !strings.Contains(out, "int8") {
+		t.Errorf("table:\n%s", out)
+	}
+	for question, found := range map[string]bool{"flag": false, "flags": true, "the": true} {
+		if out := must(t, "", "collections", "search", "docs", question); strings.Contains(out, "a.txt") != found {
+			t.Errorf("search for %s:\n%s", question, out)
+		}
+	}
+	must(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "less.yaml")
+	must(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "anchor.yaml")
+	code, _, stderr := run(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "other.yaml")
+	if code != codeFailure || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "stem is false, not true, vectors is int8, not f32 (rebuild it: anchor-host collections remove docs, then anchor-host ingest PATH --collection docs)") {
+		t.Errorf("other settings: code %d, %s", code, stderr)
+	}
+}

@@ -32,7 +32,9 @@ type Source struct {
 type Options struct {
 	// Collection is where the documents go. It is created if it does not exist.
 	Collection retrieve.Collection
-	// Settings are those of a collection that is created. Its Model is that of the Embedder.
+	// Settings are those of a collection that is created. Its Model is that of the Embedder. If a
+	// collection that exists has another value of one that is not left out, the error is
+	// [retrieve.ErrExists].
 	Settings retrieve.Settings
 	// Embedder makes the vectors. nil means none: documents are found by words only.
 	Embedder retrieve.Embedder

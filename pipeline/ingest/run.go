@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -86,11 +87,11 @@ func (g *run) list(ctx context.Context) error {
 func (g *run) settle(ctx context.Context, info retrieve.CollectionInfo) error {
 	c, has := g.o.Collection, info.Settings.Model
 	s := g.o.Settings
-	s.Model = retrieve.Model{}
-	if s != (retrieve.Settings{}) {
-		if err := g.index.Create(ctx, c, s); err != nil { // compares the other settings
-			return err
-		}
+	if _, err := s.Complete(); err != nil {
+		return err
+	}
+	if differs := differences(s, info.Settings); differs != "" {
+		return fmt.Errorf("collection %s: %w: %s (rebuild it: anchor-host collections remove %s, then anchor-host ingest PATH --collection %s)", c, retrieve.ErrExists, differs, c.Name, c.Name)
 	}
 	none := retrieve.Model{}
 	switch {
@@ -102,6 +103,27 @@ func (g *run) settle(ctx context.Context, info retrieve.CollectionInfo) error {
 		return fmt.Errorf("collection %s: %w: it has vectors of %s, the embedder makes those of %s (re-embed it: anchor-host collections reembed %s)", c, retrieve.ErrModel, has, g.model, c.Name)
 	}
 	return g.index.SetModel(ctx, c, g.model)
+}
+
+// differences says which of the stated settings a collection does not have, "" for none. Its model is
+// not compared.
+func differences(stated, has retrieve.Settings) string {
+	var out []string
+	add := func(name string, stated, has any, differs bool) {
+		if differs {
+			out = append(out, fmt.Sprintf("%s is %v, not %v", name, has, stated))
+		}
+	}
+	flag := func(name string, stated, has *bool) {
+		if stated != nil && has != nil {
+			add(name, *stated, *has, *stated != *has)
+		}
+	}
+	flag("stem", stated.Stem, has.Stem)
+	add("stop_words", stated.StopWords, has.StopWords, stated.StopWords != "" && stated.StopWords != has.StopWords)
+	flag("split_identifiers", stated.SplitIdentifiers, has.SplitIdentifiers)
+	add("vectors", stated.Vectors, has.Vectors, stated.Vectors != "" && stated.Vectors != has.Vectors)
+	return strings.Join(out, ", ")
 }
 
 func (g *run) all(ctx context.Context, sources []Source) (err error) {

@@ -115,7 +115,7 @@ func (x Index) create(ctx context.Context, col retrieve.Collection, s retrieve.S
 			have.Model = s.Model
 		}
 		if b, err := json.Marshal(have); err != nil || string(b) != string(text) {
-			return fmt.Errorf("%w: %s, not %s (use another name, or remove it with anchor-host collections remove %s)", retrieve.ErrExists, c.text, text, col.Name)
+			return fmt.Errorf("%w: %s, not %s (use another name, or rebuild it: anchor-host collections remove %s, then anchor-host ingest PATH --collection %s)", retrieve.ErrExists, c.text, text, col.Name, col.Name)
 		}
 		return nil
 	}

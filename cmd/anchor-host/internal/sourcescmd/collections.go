@@ -85,7 +85,7 @@ line without chunks stands for a file of which each record is a document.`,
 			return err
 		}
 		if !documents {
-			return a.Print(cmd, *format, infoListing([]retrieve.CollectionInfo{info}, info))
+			return a.Print(cmd, *format, showListing(&info))
 		}
 		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNKS", "VECTORS", "SIZE", "ID"}}
 		docs := []retrieve.DocumentInfo{}
@@ -100,6 +100,14 @@ line without chunks stands for a file of which each record is a document.`,
 		return a.Print(cmd, *format, l)
 	})
 	return cmd
+}
+
+// showListing has the settings of a collection after what a list of collections has.
+func showListing(info *retrieve.CollectionInfo) cli.Listing {
+	l, s := infoListing([]retrieve.CollectionInfo{*info}, info), info.Settings
+	l.Header = append(l.Header, "STEM", "STOP WORDS", "SPLIT", "FORM")
+	l.Rows[0] = append(l.Rows[0], strconv.FormatBool(*s.Stem), s.StopWords, strconv.FormatBool(*s.SplitIdentifiers), string(s.Vectors))
+	return l
 }
 
 func search(a *cli.App) *cobra.Command {
