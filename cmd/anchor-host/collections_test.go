@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,9 +81,23 @@ func TestCollectionsRefuse(t *testing.T) {
 	}
 }
 
-// With --watch, what changes is read until the command is interrupted.
+// With --watch, what changes is read until the command is interrupted, also after the embedder failed.
 func TestIngestWatches(t *testing.T) {
-	storeFolder(t, map[string]string{"d/one.txt": "first words"})
+	var down atomic.Bool
+	down.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Swap(false) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, `{"data": [{"index": 0, "embedding": [1, 0]}]}`)
+	}))
+	defer server.Close()
+	storeFolder(t, map[string]string{
+		"d/one.txt":   "first words",
+		"anchor.yaml": "embedders: {e: {http: {base_url: '" + server.URL + "', model: m, retries: 0}}}\ncollections: {docs: {embedder: e}}",
+	})
+	t.Setenv("ANCHOR_HOST_CONFIG", "anchor.yaml")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	exit := make(chan int, 1)

@@ -94,6 +94,8 @@ type input struct {
 	size   int64
 	time   time.Time
 	format parse.Format
+	// settled says that a later change of a page will have another time.
+	settled bool
 
 	sha    hash.Hash // of what was read from stream
 	file   *os.File  // of stream

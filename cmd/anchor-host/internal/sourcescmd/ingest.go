@@ -2,8 +2,6 @@ package sourcescmd
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -50,7 +48,8 @@ documents also get vectors, by which a question finds what it means in other wor
 The collection is kept as the files are: the next run reads only what has changed,
 and deletes what is gone. Documents are named after the folder, which may move. A run
 that was interrupted goes on when it is started again. --watch does not end, and
-repeats the run whenever a file changes.
+repeats the run whenever a file changes; it asks for pages every ten minutes. If the
+embedder or the store fails, it says so once, and tries again, less and less often.
 
 In folders, hidden files, links, pictures, archives and programs are left out. Every
 other file that cannot be read gets a line on stderr, and the exit code is then 1; what
@@ -196,38 +195,6 @@ func (f *ingestFlags) run(a *cli.App, cmd *cobra.Command, app *anchor.App, sourc
 	p := newProgress(a)
 	defer p.stop()
 	return app.Ingest(cmd.Context(), sources, f.options(a, e, p, map[string]string{}))
-}
-
-// watchRest is how many times as long --watch rests as it looks.
-const watchRest = 10
-
-// repeat ingests again and again until the user interrupts.
-func (f *ingestFlags) repeat(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) error {
-	e, err := embedderOf(app, f.embedder)
-	if err != nil {
-		return err
-	}
-	said := map[string]string{}
-	for first := true; ; first = false {
-		began := time.Now()
-		p := newProgress(a)
-		report, err := app.Ingest(cmd.Context(), sources, f.options(a, e, p, said))
-		p.stop()
-		if errors.Is(err, context.Canceled) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if first || report.Added+report.Changed+report.Removed > 0 {
-			a.Say("%s: %d files, %d added, %d changed, %d removed, %d failed; watching", cli.OneCell(f.collection), report.Files, report.Added, report.Changed, report.Removed, report.Failed)
-		}
-		select {
-		case <-cmd.Context().Done():
-			return nil
-		case <-time.After(max(f.interval, watchRest*time.Since(began))): // a large folder is not looked at all the time
-		}
-	}
 }
 
 func reportListing(r ingest.Report) cli.Listing {
