@@ -225,6 +225,19 @@ func (t *tuning) embed(ctx context.Context, collection string) ([][]float32, err
 	return vectors, err
 }
 
+// filled returns an error if a collection has no documents, which is otherwise a warning.
+func (t *tuning) filled(ctx context.Context, collection string) error {
+	index, err := t.app.openIndex(ctx, t.generation.loaded)
+	if err != nil {
+		return err
+	}
+	info, err := index.Collection(ctx, retrieve.Collection{Tenant: t.generation.loaded.TenantName(), Name: collection})
+	if err == nil && info.Documents == 0 {
+		err = fmt.Errorf("collection %s: %w (fill it with anchor-host ingest PATH --collection %s)", info.Collection, retrieve.ErrEmpty, collection)
+	}
+	return err
+}
+
 // defaultBy is how a retriever searches that does not say it.
 func (t *tuning) defaultBy(ctx context.Context, collection string) (retrieve.By, error) {
 	index, err := t.app.openIndex(ctx, t.generation.loaded)

@@ -55,6 +55,9 @@ type searchTuning struct {
 // search tunes a retriever of a collection.
 func (t *tuning) search(ctx context.Context, p *assemble.Part) error {
 	s := &searchTuning{tuning: t, part: p, by: retrieve.By(p.Search.By)}
+	if err := t.filled(ctx, p.Search.Collection); err != nil {
+		return fmt.Errorf("retriever %q: %w", p.Name, err)
+	}
 	if s.by == "" {
 		var err error
 		if s.by, err = t.defaultBy(ctx, p.Search.Collection); err != nil {

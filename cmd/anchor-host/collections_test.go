@@ -56,7 +56,7 @@ func TestCollections(t *testing.T) {
 
 // What is wrong is named, with the exit code of its sort.
 func TestCollectionsRefuse(t *testing.T) {
-	storeFolder(t, map[string]string{"a.txt": "text"})
+	storeFolder(t, map[string]string{"a.txt": "text", "empty/.hidden": "", "blank.txt": "# none\n", "large.txt": strings.Repeat("a ", 600_000)})
 	must(t, "", "ingest", "a.txt", "--collection", "docs")
 	for _, tt := range []struct {
 		args string
@@ -67,6 +67,13 @@ func TestCollectionsRefuse(t *testing.T) {
 		{"ingest none.txt --collection docs", codeFailure, "none.txt: no such file"},
 		{"ingest a.txt --collection docs --chunker nope", codeInvalid, `"nope"`},
 		{"ingest a.txt --collection docs --chunker semantic", codeInvalid, "needs an embedder"},
+		{"ingest a.txt --collection new --format nope", codeInvalid, "want one of text, markdown"},
+		{"ingest none.txt --collection new", codeFailure, "none.txt: no such file"},
+		{"collections show new", codeNotFound, "new"}, // nothing was left behind
+		{"ingest empty --collection docs2", codeOK, "no files were found in empty"},
+		{"ingest --urls blank.txt --collection docs", codeUsage, "blank.txt has no address"},
+		{"ingest a.txt --collection docs --format markdown", codeOK, ""},
+		{"ingest large.txt --collection docs --max-file 1", codeFailure, "the limit is 1048576 (--max-file)"},
 		{"collections show none", codeNotFound, "anchor-host ingest PATH --collection none"},
 		{"collections search none q", codeNotFound, "anchor-host ingest PATH --collection none"},
 		{"collections search docs q --tenant other", codeNotFound, "other/docs"},
@@ -78,6 +85,9 @@ func TestCollectionsRefuse(t *testing.T) {
 		if code, out, stderr := run(t, "", strings.Fields(tt.args)...); code != tt.code || !strings.Contains(stderr, tt.want) || out != "" && !strings.HasPrefix(tt.args, "ingest") {
 			t.Errorf("%s: code %d, want %d; %q, %s, want %s", tt.args, code, tt.code, out, stderr, tt.want)
 		}
+	}
+	if code, _, stderr := run(t, "", "collections", "search", "docs", " "); code != codeUsage || !strings.Contains(stderr, "QUESTION is empty") {
+		t.Errorf("an empty question: code %d, %s", code, stderr)
 	}
 }
 

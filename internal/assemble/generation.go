@@ -55,6 +55,7 @@ type Generation struct {
 	tokenizer *hostTokenizer
 	embedders map[string]*lazyEmbedder // by their names in the configuration
 	models    *serving.Models
+	warned    sync.Map // what retrievers warned of, so that each is said once
 
 	// loading holds a value while a goroutine uses the fields below.
 	loading chan struct{}

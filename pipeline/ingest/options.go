@@ -157,6 +157,9 @@ func (o Options) complete() (Options, error) {
 	if err := o.Collection.Validate(); err != nil {
 		return o, err
 	}
+	if err := o.Format.Check(); err != nil {
+		return o, err
+	}
 	var err error
 	if o.Chunk.Embedder == nil {
 		o.Chunk.Embedder = o.Embedder

@@ -151,7 +151,7 @@ func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) 
 	}
 	if size, ok := sizeOf(r); ok {
 		if size > most {
-			return nil, fmt.Errorf("%w: %d bytes, the limit is %d", parse.ErrTooLarge, size, most)
+			return nil, fmt.Errorf("%w: %d bytes, the limit is %d (--max-file)", parse.ErrTooLarge, size, most)
 		}
 		head = append(make([]byte, 0, max(size+512, int64(len(head)))), head...)
 	}
@@ -162,7 +162,7 @@ func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) 
 		n, err := r.Read(head[len(head):cap(head)])
 		head = head[:len(head)+n]
 		if int64(len(head)) > most {
-			return nil, fmt.Errorf("%w: more than %d bytes", parse.ErrTooLarge, most)
+			return nil, fmt.Errorf("%w: more than %d bytes (--max-file)", parse.ErrTooLarge, most)
 		}
 		if errors.Is(err, io.EOF) {
 			return head, nil

@@ -34,7 +34,8 @@ func Run(ctx context.Context, index retrieve.Index, sources []Source, o Options)
 	return g.report, nil
 }
 
-// prepare creates the collection, settles its model, and reads which documents it has.
+// prepare settles the model of the collection, and reads which documents it has. A collection that is
+// not there is not made yet, so that a wrong path leaves nothing behind.
 func (g *run) prepare(ctx context.Context) error {
 	c := g.o.Collection
 	if g.o.Embedder != nil {
@@ -47,9 +48,8 @@ func (g *run) prepare(ctx context.Context) error {
 	info, err := g.index.Collection(ctx, c)
 	switch {
 	case errors.Is(err, retrieve.ErrNotFound):
-		s := g.o.Settings
-		s.Model = g.model
-		if err := g.index.Create(ctx, c, s); err != nil {
+		g.o.Settings.Model, g.absent = g.model, true
+		if _, err := g.o.Settings.Complete(); err != nil {
 			return err
 		}
 	case err != nil:
@@ -60,7 +60,19 @@ func (g *run) prepare(ctx context.Context) error {
 		}
 	}
 	g.fingerprint = g.o.fingerprint(g.model)
+	if g.absent {
+		return nil
+	}
 	return g.list(ctx)
+}
+
+// create makes the collection if it is not there.
+func (g *run) create(ctx context.Context) error {
+	if !g.absent {
+		return nil
+	}
+	g.absent = false
+	return g.index.Create(ctx, g.o.Collection, g.o.Settings)
 }
 
 // list reads which files and pages the collection has. It skips their records, which may be
@@ -158,7 +170,12 @@ func (g *run) all(ctx context.Context, sources []Source) (err error) {
 	if err := g.wait(); err != nil {
 		return err
 	}
-	if g.o.Keep {
+	if g.report.Failed == 0 { // an empty folder is a collection too
+		if err := g.create(ctx); err != nil {
+			return err
+		}
+	}
+	if g.o.Keep || g.absent {
 		return nil
 	}
 	return g.removeGone(ctx, f)

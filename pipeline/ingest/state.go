@@ -20,6 +20,7 @@ type run struct {
 	o           Options
 	model       retrieve.Model
 	fingerprint string
+	absent      bool             // the collection is made with the first documents
 	known       map[string]known // files and pages of the collection, without records, by ID
 	roots       roots
 	seen        map[string]bool // files and pages that stay

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,9 @@ they are items, which "anchor-host build --items -" takes.`,
 	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
 		if topK < 1 || topK > retrieve.MaxK {
 			return cli.Usagef(cmd, "flag --top-k: %d (want 1 to %d)", topK, retrieve.MaxK)
+		}
+		if strings.TrimSpace(args[1]) == "" {
+			return cli.Usagef(cmd, "QUESTION is empty")
 		}
 		if by != "" && by != string(retrieve.ByWords) && by != string(retrieve.ByVectors) && by != string(retrieve.ByHybrid) {
 			return cli.Usagef(cmd, "flag --by: %q (want words, vectors or hybrid)", by)

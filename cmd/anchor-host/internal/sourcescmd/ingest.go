@@ -81,6 +81,9 @@ them is returned) and semantic (sentences of similar vectors). Tables stay whole
 		if err != nil {
 			return err
 		}
+		if report.Files == 0 {
+			a.Say("ingest: no files were found in %s (hidden files, links, pictures, archives and programs are left out, and what --include and --exclude leave out)", cli.OneCell(strings.Join(args, ", ")))
+		}
 		if err := a.Print(cmd, *f.output, reportListing(report)); err != nil {
 			return err
 		}
@@ -102,6 +105,7 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.urls, "urls", "", "file with one address a line (- is stdin)")
 	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending tells the format")
 	flags.StringVar(&f.format, "format", "", "format of all files: text, markdown, html, pdf, docx, csv, jsonl, code (default: by name and content)")
+	cli.SettingFlag(cmd, "format", "") // in configurations it is that of the output
 	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child, semantic")
 	embedderFlag(cmd, &f.embedder)
 	flags.IntVar(&f.size, "chunk-size", chunk.DefaultSize, "most tokens in a chunk, at 4 bytes each")
@@ -138,7 +142,9 @@ func (f *ingestFlags) sources(a *cli.App, cmd *cobra.Command, args []string) ([]
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, list...)
+		if sources = append(sources, list...); len(list) == 0 {
+			return nil, cli.Usagef(cmd, "flag --urls: %s has no address (want one a line)", cli.OneCell(f.urls))
+		}
 	}
 	switch {
 	case len(sources) == 0:
