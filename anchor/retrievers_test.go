@@ -198,4 +198,8 @@ pipelines: {near: {steps: [{name: s, retriever: near}]}, any: {steps: [{name: s,
 	if err := build("any"); err != nil || !strings.Contains(log.String(), "reembed docs, or say by: words") {
 		t.Errorf("a collection without vectors, searched by default: %v, log %s", err, &log)
 	}
+	log.Reset()
+	if err := build("any"); err != nil || log.Len() > 0 {
+		t.Errorf("the same said again: %v, log %s", err, &log)
+	}
 }
