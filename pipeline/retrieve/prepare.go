@@ -89,7 +89,7 @@ func (q *Query) fit(ctx context.Context, c Collection, has Model, e Embedder) er
 // the remedy, which has the name of the collection. A number that is not finite is [ErrVectors].
 func (q *Query) CheckVector(collection string, has Model) error {
 	if has == (Model{}) {
-		return fmt.Errorf("%w: the collection has no vectors (make them with anchor-host collections reembed %s, or search by words)", ErrModel, collection)
+		return noVectors(collection)
 	}
 	if q.Model != "" && q.Model != has.ID || len(q.Vector) != has.Dimension {
 		of := "a model that the query does not name"
@@ -101,6 +101,17 @@ func (q *Query) CheckVector(collection string, has Model) error {
 	}
 	return has.Check(1, [][]float32{q.Vector})
 }
+
+// noVectors is the error for a collection of that name without vectors. It is an [ErrModel].
+type noVectors string
+
+// Error says what is missing, with the remedy.
+func (c noVectors) Error() string {
+	return fmt.Sprintf("there are no vectors (make them with anchor-host collections reembed %s, or search by words)", string(c))
+}
+
+// Is makes it an [ErrModel].
+func (noVectors) Is(target error) bool { return target == ErrModel }
 
 // sayEmpty says of a collection that cannot be searched by vectors that it is empty, if it is.
 func sayEmpty(ctx context.Context, x Index, c Collection, err error) error {

@@ -74,7 +74,7 @@ func (r *Retriever) missing(ctx context.Context, by By, hits []Hit) error {
 	case info.Documents == 0:
 		return empty(r.Collection)
 	case r.Query.By != "" && by != ByWords && info.Vectors == 0:
-		return fmt.Errorf("collection %s: %w: no chunk has a vector (make them with anchor-host collections reembed %s, or search by words)", r.Collection, ErrModel, r.Collection.Name)
+		return fmt.Errorf("collection %s: %w", r.Collection, noVectors(r.Collection.Name))
 	}
 	return nil
 }
