@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +56,10 @@ type Options struct {
 	Model string
 	// Key is sent as the API wants it. It may be empty.
 	Key string
-	// Secrets are parts of Key that no error may show either.
+	// Headers are sent too. Their values are secrets, like Key, and so is what follows the first
+	// space in one, as in "Bearer KEY". They replace those that the API has for Key.
+	Headers map[string]string
+	// Secrets are parts of Key and Headers that no error may show either.
 	Secrets []string
 	// Timeout bounds one try. 0: DefaultTimeout.
 	Timeout time.Duration
@@ -80,7 +86,6 @@ type Model struct {
 	api     api
 	address string
 	client  *apiclient.Client
-	running chan struct{} // holds a value for each request that runs
 }
 
 // api writes requests and reads answers.
@@ -101,6 +106,10 @@ func New(o Options) (*Model, error) {
 		return nil, fmt.Errorf("model %q: base URL is not valid (want an address without password, such as https://api.openai.com/v1)", o.Name)
 	}
 	m := &Model{o: o, api: chat{officialHost(u)}}
+	stated, secrets, err := apiclient.Header(o.Headers)
+	if err != nil {
+		return nil, fmt.Errorf("model %q: %w", o.Name, err)
+	}
 	path, header := "chat/completions", http.Header{}
 	switch o.API {
 	case Anthropic:
@@ -112,14 +121,14 @@ func New(o Options) (*Model, error) {
 	default:
 		return nil, fmt.Errorf("model %q: API %q is not known (want %s or %s)", o.Name, o.API, OpenAI, Anthropic)
 	}
-	if strings.ContainsFunc(o.Key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("model %q: the key has a line break or another control character", o.Name)
+	if err := apiclient.CheckValue(o.Key); err != nil {
+		return nil, fmt.Errorf("model %q: the key %w", o.Name, err)
 	}
+	maps.Copy(header, stated)
 	m.address = u.JoinPath(path).String()
 	m.complete()
-	m.running = make(chan struct{}, m.o.Concurrency)
 	m.client = apiclient.New(apiclient.Options{
-		Header: header, Secrets: append([]string{o.Key}, o.Secrets...), Timeout: m.o.Timeout, Retries: m.o.Retries, MaxAnswer: maxAnswer, Connections: m.o.Concurrency,
+		Header: header, Secrets: slices.Concat(secrets, o.Secrets, []string{o.Key}), Timeout: m.o.Timeout, Retries: m.o.Retries, Concurrency: m.o.Concurrency,
 	})
 	return m, nil
 }
@@ -247,13 +256,11 @@ func (m *Model) within(ctx context.Context, body []byte, maxTokens int, check fu
 
 // send sends a request and checks the answer.
 func (m *Model) send(ctx context.Context, body []byte, check func(json.RawMessage) error) (Answer, error) {
-	select {
-	case m.running <- struct{}{}:
-		defer func() { <-m.running }()
-	case <-ctx.Done():
-		return Answer{}, context.Cause(ctx)
-	}
-	raw, err := m.client.Post(ctx, m.address, body)
+	var raw []byte
+	err := m.client.Post(ctx, apiclient.Request{Address: m.address, Body: body, MaxAnswer: maxAnswer, Read: func(answer io.Reader) (err error) {
+		raw, err = io.ReadAll(answer)
+		return err
+	}})
 	if err != nil {
 		return Answer{}, m.unanswered(err)
 	}
