@@ -42,7 +42,8 @@ func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
 // Without an embedder in o, the documents get vectors if the configuration names an embedder for the
-// collection, and without Contexts, chunks get contexts if it names a plugin for them.
+// collection, and without Contexts, chunks get contexts if it names a plugin for them. What the run asks of models
+// and embedders of the configuration is in the report, also with an error.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
@@ -62,7 +63,10 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 			return ingest.Report{}, err
 		}
 	}
-	return ingest.Run(host.WithTenant(ctx, c.Tenant), index, sources, o)
+	ctx, used := g.plugins.CountIngest(host.WithTenant(ctx, c.Tenant), c.Name)
+	report, err := ingest.Run(ctx, index, sources, o)
+	report.Services = used.Lines()
+	return report, err
 }
 
 // Reembed gives the documents of a collection vectors of the embedder in o, which the configuration

@@ -7,8 +7,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/settings"
 )
 
 // ParseManifest reads a manifest from YAML or JSON. It is as strict as loading: it also

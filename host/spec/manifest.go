@@ -11,7 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
+	"github.com/anchor-host/anchor-host/internal/settings"
 )
 
 // The places of a manifest.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
+	"github.com/anchor-host/anchor-host/internal/settings"
 )
 
 // CheckSettings checks settings against the schema of an operation, or of init with

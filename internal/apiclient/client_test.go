@@ -18,7 +18,10 @@ import (
 func client(t *testing.T, o Options, f func(n int, w http.ResponseWriter, r *http.Request)) (post func(context.Context) (string, error), requests *atomic.Int32) {
 	t.Helper()
 	requests = new(atomic.Int32)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(int(requests.Add(1))-1, w, r) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // until then the server does not see that the client has gone
+		f(int(requests.Add(1))-1, w, r)
+	}))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()

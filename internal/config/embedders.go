@@ -33,6 +33,13 @@ type HTTPEmbedder struct {
 
 // Collection has the settings of a collection.
 type Collection struct {
-	Embedder string `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
-	Context  *Use   `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
+	Embedder      string        `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
+	Context       *Use          `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
+	ContextBudget ContextBudget `key:"context_budget" doc:"What context may ask of models in one run of ingest. It is in the place of max_calls_per_build, max_tokens_per_build and the budgets of grants. When it is spent, the run ends and says so, and the next run goes on from there."`
+}
+
+// ContextBudget bounds what the contexts of a collection ask of models in one run.
+type ContextBudget struct {
+	MaxCalls  int `key:"max_calls" min:"1" default:"1000" doc:"The maximum number of requests to each model."`
+	MaxTokens int `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
 }

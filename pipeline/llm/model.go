@@ -184,8 +184,9 @@ type Request struct {
 	// Schema is a JSON Schema of an object. The answer then is JSON that Check accepts. nil: the
 	// answer is text.
 	Schema json.RawMessage
-	// Check holds an answer against Schema. nil: the package compiles Schema, which then must be
-	// from a trusted source, because a schema can make its check take very long.
+	// Check holds an answer against Schema. nil: the package compiles Schema, which may have 64 KiB
+	// and refer to nothing outside of it. The check takes a bounded time, and an answer may have
+	// 256 KiB.
 	Check func(answer json.RawMessage) error
 	// MaxTokens is the maximum number of tokens of the answer. 0: that of the model.
 	MaxTokens int
@@ -239,7 +240,7 @@ func (m *Model) Ask(ctx context.Context, r Request) (Answer, error) {
 // within asks the server within the budget of the build.
 func (m *Model) within(ctx context.Context, body []byte, maxTokens int, check func(json.RawMessage) error) (Answer, error) {
 	_, l := ledger.Under(ctx)
-	settle, err := l.Take(fmt.Sprintf("model %q", m.o.Name), m.o.Budget, int64(len(body)/4+maxTokens))
+	settle, err := l.Model(fmt.Sprintf("model %q", m.o.Name), m.o.Budget, int64(len(body)/4+maxTokens))
 	if err != nil {
 		return Answer{}, m.failed(Budget, err)
 	}
