@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
@@ -63,6 +64,7 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 			return ingest.Report{}, err
 		}
 	}
+	o.Embedder = assemble.Counted(o.Embedder)
 	ctx, used := g.plugins.CountIngest(host.WithTenant(ctx, c.Tenant), c.Name)
 	report, err := ingest.Run(ctx, index, sources, o)
 	report.Services = used.Lines()

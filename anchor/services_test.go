@@ -32,7 +32,7 @@ tokenizer: words
 max_tokens: 1000000
 models:
   small: {api: openai, base_url: %[1]q, model: tiny, key: "${env:SERVICES_KEY}", retries: 0, max_calls_per_build: %[2]d, cache: %[3]v}
-  claude: {api: anthropic, base_url: %[1]q, model: tiny-claude, key: "${env:SERVICES_KEY}"}
+  claude: {api: anthropic, base_url: %[1]q, model: tiny-claude, headers: {authorization: "Bearer ${env:SERVICES_KEY}"}}
 embedders:
   far: {http: {base_url: %[1]q, model: vectors, key: "${env:SERVICES_KEY}", retries: 0}}
 collections: {docs: {embedder: far}}
@@ -151,8 +151,8 @@ func TestNoKeyReachesAGuest(t *testing.T) {
 	if sent == 0 {
 		t.Error("the server got nothing")
 	}
-	want := []ledger.Line{
-		{Use: ledger.Use{Service: "embed", Name: "far", Plugin: "asks"}, Amount: ledger.Amount{Calls: 1, Texts: 1}},
+	want := []ledger.Line{ // the embedder is asked for the plugin, and for its search
+		{Use: ledger.Use{Service: "embed", Name: "far", Plugin: "asks"}, Amount: ledger.Amount{Calls: 2, Texts: 2}},
 		{Use: ledger.Use{Service: "llm", Name: "small", Plugin: "asks"}, Amount: ledger.Amount{Calls: 2, Failed: 1, InputTokens: 10, OutputTokens: 5}},
 		{Use: ledger.Use{Service: "search", Name: "docs", Plugin: "asks"}, Amount: ledger.Amount{Calls: 1}},
 	}
@@ -190,6 +190,25 @@ func TestServicesOfTenants(t *testing.T) {
 		if want := map[bool]int{false: 2, true: 0}[c.cached]; models != want {
 			t.Errorf("build %d for %s: %d requests to models, want %d", i, c.tenant, models, want)
 		}
+	}
+}
+
+// What native retrievers and ingestion ask of an embedder is counted.
+func TestRetrieversAreCounted(t *testing.T) {
+	s := modeltest.New(t, nil)
+	app := searching(t, fmt.Sprintf(`embedders: {far: {http: {base_url: %q, model: v}}}
+collections: {docs: {embedder: far}}
+retrievers: {docs: {collection: docs}}
+steps: [{name: found, retriever: docs, on_error: raise}]
+`, s.URL), nil)
+	report, err := app.Ingest(t.Context(), []ingest.Source{{Path: "a.md", Reader: strings.NewReader("hello bridge")}}, ingest.Options{Collection: retrieve.Collection{Name: "docs"}})
+	want := []ledger.Line{{Use: ledger.Use{Service: "embed", Name: "far"}, Amount: ledger.Amount{Calls: 1, Texts: 1}}}
+	if err != nil || !slices.Equal(report.Services, want) {
+		t.Errorf("ingest: %v, used %+v", err, report.Services)
+	}
+	r, err := app.Build(t.Context(), pipeline.Query{Text: "bridge"}, BuildOptions{})
+	if err != nil || !slices.Equal(r.Diagnostics.Services, want) {
+		t.Errorf("build: %v, used %+v", err, r.Diagnostics.Services)
 	}
 }
 

@@ -112,16 +112,21 @@ func (l *lazyEmbedder) close() {
 	}
 }
 
-// counted is an embedder whose requests are in the ledger of their build. Those of plugins are noted
-// by the host, and those of the vectors of a build's items by the pipeline.
-type counted struct {
-	retrieve.Embedder
-	name string // in the configuration
+// Counted returns an embedder of a configuration so that its requests are in the ledger of their build or
+// run. Any other embedder stays as it is. The host notes the requests of plugins for vectors, and the
+// pipeline those for the items of a build.
+func Counted(e retrieve.Embedder) retrieve.Embedder {
+	if lazy, ok := e.(*lazyEmbedder); ok {
+		return counted{lazy}
+	}
+	return e
 }
+
+type counted struct{ *lazyEmbedder }
 
 // Embed implements [retrieve.Embedder].
 func (c counted) Embed(ctx context.Context, side retrieve.Side, texts []string) ([][]float32, error) {
-	vectors, err := c.Embedder.Embed(ctx, side, texts)
+	vectors, err := c.lazyEmbedder.Embed(ctx, side, texts)
 	used := ledger.Amount{Calls: 1, Texts: int64(len(texts))}
 	if err != nil {
 		used.Failed = 1

@@ -31,11 +31,10 @@ func (b *builder) setEmbedder(context.Context) (err error) {
 }
 
 // CollectionEmbedder returns the embedder that the configuration names for a collection, nil if it
-// names none. What it is asked is in the ledger of the build.
+// names none.
 func (g *Generation) CollectionEmbedder(collection string) retrieve.Embedder {
-	name := g.config.Collections[collection].Embedder
-	if e, ok := g.embedders[name]; ok {
-		return counted{e, name}
+	if e, ok := g.embedders[g.config.Collections[collection].Embedder]; ok {
+		return e
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func TestContextsStop(t *testing.T) {
 	f.write("a.md", "It is well.\n")
 	f.write("b.md", "It is stopping now.\n")
 	f.write("c.md", "It is well, too.\n")
-	report, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: "."}}, f.o)
+	report, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: f.dir}}, f.o)
 	if !errors.Is(err, retrieve.ErrUnavailable) || !strings.Contains(err.Error(), "run the same command again") || report.Added != 1 || p.calls != 2 {
 		t.Errorf("%v, %+v, %d calls", err, report, p.calls)
 	}
