@@ -22,6 +22,7 @@ type Model struct {
 	Timeout           Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. limits.timeout of the plugin must be longer, because it also bounds the wait."`
 	Retries           *int            `key:"retries" min:"0" max:"20" default:"2" doc:"How often a request is repeated if the server is busy or fails. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
 	Concurrency       int             `key:"concurrency" min:"1" max:"256" default:"16" doc:"How many requests run at the same time. Others wait."`
+	Rate              float64         `key:"rate" min:"0.001" max:"100000" doc:"The maximum number of requests in one second, such as 0.5. Default: no limit."`
 	Cache             bool            `key:"cache" default:"false" doc:"Keep answers in memory, 16 MiB for each model, and give the same answer to the same request of the same tenant. Such an answer costs nothing of the budgets."`
 }
 

@@ -77,7 +77,7 @@ func Model(name string, c *config.Model, path func(string) string) (*llm.Model, 
 func options(name string, c *config.Model) llm.Options {
 	o := llm.Options{
 		Name: name, API: llm.API(c.API), BaseURL: c.BaseURL, Model: c.Model, Timeout: time.Duration(c.Timeout),
-		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Concurrency: c.Concurrency,
+		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Concurrency: c.Concurrency, Rate: c.Rate,
 		Budget: ledger.Limit{
 			Calls: int64(c.MaxCallsPerBuild), Tokens: int64(c.MaxTokensPerBuild),
 			CallsKey: "models." + name + ".max_calls_per_build", TokensKey: "models." + name + ".max_tokens_per_build",

@@ -317,6 +317,20 @@ func TestSchemaIsCheckedAsSent(t *testing.T) {
 	}
 }
 
+// No more requests begin in a second than the rate allows.
+func TestRate(t *testing.T) {
+	s := modeltest.New(t, nil)
+	m, begun := newModel(t, llm.Options{BaseURL: s.URL, Rate: 50}), time.Now()
+	for range 6 {
+		if _, err := m.Ask(t.Context(), say("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begun); took < 95*time.Millisecond {
+		t.Errorf("6 requests, 50 in a second, took %v", took)
+	}
+}
+
 // Headers of the operator are sent, in the place of those that the API has for the key, and no error
 // shows their values.
 func TestHeaders(t *testing.T) {

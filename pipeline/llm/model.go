@@ -73,6 +73,8 @@ type Options struct {
 	// Concurrency is how many requests run at the same time; others wait. 0:
 	// DefaultConcurrency.
 	Concurrency int
+	// Rate is the largest number of requests that begin in a second. 0: no limit.
+	Rate float64
 	// Budget bounds what is asked for in one build; see package ledger. Its zero value is no
 	// bound.
 	Budget ledger.Limit
@@ -110,6 +112,9 @@ func New(o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", o.Name, err)
 	}
+	if !(o.Rate >= 0) {
+		return nil, fmt.Errorf("model %q: rate %v (want 0 for no limit, or more)", o.Name, o.Rate)
+	}
 	path, header := "chat/completions", http.Header{}
 	switch o.API {
 	case Anthropic:
@@ -128,7 +133,8 @@ func New(o Options) (*Model, error) {
 	m.address = u.JoinPath(path).String()
 	m.complete()
 	m.client = apiclient.New(apiclient.Options{
-		Header: header, Secrets: slices.Concat(secrets, o.Secrets, []string{o.Key}), Timeout: m.o.Timeout, Retries: m.o.Retries, Concurrency: m.o.Concurrency,
+		Header: header, Secrets: slices.Concat(secrets, o.Secrets, []string{o.Key}), Timeout: m.o.Timeout, Retries: m.o.Retries, Concurrency: m.o.Concurrency, Rate: m.o.Rate,
+		Advice: apiclient.Advice{Busy: "lower concurrency or rate, or wait"},
 	})
 	return m, nil
 }

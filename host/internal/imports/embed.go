@@ -33,9 +33,9 @@ func embed(c *guest.Call, s []uint64) {
 	var answer services.EmbedAnswer
 	var v service.Vectors
 	if len(q.Texts) > 0 {
-		held := hold(c, name, len(q.Texts))
+		held := &holding{c: c}
 		defer held.release()
-		v, err = vectorsOf(c, name, &q)
+		v, err = vectorsOf(c, name, &q, held)
 		used := ledger.Amount{Calls: 1, Texts: int64(len(q.Texts))}
 		if err != nil {
 			used.Failed, v.Values = 1, nil
@@ -51,14 +51,25 @@ func embed(c *guest.Call, s []uint64) {
 	s[0] = putDocument(c, abi.ImportEmbed, answer)
 }
 
-// vectorsOf asks an embedder within the budget of the plugin.
-func vectorsOf(c *guest.Call, name string, q *services.EmbedRequest) (service.Vectors, error) {
-	p := of(c)
+// vectorsOf asks an embedder within the budget of the plugin. If the embedder says how long its vectors
+// are, they count as memory of the plugin before they are made, and the call ends if there is no room.
+func vectorsOf(c *guest.Call, name string, q *services.EmbedRequest, held *holding) (v service.Vectors, err error) {
+	p, what := of(c), fmt.Sprintf("embedder %q", name)
 	limit := ledger.Limit{
 		Calls: cmp.Or(p.Granted.Embed.MaxCalls, service.DefaultMaxCalls), Tokens: cmp.Or(p.Granted.Embed.MaxTexts, service.DefaultMaxTexts),
 		CallsKey: "its grants.embed.max_calls", TokensKey: "its grants.embed.max_texts", Unit: "texts",
 	}
-	v, err := within(c, fmt.Sprintf("vectors for plugin %q", p.Name), limit, int64(len(q.Texts)), fmt.Sprintf("embedder %q", name), func(ctx context.Context) (service.Vectors, error) {
+	if err := take(c, fmt.Sprintf("vectors for plugin %q", p.Name), limit, int64(len(q.Texts))); err != nil {
+		return v, err
+	}
+	if sized, ok := p.Services.Embedder.(service.Dimensioned); ok {
+		n, err := asked(c, what, func(ctx context.Context) (int, error) { return sized.Dimension(ctx, name) })
+		if err != nil {
+			return v, err
+		}
+		held.grow(4 * int64(len(q.Texts)) * int64(min(max(n, 0), abi.MaxDimension)))
+	}
+	v, err = asked(c, what, func(ctx context.Context) (service.Vectors, error) {
 		return p.Services.Embedder.Embed(ctx, name, q.Side, q.Texts)
 	})
 	if err == nil {
@@ -74,22 +85,7 @@ type holding struct {
 	give  []func()
 }
 
-// hold counts the vectors of n texts as memory of the plugin before they are made, if their embedder
-// says how long they are. The call ends if there is no room.
-func hold(c *guest.Call, name string, n int) *holding {
-	h := &holding{c: c}
-	sized, ok := of(c).Services.Embedder.(service.Dimensioned)
-	if !ok {
-		return h
-	}
-	dimension, err := asked(c, fmt.Sprintf("embedder %q", name), func(ctx context.Context) (int, error) { return sized.Dimension(ctx, name) })
-	if err == nil && dimension > 0 && dimension <= abi.MaxDimension { // otherwise the request itself says what is wrong
-		h.grow(4 * int64(n) * int64(dimension))
-	}
-	return h
-}
-
-// grow counts so many bytes in all.
+// grow counts so many bytes in all. The call ends if there is no room.
 func (h *holding) grow(bytes int64) {
 	if bytes <= h.bytes {
 		return

@@ -40,9 +40,12 @@ func search(c *guest.Call, s []uint64) {
 	c.Spend(costService * int64(1+q.K/100))
 	answer, used := services.SearchAnswer{}, ledger.Amount{Calls: 1}
 	limit := ledger.Limit{Calls: cmp.Or(p.Granted.Search.MaxCalls, service.DefaultMaxCalls), CallsKey: "its grants.search.max_calls"}
-	hits, err := within(c, fmt.Sprintf("searches of plugin %q", p.Name), limit, 0, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]services.SearchHit, error) {
-		return p.Services.Searcher.Search(ctx, q)
-	})
+	var hits []services.SearchHit
+	if err = take(c, fmt.Sprintf("searches of plugin %q", p.Name), limit, 0); err == nil {
+		hits, err = asked(c, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]services.SearchHit, error) {
+			return p.Services.Searcher.Search(ctx, q)
+		})
+	}
 	if err != nil {
 		used.Failed, answer.Failure = 1, failed(c, abi.ImportSearch, err)
 	} else {

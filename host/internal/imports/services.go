@@ -89,15 +89,11 @@ func asked[T any](c *guest.Call, waiting string, f func(context.Context) (T, err
 	return v, err
 }
 
-// within runs asked within a budget of the plugin in its build. n is how much of the second part of the
-// budget it takes.
-func within[T any](c *guest.Call, account string, limit ledger.Limit, n int64, waiting string, f func(context.Context) (T, error)) (T, error) {
+// take takes a request, with n of what else the limit bounds, from a budget of the plugin in its build.
+func take(c *guest.Call, account string, limit ledger.Limit, n int64) error {
 	_, l := ledger.Under(c.Context)
-	if _, err := l.Take(account, limit, n); err != nil {
-		var none T
-		return none, err
-	}
-	return asked(c, waiting, f)
+	_, err := l.Take(account, limit, n)
+	return err
 }
 
 // noteUse notes what the plugin used in the ledger of its build.
