@@ -58,7 +58,7 @@ func TestModelsAreChecked(t *testing.T) {
 		model(`headers: {a: "${x}"}`):                                              "models.m.headers.a: is no valid reference",
 		model(`key: k, headers: {authorization: x}`):                               "models.m.headers.authorization: key and the header Authorization exclude each other",
 		`models: {m: {api: anthropic, model: x, key: k, headers: {x-api-key: x}}}`: "models.m.headers.x-api-key: key and the header X-Api-Key exclude each other",
-		model("rate: 0"):                                                           "models.m.rate: want 0.001 or more",
+		model("rate: 0"):                                                           "models.m.rate: want 0.001 to 100000, got 0",
 		model(`key: "${x}"`):                                                       "models.m.key: is no valid reference",
 		strings.Replace(modelled, "[small, claude]", "[smal]", 1):                  `instances.i.grants.llm.models: no model "smal" (did you mean "small"?)`,
 		strings.Replace(modelled, "[small, claude]", "[]", 1):                      "instances.i.grants.llm.models: name at least one model",

@@ -10,7 +10,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
@@ -191,14 +190,15 @@ func fillDefaults(schema, value map[string]any) {
 	}
 }
 
-// CheckManifest compiles every schema of a manifest, within the bounds of all together.
-func CheckManifest(m *manifest.Manifest) error {
+// CheckTogether compiles all schemas of a manifest, within the bounds of all together: that of init, and
+// those of its operations by name.
+func CheckTogether[Name ~string](init json.RawMessage, operations map[Name]json.RawMessage) error {
 	var all complexity
-	if _, err := all.settings(m.Settings); err != nil {
+	if _, err := all.settings(init); err != nil {
 		return err
 	}
-	for _, op := range slices.Sorted(maps.Keys(m.Operations)) {
-		if _, err := all.settings(m.Operations[op].Settings); err != nil {
+	for _, op := range slices.Sorted(maps.Keys(operations)) {
+		if _, err := all.settings(operations[op]); err != nil {
 			return fmt.Errorf("operation %.100q: %w", op, err)
 		}
 	}
