@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
@@ -43,7 +44,8 @@ func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
 // Without an embedder in o, the documents get vectors if the configuration names an embedder for the
 // collection; without Contexts, chunks get contexts if it names a plugin for them; and without
-// Settings, the collection has those that it names.
+// Settings, the collection has those that it names. What the run asks of models and embedders of
+// the configuration is in the report, also with an error.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
@@ -67,7 +69,11 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 			return ingest.Report{}, err
 		}
 	}
-	return ingest.Run(host.WithTenant(ctx, c.Tenant), index, sources, o)
+	o.Embedder = assemble.Counted(o.Embedder)
+	ctx, used := g.plugins.CountIngest(host.WithTenant(ctx, c.Tenant), c.Name)
+	report, err := ingest.Run(ctx, index, sources, o)
+	report.Services = used.Lines()
+	return report, err
 }
 
 // Reembed gives the documents of a collection vectors of the embedder in o, which the configuration

@@ -184,7 +184,8 @@ func (g *Generation) openHost() (err error) {
 	if s := g.config.Plugins.PluginShare; s != nil {
 		share = *s
 	}
-	index := &serving.Index{Embedder: g.Embedder, Of: g.CollectionEmbedder, Open: g.openIndex}
+	of := func(collection string) retrieve.Embedder { return Counted(g.CollectionEmbedder(collection)) }
+	index := &serving.Index{Embedder: g.Embedder, Of: of, Open: g.openIndex}
 	g.host, err = host.New(host.Config{
 		Services: service.Services{Embedder: index, Searcher: index, Models: g.models},
 		Logger:   g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,

@@ -81,7 +81,7 @@ func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipel
 	}
 	r := retrieve.Retriever{
 		Index: index, Collection: retrieve.Collection{Tenant: host.TenantOf(ctx), Name: s.config.Collection},
-		Embedder: s.generation.CollectionEmbedder(s.config.Collection), Query: s.config.Query(),
+		Embedder: Counted(s.generation.CollectionEmbedder(s.config.Collection)), Query: s.config.Query(),
 	}
 	items, err := r.Retrieve(ctx, q, topK)
 	switch {

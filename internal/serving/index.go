@@ -6,6 +6,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/service"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -41,8 +42,22 @@ func (x *Index) Embed(ctx context.Context, name string, side services.Side, text
 	return out, nil
 }
 
+// Dimension implements service.Dimensioned.
+func (x *Index) Dimension(ctx context.Context, name string) (int, error) {
+	e, err := x.Embedder(name)
+	if err != nil {
+		return 0, err
+	}
+	m, err := e.Model(ctx)
+	if err != nil {
+		return 0, failed(err)
+	}
+	return m.Dimension, nil
+}
+
 // Search implements service.Searcher.
 func (x *Index) Search(ctx context.Context, s service.Search) ([]services.SearchHit, error) {
+	ctx = ledger.For(ctx, s.Plugin)
 	index, err := x.Open(ctx)
 	if err != nil {
 		return nil, err

@@ -210,7 +210,11 @@ func (w *fileWork) cut(ctx context.Context, d *parse.Document, id, hash string) 
 	if !d.Time.IsZero() {
 		doc.Time = d.Time
 	}
-	if err := w.o.addContexts(ctx, &doc); err != nil {
+	err = w.o.addContexts(ctx, &doc)
+	if errors.Is(err, retrieve.ErrUnavailable) {
+		return doc, &stopError{resumable(err)}
+	}
+	if err != nil {
 		return doc, err
 	}
 	return doc, retrieve.ValidateDocuments([]retrieve.Document{doc}, w.model)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -70,7 +71,7 @@ type Contexter interface {
 	Name() string
 	// Contexts returns the context of each of the given chunks of a document, empty for none.
 	// It is called for documents that are new or have changed. If it fails, the document stays
-	// as the index has it.
+	// as the index has it. An error that wraps [retrieve.ErrUnavailable] ends the run.
 	Contexts(ctx context.Context, doc *retrieve.Document, chunks []*retrieve.Chunk) ([]string, error)
 }
 
@@ -151,6 +152,8 @@ type Report struct {
 	Bytes int64 `json:"bytes"`
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
+	// Services is what the run asked of models and embedders, if the caller counts it.
+	Services []ledger.Line `json:"services,omitempty"`
 }
 
 func (o Options) complete() (Options, error) {

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,12 +37,16 @@ func search(c *guest.Call, s []uint64) {
 		}
 		q.SearchRequest.Vector, stated.Vector = 0, 0
 	}
-	q.Tenant = p.Tenant(c.Context)
+	q.Plugin, q.Tenant = p.Name, p.Tenant(c.Context)
 	c.Spend(costService * int64(1+q.K/100))
-	hits, err := asked(c, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]services.SearchHit, error) {
-		return p.Services.Searcher.Search(ctx, q)
-	})
 	answer, used := services.SearchAnswer{}, ledger.Amount{Calls: 1}
+	limit := ledger.Limit{Calls: cmp.Or(p.Granted.Search.MaxCalls, service.DefaultMaxCalls), CallsKey: "its grants.search.max_calls"}
+	var hits []services.SearchHit
+	if err = take(c, fmt.Sprintf("searches of plugin %q", p.Name), limit, 0); err == nil {
+		hits, err = asked(c, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]services.SearchHit, error) {
+			return p.Services.Searcher.Search(ctx, q)
+		})
+	}
 	if err != nil {
 		used.Failed, answer.Failure = 1, failed(c, abi.ImportSearch, err)
 	} else {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
@@ -79,6 +80,9 @@ them is returned) and semantic (sentences of similar vectors). Tables stay whole
 		}
 		report, err := f.run(a, cmd, app, sources)
 		if err != nil {
+			for _, l := range report.Services {
+				a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), usage(l))
+			}
 			return err
 		}
 		if report.Files == 0 {
@@ -209,9 +213,31 @@ func reportListing(r ingest.Report) cli.Listing {
 	if r.Seconds > 0 && r.Bytes > 0 {
 		rate = fmt.Sprintf("%.1f MB/s", float64(r.Bytes)/1e6/r.Seconds)
 	}
-	return cli.Listing{Data: r, Rows: [][]string{
+	rows := [][]string{
 		row("files", r.Files), row("unchanged", r.Unchanged), row("added", r.Added), row("changed", r.Changed), row("failed", r.Failed),
 		row("skipped", r.Skipped), row("removed", r.Removed), row("chunks", r.Chunks), row("read", size(r.Bytes)),
 		row("time", took(r.Seconds)), row("rate", rate),
-	}}
+	}
+	for _, l := range r.Services {
+		rows = append(rows, row(strings.TrimSpace(l.Service+" "+cli.OneCell(l.Name)), usage(l)))
+	}
+	return cli.Listing{Data: r, Rows: rows}
+}
+
+// usage says in one cell what was asked of a model or an embedder.
+func usage(l ledger.Line) string {
+	parts := []string{fmt.Sprintf("%d calls", l.Calls)}
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{{l.Failed, "failed"}, {l.Cached, "cached"}, {l.Texts, "texts"}, {l.InputTokens, "tokens in"}, {l.OutputTokens, "tokens out"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if l.Plugin != "" {
+		text += " (" + cli.OneCell(l.Plugin) + ")"
+	}
+	return text
 }
