@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -28,6 +29,8 @@ type Promotion struct {
 	Removed int `json:"removed"`
 	// Known is how many of the extracted facts were stored already.
 	Known int `json:"known"`
+	// Services says what was used of models and embedders.
+	Services []ledger.Line `json:"services,omitempty"`
 }
 
 func (p *Promotion) add(q Promotion) {

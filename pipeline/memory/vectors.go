@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
@@ -220,7 +221,7 @@ func (c *EmbeddingCache) fetch(ctx context.Context, own map[passage]*embedding, 
 		}
 	}
 	for _, side := range []retrieve.Side{retrieve.SideDocument, retrieve.SideQuery} {
-		if err := c.embedOwn(ctx, side, own, texts, vectors); err != nil {
+		if err := c.embedOwn(ctx, m.ID, side, own, texts, vectors); err != nil {
 			return err
 		}
 	}
@@ -233,8 +234,9 @@ func (c *EmbeddingCache) fetch(ctx context.Context, own map[passage]*embedding, 
 	return nil
 }
 
-// embedOwn embeds the claimed texts of one side that have no vector yet.
-func (c *EmbeddingCache) embedOwn(ctx context.Context, side retrieve.Side, own map[passage]*embedding, texts []passage, vectors map[passage][]float32) error {
+// embedOwn embeds the claimed texts of one side that have no vector yet, and notes the use of the
+// model.
+func (c *EmbeddingCache) embedOwn(ctx context.Context, model string, side retrieve.Side, own map[passage]*embedding, texts []passage, vectors map[passage][]float32) error {
 	var missing []string
 	seen := make(map[passage]bool)
 	for _, p := range texts {
@@ -246,6 +248,12 @@ func (c *EmbeddingCache) embedOwn(ctx context.Context, side retrieve.Side, own m
 		return nil
 	}
 	fresh, err := embed(ctx, c.Embedder, side, missing)
+	used := ledger.Amount{Calls: 1, Texts: int64(len(missing))}
+	if err != nil {
+		used = ledger.Amount{Calls: 1, Failed: 1}
+	}
+	_, l := ledger.Under(ctx)
+	l.Note(ledger.Use{Service: "embed", Name: model}, used)
 	if err != nil {
 		return err
 	}
