@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/segment"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -183,8 +184,11 @@ func (t *tx) indexFacts(h *head, c *change, gone []string, put []*indexedFact) e
 	if errors.Is(err, errNoCollection) {
 		return t.buildFacts(h, col)
 	}
-	if err != nil { // its row is damaged
+	if errors.Is(err, segment.ErrCorrupt) {
 		return t.rebuildFacts(h, col)
+	}
+	if err != nil {
+		return err
 	}
 	if len(gone)+len(put) == 0 {
 		return nil
@@ -314,8 +318,8 @@ func (s *Store) factWork(ctx context.Context, tenant string, f func(*tx, *head, 
 			return err
 		}
 		c, err := t.conn.collection(col)
-		if errors.Is(err, errNoCollection) {
-			if err = t.buildFacts(h, col); err == nil {
+		if errors.Is(err, errNoCollection) || errors.Is(err, segment.ErrCorrupt) {
+			if err = t.rebuildFacts(h, col); err == nil {
 				c, err = t.conn.collection(col)
 			}
 		}
