@@ -154,7 +154,7 @@ func TestPromoteSaysWhatIsMissing(t *testing.T) {
 	}{
 		{"promote", codeUsage, "name the conversation (--conversation ID)"},
 		{"promote --conversation c", codeInvalid, "facts.extract is not set (add facts: {extract: {plugin: NAME}}"},
-		{"consolidate", codeInvalid, "facts.extract is not set"},
+		{"consolidate", codeInvalid, "neither facts.consolidate nor facts.extract is set"},
 		{"consolidate --user=", codeUsage, "flag --user: the value is empty"},
 	} {
 		code, _, stderr := run(t, "", append(append([]string{"memory"}, strings.Fields(tt.args)...), flags...)...)

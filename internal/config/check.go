@@ -51,9 +51,7 @@ func (c *Config) Check() []Finding {
 		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
 	k.conversation()
-	if c.Facts != nil && c.Facts.Extract != nil {
-		k.use("facts.extract", c.Facts.Extract.Use())
-	}
+	k.facts()
 	k.frames()
 	k.enricher()
 	k.searches()

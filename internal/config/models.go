@@ -74,3 +74,35 @@ func (k *checker) services(path string, g Grants) {
 		missing(".llm.models", "model", "models", m, slices.Sorted(maps.Keys(k.config.Models)))
 	}
 }
+
+// facts checks what the facts are found and extracted with.
+func (k *checker) facts() {
+	f := k.config.Facts
+	if f == nil {
+		return
+	}
+	if names := slices.Sorted(maps.Keys(k.config.Embedders)); f.Embedder != "" && !slices.Contains(names, f.Embedder) {
+		k.find("facts.embedder", "no embedder %q%s (define it under embedders)", f.Embedder, strict.Hint(f.Embedder, names))
+	}
+	model := func(path, name string) {
+		if names := slices.Sorted(maps.Keys(k.config.Models)); !slices.Contains(names, name) {
+			k.find(path, "no model %q%s (define it under models)", name, strict.Hint(name, names))
+		}
+	}
+	if f.Consolidate != nil {
+		model("facts.consolidate.model", f.Consolidate.Model)
+	}
+	e := f.Extract
+	switch {
+	case e == nil:
+	case e.Model == "" && e.Plugin == "" && e.Instance == "":
+		k.find("facts.extract", "name a plugin, an instance or a model")
+	case e.Model == "":
+		k.use("facts.extract", e.Use())
+	default:
+		model("facts.extract.model", e.Model)
+		if e.Plugin != "" || e.Instance != "" || e.Settings != nil || e.Timeout != 0 || e.Reads != nil {
+			k.find("facts.extract", "model excludes plugin, instance, settings, timeout and reads (those of the model are under models)")
+		}
+	}
+}

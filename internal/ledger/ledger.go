@@ -73,6 +73,12 @@ func Under(ctx context.Context) (context.Context, *Ledger) {
 	if l, ok := ctx.Value(key{}).(*Ledger); ok {
 		return ctx, l
 	}
+	return Own(ctx)
+}
+
+// Own returns a context with a new ledger, and the ledger, whatever ctx has: for work that goes on
+// after its build.
+func Own(ctx context.Context) (context.Context, *Ledger) {
 	l := new(Ledger)
 	return context.WithValue(ctx, key{}, l), l
 }

@@ -21,7 +21,7 @@ var _ retrieve.Index = Index{}
 func (s *Store) Index() Index { return Index{s} }
 
 const (
-	listCollections  = "SELECT id, generation, name, settings, created, changed FROM collections WHERE tenant = ? ORDER BY name"
+	listCollections  = "SELECT id, generation, name, settings, created, changed FROM collections WHERE tenant = ? AND name >= ' ' ORDER BY name"
 	insertCollection = "INSERT INTO collections (tenant, name, settings, generation, created, changed) VALUES (?1, ?2, ?3, 1, ?4, ?4)"
 	updateCollection = "UPDATE collections SET generation = generation + 1, changed = ?, settings = ? WHERE id = ?"
 	countDocuments   = "SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(vectors), 0), coalesce(sum(bytes), 0) FROM documents WHERE collection = ?"
@@ -73,6 +73,11 @@ func (x Index) reading(ctx context.Context, col retrieve.Collection, f func(*con
 	if err := col.Validate(); err != nil {
 		return err
 	}
+	return x.peeking(ctx, col, f)
+}
+
+// peeking is reading for any collection, that of facts included.
+func (x Index) peeking(ctx context.Context, col retrieve.Collection, f func(*conn, collection) error) error {
 	return x.store.snapshot(ctx, func(c *conn) error {
 		found, err := c.collection(col)
 		if err != nil {

@@ -91,5 +91,11 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	if s.writer == nil {
 		return errReadOnly
 	}
-	return s.writer.do(ctx, r)
+	err := s.writer.do(ctx, r)
+	for i := range r.changes {
+		if c := &r.changes[i]; err == nil && isFacts(c.key) {
+			s.tidyFacts(ctx, c)
+		}
+	}
+	return err
 }
