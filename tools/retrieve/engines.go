@@ -33,6 +33,7 @@ type engine struct {
 // The names of engines that targets name.
 const (
 	oursWords  = "anchor-host, words"
+	oursVector = "anchor-host, vectors"
 	oursHybrid = "anchor-host, hybrid"
 	peerBleve  = "bleve"
 	peerFTS5   = "SQLite FTS5"
@@ -40,8 +41,15 @@ const (
 )
 
 var engines = []engine{
-	{oursWords, false, true, func(ctx context.Context, dir string, _ int) (index, error) { return openOurs(ctx, dir, 0) }},
-	{oursHybrid, true, true, openOurs},
+	{oursWords, false, true, func(ctx context.Context, dir string, _ int) (index, error) {
+		return openOurs(ctx, dir, 0, retrieve.ByWords)
+	}},
+	{oursVector, true, true, func(ctx context.Context, dir string, dim int) (index, error) {
+		return openOurs(ctx, dir, dim, retrieve.ByVectors)
+	}},
+	{oursHybrid, true, true, func(ctx context.Context, dir string, dim int) (index, error) {
+		return openOurs(ctx, dir, dim, retrieve.ByHybrid)
+	}},
 	{peerBleve, false, false, openBleve},
 	{peerFTS5, false, false, openFTS5},
 	{peerChrome, true, false, openChromem},
@@ -60,12 +68,13 @@ func engineOf(name string) (*engine, error) {
 type ours struct {
 	store *sqlite.Store
 	dim   int
+	by    retrieve.By
 }
 
 var docs = retrieve.Collection{Tenant: "t", Name: "docs"}
 
 // openOurs makes a collection, with vectors unless dim is 0.
-func openOurs(ctx context.Context, dir string, dim int) (index, error) {
+func openOurs(ctx context.Context, dir string, dim int, by retrieve.By) (index, error) {
 	s, err := sqlite.Open(ctx, filepath.Join(dir, "store.db"), sqlite.Options{})
 	if err != nil {
 		return nil, err
@@ -77,7 +86,7 @@ func openOurs(ctx context.Context, dir string, dim int) (index, error) {
 	if err := s.Index().Create(ctx, docs, set); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &ours{s, dim}, nil
+	return &ours{s, dim, by}, nil
 }
 
 func (o *ours) add(ctx context.Context, batch []document) error {
@@ -95,7 +104,7 @@ func (o *ours) add(ctx context.Context, batch []document) error {
 func (o *ours) finish(context.Context) error { return nil }
 
 func (o *ours) search(ctx context.Context, q *question, k int) ([]string, error) {
-	query := retrieve.Query{Text: q.text, K: k}
+	query := retrieve.Query{By: o.by, Text: q.text, K: k}
 	if o.dim > 0 {
 		query.Vector = q.vector
 	}

@@ -55,7 +55,7 @@ func runJob(ctx context.Context, text string, stdout io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	measure := index1
+	measure := measureIndex
 	if j.Set == setFiles {
 		measure = ingestFiles
 	}
@@ -66,8 +66,8 @@ func runJob(ctx context.Context, text string, stdout io.Writer) error {
 	return json.NewEncoder(stdout).Encode(f)
 }
 
-// index1 measures one engine with one set.
-func index1(ctx context.Context, j *job, dir string) (*figures, error) {
+// measureIndex measures one engine with one set.
+func measureIndex(ctx context.Context, j *job, dir string) (*figures, error) {
 	e, err := engineOf(j.Engine)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func measureSet(ctx context.Context, f *flags, set string, stderr io.Writer) (*r
 	r := &result{Set: set}
 	var jobs []*job
 	for _, e := range engines {
-		if set == setFiles && !e.ours {
+		if set == setFiles && (!e.ours || e.name == oursVector) {
 			continue
 		}
 		if e.vectors && f.table == "" && set != setSmall && set != setLarge {

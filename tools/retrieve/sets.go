@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/eval"
@@ -58,19 +59,20 @@ func setsOf(f *flags, stderr io.Writer) []string {
 	if f.table == "" {
 		fmt.Fprintln(stderr, "retrieve: the vectors of texts are left out: -table names no table (make one: testdata/demo/table.sh FOLDER)")
 	}
-	if sets = append(sets, setSmall); !f.short {
+	sets = append(sets, setFiles, setSmall)
+	if !f.short {
 		sets = append(sets, setLarge)
 	}
-	return append(sets, setFiles)
+	return slices.DeleteFunc(sets, func(set string) bool { return !f.only.MatchString(set) })
 }
 
 // load reads or makes a set. Only engines that use vectors need them.
 func load(ctx context.Context, j *job) (*collection, error) {
 	switch j.Set {
 	case setSmall:
-		return madeUp(short(j, 5_000, 500), j.Vectors), nil
+		return madeUp(short(j, 5_000, 500), 200, j.Vectors), nil
 	case setLarge:
-		return madeUp(100_000, j.Vectors), nil
+		return madeUp(100_000, 40, j.Vectors), nil
 	}
 	c, err := judged(filepath.Join(j.Data, j.Set))
 	if err != nil {
@@ -167,7 +169,7 @@ func openTable(folder string) (*static.Embedder, error) {
 }
 
 // madeUp makes texts of 150 words, which are as unevenly frequent as those of a language, and vectors of 256 dimensions.
-func madeUp(n int, vectors bool) *collection {
+func madeUp(n, questions int, vectors bool) *collection {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 5, 100_000)
 	text := func(words int) string {
@@ -192,7 +194,7 @@ func madeUp(n int, vectors bool) *collection {
 		d := document{id: fmt.Sprintf("doc%07d", i), text: text(150), vector: vector()}
 		c.documents, c.bytes = append(c.documents, d), c.bytes+len(d.text)
 	}
-	for range 200 {
+	for range questions {
 		c.questions = append(c.questions, question{text: text(8), vector: vector()})
 	}
 	return c
