@@ -100,6 +100,12 @@ bench-memory: ## appends from 64 writers with every commit synced, frame windows
 bench-tokens: ## token counting against tiktoken-go, with the ratios
 	$(GO) test -run '^$$' -bench . ./pipeline/tokens/internal/bpe
 
+.PHONY: bench-retrieve
+bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go; fetches a table of vectors (RETRIEVE=-short: seconds)
+	@mkdir -p build/demo
+	@testdata/demo/table.sh build/demo/table
+	$(GO) -C tools/retrieve run . -table $(CURDIR)/build/demo/table $(RETRIEVE)
+
 .PHONY: bench-build
 bench-build: ## what a build costs, beside Eino and LangChain JS, and by item counts and by exact fit
 	$(GO) -C tools/peers run . $(PEERS)
