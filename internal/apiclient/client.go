@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/internal/traceparent"
 )
 
 const (
@@ -136,6 +137,7 @@ func (c *Client) once(ctx context.Context, address string, body []byte) ([]byte,
 	r.Header = c.o.Header.Clone()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
+	traceparent.Set(ctx, r.Header)
 	answer, err := c.client.Do(r)
 	if err != nil {
 		return nil, c.unanswered(limited, err)
