@@ -53,6 +53,7 @@ func measureSet(ctx context.Context, f *flags, set string, stderr io.Writer) (*r
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", j.Engine, err)
 			}
+			fmt.Fprintf(stderr, "    nDCG@10 %.4f, ingestion %.1f MB/cpu-s, query %.2f ms\n", one.NDCG, one.Ingest, one.P50)
 			all[i] = append(all[i], *one)
 		}
 	}
