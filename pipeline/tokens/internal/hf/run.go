@@ -1,9 +1,6 @@
 package hf
 
 import (
-	"encoding/binary"
-	"math/bits"
-
 	"github.com/anchor-host/anchor-host/pipeline/tokens/internal/bpe"
 )
 
@@ -33,15 +30,15 @@ type run struct {
 
 // recentPieces is how many pieces a run remembers; longer ones, or those of more tokens, it does not.
 const (
-	recentPieces = 8 << 10
+	recentPieces = 4 << 10
 	recentBytes  = 24
 	recentIDs    = 6
 )
 
 // recentPiece is a piece with the numbers of its tokens.
 type recentPiece struct {
-	text   [recentBytes]byte // then zeros
-	length uint8             // 0: none
+	text   [recentBytes]byte
+	length uint8 // 0: none
 	n      uint8
 	ids    [recentIDs]uint32
 }
@@ -55,12 +52,12 @@ func (r *run) recall(piece string) (p *recentPiece, known bool) {
 	if r.recent == nil {
 		r.recent = new([recentPieces]recentPiece)
 	}
-	var text [recentBytes]byte
-	copy(text[:], piece)
-	a, b, c := binary.LittleEndian.Uint64(text[:8]), binary.LittleEndian.Uint64(text[8:16]), binary.LittleEndian.Uint64(text[16:])
-	hash := (a ^ bits.RotateLeft64(b, 23) ^ bits.RotateLeft64(c, 41)) * 0x9e3779b97f4a7c15
-	p = &r.recent[hash>>32%recentPieces]
-	if int(p.length) == len(piece) && p.text == text {
+	hash := uint32(2166136261)
+	for i := range len(piece) {
+		hash = (hash ^ uint32(piece[i])) * 16777619
+	}
+	p = &r.recent[(hash^hash>>15)%recentPieces]
+	if int(p.length) == len(piece) && string(p.text[:p.length]) == piece {
 		r.ids = append(r.ids, p.ids[:p.n]...)
 		return p, true
 	}
@@ -72,7 +69,6 @@ func (p *recentPiece) remember(piece string, ids []uint32) {
 	if p == nil || len(ids) > recentIDs {
 		return
 	}
-	p.text = [recentBytes]byte{}
 	p.length, p.n = uint8(copy(p.text[:], piece)), uint8(copy(p.ids[:], ids))
 }
 
