@@ -100,7 +100,9 @@ func TestIndexIsInStepWithTheFacts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.EqualFunc(got, want, func(a, b Scored) bool { return a.Entry.ID == b.Entry.ID && a.Score == b.Score && a.Entry.Content == b.Entry.Content }) {
+			if !slices.EqualFunc(got, want, func(a, b Scored) bool {
+				return a.Entry.ID == b.Entry.ID && a.Score == b.Score && a.Entry.Content == b.Entry.Content
+			}) {
 				t.Fatalf("step %d, %+v, %q:\n%v\nwant\n%v", i, f, q.Text, got, want)
 			}
 		}

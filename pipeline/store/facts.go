@@ -33,8 +33,6 @@ type FactQuery struct {
 // FoundFact is a fact that was found.
 type FoundFact struct {
 	Record Record
-	// Vector is that of the model of the query, or nil.
-	Vector []float32
 	// Damaged is the error of a record that is not what was written, which then has only an ID.
 	Damaged error
 }

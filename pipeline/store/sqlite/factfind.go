@@ -92,12 +92,8 @@ func (s *Store) FindFacts(ctx context.Context, tenant string, q store.FactQuery)
 		if err != nil {
 			return err
 		}
-		dimension := 0
-		if q.Vector != nil && q.Model == col.settings.Model.ID {
-			dimension = col.settings.Model.Dimension
-		}
 		for _, id := range ids {
-			one, ok, err := c.foundFact(tenant, list, id, dimension)
+			one, ok, err := c.foundFact(tenant, id)
 			if err != nil {
 				return err
 			}
@@ -239,8 +235,8 @@ func (c *conn) factsBy(order string, list int64, q *store.FactQuery, add func(id
 	return nil
 }
 
-// foundFact reads a fact, and its vector if that has the dimension.
-func (c *conn) foundFact(tenant string, list int64, id string, dimension int) (f store.FoundFact, found bool, err error) {
+// foundFact reads a fact. It returns false if there is none.
+func (c *conn) foundFact(tenant, id string) (f store.FoundFact, found bool, err error) {
 	r, err := c.fact(tenant, id)
 	var damaged *store.CorruptError
 	switch {
@@ -249,14 +245,7 @@ func (c *conn) foundFact(tenant string, list int64, id string, dimension int) (f
 	case err != nil || r == nil:
 		return f, false, err
 	}
-	f.Record = *r
-	if dimension > 0 {
-		err = c.query("SELECT vector FROM facts WHERE list = ? AND id = ?", []driver.Value{list, id}, func(row []driver.Value) error {
-			f.Vector = decodeVector(row[0], dimension)
-			return nil
-		})
-	}
-	return f, true, err
+	return store.FoundFact{Record: *r}, true, nil
 }
 
 // fact reads the record of a fact, nil if there is none.
