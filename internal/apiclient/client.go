@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/traceparent"
 )
 
 const (
@@ -155,6 +157,7 @@ func (c *Client) once(ctx context.Context, q *Request) error {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
+	traceparent.Set(ctx, r.Header)
 	answer, err := c.client.Do(r)
 	if err != nil {
 		return c.unanswered(limited, err)
