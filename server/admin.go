@@ -137,13 +137,16 @@ type pluginDoc struct {
 	RestState string `json:"rest"`
 }
 
+// pluginsDoc is a list of plugins.
+type pluginsDoc struct {
+	Generation int64       `json:"generation"`
+	LoadMS     float64     `json:"load_ms"`
+	Plugins    []pluginDoc `json:"plugins"`
+}
+
 func (c *call) plugins() (any, error) {
 	list, took := c.s.app.Plugins()
-	out := struct {
-		Generation int64       `json:"generation"`
-		LoadMS     float64     `json:"load_ms"`
-		Plugins    []pluginDoc `json:"plugins"`
-	}{c.s.app.Status().Number, float64(took.Microseconds()) / 1000, []pluginDoc{}}
+	out := pluginsDoc{c.s.app.Status().Number, float64(took.Microseconds()) / 1000, []pluginDoc{}}
 	for i := range list {
 		out.Plugins = append(out.Plugins, describe(&list[i]))
 	}

@@ -14,14 +14,17 @@ func collectionEndpoints() []endpoint {
 	}
 }
 
+// collectionsDoc is a list of collections.
+type collectionsDoc struct {
+	Collections []retrieve.CollectionInfo `json:"collections"`
+}
+
 func (c *call) listCollections() (any, error) {
 	list, err := c.s.app.Collections(c.ctx, c.info.Principal.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Collections []retrieve.CollectionInfo `json:"collections"`
-	}{list}, nil
+	return collectionsDoc{list}, nil
 }
 
 func (c *call) collection() retrieve.Collection {
@@ -50,6 +53,11 @@ type searchInput struct {
 	Filter     []config.Condition `key:"filter"`
 }
 
+// itemsDoc is what a search has found.
+type itemsDoc struct {
+	Items []pipeline.Item `json:"items"`
+}
+
 func (c *call) searchCollection() (any, error) {
 	var in searchInput
 	if err := c.decode(&in); err != nil {
@@ -66,7 +74,5 @@ func (c *call) searchCollection() (any, error) {
 	if items == nil {
 		items = []pipeline.Item{}
 	}
-	return struct {
-		Items []pipeline.Item `json:"items"`
-	}{items}, nil
+	return itemsDoc{items}, nil
 }

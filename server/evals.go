@@ -301,10 +301,13 @@ func (c *call) form(names ...string) (map[string][]byte, error) {
 	}
 }
 
+// jobsDoc is a list of evaluations, the newest first.
+type jobsDoc struct {
+	Evals []jobDoc `json:"evals"`
+}
+
 func (c *call) listEvals() (any, error) {
-	out := struct {
-		Evals []jobDoc `json:"evals"`
-	}{[]jobDoc{}}
+	out := jobsDoc{[]jobDoc{}}
 	c.s.jobs.mu.Lock()
 	defer c.s.jobs.mu.Unlock()
 	for _, n := range c.s.jobs.list {

@@ -137,6 +137,12 @@ func (c *call) filter() (f memory.Filter, err error) {
 	return f, err
 }
 
+// factsDoc is a list of facts. Next is the id after which further facts come.
+type factsDoc struct {
+	Facts []memory.Entry `json:"facts"`
+	Next  string         `json:"next,omitempty"`
+}
+
 func (c *call) listFacts() (any, error) {
 	f, err := c.filter()
 	if err != nil {
@@ -164,10 +170,7 @@ func (c *call) listFacts() (any, error) {
 		}
 		facts = facts[at+1:]
 	}
-	out := struct {
-		Facts []memory.Entry `json:"facts"`
-		Next  string         `json:"next,omitempty"`
-	}{Facts: []memory.Entry{}}
+	out := factsDoc{Facts: []memory.Entry{}}
 	if out.Facts = append(out.Facts, facts[:min(limit, len(facts))]...); len(facts) > limit {
 		out.Next = facts[limit-1].ID
 	}
@@ -211,6 +214,11 @@ type foundFact struct {
 	Fact  memory.Entry `json:"fact"`
 }
 
+// foundDoc is the result of a search.
+type foundDoc struct {
+	Facts []foundFact `json:"facts"`
+}
+
 func (c *call) searchFacts() (any, error) {
 	var in factQuery
 	if err := c.decode(&in); err != nil {
@@ -251,9 +259,12 @@ func (c *call) searchFacts() (any, error) {
 			return nil, err
 		}
 	}
-	return struct {
-		Facts []foundFact `json:"facts"`
-	}{found}, nil
+	return foundDoc{found}, nil
+}
+
+// conversationsDoc is a list of conversations.
+type conversationsDoc struct {
+	Conversations []anchor.Stream `json:"conversations"`
 }
 
 func (c *call) listConversations() (any, error) {
@@ -261,9 +272,7 @@ func (c *call) listConversations() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Conversations []anchor.Stream `json:"conversations"`
-	}{streams}, nil
+	return conversationsDoc{streams}, nil
 }
 
 func (c *call) conversation() (*anchor.Conversation, error) {

@@ -21,14 +21,17 @@ func runEndpoints() []endpoint {
 	}
 }
 
+// runsDoc is a list of runs.
+type runsDoc struct {
+	Runs []anchor.Stream `json:"runs"`
+}
+
 func (c *call) listRuns() (any, error) {
 	streams, err := c.s.app.Runs(c.ctx, c.info.Principal.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Runs []anchor.Stream `json:"runs"`
-	}{streams}, nil
+	return runsDoc{streams}, nil
 }
 
 func (c *call) runOf() (*anchor.Run, error) {
@@ -45,6 +48,12 @@ func (c *call) forgetRun() (any, error) {
 		return nil, err
 	}
 	return deletedDoc{n}, nil
+}
+
+// framesDoc is a list of frames. Next is the number from which on further frames come.
+type framesDoc struct {
+	Frames []frames.Frame `json:"frames"`
+	Next   *uint64        `json:"next,omitempty"`
 }
 
 func (c *call) listFrames() (any, error) {
@@ -64,10 +73,7 @@ func (c *call) listFrames() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Frames []frames.Frame `json:"frames"`
-		Next   *uint64        `json:"next,omitempty"`
-	}{Frames: []frames.Frame{}}
+	out := framesDoc{Frames: []frames.Frame{}}
 	if out.Frames = append(out.Frames, list[:min(limit, len(list))]...); len(list) > limit {
 		out.Next = &list[limit].ID
 	}
@@ -127,6 +133,15 @@ func (f *frameInput) limits(now frames.Limits) frames.Limits {
 	return now
 }
 
+// pushedDoc says where a frame is.
+type pushedDoc struct {
+	Run      string   `json:"run"`
+	ID       uint64   `json:"frame_id"`
+	Frames   int      `json:"frames_in_window"`
+	Tokens   uint64   `json:"total_token_estimate"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
 func (c *call) pushFrame() (any, error) {
 	var in frameInput
 	if err := c.decode(&in); err != nil {
@@ -151,13 +166,12 @@ func (c *call) pushFrame() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reply{http.StatusCreated, struct {
-		Run      string   `json:"run"`
-		ID       uint64   `json:"frame_id"`
-		Frames   int      `json:"frames_in_window"`
-		Tokens   uint64   `json:"total_token_estimate"`
-		Warnings []string `json:"warnings,omitempty"`
-	}{c.r.PathValue("id"), pushed.ID, pushed.Frames, pushed.Tokens, pushed.Warnings}}, nil
+	return &reply{http.StatusCreated, pushedDoc{c.r.PathValue("id"), pushed.ID, pushed.Frames, pushed.Tokens, pushed.Warnings}}, nil
+}
+
+// cutDoc is the whole text of a result that was cut.
+type cutDoc struct {
+	Text string `json:"text"`
 }
 
 func (c *call) getCut() (any, error) {
@@ -165,9 +179,7 @@ func (c *call) getCut() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Text string `json:"text"`
-	}{text}, nil
+	return cutDoc{text}, nil
 }
 
 // addedSome says how many of several things were stored before one failed.
