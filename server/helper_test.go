@@ -18,19 +18,21 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newServer returns a server with a configuration, and a store in memory.
+// newServer returns a server with a configuration, and a store in a file.
 func newServer(t testing.TB, yaml string, o Options) *Server {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "anchor.yaml")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "anchor.yaml")
 	if err := os.WriteFile(path, []byte(yaml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	app, err := anchor.Load(path, anchor.Options{Store: store.NewMemory(), CacheDir: "off"})
+	app, err := anchor.Load(path, anchor.Options{
+		CacheDir: "off", Overrides: map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
