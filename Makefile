@@ -10,7 +10,7 @@ GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 
 export Q
 
-GO_FILES     := $(shell find abi pipeline host internal cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+GO_FILES     := $(shell find abi anchor pipeline host internal server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -87,6 +87,10 @@ demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library b
 	@build/anchor-host ingest "$(GOROOT_SRC)" --config build/demo/hybrid.yaml --collection go --include '*.go' \
 		--exclude '*_test.go' --exclude cmd --exclude vendor --exclude internal --exclude testdata >/dev/null
 	@build/anchor-host build --config build/demo/hybrid.yaml --explain "$$Q"
+
+.PHONY: serve-demo
+serve-demo: build/anchor-host plugins build/demo/anchor.yaml ## serve the demo over HTTP and print three requests to try; CHECK=1 sends them and ends
+	@testdata/demo/serve.sh build/anchor-host build/demo/anchor.yaml
 
 .PHONY: demo-agent
 demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
