@@ -34,7 +34,7 @@ func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 // embedder of facts.embedder, whose failure is an error. The error wraps [ErrInvalid] if the
 // configuration names none.
 func (a *App) SemanticFacts(ctx context.Context, tenant string) (*memory.Manager, error) {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (a *App) SemanticFacts(ctx context.Context, tenant string) (*memory.Manager
 // EmbedFacts makes the vectors that facts of a tenant lack, if the configuration has an embedder
 // for facts, and returns how many it made. Builds do this too, for some facts at a time.
 func (a *App) EmbedFacts(ctx context.Context, tenant string) (int, error) {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return 0, err
 	}
