@@ -10,10 +10,18 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// ErrInvalid is wrapped by errors about keys and logs that are not as they have to be.
-var ErrInvalid = errors.New("not valid")
+// ErrInvalid is wrapped by errors about keys and logs that are not as they have to be. It wraps that
+// of configurations.
+var ErrInvalid error = invalid{}
+
+type invalid struct{}
+
+func (invalid) Error() string { return "not valid" }
+func (invalid) Unwrap() error { return config.ErrInvalid }
 
 const maxKeyFile = 64 << 10
 

@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/server"
@@ -32,10 +33,19 @@ const (
 )
 
 // Scopes are the scopes that a key may have.
-var Scopes = []string{server.ScopeBuild, server.ScopeMemoryRead, server.ScopeMemoryWrite, server.ScopeAdmin, server.ScopeContent}
+var Scopes = []string{server.ScopeBuild, server.ScopeMemoryRead, server.ScopeMemoryWrite, server.ScopeCollections, server.ScopeAdmin, server.ScopeContent}
 
-// ErrInvalid is wrapped by errors about files that are not as they have to be.
-var ErrInvalid = errors.New("not a file of keys")
+// ErrInvalid is wrapped by errors about files that are not as they have to be. It wraps that of
+// configurations.
+var ErrInvalid error = invalid{}
+
+type invalid struct{}
+
+func (invalid) Error() string { return "not a file of keys" }
+func (invalid) Unwrap() error { return config.ErrInvalid }
+
+// ErrNotFound is wrapped by errors about ids that no key has. It wraps that of stores.
+var ErrNotFound = fmt.Errorf("no such key: %w", store.ErrNotFound)
 
 // File is the content of a file of keys.
 type File struct {
@@ -54,7 +64,7 @@ type Key struct {
 	ID      string    `key:"id,required" json:"id" doc:"The part of the key that is no secret."`
 	SHA256  string    `key:"sha256,required" json:"sha256,omitempty" doc:"SHA-256 of the secret, in hexadecimal."`
 	Tenant  string    `key:"tenant,required" json:"tenant" doc:"The owner of everything that requests with this key read and write."`
-	Scopes  []string  `key:"scopes,required" json:"scopes" doc:"What the key allows: build, memory:read, memory:write, admin, content."`
+	Scopes  []string  `key:"scopes,required" json:"scopes" doc:"What the key allows: build, memory:read, memory:write, collections, admin, content."`
 	Created time.Time `key:"created" json:"created,omitzero" doc:"When the key was made."`
 	Expires time.Time `key:"expires" json:"expires,omitzero" doc:"From when on the key is refused. Default: never."`
 	Revoked time.Time `key:"revoked" json:"revoked,omitzero" doc:"Since when the key is refused."`
