@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/server/quota"
 )
@@ -57,16 +55,12 @@ func limits(list []string) (l quota.Limits, err error) {
 		if _, twice := values[name]; twice {
 			return l, fmt.Errorf("%.60s is there twice", name)
 		}
-		var v any
-		if err := yaml.Unmarshal([]byte(value), &v); err != nil {
-			v = value
+		values[name] = value
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			values[name] = n
+		} else if f, err := strconv.ParseFloat(value, 64); err == nil {
+			values[name] = f
 		}
-		switch v.(type) {
-		case int, int64, float64:
-		default:
-			v = value
-		}
-		values[name] = v
 	}
 	return l, strict.DecodeAny("limit", values, &l)
 }

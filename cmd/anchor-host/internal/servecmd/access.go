@@ -19,19 +19,19 @@ const watchKeys = 2 * time.Second
 
 // control adds to the options of a server who may send requests, how many, and the log of what they
 // did. end must be called when the server has ended.
-func control(o *server.Options, loaded *config.Loaded, app *anchor.App, log *slog.Logger) (end func(), err error) {
+func control(o *server.Options, loaded *config.Loaded, app *anchor.App, log *slog.Logger) (end func(), _ error) {
 	c := &loaded.Server
 	q := quota.Options{Stored: app.Stored, Queue: quota.QueueOptions{Builds: c.Queue.Builds, Waiting: c.Queue.Waiting, Bytes: int64(c.Queue.Bytes)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
-	end = func() {
+	unwatch := func() {
 		cancel()
 		watching.Wait()
 	}
 	if c.Keys != "" {
 		store, err := keys.Open(loaded.Path(c.Keys))
 		if err != nil {
-			end()
+			unwatch()
 			return nil, err
 		}
 		o.Authenticator, q.Limits = store, store.Limits
@@ -39,11 +39,11 @@ func control(o *server.Options, loaded *config.Loaded, app *anchor.App, log *slo
 	}
 	o.Admission = quota.New(q)
 	if c.Audit.Path == "" {
-		return end, nil
+		return unwatch, nil
 	}
 	trail, err := openAudit(loaded, log)
 	if err != nil {
-		end()
+		unwatch()
 		return nil, err
 	}
 	o.Observers = append(o.Observers, trail.Observer())
@@ -51,7 +51,7 @@ func control(o *server.Options, loaded *config.Loaded, app *anchor.App, log *slo
 		o.Admission = trail.Guarded(o.Admission)
 	}
 	return func() {
-		end()
+		unwatch()
 		if err := trail.Close(); err != nil {
 			log.Error("audit: the end of the log is not written", "error", err)
 		}
