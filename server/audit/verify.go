@@ -18,6 +18,7 @@ import (
 // Head names a line by its number and its digest. Who knows the head of a log can tell whether all
 // lines up to it are there.
 type Head struct {
+	// Seq is the number of a line, and Digest the SHA-256 of it, in hexadecimal.
 	Seq    uint64
 	Digest string
 }
@@ -48,7 +49,8 @@ type VerifyOptions struct {
 
 // Report is what [Verify] found.
 type Report struct {
-	Files []string `json:"files"` // in the order of their lines
+	// Files are the files in the order of their lines, and Lines the number of these.
+	Files []string `json:"files"`
 	Lines uint64   `json:"lines"`
 	// First and Last are the numbers of the first and the last line.
 	First uint64 `json:"first"`
@@ -70,8 +72,9 @@ type Report struct {
 
 // Broken is the place and the kind of damage.
 type Broken struct {
+	// File and Line, from 1, are the place. What says what is wrong there.
 	File string `json:"file"`
-	Line int    `json:"line"` // of the file, from 1
+	Line int    `json:"line"`
 	What string `json:"what"`
 }
 

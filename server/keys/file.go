@@ -61,14 +61,19 @@ type File struct {
 
 // Key is one key of a file, without its secret.
 type Key struct {
-	ID      string    `key:"id,required" json:"id" doc:"The part of the key that is no secret."`
-	SHA256  string    `key:"sha256,required" json:"sha256,omitempty" doc:"SHA-256 of the secret, in hexadecimal."`
-	Tenant  string    `key:"tenant,required" json:"tenant" doc:"The owner of everything that requests with this key read and write."`
-	Scopes  []string  `key:"scopes,required" json:"scopes" doc:"What the key allows: build, memory:read, memory:write, collections, admin, content."`
+	// ID names the key, and SHA256 is that of its secret, in hexadecimal.
+	ID     string `key:"id,required" json:"id" doc:"The part of the key that is no secret."`
+	SHA256 string `key:"sha256,required" json:"sha256,omitempty" doc:"SHA-256 of the secret, in hexadecimal."`
+	// Tenant owns what requests read and write, and Scopes are what they may do.
+	Tenant string   `key:"tenant,required" json:"tenant" doc:"The owner of everything that requests with this key read and write."`
+	Scopes []string `key:"scopes,required" json:"scopes" doc:"What the key allows: build, memory:read, memory:write, collections, admin, content."`
+	// Created is when the key was made. From Expires and Revoked on it is refused; the zero time
+	// means never.
 	Created time.Time `key:"created" json:"created,omitzero" doc:"When the key was made."`
 	Expires time.Time `key:"expires" json:"expires,omitzero" doc:"From when on the key is refused. Default: never."`
 	Revoked time.Time `key:"revoked" json:"revoked,omitzero" doc:"Since when the key is refused."`
-	Note    string    `key:"note" json:"note,omitempty" doc:"Who has the key, and what for."`
+	// Note says who has the key.
+	Note string `key:"note" json:"note,omitempty" doc:"Who has the key, and what for."`
 	// Quotas are limits of this key alone, in addition to those of its tenant.
 	Quotas quota.Limits `key:"quotas" json:"quotas,omitzero" doc:"What may be used with this key alone, in addition to the limits of the tenant."`
 }
