@@ -154,6 +154,8 @@ func list(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the keys, without their secrets",
+		Long: `List the keys with their tenants, scopes, times and notes. STATE says whether a key is
+accepted now: active, expired or revoked.`,
 		Example: `  anchor-host keys list
   anchor-host keys list --tenant acme -o json`,
 		Args: cobra.NoArgs,
@@ -199,8 +201,10 @@ func when(t time.Time) string {
 
 func show(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "show [flags] ID",
-		Short:   "Show a key with its quotas, without its secret",
+		Use:   "show [flags] ID",
+		Short: "Show a key with its quotas, without its secret",
+		Long: `Show a key with its quotas. Neither its secret nor the digest of it is shown. The id is
+the middle part of a key.`,
 		Example: `  anchor-host keys show k3Yx8QmWz0Ab -o json`,
 		Args:    cli.Exactly("ID"),
 	}
