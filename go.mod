@@ -25,6 +25,8 @@ require (
 
 require golang.org/x/net v0.60.0
 
+require github.com/gofrs/flock v0.13.0
+
 require github.com/klauspost/compress v1.20.4
 
 require (
