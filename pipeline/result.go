@@ -113,6 +113,8 @@ type Diagnostics struct {
 	// Services are what plugins asked models, embedders and collections for, by service, name
 	// and plugin. It is nil if they asked for nothing.
 	Services []ledger.Line `json:"services,omitempty"`
+	// CostUSD is what Services cost in US dollars. It is 0 unless all prices are known.
+	CostUSD float64 `json:"cost_usd,omitempty"`
 	// TimesMS is the time that each stage took.
 	TimesMS StageTimes `json:"times_ms"`
 }

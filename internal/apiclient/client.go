@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
@@ -136,6 +137,7 @@ func (c *Client) once(ctx context.Context, address string, body []byte) ([]byte,
 	r.Header = c.o.Header.Clone()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
+	observe.Header(ctx, r.Header)
 	answer, err := c.client.Do(r)
 	if err != nil {
 		return nil, c.unanswered(limited, err)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -94,6 +95,7 @@ func (e *Embedder) once(ctx context.Context, body []byte, into [][]float32, dime
 		return fmt.Errorf("write request: %w", errors.Unwrap(err))
 	}
 	r.Header = e.header.Clone()
+	observe.Header(ctx, r.Header)
 	answer, err := e.client.Do(r)
 	if err != nil {
 		return e.unanswered(limited, err)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -91,5 +92,8 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	if s.writer == nil {
 		return errReadOnly
 	}
-	return s.writer.do(ctx, r)
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Store, Name: "write"})
+	err := s.writer.do(ctx, r)
+	span.End(observe.Result{Err: err})
+	return err
 }
