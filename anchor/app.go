@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/assemble"
@@ -24,9 +25,11 @@ type App struct {
 
 	reloading chan struct{} // holds a value during a reload
 
-	mu      sync.Mutex
-	current *generation // nil once closed
-	retired sync.WaitGroup
+	mu       sync.Mutex
+	current  *generation // nil once closed
+	draining int         // former generations that are not closed yet
+	last     Attempt     // the last reload
+	retired  sync.WaitGroup
 
 	runs      runLocks // locks of the runs that are being written
 	promoting promotions
@@ -84,7 +87,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 
 // newGeneration makes a generation. It loads the plugins unless [Options.Lazy] is set.
 func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*generation, error) {
-	g := &generation{loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
+	g := &generation{number: 1, since: time.Now(), loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
 	for _, name := range append(loaded.PipelineNames(), "") {
 		c, err := loaded.Pipeline(name)
 		if err != nil {
@@ -135,7 +138,7 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 // Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build. The
 // empty name means the pipeline at the top level of the file.
 func (a *App) Prepare(ctx context.Context, pipeline string) error {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,9 +213,19 @@ func (a *App) override(loaded *config.Loaded) error {
 	return loaded.CheckOverrides()
 }
 
-// use returns the current generation and registers a user. The generation stays open until all
-// users are done.
-func (a *App) use() (*generation, error) {
+// use returns the generation of the context, or else the current one, and registers a user. The
+// generation stays open until all users are done.
+func (a *App) use(ctx context.Context) (*generation, error) {
+	if p, ok := ctx.Value(pinKey{}).(*pin); ok && p.app == a {
+		if g := p.use(); g != nil {
+			return g, nil
+		}
+	}
+	return a.newest()
+}
+
+// newest returns the current generation and registers a user.
+func (a *App) newest() (*generation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current == nil {
@@ -231,12 +244,20 @@ func (a *App) replace(g *generation) bool {
 		a.mu.Unlock()
 		return false
 	}
-	a.current = g
+	if a.current = g; g != nil {
+		g.number = old.number + 1
+	}
+	a.draining++
 	a.retired.Add(1)
 	a.mu.Unlock()
 	go func() {
 		defer a.retired.Done()
 		old.users.Wait()
+		defer func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.draining--
+		}()
 		if err := old.plugins.Close(context.Background()); err != nil {
 			a.options.Logger.Warn("plugins do not close", "error", err)
 		}

@@ -67,7 +67,7 @@ type Assembled struct {
 // call. If the state cannot be saved after the chain has run, Assemble returns both the result
 // and the error.
 func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o AssembleOptions) (*Assembled, error) {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -131,7 +131,7 @@ type FormatOptions struct {
 // If the window is built and the query cannot be remembered, or the build cannot be noted with
 // the run, Build returns both the result and the error.
 func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pipeline.Result, error) {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 // secrets and files at its first call, and can be used after [App.Reload] and [App.Close]. The error
 // wraps [ErrInvalid] if there is no such embedder.
 func (a *App) Embedder(name string) (retrieve.Embedder, error) {
-	g, err := a.use()
+	g, err := a.newest()
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,11 @@ func (a *App) Embedder(name string) (retrieve.Embedder, error) {
 // CollectionEmbedder returns the embedder that the configuration names for a collection, as
 // [App.Embedder] does, or nil if it names none.
 func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
-	g, err := a.use()
+	return a.collectionEmbedder(context.Background(), collection)
+}
+
+func (a *App) collectionEmbedder(ctx context.Context, collection string) (retrieve.Embedder, error) {
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +52,7 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 	if err != nil {
 		return ingest.Report{}, err
 	}
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return ingest.Report{}, err
 	}
@@ -138,7 +142,7 @@ func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, q ret
 		return nil, err
 	}
 	if e == nil {
-		if e, err = a.CollectionEmbedder(c.Name); err != nil {
+		if e, err = a.collectionEmbedder(ctx, c.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +193,7 @@ func indexIn(s store.Store) (retrieve.Index, error) {
 // Model returns a model of the configuration by its name. All callers share it. Its key is read at
 // the first call. The error wraps [ErrInvalid] if there is no such model, or no key.
 func (a *App) Model(name string) (*llm.Model, error) {
-	g, err := a.use()
+	g, err := a.newest()
 	if err != nil {
 		return nil, err
 	}

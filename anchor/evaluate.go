@@ -93,7 +93,7 @@ func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) 
 
 // evaluate builds the queries of a set. It also returns the name of the configuration.
 func (a *App) evaluate(ctx context.Context, o *EvaluateOptions, set *eval.Set, options eval.Options) (*eval.Run, string, error) {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, "", err
 	}

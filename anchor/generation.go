@@ -3,6 +3,7 @@ package anchor
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/assemble"
@@ -12,6 +13,8 @@ import (
 // generation is one loaded version of the configuration with its plugins and steps. Each is made
 // once.
 type generation struct {
+	number  int64     // 1 for the first, and one more for each reload
+	since   time.Time // when it was made
 	loaded  *config.Loaded
 	configs map[string]*config.Config // by name of the pipeline; "" is the top level of the file
 	plugins *assemble.Generation

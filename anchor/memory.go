@@ -18,7 +18,7 @@ import (
 // Facts returns the manager of a tenant's facts, which can add, search and forget them. An empty
 // tenant means that of the configuration.
 func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error) {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 	if err := config.Set(c, "conversation.id", id); err != nil {
 		return nil, err
 	}
-	t, err := a.counter(c)
+	t, err := a.counter(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (a *App) CutText(ctx context.Context, tenant, run, handle string) (string, 
 
 // storeOf returns the configuration of a tenant, and the store.
 func (a *App) storeOf(ctx context.Context, tenant string) (*config.Config, store.Store, error) {
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,8 +143,8 @@ func (c *Conversation) count(ctx context.Context, text string) (int, error) {
 
 // counter returns a function that makes the tokenizer of a configuration for conversations and
 // runs. To read a file of a tokenizer takes time, so only a count does it.
-func (a *App) counter(c *config.Config) (func() (pipeline.Tokenizer, error), error) {
-	g, err := a.use()
+func (a *App) counter(ctx context.Context, c *config.Config) (func() (pipeline.Tokenizer, error), error) {
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type PromoteOptions struct {
 // is no such conversation.
 func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions) (memory.Promotion, error) {
 	var none memory.Promotion
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -89,7 +89,7 @@ func (a *App) checkConversation(ctx context.Context, g *generation, c *config.Co
 // time. An empty tenant means that of the configuration.
 func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filter) (memory.Promotion, error) {
 	var none memory.Promotion
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return none, err
 	}

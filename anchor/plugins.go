@@ -28,7 +28,7 @@ type Plugin struct {
 // the configuration that are not ready. took is the total time of loading; the plugins of one
 // pipeline are loaded in parallel.
 func (a *App) Plugins() (list []Plugin, took time.Duration) {
-	g, err := a.use()
+	g, err := a.newest()
 	if err != nil {
 		return nil, 0
 	}

@@ -94,7 +94,7 @@ func TestFailedPromotionsAreDelayed(t *testing.T) {
 // Close gives up promotions when its context ends.
 func TestCloseCancelsPromotions(t *testing.T) {
 	app := load(t, basic)
-	g, err := app.use()
+	g, err := app.use(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if tenant == "" {
 		return 0, fmt.Errorf("%w: no tenant to forget (name one)", ErrInvalid)
 	}
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 )
@@ -17,7 +18,15 @@ func (a *App) Reload(ctx context.Context) error {
 		return fmt.Errorf("reload: %w", err)
 	}
 	defer func() { <-a.reloading }()
-	old, err := a.use()
+	err := a.reload(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = Attempt{Time: time.Now(), Err: err}
+	return err
+}
+
+func (a *App) reload(ctx context.Context) error {
+	old, err := a.newest()
 	if err != nil {
 		return err
 	}

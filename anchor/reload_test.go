@@ -86,3 +86,52 @@ func TestReloadDuringBuilds(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Calls with a pinned context see one version, and the version stays open until the pin is
+// released. A reload that fails is noted, and changes no number.
+func TestPin(t *testing.T) {
+	dir := t.TempDir()
+	app, err := Load(write(t, dir, "tokenizer: words\nsystem_prompts: [{content: one}]\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(t.Context())
+	pinned, number, release, err := app.Pin(t.Context())
+	if err != nil || number != 1 {
+		t.Fatalf("version %d, %v", number, err)
+	}
+	write(t, dir, "tokenizer: words\nsystem_prompts: [{content: two}]\n")
+	if err := app.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	build := func(ctx context.Context, want string) {
+		t.Helper()
+		r, err := app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{})
+		if err != nil || contents(r) != want {
+			t.Errorf("built %v, %v; want %q", r, err, want)
+		}
+	}
+	build(pinned, "one")
+	build(t.Context(), "two")
+	if s := app.Status(); s.Number != 2 || s.Draining != 1 || s.Last.Err != nil || s.Last.Time.IsZero() {
+		t.Errorf("while pinned: %+v", s)
+	}
+	release()
+	release() // has no effect
+	build(pinned, "two")
+	for start := time.Now(); app.Status().Draining > 0; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatal("the released version is not closed")
+		}
+	}
+	write(t, dir, "tokenizr: words\n")
+	if err := app.Reload(t.Context()); err == nil {
+		t.Error("a broken file was loaded")
+	}
+	if s := app.Status(); s.Number != 2 || s.Last.Err == nil || s.File == "" {
+		t.Errorf("after a failure: %+v", s)
+	}
+	if len(app.Settings()) == 0 {
+		t.Error("no settings")
+	}
+}

@@ -33,7 +33,7 @@ func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.counter(c)
+	t, err := a.counter(ctx, c)
 	if err != nil {
 		return nil, err
 	}

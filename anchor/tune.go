@@ -37,7 +37,7 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	g, err := a.use()
+	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}

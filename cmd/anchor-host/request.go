@@ -3,23 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
-	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/internal/request"
-	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -40,7 +35,7 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 	}
 	if err != nil {
 		var b bytes.Buffer
-		doc := errorDocument(err)
+		doc := failure.Of(err)
 		if printErr := cli.WriteJSON(&b, doc); printErr != nil {
 			return printErr
 		}
@@ -107,24 +102,6 @@ func (a *app) requestBase(cmd *cobra.Command) (*config.Loaded, error) {
 	return base, a.Override(cmd, base)
 }
 
-// errorReport is the error document of a failed request.
-type errorReport struct {
-	Error       errorDetail           `json:"error"`
-	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
-}
-
-type errorDetail struct {
-	// Message is one line.
-	Message string `json:"message"`
-	// Reason is a typed reason of a plugin, or invalid_request,
-	// not_found, budget, timeout, or failure.
-	Reason string `json:"reason"`
-	Step   string `json:"step"`
-	Plugin string `json:"plugin"`
-	// Problems are the mistakes in a document, where there are several.
-	Problems []string `json:"problems,omitempty"`
-}
-
 // lineError is an error whose text is one line.
 type lineError struct {
 	line string
@@ -133,69 +110,3 @@ type lineError struct {
 
 func (e *lineError) Error() string { return e.line }
 func (e *lineError) Unwrap() error { return e.err }
-
-// problemsOf returns the mistakes in a document. It returns nil for other errors.
-func problemsOf(err error) []string {
-	var problems strict.Problems
-	if !errors.As(err, &problems) {
-		return nil
-	}
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = cli.OneCell(p.Error())
-	}
-	return lines
-}
-
-// errorDocument describes an error as a document.
-func errorDocument(err error) errorReport {
-	doc := errorReport{Error: errorDetail{Message: cli.OneCell(err.Error()), Reason: reasonOf(err)}, Diagnostics: diagnosticsOf(nil, err)}
-	if problems := problemsOf(err); len(problems) > 1 {
-		doc.Error.Message, doc.Error.Problems = strings.Join(problems, "; "), problems
-	}
-	var failed *pipeline.BuildError
-	var setUp *assemble.StepError
-	switch {
-	case errors.As(err, &failed):
-		doc.Error.Step = failed.Step
-	case errors.As(err, &setUp):
-		doc.Error.Step = setUp.Step
-	}
-	var named interface{ PluginName() string }
-	if errors.As(err, &named) {
-		doc.Error.Plugin = named.PluginName()
-	}
-	return doc
-}
-
-// reasonOf returns the typed reason of an error.
-func reasonOf(err error) string {
-	var reasoner pipeline.Reasoner
-	var problems strict.Problems
-	switch {
-	case errors.As(err, &reasoner):
-		return reasoner.Reason()
-	case errors.As(err, &problems):
-		return "invalid_request"
-	}
-	for _, c := range causeReasons {
-		if errors.Is(err, c.cause) {
-			return c.reason
-		}
-	}
-	return "failure"
-}
-
-// causeReasons are the reasons of errors that callers handle differently, in the order in which
-// they are checked.
-var causeReasons = []struct {
-	cause  error
-	reason string
-}{
-	{context.DeadlineExceeded, "timeout"},
-	{context.Canceled, string(abi.ReasonCancelled)},
-	{pipeline.ErrBudget, "budget"},
-	{pipeline.ErrInvalid, "invalid_request"},
-	{config.ErrInvalid, "invalid_request"},
-	{fs.ErrNotExist, "not_found"},
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
@@ -25,33 +26,33 @@ func TestRequestErrors(t *testing.T) {
 	tests := []struct {
 		name, request string
 		code          int
-		want          errorDetail
+		want          failure.Detail
 	}{
-		{"empty", "", codeInvalid, errorDetail{Message: "stdin:1:1: the document is empty (want a JSON object)", Reason: "invalid_request"}},
-		{"null", "null", codeInvalid, errorDetail{Message: "stdin:1:1: want a map, got null", Reason: "invalid_request"}},
-		{"no object", "[]", codeInvalid, errorDetail{Message: "stdin:1:1: want a map, got a list", Reason: "invalid_request"}},
-		{"no query", "{}", codeInvalid, errorDetail{Message: `stdin:1:1: missing key "query"`, Reason: "invalid_request"}},
+		{"empty", "", codeInvalid, failure.Detail{Message: "stdin:1:1: the document is empty (want a JSON object)", Reason: "invalid_request"}},
+		{"null", "null", codeInvalid, failure.Detail{Message: "stdin:1:1: want a map, got null", Reason: "invalid_request"}},
+		{"no object", "[]", codeInvalid, failure.Detail{Message: "stdin:1:1: want a map, got a list", Reason: "invalid_request"}},
+		{"no query", "{}", codeInvalid, failure.Detail{Message: `stdin:1:1: missing key "query"`, Reason: "invalid_request"}},
 		{"unknown field", `{"query": "q", "max_token": 1}`, codeInvalid,
-			errorDetail{Message: `stdin:1:16: max_token: unknown key (did you mean "max_tokens"?)`, Reason: "invalid_request"}},
+			failure.Detail{Message: `stdin:1:16: max_token: unknown key (did you mean "max_tokens"?)`, Reason: "invalid_request"}},
 		{"unknown field of a step", `{"query": "q", "steps": [{"name": "a", "builtin": "sort", "topk": 1}]}`, codeInvalid,
-			errorDetail{Message: `stdin:1:59: steps[0].topk: unknown key (did you mean "top_k"?)`, Reason: "invalid_request"}},
+			failure.Detail{Message: `stdin:1:59: steps[0].topk: unknown key (did you mean "top_k"?)`, Reason: "invalid_request"}},
 		{"several mistakes", "{\"query\": 1,\n\"items\": [{\"content\": \"x\", \"source\": \"web\", \"score\": 2}]}", codeInvalid,
-			errorDetail{Message: strings.Join(severalMistakes, "; "), Reason: "invalid_request", Problems: severalMistakes}},
-		{"trailing data", `{"query": "q"}{`, codeInvalid, errorDetail{Message: "stdin:1:15: more data follows the document (send one document)", Reason: "invalid_request"}},
+			failure.Detail{Message: strings.Join(severalMistakes, "; "), Reason: "invalid_request", Problems: severalMistakes}},
+		{"trailing data", `{"query": "q"}{`, codeInvalid, failure.Detail{Message: "stdin:1:15: more data follows the document (send one document)", Reason: "invalid_request"}},
 		{"builtin settings", `{"query": "q", "steps": [{"name": "a", "builtin": "filter", "settings": {"min": 1}}]}`, codeInvalid,
-			errorDetail{Message: `step "a": invalid: builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request", Step: "a"}},
+			failure.Detail{Message: `step "a": invalid: builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request", Step: "a"}},
 		{"name of the items step", `{"query": "q", "items": [], "steps": [{"name": "items", "builtin": "sort"}]}`, codeInvalid,
-			errorDetail{Message: `invalid: steps[0]: the name "items" is reserved for the step that appends the given items (choose another)`, Reason: "invalid_request"}},
+			failure.Detail{Message: `invalid: steps[0]: the name "items" is reserved for the step that appends the given items (choose another)`, Reason: "invalid_request"}},
 		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "builtin": "sort"}]}`, codeInvalid,
-			errorDetail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)`, Reason: "invalid_request"}},
+			failure.Detail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)`, Reason: "invalid_request"}},
 		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter", "on_error": "raise"}]}`, codeNotFound,
-			errorDetail{Message: `step "a": plugin "p": filter: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`,
+			failure.Detail{Message: `step "a": plugin "p": filter: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`,
 				Reason: "not_found", Step: "a", Plugin: "p"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := run(t, tt.request, "build", "--request", "-")
-			var doc errorReport
+			var doc failure.Document
 			if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
 				t.Fatalf("stdout is no JSON: %v\n%s", err, stdout)
 			}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/failure"
 )
 
 // instances that cannot be set up as they are.
@@ -24,31 +26,31 @@ func TestStepThatCannotBeSetUp(t *testing.T) {
 	tests := []struct {
 		name, step string
 		code       int
-		want       errorDetail
+		want       failure.Detail
 	}{
 		{"settings of the step", `"plugin": "allops", "operation": "filter", "settings": {"minimum": 1}`, codeInvalid,
-			errorDetail{Message: `step "a": plugin "allops": filter: invalid_config: settings: unknown key "minimum" (want one of min, mode, path, url, word)`,
+			failure.Detail{Message: `step "a": plugin "allops": filter: invalid_config: settings: unknown key "minimum" (want one of min, mode, path, url, word)`,
 				Reason: "invalid_config", Step: "a", Plugin: "allops"}},
 		{"settings of the instance", `"instance": "odd", "operation": "filter"`, codeInvalid,
-			errorDetail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
+			failure.Detail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
 				Reason: "invalid_config", Step: "a", Plugin: "odd"}},
 		{"settings of the instance of a retriever", `"plugin": "allops", "operation": "transform_query", "retriever": {"instance": "odd"}`, codeInvalid,
-			errorDetail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
+			failure.Detail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
 				Reason: "invalid_config", Step: "a", Plugin: "odd"}},
 		{"settings of a builtin", `"builtin": "sort", "settings": {"by": "size"}`, codeInvalid,
-			errorDetail{Message: `step "a": invalid: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`,
+			failure.Detail{Message: `step "a": invalid: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`,
 				Reason: "invalid_request", Step: "a"}},
 		{"several operations", `"plugin": "allops"`, codeInvalid,
-			errorDetail{Message: `step "a": plugin "allops": invalid_config: several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
+			failure.Detail{Message: `step "a": plugin "allops": invalid_config: several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
 				Reason: "invalid_config", Step: "a", Plugin: "allops"}},
 		{"missing folder that must not be missing", `"instance": "far", "operation": "filter", "on_error": "raise"`, codeNotFound,
-			errorDetail{Message: `step "a": plugin "far": filter: ` + far, Reason: "not_found", Step: "a", Plugin: "far"}},
+			failure.Detail{Message: `step "a": plugin "far": filter: ` + far, Reason: "not_found", Step: "a", Plugin: "far"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			request := fmt.Sprintf(`{"query": "q", "tokenizer": "words", "steps": [{"name": "a", %s}]}`, tt.step)
 			code, stdout, stderr := run(t, request, append([]string{"build", "--request", "-", "-c", "anchor.yaml", "--log-level", "error"}, flags...)...)
-			var doc errorReport
+			var doc failure.Document
 			if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
 				t.Fatalf("stdout is no JSON: %v\n%s", err, stdout)
 			}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/internal/traceparent"
 )
 
 const (
@@ -137,6 +138,7 @@ func (c *Client) once(ctx context.Context, address string, body []byte) ([]byte,
 	r.Header = c.o.Header.Clone()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
+	traceparent.Set(ctx, r.Header)
 	observe.Header(ctx, r.Header)
 	answer, err := c.client.Do(r)
 	if err != nil {

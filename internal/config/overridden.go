@@ -48,16 +48,21 @@ func (l *Loaded) CheckOverrides() error {
 	return fmt.Errorf("%w: %s: %s (with %s)", ErrInvalid, f.Path, f.Message, strings.Join(origins, ", "))
 }
 
+// Location returns the path of the file, which is absolute after [Loaded.Absolute]. It is empty if
+// there is no file.
+func (l *Loaded) Location() string {
+	if l.File != "" && filepath.IsAbs(l.Dir) {
+		return filepath.Join(l.Dir, filepath.Base(l.File))
+	}
+	return l.File
+}
+
 // Again reads the file of l again and applies the overrides of l.
 func (l *Loaded) Again() (*Loaded, error) {
 	again := Default()
 	if l.File != "" {
-		path := l.File
-		if filepath.IsAbs(l.Dir) {
-			path = filepath.Join(l.Dir, filepath.Base(path))
-		}
 		var err error
-		if again, err = Load(path); err != nil {
+		if again, err = Load(l.Location()); err != nil {
 			return nil, err
 		}
 		again.File = l.File

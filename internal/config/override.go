@@ -34,6 +34,7 @@ var flags = map[string]string{
 	"max_tokens": "max-tokens", "tokenizer": "tokenizer", "model": "model", "fit": "fit", "fill": "fill",
 	"truncate": "truncate", "order": "order", "include_query": "include-query", "format": "format", "budget.preset": "preset", "tenant": "tenant",
 	"store.path": "store", "store.synchronous": "synchronous", "conversation.id": "conversation",
+	"server.listen": "listen", "server.admin_listen": "admin-listen",
 	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages", "agent.phase": "phase",
 }
 
@@ -128,9 +129,13 @@ func FlagPath(flag string) string {
 }
 
 // Env returns the name of the environment variable: the path in capitals, with an
-// underscore for each dot. The variable of a switch is named after its section.
+// underscore for each dot. The variable of a switch is named after its section, and those of the
+// addresses of the server leave out the section.
 func (o Override) Env() string {
 	path := strings.TrimSuffix(o.Path, ".enabled")
+	if strings.HasSuffix(path, "listen") {
+		path = strings.TrimPrefix(path, "server.")
+	}
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 

@@ -40,7 +40,7 @@ func sample(t *testing.T, path string) string {
 	switch {
 	case len(f.Enum) > 0:
 		return f.Enum[len(f.Enum)-1]
-	case typ == reflect.TypeFor[Duration]():
+	case typ == reflect.TypeFor[Duration](), typ == reflect.TypeFor[Span]():
 		return "7s"
 	case typ == reflect.TypeFor[Size]():
 		return "3MiB"

@@ -1,0 +1,58 @@
+package anchor
+
+import (
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+// Attempt is one reload.
+type Attempt struct {
+	// Time is when it ended. The zero time: there was none.
+	Time time.Time
+	// Err says why it changed nothing. nil: it succeeded.
+	Err error
+}
+
+// Status says which version of the configuration an App uses.
+type Status struct {
+	// Number is that of the version: 1 for the first, and one more for each successful reload. It is
+	// 0 once the App is closed.
+	Number int64
+	// Since is when the version was loaded.
+	Since time.Time
+	// File is the path of the configuration file. It is empty if there is none.
+	File string
+	// PluginDir is the folder of the plugins.
+	PluginDir string
+	// Draining is the number of former versions that builds still use, or that are being closed.
+	Draining int
+	// Last is the last reload.
+	Last Attempt
+}
+
+// Status returns the status of the App.
+func (a *App) Status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := Status{Draining: a.draining, Last: a.last}
+	if g := a.current; g != nil {
+		s.Number, s.Since, s.File, s.PluginDir = g.number, g.since, g.loaded.Location(), g.loaded.PluginDir()
+	}
+	return s
+}
+
+// Setting is one effective value of a configuration. Its JSON form is that of "anchor-host config
+// show --origin -o json".
+type Setting = config.Setting
+
+// Settings lists every value of the configuration that is set or has a default, with its origin.
+// The values of secrets are hidden. It is empty once the App is closed.
+func (a *App) Settings() []Setting {
+	g, err := a.newest()
+	if err != nil {
+		return []Setting{}
+	}
+	defer g.users.Done()
+	return g.loaded.Settings()
+}

@@ -1,0 +1,98 @@
+package config
+
+import (
+	"net"
+	"time"
+)
+
+// Server says where serve listens, how much a client may take, and how the service ends.
+type Server struct {
+	Listen         string   `key:"listen" default:"127.0.0.1:8790" doc:"Address of the API."`
+	AdminListen    string   `key:"admin_listen" default:"127.0.0.1:8791" doc:"Address of health, configuration, reload and profiles; none has no such listener."`
+	TLS            TLS      `key:"tls" doc:"Certificate of the API. The admin listener has none."`
+	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
+	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time. Further ones are refused with status 503. At least max_body."`
+	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API. Further ones wait."`
+	MaxTimeout     Duration `key:"max_timeout" default:"2m" doc:"How long a request may take. A client can ask for less."`
+	ClientTimeout  Duration `key:"client_timeout" default:"30s" doc:"How long a client may take to send a request, and to accept 64 KiB of an answer. Headers must come within 10s."`
+	IdleTimeout    Duration `key:"idle_timeout" default:"2m" doc:"How long a connection without a request stays open."`
+	DrainDelay     Span     `key:"drain_delay" default:"5s" doc:"How long the service, when it ends, still accepts requests while /readyz says draining, so that load balancers notice; none does not wait."`
+	DrainTimeout   Duration `key:"drain_timeout" default:"30s" doc:"How long running requests may then take to finish. After that they are cancelled."`
+	Watch          *bool    `key:"watch" default:"true" doc:"Load the configuration again when its file or a plugin changes."`
+}
+
+// TLS is a certificate with its key.
+type TLS struct {
+	Cert     string `key:"cert" doc:"File of the certificate and its chain, in PEM. It is read again when it changes."`
+	Key      string `key:"key" doc:"File of the private key, in PEM."`
+	ClientCA string `key:"client_ca" doc:"File of the authorities whose certificates clients must have, in PEM. Without it, clients need none."`
+}
+
+// NoListener is the address that means that there is no listener.
+const NoListener = "none"
+
+// WithDefaults returns the settings with the defaults of the documentation in place of those that
+// are not set.
+func (s Server) WithDefaults() Server {
+	for _, text := range []struct {
+		to       *string
+		fallback string
+	}{{&s.Listen, "127.0.0.1:8790"}, {&s.AdminListen, "127.0.0.1:8791"}} {
+		if *text.to == "" {
+			*text.to = text.fallback
+		}
+	}
+	for _, span := range []struct {
+		to       *Duration
+		fallback time.Duration
+	}{
+		{&s.MaxTimeout, 2 * time.Minute}, {&s.ClientTimeout, 30 * time.Second},
+		{&s.IdleTimeout, 2 * time.Minute}, {&s.DrainTimeout, 30 * time.Second},
+	} {
+		if *span.to == 0 {
+			*span.to = Duration(span.fallback)
+		}
+	}
+	if s.DrainDelay == 0 {
+		s.DrainDelay = Span(5 * time.Second)
+	}
+	if s.MaxBody == 0 {
+		s.MaxBody = 64 << 20
+	}
+	if s.MaxBodies == 0 {
+		s.MaxBodies = max(256<<20, s.MaxBody)
+	}
+	if s.MaxConnections == 0 {
+		s.MaxConnections = 4096
+	}
+	if s.Watch == nil {
+		on := true
+		s.Watch = &on
+	}
+	return s
+}
+
+// service checks the settings of the server.
+func (k *checker) service() {
+	s := &k.config.Server
+	for _, a := range []struct{ path, address string }{{"listen", s.Listen}, {"admin_listen", s.AdminListen}} {
+		if a.address == "" || a.path == "admin_listen" && a.address == NoListener {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(a.address); err != nil {
+			k.find("server."+a.path, "want a host and a port such as 127.0.0.1:8790, got %.100q", a.address)
+		}
+	}
+	switch t := &s.TLS; {
+	case (t.Cert == "") != (t.Key == ""):
+		k.find("server.tls", "a certificate needs its key (set both cert and key)")
+	case t.ClientCA != "" && t.Cert == "":
+		k.find("server.tls.client_ca", "certificates of clients need one of the server (set cert and key)")
+	}
+	if with := s.WithDefaults(); with.MaxBodies < with.MaxBody {
+		k.find("server.max_bodies", "want at least max_body, which is %s", with.MaxBody)
+	}
+	if s.DrainDelay < 0 && time.Duration(s.DrainDelay) != time.Duration(boundWords["none"]) {
+		k.find("server.drain_delay", "want a time span, or none")
+	}
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Scopes of a [Principal]. A route needs exactly one of them.
+const (
+	// ScopeBuild allows builds, assemblies, searches in collections and evaluations.
+	ScopeBuild = "build"
+	// ScopeMemoryRead allows reading facts, turns of conversations and frames of runs.
+	ScopeMemoryRead = "memory:read"
+	// ScopeMemoryWrite allows adding and deleting them.
+	ScopeMemoryWrite = "memory:write"
+	// ScopeAdmin allows everything below /admin/ and /debug/.
+	ScopeAdmin = "admin"
+	// ScopeContent allows seeing texts of other requests, such as in records of builds.
+	ScopeContent = "content"
+)
+
+// Principal is who sends a request. The tenant of a request comes from here alone, never from its
+// body or its header.
+type Principal struct {
+	// KeyID names the key of the request. It is no secret. Empty: there was no key.
+	KeyID string
+	// Tenant owns everything that the request reads and writes. Empty: the tenant of the
+	// configuration.
+	Tenant string
+	// Scopes are what the request may do; see the constants Scope….
+	Scopes []string
+}
+
+// Has reports whether the principal has a scope.
+func (p Principal) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
+
+// Authenticator says who sends a request. It is called once for each request, before its body is
+// read, by many goroutines at the same time. It must not read the body.
+//
+// An error that is a [*Refusal] is the answer to the request. Any other error answers 401, and its
+// text is not shown.
+type Authenticator interface {
+	Authenticate(r *http.Request) (Principal, error)
+}
+
+// Cost is what is known of a request before it runs.
+type Cost struct {
+	// Action is the operationId of the route in the OpenAPI document, such as "build".
+	Action string
+	// Scope is the scope that the route needs.
+	Scope string
+	// Bytes is the size of the request's body after decompression.
+	Bytes int64
+	// RequestID identifies the request in the log.
+	RequestID string
+}
+
+// Usage is what a request has used. Fields are 0 where nothing is known.
+type Usage struct {
+	// Status is the HTTP status of the answer.
+	Status int
+	// Took is the time from admission to the end of the answer.
+	Took time.Duration
+	// Fuel is the fuel that plugins have used.
+	Fuel uint64
+	// Tokens is the number of tokens in the window that was built.
+	Tokens int
+	// ModelCalls is the number of requests to models.
+	ModelCalls int
+	// Bytes is the size of the answer before compression.
+	Bytes int64
+}
+
+// Admission decides whether a request may run now. It is called after authentication and after the
+// body was read, for every route that needs a scope but those of the admin listener. It may wait,
+// until ctx ends. If err is nil, release is called exactly once, when the answer is written.
+//
+// An error that is a [*Refusal] is the answer to the request. If ctx has ended, any other error
+// answers as an ended request does; else it answers 503.
+type Admission interface {
+	Admit(ctx context.Context, p Principal, c Cost) (release func(Usage), err error)
+}
+
+// Refusal is an error that says how a request is answered. Its texts are shown to the client.
+type Refusal struct {
+	// Status is the HTTP status of the answer, such as 401, 403, 429 or 503.
+	Status int
+	// Reason is a stable word for programs, such as "quota_exceeded".
+	Reason string
+	// Message says what is wrong, and Remedy what the client can do. Remedy may be empty.
+	Message, Remedy string
+	// RetryAfter is the time after which the client may try again. It is sent as Retry-After in
+	// whole seconds, rounded up. 0: it is not sent.
+	RetryAfter time.Duration
+	// Header has more fields of the answer, such as RateLimit and WWW-Authenticate. It may be nil.
+	Header http.Header
+}
+
+// Error returns the message.
+func (r *Refusal) Error() string { return r.Message }
+
+type principalKey struct{}
+
+// PrincipalOf returns the principal of a request from its context. Without one it returns the zero
+// value, which has no scopes.
+func PrincipalOf(ctx context.Context) Principal {
+	p, _ := ctx.Value(principalKey{}).(Principal)
+	return p
+}
