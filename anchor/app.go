@@ -125,6 +125,7 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 		}
 		_, err := g.recipeOf(ctx, name)
 		if err == nil {
+			warm(ctx, g, name)
 			err = g.plugins.PreparePromoter(host.WithTenant(ctx, g.loaded.TenantName()), g.configs[name])
 		}
 		switch {
@@ -136,6 +137,14 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 	}
 	_, err := g.chainOf(ctx)
 	return err
+}
+
+// warm counts a text with the tokenizer of a pipeline, so that its vocabulary is loaded. A failure
+// shows in builds.
+func warm(ctx context.Context, g *generation, pipeline string) {
+	if t, err := g.plugins.Counter(g.configs[pipeline]); err == nil {
+		_, _ = t.Count(ctx, "a")
+	}
 }
 
 // Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build. The

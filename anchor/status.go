@@ -25,6 +25,8 @@ type Status struct {
 	File string
 	// PluginDir is the folder of the plugins.
 	PluginDir string
+	// Tenant is the tenant of calls that name none.
+	Tenant string
 	// Draining is the number of former versions that builds still use, or that are being closed.
 	Draining int
 	// Last is the last reload.
@@ -37,6 +39,7 @@ func (a *App) Status() Status {
 	defer a.mu.Unlock()
 	s := Status{Draining: a.draining, Last: a.last}
 	if g := a.current; g != nil {
+		s.Tenant = g.loaded.TenantName()
 		s.Number, s.Since, s.File, s.PluginDir = g.number, g.since, g.loaded.Location(), g.loaded.PluginDir()
 	}
 	return s

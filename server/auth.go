@@ -9,12 +9,14 @@ import (
 
 // Scopes of a [Principal]. A route needs exactly one of them.
 const (
-	// ScopeBuild allows builds, assemblies, searches in collections and evaluations.
+	// ScopeBuild allows builds, assemblies and evaluations.
 	ScopeBuild = "build"
 	// ScopeMemoryRead allows reading facts, turns of conversations and frames of runs.
 	ScopeMemoryRead = "memory:read"
 	// ScopeMemoryWrite allows adding and deleting them.
 	ScopeMemoryWrite = "memory:write"
+	// ScopeCollections allows listing and searching collections.
+	ScopeCollections = "collections"
 	// ScopeAdmin allows everything below /admin/ and /debug/.
 	ScopeAdmin = "admin"
 	// ScopeContent allows seeing texts of other requests, such as in records of builds.

@@ -8,6 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/evalcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/servecmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/sourcescmd"
 )
 
@@ -35,7 +36,7 @@ named entries have no variables.
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
-		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
+		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)
 	return root

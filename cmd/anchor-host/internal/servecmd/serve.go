@@ -1,0 +1,172 @@
+// Package servecmd is the command serve: package server with flags and signals.
+package servecmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/server"
+)
+
+// Command returns the command.
+func Command(a *cli.App) *cobra.Command {
+	var logFormat string
+	cmd := &cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Answer build requests over HTTP",
+		Long: `Load the configuration and its plugins once, and answer requests over HTTP until
+SIGTERM or an interrupt. The API has the documents of the commands: POST /v1/builds
+takes what "build --request" takes and answers what it prints. GET /openapi.json
+describes all of it. docs/operate.md is the manual.
+
+There are two listeners. That of the API (--listen) has builds, assemble, memory,
+runs, collections and evaluations. The other one (--admin-listen) has health,
+configuration, reload and profiles. Without keys both are open to programs of this
+computer only, so other addresses are refused.
+
+The configuration is loaded again when its file or a plugin changes, on SIGHUP, and
+on POST /admin/v1/reload. Running requests finish with the version that they began
+with. A broken change leaves everything as it is, and is logged.
+
+At the end /readyz says draining for server.drain_delay, running requests finish
+within server.drain_timeout, and what then still runs is cut. A second signal cuts
+at once.
+
+The variables of --listen and --admin-listen are ANCHOR_HOST_LISTEN and
+ANCHOR_HOST_ADMIN_LISTEN. With --log-level debug each request is logged.`,
+		Example: `  anchor-host serve --config anchor.yaml
+  curl localhost:8790/v1/builds -H 'content-type: application/json' -d '{"query": "hi"}'
+  curl -X POST localhost:8791/admin/v1/reload`,
+		Args: cobra.NoArgs,
+	}
+	cli.HostFlags(cmd)
+	cli.StoreFileFlag(cmd)
+	cmd.Flags().String("tenant", "", "tenant of requests without a key")
+	cmd.Flags().String("listen", "", "address of the API (default: 127.0.0.1:8790)")
+	cmd.Flags().String("admin-listen", "", "address of health, reload and profiles; none for no such listener (default: 127.0.0.1:8791)")
+	cmd.Flags().StringVar(&logFormat, "log-format", "text", "form of log lines on stderr: text or json")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		if logFormat != "text" && logFormat != "json" {
+			return cli.Usagef(cmd, "flag --log-format: want text or json, got %q", logFormat)
+		}
+		loaded, err := a.Load(cmd)
+		if err != nil {
+			return err
+		}
+		if err := loaded.Absolute(); err != nil {
+			return err
+		}
+		return serve(cmd.Context(), a, loaded, logger(a.Err, logFormat, &loaded.Config))
+	})
+	return cmd
+}
+
+// logger returns the logger of the service, which logs from info on unless the configuration says
+// otherwise.
+func logger(w io.Writer, format string, c *config.Config) *slog.Logger {
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if c.LogLevel != "" {
+		o.Level = cli.LogLevel(c)
+	}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// serve serves until a signal ends it.
+func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Logger) error {
+	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	defer closeApp(app, log)
+	options := Options(&loaded.Server)
+	options.Logger, options.Version = log, cli.ReadBuildInfo().Version
+	options.OnListen = func(data, admin net.Addr) {
+		scheme := "http"
+		if options.TLS.Cert != "" {
+			scheme = "https"
+		}
+		text := fmt.Sprintf("the API is at %s://%s", scheme, data)
+		if admin != nil {
+			text += fmt.Sprintf(", and health and reload at http://%s", admin)
+		}
+		a.Say("%s", text)
+	}
+	options.TLS.Cert, options.TLS.Key, options.TLS.ClientCA = loaded.Path(options.TLS.Cert), loaded.Path(options.TLS.Key), loaded.Path(options.TLS.ClientCA)
+	s, err := server.New(app, options)
+	if err != nil {
+		return err
+	}
+	stop := handleSignals(ctx, s)
+	defer stop()
+	return s.Run(ctx)
+}
+
+// closeTime bounds the end of the plugins and of work in the background.
+const closeTime = 10 * time.Second
+
+func closeApp(app *anchor.App, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	if err := app.Close(ctx); err != nil {
+		log.Warn("service ends: work in the background is cut", "error", err)
+	}
+}
+
+// Options returns the options of a server with the settings of a configuration.
+func Options(c *config.Server) server.Options {
+	s := c.WithDefaults()
+	o := server.Options{
+		Listen: s.Listen, AdminListen: s.AdminListen, TLS: server.TLS(s.TLS),
+		MaxBody: int64(s.MaxBody), MaxBodies: int64(s.MaxBodies), MaxConnections: s.MaxConnections,
+		MaxTimeout: time.Duration(s.MaxTimeout), ClientTimeout: time.Duration(s.ClientTimeout), IdleTimeout: time.Duration(s.IdleTimeout),
+		DrainDelay: time.Duration(s.DrainDelay), DrainTimeout: time.Duration(s.DrainTimeout), Unwatched: !*s.Watch,
+	}
+	if o.DrainDelay < 0 { // none
+		o.DrainDelay = -1
+	}
+	return o
+}
+
+// handleSignals reloads on SIGHUP, and cuts on the second signal that ends the service; ctx ends
+// with the first one.
+func handleSignals(ctx context.Context, s *server.Server) (stop func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		ends := 0
+		for {
+			select {
+			case got := <-signals:
+				if got == syscall.SIGHUP {
+					_ = s.Reload(ctx, "SIGHUP") // it logs its error
+					continue
+				}
+				if ends++; ends > 1 {
+					s.Cut()
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
+}

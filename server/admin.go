@@ -1,0 +1,218 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/failure"
+)
+
+// adminEndpoints are the endpoints of the admin listener.
+func (s *Server) adminEndpoints() []endpoint {
+	list := []endpoint{
+		{Route: Route{Method: "GET", Path: "/livez", Action: "livez", Scope: ScopeNone}, serve: (*call).livez},
+		{Route: Route{Method: "GET", Path: "/readyz", Action: "readyz", Scope: ScopeNone}, params: []string{"verbose"}, serve: (*call).readyz},
+		{Route: Route{Method: "GET", Path: "/admin/v1/config", Action: "config", Scope: ScopeAdmin}, serve: (*call).config},
+		{Route: Route{Method: "GET", Path: "/admin/v1/plugins", Action: "plugins", Scope: ScopeAdmin}, serve: (*call).plugins},
+		{Route: Route{Method: "POST", Path: "/admin/v1/reload", Action: "reload", Scope: ScopeAdmin}, serve: (*call).reload},
+	}
+	for path, h := range map[string]http.HandlerFunc{
+		"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
+	} {
+		list = append(list, endpoint{
+			Route: Route{Method: "GET", Path: "/debug/pprof/" + path, Action: "pprof", Scope: ScopeAdmin}, body: anyBody, optional: true,
+			serve: func(c *call) (any, error) {
+				h(c.w, c.r.WithContext(c.ctx))
+				return written{}, nil
+			},
+		})
+	}
+	return list
+}
+
+// healthDoc is the answer of /livez and /readyz.
+type healthDoc struct {
+	Status string `json:"status"`
+	*healthDetails
+}
+
+// healthDetails is what /readyz?verbose says on the admin listener.
+type healthDetails struct {
+	Generation int64      `json:"generation"`
+	Since      time.Time  `json:"since"`
+	Reload     *reloadDoc `json:"last_reload,omitempty"`
+	// NotReady are plugins of the configuration that cannot be called.
+	NotReady []pluginDoc `json:"plugins_not_ready"`
+	// Draining is the number of former generations that requests still use.
+	Draining int `json:"draining_generations"`
+	// Running is the number of requests, and BodyBytes the memory of their bodies.
+	Running   int64 `json:"running_requests"`
+	BodyBytes int64 `json:"body_bytes"`
+}
+
+// reloadDoc is how a reload ended.
+type reloadDoc struct {
+	Time time.Time `json:"time"`
+	OK   bool      `json:"ok"`
+	// Error says why it changed nothing.
+	Error *failure.Detail `json:"error,omitempty"`
+}
+
+func (c *call) livez() (any, error) { return healthDoc{Status: "live"}, nil }
+
+// readyz says whether requests should be sent to this host.
+func (c *call) readyz() (any, error) {
+	doc, status := healthDoc{Status: "ready"}, http.StatusOK
+	st := c.s.app.Status()
+	switch {
+	case c.s.draining.Load():
+		doc.Status, status = "draining", http.StatusServiceUnavailable
+	case st.Number == 0:
+		doc.Status, status = "closed", http.StatusServiceUnavailable
+	}
+	if c.info.Admin && c.query.Has("verbose") {
+		if err := c.verbose(); err != nil {
+			return nil, err
+		}
+		doc.healthDetails = &healthDetails{
+			Generation: st.Number, Since: st.Since, NotReady: c.s.notReady(), Draining: st.Draining,
+			Running: c.s.running.Load(), BodyBytes: c.s.bodies.used.Load(),
+		}
+		if last := st.Last; !last.Time.IsZero() {
+			doc.Reload = &reloadDoc{Time: last.Time, OK: last.Err == nil}
+			if last.Err != nil {
+				detail := failure.Of(last.Err).Error
+				doc.Reload.Error = &detail
+			}
+		}
+	}
+	return &reply{status, doc}, nil
+}
+
+// verbose checks that the client may see details.
+func (c *call) verbose() error {
+	of := *c.endpoint
+	of.Scope = ScopeAdmin
+	c.endpoint = &of
+	return c.authenticate()
+}
+
+// configDoc is the configuration in use.
+type configDoc struct {
+	Generation int64     `json:"generation"`
+	Since      time.Time `json:"since"`
+	File       string    `json:"file"`
+	// Settings are all values, with their origins. Those of secrets are hidden.
+	Settings []anchor.Setting `json:"settings"`
+	Warnings []string         `json:"warnings"`
+}
+
+func (c *call) config() (any, error) {
+	st := c.s.app.Status()
+	return configDoc{st.Number, st.Since, st.File, c.s.app.Settings(), c.s.warnings.get()}, nil
+}
+
+// pluginDoc is a plugin.
+type pluginDoc struct {
+	Name    string  `json:"name"`
+	Module  string  `json:"module,omitempty"`
+	Version string  `json:"version,omitempty"`
+	Digest  string  `json:"digest,omitempty"`
+	Ready   bool    `json:"ready"`
+	Error   string  `json:"error,omitempty"`
+	LoadMS  float64 `json:"load_ms"`
+	// The rest is what it has done, and what it uses.
+	Calls     int64  `json:"calls"`
+	Failed    int64  `json:"failed"`
+	Fuel      int64  `json:"fuel"`
+	InUse     int    `json:"instances_in_use"`
+	Idle      int    `json:"instances_idle"`
+	Waiting   int    `json:"waiting"`
+	Memory    int64  `json:"memory_bytes"`
+	RestState string `json:"rest"`
+}
+
+// pluginsDoc is a list of plugins.
+type pluginsDoc struct {
+	Generation int64       `json:"generation"`
+	LoadMS     float64     `json:"load_ms"`
+	Plugins    []pluginDoc `json:"plugins"`
+}
+
+func (c *call) plugins() (any, error) {
+	list, took := c.s.app.Plugins()
+	out := pluginsDoc{c.s.app.Status().Number, float64(took.Microseconds()) / 1000, []pluginDoc{}}
+	for i := range list {
+		out.Plugins = append(out.Plugins, describe(&list[i]))
+	}
+	return out, nil
+}
+
+// describe describes a plugin.
+func describe(p *anchor.Plugin) pluginDoc {
+	doc := pluginDoc{Name: p.Name, Ready: p.Err == nil, LoadMS: float64(p.LoadTime.Microseconds()) / 1000}
+	if p.Err != nil {
+		doc.Error = failure.Of(p.Err).Error.Message
+	}
+	if p.Spec != nil {
+		doc.Module, doc.Digest = p.Spec.Name, p.Spec.Digest
+		if p.Spec.Manifest != nil {
+			doc.Version = p.Spec.Manifest.Version
+		}
+	}
+	st := &p.Stats
+	for _, n := range st.Failed {
+		doc.Failed += n
+	}
+	doc.Calls, doc.Fuel, doc.Memory = st.OK+doc.Failed, st.Fuel, st.Memory
+	doc.InUse, doc.Idle, doc.Waiting, doc.RestState = st.InUse, st.Idle, st.Waiting, string(st.Rest)
+	return doc
+}
+
+// notReady lists the plugins that cannot be called.
+func (s *Server) notReady() []pluginDoc {
+	out := []pluginDoc{}
+	list, _ := s.app.Plugins()
+	for i := range list {
+		if list[i].Err != nil {
+			out = append(out, describe(&list[i]))
+		}
+	}
+	return out
+}
+
+// reloaded is the answer of a reload.
+type reloaded struct {
+	Generation int64       `json:"generation"`
+	NotReady   []pluginDoc `json:"plugins_not_ready"`
+	Warnings   []string    `json:"warnings"`
+}
+
+// reload loads the configuration again. An error says why everything is as before.
+func (c *call) reload() (any, error) {
+	if err := c.s.Reload(c.ctx, "request "+c.info.ID); err != nil {
+		status, doc := c.failure(err)
+		if status == http.StatusInternalServerError && !errors.Is(err, errPanic) {
+			status = http.StatusUnprocessableEntity // the configuration or its plugins are at fault
+		}
+		doc.Error.Remedy = fmt.Sprintf("generation %d serves on: mend the configuration and reload again", c.s.app.Status().Number)
+		return &reply{status, doc}, nil
+	}
+	return reloaded{c.s.app.Status().Number, c.s.notReady(), c.s.warnings.get()}, nil
+}
+
+// serverSettings are the settings that only a restart changes, as lines.
+func (s *Server) serverSettings() map[string]string {
+	out := map[string]string{}
+	for _, set := range s.app.Settings() {
+		if strings.HasPrefix(set.Path, "server.") {
+			out[set.Path] = set.Text
+		}
+	}
+	return out
+}

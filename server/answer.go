@@ -1,0 +1,212 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// minCompressed is the size from which an answer is compressed, in bytes.
+	minCompressed = 1400
+	// writePiece is how much is written within ClientTimeout, in bytes.
+	writePiece = 64 << 10
+	// maxKept is the largest buffer that is used again, in bytes.
+	maxKept = 1 << 20
+)
+
+// reply is an answer with another status than 200.
+type reply struct {
+	status int
+	value  any
+}
+
+// writer writes an answer, with a deadline for each piece, and counts.
+type writer struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	status  int
+	bytes   int64
+}
+
+func newWriter(s *Server, w http.ResponseWriter) *writer {
+	return &writer{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.o.ClientTimeout}
+}
+
+// limitRead sets the deadline for reading the request; 0 removes it.
+func (w *writer) limitRead(d time.Duration) {
+	var at time.Time
+	if d > 0 {
+		at = time.Now().Add(d)
+	}
+	_ = w.control.SetReadDeadline(at) // a recorder of tests has none
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *writer) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // a recorder of tests has none
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(p []byte) (n int, err error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	for len(p) > 0 && err == nil {
+		piece := p[:min(len(p), writePiece)]
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // a recorder of tests has none
+		var m int
+		m, err = w.ResponseWriter.Write(piece)
+		n, p = n+m, p[len(piece):]
+	}
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// reply writes the answer of the endpoint, or its error. It does nothing if the answer is written.
+func (c *call) reply(value any, err error) {
+	if c.w.status != 0 {
+		return
+	}
+	if _, ok := value.(written); ok && err == nil {
+		c.w.status = http.StatusOK
+		return
+	}
+	status := http.StatusOK
+	if err != nil {
+		status, value = c.failure(err)
+	} else if r, ok := value.(*reply); ok {
+		status, value = r.status, r.value
+	}
+	if status == statusGone {
+		c.w.status = status
+		return // nobody reads it
+	}
+	if value == nil {
+		c.w.WriteHeader(status)
+		return
+	}
+	b := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if b.Cap() <= maxKept {
+			b.Reset()
+			buffers.Put(b)
+		}
+	}()
+	if raw, ok := value.(json.RawMessage); ok {
+		b.Write(raw)
+	} else if failed := encode(b, value); failed != nil {
+		c.s.log.Error("answer cannot be written", "request", c.info.ID, "error", failed)
+		b.Reset()
+		b.WriteString(`{"error":{"message":"the answer cannot be written","reason":"failure","step":"","plugin":""},"diagnostics":null}` + "\n")
+		status = http.StatusInternalServerError
+	}
+	c.write(status, b.Bytes())
+}
+
+// encode writes JSON on one line.
+func encode(b *bytes.Buffer, value any) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
+}
+
+// write writes a JSON document, compressed if the client takes that.
+func (c *call) write(status int, data []byte) {
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Add("Vary", "Accept-Encoding")
+	if len(data) >= minCompressed {
+		switch coding := accepted(c.r.Header.Get("Accept-Encoding")); coding {
+		case "zstd":
+			data = zstdWriter().EncodeAll(data, make([]byte, 0, len(data)/2))
+			h.Set("Content-Encoding", coding)
+		case "gzip":
+			data = zipped(data)
+			h.Set("Content-Encoding", coding)
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	c.w.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(data) // the client is gone, which the log of the request does not need
+	}
+}
+
+// zstdWriter compresses for all requests, as many at the same time as there are processors.
+var zstdWriter = sync.OnceValue(func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // the options are valid
+	}
+	return e
+})
+
+var gzipWriters = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is valid
+	}
+	return w
+}}
+
+// zipped compresses with gzip.
+func zipped(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzipWriters.Get().(*gzip.Writer)
+	defer gzipWriters.Put(w)
+	w.Reset(&b)
+	_, _ = w.Write(data) // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// accepted returns the best coding that a client accepts: zstd, gzip or none.
+func accepted(header string) string {
+	if header == "" || len(header) > 1000 {
+		return ""
+	}
+	best, weight := "", 0.0
+	for part := range strings.SplitSeq(header, ",") {
+		coding, params, _ := strings.Cut(part, ";")
+		coding = strings.ToLower(strings.TrimSpace(coding))
+		if coding != "zstd" && coding != "gzip" {
+			continue
+		}
+		q := 1.0
+		if text, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(params)), "q="); ok {
+			var err error
+			if q, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(q) {
+				q = 0
+			}
+		}
+		if q > weight || q == weight && q > 0 && coding == "zstd" {
+			best, weight = coding, q
+		}
+	}
+	return best
+}
+
+// errPanic is the answer to a request that panics.
+var errPanic = errors.New("the server has a mistake (its log has more)")

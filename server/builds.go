@@ -1,0 +1,86 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// dataEndpoints are the endpoints of the API.
+func (s *Server) dataEndpoints() []endpoint {
+	list := []endpoint{
+		{Route: Route{Method: "GET", Path: "/livez", Action: "livez", Scope: ScopeNone}, serve: (*call).livez},
+		{Route: Route{Method: "GET", Path: "/readyz", Action: "readyz", Scope: ScopeNone}, serve: (*call).readyz},
+		{Route: Route{Method: "GET", Path: "/openapi.json", Action: "openapi", Scope: ScopeNone}, serve: (*call).openapi},
+		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "only", "skip"}, serve: (*call).build},
+		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase"}, optional: true, serve: (*call).assemble},
+	}
+	list = append(list, memoryEndpoints()...)
+	list = append(list, runEndpoints()...)
+	list = append(list, collectionEndpoints()...)
+	return append(list, evalEndpoints()...)
+}
+
+// build builds one window.
+func (c *call) build() (any, error) {
+	if wantsEvents(c.r.Header.Values("Accept")) {
+		return c.streamBuild()
+	}
+	result, err := c.runBuild(c.ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// runBuild builds the window of the request document.
+func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pipeline.Result, error) {
+	o := anchor.BuildOptions{
+		Tenant: c.info.Principal.Tenant, User: c.query.Get("user"), Session: c.query.Get("session"),
+		Only: list(c.query["only"]), Skip: list(c.query["skip"]),
+	}
+	ctx, observing, end := c.observeBuild(ctx)
+	o.Callbacks = append(callbacks, observing...)
+	ctx, used := ledger.Under(ctx)
+	result, err := c.s.app.BuildRequest(ctx, "request", bytes.NewReader(c.body), o)
+	end(result, err)
+	c.account(used)
+	if result != nil {
+		c.usage.Tokens = result.Window.UsedTokens
+		c.addFuel(result.Diagnostics)
+	}
+	return result, err
+}
+
+// account notes the requests to models.
+func (c *call) account(used *ledger.Ledger) {
+	for _, l := range used.Lines() {
+		if l.Service == "llm" {
+			c.usage.ModelCalls += int(l.Calls)
+		}
+	}
+}
+
+// addFuel notes the fuel that steps have used.
+func (c *call) addFuel(d *pipeline.Diagnostics) {
+	for i := range d.Steps {
+		c.usage.Fuel += uint64(max(0, d.Steps[i].Fuel))
+	}
+}
+
+// list splits the values of a parameter that is repeated or has commas. It returns nil if there is
+// none.
+func list(values []string) (out []string) {
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,318 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/internal/traceparent"
+)
+
+const (
+	// maxFields bounds the fields of a header, and maxQuery the query of a URL, in bytes.
+	maxFields, maxQuery = 200, 16 << 10
+	// requestIDHeader identifies a request in the log, and timeoutHeader asks for a deadline.
+	requestIDHeader, timeoutHeader = "X-Request-Id", "X-Request-Timeout"
+	// maxRequestID bounds a request id, in bytes.
+	maxRequestID = 128
+)
+
+// call is one request.
+type call struct {
+	s        *Server
+	w        *writer
+	r        *http.Request
+	ctx      context.Context
+	endpoint *endpoint
+	info     RequestInfo
+	query    url.Values
+	// body is the body after decompression.
+	body  []byte
+	usage Usage
+	// after run in reverse order when the request ends.
+	after []func()
+}
+
+// written is the answer of an endpoint that has written it.
+type written struct{}
+
+func (s *Server) handler(t *table, data bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.running.Add(1)
+		defer s.running.Add(-1)
+		c := &call{s: s, w: newWriter(s, w), r: r, ctx: r.Context()}
+		c.run(t, data)
+	})
+}
+
+// run answers the request.
+func (c *call) run(t *table, data bool) {
+	start := time.Now()
+	c.info = RequestInfo{ID: requestID(c.r), Method: c.r.Method, Remote: c.r.RemoteAddr, Traceparent: traceparent.Of(c.r.Header), Admin: !data}
+	h := c.w.Header()
+	h.Set(requestIDHeader, c.info.ID)
+	h.Set("X-Content-Type-Options", "nosniff")
+	if c.info.Traceparent != "" {
+		h.Set(traceparent.Header, c.info.Traceparent)
+		c.ctx = traceparent.With(c.ctx, c.info.Traceparent)
+	}
+	c.w.limitRead(c.s.o.ClientTimeout)
+	var answer any
+	err := c.find(t)
+	ended := c.observe()
+	defer func() {
+		if problem := recover(); problem != nil && problem != http.ErrAbortHandler { //nolint:errorlint // net/http compares it, too
+			c.s.log.Error("request panics", "request", c.info.ID, "action", c.info.Action, "problem", problem, "stack", string(debug.Stack()))
+			err = errPanic
+			c.reply(nil, err)
+		} else if problem != nil {
+			defer panic(problem)
+		}
+		for _, f := range slices.Backward(c.after) {
+			f()
+		}
+		c.usage.Status, c.usage.Bytes, c.usage.Took = c.w.status, c.w.bytes, cmp.Or(c.usage.Took, time.Since(start))
+		ended(&c.info, c.usage, err)
+		c.logLine(time.Since(start), err)
+	}()
+	if err == nil {
+		answer, err = c.answer()
+	}
+	c.reply(answer, err)
+}
+
+// find finds the endpoint of the request, and checks what does not depend on it.
+func (c *call) find(t *table) error {
+	n := 0
+	for _, values := range c.r.Header {
+		n += len(values)
+	}
+	switch {
+	case n > maxFields:
+		return &Refusal{Status: http.StatusRequestHeaderFieldsTooLarge, Reason: "header_too_large", Message: fmt.Sprintf("the header has %d fields", n), Remedy: fmt.Sprintf("send at most %d", maxFields)}
+	case len(c.r.URL.RawQuery) > maxQuery:
+		return &Refusal{Status: http.StatusRequestURITooLong, Reason: "url_too_long", Message: "the query of the URL is too long", Remedy: fmt.Sprintf("send at most %d bytes", maxQuery)}
+	}
+	e, err := t.find(c.r)
+	if err != nil {
+		return err
+	}
+	c.endpoint, c.info.Action, c.info.Route = e, e.Action, e.Path
+	return nil
+}
+
+// answer does what the endpoint does.
+func (c *call) answer() (any, error) {
+	if err := c.authenticate(); err != nil {
+		return nil, err
+	}
+	if err := c.readQuery(); err != nil {
+		return nil, err
+	}
+	if err := c.limitTime(); err != nil {
+		return nil, err
+	}
+	if err := c.readBody(); err != nil {
+		return nil, err
+	}
+	if err := c.admit(); err != nil {
+		return nil, err
+	}
+	if c.endpoint.Scope != ScopeNone {
+		pinned, number, release, err := c.s.app.Pin(c.ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.after = append(c.after, release)
+		c.ctx, c.info.Generation = pinned, number
+	}
+	return c.endpoint.serve(c)
+}
+
+// authenticate says who sends the request, and checks the scope.
+func (c *call) authenticate() error {
+	scope := c.endpoint.Scope
+	if scope == ScopeNone {
+		return nil
+	}
+	auth := c.s.o.Authenticator
+	if auth == nil {
+		if err := checkLocal(c.r); err != nil {
+			return err
+		}
+		c.info.Principal = Principal{Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeAdmin, ScopeContent}}
+	} else {
+		p, err := auth.Authenticate(c.r)
+		if err != nil {
+			var refusal *Refusal
+			if errors.As(err, &refusal) {
+				return err
+			}
+			c.s.log.Warn("request is not authenticated", "request", c.info.ID, "error", err)
+			return &Refusal{Status: http.StatusUnauthorized, Reason: "unauthenticated", Message: "the request has no valid key", Remedy: "send one as Authorization: Bearer KEY", Header: http.Header{"Www-Authenticate": {"Bearer"}}}
+		}
+		c.info.Principal = p
+	}
+	if !c.info.Principal.Has(scope) {
+		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("the key has not the scope %s", scope), Remedy: "use a key that has it"}
+	}
+	c.ctx = context.WithValue(c.ctx, principalKey{}, c.info.Principal)
+	return nil
+}
+
+// crossOrigin refuses what pages of other sites send with the browser of a user.
+var crossOrigin = http.NewCrossOriginProtection()
+
+// checkLocal refuses requests that a page in a browser sends to a service without keys: those of
+// other sites, and those to a name that such a site has pointed to this computer.
+func checkLocal(r *http.Request) error {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if (err != nil || !address.IsLoopback()) && !strings.EqualFold(host, "localhost") && host != "" && isLoopback(r) {
+		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("host %.100q is not this computer", host), Remedy: "a service without keys answers to localhost and loopback addresses only"}
+	}
+	if crossOrigin.Check(r) != nil {
+		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: "the request comes from a page of another site", Remedy: "a service without keys answers to programs only"}
+	}
+	return nil
+}
+
+// isLoopback reports whether the request came to a loopback address.
+func isLoopback(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	at, err := netip.ParseAddrPort(local.String())
+	return err == nil && at.Addr().Unmap().IsLoopback()
+}
+
+// readQuery parses the query of the URL. Unknown parameters are refused, because a misspelt one
+// would have no effect.
+func (c *call) readQuery() error {
+	if c.r.URL.RawQuery == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return badParam("", "the query of the URL cannot be read")
+	}
+	c.query = values
+	if c.endpoint.body == anyBody {
+		return nil // the route knows its parameters
+	}
+	known := append([]string{"timeout"}, c.endpoint.params...)
+	for name := range values {
+		if !slices.Contains(known, name) {
+			return badParam(name, "unknown parameter"+strict.Hint(name, known))
+		}
+	}
+	return nil
+}
+
+// badParam is the refusal of a parameter of the URL.
+func badParam(name, problem string) error {
+	if name != "" {
+		problem = fmt.Sprintf("parameter %.100s: %s", name, problem)
+	}
+	return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_parameter", Message: problem}
+}
+
+// limitTime sets the deadline of the request.
+func (c *call) limitTime() error {
+	limit := c.s.o.MaxTimeout
+	for _, asked := range []struct{ name, value string }{
+		{"parameter timeout", c.query.Get("timeout")}, {"header x-request-timeout", c.r.Header.Get(timeoutHeader)},
+	} {
+		if asked.value == "" || c.endpoint.body == anyBody {
+			continue
+		}
+		d, err := time.ParseDuration(asked.value)
+		if err != nil || d <= 0 {
+			return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_parameter", Message: fmt.Sprintf("%s: want a time span such as 500ms, got %.100q", asked.name, asked.value)}
+		}
+		limit = min(limit, d)
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, limit)
+	c.ctx, c.after = ctx, append(c.after, cancel)
+	return nil
+}
+
+// admit asks whether the request may run.
+func (c *call) admit() error {
+	a := c.s.o.Admission
+	if a == nil || c.endpoint.Scope == ScopeNone || c.info.Admin {
+		return nil
+	}
+	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID})
+	if err != nil {
+		var refusal *Refusal
+		if errors.As(err, &refusal) || c.ctx.Err() != nil {
+			return err
+		}
+		c.s.log.Error("admission fails", "request", c.info.ID, "error", err)
+		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the request cannot be admitted now", Remedy: "try again", RetryAfter: time.Second}
+	}
+	start := time.Now()
+	c.after = append(c.after, func() {
+		u := c.usage
+		u.Status, u.Bytes, u.Took = c.w.status, c.w.bytes, time.Since(start)
+		release(u)
+	})
+	return nil
+}
+
+// logLine logs the request: at level debug, and at warning if the server is at fault.
+func (c *call) logLine(took time.Duration, err error) {
+	level := slog.LevelDebug
+	if c.w.status >= 500 && c.endpoint != nil && c.endpoint.Scope != ScopeNone {
+		level = slog.LevelWarn
+	}
+	if !c.s.log.Enabled(c.ctx, level) {
+		return
+	}
+	args := []any{
+		"request", c.info.ID, "action", cmp.Or(c.info.Action, "none"), "status", c.w.status, "took", took.Round(time.Microsecond),
+		"tenant", c.info.Principal.Tenant, "key", c.info.Principal.KeyID, "bytes", c.w.bytes,
+	}
+	if err != nil {
+		args = append(args, "error", err)
+	}
+	c.s.log.Log(context.WithoutCancel(c.ctx), level, "request", args...)
+}
+
+// requestID returns the id of the client, if it is short and plain, or a new one.
+func requestID(r *http.Request) string {
+	id := r.Header.Get(requestIDHeader)
+	sane := id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !strings.ContainsRune("-_.:", c)
+	})
+	if sane {
+		return id
+	}
+	return rand.Text()
+}
+
+// unescape decodes a segment of a path. It was decoded before, so it is valid.
+func unescape(segment string) string {
+	text, err := url.PathUnescape(segment)
+	if err != nil {
+		return segment
+	}
+	return text
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// statusGone is the status in the log of a request whose client is gone.
+const statusGone = 499
+
+// reasonStatus are the statuses of reasons of plugins. All others are 500.
+var reasonStatus = map[abi.Reason]int{
+	abi.ReasonTimeout:       http.StatusGatewayTimeout,
+	abi.ReasonBusy:          http.StatusServiceUnavailable,
+	abi.ReasonRested:        http.StatusServiceUnavailable,
+	abi.ReasonInputTooLarge: http.StatusUnprocessableEntity,
+}
+
+// causeStatus are the statuses of known errors, in the order in which they are checked, with their
+// reasons. An empty reason leaves that of the document.
+var causeStatus = []struct {
+	cause  error
+	status int
+	reason string
+}{
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
+	{retrieve.ErrNotFound, http.StatusNotFound, "not_found"},
+	{store.ErrNotFound, http.StatusNotFound, "not_found"},
+	{frames.ErrNoFrame, http.StatusNotFound, "not_found"},
+	{memory.ErrNotFound, http.StatusNotFound, "not_found"},
+	{retrieve.ErrExists, http.StatusConflict, "conflict"},
+	{retrieve.ErrModel, http.StatusConflict, "conflict"},
+	{retrieve.ErrEmpty, http.StatusConflict, "empty"},
+	{store.ErrExists, http.StatusConflict, "conflict"},
+	{store.ErrConflict, http.StatusConflict, "conflict"},
+	{frames.ErrOrder, http.StatusConflict, "conflict"},
+	{frames.ErrLifecycle, http.StatusConflict, "conflict"},
+	{store.ErrBusy, http.StatusServiceUnavailable, "busy"},
+	{store.ErrFull, http.StatusInsufficientStorage, "store_full"},
+	{store.ErrReadOnly, http.StatusInsufficientStorage, "store_read_only"},
+	{store.ErrClosed, http.StatusServiceUnavailable, "draining"},
+	{retrieve.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
+	{pipeline.ErrBudget, http.StatusUnprocessableEntity, ""},
+	{pipeline.ErrInvalid, http.StatusUnprocessableEntity, ""},
+	{message.ErrLoss, http.StatusUnprocessableEntity, "invalid_request"},
+	{anchor.ErrInvalid, http.StatusUnprocessableEntity, ""},
+}
+
+// failure returns the status and the document of an error, and sets fields of the answer.
+func (c *call) failure(err error) (int, failure.Document) {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		maps.Copy(c.w.Header(), refusal.Header)
+		c.retryAfter(refusal.RetryAfter)
+		return refusal.Status, failure.Document{Error: failure.Detail{Message: refusal.Message, Reason: refusal.Reason, Remedy: refusal.Remedy}}
+	}
+	if c.ctx.Err() != nil && c.r.Context().Err() != nil {
+		if !c.s.cut.Load() {
+			return statusGone, failure.Of(err)
+		}
+		doc := failure.Of(err)
+		doc.Error.Reason, doc.Error.Remedy = "draining", "the service ends: send the request again"
+		return http.StatusServiceUnavailable, doc
+	}
+	if err == errPanic { //nolint:errorlint // it is not wrapped
+		return http.StatusInternalServerError, failure.Of(err)
+	}
+	doc := failure.Of(err)
+	status := c.statusOf(err, &doc)
+	switch {
+	case status == http.StatusServiceUnavailable:
+		c.retryAfter(time.Second)
+	case status == http.StatusGatewayTimeout && c.ctx.Err() != nil:
+		doc.Error.Remedy = fmt.Sprintf("ask for more time with x-request-timeout; the most is %v (server.max_timeout)", c.s.o.MaxTimeout)
+	case status == http.StatusInternalServerError:
+		doc.Error.Remedy = "the log of the service has more"
+	}
+	return status, doc
+}
+
+// statusOf returns the status of an error, and completes the reason of its document.
+func (c *call) statusOf(err error, doc *failure.Document) int {
+	if c.namesOtherTenant(err) {
+		doc.Error.Reason, doc.Error.Remedy = "forbidden", "the key decides the tenant: leave it out"
+		return http.StatusForbidden
+	}
+	var reasoner pipeline.Reasoner
+	if errors.As(err, &reasoner) {
+		if status, ok := reasonStatus[abi.Reason(reasoner.Reason())]; ok {
+			return status
+		}
+		if c.ctx.Err() == nil && (doc.Error.Reason == "invalid_config" || doc.Error.Reason == "not_found") {
+			return http.StatusUnprocessableEntity // the request names a plugin that is not there, or wrongly
+		}
+		if c.ctx.Err() == nil {
+			return http.StatusInternalServerError
+		}
+	}
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		if c.endpoint.body == jsonBody && !jsontext.Value(c.body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+			doc.Error.Reason = "invalid_json"
+			return http.StatusBadRequest
+		}
+		return http.StatusUnprocessableEntity
+	}
+	for _, known := range causeStatus {
+		if errors.Is(err, known.cause) {
+			if known.reason != "" {
+				doc.Error.Reason = known.reason
+			}
+			return known.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// namesOtherTenant reports whether a document was refused that names a tenant other than that of
+// the key.
+func (c *call) namesOtherTenant(err error) bool {
+	var problems strict.Problems
+	if c.endpoint == nil || c.endpoint.body != jsonBody || !errors.As(err, &problems) {
+		return false
+	}
+	for i := range problems {
+		if problems[i].Path == "tenant" {
+			n, err := strict.ParseJSON("", c.body)
+			if err != nil {
+				return false
+			}
+			named, ok := n.Find("tenant")
+			return ok && named.Text != c.s.tenant(c.info.Principal)
+		}
+	}
+	return false
+}
+
+// retryAfter says when the client may try again.
+func (c *call) retryAfter(d time.Duration) {
+	if d > 0 {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.Seconds()))))
+	}
+}

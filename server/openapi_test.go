@@ -1,0 +1,408 @@
+package server
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/internal/request"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
+
+var update = flag.Bool("update", false, "write openapi.json")
+
+// described is what the document says about an action beyond its route.
+type described struct {
+	summary string
+	// in is the type of the request document, and out that of the answer. nil: any JSON.
+	in, out reflect.Type
+	status  int // of success; 0: 200
+}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// actions describes every action.
+var actions = map[string]described{
+	"livez":              {"Whether the process runs", nil, typeOf[healthDoc](), 0},
+	"readyz":             {"Whether requests should be sent to this host; 503 while it drains. verbose (admin listener) has details", nil, typeOf[healthDoc](), 0},
+	"openapi":            {"This document", nil, nil, 0},
+	"build":              {"Build one context window. With accept: text/event-stream the answer is a stream of the events build.started, step.started, step.finished, step.failed, and at last result or error", typeOf[request.Request](), typeOf[pipeline.Result](), 0},
+	"assemble":           {"Prepare the messages of an agent for a model call: a list of messages, the body of a request to a model's API, or an object with messages, state, budget and phase", nil, nil, 0},
+	"listFacts":          {"List facts", nil, typeOf[factsDoc](), 0},
+	"addFact":            {"Add a fact; 200 and added: false if it is there already", typeOf[factInput](), typeOf[factDoc](), 201},
+	"forgetFacts":        {"Delete the facts that are selected, or all", nil, typeOf[deletedDoc](), 0},
+	"getFact":            {"One fact", nil, typeOf[memory.Entry](), 0},
+	"deleteFact":         {"Delete a fact", nil, typeOf[deletedDoc](), 0},
+	"searchFacts":        {"Find the facts that matter to a query, or contain a text", typeOf[factQuery](), typeOf[foundDoc](), 0},
+	"listConversations":  {"List conversations", nil, typeOf[conversationsDoc](), 0},
+	"forgetConversation": {"Delete a conversation with its summary", nil, typeOf[deletedDoc](), 0},
+	"listTurns":          {"List the turns of a conversation, oldest first", nil, typeOf[turnsDoc](), 0},
+	"addTurns":           {"Add turns to a conversation. If one fails, the error says how many before it are stored", typeOf[turnsInput](), typeOf[turnsDoc](), 201},
+	"deleteTurn":         {"Delete a turn", nil, typeOf[deletedDoc](), 0},
+	"listRuns":           {"List agent runs", nil, typeOf[runsDoc](), 0},
+	"forgetRun":          {"Delete an agent run with all its records", nil, typeOf[deletedDoc](), 0},
+	"listFrames":         {"List the frames of a run, oldest first", nil, typeOf[framesDoc](), 0},
+	"pushFrame":          {"Add a frame to a run", typeOf[frameInput](), typeOf[pushedDoc](), 201},
+	"getWindow":          {"The frames in the window of a run, with its limits", nil, typeOf[frames.Document](), 0},
+	"getCut":             {"The whole text of a tool's result that assemble has cut, by its handle", nil, typeOf[cutDoc](), 0},
+	"listCollections":    {"List collections", nil, typeOf[collectionsDoc](), 0},
+	"getCollection":      {"One collection", nil, typeOf[retrieve.CollectionInfo](), 0},
+	"searchCollection":   {"Find the chunks of a collection that match a query best", typeOf[searchInput](), typeOf[itemsDoc](), 0},
+	"startEval":          {"Start an evaluation of retrieval. The parts corpus, queries and qrels are files in the form of BEIR; options is JSON", nil, typeOf[jobDoc](), 202},
+	"listEvals":          {"List evaluations, without their reports", nil, typeOf[jobsDoc](), 0},
+	"getEval":            {"One evaluation, with its report when it is done", nil, typeOf[jobDoc](), 0},
+	"cancelEval":         {"Cancel an evaluation. One that has ended stays as it is", nil, typeOf[jobDoc](), 0},
+	"config":             {"The effective configuration with the origin of each value; secrets are hidden", nil, typeOf[configDoc](), 0},
+	"plugins":            {"The plugins, and what they have done", nil, typeOf[pluginsDoc](), 0},
+	"reload":             {"Load the configuration and its plugins again. An error says why everything is as before", nil, typeOf[reloaded](), 0},
+	"pprof":              {"Profiles of the process, as net/http/pprof has them", nil, nil, 0},
+}
+
+// paramTexts describe the parameters of queries and paths.
+var paramTexts = map[string]string{
+	"timeout": "How long the request may take, such as 500ms; at most server.max_timeout. The header x-request-timeout says the same.",
+	"user":    "Only facts of this user.", "session": "Only facts of this session.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
+	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts.",
+	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",
+	"limit": "The most that is listed, up to 10000. Default: 1000.", "after": "List what comes after this one, which next of the page before says.",
+	"from": "For frames: the number of the first. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
+	"to":   "The form of the answer. Default: that of the input.", "lossy": "true: leave out what the form of the answer has no place for; lost lists it.",
+	"run": "Name of an agent run.", "max_tokens": "The maximum number of tokens of all messages.", "max_messages": "The maximum number of messages.",
+	"phase": "llm or synthesize.", "contains": "Only turns with this text, in upper or lower case.", "verbose": "Details, for the scope admin.",
+	"id": "The name or id.", "turn": "The number of the turn.", "handle": "The handle that stands in the cut text.", "collection": "The name of the collection.",
+}
+
+// schemer makes JSON Schemas of types as encoding/json writes them.
+type schemer struct{ defs map[string]any }
+
+var (
+	marshaler     = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// ownForms are the schemas of types with a MarshalJSON of their own.
+var ownForms = map[reflect.Type]map[string]any{
+	typeOf[time.Time](): {"type": "string", "format": "date-time"}, typeOf[json.RawMessage](): {},
+	typeOf[frames.Estimate](): {"type": []any{"integer", "null"}}, typeOf[frames.Kind](): {"type": []any{"string", "object"}},
+}
+
+func (s *schemer) of(t reflect.Type) map[string]any {
+	if known, ok := ownForms[t]; ok {
+		return known
+	}
+	switch {
+	case t == typeOf[memory.Entry]():
+		return s.entry()
+	case t.Kind() == reflect.Pointer:
+		return s.of(t.Elem())
+	case t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler):
+		if t.Kind() == reflect.Struct && t.PkgPath() != "" && (t == typeOf[pipeline.Item]() || t == typeOf[pipeline.OverflowItem]()) {
+			break // the members of its fields
+		}
+		return map[string]any{}
+	case t.Implements(textMarshaler):
+		return map[string]any{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return s.object(t)
+	case reflect.Slice, reflect.Array:
+		return map[string]any{"type": []any{"array", "null"}, "items": s.of(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": []any{"object", "null"}, "additionalProperties": s.of(t.Elem())}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64, reflect.Float32:
+		return map[string]any{"type": "number"}
+	case reflect.Interface:
+		return map[string]any{}
+	}
+	return map[string]any{"type": "integer"}
+}
+
+// entry is the schema of a fact, which package memory writes by itself.
+func (s *schemer) entry() map[string]any {
+	text, texts, orNull := map[string]any{"type": "string"}, map[string]any{"type": "array", "items": map[string]any{"type": "string"}}, map[string]any{"type": []any{"string", "null"}}
+	at := ownForms[typeOf[time.Time]()]
+	properties := map[string]any{
+		"id": text, "content": text, "relevance_score": map[string]any{"type": "number", "minimum": 0, "maximum": 1}, "access_count": map[string]any{"type": "integer"},
+		"last_accessed": at, "created_at": at, "updated_at": at, "tags": texts, "metadata": map[string]any{"type": "object"}, "memory_type": text,
+		"user_id": orNull, "session_id": orNull, "expires_at": orNull, "content_hash": text, "source_turns": texts, "links": texts,
+	}
+	s.defs["Fact"] = map[string]any{"type": "object", "properties": properties, "required": []any{"id", "content", "memory_type"}, "additionalProperties": false}
+	return map[string]any{"$ref": "#/components/schemas/Fact"}
+}
+
+// object refers to the schema of a struct, which is a component under its name.
+func (s *schemer) object(t reflect.Type) map[string]any {
+	name := t.Name()
+	if name == "" {
+		panic("an answer has no name: " + t.String())
+	}
+	name = strings.ToUpper(name[:1]) + name[1:]
+	ref := map[string]any{"$ref": "#/components/schemas/" + name}
+	if _, known := s.defs[name]; known {
+		return ref
+	}
+	s.defs[name] = nil // it may refer to itself
+	properties, required := map[string]any{}, []any{}
+	s.fields(t, properties, &required)
+	def := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		def["required"] = required
+	}
+	s.defs[name] = def
+	return ref
+}
+
+func (s *schemer) fields(t reflect.Type, properties map[string]any, required *[]any) {
+	for f := range t.Fields() {
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		of := f.Type
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		switch {
+		case f.Anonymous && tag == "" && of.Kind() == reflect.Struct:
+			var inner []any
+			if s.fields(of, properties, &inner); f.Type.Kind() != reflect.Pointer {
+				*required = append(*required, inner...)
+			}
+		case tag == "-" || !f.IsExported():
+		default:
+			if tag == "" {
+				tag = f.Name
+			}
+			properties[tag] = s.of(f.Type)
+			if f.Type.Kind() == reflect.Pointer && options == "" {
+				properties[tag] = map[string]any{"anyOf": []any{properties[tag], map[string]any{"type": "null"}}}
+			}
+			if options == "" {
+				*required = append(*required, tag)
+			}
+		}
+	}
+}
+
+// document makes the OpenAPI document of a server.
+func document(s *Server) map[string]any {
+	sch := &schemer{defs: map[string]any{}}
+	failed := map[string]any{"description": "An error", "content": jsonContent(sch.of(typeOf[failure.Document]()))}
+	paths := map[string]any{}
+	for _, t := range []*table{s.data, s.admin} {
+		for path, methods := range t.paths {
+			if path == "/debug/pprof/" || !strings.HasPrefix(path, "/debug/pprof") {
+				of, _ := paths[path].(map[string]any)
+				if of == nil {
+					of = map[string]any{}
+				}
+				for method, e := range methods {
+					of[strings.ToLower(method)] = operation(sch, e, failed)
+				}
+				paths[path] = of
+			}
+		}
+	}
+	return map[string]any{
+		"openapi": "3.1.0",
+		"info": map[string]any{
+			"title": "anchor-host", "version": "0", "summary": "Context windows with sandboxed plugins",
+			"description": "Paths below /admin/ and /debug/ are on the admin listener only. Without keys, requests need none.",
+			"license":     map[string]any{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+		},
+		"servers":  []any{map[string]any{"url": "http://127.0.0.1:8790"}, map[string]any{"url": "http://127.0.0.1:8791", "description": "the admin listener"}},
+		"paths":    paths,
+		"security": []any{map[string]any{}, map[string]any{"bearer": []any{}}, map[string]any{"key": []any{}}},
+		"components": map[string]any{"schemas": sch.defs, "securitySchemes": map[string]any{
+			"bearer": map[string]any{"type": "http", "scheme": "bearer"}, "key": map[string]any{"type": "apiKey", "in": "header", "name": "x-api-key"},
+		}},
+	}
+}
+
+func jsonContent(schema map[string]any) map[string]any {
+	return map[string]any{"application/json": map[string]any{"schema": schema}}
+}
+
+var pathParam = regexp.MustCompile(`\{(\w+)\}`)
+
+func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any {
+	d := actions[e.Action]
+	op := map[string]any{"operationId": e.Action, "summary": d.summary}
+	if strings.HasPrefix(e.Path, "/admin/") || strings.HasPrefix(e.Path, "/debug/") {
+		op["tags"] = []any{"admin"}
+	}
+	if e.Scope != ScopeNone {
+		op["description"] = "Needs the scope " + e.Scope + "."
+	}
+	var params []any
+	add := func(name, in string, required bool) {
+		p := map[string]any{"name": name, "in": in, "description": paramTexts[name], "schema": map[string]any{"type": "string"}}
+		if required {
+			p["required"] = true
+		}
+		params = append(params, p)
+	}
+	for _, m := range pathParam.FindAllStringSubmatch(e.Path, -1) {
+		add(m[1], "path", true)
+	}
+	for _, name := range append(slices.Clone(e.params), "timeout") {
+		if e.Scope != ScopeNone || name != "timeout" {
+			add(name, "query", false)
+		}
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	switch e.body {
+	case jsonBody:
+		schema := map[string]any{}
+		if d.in != nil {
+			schema = strict.Schema(d.in)
+		}
+		op["requestBody"] = map[string]any{"required": !e.optional, "content": jsonContent(schema)}
+	case formBody:
+		file := map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}
+		op["requestBody"] = map[string]any{"required": true, "content": map[string]any{"multipart/form-data": map[string]any{"schema": map[string]any{
+			"type": "object", "required": []any{"corpus", "queries", "qrels"}, "additionalProperties": false,
+			"properties": map[string]any{"corpus": file, "queries": file, "qrels": file, "options": strict.Schema(typeOf[evalOptions]())},
+		}}}}
+	}
+	out := map[string]any{}
+	if d.out != nil {
+		out = sch.of(d.out)
+	}
+	content := jsonContent(out)
+	if e.Action == "build" {
+		content["text/event-stream"] = map[string]any{"schema": map[string]any{"type": "string"}}
+	}
+	if e.Action == "pprof" {
+		content = map[string]any{"*/*": map[string]any{}}
+	}
+	ok := map[string]any{"description": "Success", "content": content}
+	responses := map[string]any{strconv.Itoa(max(200, d.status)): ok, "default": failed}
+	if e.Action == "addFact" {
+		responses["200"] = ok
+	}
+	if e.Action == "readyz" {
+		responses["503"] = ok
+	}
+	op["responses"] = responses
+	return op
+}
+
+// Every route is described, everything that is described is a route, and the file is up to date.
+func TestOpenAPI(t *testing.T) {
+	s := newServer(t, "tokenizer: words\n", Options{})
+	known := map[string]bool{}
+	for _, table := range []*table{s.data, s.admin} {
+		for _, methods := range table.paths {
+			for _, e := range methods {
+				known[e.Action] = true
+				if actions[e.Action].summary == "" {
+					t.Errorf("%s %s: action %s is not described", e.Method, e.Path, e.Action)
+				}
+				for _, p := range append(e.params, pathNames(e.Path)...) {
+					if paramTexts[p] == "" {
+						t.Errorf("%s %s: parameter %s is not described", e.Method, e.Path, p)
+					}
+				}
+			}
+		}
+	}
+	for action := range actions {
+		if !known[action] {
+			t.Errorf("action %s has no route", action)
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(document(s)); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("openapi.json", b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(b.Bytes(), openapiFile) {
+		t.Error("openapi.json is not up to date: go test ./server -run OpenAPI -update")
+	}
+	if !bytes.Contains(s.document, []byte(`"version": "0"`)) || !bytes.Contains(OpenAPI("v1.2.3"), []byte(`"version": "v1.2.3"`)) {
+		t.Error("the version is not in the document")
+	}
+}
+
+func pathNames(path string) (names []string) {
+	for _, m := range pathParam.FindAllStringSubmatch(path, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// checker judges answers by the schemas of the document.
+type checker struct {
+	doc      map[string]any
+	compiler *jsonschema.Compiler
+}
+
+func newChecker(t testing.TB) *checker {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapiFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	return &checker{doc.(map[string]any), c}
+}
+
+// check returns why an answer is not what the document says.
+func (c *checker) check(method, pattern string, status int, body []byte) error {
+	paths := c.doc["paths"].(map[string]any)
+	of, ok := paths[pattern].(map[string]any)[strings.ToLower(method)].(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s %s is not described", method, pattern)
+	}
+	responses := of["responses"].(map[string]any)
+	code := strconv.Itoa(status)
+	if responses[code] == nil {
+		if code = "default"; status < 400 {
+			return fmt.Errorf("status %d is not described (want one of %v)", status, slices.Collect(maps.Keys(responses)))
+		}
+	}
+	pointer := "openapi.json#/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(pattern) + "/" + strings.ToLower(method) + "/responses/" + code + "/content/application~1json/schema"
+	schema, err := c.compiler.Compile(pointer)
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("the answer is no JSON: %w", err)
+	}
+	return schema.Validate(value)
+}

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// reloadWarnings are sentences about the last successful reload.
+type reloadWarnings struct {
+	mu    sync.Mutex
+	first map[string]string // the settings of the server with which it began
+	list  []string
+}
+
+func (w *reloadWarnings) get() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.list...)
+}
+
+// set notes which settings of the server are others than those with which it began.
+func (w *reloadWarnings) set(now map[string]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	keys := map[string]bool{}
+	for key := range w.first {
+		keys[key] = true
+	}
+	for key := range now {
+		keys[key] = true
+	}
+	w.list = nil
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if w.first[key] != now[key] {
+			w.list = append(w.list, fmt.Sprintf("%s changed: restart the service to apply it", key))
+		}
+	}
+}
+
+// Reload loads the configuration and its plugins again, as [anchor.App.Reload] does, and logs how it
+// ended. An error says why everything is as before. why is logged.
+func (s *Server) Reload(ctx context.Context, why string) error {
+	if err := s.app.Reload(ctx); err != nil {
+		s.log.Error("configuration is not reloaded, and stays as it is", "why", why, "generation", s.app.Status().Number, "error", err)
+		return err
+	}
+	s.warnings.set(s.serverSettings())
+	s.log.Info("configuration is reloaded", "why", why, "generation", s.app.Status().Number)
+	for _, w := range s.warnings.get() {
+		s.log.Warn(w)
+	}
+	for _, p := range s.notReady() {
+		s.log.Warn("plugin is not ready", "plugin", p.Name, "error", p.Error)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+// Options are the settings of a [Server]. The zero value of a field means the default of the key of
+// the same name under server in anchor.yaml.
+type Options struct {
+	// Listen and AdminListen are the addresses of [Server.Run]. AdminListen "none" has no listener.
+	Listen, AdminListen string
+	// TLS is the certificate of the API. Without Cert there is none.
+	TLS TLS
+	// MaxBody bounds a request and MaxBodies all requests that are in memory, in bytes after
+	// decompression.
+	MaxBody, MaxBodies int64
+	// MaxConnections bounds the connections of the API.
+	MaxConnections int
+	// MaxTimeout bounds a request. ClientTimeout is how long a client may take to send a request, and
+	// to accept 64 KiB of an answer. IdleTimeout is how long a connection without a request stays
+	// open.
+	MaxTimeout, ClientTimeout, IdleTimeout time.Duration
+	// DrainDelay and DrainTimeout are the phases of the end; see [Server.Run]. A DrainDelay below 0
+	// means none.
+	DrainDelay, DrainTimeout time.Duration
+	// Unwatched does not reload when a file changes.
+	Unwatched bool
+
+	// Logger receives log lines. nil discards them.
+	Logger *slog.Logger
+	// Authenticator says who sends a request. nil: everybody may do everything for the tenant of the
+	// configuration, and [Server.Run] listens on loopback addresses only.
+	Authenticator Authenticator
+	// Admission decides whether a request may run. nil: every one may.
+	Admission Admission
+	// Observers hear of requests and builds.
+	Observers []Observer
+	// Version is that of the program, as /openapi.json states it.
+	Version string
+	// OnListen is called when the listeners are open. admin is nil if there is none. It may be nil.
+	OnListen func(data, admin net.Addr)
+}
+
+// complete sets the defaults.
+func (o *Options) complete() {
+	d := config.Server{}.WithDefaults()
+	or := func(to *time.Duration, fallback config.Duration) {
+		if *to == 0 {
+			*to = time.Duration(fallback)
+		}
+	}
+	or(&o.MaxTimeout, d.MaxTimeout)
+	or(&o.ClientTimeout, d.ClientTimeout)
+	or(&o.IdleTimeout, d.IdleTimeout)
+	or(&o.DrainTimeout, d.DrainTimeout)
+	or(&o.DrainDelay, config.Duration(d.DrainDelay))
+	if o.Listen == "" {
+		o.Listen = d.Listen
+	}
+	if o.AdminListen == "" {
+		o.AdminListen = d.AdminListen
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = int64(d.MaxBody)
+	}
+	if o.MaxBodies <= 0 {
+		o.MaxBodies = max(int64(d.MaxBodies), o.MaxBody)
+	}
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = d.MaxConnections
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Version == "" {
+		o.Version = "0"
+	}
+}
+
+// Server answers requests with an [anchor.App]. It is safe for concurrent use.
+type Server struct {
+	app *anchor.App
+	o   Options
+	log *slog.Logger
+
+	data, admin *table
+	bodies      budget
+	jobs        *jobs
+	document    []byte // of /openapi.json
+
+	// draining is set when the service begins to end, and cut when running requests are cancelled.
+	draining, cut atomic.Bool
+	running       atomic.Int64 // requests
+
+	hurry     chan struct{} // closed by Cut
+	hurryOnce sync.Once
+
+	warnings reloadWarnings
+}
+
+// New returns a server for an App, which the caller closes after the server has ended. The Errors
+// name the option.
+func New(app *anchor.App, o Options) (*Server, error) {
+	if app == nil {
+		return nil, errors.New("server: no App")
+	}
+	o.complete()
+	if o.MaxBodies < o.MaxBody {
+		return nil, fmt.Errorf("server: max_bodies %d: want at least max_body, which is %d", o.MaxBodies, o.MaxBody)
+	}
+	s := &Server{app: app, o: o, log: o.Logger, hurry: make(chan struct{}), bodies: budget{limit: o.MaxBodies}}
+	s.jobs, s.document = newJobs(s), OpenAPI(o.Version)
+	s.data, s.admin = newTable(), newTable()
+	for _, e := range s.dataEndpoints() {
+		if err := s.data.add(e); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range s.adminEndpoints() {
+		if err := s.admin.add(e); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Handler answers the requests of the API, for programs with listeners of their own.
+func (s *Server) Handler() http.Handler { return s.handler(s.data, true) }
+
+// AdminHandler answers the requests of the admin listener.
+func (s *Server) AdminHandler() http.Handler { return s.handler(s.admin, false) }
+
+// Close ends the jobs that the server runs in the background, for programs that do not call
+// [Server.Run]. It waits for their end.
+func (s *Server) Close() { s.jobs.close() }
+
+// Mount adds a route to the API. It must be called before requests come.
+func (s *Server) Mount(r Route) error { return s.data.mount(r) }
+
+// MountAdmin adds a route to the admin listener. It must be called before requests come.
+func (s *Server) MountAdmin(r Route) error { return s.admin.mount(r) }
+
+// tenant returns the name of the tenant of a principal.
+func (s *Server) tenant(p Principal) string {
+	if p.Tenant != "" {
+		return p.Tenant
+	}
+	return s.app.Status().Tenant
+}
+
+// Draining reports whether the service is ending.
+func (s *Server) Draining() bool { return s.draining.Load() }
+
+// Running returns the number of requests that are being answered.
+func (s *Server) Running() int64 { return s.running.Load() }
+
+// base returns the context of all requests of a listener, which ends when they are cut.
+func (s *Server) base(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(context.WithoutCancel(ctx))
+}

@@ -1,0 +1,170 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+const (
+	// maxEvents is how many events wait for a client. Those of steps beyond it are left out, because
+	// a slow client must not delay the build.
+	maxEvents = 1024
+	// heartbeat is the time without an event after which a comment is sent, which shows whether the
+	// client is there.
+	heartbeat = 15 * time.Second
+)
+
+// event is an event of a build.
+type event struct {
+	name string
+	data any
+}
+
+// stepEvent is the data of the events step.started, step.finished and step.failed.
+type stepEvent struct {
+	Step string `json:"step"`
+	// Items is the number of items before the step, or after it. A step that failed has none.
+	Items  *int            `json:"items,omitempty"`
+	TimeMS *float64        `json:"time_ms,omitempty"`
+	Error  *failure.Detail `json:"error,omitempty"`
+}
+
+// errorEvent is the data of the event error.
+type errorEvent struct {
+	Status int `json:"status"`
+	failure.Document
+}
+
+// wantsEvents reports whether a client accepts a stream of events.
+func wantsEvents(accept []string) bool {
+	for _, header := range accept {
+		for part := range strings.SplitSeq(header, ",") {
+			if kind, _, err := mime.ParseMediaType(part); err == nil && kind == "text/event-stream" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// streamBuild builds, and writes the events of the build as they come. A request that fails before
+// the build begins gets an ordinary answer.
+func (c *call) streamBuild() (any, error) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	events, done := make(chan event, maxEvents), make(chan struct{})
+	go func() {
+		defer close(done)
+		c.writeEvents(events, cancel)
+	}()
+	var result *pipeline.Result
+	var err error
+	func() { // also if the build panics, nobody writes after this
+		defer func() {
+			close(events)
+			<-done
+		}()
+		result, err = c.runBuild(ctx, []pipeline.Callback{callback(events)})
+	}()
+	if c.w.status == 0 && err != nil {
+		return nil, err
+	}
+	last := event{"result", result}
+	if err != nil {
+		status, doc := c.failure(err)
+		last = event{"error", errorEvent{status, doc}}
+	}
+	if failed := c.writeEvent(last); failed != nil && err == nil {
+		err = failed
+	}
+	return written{}, err
+}
+
+// callback returns the callback that makes events.
+func callback(events chan<- event) pipeline.Callback {
+	send := func(name string, data any) error {
+		select {
+		case events <- event{name, data}:
+		default: // the client is slow
+		}
+		return nil
+	}
+	return pipeline.Callback{
+		OnPipelineStart: func(context.Context, *pipeline.Query) error { return send("build.started", struct{}{}) },
+		OnStepStart: func(_ context.Context, step string, items pipeline.ItemsView) error {
+			n := items.Len()
+			return send("step.started", stepEvent{Step: step, Items: &n})
+		},
+		OnStepEnd: func(_ context.Context, step string, items pipeline.ItemsView, took time.Duration) error {
+			n, ms := items.Len(), float64(took.Microseconds())/1000
+			return send("step.finished", stepEvent{Step: step, Items: &n, TimeMS: &ms})
+		},
+		OnStepError: func(_ context.Context, step string, err error) error {
+			detail := failure.Of(err).Error
+			return send("step.failed", stepEvent{Step: step, Error: &detail})
+		},
+	}
+}
+
+// writeEvents writes events until there are no more. It cancels the build if the client is gone.
+func (c *call) writeEvents(events <-chan event, cancel context.CancelFunc) {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	gone := false
+	for {
+		var err error
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			if !gone {
+				err = c.writeEvent(e)
+			}
+		case <-beat.C:
+			if c.w.status != 0 && !gone {
+				if _, err = c.w.Write([]byte(":\n\n")); err == nil {
+					err = c.w.control.Flush()
+				}
+			}
+		}
+		if err != nil {
+			gone = true
+			cancel()
+		}
+	}
+}
+
+// writeEvent writes an event. The first one begins the answer.
+func (c *call) writeEvent(e event) error {
+	if c.w.status == 0 {
+		h := c.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		c.w.WriteHeader(http.StatusOK)
+	}
+	b := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if b.Cap() <= maxKept {
+			b.Reset()
+			buffers.Put(b)
+		}
+	}()
+	b.WriteString("event: " + e.name + "\ndata: ")
+	if err := encode(b, e.data); err != nil { // JSON has no line break but the one at its end
+		return err
+	}
+	b.WriteByte('\n')
+	if _, err := c.w.Write(b.Bytes()); err != nil {
+		return err
+	}
+	return c.w.control.Flush()
+}
