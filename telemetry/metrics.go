@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +28,8 @@ type metrics struct {
 	requestTime, buildTime, assemblyTime, stageTime, stepTime, providerTime, callTime, callWait, modelTime, embedTime, searchTime, storeTime                  *prometheus.HistogramVec
 	memory                                                                                                                                                    *prometheus.GaugeVec
 	running                                                                                                                                                   prometheus.Gauge
+	// stages are those of stageTime, by stage.
+	stages map[string]prometheus.Observer
 }
 
 func newMetrics(version string) *metrics {
@@ -46,6 +47,10 @@ func newMetrics(version string) *metrics {
 	}
 	m.counters()
 	m.histograms()
+	m.stages = map[string]prometheus.Observer{}
+	for _, s := range []string{"query", "system", "memory", "enrich", "step", "count", "fill", "format"} {
+		m.stages[s] = m.stageTime.WithLabelValues(s) // finding them takes as long as all else
+	}
 	m.memory = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metricCallMemory, Help: "Linear memory of a plugin's instance after its last call."}, []string{"plugin"})
 	m.running = prometheus.NewGauge(prometheus.GaugeOpts{Name: metricRunning, Help: "Requests that are being answered."})
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -112,9 +117,11 @@ func (m *metrics) histograms() {
 	}
 }
 
-// measure adds a duration to a histogram, with the trace of ctx as an example if it is sampled.
-func measure(ctx context.Context, h prometheus.Observer, took time.Duration) {
-	if c := trace.SpanContextFromContext(ctx); c.IsSampled() {
+// measure adds a duration to a histogram, with the trace of a span as an example. The span is nil if
+// there is none that is sampled.
+func measure(span trace.Span, h prometheus.Observer, took time.Duration) {
+	if span != nil {
+		c := span.SpanContext()
 		if x, ok := h.(prometheus.ExemplarObserver); ok {
 			x.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": c.TraceID().String(), "span_id": c.SpanID().String()})
 			return

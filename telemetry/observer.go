@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -21,21 +22,32 @@ import (
 const topPipeline = "default"
 
 // observer makes spans and metrics of work.
-type observer struct{ t *Telemetry }
+type observer struct {
+	t *Telemetry
+	// mute makes no spans: the work belongs to one that is not sampled, and what is below that needs
+	// none. This saves most of what spans cost.
+	mute bool
+}
 
 // work is a piece of work that goes on.
 type work struct {
 	t     *Telemetry
-	ctx   context.Context
 	what  observe.Work
-	began time.Time
-	span  trace.Span // nil without traces
+	began time.Duration // after base
+	span  trace.Span    // nil unless it is sampled
 }
+
+// works are those that have ended, for others. A build has a dozen of them.
+var works = sync.Pool{New: func() any { return new(work) }}
+
+// base is when the program began. What is measured from it needs only the clock that never jumps.
+var base = time.Now()
 
 // Begin implements observe.Observer.
 func (o observer) Begin(ctx context.Context, w observe.Work) (context.Context, observe.Ending) {
-	p := &work{t: o.t, what: w, began: time.Now()}
-	if o.t.tracer != nil {
+	p := works.Get().(*work)
+	p.t, p.what, p.began = o.t, w, time.Since(base)
+	if o.t.tracer != nil && !o.mute {
 		kind := trace.SpanKindInternal
 		if w.Kind == observe.Model || w.Kind == observe.Embed {
 			kind = trace.SpanKindClient
@@ -43,9 +55,10 @@ func (o observer) Begin(ctx context.Context, w observe.Work) (context.Context, o
 		ctx, p.span = o.t.tracer.Start(ctx, spanName(&w), trace.WithSpanKind(kind))
 		if p.span.IsRecording() {
 			p.span.SetAttributes(o.t.beginning(&w)...)
+		} else {
+			ctx, p.span = observe.Under(ctx, observer{o.t, true}), nil
 		}
 	}
-	p.ctx = ctx
 	return ctx, p
 }
 
@@ -58,7 +71,11 @@ func (o observer) Header(ctx context.Context, h http.Header) {
 
 // End implements observe.Ending.
 func (p *work) End(r observe.Result) {
-	took := time.Since(p.began)
+	took := time.Since(base) - p.began
+	defer func() {
+		*p = work{}
+		works.Put(p)
+	}()
 	if p.what.Kind == observe.Build && p.what.Name == "" {
 		p.what.Name = topPipeline
 	}
@@ -66,13 +83,11 @@ func (p *work) End(r observe.Result) {
 	if p.span == nil {
 		return
 	}
-	if p.span.IsRecording() {
-		p.span.SetAttributes(p.t.end(&p.what, &r)...)
-		if r.Err != nil {
-			p.span.SetStatus(codes.Error, p.t.metrics.reason(&r))
-		}
-		p.t.metrics.spans.WithLabelValues("made").Inc()
+	p.span.SetAttributes(p.t.end(&p.what, &r)...)
+	if r.Err != nil {
+		p.span.SetStatus(codes.Error, p.t.metrics.reason(&r))
 	}
+	p.t.metrics.spans.WithLabelValues("made").Inc()
 	p.span.End()
 }
 
@@ -231,7 +246,7 @@ func (t *Telemetry) end(w *observe.Work, r *observe.Result) []attribute.KeyValue
 		a.window(r)
 	case observe.Stage:
 		if w.Name == "memory" {
-			a.count(attrGenAIMemoryCount, int64(r.Items))
+			a = append(a, count(attrGenAIMemoryCount, r.Items))
 		}
 	case observe.Call:
 		a.count(attrFuel, r.Fuel)
@@ -286,15 +301,19 @@ func (m *metrics) observe(p *work, r *observe.Result, took time.Duration) {
 	case observe.Build, observe.Assembly:
 		m.observeBuild(p, r, took, outcome)
 	case observe.Stage:
-		measure(p.ctx, m.stageTime.WithLabelValues(w.Name), took)
+		h, ok := m.stages[w.Name]
+		if !ok {
+			h = m.stageTime.WithLabelValues(w.Name)
+		}
+		measure(p.span, h, took)
 	case observe.Step:
-		measure(p.ctx, m.stepTime.WithLabelValues(m.steps.of(w.Name), outcome), took)
+		measure(p.span, m.stepTime.WithLabelValues(m.steps.of(w.Name), outcome), took)
 	case observe.Provider:
-		measure(p.ctx, m.providerTime.WithLabelValues(m.providers.of(w.Name), outcome), took)
+		measure(p.span, m.providerTime.WithLabelValues(m.providers.of(w.Name), outcome), took)
 	case observe.Call:
 		plugin := m.plugins.of(w.Name)
-		measure(p.ctx, m.callTime.WithLabelValues(plugin, m.operations.of(w.Operation)), took)
-		measure(p.ctx, m.callWait.WithLabelValues(plugin), r.Waited)
+		measure(p.span, m.callTime.WithLabelValues(plugin, m.operations.of(w.Operation)), took)
+		measure(p.span, m.callWait.WithLabelValues(plugin), r.Waited)
 		m.fuel.WithLabelValues(plugin).Add(float64(max(0, r.Fuel)))
 		if r.Memory > 0 {
 			m.memory.WithLabelValues(plugin).Set(float64(r.Memory))
@@ -306,12 +325,12 @@ func (m *metrics) observe(p *work, r *observe.Result, took time.Duration) {
 		m.observeModel(p, r, took)
 	case observe.Embed:
 		model := m.embedders.of(w.Name)
-		measure(p.ctx, m.embedTime.WithLabelValues(model, outcome), took)
+		measure(p.span, m.embedTime.WithLabelValues(model, outcome), took)
 		m.texts.WithLabelValues(model).Add(float64(w.Count))
 	case observe.Search:
-		measure(p.ctx, m.searchTime.WithLabelValues(m.collections.of(w.Name), outcome), took)
+		measure(p.span, m.searchTime.WithLabelValues(m.collections.of(w.Name), outcome), took)
 	case observe.Store:
-		measure(p.ctx, m.storeTime.WithLabelValues(w.Name, outcome), took)
+		measure(p.span, m.storeTime.WithLabelValues(w.Name, outcome), took)
 	}
 }
 
@@ -320,9 +339,9 @@ func (m *metrics) observeBuild(p *work, r *observe.Result, took time.Duration, o
 	class, pipeline := p.t.Class(p.what.Tenant), "assemble"
 	if p.what.Kind == observe.Build {
 		pipeline = m.pipelines.of(p.what.Name)
-		measure(p.ctx, m.buildTime.WithLabelValues(pipeline, outcome), took)
+		measure(p.span, m.buildTime.WithLabelValues(pipeline, outcome), took)
 	} else {
-		measure(p.ctx, m.assemblyTime.WithLabelValues(outcome), took)
+		measure(p.span, m.assemblyTime.WithLabelValues(outcome), took)
 	}
 	m.builds.WithLabelValues(class, outcome).Inc()
 	if r.Err != nil {
@@ -365,7 +384,7 @@ func (m *metrics) observeModel(p *work, r *observe.Result, took time.Duration) {
 		return
 	}
 	provider := clip(p.what.API)
-	measure(p.ctx, m.modelTime.WithLabelValues(spanChat, model, provider, m.reason(r)), took)
+	measure(p.span, m.modelTime.WithLabelValues(spanChat, model, provider, m.reason(r)), took)
 	m.inputTokens.WithLabelValues(model, provider).Add(float64(max(0, r.InputTokens)))
 	m.outputTokens.WithLabelValues(model, provider).Add(float64(max(0, r.OutputTokens)))
 	m.cacheRead.WithLabelValues(model, provider).Add(float64(max(0, r.CachedTokens)))

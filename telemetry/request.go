@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/anchor-host/anchor-host/internal/observe"
 )
 
 // Request describes an HTTP request when it comes.
@@ -62,12 +64,16 @@ func (t *Telemetry) Begin(ctx context.Context, r Request, log *RequestLog) (_ co
 	var span trace.Span
 	if t.tracer != nil && !r.Quiet {
 		ctx, span = t.tracer.Start(ctx, method+" "+route, trace.WithSpanKind(trace.SpanKindServer))
-		span.SetAttributes(attribute.String(attrHTTPMethod, method), attribute.String(attrHTTPRoute, route), text(attrRequestID, r.ID))
+		if span.IsRecording() {
+			span.SetAttributes(attribute.String(attrHTTPMethod, method), attribute.String(attrHTTPRoute, route), text(attrRequestID, r.ID))
+		} else {
+			ctx, span = observe.Under(ctx, observer{t, true}), nil
+		}
 	}
 	return ctx, func(a Answer) {
 		took := time.Since(began)
 		m.running.Dec()
-		m.answered(ctx, t.Class(a.Tenant), route, method, &a, took)
+		m.answered(span, t.Class(a.Tenant), route, method, &a, took)
 		log.add(ctx, t, &r, &a, route, took)
 		if span != nil {
 			t.endSpan(span, &a)
@@ -77,29 +83,27 @@ func (t *Telemetry) Begin(ctx context.Context, r Request, log *RequestLog) (_ co
 
 // endSpan ends the span of a request.
 func (t *Telemetry) endSpan(span trace.Span, a *Answer) {
-	if span.IsRecording() {
-		span.SetAttributes(attribute.Int(attrHTTPStatus, a.Status), attribute.String(attrTenantClass, t.Class(a.Tenant)))
-		if a.Generation != 0 {
-			span.SetAttributes(attribute.Int64(attrGeneration, a.Generation))
-		}
-		if a.Status >= http.StatusInternalServerError {
-			reason := t.metrics.reasons.of(orError(a.Reason))
-			span.SetAttributes(attribute.String(attrErrorType, reason))
-			span.SetStatus(codes.Error, reason)
-		}
-		t.metrics.spans.WithLabelValues("made").Inc()
+	span.SetAttributes(attribute.Int(attrHTTPStatus, a.Status), attribute.String(attrTenantClass, t.Class(a.Tenant)))
+	if a.Generation != 0 {
+		span.SetAttributes(attribute.Int64(attrGeneration, a.Generation))
 	}
+	if a.Status >= http.StatusInternalServerError {
+		reason := t.metrics.reasons.of(orError(a.Reason))
+		span.SetAttributes(attribute.String(attrErrorType, reason))
+		span.SetStatus(codes.Error, reason)
+	}
+	t.metrics.spans.WithLabelValues("made").Inc()
 	span.End()
 }
 
 // answered counts a request.
-func (m *metrics) answered(ctx context.Context, class, route, method string, a *Answer, took time.Duration) {
+func (m *metrics) answered(span trace.Span, class, route, method string, a *Answer, took time.Duration) {
 	status := "0"
 	if a.Status >= 100 && a.Status < 600 {
 		status = strconv.Itoa(a.Status)
 	}
 	m.requests.WithLabelValues(route, method, status).Inc()
-	measure(ctx, m.requestTime.WithLabelValues(route), took)
+	measure(span, m.requestTime.WithLabelValues(route), took)
 	switch a.Status {
 	case http.StatusTooManyRequests:
 		m.rejections.WithLabelValues(class, m.quotas.of(orError(a.Quota))).Inc()

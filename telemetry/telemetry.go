@@ -118,7 +118,7 @@ func (t *Telemetry) Tracing() bool { return t.tracer != nil }
 
 // Context returns a context whose work is observed.
 func (t *Telemetry) Context(ctx context.Context) context.Context {
-	return observe.Under(ctx, observer{t})
+	return observe.Under(ctx, observer{t: t})
 }
 
 // Continue returns a context under which spans continue the trace of a W3C traceparent. An empty or
