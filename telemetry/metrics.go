@@ -42,6 +42,7 @@ func newMetrics(version string) *metrics {
 	for _, r := range abi.Reasons {
 		m.reasons.know(string(r))
 	}
+	m.reasons.know("error", "panic", "busy", "draining", "overloaded", "quota_exceeded", "unavailable", "refused", "invalid", "budget")
 	for _, o := range abi.Operations {
 		m.operations.know(string(o.Op))
 	}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -106,7 +107,7 @@ func (m *metrics) answered(span trace.Span, class, route, method string, a *Answ
 	measure(span, m.requestTime.WithLabelValues(route), took)
 	switch a.Status {
 	case http.StatusTooManyRequests:
-		m.rejections.WithLabelValues(class, m.quotas.of(orError(a.Quota))).Inc()
+		m.rejections.WithLabelValues(class, m.quotas.of(orError(cmp.Or(a.Quota, a.Reason)))).Inc()
 	case http.StatusServiceUnavailable:
 		m.sheds.WithLabelValues(m.reasons.of(orError(a.Reason))).Inc()
 	}
