@@ -10,7 +10,7 @@ GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 
 export Q
 
-GO_FILES     := $(shell find abi pipeline host internal cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+GO_FILES     := $(shell find abi anchor pipeline host internal server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -88,6 +88,10 @@ demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library b
 		--exclude '*_test.go' --exclude cmd --exclude vendor --exclude internal --exclude testdata >/dev/null
 	@build/anchor-host build --config build/demo/hybrid.yaml --explain "$$Q"
 
+.PHONY: serve-demo
+serve-demo: build/anchor-host plugins build/demo/anchor.yaml ## serve the demo over HTTP and print three requests to try; CHECK=1 sends them and ends
+	@testdata/demo/serve.sh build/anchor-host build/demo/anchor.yaml
+
 .PHONY: demo-agent
 demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
 	@$(GO) run ./testdata/demo/agent -command build/anchor-host -plugins build/plugins
@@ -99,6 +103,12 @@ bench-memory: ## appends from 64 writers with every commit synced, frame windows
 .PHONY: bench-tokens
 bench-tokens: ## token counting against tiktoken-go, with the ratios
 	$(GO) test -run '^$$' -bench . ./pipeline/tokens/internal/bpe
+
+.PHONY: bench-retrieve
+bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go; fetches a table of vectors (RETRIEVE=-short: seconds)
+	@mkdir -p build/demo
+	@testdata/demo/table.sh build/demo/table
+	$(GO) -C tools/retrieve run . -table $(CURDIR)/build/demo/table $(RETRIEVE)
 
 .PHONY: bench-build
 bench-build: ## what a build costs, beside Eino and LangChain JS, and by item counts and by exact fit

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
@@ -46,7 +47,9 @@ func (a *App) collectionEmbedder(ctx context.Context, collection string) (retrie
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
 // Without an embedder in o, the documents get vectors if the configuration names an embedder for the
-// collection, and without Contexts, chunks get contexts if it names a plugin for them.
+// collection; without Contexts, chunks get contexts if it names a plugin for them; and without
+// Settings, the collection has those that it names. What the run asks of models and embedders of
+// the configuration is in the report, also with an error.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
 	index, c, err := a.indexOf(ctx, o.Collection)
 	if err != nil {
@@ -61,12 +64,20 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 	if o.Embedder == nil {
 		o.Embedder = g.plugins.CollectionEmbedder(c.Name)
 	}
+	if o.Settings == (retrieve.Settings{}) {
+		of := g.loaded.Collections[c.Name]
+		o.Settings = of.Settings()
+	}
 	if o.Contexts == nil {
 		if o.Contexts, err = g.plugins.Contexter(ctx, c.Name); err != nil {
 			return ingest.Report{}, err
 		}
 	}
-	return ingest.Run(host.WithTenant(ctx, c.Tenant), index, sources, o)
+	o.Embedder = assemble.Counted(o.Embedder)
+	ctx, used := g.plugins.CountIngest(host.WithTenant(ctx, c.Tenant), c.Name)
+	report, err := ingest.Run(ctx, index, sources, o)
+	report.Services = used.Lines()
+	return report, err
 }
 
 // Reembed gives the documents of a collection vectors of the embedder in o, which the configuration
@@ -133,9 +144,9 @@ func (a *App) ExportCollection(ctx context.Context, c retrieve.Collection) iter.
 
 // SearchCollection returns the chunks of a collection that match a query best, as items that a build
 // can take ([BuildOptions.Items]). Scores are 0 to 1. The embedder makes the vector of the query; nil
-// means the one that the configuration names for the collection. An empty By means hybrid if there
-// is an embedder and the collection has vectors, otherwise words. The error is [retrieve.ErrNotFound]
-// if there is no such collection.
+// means the one that the configuration names for the collection. An empty By means what
+// [retrieve.DefaultBy] says. The errors are those of [retrieve.Prepare], and [retrieve.ErrNotFound] if
+// there is no such collection.
 func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, q retrieve.Query, e retrieve.Embedder) ([]pipeline.Item, error) {
 	index, c, err := a.indexOf(ctx, c)
 	if err != nil {
@@ -145,18 +156,6 @@ func (a *App) SearchCollection(ctx context.Context, c retrieve.Collection, q ret
 		if e, err = a.collectionEmbedder(ctx, c.Name); err != nil {
 			return nil, err
 		}
-	}
-	if q.By == "" {
-		info, err := index.Collection(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if q.By = retrieve.ByWords; e != nil && info.Vectors > 0 {
-			q.By = retrieve.ByHybrid
-		}
-	}
-	if q.By != retrieve.ByWords && e == nil && q.Vector == nil {
-		return nil, fmt.Errorf("%w: search by %s: collection %s has no embedder (name one under collections, such as collections: {%s: {embedder: NAME}})", ErrInvalid, q.By, c.Name, c.Name)
 	}
 	r := retrieve.Retriever{Index: index, Collection: c, Embedder: e, Query: q}
 	return r.Retrieve(ctx, &pipeline.Query{Text: q.Text, Embedding: q.Vector}, q.K)

@@ -30,6 +30,45 @@ func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 	return memory.New(memory.Config{Facts: g.plugins.Facts(s, c.TenantName()), Logger: a.options.Logger})
 }
 
+// SemanticFacts is like [App.Facts], but facts are found and ranked by their meaning too, with the
+// embedder of facts.embedder, whose failure is an error. The error wraps [ErrInvalid] if the
+// configuration names none.
+func (a *App) SemanticFacts(ctx context.Context, tenant string) (*memory.Manager, error) {
+	g, err := a.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	scorer := g.plugins.FactScorer(c)
+	if scorer == nil {
+		return nil, fmt.Errorf("%w: facts.embedder is not set (add facts: {embedder: NAME}, with an entry of embedders)", ErrInvalid)
+	}
+	scorer.OnError = nil
+	return memory.New(memory.Config{Facts: g.plugins.Facts(s, c.TenantName()), Scorer: scorer, Logger: a.options.Logger})
+}
+
+// EmbedFacts makes the vectors that facts of a tenant lack, if the configuration has an embedder
+// for facts, and returns how many it made. Builds do this too, for some facts at a time.
+func (a *App) EmbedFacts(ctx context.Context, tenant string) (int, error) {
+	g, err := a.use(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer g.users.Done()
+	if f := g.loaded.Config.Facts; f == nil || f.Embedder == "" {
+		return 0, nil
+	}
+	m, err := a.SemanticFacts(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	return m.EmbedFacts(ctx)
+}
+
 // ForgetFacts deletes the facts of a tenant that a filter selects, expired ones included, and
 // returns how many there were. A filter that selects all deletes damaged ones too. An empty
 // tenant means that of the configuration.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -26,7 +27,7 @@ type PromoteOptions struct {
 }
 
 // Promote extracts facts from the turns of a stored conversation that were added since its last
-// promotion. The plugin that facts.extract names does the extraction. Promote waits until a running
+// promotion. The plugin or model that facts.extract names does the extraction. Promote waits until a running
 // promotion of the conversation by the same App has ended. The error is store.ErrNotFound if there
 // is no such conversation.
 func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions) (memory.Promotion, error) {
@@ -84,8 +85,8 @@ func (a *App) checkConversation(ctx context.Context, g *generation, c *config.Co
 	return fmt.Errorf("conversation %q of tenant %q: no such conversation: %w (list them with: anchor-host memory list --conversations)", c.Conversation.ID, c.TenantName(), store.ErrNotFound)
 }
 
-// Consolidate merges, shortens and removes facts of a tenant that a filter selects. The plugin
-// that facts.extract names decides what changes. It sees the facts of one user and session at a
+// Consolidate merges, shortens and removes facts of a tenant that a filter selects. The model of
+// facts.consolidate, or else the plugin or model of facts.extract, decides what changes. It sees the facts of one user and session at a
 // time. An empty tenant means that of the configuration.
 func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filter) (memory.Promotion, error) {
 	var none memory.Promotion
@@ -98,12 +99,14 @@ func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filt
 	if err != nil {
 		return none, err
 	}
-	ctx = host.WithTenant(ctx, c.TenantName())
-	m, err := g.plugins.Promoter(ctx, c, s)
+	ctx, used := ledger.Own(host.WithTenant(ctx, c.TenantName()))
+	m, err := g.plugins.Consolidator(ctx, c, s)
 	if err != nil {
 		return none, err
 	}
-	return m.Consolidate(ctx, filter)
+	p, err := m.Consolidate(ctx, filter)
+	p.Services = used.Lines()
+	return p, err
 }
 
 // promote promotes at most so many batches of turns of the conversation of a configuration.
@@ -113,12 +116,13 @@ func (a *App) promote(ctx context.Context, g *generation, c *config.Config, batc
 	if err != nil {
 		return none, err
 	}
-	ctx = host.WithTenant(ctx, c.TenantName())
+	ctx, used := ledger.Own(host.WithTenant(ctx, c.TenantName()))
 	m, err := g.plugins.Promoter(ctx, c, s)
 	if err != nil {
 		return none, err
 	}
 	p, err := m.PromoteBatches(ctx, conversation.NewLog(s, c.TenantName(), c.Conversation.ID), batches)
+	p.Services = used.Lines()
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errDeleted) || errors.Is(cause, errAppClosed) {
 			err = cause

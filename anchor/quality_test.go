@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,7 +32,7 @@ func TestHybridQuality(t *testing.T) {
 		{"cranfield", ", neighbours: 0.8", true, 0.42},
 	} {
 		t.Run(c.set, func(t *testing.T) {
-			app := qualityApp(t, table, filepath.Join(data, c.set, "corpus.jsonl"), c.settings)
+			app := qualityApp(t, tableEmbedder(table), filepath.Join(data, c.set, "corpus.jsonl"), c.settings)
 			o := evaluationOf(t, filepath.Join(data, c.set), func(id string) bool { return !c.heldOut || !eval.Training(id) })
 			report, err := app.Evaluate(t.Context(), o)
 			if err != nil {
@@ -49,9 +50,46 @@ func TestHybridQuality(t *testing.T) {
 	}
 }
 
+// TestModelQuality measures hybrid retrieval with the vectors of a model behind an API, such as that of
+// "make embed-server": with the default weight, and with the one that tuning finds on one half of the
+// questions, on the other half. It embeds the whole set, which takes the better part of an hour on
+// one core.
+//
+//	ANCHOR_EMBED_URL=http://127.0.0.1:8089/v1 ANCHOR_EMBED_MODEL=all-minilm-l6-v2 ANCHOR_DATA_DIR=… go test ./anchor -run ModelQuality -v -timeout 3h
+func TestModelQuality(t *testing.T) {
+	data, url, model := os.Getenv("ANCHOR_DATA_DIR"), os.Getenv("ANCHOR_EMBED_URL"), os.Getenv("ANCHOR_EMBED_MODEL")
+	if data == "" || url == "" || model == "" {
+		t.Skip("ANCHOR_DATA_DIR, ANCHOR_EMBED_URL or ANCHOR_EMBED_MODEL is not set: the quality with a model is not measured")
+	}
+	set := filepath.Join(data, "scifact")
+	app := qualityApp(t, fmt.Sprintf("{http: {base_url: %q, model: %q, timeout: 10m}}", url, model), filepath.Join(set, "corpus.jsonl"), "")
+	o := evaluationOf(t, set, func(string) bool { return true })
+	report, err := app.Evaluate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := report.Stages[0].Metrics["ndcg@10"]
+	t.Logf("nDCG@10 = %.4f over %d queries", got, report.Evaluated)
+	if got < 0.7 { // a model that is worse than words alone is not used as it should be
+		t.Errorf("nDCG@10 = %.4f, want at least 0.7", got)
+	}
+	tuning, err := app.Tune(t.Context(), evaluationOf(t, set, func(string) bool { return true }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range tuning.Results[0].Rows {
+		t.Logf("%+v", row)
+	}
+}
+
+// tableEmbedder is the configuration of an embedder with a table.
+func tableEmbedder(folder string) string {
+	return "{static: {table: " + filepath.Join(folder, "table.safetensors") + ", tokenizer: " + filepath.Join(folder, "tokenizer.json") + "}}"
+}
+
 // qualityApp ingests a corpus, a chunk for each document.
-func qualityApp(t *testing.T, table, corpus, settings string) *App {
-	app := searching(t, "embedders: {local: {static: {table: "+filepath.Join(table, "table.safetensors")+", tokenizer: "+filepath.Join(table, "tokenizer.json")+`}}}
+func qualityApp(t *testing.T, embedder, corpus, settings string) *App {
+	app := searching(t, "embedders: {local: "+embedder+`}
 collections: {docs: {embedder: local}}
 retrievers: {docs: {collection: docs, by: hybrid`+settings+`}}
 max_tokens: 1000000

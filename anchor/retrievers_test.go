@@ -164,9 +164,9 @@ func TestRetrieverWithoutDocuments(t *testing.T) {
 	var log bytes.Buffer
 	app := searching(t, "embedders: {e: {http: {base_url: '"+wordServer(t)+`/v1', model: m}}}
 collections: {docs: {embedder: e}}
-retrievers: {docs: {collection: docs, by: words}, near: {collection: docs}}
+retrievers: {docs: {collection: docs, by: words}, near: {collection: docs, by: hybrid}, any: {collection: docs}}
 steps: [{name: s, retriever: docs}]
-pipelines: {near: {steps: [{name: s, retriever: near}]}}
+pipelines: {near: {steps: [{name: s, retriever: near}]}, any: {steps: [{name: s, retriever: any}]}}
 `, &log)
 	build := func(pipe string) error {
 		_, err := app.Build(t.Context(), pipeline.Query{Text: "flags"}, BuildOptions{Pipeline: pipe})
@@ -193,5 +193,13 @@ pipelines: {near: {steps: [{name: s, retriever: near}]}}
 	}
 	if err := build("near"); err == nil || !strings.Contains(err.Error(), "anchor-host collections reembed docs") {
 		t.Errorf("a collection without vectors: %v", err)
+	}
+	log.Reset()
+	if err := build("any"); err != nil || !strings.Contains(log.String(), "reembed docs, or say by: words") {
+		t.Errorf("a collection without vectors, searched by default: %v, log %s", err, &log)
+	}
+	log.Reset()
+	if err := build("any"); err != nil || log.Len() > 0 {
+		t.Errorf("the same said again: %v, log %s", err, &log)
 	}
 }

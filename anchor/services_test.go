@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host/record"
@@ -32,7 +33,7 @@ tokenizer: words
 max_tokens: 1000000
 models:
   small: {api: openai, base_url: %[1]q, model: tiny, key: "${env:SERVICES_KEY}", retries: 0, max_calls_per_build: %[2]d, cache: %[3]v}
-  claude: {api: anthropic, base_url: %[1]q, model: tiny-claude, key: "${env:SERVICES_KEY}"}
+  claude: {api: anthropic, base_url: %[1]q, model: tiny-claude, headers: {authorization: "Bearer ${env:SERVICES_KEY}"}}
 embedders:
   far: {http: {base_url: %[1]q, model: vectors, key: "${env:SERVICES_KEY}", retries: 0}}
 collections: {docs: {embedder: far}}
@@ -151,8 +152,8 @@ func TestNoKeyReachesAGuest(t *testing.T) {
 	if sent == 0 {
 		t.Error("the server got nothing")
 	}
-	want := []ledger.Line{
-		{Use: ledger.Use{Service: "embed", Name: "far", Plugin: "asks"}, Amount: ledger.Amount{Calls: 1, Texts: 1}},
+	want := []ledger.Line{ // the embedder is asked for the plugin, and for its search
+		{Use: ledger.Use{Service: "embed", Name: "far", Plugin: "asks"}, Amount: ledger.Amount{Calls: 2, Texts: 2}},
 		{Use: ledger.Use{Service: "llm", Name: "small", Plugin: "asks"}, Amount: ledger.Amount{Calls: 2, Failed: 1, InputTokens: 10, OutputTokens: 5}},
 		{Use: ledger.Use{Service: "search", Name: "docs", Plugin: "asks"}, Amount: ledger.Amount{Calls: 1}},
 	}
@@ -190,6 +191,69 @@ func TestServicesOfTenants(t *testing.T) {
 		if want := map[bool]int{false: 2, true: 0}[c.cached]; models != want {
 			t.Errorf("build %d for %s: %d requests to models, want %d", i, c.tenant, models, want)
 		}
+	}
+}
+
+// Whatever the server of an embedder does, one line names it and the remedy, and the other steps go on.
+func TestServersOfEmbeddersFail(t *testing.T) {
+	vectors := func(v string) string { return `{"data":[{"index":0,"embedding":` + v + `}]}` }
+	for name, c := range map[string]struct {
+		answer modeltest.Answer
+		want   string
+	}{
+		"other dimensions": {modeltest.Answer{Raw: vectors("[1,2]")}, "one has 2 dimensions, want 8 (check model and dimensions)"},
+		"NaN":              {modeltest.Answer{Raw: vectors("[1,2,3,4,5,6,7,1e999]")}, "is not finite (check the model and its server)"},
+		"too few":          {modeltest.Answer{Raw: `{"data":[]}`}, "the answer has 0 for 1 texts (lower batch, or check the server)"},
+		"429":              {modeltest.Answer{Status: 429}, "it has too many requests: lower rate or concurrency, or wait"},
+		"500":              {modeltest.Answer{Status: 500}, "try later, or look at the log of the server"},
+		"never":            {modeltest.Answer{Never: true}, "raise timeout, or lower batch"},
+		"no JSON":          {modeltest.Answer{Raw: "<html>" + serverKey}, "(check base_url)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var broken atomic.Bool
+			s := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
+				if broken.Load() {
+					return c.answer
+				}
+				return modeltest.Answer{}
+			})
+			app := searching(t, fmt.Sprintf(`embedders: {far: {http: {base_url: %q, model: v, key: %q, retries: 0, timeout: 200ms, dimensions: 8}}}
+collections: {docs: {embedder: far}}
+retrievers:
+  near: {collection: docs, by: vectors}
+  words: {collection: docs, by: words}
+steps: [{name: near, retriever: near, on_error: skip}, {name: words, retriever: words, on_error: raise}]
+`, s.URL, serverKey), nil)
+			ingested(t, app, retrieve.Collection{Name: "docs"}, map[string]string{"a.md": "hello bridge"})
+			broken.Store(true)
+			r, err := app.Build(t.Context(), pipeline.Query{Text: "bridge"}, BuildOptions{})
+			if err != nil || len(r.Window.Items) != 1 || !slices.Equal(r.Diagnostics.SkippedSteps, []string{"near"}) {
+				t.Fatalf("the build does not go on: %v", err)
+			}
+			said := fmt.Sprint(r.Diagnostics.StepFailures)
+			if !strings.Contains(said, s.URL) || !strings.Contains(said, c.want) || strings.Contains(said, "\n") || strings.Contains(said, serverKey) {
+				t.Errorf("%s\nlacks %s or the server", said, c.want)
+			}
+		})
+	}
+}
+
+// What native retrievers and ingestion ask of an embedder is counted.
+func TestRetrieversAreCounted(t *testing.T) {
+	s := modeltest.New(t, nil)
+	app := searching(t, fmt.Sprintf(`embedders: {far: {http: {base_url: %q, model: v}}}
+collections: {docs: {embedder: far}}
+retrievers: {docs: {collection: docs}}
+steps: [{name: found, retriever: docs, on_error: raise}]
+`, s.URL), nil)
+	report, err := app.Ingest(t.Context(), []ingest.Source{{Path: "a.md", Reader: strings.NewReader("hello bridge")}}, ingest.Options{Collection: retrieve.Collection{Name: "docs"}})
+	want := []ledger.Line{{Use: ledger.Use{Service: "embed", Name: "far"}, Amount: ledger.Amount{Calls: 1, Texts: 1}}}
+	if err != nil || !slices.Equal(report.Services, want) {
+		t.Errorf("ingest: %v, used %+v", err, report.Services)
+	}
+	r, err := app.Build(t.Context(), pipeline.Query{Text: "bridge"}, BuildOptions{})
+	if err != nil || !slices.Equal(r.Diagnostics.Services, want) {
+		t.Errorf("build: %v, used %+v", err, r.Diagnostics.Services)
 	}
 }
 

@@ -51,7 +51,7 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
 		name = "the default configuration"
 	}
 	t := &tuning{
-		generation: g, ranker: options.Ranker, set: set, tuned: map[string]config.Retriever{}, vectors: map[string][][]float32{},
+		app: a, generation: g, ranker: options.Ranker, set: set, tuned: map[string]config.Retriever{}, vectors: map[string][][]float32{},
 		tuner: &eval.Tuner{Set: set, Metric: metric, Concurrency: o.Concurrency},
 		out:   &Tuning{Config: name, Metric: metric.String(), Results: []eval.TuneResult{}},
 	}
@@ -66,6 +66,7 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
 
 // tuning is one run of [App.Tune].
 type tuning struct {
+	app        *App
 	generation *generation
 	ranker     eval.Ranker
 	set        *eval.Set
@@ -204,6 +205,15 @@ func (t *tuning) embed(ctx context.Context, collection string) ([][]float32, err
 	if e == nil {
 		return make([][]float32, len(t.set.Queries)), nil
 	}
+	index, err := t.app.openIndex(ctx, t.generation.loaded)
+	if err != nil {
+		return nil, err
+	}
+	c := retrieve.Collection{Tenant: t.generation.loaded.TenantName(), Name: collection}
+	// A retriever cannot see of which model the vectors are that it is given.
+	if _, err := retrieve.Prepare(ctx, index, c, e, retrieve.Query{By: retrieve.ByVectors, Text: t.set.Queries[0].Text}); err != nil {
+		return nil, err
+	}
 	texts := make([]string, len(t.set.Queries))
 	for i := range t.set.Queries {
 		texts[i] = t.set.Queries[i].Text
@@ -213,4 +223,27 @@ func (t *tuning) embed(ctx context.Context, collection string) ([][]float32, err
 		t.vectors[collection] = vectors
 	}
 	return vectors, err
+}
+
+// filled returns an error if a collection has no documents, which is otherwise a warning.
+func (t *tuning) filled(ctx context.Context, collection string) error {
+	index, err := t.app.openIndex(ctx, t.generation.loaded)
+	if err != nil {
+		return err
+	}
+	info, err := index.Collection(ctx, retrieve.Collection{Tenant: t.generation.loaded.TenantName(), Name: collection})
+	if err == nil && info.Documents == 0 {
+		err = fmt.Errorf("collection %s: %w (fill it with anchor-host ingest PATH --collection %s)", info.Collection, retrieve.ErrEmpty, collection)
+	}
+	return err
+}
+
+// defaultBy is how a retriever searches that does not say it.
+func (t *tuning) defaultBy(ctx context.Context, collection string) (retrieve.By, error) {
+	index, err := t.app.openIndex(ctx, t.generation.loaded)
+	if err != nil {
+		return "", err
+	}
+	c := retrieve.Collection{Tenant: t.generation.loaded.TenantName(), Name: collection}
+	return retrieve.DefaultBy(ctx, index, c, t.generation.plugins.CollectionEmbedder(collection), false)
 }

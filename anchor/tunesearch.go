@@ -55,10 +55,13 @@ type searchTuning struct {
 // search tunes a retriever of a collection.
 func (t *tuning) search(ctx context.Context, p *assemble.Part) error {
 	s := &searchTuning{tuning: t, part: p, by: retrieve.By(p.Search.By)}
+	if err := t.filled(ctx, p.Search.Collection); err != nil {
+		return fmt.Errorf("retriever %q: %w", p.Name, err)
+	}
 	if s.by == "" {
-		s.by = retrieve.ByWords
-		if t.generation.plugins.CollectionEmbedder(p.Search.Collection) != nil {
-			s.by = retrieve.ByHybrid
+		var err error
+		if s.by, err = t.defaultBy(ctx, p.Search.Collection); err != nil {
+			return fmt.Errorf("retriever %q: %w", p.Name, err)
 		}
 	}
 	if s.by != retrieve.ByWords {

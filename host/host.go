@@ -24,10 +24,10 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
+	"github.com/anchor-host/anchor-host/internal/settings"
 )
 
 // randomSource provides the random numbers of guests.

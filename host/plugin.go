@@ -16,8 +16,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/settings"
 	"github.com/anchor-host/anchor-host/internal/units"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -243,12 +244,13 @@ func TestServicesFail(t *testing.T) {
 func TestLLMSchema(t *testing.T) {
 	const schema = `{"type":"object","properties":{"score":{"type":"number","maximum":1}},"required":["score"]}`
 	for text, want := range map[string]string{
-		`{"score": 0.5}`: `"json":{"score":0.5}`,
-		`{"score": 2}`:   `"error":"invalid"`,
-		`{"other": 2}`:   `"error":"invalid"`,
-		`{"score": 0.5`:  `"error":"invalid","message":"is no JSON`,
-		`no`:             `"error":"invalid","message":"is no JSON`,
-		`[1]`:            `"message":"is no object"`,
+		`{"score": 0.5}`:         `"json":{"score":0.5}`,
+		`{"score":0.5,"more":1}`: `"json":{"score":0.5,"more":1}`, // the schema is open
+		`{"score": 2}`:           `"error":"invalid"`,
+		`{"other": 2}`:           `"error":"invalid"`,
+		`{"score": 0.5`:          `"error":"invalid","message":"is no JSON`,
+		`no`:                     `"error":"invalid","message":"is no JSON`,
+		`[1]`:                    `"message":"is no object"`,
 		`{"score": 0.5, "x": ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`: `"error":"invalid"`,
 		`{"score": 0.5, "x": "` + strings.Repeat("a", 300<<10) + `"}`:                        `"message":"has 307223 bytes, allowed 262144"`,
 	} {
@@ -364,6 +366,71 @@ func TestLLMBudget(t *testing.T) {
 		r, err := p.Call(t.Context(), "llm", []byte(`{"requests":[{"messages":[{"role":"user","content":"a"}]},{"messages":[{"role":"user","content":"a"}],"max_tokens":20}]}`))
 		if err != nil || strings.Count(string(r.Output), `"error":"budget"`) != 1 {
 			t.Errorf("%s, error %v", output(r), err)
+		}
+	}
+}
+
+// sizedServices knows how long its vectors are.
+type sizedServices struct {
+	*fakeServices
+	dimension int
+}
+
+func (s sizedServices) Dimension(context.Context, string) (int, error) { return s.dimension, nil }
+
+// Vectors for which the plugin has no memory are refused before they are made, and what they take
+// is given back after the call.
+func TestVectorsCountBeforeTheyAreMade(t *testing.T) {
+	f := &fakeServices{}
+	h := newHost(t, host.Config{Services: service.Services{Embedder: sizedServices{f, abi.MaxDimension}, Searcher: f, Models: f}})
+	p := load(t, h, "services", host.PluginConfig{Grants: host.Grants{Ask: allServices}, Limits: host.Limits{Memory: 16 << 20, RestAfter: host.Unlimited}})
+	_, err := p.Call(t.Context(), "vectors", []byte(`{"texts":["a"`+strings.Repeat(`,"a"`, 299)+`]}`))
+	if perr := checkReason(t, err, abi.ReasonMemory); !strings.Contains(perr.Error(), "the vectors that it asks for") || f.asked.Load() != 0 {
+		t.Errorf("error %v after %d requests", perr, f.asked.Load())
+	}
+	before := h.Stats().Memory
+	for range 300 { // more than the memory in all
+		if _, err := p.Call(t.Context(), "vectors", []byte(`{"texts":["a","b"]}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := h.Stats().Memory; after > before+8<<20 {
+		t.Errorf("%d bytes are in use, %d before", after, before)
+	}
+}
+
+// Requests for vectors and searches have a budget in each build, and the log names its key.
+func TestBudgetsOfVectorsAndSearches(t *testing.T) {
+	for _, c := range []struct {
+		grant            service.Grants
+		call, ask, names string
+		most             int64
+	}{
+		{service.Grants{Embed: &service.EmbedGrant{Embedder: "local", MaxCalls: 3}}, "embed", `{"texts":["a"]}`, "3 of 3 calls are made (raise its grants.embed.max_calls)", 3},
+		{service.Grants{Embed: &service.EmbedGrant{Embedder: "local", MaxTexts: 5}}, "embed", `{"texts":["a","b"]}`, "4 of 5 texts are used or in use, and the request may take 2 (raise its grants.embed.max_texts)", 2},
+		{service.Grants{Search: &service.SearchGrant{Collections: []string{"docs"}, MaxCalls: 2}}, "search", `{"text":"a"}`, "2 of 2 calls are made (raise its grants.search.max_calls)", 2},
+	} {
+		f := &fakeServices{}
+		g := allServices
+		g.Take("embed", service.Grants{Embed: cmp.Or(c.grant.Embed, g.Embed)})
+		g.Take("search", service.Grants{Search: cmp.Or(c.grant.Search, g.Search)})
+		p := loadServices(t, f, g, host.Limits{})
+		ctx, l := ledger.Under(t.Context())
+		for range 2 {
+			refused := 0
+			for range 6 {
+				r, err := p.Call(ctx, c.call, []byte(c.ask))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(string(r.Output), `"error":"budget"`) {
+					refused++
+				}
+			}
+			if int64(6-refused) != c.most || f.asked.Swap(0) != c.most || l.Spent() == nil || !strings.Contains(l.Spent().Error(), c.names) {
+				t.Errorf("%s: %d of 6 refused: %v", c.call, refused, l.Spent())
+			}
+			ctx, l = ledger.Under(t.Context()) // the next build has the budget again
 		}
 	}
 }

@@ -110,8 +110,8 @@ type Diagnostics struct {
 	// Cache compares the output with that of the previous build. It is nil unless
 	// [Result.TrackPrefix] was called.
 	Cache *promptcache.Report `json:"cache,omitempty"`
-	// Services are what plugins asked models, embedders and collections for, by service, name
-	// and plugin. It is nil if they asked for nothing.
+	// Services are what models, embedders and collections were asked for, by service, name and
+	// plugin, which is empty for what the host itself asked. It is nil if there is nothing.
 	Services []ledger.Line `json:"services,omitempty"`
 	// CostUSD is what Services cost in US dollars. It is 0 unless all prices are known.
 	CostUSD float64 `json:"cost_usd,omitempty"`

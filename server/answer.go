@@ -93,6 +93,9 @@ func (c *call) reply(value any, err error) {
 		return
 	}
 	status := http.StatusOK
+	if !c.read && c.r.ProtoMajor == 1 && c.r.Body != nil && c.r.Body != http.NoBody {
+		c.w.Header().Set("Connection", "close") // or net/http would wait for the rest of the body first
+	}
 	if err != nil {
 		status, value = c.failure(err)
 	} else if r, ok := value.(*reply); ok {

@@ -45,6 +45,7 @@ func (b *budget) give(n int64) { b.used.Add(-n) }
 // readBody reads the body within the limits. The bytes count until the request ends.
 func (c *call) readBody() error {
 	if c.r.Body == nil || c.r.Body == http.NoBody {
+		c.read = true
 		if c.endpoint.body == noBody || c.endpoint.optional {
 			return nil
 		}
@@ -54,6 +55,8 @@ func (c *call) readBody() error {
 		if _, err := io.ReadFull(c.r.Body, make([]byte, 1)); err != io.EOF { //nolint:errorlint // a reader returns it as it is
 			return &Refusal{Status: http.StatusBadRequest, Reason: "unexpected_body", Message: "this request takes no body", Remedy: "leave it out"}
 		}
+		c.read = true
+		c.w.limitRead(0)
 		return nil
 	}
 	if err := c.checkType(); err != nil {
@@ -69,6 +72,7 @@ func (c *call) readBody() error {
 	if err := c.readAll(in); err != nil {
 		return err
 	}
+	c.read = true
 	c.w.limitRead(0) // a deadline would end the request while it runs
 	if len(c.body) == 0 && !c.endpoint.optional {
 		return &Refusal{Status: http.StatusBadRequest, Reason: "no_body", Message: "the body is empty", Remedy: "send " + wantedType(c.endpoint.body)}
@@ -116,7 +120,7 @@ func (c *call) readAll(in io.Reader) error {
 func (c *call) tooLarge() error {
 	return &Refusal{
 		Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", c.s.o.MaxBody),
-		Remedy: "send less, or raise server.max_body", Header: http.Header{"Connection": {"close"}},
+		Remedy: "send less, or raise server.max_body",
 	}
 }
 
@@ -129,12 +133,12 @@ func (c *call) unread(err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &Refusal{
 			Status: http.StatusRequestTimeout, Reason: "body_too_slow", Message: fmt.Sprintf("the body did not come within %v", c.s.o.ClientTimeout),
-			Remedy: "send it faster, or raise server.client_timeout", Header: http.Header{"Connection": {"close"}},
+			Remedy: "send it faster, or raise server.client_timeout",
 		}
 	case c.r.Context().Err() != nil:
 		return c.r.Context().Err()
 	}
-	return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_body", Message: fmt.Sprintf("the body cannot be read: %v", err), Header: http.Header{"Connection": {"close"}}}
+	return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_body", Message: fmt.Sprintf("the body cannot be read: %v", err)}
 }
 
 // checkType refuses bodies of another type.

@@ -38,8 +38,9 @@ type call struct {
 	endpoint *endpoint
 	info     RequestInfo
 	query    url.Values
-	// body is the body after decompression.
+	// body is the body after decompression. read says that nothing of it is left to read.
 	body  []byte
+	read  bool
 	usage Usage
 	// after run in reverse order when the request ends.
 	after []func()
@@ -68,7 +69,9 @@ func (c *call) run(t *table, data bool) {
 		h.Set(traceparent.Header, c.info.Traceparent)
 		c.ctx = traceparent.With(c.ctx, c.info.Traceparent)
 	}
-	c.w.limitRead(c.s.o.ClientTimeout)
+	if c.r.Body != nil && c.r.Body != http.NoBody {
+		c.w.limitRead(c.s.o.ClientTimeout)
+	}
 	var answer any
 	err := c.find(t)
 	ended := c.observe()

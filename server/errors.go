@@ -116,11 +116,13 @@ func (c *call) statusOf(err error, doc *failure.Document) int {
 		}
 	}
 	var problems strict.Problems
-	if errors.As(err, &problems) {
-		if c.endpoint.body == jsonBody && !jsontext.Value(c.body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+	if errors.As(err, &problems) || errors.Is(err, anchor.ErrInvalid) || errors.Is(err, pipeline.ErrInvalid) {
+		if c.endpoint != nil && c.endpoint.body == jsonBody && len(c.body) > 0 && !jsontext.Value(c.body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 			doc.Error.Reason = "invalid_json"
 			return http.StatusBadRequest
 		}
+	}
+	if problems != nil {
 		return http.StatusUnprocessableEntity
 	}
 	for _, known := range causeStatus {

@@ -43,6 +43,9 @@ func (w *reloadWarnings) set(now map[string]string) {
 // Reload loads the configuration and its plugins again, as [anchor.App.Reload] does, and logs how it
 // ended. An error says why everything is as before. why is logged.
 func (s *Server) Reload(ctx context.Context, why string) error {
+	if !s.o.Unwatched {
+		s.files.set(s.fingerprint()) // before the files are read, so that no change is missed
+	}
 	if err := s.app.Reload(ctx); err != nil {
 		s.log.Error("configuration is not reloaded, and stays as it is", "why", why, "generation", s.app.Status().Number, "error", err)
 		return err

@@ -37,6 +37,9 @@ const (
 // were cut. Without an Authenticator, addresses other than loopback ones are an error.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.jobs.close()
+	if !s.o.Unwatched {
+		s.files.set(s.fingerprint())
+	}
 	secure, err := newTLS(s.o.TLS, s.log)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)

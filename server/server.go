@@ -107,6 +107,7 @@ type Server struct {
 	hurryOnce sync.Once
 
 	warnings reloadWarnings
+	files    seenFiles
 }
 
 // New returns a server for an App, which the caller closes after the server has ended. The Errors

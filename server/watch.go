@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -21,6 +22,24 @@ const (
 	maxWatchedFiles, maxWatchedFile = 1000, 256 << 20
 )
 
+// seenFiles is the digest of the files that the last reload has read.
+type seenFiles struct {
+	mu     sync.Mutex
+	digest [sha256.Size]byte
+}
+
+func (f *seenFiles) set(digest [sha256.Size]byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.digest = digest
+}
+
+func (f *seenFiles) same(digest [sha256.Size]byte) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.digest == digest
+}
+
 // watch reloads when the configuration file or a plugin changes, until ctx ends. An event only says
 // that it is time to look: what counts is the content of the files.
 func (s *Server) watch(ctx context.Context) {
@@ -31,9 +50,7 @@ func (s *Server) watch(ctx context.Context) {
 	}
 	defer w.Close()
 	s.watchFolders(w)
-	before := s.fingerprint()
-	timer := time.NewTimer(settle)
-	timer.Stop()
+	timer := time.NewTimer(0) // a file may have changed before it was watched
 	defer timer.Stop()
 	for {
 		select {
@@ -51,11 +68,9 @@ func (s *Server) watch(ctx context.Context) {
 			s.log.Warn("watching files", "error", err)
 			timer.Reset(settle) // events may be lost
 		case <-timer.C:
-			now := s.fingerprint()
-			if now == before {
+			if s.files.same(s.fingerprint()) {
 				continue
 			}
-			before = now
 			bounded, cancel := context.WithTimeout(ctx, s.o.MaxTimeout)
 			_ = s.Reload(bounded, "a file changed") // it logs its error
 			cancel()

@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,7 +56,7 @@ func TestCollections(t *testing.T) {
 
 // What is wrong is named, with the exit code of its sort.
 func TestCollectionsRefuse(t *testing.T) {
-	storeFolder(t, map[string]string{"a.txt": "text"})
+	storeFolder(t, map[string]string{"a.txt": "text", "empty/.hidden": "", "blank.txt": "# none\n", "large.txt": strings.Repeat("a ", 600_000)})
 	must(t, "", "ingest", "a.txt", "--collection", "docs")
 	for _, tt := range []struct {
 		args string
@@ -63,6 +67,13 @@ func TestCollectionsRefuse(t *testing.T) {
 		{"ingest none.txt --collection docs", codeFailure, "none.txt: no such file"},
 		{"ingest a.txt --collection docs --chunker nope", codeInvalid, `"nope"`},
 		{"ingest a.txt --collection docs --chunker semantic", codeInvalid, "needs an embedder"},
+		{"ingest a.txt --collection new --format nope", codeInvalid, "want one of text, markdown"},
+		{"ingest none.txt --collection new", codeFailure, "none.txt: no such file"},
+		{"collections show new", codeNotFound, "new"}, // nothing was left behind
+		{"ingest empty --collection docs2", codeOK, "no files were found in empty"},
+		{"ingest --urls blank.txt --collection docs", codeUsage, "blank.txt has no address"},
+		{"ingest a.txt --collection docs --format markdown", codeOK, ""},
+		{"ingest large.txt --collection docs --max-file 1", codeFailure, "the limit is 1048576 (--max-file)"},
 		{"collections show none", codeNotFound, "anchor-host ingest PATH --collection none"},
 		{"collections search none q", codeNotFound, "anchor-host ingest PATH --collection none"},
 		{"collections search docs q --tenant other", codeNotFound, "other/docs"},
@@ -75,11 +86,28 @@ func TestCollectionsRefuse(t *testing.T) {
 			t.Errorf("%s: code %d, want %d; %q, %s, want %s", tt.args, code, tt.code, out, stderr, tt.want)
 		}
 	}
+	if code, _, stderr := run(t, "", "collections", "search", "docs", " "); code != codeUsage || !strings.Contains(stderr, "QUESTION is empty") {
+		t.Errorf("an empty question: code %d, %s", code, stderr)
+	}
 }
 
-// With --watch, what changes is read until the command is interrupted.
+// With --watch, what changes is read until the command is interrupted, also after the embedder failed.
 func TestIngestWatches(t *testing.T) {
-	storeFolder(t, map[string]string{"d/one.txt": "first words"})
+	var down atomic.Bool
+	down.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Swap(false) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, `{"data": [{"index": 0, "embedding": [1, 0]}]}`)
+	}))
+	defer server.Close()
+	storeFolder(t, map[string]string{
+		"d/one.txt":   "first words",
+		"anchor.yaml": "embedders: {e: {http: {base_url: '" + server.URL + "', model: m, retries: 0}}}\ncollections: {docs: {embedder: e}}",
+	})
+	t.Setenv("ANCHOR_HOST_CONFIG", "anchor.yaml")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	exit := make(chan int, 1)
@@ -111,5 +139,35 @@ func TestIngestWatches(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Fatal("still running")
+	}
+}
+
+// A collection is made with the settings of the configuration. Others are refused with the command
+// that rebuilds it; what is left out is as the collection has it.
+func TestIngestSettings(t *testing.T) {
+	storeFolder(t, map[string]string{
+		"a.txt": "Flags of the ship", "anchor.yaml": "collections: {docs: {stem: false, stop_words: none, split_identifiers: false, vectors: int8}}",
+		"other.yaml": "collections: {docs: {stem: true, vectors: f32}}", "less.yaml": "collections: {docs: {stem: false}}",
+	})
+	must(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "anchor.yaml")
+	out := must(t, "", "collections", "show", "docs", "-o", "json")
+	for _, want := range []string{`"stem": false`, `"stop_words": "none"`, `"split_identifiers": false`, `"vectors": "int8"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in:\n%s", want, out)
+		}
+	}
+	if out := must(t, "", "collections", "show", "docs"); !strings.Contains(out, "int8") {
+		t.Errorf("table:\n%s", out)
+	}
+	for question, found := range map[string]bool{"flag": false, "flags": true, "the": true} {
+		if out := must(t, "", "collections", "search", "docs", question); strings.Contains(out, "a.txt") != found {
+			t.Errorf("search for %s:\n%s", question, out)
+		}
+	}
+	must(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "less.yaml")
+	must(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "anchor.yaml")
+	code, _, stderr := run(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "other.yaml")
+	if code != codeFailure || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "stem is false, not true, vectors is int8, not f32 (rebuild it: anchor-host collections remove docs, then anchor-host ingest PATH --collection docs)") {
+		t.Errorf("other settings: code %d, %s", code, stderr)
 	}
 }

@@ -57,7 +57,7 @@ func (f *filterFlags) addFacts(cmd *cobra.Command) {
 }
 
 // factFlags are the flags that do not apply to turns.
-var factFlags = []string{"user", "session", "type", "tag", "relevance", "expires", "expired", "id", "top-k", "contains"}
+var factFlags = []string{"user", "session", "type", "tag", "relevance", "expires", "expired", "id", "top-k", "contains", "semantic"}
 
 // filter returns what the flags select.
 func (f *filterFlags) filter(cmd *cobra.Command) (memory.Filter, error) {

@@ -95,14 +95,22 @@ func (a *app) memoryImportCommand() *cobra.Command {
 the tenant. The tenant named in a line is ignored. An existing record is replaced,
 so importing twice changes nothing. A line whose content does not match its kind
 is an error. Lines are stored in batches; an error names its line and how many
-records are stored.`,
+records are stored.
+
+If anchor.yaml has facts: {embedder: NAME}, the vectors of the facts are made, too.
+Should that fail, a warning says why, and builds make them later.`,
 		Example: `  anchor-host memory import memory.jsonl
+  anchor-host memory import -o json memory.jsonl
   anchor-host memory export --tenant acme | anchor-host memory import --tenant test -`,
 		Args: cli.Exactly("FILE"),
 	}
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
+	format := cli.FormatFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
+		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
+			return err
+		}
 		r, name, err := a.Open(args[0])
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
@@ -112,9 +120,30 @@ records are stored.`,
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		var b bytes.Buffer
-		fmt.Fprintf(&b, "imported: %d\n", n)
-		return a.Emit(&b)
+		done := imported{Imported: n}
+		if done.Embedded, err = s.front.EmbedFacts(cmd.Context(), ""); err != nil {
+			a.Say("warning: facts have no vectors yet: %v", err)
+		}
+		return a.printImport(cmd, *format, done)
 	})
 	return cmd
+}
+
+// imported is what an import did.
+type imported struct {
+	Imported int `json:"imported"`
+	// Embedded is how many facts got a vector.
+	Embedded int `json:"embedded"`
+}
+
+func (a *app) printImport(cmd *cobra.Command, format string, done imported) error {
+	if format != "text" {
+		return a.Print(cmd, format, cli.Listing{Data: done})
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "imported: %d\n", done.Imported)
+	if done.Embedded > 0 {
+		fmt.Fprintf(&b, "embedded: %d\n", done.Embedded)
+	}
+	return a.Emit(&b)
 }

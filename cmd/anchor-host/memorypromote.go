@@ -18,11 +18,12 @@ func (a *app) memoryPromoteCommand() *cobra.Command {
 		Use:   "promote --conversation ID [flags]",
 		Short: "Extract facts from the turns of a conversation",
 		Long: `Extract facts from the turns that were added to a conversation since the last
-promotion. anchor.yaml names the plugin that does it:
+promotion. anchor.yaml names the plugin, or the entry of models, that does it:
 
   facts: {extract: {plugin: my-extractor, every: 10}}
+  facts: {extract: {model: small}}
 
-The plugin can add facts, and change or remove facts that it was shown. A build
+It can add facts, and change or remove facts that it was shown. A build
 that remembers its query also promotes the conversation, as soon as it has as many
 new turns as every says. The default is 10. With 0, builds promote nothing.`,
 		Example: `  anchor-host memory promote --conversation chat-7
@@ -51,12 +52,13 @@ func (a *app) memoryConsolidateCommand() *cobra.Command {
 	var f filterFlags
 	cmd := &cobra.Command{
 		Use:   "consolidate [flags]",
-		Short: "Merge and remove facts with a plugin",
-		Long: `Tidy up the facts that the flags select. The plugin that facts.extract in
-anchor.yaml names merges, shortens and removes facts. It never sees facts of
-different users or sessions together.`,
-		Example: `  anchor-host memory consolidate --user ann`,
-		Args:    cobra.NoArgs,
+		Short: "Merge and remove facts with a plugin or a model",
+		Long: `Tidy up the facts that the flags select. The model that facts.consolidate in
+anchor.yaml names, or else the plugin or model of facts.extract, merges, shortens
+and removes facts. It never sees facts of different users or sessions together.`,
+		Example: `  anchor-host memory consolidate --user ann
+  anchor-host memory consolidate --session chat-7 -o json`,
+		Args: cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
 	storeFlags(cmd)
@@ -100,6 +102,9 @@ func (a *app) printPromotion(cmd *cobra.Command, format string, p memory.Promoti
 		return err
 	}
 	a.Say("%s", promotionSummary(p))
+	for _, l := range p.Services {
+		a.Say("%s %s: calls: %d, failed: %d; tokens in: %d, out: %d", l.Service, l.Name, l.Calls, l.Failed, l.InputTokens, l.OutputTokens)
+	}
 	return failed
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/modeltest"
 )
 
 // factFolder moves into a folder with a configuration that takes facts with allops, and a
@@ -154,12 +156,41 @@ func TestPromoteSaysWhatIsMissing(t *testing.T) {
 	}{
 		{"promote", codeUsage, "name the conversation (--conversation ID)"},
 		{"promote --conversation c", codeInvalid, "facts.extract is not set (add facts: {extract: {plugin: NAME}}"},
-		{"consolidate", codeInvalid, "facts.extract is not set"},
+		{"consolidate", codeInvalid, "neither facts.consolidate nor facts.extract is set"},
 		{"consolidate --user=", codeUsage, "flag --user: the value is empty"},
 	} {
 		code, _, stderr := run(t, "", append(append([]string{"memory"}, strings.Fields(tt.args)...), flags...)...)
 		if code != tt.code || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: code %d, want %d: %s", tt.args, code, tt.code, stderr)
 		}
+	}
+}
+
+// Facts are imported, embedded and found by their meaning; a model is asked for facts.
+func TestFactsWithModels(t *testing.T) {
+	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
+		return modeltest.Answer{Text: `{"add":[{"content":"Ann has a cat.","tags":["pets"]}],"update":[],"remove":[]}`}
+	})
+	t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf("facts: {embedder: e, extract: {model: small}}\nmodels: {small: {api: openai, base_url: %q, model: m}}\nembedders: {e: {http: {base_url: %q, model: v, retries: 0}}}\n", s.URL, s.URL)}))
+	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(t.TempDir(), "store.db"))
+	lines := `{"kind":"fact","id":"a","data":{"content":"Ann drinks tea."}}` + "\n" + `{"kind":"fact","id":"b","data":{"content":"Bob repairs engines."}}` + "\n"
+	do := func(stdin, want string, args ...string) {
+		t.Helper()
+		code, stdout, stderr := run(t, stdin, append([]string{"memory"}, args...)...)
+		if code != codeOK || !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%s: code %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+	do(lines, `"embedded": 2`, "import", "-o", "json", "-")
+	do(lines, "imported: 2", "import", "-")
+	do("", "Bob repairs engines.", "search", "--semantic", "--top-k", "1", "Bob repairs engines.")
+	do("", "", "add", "--conversation", "c", "I have a cat")
+	do("", "llm small: calls: 1, failed: 0", "promote", "--conversation", "c")
+	do("", "Ann has a cat.", "search", "cat")
+	if code, _, stderr := run(t, "", "memory", "search", "--semantic", "--contains", "x"); code != codeUsage {
+		t.Errorf("two ways to search: code %d: %s", code, stderr)
+	}
+	if code, _, stderr := run(t, lines+"{\"kind\":\"fact\",\"id\":\"c\",\"data\":5}\n", "memory", "import", "-"); code != codeInvalid || !strings.Contains(stderr, "line 3") {
+		t.Errorf("a bad line: code %d: %s", code, stderr)
 	}
 }

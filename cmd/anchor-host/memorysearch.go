@@ -14,8 +14,8 @@ import (
 // searchFlags are the flags of memory search.
 type searchFlags struct {
 	filterFlags
-	topK            int
-	contains, touch bool
+	topK                      int
+	contains, touch, semantic bool
 }
 
 func (a *app) memorySearchCommand() *cobra.Command {
@@ -25,10 +25,13 @@ func (a *app) memorySearchCommand() *cobra.Command {
 		Short: "Find the facts that matter to a query, or turns",
 		Long: `Find the facts that matter most to a query. They are ranked by the words they
 share with it, by how recently they were used and by how important they are. With
---contains find the facts that contain the text, in upper or lower case.
+--semantic their meaning counts instead of their words, as in a build: anchor.yaml
+names the embedder that compares them (facts: {embedder: NAME}). With --contains
+find the facts that contain the text, in upper or lower case.
 
 With --conversation find the turns that contain the text.`,
 		Example: `  anchor-host memory search --user ann "which train?"
+  anchor-host memory search --semantic "how does she travel?"
   anchor-host memory search --contains --top-k 20 -o json oslo
   anchor-host memory search --conversation chat-7 train`,
 		Args: cli.Exactly("QUERY"),
@@ -39,6 +42,8 @@ With --conversation find the turns that contain the text.`,
 	flags := cmd.Flags()
 	flags.IntVar(&f.topK, "top-k", memory.DefaultTopK, "maximum number of facts")
 	flags.BoolVar(&f.contains, "contains", false, "only facts that contain the text")
+	flags.BoolVar(&f.semantic, "semantic", false, "compare meanings, with the embedder that facts.embedder names")
+	cmd.MarkFlagsMutuallyExclusive("contains", "semantic")
 	flags.BoolVar(&f.touch, "touch", false, "record a use of the facts, so that they decay more slowly")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, args []string, s *session) error {
@@ -70,7 +75,11 @@ type foundFact struct {
 }
 
 func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory.Filter, query string) (cli.Listing, error) {
-	m, err := s.front.Facts(ctx, "")
+	facts := s.front.Facts
+	if f.semantic {
+		facts = s.front.SemanticFacts
+	}
+	m, err := facts(ctx, "")
 	if err != nil {
 		return cli.Listing{}, err
 	}
@@ -78,16 +87,16 @@ func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	facts, ids := make([]memory.Entry, len(found)), make([]string, len(found))
+	entries, ids := make([]memory.Entry, len(found)), make([]string, len(found))
 	for i := range found {
-		facts[i], ids[i] = found[i].Fact, found[i].Fact.ID
+		entries[i], ids[i] = found[i].Fact, found[i].Fact.ID
 	}
 	if f.touch {
 		if err := m.Touch(ctx, ids...); err != nil {
 			return cli.Listing{}, err
 		}
 	}
-	l := factListing(facts, found)
+	l := factListing(entries, found)
 	l.Header = append([]string{"SCORE"}, l.Header...)
 	for i := range l.Rows {
 		score := "-"

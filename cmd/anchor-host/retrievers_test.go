@@ -116,11 +116,23 @@ func TestTuneCommand(t *testing.T) {
 	if out := must(t, "", "build", "topic3 alpha"); !strings.HasPrefix(out, "=== CONTEXT ===\ntopic3 alpha\n") {
 		t.Errorf("built with\n%s\n%s", r.YAML, out)
 	}
-	for name, config := range map[string]string{"no such step": "steps: [{name: a, builtin: top_k}]", "no collection": "retrievers: {a: {collection: none}}\nsteps: [{name: a, retriever: a}]"} {
+	// A collection without vectors is tuned by words, as a build searches it.
+	config := "embedders: {e: {http: {base_url: 'http://127.0.0.1:9', model: m}}}\ncollections: {docs: {embedder: e}}\nretrievers: {docs: {collection: docs}}\nsteps: [{name: a, retriever: docs}]"
+	if err := os.WriteFile("anchor.yaml", []byte("store: {path: store.db}\n"+config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := must(t, "", evalArgs("--tune", "--id-after", "#")...); !strings.Contains(out, "by: words") {
+		t.Errorf("without vectors:\n%s", out)
+	}
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "ingest", "folder", "--collection", "empty")
+	for name, config := range map[string]string{"empty collection": "retrievers: {a: {collection: empty}}\nsteps: [{name: a, retriever: a}]", "no such step": "steps: [{name: a, builtin: top_k}]", "no collection": "retrievers: {a: {collection: none}}\nsteps: [{name: a, retriever: a}]"} {
 		if err := os.WriteFile("anchor.yaml", []byte("store: {path: store.db}\n"+config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, stderr := run(t, "", evalArgs("--tune")...); code == codeOK || stderr == "" {
+		if code, _, stderr := run(t, "", evalArgs("--tune")...); code == codeOK || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: code %d, %s", name, code, stderr)
 		}
 	}

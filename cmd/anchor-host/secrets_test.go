@@ -112,3 +112,28 @@ func TestHostsFromGrantAreShown(t *testing.T) {
 		t.Errorf("config validate: %s", errors)
 	}
 }
+
+// A missing key or header of a model or an embedder is named with its field by the commands that check
+// a set-up, and no value is shown.
+func TestMissingKeysOfServers(t *testing.T) {
+	t.Setenv("REACH_KEY", "sesame-open-1")
+	for field, text := range map[string]string{
+		"models.m.key":                 `models: {m: {api: openai, model: x, key: "${env:REACH_KEY}${env:REACH_NONE}"}}`,
+		"models.m.headers.api-key":     `models: {m: {api: openai, model: x, headers: {a: "${env:REACH_KEY}", api-key: "${env:REACH_NONE}"}}}`,
+		"embedders.e.http.key":         `embedders: {e: {http: {base_url: "http://h", model: x, key: "${env:REACH_NONE}"}}}`,
+		"embedders.e.http.headers.key": `embedders: {e: {http: {base_url: "http://h", model: x, headers: {key: "${env:REACH_NONE}"}}}}`,
+	} {
+		t.Chdir(write(t, map[string]string{"anchor.yaml": text}))
+		for reference, want := range map[string]string{"env:REACH_NONE": "environment variable REACH_NONE is not set", "file:none": "none: no such file"} {
+			if err := os.WriteFile("anchor.yaml", []byte(strings.ReplaceAll(text, "env:REACH_NONE", reference)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{{"config", "validate"}, {"doctor", "-o", "json"}} {
+				code, out, errors := run(t, "", args...)
+				if code == 0 || !strings.Contains(out+errors, field+": ") || !strings.Contains(out+errors, want) || strings.Contains(out+errors, "sesame") {
+					t.Errorf("%v: exit code %d: %s%s\nlacks %s: %s", args, code, out, errors, field, want)
+				}
+			}
+		}
+	}
+}

@@ -29,9 +29,9 @@ func Serve(cfg *host.Config, pc *host.PluginConfig, services []string, cases []c
 		case manifest.ServiceEmbed:
 			pc.Grants.Ask.Embed = &service.EmbedGrant{Embedder: madeUp}
 		case manifest.ServiceSearch:
-			pc.Grants.Ask.Search = &service.SearchGrant{Collections: named(cases, "collection")}
+			pc.Grants.Ask.Search = &service.SearchGrant{Collections: named(cases, name, "collection")}
 		case manifest.ServiceLLM:
-			pc.Grants.Ask.LLM = &service.LLMGrant{Models: named(cases, "model")}
+			pc.Grants.Ask.LLM = &service.LLMGrant{Models: named(cases, name, "model")}
 		}
 	}
 }
@@ -49,19 +49,42 @@ func ServicesOf(m *manifest.Manifest) (names []string) {
 	return names
 }
 
-// named are the names that the requests of cases have as a member, after that of tests.
-func named(cases []conformance.OwnCase, member string) []string {
+// named are the names that requests of cases to a service have as a member, after that of tests.
+// The name that an answer has to a request without one comes first: it was the first of the grant.
+func named(cases []conformance.OwnCase, service, member string) []string {
 	names := []string{madeUp}
+	first := 0
 	for _, c := range cases {
 		for _, call := range c.Services {
-			var members map[string]any
-			_ = json.Unmarshal(call.Request, &members) // the case was checked
-			if name, _ := members[member].(string); name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
+			if call.Service != service {
+				continue
+			}
+			asked := nameIn(call.Request, member)
+			if answered := nameIn(call.Answer, member); asked == "" && answered != "" && first == 0 {
+				names, first = slices.Insert(names, 0, answered), 1
+			} else if asked != "" {
+				names = append(names, asked)
 			}
 		}
 	}
-	return names
+	return distinct(names)
+}
+
+func distinct(names []string) (out []string) {
+	for _, name := range names {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// nameIn is the text that a document has as a member, "" for none.
+func nameIn(doc json.RawMessage, member string) string {
+	var members map[string]any
+	_ = json.Unmarshal(doc, &members) // the case was checked, and a request may be absent
+	name, _ := members[member].(string)
+	return name
 }
 
 // fakes answer what plugins ask services for.

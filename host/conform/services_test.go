@@ -23,6 +23,9 @@ func serving(t *testing.T, cases []conformance.OwnCase, onRecord func(record.Cal
 	}
 	cfg, pc := host.Config{CacheDir: host.CacheOff, OnRecord: onRecord}, host.PluginConfig{}
 	conform.Serve(&cfg, &pc, conform.ServicesOf(s.Manifest), cases)
+	if onRecord != nil { // the names of an operator are not those of tests
+		pc.Grants.Ask.Search.Collections, pc.Grants.Ask.LLM.Models = []string{"docs"}, []string{"large", "test"}
+	}
 	h, err := host.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +43,7 @@ func TestServicesAreReplayed(t *testing.T) {
 	calls := []struct{ name, input string }{
 		{"vectors", `{"texts":["a fox","a dog"],"side":"query"}`},
 		{"search", `{"text":"a fox","k":3}`},
+		{"search", `{"text":"a hen","collection":"docs"}`},
 		{"vector", ``},
 		{"llm", `{"requests":[{"messages":[{"role":"user","content":"hello"}]},
 			{"model":"test","messages":[{"role":"user","content":"x"}],"schema":{"type":"object","properties":{"n":{"type":"integer","minimum":3}},"required":["n"]}}]}`},
@@ -56,17 +60,17 @@ func TestServicesAreReplayed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		want[c.name] = string(r.Output)
+		want[c.name+c.input] = string(r.Output)
 	}
-	if len(own.Services) != 5 || !strings.Contains(want["llm"], `"json":{"n":3}`) {
-		t.Fatalf("recorded %d requests to services; %s", len(own.Services), want["llm"])
+	if len(own.Services) != 6 || !strings.Contains(want["llm"+calls[len(calls)-1].input], `"json":{"n":3}`) {
+		t.Fatalf("recorded %d requests to services; %s", len(own.Services), want["llm"+calls[len(calls)-1].input])
 	}
 	p = serving(t, []conformance.OwnCase{own}, nil)
 	ctx := conformance.WithCase(t.Context(), &own)
 	for _, c := range calls {
 		r, err := p.Call(ctx, c.name, []byte(c.input))
-		if err != nil || string(r.Output) != strings.ReplaceAll(want[c.name], "hello", "good day") {
-			t.Errorf("%s: answered %q, error %v, recorded %q", c.name, r.Output, err, want[c.name])
+		if err != nil || string(r.Output) != strings.ReplaceAll(want[c.name+c.input], "hello", "good day") {
+			t.Errorf("%s: answered %q, error %v, recorded %q", c.name, r.Output, err, want[c.name+c.input])
 		}
 	}
 	r, err := p.Call(ctx, "search", []byte(`{"text":"a cat"}`))

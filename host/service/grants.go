@@ -21,10 +21,20 @@ type Grants struct {
 	LLM    *LLMGrant
 }
 
+// Defaults of grants. They end a plugin that asks in a loop, not one that has much to do.
+const (
+	DefaultMaxCalls = 1000
+	DefaultMaxTexts = 100_000
+)
+
 // EmbedGrant lets a plugin make vectors of texts.
 type EmbedGrant struct {
 	// Embedder is the name of the embedder, for [Embedder].
 	Embedder string
+	// MaxCalls and MaxTexts bound the requests of the plugin, and their texts together, in one
+	// build, or in one call of the plugin that is none of a build. 0: [DefaultMaxCalls] and
+	// [DefaultMaxTexts].
+	MaxCalls, MaxTexts int64
 }
 
 // SearchGrant lets a plugin search collections of the tenant that it is called for.
@@ -32,6 +42,8 @@ type SearchGrant struct {
 	// Collections are the names of the collections, at least one. The first is searched if the
 	// plugin names none.
 	Collections []string
+	// MaxCalls bounds the searches of the plugin as that of [EmbedGrant]. 0: [DefaultMaxCalls].
+	MaxCalls int64
 }
 
 // LLMGrant lets a plugin ask models.
@@ -92,7 +104,13 @@ func (g Grants) Check() error {
 	if g.Embed != nil && g.Embed.Embedder == "" {
 		return fmt.Errorf("embed.embedder is empty (name one)")
 	}
+	if g.Embed != nil && (g.Embed.MaxCalls < 0 || g.Embed.MaxTexts < 0) {
+		return fmt.Errorf("embed: max_calls %d, max_texts %d (want 1 or more, or 0 for the default)", g.Embed.MaxCalls, g.Embed.MaxTexts)
+	}
 	if g.Search != nil {
+		if g.Search.MaxCalls < 0 {
+			return fmt.Errorf("search: max_calls %d (want 1 or more, or 0 for the default)", g.Search.MaxCalls)
+		}
 		if err := checkNames("search.collections", g.Search.Collections); err != nil {
 			return err
 		}
@@ -122,10 +140,10 @@ func checkNames(key string, names []string) error {
 func (g Grants) Clone() Grants {
 	var out Grants
 	if g.Embed != nil {
-		out.Embed = &EmbedGrant{g.Embed.Embedder}
+		out.Embed = &EmbedGrant{g.Embed.Embedder, g.Embed.MaxCalls, g.Embed.MaxTexts}
 	}
 	if g.Search != nil {
-		out.Search = &SearchGrant{slices.Clone(g.Search.Collections)}
+		out.Search = &SearchGrant{slices.Clone(g.Search.Collections), g.Search.MaxCalls}
 	}
 	if g.LLM != nil {
 		out.LLM = &LLMGrant{slices.Clone(g.LLM.Models), g.LLM.MaxCalls, g.LLM.MaxTokens}

@@ -18,6 +18,14 @@ type Embedder interface {
 	Embed(ctx context.Context, embedder string, side services.Side, texts []string) (Vectors, error)
 }
 
+// Dimensioned is an [Embedder] that knows how long its vectors are. The host then refuses a request
+// whose vectors would need more memory than the plugin may have, before they are made.
+type Dimensioned interface {
+	Embedder
+	// Dimension is the length of each vector of an embedder. Errors are as those of [Embedder].
+	Dimension(ctx context.Context, embedder string) (int, error)
+}
+
 // Vectors are the vectors of texts.
 type Vectors struct {
 	// Model names the model. Vectors of different models cannot be compared.
@@ -36,8 +44,9 @@ type Searcher interface {
 
 // Search is a search in a collection of a tenant.
 type Search struct {
-	// Tenant is whom the guest was called for; see host.WithTenant.
-	Tenant string
+	// Plugin is the name of the configured plugin that asks. Tenant is whom it was called for; see
+	// host.WithTenant.
+	Plugin, Tenant string
 	// SearchRequest is what the guest asks for. Collection is one of the grant, K is 1 to
 	// [services.MaxHits], and the handle Vector has no meaning.
 	services.SearchRequest

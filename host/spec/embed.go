@@ -7,7 +7,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -26,7 +25,7 @@ func parseManifest(text []byte) (m *manifest.Manifest, doc []byte, err error) {
 	if m, err = manifest.Parse(doc); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
-	if err := settings.CheckManifest(m); err != nil {
+	if err := checkSchemas(m); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
 	if err := checkLimits(m.Limits); err != nil {

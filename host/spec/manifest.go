@@ -11,7 +11,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
 // The places of a manifest.
@@ -78,7 +77,7 @@ func (r *reader) accept(m *manifest.Manifest, from string) error {
 	if r.spec.Name != "" && r.spec.Name != m.Name {
 		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (give both one name)", m.Name, r.spec.Name))
 	}
-	if err := settings.CheckManifest(m); err != nil {
+	if err := checkSchemas(m); err != nil {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	if err := checkLimits(m.Limits); err != nil {

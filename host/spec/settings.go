@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
+	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/internal/settings"
 )
 
 // CheckSettings checks settings against the schema of an operation, or of init with
@@ -44,4 +45,13 @@ func (s *Spec) checkSettings(op abi.Operation, given map[string]any) (json.RawMe
 		return nil, nil
 	}
 	return canonical, nil
+}
+
+// checkSchemas compiles every schema of a manifest.
+func checkSchemas(m *manifest.Manifest) error {
+	operations := make(map[abi.Operation]json.RawMessage, len(m.Operations))
+	for op, of := range m.Operations {
+		operations[op] = of.Settings
+	}
+	return settings.CheckTogether(m.Settings, operations)
 }

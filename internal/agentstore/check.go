@@ -20,8 +20,7 @@ import (
 // read again.
 var checks = map[string]func(key store.Key, rec *store.Record) error{
 	memory.KindFact: checkFact, conversation.KindTurn: checkTurn, conversation.KindDigest: checkDigest, conversation.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
-	memory.KindVector: checkVector,
-	KindFrame:         checkFrame, KindRun: checkRun, KindState: checkState,
+	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
 	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut,
 }
 
@@ -35,15 +34,22 @@ func Kinds() []string {
 	return kinds
 }
 
+// oldVector is the kind of records that exports of older versions have: vectors of facts, which
+// the index now has.
+const oldVector = "vector"
+
 // Check is a [store.Check]. It refuses a record that cannot be read as its kind. The errors wrap
 // [store.ErrInvalid].
 func Check(key store.Key, rec *store.Record) error {
+	if key.Kind == oldVector {
+		return store.ErrSkip
+	}
 	check := checks[key.Kind]
 	if check == nil {
 		return fmt.Errorf("%w: kind %.100q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
 	}
-	if stream := key.Kind != memory.KindFact && key.Kind != memory.KindRelation && key.Kind != memory.KindVector; stream != (key.Stream != "") {
-		return fmt.Errorf("%w: %s with stream %.100q (facts, relations and vectors have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+	if stream := key.Kind != memory.KindFact && key.Kind != memory.KindRelation; stream != (key.Stream != "") {
+		return fmt.Errorf("%w: %s with stream %.100q (facts and relations have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
 	}
 	if rec == nil {
 		return nil
@@ -103,15 +109,6 @@ func checkPromoted(_ store.Key, rec *store.Record) error {
 		return fmt.Errorf("through %d: %w (0 to %d)", p.Through, pipeline.ErrInvalid, int64(store.MaxImportSeq))
 	}
 	return nil
-}
-
-func checkVector(_ store.Key, rec *store.Record) error {
-	var v memory.StoredVector
-	if err := decodeStrict(rec.Data, &v); err != nil {
-		return err
-	}
-	_, err := v.Numbers()
-	return err
 }
 
 func checkRelation(_ store.Key, rec *store.Record) error {

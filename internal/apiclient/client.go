@@ -1,24 +1,20 @@
-// Package apiclient sends requests to the APIs of models. It repeats a request if that may help,
-// bounds what it reads, follows no redirect, because the key would go along, and shows no secret
-// in an error.
+// Package apiclient sends requests to the APIs of models and of embedders. It bounds how many run
+// and begin at a time, repeats a request if that may help, bounds what it reads, follows no
+// redirect, because the key would go along, and shows no secret in an error.
 package apiclient
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/observe"
-	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/traceparent"
 )
 
@@ -27,139 +23,164 @@ const (
 	longestPause = time.Minute
 	// firstPause is the pause before the first repetition. Each further one is twice as long.
 	firstPause = time.Second / 2
-	// maxProblem bounds what is read of an answer that says what went wrong, in bytes, and
-	// maxShown what an error shows of it.
-	maxProblem, maxShown = 8 << 10, 200
-	// minSecret is the length from which secrets are looked for in texts of servers, in bytes.
-	minSecret = 4
 )
 
 // Options define a [Client].
 type Options struct {
-	// Header is sent with each request. Secrets are the values in it that no error may show,
-	// such as the key.
+	// Header is sent with each request. Secrets are what no error may show, such as the key and
+	// the values of [Secrets].
 	Header  http.Header
 	Secrets []string
-	// Timeout bounds one try.
+	// Timeout bounds one try, its answer included.
 	Timeout time.Duration
-	// Retries is how often a request is repeated.
+	// Retries is how often a request is repeated. Below 0 means never.
 	Retries int
-	// MaxAnswer bounds an answer, in bytes.
-	MaxAnswer int64
-	// Connections is how many idle connections are kept.
-	Connections int
+	// Timeouts is how many times in all a request may get no answer in time. 0 means once.
+	Timeouts int
+	// Concurrency is how many requests run at the same time. Others wait. It is at least 1.
+	Concurrency int
+	// Rate is the largest number of requests that begin in a second. 0 means no limit.
+	Rate float64
+	// Pause is the pause before the first repetition. 0 means half a second.
+	Pause time.Duration
+	// Advice says what to do, in errors.
+	Advice Advice
+}
+
+// Advice is what errors tell to do. What is empty has a general advice.
+type Advice struct {
+	// Busy is for a server that has too many requests, Slow for one that does not answer in
+	// time, and Refused for one that refuses a request.
+	Busy, Slow, Refused string
+}
+
+func (a Advice) complete() Advice {
+	for of, general := range map[*string]string{&a.Busy: "lower concurrency, or wait", &a.Slow: "raise timeout", &a.Refused: "change the request"} {
+		if *of == "" {
+			*of = general
+		}
+	}
+	return a
 }
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	o      Options
-	client *http.Client
-	pause  time.Duration
+	o       Options
+	client  *http.Client
+	running chan struct{} // holds a value for each request that runs
+	pace    pace
 }
 
 // New returns a client.
 func New(o Options) *Client {
+	if o.Pause <= 0 {
+		o.Pause = firstPause
+	}
+	o.Advice, o.Secrets = o.Advice.complete(), longestFirst(o.Secrets)
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes = o.Connections, 64<<10
-	return &Client{o: o, pause: firstPause, client: &http.Client{
+	t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes = o.Concurrency, 64<<10
+	c := &Client{o: o, running: make(chan struct{}, max(1, o.Concurrency)), client: &http.Client{
 		Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	if o.Rate > 0 {
+		c.pace.interval = time.Duration(float64(time.Second) / o.Rate)
+	}
+	return c
 }
 
 // Close closes connections that no request uses. The client can be used on.
 func (c *Client) Close() { c.client.CloseIdleConnections() }
 
-// Kind says what an error means for the caller.
-type Kind int
-
-// The kinds of errors.
-const (
-	// Unavailable: the server cannot be reached, or refuses for now.
-	Unavailable Kind = iota
-	// Timeout: there was no answer in time.
-	Timeout
-	// Refused: the server refuses this request.
-	Refused
-	// TooLarge: the answer has more bytes than it may.
-	TooLarge
-)
-
-// Error is why a request has no answer. Its text has no secret.
-type Error struct {
-	Kind Kind
-	// Status is that of the answer, 0 if there was none.
-	Status int
-	text   string
-	after  time.Duration // how long the server asks to wait
-	again  bool          // a repetition may help
+// Request is a JSON document for a server.
+type Request struct {
+	Address string
+	Body    []byte
+	// MaxAnswer bounds the answer, in bytes.
+	MaxAnswer int64
+	// Read reads an answer with status 200. It is called again for each try. Its error is that
+	// of [Client.Post], unless the connection failed or the answer is too large.
+	Read func(answer io.Reader) error
 }
 
-// Error says what went wrong and what to do.
-func (e *Error) Error() string { return e.text }
-
-// Post sends a JSON document and returns the answer with status 200. It returns when ctx ends,
-// with the cause of that. Any other error is an [*Error].
-func (c *Client) Post(ctx context.Context, address string, body []byte) ([]byte, error) {
-	pause := c.pause
+// Post sends a request until it has an answer. It returns when ctx ends, with the cause of that.
+// Any other error is an [*Error], or that of Read.
+func (c *Client) Post(ctx context.Context, r Request) error {
+	select {
+	case c.running <- struct{}{}:
+		defer func() { <-c.running }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	pause, timeouts := c.o.Pause, 0
 	for try := 0; ; try++ {
-		answer, failed := c.once(ctx, address, body)
-		switch {
-		case failed == nil:
-			return answer, nil
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case !failed.again || try >= c.o.Retries:
-			return nil, failed
+		if err := c.pace.wait(ctx); err != nil {
+			return err
+		}
+		err := c.once(ctx, &r)
+		if ctx.Err() != nil && err != nil {
+			return context.Cause(ctx)
+		}
+		var failed *Error
+		if !errors.As(err, &failed) {
+			return err
+		}
+		if failed.Kind == Timeout {
+			timeouts++
+		}
+		if !failed.again || try >= c.o.Retries || timeouts >= max(1, c.o.Timeouts) {
+			return failed
 		}
 		wait := min(pause+rand.N(pause/4+1), longestPause)
 		if failed.after > 0 {
 			wait = min(failed.after, longestPause)
+			c.pace.hold(wait)
 		}
 		if until, ok := ctx.Deadline(); ok && time.Until(until) < wait { // the pause would take all that is left
-			return nil, failed
+			return failed
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if sleep(ctx, wait) != nil {
+			return context.Cause(ctx)
 		}
 		pause = min(2*pause, longestPause)
 	}
 }
 
 // once sends a request once.
-func (c *Client) once(ctx context.Context, address string, body []byte) ([]byte, *Error) {
+func (c *Client) once(ctx context.Context, q *Request) error {
 	limited, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(limited, http.MethodPost, address, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(limited, http.MethodPost, q.Address, bytes.NewReader(q.Body))
 	if err != nil {
-		return nil, &Error{Kind: Refused, text: "the address of the server is not valid"}
+		return &Error{Kind: Refused, text: "the address of the server is not valid"}
 	}
-	r.Header = c.o.Header.Clone()
+	if r.Header = c.o.Header.Clone(); r.Header == nil {
+		r.Header = http.Header{}
+	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
 	traceparent.Set(ctx, r.Header)
 	observe.Header(ctx, r.Header)
 	answer, err := c.client.Do(r)
 	if err != nil {
-		return nil, c.unanswered(limited, err)
+		return c.unanswered(limited, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, c.refused(answer)
+		return c.refused(answer)
 	}
-	large := &Error{Kind: TooLarge, Status: answer.StatusCode, text: fmt.Sprintf("the answer has more than %d bytes", c.o.MaxAnswer)}
-	if answer.ContentLength > c.o.MaxAnswer {
-		return nil, large
+	large := &Error{Kind: TooLarge, Status: answer.StatusCode, text: fmt.Sprintf("the answer has more than %d bytes", q.MaxAnswer)}
+	if answer.ContentLength > q.MaxAnswer {
+		return large
 	}
-	b, err := io.ReadAll(io.LimitReader(answer.Body, c.o.MaxAnswer+1))
+	in := &bounded{r: answer.Body, left: q.MaxAnswer}
+	err = q.Read(in)
 	switch {
-	case err != nil:
-		return nil, c.unanswered(limited, err)
-	case int64(len(b)) > c.o.MaxAnswer:
-		return nil, large
+	case in.err != nil:
+		return c.unanswered(limited, in.err)
+	case in.long:
+		return large
 	}
-	return b, nil
+	return err
 }
 
 // unanswered says why there is no answer, or only a part of one.
@@ -169,81 +190,33 @@ func (c *Client) unanswered(ctx context.Context, err error) *Error {
 		err = of.Err
 	}
 	if ctx.Err() != nil {
-		return &Error{Kind: Timeout, text: fmt.Sprintf("no answer within %v (raise timeout)", c.o.Timeout)}
+		return &Error{Kind: Timeout, again: true, text: fmt.Sprintf("no answer within %v (%s)", c.o.Timeout, c.o.Advice.Slow)}
 	}
 	return &Error{Kind: Unavailable, again: true, text: fmt.Sprintf("%s (is the server running, and base_url right?)", c.Safe(err.Error()))}
 }
 
-// refused says what an answer with another status than 200 means.
-func (c *Client) refused(answer *http.Response) *Error {
-	said, _ := io.ReadAll(io.LimitReader(answer.Body, maxProblem)) // what was read is enough
-	e := &Error{Kind: Unavailable, Status: answer.StatusCode}
-	remedy := ""
-	switch status := answer.StatusCode; {
-	case status == http.StatusTooManyRequests:
-		e.again, e.after, remedy = true, retryAfter(answer.Header), "it has too many requests: lower concurrency, or wait"
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status >= 500:
-		e.again, e.after, remedy = true, retryAfter(answer.Header), "try later, or look at the log of the server"
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		remedy = "check key"
-	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		remedy = "check base_url and model"
-	case status >= 300 && status < 400:
-		remedy = "redirects are not followed: write the right address as base_url"
-	default:
-		e.Kind, remedy = Refused, "change the request"
-	}
-	e.text = fmt.Sprintf("the server answers %d %s%s (%s)", e.Status, http.StatusText(e.Status), c.problem(said), remedy)
-	return e
+// bounded reads at most left bytes.
+type bounded struct {
+	r    io.Reader
+	left int64
+	err  error // of r, besides io.EOF
+	long bool  // there are more bytes
 }
 
-// problem returns what an answer says went wrong, after a colon.
-func (c *Client) problem(said []byte) string {
-	var form struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
+func (b *bounded) Read(p []byte) (int, error) {
+	switch {
+	case b.long:
+		return 0, io.ErrUnexpectedEOF
+	case len(p) == 0:
+		return 0, nil
 	}
-	text := string(said)
-	if json.Unmarshal(said, &form) == nil {
-		var inner struct {
-			Message string `json:"message"`
-		}
-		switch {
-		case json.Unmarshal(form.Error, &text) == nil:
-		case json.Unmarshal(form.Error, &inner) == nil && inner.Message != "":
-			text = inner.Message
-		case form.Message != "":
-			text = form.Message
-		}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		b.long = true
+		return n - 1, io.ErrUnexpectedEOF
 	}
-	if text = c.Safe(text); text == "" {
-		return ""
+	if err != nil && err != io.EOF {
+		b.err = err
 	}
-	return ": " + text
-}
-
-// Safe returns a text of a server for an error: short, safe to print, and without the secrets.
-func (c *Client) Safe(text string) string {
-	for _, s := range c.o.Secrets {
-		if len(s) >= minSecret {
-			text = strings.ReplaceAll(text, s, "***")
-		}
-	}
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxShown {
-		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return plain.Line(text)
-}
-
-// retryAfter returns how long a server asks to wait, 0 if it does not.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
-		return time.Duration(min(s, longestPause.Seconds()) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
+	return n, err
 }

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -47,8 +50,27 @@ func (g *Generation) Contexter(ctx context.Context, collection string) (ingest.C
 	}, nil
 }
 
-// contexter makes contexts with a plugin. For budgets, a document counts as a build.
+// DefaultContextCalls is how many requests the contexts of a collection may make in one run, if the
+// configuration does not say it.
+const DefaultContextCalls = 1000
+
+// CountIngest returns a context for one run of the ingestion of a collection, and the ledger of all
+// that the run asks models and embedders.
+func (g *Generation) CountIngest(ctx context.Context, collection string) (context.Context, *ledger.Ledger) {
+	b, at := g.config.Collections[collection].ContextBudget, strict.Join("collections", collection)+".context_budget"
+	return ledger.WithModels(ctx, ledger.Limit{
+		Calls: int64(cmp.Or(b.MaxCalls, DefaultContextCalls)), Tokens: int64(b.MaxTokens), CallsKey: at + ".max_calls", TokensKey: at + ".max_tokens",
+	})
+}
+
+// maxUnanswered is how many documents in a row may get no answer of a model before no more is asked.
+const maxUnanswered = 3
+
+// contexter makes contexts with a plugin, for the documents of one run.
 type contexter struct {
+	// unanswered counts the documents in a row for which no model gave an answer.
+	unanswered atomic.Int64
+
 	process pipeline.PostProcessor
 	host    *hostTokenizer
 	counts  pipeline.Tokenizer
@@ -77,11 +99,13 @@ func (c *contexter) Contexts(ctx context.Context, doc *retrieve.Document, chunks
 			it.Metadata["page"] = int64(chunk.Page)
 		}
 	}
-	ctx, _ = ledger.Under(c.host.counting(ctx, c.counts))
+	ctx, l := ledger.Under(c.host.counting(ctx, c.counts))
+	before := answered(l)
 	got, err := c.process.Process(ctx, &pipeline.Query{}, items)
 	if err != nil {
-		return nil, err
+		return nil, c.failed(l, before, err)
 	}
+	c.unanswered.Store(0)
 	contexts := make([]string, len(chunks))
 	for i := range got {
 		at, err := strconv.Atoi(got[i].ID)
@@ -91,4 +115,30 @@ func (c *contexter) Contexts(ctx context.Context, doc *retrieve.Document, chunks
 		contexts[at], _ = got[i].Metadata[contextKey].(string)
 	}
 	return contexts, nil
+}
+
+// answered returns how many requests models have answered.
+func answered(l *ledger.Ledger) (n int64) {
+	for _, line := range l.Lines() {
+		if line.Service == manifest.ServiceLLM {
+			n += line.Calls - line.Failed
+		}
+	}
+	return n
+}
+
+// failed is the error of a document. It wraps [retrieve.ErrUnavailable], which ends the run, if the
+// budget is spent, or if no model has answered for several documents.
+func (c *contexter) failed(l *ledger.Ledger, before int64, err error) error {
+	if spent := l.Spent(); spent != nil {
+		return fmt.Errorf("%w: %w", retrieve.ErrUnavailable, spent)
+	}
+	if answered(l) > before {
+		c.unanswered.Store(0)
+		return err
+	}
+	if n := c.unanswered.Add(1); n >= maxUnanswered {
+		return fmt.Errorf("%w: no answer for %d documents in a row, so no more is asked: %w", retrieve.ErrUnavailable, n, err)
+	}
+	return err
 }

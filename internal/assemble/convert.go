@@ -64,10 +64,10 @@ func (r *resolver) grants(g config.Grants) host.Grants {
 		out.KV = &host.KVGrant{Quota: int64(g.KV.Quota)}
 	}
 	if g.Embed != nil {
-		out.Ask.Embed = &service.EmbedGrant{Embedder: g.Embed.Embedder}
+		out.Ask.Embed = &service.EmbedGrant{Embedder: g.Embed.Embedder, MaxCalls: int64(g.Embed.MaxCalls), MaxTexts: int64(g.Embed.MaxTexts)}
 	}
 	if g.Search != nil {
-		out.Ask.Search = &service.SearchGrant{Collections: g.Search.Collections}
+		out.Ask.Search = &service.SearchGrant{Collections: g.Search.Collections, MaxCalls: int64(g.Search.MaxCalls)}
 	}
 	if g.LLM != nil {
 		out.Ask.LLM = &service.LLMGrant{Models: g.LLM.Models, MaxCalls: int64(g.LLM.MaxCalls), MaxTokens: int64(g.LLM.MaxTokens)}

@@ -3,12 +3,12 @@ package assemble
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/httpembed"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
@@ -31,17 +31,9 @@ func openEmbedder(e config.Embedder, path func(string) string) (retrieve.Embedde
 }
 
 func openServer(h *config.HTTPEmbedder, path func(string) string) (retrieve.Embedder, error) {
-	key, secrets, err := h.Key.Resolve(path)
+	key, headers, secrets, err := config.Credentials(h.Key, h.Headers, path)
 	if err != nil {
 		return nil, err
-	}
-	headers := make(map[string]string, len(h.Headers))
-	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
-		var parts []string
-		if headers[name], parts, err = h.Headers[name].Resolve(path); err != nil {
-			return nil, err
-		}
-		secrets = append(secrets, parts...)
 	}
 	o := httpembed.Options{
 		BaseURL: h.BaseURL, Model: h.Model, Key: key, Headers: headers, Secrets: secrets, Dimensions: h.Dimensions,
@@ -118,4 +110,28 @@ func (l *lazyEmbedder) close() {
 	if c, ok := l.opened().(interface{ Close() }); ok {
 		c.Close()
 	}
+}
+
+// Counted returns an embedder of a configuration so that its requests are in the ledger of their build or
+// run. Any other embedder stays as it is. The host notes the requests of plugins for vectors, and the
+// pipeline those for the items of a build.
+func Counted(e retrieve.Embedder) retrieve.Embedder {
+	if lazy, ok := e.(*lazyEmbedder); ok {
+		return counted{lazy}
+	}
+	return e
+}
+
+type counted struct{ *lazyEmbedder }
+
+// Embed implements [retrieve.Embedder].
+func (c counted) Embed(ctx context.Context, side retrieve.Side, texts []string) ([][]float32, error) {
+	vectors, err := c.lazyEmbedder.Embed(ctx, side, texts)
+	used := ledger.Amount{Calls: 1, Texts: int64(len(texts))}
+	if err != nil {
+		used.Failed = 1
+	}
+	_, l := ledger.Under(ctx)
+	l.Note(ledger.Use{Service: manifest.ServiceEmbed, Name: c.name, Plugin: ledger.PluginOf(ctx)}, used)
+	return vectors, err
 }

@@ -55,6 +55,9 @@ type Generation struct {
 	tokenizer *hostTokenizer
 	embedders map[string]*lazyEmbedder // by their names in the configuration
 	models    *serving.Models
+	warned    sync.Map // what retrievers warned of, so that each is said once
+	// factVectors keep the vectors of facts, by the name of the embedder.
+	factVectors map[string]*memory.EmbeddingCache
 
 	// loading holds a value while a goroutine uses the fields below.
 	loading chan struct{}
@@ -89,11 +92,15 @@ func Open(c *config.Config, o Options) *Generation {
 			o.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
 		}
 	}
-	return &Generation{
+	g := &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
 		calibrations: map[calibrated]*tokens.Estimator{}, embedders: embedders(c, o.Path),
-		models: serving.NewModels(c.Models, o.Path),
+		models: serving.NewModels(c.Models, o.Path), factVectors: map[string]*memory.EmbeddingCache{},
 	}
+	for name, e := range g.embedders {
+		g.factVectors[name] = &memory.EmbeddingCache{Embedder: e}
+	}
+	return g
 }
 
 // ForgetTenant deletes the values that plugins keep for a tenant in memory.
@@ -183,7 +190,8 @@ func (g *Generation) openHost() (err error) {
 	if s := g.config.Plugins.PluginShare; s != nil {
 		share = *s
 	}
-	index := &serving.Index{Embedder: g.Embedder, Of: g.CollectionEmbedder, Open: g.openIndex}
+	of := func(collection string) retrieve.Embedder { return Counted(g.CollectionEmbedder(collection)) }
+	index := &serving.Index{Embedder: g.Embedder, Of: of, Open: g.openIndex}
 	g.host, err = host.New(host.Config{
 		Services: service.Services{Embedder: index, Searcher: index, Models: g.models},
 		Logger:   g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,

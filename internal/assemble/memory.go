@@ -94,7 +94,7 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	if f := c.Facts; f != nil {
 		cfg.Facts = r.generation.Facts(b.Store, c.TenantName())
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
-		cfg.Filter = factFilter(c)
+		cfg.Filter, cfg.Scorer = factFilter(c), r.generation.FactScorer(c)
 	}
 	return cfg
 }

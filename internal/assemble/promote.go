@@ -7,42 +7,88 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/factmodel"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// errNoExtract is the error of a configuration that names no plugin to extract facts.
-var errNoExtract = fmt.Errorf("%w: facts.extract is not set (add facts: {extract: {plugin: NAME}}, where the plugin has the operation extract)", config.ErrInvalid)
+// The errors of configurations that say of nobody to extract or to consolidate facts.
+var (
+	errNoExtract     = fmt.Errorf("%w: facts.extract is not set (add facts: {extract: {plugin: NAME}}, where the plugin has the operation extract, or facts: {extract: {model: NAME}})", config.ErrInvalid)
+	errNoConsolidate = fmt.Errorf("%w: neither facts.consolidate nor facts.extract is set (add facts: {consolidate: {model: NAME}}, with an entry of models)", config.ErrInvalid)
+)
 
-// Promoter returns the facts of a configuration with the plugin that extracts facts from turns.
-// It loads the plugin. The user and session of the configuration own the promoted facts. If it has
-// neither, its conversation is the session that owns them.
+// Promoter returns the facts of a configuration with the plugin or model that extracts facts from
+// turns. It loads the plugin. The user and session of the configuration own the promoted facts. If
+// it has neither, its conversation is the session that owns them.
 func (g *Generation) Promoter(ctx context.Context, c *config.Config, s store.Store) (*memory.Manager, error) {
 	if c.Facts == nil || c.Facts.Extract == nil {
 		return nil, errNoExtract
 	}
+	return g.factMaker(ctx, c, s, c.Facts.Extract.Model)
+}
+
+// Consolidator returns the facts of a configuration with the plugin or model that merges facts.
+func (g *Generation) Consolidator(ctx context.Context, c *config.Config, s store.Store) (*memory.Manager, error) {
+	switch {
+	case c.Facts == nil || c.Facts.Consolidate == nil && c.Facts.Extract == nil:
+		return nil, errNoConsolidate
+	case c.Facts.Consolidate != nil:
+		return g.factMaker(ctx, c, s, c.Facts.Consolidate.Model)
+	}
+	return g.factMaker(ctx, c, s, c.Facts.Extract.Model)
+}
+
+// factMaker returns the facts with a model, or with the plugin of facts.extract if model is empty.
+func (g *Generation) factMaker(ctx context.Context, c *config.Config, s store.Store, model string) (*memory.Manager, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	for _, stage := range []func(context.Context) error{b.setTokenizer, b.loadToExtract, b.setPluginTokenizer} {
 		if err := stage(ctx); err != nil {
 			return nil, err
 		}
 	}
-	f := c.Facts
-	extractor, err := part(b, extractPath, abi.OpExtract, f.Extract.Use(), steps.Extractor)
+	extractor, err := b.extractor(c, model)
 	if err != nil {
 		return nil, err
 	}
 	known := memory.DefaultKnownFacts
-	if k := f.Extract.Known; k != nil {
-		if known = *k; known == 0 {
+	if e := c.Facts.Extract; e != nil && e.Known != nil {
+		if known = *e.Known; known == 0 {
 			known = -1
 		}
 	}
 	return memory.New(memory.Config{
-		Facts: g.Facts(s, c.TenantName()), Filter: factOwner(c), KnownFacts: known,
-		Extractor: countedExtractor{extractor, g.tokenizer, b.out.Tokenizer}, Tokenizer: b.out.Tokenizer, Logger: g.options.Logger,
+		Facts: g.Facts(s, c.TenantName()), Filter: factOwner(c), KnownFacts: known, Scorer: g.FactScorer(c),
+		Extractor: extractor, Tokenizer: b.out.Tokenizer, Logger: g.options.Logger,
 	})
+}
+
+func (b *builder) extractor(c *config.Config, model string) (memory.Extractor, error) {
+	g := b.generation
+	if model != "" {
+		m, err := g.Model(model)
+		if err != nil {
+			return nil, err
+		}
+		named := &factmodel.Model{Name: model, Model: m}
+		return &factmodel.Extractor{Extracts: named, Consolidates: named, Tenant: c.TenantName()}, nil
+	}
+	extractor, err := part(b, extractPath, abi.OpExtract, c.Facts.Extract.Use(), steps.Extractor)
+	if err != nil {
+		return nil, err
+	}
+	return countedExtractor{extractor, g.tokenizer, b.out.Tokenizer}, nil
+}
+
+// FactScorer returns what ranks the facts of a configuration, nil for the default.
+func (g *Generation) FactScorer(c *config.Config) *memory.Scorer {
+	if c.Facts == nil || g.factVectors[c.Facts.Embedder] == nil {
+		return nil
+	}
+	return &memory.Scorer{Embedder: g.factVectors[c.Facts.Embedder], OnError: func(err error) {
+		g.options.Logger.Warn("facts are found by words only", "embedder", c.Facts.Embedder, "error", err)
+	}}
 }
 
 // PreparePromoter loads the plugin that extracts facts from turns, if there is one. A plugin that

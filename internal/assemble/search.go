@@ -81,14 +81,24 @@ func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipel
 	}
 	r := retrieve.Retriever{
 		Index: index, Collection: retrieve.Collection{Tenant: host.TenantOf(ctx), Name: s.config.Collection},
-		Embedder: s.generation.CollectionEmbedder(s.config.Collection), Query: s.config.Query(),
+		Embedder: Counted(s.generation.CollectionEmbedder(s.config.Collection)), Query: s.config.Query(),
 	}
 	items, err := r.Retrieve(ctx, q, topK)
-	if errors.Is(err, retrieve.ErrEmpty) {
-		s.generation.options.Logger.Warn("retriever finds nothing", "retriever", s.name, "error", err.Error())
+	switch {
+	case errors.Is(err, retrieve.ErrEmpty):
+		s.warn("retriever finds nothing", err.Error())
 		return nil, nil
+	case r.Query.By == "" && r.Embedder != nil && len(items) > 0 && items[0].Metadata["retrieval_method"] == string(retrieve.ByWords):
+		s.warn("retriever searches by words alone", fmt.Sprintf("collection %s has no vectors of its embedder (make them with anchor-host collections reembed %s, or say by: words)", r.Collection, r.Collection.Name))
 	}
 	return items, err
+}
+
+// warn says once what every build would say.
+func (s *search) warn(what, reason string) {
+	if _, said := s.generation.warned.LoadOrStore(s.name+"\n"+reason, true); !said {
+		s.generation.options.Logger.Warn(what, "retriever", s.name, "error", reason)
+	}
 }
 
 // place gives an item its id, its source and its priority in the build.

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/serving"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
@@ -41,6 +42,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 		v.use(u)
 	}
 	v.embedders()
+	v.models()
 	for i := range l.Steps {
 		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])
 	}
@@ -234,6 +236,32 @@ func (v *validator) embedders() {
 			c.Close()
 		}
 	}
+}
+
+// models makes every model, which reads its secrets. No server is asked.
+func (v *validator) models() {
+	for _, name := range slices.Sorted(maps.Keys(v.loaded.Models)) {
+		c := v.loaded.Models[name]
+		m, err := serving.Model(name, &c, v.loaded.Path)
+		if err == nil {
+			m.Close()
+		} else if !v.unresolved(err) {
+			v.find(strict.Join("models", name), unwrapInvalid(err))
+		}
+	}
+}
+
+// CheckServers returns what is wrong with the embedders and models of a configuration: files and
+// secrets that are missing, with their places. No server is asked, and no error has a secret.
+func CheckServers(l *config.Loaded) []error {
+	v := &validator{loaded: l}
+	v.embedders()
+	v.models()
+	var errs []error
+	for _, f := range v.findings {
+		errs = append(errs, fmt.Errorf("%s: %s", f.Path, f.Message))
+	}
+	return errs
 }
 
 // CheckGrants returns the mistakes in grants and the problems with their folders. Errors about

@@ -20,8 +20,16 @@ type Facts struct {
 	Session  string     `key:"session" doc:"Only facts of the session with this name. If neither user nor session is set, a build with a stored conversation sees facts without a session and facts of the session with the name of the conversation."`
 	Type     string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
 	Tags     []string   `key:"tags" doc:"Only facts that have all of these tags."`
+	Embedder string     `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of facts and queries. Facts are then also found by their meaning, and ranked by it. If it fails, a build goes on with words, and logs a warning. Default: none; facts are found by words."`
 	Graph    *FactGraph `key:"graph" doc:"Also offers facts about entities that the query mentions, and about related entities (see memory graph). {} takes the defaults."`
-	Extract  *Extract   `key:"extract" doc:"The plugin that extracts facts from the turns of stored conversations, and merges and removes facts. The facts belong to facts.user and facts.session. If neither is set, a fact belongs to the session with the name of its conversation, and only builds with this conversation see it."`
+	Extract  *Extract   `key:"extract" doc:"The plugin or model that extracts facts from the turns of stored conversations, and merges and removes facts. The facts belong to facts.user and facts.session. If neither is set, a fact belongs to the session with the name of its conversation, and only builds with this conversation see it."`
+	// Consolidate replaces extract for memory consolidate.
+	Consolidate *Consolidate `key:"consolidate" doc:"The model that merges and removes facts (memory consolidate). Default: the plugin or model of extract."`
+}
+
+// Consolidate names the model that merges and removes facts.
+type Consolidate struct {
+	Model string `key:"model,required" doc:"Name of an entry of models."`
 }
 
 // FactGraph says which facts are found through the graph.
@@ -30,8 +38,9 @@ type FactGraph struct {
 	MaxItems int  `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts from the graph, in addition to facts.max_items."`
 }
 
-// Extract names the plugin that extracts facts from turns.
+// Extract names the plugin or the model that extracts facts from turns.
 type Extract struct {
+	Model    string         `key:"model" doc:"Name of an entry of models, which is asked instead of a plugin. Its budgets hold for each promotion, as for a build."`
 	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration (operation extract)."`
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`

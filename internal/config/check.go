@@ -53,9 +53,7 @@ func (c *Config) Check() []Finding {
 	k.service()
 	k.telemetry()
 	k.conversation()
-	if c.Facts != nil && c.Facts.Extract != nil {
-		k.use("facts.extract", c.Facts.Extract.Use())
-	}
+	k.facts()
 	k.frames()
 	k.enricher()
 	k.searches()

@@ -63,15 +63,25 @@ func (k *checker) server(path string, h *HTTPEmbedder) {
 	if h.Model == "" {
 		k.find(path+".model", "the name is empty")
 	}
-	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+	k.headers(path, h.Key, h.Headers, "Authorization")
+}
+
+// headers checks the headers of a server. ofKey is the one that has the key.
+func (k *checker) headers(path string, key Text, headers map[string]Text, ofKey string) {
+	names := slices.Sorted(maps.Keys(headers))
+	for i, name := range names {
 		at := strict.Join(path+".headers", name)
 		switch {
 		case !headerName.MatchString(name):
 			k.find(at, "is no name of a header")
 		case slices.Contains(ownHeaders, strings.ToLower(name)):
 			k.find(at, "anchor-host sets this header itself (leave it out)")
-		case strings.EqualFold(name, "Authorization") && h.Key != (Text{}):
-			k.find(at, "key and the header Authorization exclude each other (keep one)")
+		case strings.EqualFold(name, ofKey) && key != (Text{}):
+			k.find(at, "key and the header %s exclude each other (keep one)", ofKey)
+		case headers[name].String() == "":
+			k.find(at, "has no value")
+		case slices.ContainsFunc(names[:i], func(before string) bool { return strings.EqualFold(before, name) }):
+			k.find(at, "the header is there twice")
 		}
 	}
 }

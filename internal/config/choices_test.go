@@ -32,6 +32,20 @@ func TestTagsNameEachChoice(t *testing.T) {
 	}
 }
 
+// The words of a collection's settings are those that an index takes.
+func TestTagsOfCollections(t *testing.T) {
+	for _, field := range []string{"StopWords", "Vectors"} {
+		f, _ := reflect.TypeFor[Collection]().FieldByName(field)
+		for word := range strings.SplitSeq(f.Tag.Get("enum"), ",") {
+			c := Collection{}
+			reflect.ValueOf(&c).Elem().FieldByName(field).SetString(word)
+			if s, err := c.Settings().Complete(); err != nil || string(s.Vectors) != word && s.StopWords != word {
+				t.Errorf("%s %s: %+v, error %v", field, word, s, err)
+			}
+		}
+	}
+}
+
 // names returns named values as strings.
 func names[T ~string](values []T) []string {
 	out := make([]string, len(values))

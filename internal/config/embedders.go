@@ -1,5 +1,7 @@
 package config
 
+import "github.com/anchor-host/anchor-host/pipeline/retrieve"
+
 // Embedder is a model that makes vectors of texts. Exactly one of its fields is set.
 type Embedder struct {
 	Static *StaticEmbedder `key:"static" doc:"A table with one vector for each token. It needs no server. The vector of a text is the mean of those of its tokens."`
@@ -33,6 +35,23 @@ type HTTPEmbedder struct {
 
 // Collection has the settings of a collection.
 type Collection struct {
-	Embedder string `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
-	Context  *Use   `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
+	Embedder         string        `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
+	Context          *Use          `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
+	ContextBudget    ContextBudget `key:"context_budget" doc:"What context may ask of models in one run of ingest. It is in the place of max_calls_per_build, max_tokens_per_build and the budgets of grants. When it is spent, the run ends and says so, and the next run goes on from there."`
+	Stem             *bool         `key:"stem" doc:"Finds English words in their other forms too: flags for flag. Say false for texts in other languages. It is fixed when the collection is made. Default: true."`
+	StopWords        string        `key:"stop_words" enum:"lucene,english,none" doc:"Words that are not searched: lucene is 33 English words such as the and of, english is more of them, none is for texts in other languages. It is fixed when the collection is made. Default: lucene."`
+	SplitIdentifiers *bool         `key:"split_identifiers" doc:"Finds names such as ParseDuration by their parts too. It is fixed when the collection is made. Default: true."`
+	Vectors          string        `key:"vectors" enum:"f32,int8" doc:"How vectors are stored: f32 exactly, int8 rounded, with a quarter of the size and faster searches. It is fixed when the collection is made. Default: f32."`
+}
+
+// Settings are those of the collection when it is made, without its model. What the configuration
+// leaves out is empty.
+func (c *Collection) Settings() retrieve.Settings {
+	return retrieve.Settings{Stem: c.Stem, StopWords: c.StopWords, SplitIdentifiers: c.SplitIdentifiers, Vectors: retrieve.VectorForm(c.Vectors)}
+}
+
+// ContextBudget bounds what the contexts of a collection ask of models in one run.
+type ContextBudget struct {
+	MaxCalls  int `key:"max_calls" min:"1" default:"1000" doc:"The maximum number of requests to each model."`
+	MaxTokens int `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
 }

@@ -35,11 +35,14 @@ type Grants struct {
 // EmbedGrant allows an embedder.
 type EmbedGrant struct {
 	Embedder string `key:"embedder,required" doc:"An entry of embedders."`
+	MaxCalls int    `key:"max_calls" min:"1" default:"1000" doc:"The maximum number of requests of the plugin in one build."`
+	MaxTexts int    `key:"max_texts" min:"1" default:"100000" doc:"The maximum number of texts in these requests together."`
 }
 
 // SearchGrant allows searches in collections.
 type SearchGrant struct {
 	Collections []string `key:"collections,required" doc:"Names of collections. The first is searched if the plugin names none."`
+	MaxCalls    int      `key:"max_calls" min:"1" default:"1000" doc:"The maximum number of searches of the plugin in one build."`
 }
 
 // LLMGrant allows models.

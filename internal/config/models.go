@@ -10,19 +10,24 @@ import (
 
 // Model is a model that plugins may ask.
 type Model struct {
-	API               string   `key:"api,required" enum:"openai,anthropic" doc:"The form of requests: openai is chat completions, which Ollama, llama.cpp, vLLM and many vendors have too; anthropic is messages."`
-	BaseURL           string   `key:"base_url" doc:"Address of the API, to which /chat/completions or /messages is added, such as http://localhost:11434/v1. Default: https://api.openai.com/v1, or https://api.anthropic.com/v1."`
-	Model             string   `key:"model,required" doc:"Name of the model, as the server knows it."`
-	Key               Text     `key:"key" doc:"The key of the server, such as ${env:OPENAI_API_KEY}. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file. It is never printed, and no plugin sees it."`
-	MaxCallsPerBuild  int      `key:"max_calls_per_build" min:"1" doc:"The maximum number of requests in one build, those of all plugins together. Default: no limit."`
-	MaxTokensPerBuild int      `key:"max_tokens_per_build" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
-	MaxTokens         int      `key:"max_tokens" min:"1" default:"1024" doc:"The maximum number of tokens of an answer, if the plugin states none."`
-	Temperature       *float64 `key:"temperature" min:"0" max:"2" doc:"How much answers vary, if the plugin does not say it. Default: that of the server."`
-	Timeout           Duration `key:"timeout" default:"30s" doc:"Time limit of one request. limits.timeout of the plugin must be longer, because it also bounds the wait."`
-	Retries           *int     `key:"retries" min:"0" max:"20" default:"2" doc:"How often a request is repeated if the server is busy or fails. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
-	Concurrency       int      `key:"concurrency" min:"1" max:"256" default:"16" doc:"How many requests run at the same time. Others wait."`
-	Cache             bool     `key:"cache" default:"false" doc:"Keep answers in memory, 16 MiB for each model, and give the same answer to the same request of the same tenant. Such an answer costs nothing of the budgets."`
+	API               string          `key:"api,required" enum:"openai,anthropic" doc:"The form of requests: openai is chat completions, which Ollama, llama.cpp, vLLM and many vendors have too; anthropic is messages."`
+	BaseURL           string          `key:"base_url" doc:"Address of the API, to which /chat/completions or /messages is added, such as http://localhost:11434/v1. Default: https://api.openai.com/v1, or https://api.anthropic.com/v1."`
+	Model             string          `key:"model,required" doc:"Name of the model, as the server knows it."`
+	Key               Text            `key:"key" doc:"The key of the server, such as ${env:OPENAI_API_KEY}. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file. It is never printed, and no plugin sees it."`
+	Headers           map[string]Text `key:"headers" doc:"Further headers, such as {api-key: '${env:AZURE_KEY}'}. Values are as in key, and never printed. No plugin sees them, and they go to no other server."`
+	MaxCallsPerBuild  int             `key:"max_calls_per_build" min:"1" doc:"The maximum number of requests in one build, those of all plugins together. Default: no limit."`
+	MaxTokensPerBuild int             `key:"max_tokens_per_build" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
+	MaxTokens         int             `key:"max_tokens" min:"1" default:"1024" doc:"The maximum number of tokens of an answer, if the plugin states none."`
+	Temperature       *float64        `key:"temperature" min:"0" max:"2" doc:"How much answers vary, if the plugin does not say it. Default: that of the server."`
+	Timeout           Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. limits.timeout of the plugin must be longer, because it also bounds the wait."`
+	Retries           *int            `key:"retries" min:"0" max:"20" default:"2" doc:"How often a request is repeated if the server is busy or fails. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
+	Concurrency       int             `key:"concurrency" min:"1" max:"256" default:"16" doc:"How many requests run at the same time. Others wait."`
+	Rate              float64         `key:"rate" min:"0.001" max:"100000" doc:"The maximum number of requests in one second, such as 0.5. Default: no limit."`
+	Cache             bool            `key:"cache" default:"false" doc:"Keep answers in memory, 16 MiB for each model, and give the same answer to the same request of the same tenant. Such an answer costs nothing of the budgets."`
 }
+
+// keyHeaders are the headers in which APIs have the key.
+var keyHeaders = map[string]string{"openai": "Authorization", "anthropic": "X-Api-Key"}
 
 // models checks the models, and what plugins are granted of them.
 func (k *checker) models() {
@@ -39,6 +44,7 @@ func (k *checker) models() {
 		case u.User != nil:
 			k.find(path+".base_url", "the address has a name or password (write the password as key)")
 		}
+		k.headers(path, m.Key, m.Headers, keyHeaders[m.API])
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.config.Instances)) {
 		k.services(strict.Join("instances", name)+".grants", k.config.Instances[name].Grants)
@@ -66,5 +72,37 @@ func (k *checker) services(path string, g Grants) {
 	}
 	for _, m := range g.LLM.Models {
 		missing(".llm.models", "model", "models", m, slices.Sorted(maps.Keys(k.config.Models)))
+	}
+}
+
+// facts checks what the facts are found and extracted with.
+func (k *checker) facts() {
+	f := k.config.Facts
+	if f == nil {
+		return
+	}
+	if names := slices.Sorted(maps.Keys(k.config.Embedders)); f.Embedder != "" && !slices.Contains(names, f.Embedder) {
+		k.find("facts.embedder", "no embedder %q%s (define it under embedders)", f.Embedder, strict.Hint(f.Embedder, names))
+	}
+	model := func(path, name string) {
+		if names := slices.Sorted(maps.Keys(k.config.Models)); !slices.Contains(names, name) {
+			k.find(path, "no model %q%s (define it under models)", name, strict.Hint(name, names))
+		}
+	}
+	if f.Consolidate != nil {
+		model("facts.consolidate.model", f.Consolidate.Model)
+	}
+	e := f.Extract
+	switch {
+	case e == nil:
+	case e.Model == "" && e.Plugin == "" && e.Instance == "":
+		k.find("facts.extract", "name a plugin, an instance or a model")
+	case e.Model == "":
+		k.use("facts.extract", e.Use())
+	default:
+		model("facts.extract.model", e.Model)
+		if e.Plugin != "" || e.Instance != "" || e.Settings != nil || e.Timeout != 0 || e.Reads != nil {
+			k.find("facts.extract", "model excludes plugin, instance, settings, timeout and reads (those of the model are under models)")
+		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -106,6 +108,23 @@ func (t Text) Resolve(path func(string) string) (text string, secrets []string, 
 		return "", nil, fmt.Errorf("%w: %w", ErrInvalid, strict.Problem{File: t.file, Pos: t.pos, Path: t.path, Message: err.Error()})
 	}
 	return text, secrets, nil
+}
+
+// Credentials resolves the key of a server and its headers. The error is that of the first text, in
+// the order of names, whose reference stands for nothing; see [Text.Resolve].
+func Credentials(key Text, headers map[string]Text, path func(string) string) (k string, h map[string]string, secrets []string, err error) {
+	if k, secrets, err = key.Resolve(path); err != nil {
+		return "", nil, nil, err
+	}
+	h = make(map[string]string, len(headers))
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		text, parts, err := headers[name].Resolve(path)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		h[name], secrets = text, append(secrets, parts...)
+	}
+	return k, h, secrets, nil
 }
 
 func readEnv(name string) (string, error) {

@@ -25,6 +25,8 @@ func TestCommands(t *testing.T) {
 			"operations",                                  // inspect
 			"dedupe/README.md",                            // the site's build, explained
 			`"used_tokens": 2`,                            // the request
+			"event: result",                               // the service
+			`"generation":2`,                              // its reload
 			"a window of 1275 tokens",                     // the embedded App
 		}},
 		"docs/operate.md": {20, []string{
@@ -32,6 +34,8 @@ func TestCommands(t *testing.T) {
 			"Find out what happened in a build", // what was found
 			"2     assistant  ",                 // the conversation
 			"sha256:",                           // the pin
+			"event: result",                     // the service
+			`"ok":true`,                         // its reload
 			"\n0.900  ",                         // what was restored
 		}},
 		"docs/embed.md": {11, []string{

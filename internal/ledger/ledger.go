@@ -19,6 +19,10 @@ var ErrSpent = errors.New("the budget of the build is spent")
 type Limit struct {
 	// Calls and Tokens are the most that may be taken. 0: there is no bound.
 	Calls, Tokens int64
+	// CallsKey and TokensKey are the settings that errors name as what to raise, if not empty.
+	CallsKey, TokensKey string
+	// Unit is what Tokens counts, in errors. Empty: tokens.
+	Unit string
 }
 
 // Use names who used what: a service, the name of the model, embedder or collection, and the
@@ -78,19 +82,31 @@ func Cost(lines []Line) float64 {
 
 // Ledger has the accounts of one build. It is safe for concurrent use.
 type Ledger struct {
+	models *Limit // in the place of the limits of models; nil: those hold
+
 	mu    sync.Mutex
 	taken map[string]*Limit
 	used  map[Use]*Amount
 	rates func(Use) (Rate, bool)
+	spent error // the first that Take refused
 }
 
-type key struct{}
+type (
+	key    struct{}
+	plugin struct{}
+)
 
 // Under returns a context with a ledger, and the ledger: that of ctx, or a new one.
 func Under(ctx context.Context) (context.Context, *Ledger) {
 	if l, ok := ctx.Value(key{}).(*Ledger); ok {
 		return ctx, l
 	}
+	return Own(ctx)
+}
+
+// Own returns a context with a new ledger, and the ledger, whatever ctx has: for work that goes on
+// after its build.
+func Own(ctx context.Context) (context.Context, *Ledger) {
 	l := new(Ledger)
 	return context.WithValue(ctx, key{}, l), l
 }
@@ -100,6 +116,57 @@ func (l *Ledger) SetRates(of func(Use) (Rate, bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rates = of
+}
+
+// WithModels returns a context with a new ledger in which one limit for each account of a model, and
+// for each plugin that asks models, is in the place of those for a build. It is for work that is no
+// build, such as the ingestion of a collection.
+func WithModels(ctx context.Context, limit Limit) (context.Context, *Ledger) {
+	l := &Ledger{models: &limit}
+	return context.WithValue(ctx, key{}, l), l
+}
+
+// For returns a context in which a plugin is who uses what is noted; see [PluginOf].
+func For(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, plugin{}, name)
+}
+
+// PluginOf returns the plugin that [For] has named, "" for none.
+func PluginOf(ctx context.Context) string {
+	name, _ := ctx.Value(plugin{}).(string)
+	return name
+}
+
+// Model is Take for an account of a model.
+func (l *Ledger) Model(account string, limit Limit, tokens int64) (settle func(tokens int64), err error) {
+	if l.models != nil {
+		limit = *l.models
+	}
+	return l.Take(account, limit, tokens)
+}
+
+// Spent returns the first error of Take, nil if there was none.
+func (l *Ledger) Spent() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spent
+}
+
+// refuse keeps the first reason why an account has not as much left.
+func (l *Ledger) refuse(account, format string, args ...any) error {
+	err := fmt.Errorf("%w: %s: %s", ErrSpent, account, fmt.Sprintf(format, args...))
+	if l.spent == nil {
+		l.spent = err
+	}
+	return err
+}
+
+// raise is the advice to raise a setting.
+func raise(key string) string {
+	if key == "" {
+		return ""
+	}
+	return " (raise " + key + ")"
 }
 
 // Take takes a call and tokens from an account, before they are used, and returns what replaces
@@ -118,9 +185,9 @@ func (l *Ledger) Take(account string, limit Limit, tokens int64) (settle func(to
 	}
 	switch {
 	case limit.Calls > 0 && t.Calls >= limit.Calls:
-		return nil, fmt.Errorf("%w: %s: %d of %d calls are made", ErrSpent, account, t.Calls, limit.Calls)
+		return nil, l.refuse(account, "%d of %d calls are made%s", t.Calls, limit.Calls, raise(limit.CallsKey))
 	case limit.Tokens > 0 && tokens > limit.Tokens-t.Tokens:
-		return nil, fmt.Errorf("%w: %s: %d of %d tokens are used or in use, and the request may take %d", ErrSpent, account, t.Tokens, limit.Tokens, tokens)
+		return nil, l.refuse(account, "%d of %d %s are used or in use, and the request may take %d%s", t.Tokens, limit.Tokens, cmp.Or(limit.Unit, "tokens"), tokens, raise(limit.TokensKey))
 	}
 	t.Calls++
 	t.Tokens += tokens

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -67,5 +68,30 @@ func TestLines(t *testing.T) {
 	want := []ledger.Line{{Use: vectors, Amount: ledger.Amount{Calls: 1, Texts: 3}}, {Use: small, Amount: ledger.Amount{Calls: 2, Failed: 1, InputTokens: 5, OutputTokens: 2}}}
 	if got := l.Lines(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Work that is no build has one limit for models, in the place of those of a build; other accounts keep
+// theirs. The first refusal stays known.
+func TestWithModels(t *testing.T) {
+	_, l := ledger.WithModels(t.Context(), ledger.Limit{Calls: 3, CallsKey: "run.max_calls"})
+	for range 3 {
+		if _, err := l.Model("model", ledger.Limit{Calls: 1}, 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.Spent() != nil {
+		t.Errorf("nothing was refused: %v", l.Spent())
+	}
+	_, err := l.Model("model", ledger.Limit{}, 5)
+	if !errors.Is(err, ledger.ErrSpent) || err.Error() != "the budget of the build is spent: model: 3 of 3 calls are made (raise run.max_calls)" {
+		t.Errorf("%v", err)
+	}
+	_, other := l.Take("vectors", ledger.Limit{Tokens: 4, TokensKey: "max_texts", Unit: "texts"}, 5)
+	if other == nil || !strings.Contains(other.Error(), "0 of 4 texts are used or in use, and the request may take 5 (raise max_texts)") || !errors.Is(l.Spent(), err) {
+		t.Errorf("%v, first %v", other, l.Spent())
+	}
+	if ledger.PluginOf(ledger.For(t.Context(), "p")) != "p" || ledger.PluginOf(t.Context()) != "" {
+		t.Error("the plugin of a context")
 	}
 }

@@ -3,10 +3,10 @@ package serving
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/service"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -42,22 +42,36 @@ func (x *Index) Embed(ctx context.Context, name string, side services.Side, text
 	return out, nil
 }
 
+// Dimension implements service.Dimensioned.
+func (x *Index) Dimension(ctx context.Context, name string) (int, error) {
+	e, err := x.Embedder(name)
+	if err != nil {
+		return 0, err
+	}
+	m, err := e.Model(ctx)
+	if err != nil {
+		return 0, failed(err)
+	}
+	return m.Dimension, nil
+}
+
 // Search implements service.Searcher.
 func (x *Index) Search(ctx context.Context, s service.Search) ([]services.SearchHit, error) {
+	ctx = ledger.For(ctx, s.Plugin)
 	index, err := x.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := retrieve.Collection{Tenant: s.Tenant, Name: s.Collection}
-	info, err := index.Collection(ctx, c)
-	if err != nil {
-		return nil, failed(err)
-	}
 	q := retrieve.Query{By: retrieve.By(s.By), Text: s.Text, Vector: s.Vector, K: s.K}
 	for _, f := range s.Filter {
 		q.Filter = append(q.Filter, retrieve.Condition{Field: f.Field, Op: retrieve.Op(f.Op), Values: f.Values})
 	}
-	if err := x.complete(ctx, &q, &info); err != nil {
+	q, err = retrieve.Prepare(ctx, index, c, x.Of(s.Collection), q)
+	if errors.Is(err, retrieve.ErrEmpty) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, failed(err)
 	}
 	hits, err := index.Search(ctx, c, q)
@@ -65,42 +79,6 @@ func (x *Index) Search(ctx context.Context, s service.Search) ([]services.Search
 		return nil, failed(err)
 	}
 	return hitsOf(hits, q.By), nil
-}
-
-// complete decides how to search, and makes the vector of the question if one is needed.
-func (x *Index) complete(ctx context.Context, q *retrieve.Query, info *retrieve.CollectionInfo) error {
-	e := x.Of(info.Name)
-	if q.By == "" {
-		switch {
-		case q.Text == "":
-			q.By = retrieve.ByVectors
-		case info.Vectors > 0 && (q.Vector != nil || e != nil):
-			q.By = retrieve.ByHybrid
-		default:
-			q.By = retrieve.ByWords
-		}
-	}
-	switch {
-	case q.By == retrieve.ByWords:
-		q.Vector = nil
-		return nil
-	case info.Vectors == 0:
-		return refused("the collection %q has no vectors (search it by words)", info.Name)
-	case q.Vector != nil:
-		return nil
-	case e == nil:
-		return refused("no embedder is configured for the collection %q (give a vector, or search it by words)", info.Name)
-	}
-	m, err := e.Model(ctx)
-	if err != nil {
-		return err
-	}
-	vectors, err := retrieve.Embed(ctx, e, retrieve.SideQuery, []string{q.Text})
-	if err != nil {
-		return err
-	}
-	q.Vector, q.Model = vectors[0], m.ID
-	return nil
 }
 
 // hitsOf are hits as guests get them. Scores of words are in proportion to the best.
@@ -119,27 +97,21 @@ func hitsOf(hits []retrieve.Hit, by retrieve.By) []services.SearchHit {
 	return out
 }
 
-func refused(format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &service.Error{Word: services.Refused, Message: err.Error(), Err: err}
-}
-
 // failed is an error of the index or of an embedder with its word. The text, which may have the
 // address of a server, is for the log.
 func failed(err error) error {
-	var known *service.Error
-	word := services.Unavailable
+	word, message := services.Unavailable, ""
 	switch {
-	case errors.As(err, &known):
-		return known
 	case errors.Is(err, retrieve.ErrNotFound):
 		word = services.NotFound
 	case errors.Is(err, retrieve.ErrVectors):
 		word = services.Invalid
 	case errors.Is(err, context.DeadlineExceeded):
 		word = services.Timeout
-	case errors.Is(err, retrieve.ErrInvalid), errors.Is(err, retrieve.ErrModel):
-		word = services.Refused
+	case errors.Is(err, retrieve.ErrModel):
+		word, message = services.Refused, "the collection has no vectors, or those of another model (search it by words)"
+	case errors.Is(err, retrieve.ErrInvalid):
+		word, message = services.Refused, "the collection cannot be searched like this (search it by words, or give a vector)"
 	}
-	return &service.Error{Word: word, Err: err}
+	return &service.Error{Word: word, Message: message, Err: err}
 }

@@ -53,23 +53,38 @@ func (m *Models) Model(name string) (*llm.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no model %q%s (define it under models)", config.ErrInvalid, name, strict.Hint(name, slices.Sorted(maps.Keys(m.config))))
 	}
-	key, secrets, err := c.Key.Resolve(m.path)
+	made, err := Model(name, &c, m.path)
 	if err != nil {
 		return nil, err
-	}
-	made, err := llm.New(options(name, &c, key, secrets))
-	if err != nil {
-		return nil, fmt.Errorf("%w: models.%s: %w", config.ErrInvalid, name, err)
 	}
 	m.made[name] = made
 	return made, nil
 }
 
-func options(name string, c *config.Model, key string, secrets []string) llm.Options {
+// Model makes a model of a configuration. It reads the secrets and asks no server. The error names the
+// place in the configuration, and wraps [config.ErrInvalid].
+func Model(name string, c *config.Model, path func(string) string) (*llm.Model, error) {
+	key, headers, secrets, err := config.Credentials(c.Key, c.Headers, path)
+	if err != nil {
+		return nil, err
+	}
+	o := options(name, c)
+	o.Key, o.Headers, o.Secrets = key, headers, secrets
+	made, err := llm.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: models.%s: %w", config.ErrInvalid, name, err)
+	}
+	return made, nil
+}
+
+func options(name string, c *config.Model) llm.Options {
 	o := llm.Options{
-		Name: name, API: llm.API(c.API), BaseURL: c.BaseURL, Model: c.Model, Key: key, Secrets: secrets, Timeout: time.Duration(c.Timeout),
-		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Concurrency: c.Concurrency,
-		Budget: ledger.Limit{Calls: int64(c.MaxCallsPerBuild), Tokens: int64(c.MaxTokensPerBuild)},
+		Name: name, API: llm.API(c.API), BaseURL: c.BaseURL, Model: c.Model, Timeout: time.Duration(c.Timeout),
+		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Concurrency: c.Concurrency, Rate: c.Rate,
+		Budget: ledger.Limit{
+			Calls: int64(c.MaxCallsPerBuild), Tokens: int64(c.MaxTokensPerBuild),
+			CallsKey: "models." + name + ".max_calls_per_build", TokensKey: "models." + name + ".max_tokens_per_build",
+		},
 	}
 	if o.BaseURL == "" {
 		o.BaseURL = baseURLs[c.API]

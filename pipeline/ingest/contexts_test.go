@@ -3,9 +3,11 @@ package ingest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -20,6 +22,9 @@ func (p *placing) Name() string { return p.name }
 
 func (p *placing) Contexts(_ context.Context, _ *retrieve.Document, chunks []*retrieve.Chunk) ([]string, error) {
 	p.calls++
+	if strings.Contains(chunks[0].Text, "stopping") {
+		return nil, fmt.Errorf("the model does not answer: %w", retrieve.ErrUnavailable)
+	}
 	if strings.Contains(chunks[0].Text, "failing") {
 		return nil, errors.New("the budget is spent")
 	}
@@ -69,5 +74,18 @@ func TestContextsFail(t *testing.T) {
 		if len(f.fails) != 1 || !strings.Contains(f.fails[0], want) {
 			t.Errorf("%q, want %s", f.fails, want)
 		}
+	}
+}
+
+// A model that cannot be asked any more ends the run, which says how to go on.
+func TestContextsStop(t *testing.T) {
+	f, p := newFixture(t), &placing{name: "one", text: "bridge"}
+	f.o.Contexts = p
+	f.write("a.md", "It is well.\n")
+	f.write("b.md", "It is stopping now.\n")
+	f.write("c.md", "It is well, too.\n")
+	report, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: f.dir}}, f.o)
+	if !errors.Is(err, retrieve.ErrUnavailable) || !strings.Contains(err.Error(), "run the same command again") || report.Added != 1 || p.calls != 2 {
+		t.Errorf("%v, %+v, %d calls", err, report, p.calls)
 	}
 }

@@ -1,6 +1,7 @@
 // Package ingest reads files, folders and pages into a collection of an index, and keeps the
 // collection as they are: unchanged files cost a look at their size and time, changed ones are
-// replaced, and documents of deleted files are deleted.
+// replaced, and documents of deleted files are deleted. Pages are asked for each time; a server
+// that says when a page changed sends it again only if it did.
 //
 //	report, err := ingest.Run(ctx, index, []ingest.Source{{Path: "docs"}}, ingest.Options{
 //		Collection: retrieve.Collection{Tenant: store.DefaultTenant, Name: "docs"},

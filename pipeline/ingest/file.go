@@ -39,6 +39,9 @@ func (g *run) file(ctx context.Context, e *entry) error {
 		return ctx.Err()
 	case errors.Is(err, errGone):
 		return g.gone(ctx, e)
+	case errors.Is(err, errUnchanged):
+		g.unchanged(e)
+		return nil
 	case err != nil:
 		g.failed(e, err)
 		return nil
@@ -207,7 +210,11 @@ func (w *fileWork) cut(ctx context.Context, d *parse.Document, id, hash string) 
 	if !d.Time.IsZero() {
 		doc.Time = d.Time
 	}
-	if err := w.o.addContexts(ctx, &doc); err != nil {
+	err = w.o.addContexts(ctx, &doc)
+	if errors.Is(err, retrieve.ErrUnavailable) {
+		return doc, &stopError{resumable(err)}
+	}
+	if err != nil {
 		return doc, err
 	}
 	return doc, retrieve.ValidateDocuments([]retrieve.Document{doc}, w.model)
@@ -237,7 +244,7 @@ func (w *fileWork) base(id, hash string) retrieve.Document {
 	if doc.Size = w.in.size; w.e.of != nil {
 		doc.Root = w.e.of.path
 	}
-	if w.e.root != nil && time.Since(w.in.time) > settled {
+	if w.in.settled || w.e.root != nil && time.Since(w.in.time) > settled {
 		doc.ModTime = w.in.time.UTC().Truncate(time.Microsecond)
 	}
 	return doc

@@ -269,6 +269,46 @@ func TestPages(t *testing.T) {
 	f.want(run(), 1, 0, 0, 0, 1)
 }
 
+// A page whose server names a time is not sent again while it is the same, but for other options.
+func TestPagesAreAskedForConditionally(t *testing.T) {
+	changed, sent, asked := time.Now().Add(-time.Hour), 0, 0
+	text := "first"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		w.Header().Set("Content-Type", "text/plain")
+		if since := r.Header.Get("If-Modified-Since"); since == "" || since != changed.UTC().Format(http.TimeFormat) {
+			sent++
+		}
+		http.ServeContent(w, r, "", changed, strings.NewReader(text))
+	}))
+	defer s.Close()
+	f := newFixture(t)
+	run := func() ingest.Report {
+		t.Helper()
+		r, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: s.URL + "/x"}}, f.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	f.want(run(), 0, 1, 0, 0, 0)
+	f.want(run(), 1, 0, 0, 0, 0)
+	if asked != 2 || sent != 1 {
+		t.Errorf("sent %d times of %d", sent, asked)
+	}
+	text, changed = "second", changed.Add(time.Minute)
+	f.want(run(), 0, 0, 1, 0, 0)
+	f.o.Chunk.By = chunk.Tokens
+	f.want(run(), 0, 0, 1, 0, 0)
+	text, changed = "third", time.Now() // it may change again in this second
+	f.want(run(), 0, 0, 1, 0, 0)
+	text = "fourth"
+	f.want(run(), 0, 0, 1, 0, 0)
+	if !f.finds("fourth") {
+		t.Error("a change within a second is lost")
+	}
+}
+
 // fake makes vectors, or what a broken server makes.
 type fake struct {
 	id   string

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -32,7 +33,9 @@ type Source struct {
 type Options struct {
 	// Collection is where the documents go. It is created if it does not exist.
 	Collection retrieve.Collection
-	// Settings are those of a collection that is created. Its Model is that of the Embedder.
+	// Settings are those of a collection that is created. Its Model is that of the Embedder. If a
+	// collection that exists has another value of one that is not left out, the error is
+	// [retrieve.ErrExists].
 	Settings retrieve.Settings
 	// Embedder makes the vectors. nil means none: documents are found by words only.
 	Embedder retrieve.Embedder
@@ -68,7 +71,7 @@ type Contexter interface {
 	Name() string
 	// Contexts returns the context of each of the given chunks of a document, empty for none.
 	// It is called for documents that are new or have changed. If it fails, the document stays
-	// as the index has it.
+	// as the index has it. An error that wraps [retrieve.ErrUnavailable] ends the run.
 	Contexts(ctx context.Context, doc *retrieve.Document, chunks []*retrieve.Chunk) ([]string, error)
 }
 
@@ -149,10 +152,15 @@ type Report struct {
 	Bytes int64 `json:"bytes"`
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
+	// Services is what the run asked of models and embedders, if the caller counts it.
+	Services []ledger.Line `json:"services,omitempty"`
 }
 
 func (o Options) complete() (Options, error) {
 	if err := o.Collection.Validate(); err != nil {
+		return o, err
+	}
+	if err := o.Format.Check(); err != nil {
 		return o, err
 	}
 	var err error

@@ -61,6 +61,9 @@ func (in *input) rested() error {
 	return nil
 }
 
+// errUnchanged means that a server says that a page is as the collection has it.
+var errUnchanged = errors.New("unchanged")
+
 var errChanging = errors.New("it changes while it is read (ingest it again when nothing writes to it)")
 
 // open reads an entry whole, or begins to read it as a stream.
@@ -148,7 +151,7 @@ func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) 
 	}
 	if size, ok := sizeOf(r); ok {
 		if size > most {
-			return nil, fmt.Errorf("%w: %d bytes, the limit is %d", parse.ErrTooLarge, size, most)
+			return nil, fmt.Errorf("%w: %d bytes, the limit is %d (--max-file)", parse.ErrTooLarge, size, most)
 		}
 		head = append(make([]byte, 0, max(size+512, int64(len(head)))), head...)
 	}
@@ -159,7 +162,7 @@ func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) 
 		n, err := r.Read(head[len(head):cap(head)])
 		head = head[:len(head)+n]
 		if int64(len(head)) > most {
-			return nil, fmt.Errorf("%w: more than %d bytes", parse.ErrTooLarge, most)
+			return nil, fmt.Errorf("%w: more than %d bytes (--max-file)", parse.ErrTooLarge, most)
 		}
 		if errors.Is(err, io.EOF) {
 			return head, nil
@@ -190,6 +193,9 @@ func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 	}
 	req.Header.Set("User-Agent", "anchor-host")
 	req.Header.Set("Accept", "text/html, text/markdown, text/plain, application/pdf, */*;q=0.5")
+	if k, current := g.current(e); current && !k.time.IsZero() {
+		req.Header.Set("If-Modified-Since", k.time.UTC().Format(http.TimeFormat))
+	}
 	res, err := g.o.Client.Do(req)
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -200,6 +206,8 @@ func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 	}
 	defer res.Body.Close()
 	switch {
+	case res.StatusCode == http.StatusNotModified && req.Header.Get("If-Modified-Since") != "":
+		return nil, errUnchanged
 	case res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusGone:
 		return nil, errGone
 	case res.StatusCode != http.StatusOK:
@@ -211,6 +219,8 @@ func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 	}
 	if t, err := http.ParseTime(res.Header.Get("Last-Modified")); err == nil {
 		in.time = t
+		sent, err := http.ParseTime(res.Header.Get("Date"))
+		in.settled = err == nil && sent.Sub(t) >= time.Minute // a page may change twice in the second that its time names
 	}
 	// A page is read whole also if it is a list, so that the server does not wait for the index.
 	data, err := g.readAll(res.Body, nil, in.format)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -33,7 +34,8 @@ func Run(ctx context.Context, index retrieve.Index, sources []Source, o Options)
 	return g.report, nil
 }
 
-// prepare creates the collection, settles its model, and reads which documents it has.
+// prepare settles the model of the collection, and reads which documents it has. A collection that is
+// not there is not made yet, so that a wrong path leaves nothing behind.
 func (g *run) prepare(ctx context.Context) error {
 	c := g.o.Collection
 	if g.o.Embedder != nil {
@@ -46,9 +48,8 @@ func (g *run) prepare(ctx context.Context) error {
 	info, err := g.index.Collection(ctx, c)
 	switch {
 	case errors.Is(err, retrieve.ErrNotFound):
-		s := g.o.Settings
-		s.Model = g.model
-		if err := g.index.Create(ctx, c, s); err != nil {
+		g.o.Settings.Model, g.absent = g.model, true
+		if _, err := g.o.Settings.Complete(); err != nil {
 			return err
 		}
 	case err != nil:
@@ -59,7 +60,19 @@ func (g *run) prepare(ctx context.Context) error {
 		}
 	}
 	g.fingerprint = g.o.fingerprint(g.model)
+	if g.absent {
+		return nil
+	}
 	return g.list(ctx)
+}
+
+// create makes the collection if it is not there.
+func (g *run) create(ctx context.Context) error {
+	if !g.absent {
+		return nil
+	}
+	g.absent = false
+	return g.index.Create(ctx, g.o.Collection, g.o.Settings)
 }
 
 // list reads which files and pages the collection has. It skips their records, which may be
@@ -86,11 +99,11 @@ func (g *run) list(ctx context.Context) error {
 func (g *run) settle(ctx context.Context, info retrieve.CollectionInfo) error {
 	c, has := g.o.Collection, info.Settings.Model
 	s := g.o.Settings
-	s.Model = retrieve.Model{}
-	if s != (retrieve.Settings{}) {
-		if err := g.index.Create(ctx, c, s); err != nil { // compares the other settings
-			return err
-		}
+	if _, err := s.Complete(); err != nil {
+		return err
+	}
+	if differs := differences(s, info.Settings); differs != "" {
+		return fmt.Errorf("collection %s: %w: %s (rebuild it: anchor-host collections remove %s, then anchor-host ingest PATH --collection %s)", c, retrieve.ErrExists, differs, c.Name, c.Name)
 	}
 	none := retrieve.Model{}
 	switch {
@@ -102,6 +115,27 @@ func (g *run) settle(ctx context.Context, info retrieve.CollectionInfo) error {
 		return fmt.Errorf("collection %s: %w: it has vectors of %s, the embedder makes those of %s (re-embed it: anchor-host collections reembed %s)", c, retrieve.ErrModel, has, g.model, c.Name)
 	}
 	return g.index.SetModel(ctx, c, g.model)
+}
+
+// differences says which of the stated settings a collection does not have, "" for none. Its model is
+// not compared.
+func differences(stated, has retrieve.Settings) string {
+	var out []string
+	add := func(name string, stated, has any, differs bool) {
+		if differs {
+			out = append(out, fmt.Sprintf("%s is %v, not %v", name, has, stated))
+		}
+	}
+	flag := func(name string, stated, has *bool) {
+		if stated != nil && has != nil {
+			add(name, *stated, *has, *stated != *has)
+		}
+	}
+	flag("stem", stated.Stem, has.Stem)
+	add("stop_words", stated.StopWords, has.StopWords, stated.StopWords != "" && stated.StopWords != has.StopWords)
+	flag("split_identifiers", stated.SplitIdentifiers, has.SplitIdentifiers)
+	add("vectors", stated.Vectors, has.Vectors, stated.Vectors != "" && stated.Vectors != has.Vectors)
+	return strings.Join(out, ", ")
 }
 
 func (g *run) all(ctx context.Context, sources []Source) (err error) {
@@ -136,7 +170,12 @@ func (g *run) all(ctx context.Context, sources []Source) (err error) {
 	if err := g.wait(); err != nil {
 		return err
 	}
-	if g.o.Keep {
+	if g.report.Failed == 0 { // an empty folder is a collection too
+		if err := g.create(ctx); err != nil {
+			return err
+		}
+	}
+	if g.o.Keep || g.absent {
 		return nil
 	}
 	return g.removeGone(ctx, f)

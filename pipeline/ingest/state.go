@@ -20,6 +20,7 @@ type run struct {
 	o           Options
 	model       retrieve.Model
 	fingerprint string
+	absent      bool             // the collection is made with the first documents
 	known       map[string]known // files and pages of the collection, without records, by ID
 	roots       roots
 	seen        map[string]bool // files and pages that stay
@@ -94,6 +95,8 @@ type input struct {
 	size   int64
 	time   time.Time
 	format parse.Format
+	// settled says that a later change of a page will have another time.
+	settled bool
 
 	sha    hash.Hash // of what was read from stream
 	file   *os.File  // of stream

@@ -87,6 +87,9 @@ func (g *run) write(ctx context.Context, batch []retrieve.Document) error {
 }
 
 func (g *run) upsert(ctx context.Context, batch []retrieve.Document) error {
+	if err := g.create(ctx); err != nil {
+		return err
+	}
 	if err := g.index.Upsert(ctx, g.o.Collection, batch...); err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func TestServersFail(t *testing.T) {
 		{"wrong types", modeltest.Answer{Raw: `{"choices": 5, "content": "` + key + `"}`}, say("x"), llm.Invalid, "the answer is no document of"},
 		{"5 MB", modeltest.Answer{Text: strings.Repeat("a", 5<<20)}, say("x"), llm.Invalid, "the answer has more than 4194304 bytes"},
 		{"2 MB", modeltest.Answer{Text: strings.Repeat("a", 2<<20)}, say("x"), llm.Invalid, "the text has 2097152 bytes, allowed 1048576"},
-		{"text for JSON", modeltest.Answer{Text: "sure!"}, schema, llm.Invalid, "the answer is no JSON"},
+		{"text for JSON", modeltest.Answer{Text: "sure!"}, schema, llm.Invalid, "the answer does not fit the schema: is no JSON"},
 		{"not per schema", modeltest.Answer{Text: `{"score": "` + key + `"}`}, schema, llm.Invalid, "the answer does not fit the schema"},
 		{"cut JSON", modeltest.Answer{Text: `{"score": 0.`, Cut: true}, schema, llm.Invalid, "(raise max_tokens)"},
 	} {
@@ -296,6 +296,59 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := m.Ask(t.Context(), r); err == nil || !strings.Contains(err.Error(), "a schema stands alone") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The check of an answer is what the schema says that was sent: open at the top unless it closes itself.
+func TestSchemaIsCheckedAsSent(t *testing.T) {
+	for schema, fits := range map[string]bool{
+		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`:                              true,
+		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`: false,
+	} {
+		s := modeltest.New(t, func(modeltest.Request) modeltest.Answer { return modeltest.Answer{Text: `{"a":"x","more":1}`} })
+		r := say("x")
+		r.Schema = json.RawMessage(schema)
+		if _, err := newModel(t, llm.Options{BaseURL: s.URL}).Ask(t.Context(), r); (err == nil) != fits {
+			t.Errorf("%s: %v", schema, err)
+		}
+		if got := s.Requests(); len(got) != 1 || got[0].Schema != schema {
+			t.Errorf("sent %+v", got)
+		}
+	}
+}
+
+// No more requests begin in a second than the rate allows.
+func TestRate(t *testing.T) {
+	s := modeltest.New(t, nil)
+	m, begun := newModel(t, llm.Options{BaseURL: s.URL, Rate: 50}), time.Now()
+	for range 6 {
+		if _, err := m.Ask(t.Context(), say("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begun); took < 95*time.Millisecond {
+		t.Errorf("6 requests, 50 in a second, took %v", took)
+	}
+}
+
+// Headers of the operator are sent, in the place of those that the API has for the key, and no error
+// shows their values.
+func TestHeaders(t *testing.T) {
+	for _, api := range apis {
+		s := modeltest.New(t, func(r modeltest.Request) modeltest.Answer {
+			return modeltest.Answer{Status: 400, Raw: r.Header.Get("Api-Key") + " " + r.Header.Get("Authorization")}
+		})
+		m := newModel(t, llm.Options{API: api, BaseURL: s.URL, Headers: map[string]string{"api-key": "geheim-1", "authorization": "Token geheim-2"}})
+		_, err := m.Ask(t.Context(), say("x"))
+		if err == nil || strings.Contains(err.Error(), "geheim") || !strings.Contains(err.Error(), "400 Bad Request: *** ***") {
+			t.Errorf("%s: %v", api, err)
+		}
+		if h := s.Requests()[0].Header; h.Get("Api-Key") != "geheim-1" || h.Get("Authorization") != "Token geheim-2" {
+			t.Errorf("%s: the server got %v", api, h)
+		}
+	}
+	if _, err := llm.New(llm.Options{Name: "a", Model: "m", API: llm.OpenAI, BaseURL: "http://h", Headers: map[string]string{"x": "geheim\n"}}); err == nil || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +56,10 @@ type Options struct {
 	Model string
 	// Key is sent as the API wants it. It may be empty.
 	Key string
-	// Secrets are parts of Key that no error may show either.
+	// Headers are sent too. Their values are secrets, like Key, and so is what follows the first
+	// space in one, as in "Bearer KEY". They replace those that the API has for Key.
+	Headers map[string]string
+	// Secrets are parts of Key and Headers that no error may show either.
 	Secrets []string
 	// Timeout bounds one try. 0: DefaultTimeout.
 	Timeout time.Duration
@@ -67,6 +73,8 @@ type Options struct {
 	// Concurrency is how many requests run at the same time; others wait. 0:
 	// DefaultConcurrency.
 	Concurrency int
+	// Rate is the largest number of requests that begin in a second. 0: no limit.
+	Rate float64
 	// Budget bounds what is asked for in one build; see package ledger. Its zero value is no
 	// bound.
 	Budget ledger.Limit
@@ -80,7 +88,6 @@ type Model struct {
 	api     api
 	address string
 	client  *apiclient.Client
-	running chan struct{} // holds a value for each request that runs
 }
 
 // api writes requests and reads answers.
@@ -101,6 +108,13 @@ func New(o Options) (*Model, error) {
 		return nil, fmt.Errorf("model %q: base URL is not valid (want an address without password, such as https://api.openai.com/v1)", o.Name)
 	}
 	m := &Model{o: o, api: chat{officialHost(u)}}
+	stated, secrets, err := apiclient.Header(o.Headers)
+	if err != nil {
+		return nil, fmt.Errorf("model %q: %w", o.Name, err)
+	}
+	if !(o.Rate >= 0) {
+		return nil, fmt.Errorf("model %q: rate %v (want 0 for no limit, or more)", o.Name, o.Rate)
+	}
 	path, header := "chat/completions", http.Header{}
 	switch o.API {
 	case Anthropic:
@@ -112,14 +126,15 @@ func New(o Options) (*Model, error) {
 	default:
 		return nil, fmt.Errorf("model %q: API %q is not known (want %s or %s)", o.Name, o.API, OpenAI, Anthropic)
 	}
-	if strings.ContainsFunc(o.Key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("model %q: the key has a line break or another control character", o.Name)
+	if err := apiclient.CheckValue(o.Key); err != nil {
+		return nil, fmt.Errorf("model %q: the key %w", o.Name, err)
 	}
+	maps.Copy(header, stated)
 	m.address = u.JoinPath(path).String()
 	m.complete()
-	m.running = make(chan struct{}, m.o.Concurrency)
 	m.client = apiclient.New(apiclient.Options{
-		Header: header, Secrets: append([]string{o.Key}, o.Secrets...), Timeout: m.o.Timeout, Retries: m.o.Retries, MaxAnswer: maxAnswer, Connections: m.o.Concurrency,
+		Header: header, Secrets: slices.Concat(secrets, o.Secrets, []string{o.Key}), Timeout: m.o.Timeout, Retries: m.o.Retries, Concurrency: m.o.Concurrency, Rate: m.o.Rate,
+		Advice: apiclient.Advice{Busy: "lower concurrency or rate, or wait"},
 	})
 	return m, nil
 }
@@ -175,8 +190,9 @@ type Request struct {
 	// Schema is a JSON Schema of an object. The answer then is JSON that Check accepts. nil: the
 	// answer is text.
 	Schema json.RawMessage
-	// Check holds an answer against Schema. nil: the package compiles Schema, which then must be
-	// from a trusted source, because a schema can make its check take very long.
+	// Check holds an answer against Schema. nil: the package compiles Schema, which may have 64 KiB
+	// and refer to nothing outside of it. The check takes a bounded time, and an answer may have
+	// 256 KiB.
 	Check func(answer json.RawMessage) error
 	// MaxTokens is the maximum number of tokens of the answer. 0: that of the model.
 	MaxTokens int
@@ -232,7 +248,7 @@ func (m *Model) Ask(ctx context.Context, r Request) (Answer, error) {
 // within asks the server within the budget of the build.
 func (m *Model) within(ctx context.Context, body []byte, maxTokens int, check func(json.RawMessage) error) (Answer, error) {
 	_, l := ledger.Under(ctx)
-	settle, err := l.Take(fmt.Sprintf("model %q", m.o.Name), m.o.Budget, int64(len(body)/4+maxTokens))
+	settle, err := l.Model(fmt.Sprintf("model %q", m.o.Name), m.o.Budget, int64(len(body)/4+maxTokens))
 	if err != nil {
 		return Answer{}, m.failed(Budget, err)
 	}
@@ -249,13 +265,11 @@ func (m *Model) within(ctx context.Context, body []byte, maxTokens int, check fu
 
 // send sends a request and checks the answer.
 func (m *Model) send(ctx context.Context, body []byte, check func(json.RawMessage) error) (Answer, error) {
-	select {
-	case m.running <- struct{}{}:
-		defer func() { <-m.running }()
-	case <-ctx.Done():
-		return Answer{}, context.Cause(ctx)
-	}
-	raw, err := m.client.Post(ctx, m.address, body)
+	var raw []byte
+	err := m.client.Post(ctx, apiclient.Request{Address: m.address, Body: body, MaxAnswer: maxAnswer, Read: func(answer io.Reader) (err error) {
+		raw, err = io.ReadAll(answer)
+		return err
+	}})
 	if err != nil {
 		return Answer{}, m.unanswered(err)
 	}

@@ -3,11 +3,14 @@ package memory
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -99,5 +102,47 @@ func BenchmarkLoad(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkFind answers what the facts of a tenant cost a build, by their number: found through
+// the index by words, or also by vectors of 256 numbers, and where all facts are read. Each build
+// has a StoreFacts of its own, as builds of the command have.
+func BenchmarkFind(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 3))
+	embedder := model{func(_ context.Context, texts []string) ([][]float32, error) {
+		out := make([][]float32, len(texts))
+		for i := range out {
+			out[i] = make([]float32, 256)
+			for j := range out[i] {
+				out[i][j] = float32(r.NormFloat64())
+			}
+		}
+		return out, nil
+	}, retrieve.Model{ID: "random", Dimension: 256}}
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		s := openFile(b, filepath.Join(b.TempDir(), "s.db"))
+		fillFacts(b, s, "ann", n)
+		find := func(name string, records RecordStore, scorer *Scorer) {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					m := newManager(b, Config{Facts: NewStoreFacts(records, "ann"), MaxFacts: 5, Scorer: scorer})
+					i++
+					if items, err := m.Items(context.Background(), &pipeline.Query{Text: factText(r, i)}); err != nil || len(items) != 5 {
+						b.Fatal(len(items), err)
+					}
+				}
+			})
+		}
+		find("read", recordsOnly{s}, nil)
+		find("words", s, nil)
+		scorer := &Scorer{Embedder: &EmbeddingCache{Embedder: embedder}}
+		m := newManager(b, Config{Facts: NewStoreFacts(s, "ann"), Scorer: scorer})
+		if _, err := m.EmbedFacts(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		find("vectors", s, scorer)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // Action says what to do with a new fact.
@@ -42,7 +43,7 @@ const DefaultSimilarity = 0.85
 type SimilarityConsolidator struct {
 	// Embedder is required. An [EmbeddingCache] can be shared with others; any other embedder
 	// gets its own.
-	Embedder Embedder
+	Embedder retrieve.Embedder
 	// Threshold is the lowest cosine at which a new fact updates a stored one, 0 to 1. 0
 	// means DefaultSimilarity.
 	Threshold float64
@@ -77,13 +78,7 @@ func (c *SimilarityConsolidator) Consolidate(ctx context.Context, fresh, existin
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	texts := make([]string, 0, len(existing)+len(fresh))
-	for _, e := range existing {
-		texts = append(texts, e.Content)
-	}
-	for _, e := range fresh {
-		texts = append(texts, e.Content)
-	}
+	texts := append(contentsOf(existing), contentsOf(fresh)...)
 	vectors, err := caching(c.Embedder, &c.vectors).embed(ctx, texts, len(texts))
 	if err != nil {
 		return nil, fmt.Errorf("consolidator: %w", err)
@@ -105,10 +100,7 @@ func (c *SimilarityConsolidator) prepare(ctx context.Context, entries []*Entry) 
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	texts := make([]string, len(entries))
-	for i, e := range entries {
-		texts[i] = e.Content
-	}
+	texts := contentsOf(entries)
 	if _, err := caching(c.Embedder, &c.vectors).embed(ctx, texts, len(texts)); err != nil {
 		return fmt.Errorf("consolidator: %w", err)
 	}

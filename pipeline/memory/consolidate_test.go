@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 var directions = embeddings{"north": {0, 1}, "northward": {0.1, 1}, "to the north": {-0.1, 1}, "east": {1, 0}, "zero": {0, 0}}
@@ -87,9 +88,9 @@ func TestConsolidatorOptions(t *testing.T) {
 
 func TestRewrittenFactsAreEmbeddedAgain(t *testing.T) {
 	var asked []string
-	c := &SimilarityConsolidator{Embedder: EmbedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
+	c := &SimilarityConsolidator{Embedder: embedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
 		asked = append(asked, texts...)
-		return directions.Embed(ctx, texts)
+		return directions.Embed(ctx, retrieve.SideDocument, texts)
 	})}
 	known := entry("k", "north")
 	decided(t, c, []*Entry{entry("1", "east"), entry("2", "east")}, []*Entry{known})
@@ -109,7 +110,7 @@ func TestEmbeddersAreChecked(t *testing.T) {
 		"text 0: -Inf":               {{float32(math.Inf(-1))}, {1}},
 		"vectors of 1 and 2 numbers": {{1}, {1, 2}},
 	} {
-		c := &SimilarityConsolidator{Embedder: EmbedFunc(func(context.Context, []string) ([][]float32, error) { return out, nil })}
+		c := &SimilarityConsolidator{Embedder: embedFunc(func(context.Context, []string) ([][]float32, error) { return out, nil })}
 		_, err := c.Consolidate(t.Context(), []*Entry{entry("1", "a")}, []*Entry{entry("2", "b")})
 		if !errors.Is(err, pipeline.ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -159,17 +160,26 @@ func ExampleGraph() {
 	// [fact-1 fact-2]
 }
 
+// table is an embedder with a vector for each text that it knows.
+type table map[string][]float32
+
+func (t table) Model(context.Context) (retrieve.Model, error) {
+	return retrieve.Model{ID: "table", Dimension: 2}, nil
+}
+
+func (t table) Embed(_ context.Context, _ retrieve.Side, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
+		out[i] = t[text]
+	}
+	return out, nil
+}
+
 func ExampleSimilarityConsolidator() {
-	vectors := map[string][]float32{"likes tea": {1, 0}, "likes green tea": {0.9, 0.1}, "has a cat": {0, 1}}
+	vectors := table{"likes tea": {1, 0}, "likes green tea": {0.9, 0.1}, "has a cat": {0, 1}}
 	m, err := memory.New(memory.Config{
-		Facts: memory.NewFacts(),
-		Consolidator: &memory.SimilarityConsolidator{Embedder: memory.EmbedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
-			out := make([][]float32, len(texts))
-			for i, text := range texts {
-				out[i] = vectors[text]
-			}
-			return out, nil
-		})},
+		Facts:        memory.NewFacts(),
+		Consolidator: &memory.SimilarityConsolidator{Embedder: vectors},
 	})
 	if err != nil {
 		fmt.Println(err)

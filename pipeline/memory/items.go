@@ -47,16 +47,14 @@ func (m *Manager) offered(ctx context.Context, q *pipeline.Query) ([]scoredEntry
 		}
 	}
 	filter.Expired = false
-	now := m.cfg.Now()
-	entries, err := m.list(ctx, filter, now)
-	if err != nil || m.cfg.MaxFacts == 0 {
+	if m.cfg.MaxFacts == 0 {
+		entries, err := m.list(ctx, filter, m.cfg.Now())
 		return plainScores(entries), err
 	}
-	ranked, err := m.cfg.Scorer.rank(m.storing(ctx), q, entries, now)
+	ranked, err := m.ranked(ctx, q, filter, nil, m.cfg.MaxFacts)
 	if err != nil {
-		return nil, fmt.Errorf("memory: %w", err)
+		return nil, err
 	}
-	ranked = first(ranked, m.cfg.MaxFacts)
 	for i := range ranked {
 		if ranked[i].score < m.cfg.MinScore {
 			return ranked[:i], nil

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,10 +59,25 @@ func contents(entries []Entry) []string {
 	return out
 }
 
+// embedFunc is an embedder for tests whose model has two dimensions.
+type embedFunc func(ctx context.Context, texts []string) ([][]float32, error)
+
+func (f embedFunc) Model(context.Context) (retrieve.Model, error) {
+	return retrieve.Model{ID: "test", Dimension: 2}, nil
+}
+
+func (f embedFunc) Embed(ctx context.Context, _ retrieve.Side, texts []string) ([][]float32, error) {
+	return f(ctx, texts)
+}
+
 // embeddings embeds the texts it knows.
 type embeddings map[string][]float32
 
-func (e embeddings) Embed(_ context.Context, texts []string) ([][]float32, error) {
+func (e embeddings) Model(context.Context) (retrieve.Model, error) {
+	return retrieve.Model{ID: "known", Dimension: 2}, nil
+}
+
+func (e embeddings) Embed(_ context.Context, _ retrieve.Side, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
 		out[i] = e[text]

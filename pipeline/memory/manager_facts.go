@@ -26,7 +26,7 @@ func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, e
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	var same *Entry
-	err = m.write(ctx, nil, func(existing []*Entry) (c FactChange, err error) {
+	err = m.writeNew(ctx, nil, []*Entry{fresh}, func(existing []*Entry) (c FactChange, err error) {
 		if same = equalContent(unexpired(existing, m.cfg.Now()), fresh); same != nil {
 			return c, errSame
 		}
@@ -69,6 +69,20 @@ func (m *Manager) write(ctx context.Context, ids []string, decide func(existing 
 		_, err = m.cfg.Facts.Delete(ctx, c.Delete...)
 	}
 	return err
+}
+
+// writeNew is write for new facts, with those that are given by ID, and those with the same
+// content or the same ID as a new one.
+func (m *Manager) writeNew(ctx context.Context, ids []string, fresh []*Entry, decide func(existing []*Entry) (FactChange, error)) error {
+	f, ok := m.cfg.Facts.(*StoreFacts)
+	if !ok {
+		return m.write(ctx, nil, decide)
+	}
+	hashes := make([]string, len(fresh))
+	for i, e := range fresh {
+		hashes[i] = e.ContentHash
+	}
+	return f.changeSame(ctx, union(ids, entryIDs(fresh)), union(nil, hashes), decide)
 }
 
 // fresh returns a completed copy of an entry.
@@ -205,17 +219,12 @@ func (m *Manager) Relevant(ctx context.Context, q *pipeline.Query, topK int, fil
 	if topK < 0 {
 		return nil, fmt.Errorf("memory: top_k %d: %w (want 0 or more)", topK, pipeline.ErrInvalid)
 	}
-	now := m.cfg.Now()
-	entries, err := m.list(ctx, filter, now)
+	ranked, err := m.ranked(ctx, q, filter, nil, topK)
 	if err != nil {
 		return nil, err
 	}
-	ranked, err := m.cfg.Scorer.rank(m.storing(ctx), q, entries, now)
-	if err != nil {
-		return nil, fmt.Errorf("memory: %w", err)
-	}
 	var out []Scored
-	for _, r := range first(ranked, topK) {
+	for _, r := range ranked {
 		out = append(out, Scored{r.entry.Clone(), r.score})
 	}
 	return out, nil
@@ -275,8 +284,8 @@ func entryIDs(entries []*Entry) []string {
 
 // storing returns a context in which the vectors of the facts of a manager are stored with them.
 func (m *Manager) storing(ctx context.Context) context.Context {
-	if f, ok := m.cfg.Facts.(vectorStore); ok {
-		return context.WithValue(ctx, vectorsKey{}, f)
+	if f, ok := m.cfg.Facts.(*StoreFacts); ok && f.index != nil {
+		return context.WithValue(ctx, vectorsKey{}, vectorStore(f))
 	}
 	return ctx
 }

@@ -324,7 +324,7 @@ func TestFactsAreCountedOnce(t *testing.T) {
 func TestWhatPanicsIsAnError(t *testing.T) {
 	boom := func() { panic("boom") }
 	decay := DecayFunc(func(*Entry, time.Time) float64 { boom(); return 0 })
-	embedder := EmbedFunc(func(context.Context, []string) ([][]float32, error) { boom(); return nil, nil })
+	embedder := embedFunc(func(context.Context, []string) ([][]float32, error) { boom(); return nil, nil })
 	for name, cfg := range map[string]Config{
 		"tokenizer": {Tokenizer: broken{}},
 		"filter":    {FilterBy: func(*pipeline.Query) Filter { boom(); return Filter{} }},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -28,6 +29,8 @@ type Promotion struct {
 	Removed int `json:"removed"`
 	// Known is how many of the extracted facts were stored already.
 	Known int `json:"known"`
+	// Services says what was used of models and embedders.
+	Services []ledger.Line `json:"services,omitempty"`
 }
 
 func (p *Promotion) add(q Promotion) {
@@ -74,22 +77,17 @@ func (m *Manager) known(ctx context.Context, owner *Entry, turns []pipeline.Turn
 	if limit < 0 {
 		return nil, nil
 	}
-	now := m.cfg.Now()
-	entries, err := m.list(ctx, Filter{UserID: owner.UserID, SessionID: owner.SessionID}, now)
-	if err != nil {
-		return nil, err
-	}
-	entries = slices.DeleteFunc(entries, func(e *Entry) bool { return !sameOwner(e, owner) })
 	texts := make([]string, len(turns))
 	for i := range turns {
 		texts[i] = turns[i].Content
 	}
-	ranked, err := m.cfg.Scorer.rank(m.storing(ctx), &pipeline.Query{Text: strings.Join(texts, "\n")}, entries, now)
+	q := &pipeline.Query{Text: strings.Join(texts, "\n")}
+	ranked, err := m.ranked(ctx, q, Filter{UserID: owner.UserID, SessionID: owner.SessionID}, owner, limit)
 	if err != nil {
-		return nil, fmt.Errorf("memory: %w", err)
+		return nil, err
 	}
 	chosen := make([]*Entry, 0, limit)
-	for _, r := range first(ranked, limit) {
+	for _, r := range ranked {
 		chosen = append(chosen, r.entry)
 	}
 	return clones(bounded(chosen)), nil
@@ -181,9 +179,17 @@ func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Tu
 	if err := m.prepare(ctx, fresh); err != nil {
 		return p, err
 	}
+	write := m.writeNew
+	if m.cfg.Consolidator != nil { // which compares with all facts
+		write = m.writeAll
+	}
+	ids := make([]string, len(known))
+	for i := range known {
+		ids[i] = known[i].ID
+	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	err = m.write(ctx, nil, func(existing []*Entry) (c FactChange, err error) {
+	err = write(ctx, ids, fresh, func(existing []*Entry) (c FactChange, err error) {
 		p, c, err = m.merge(ctx, &found, fresh, known, existing, sources)
 		c.With = with
 		return c, err

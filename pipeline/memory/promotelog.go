@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -24,7 +25,8 @@ const promoteTries = 3
 // nobody else promoted them meanwhile.
 //
 // If the extractor fails, it receives fewer turns. A single turn for which it fails is skipped
-// if it succeeds for a later turn: one turn must not keep all others from being promoted.
+// if it succeeds for a later turn: one turn must not keep all others from being promoted. An error
+// that wraps [retrieve.ErrUnavailable] ends the promotion at once.
 func (m *Manager) PromoteLog(ctx context.Context, l *conversation.Log) (Promotion, error) {
 	return m.PromoteBatches(ctx, l, math.MaxInt)
 }
@@ -56,6 +58,7 @@ func (m *Manager) PromoteBatches(ctx context.Context, l *conversation.Log, n int
 		case errors.Is(err, store.ErrConflict) && tries < promoteTries:
 			tries++
 			continue
+		case errors.Is(err, retrieve.ErrUnavailable): // fewer turns would not help
 		case ctx.Err() == nil && errors.As(err, &failed) && len(batch) > 1:
 			size = len(batch) / 2
 			continue

@@ -32,13 +32,22 @@ func (m *Manager) Remember(ctx context.Context, entries ...Entry) ([]Decision, e
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	var decisions []Decision
-	err := m.write(ctx, nil, func(existing []*Entry) (c FactChange, err error) {
+	write := m.writeNew
+	if m.cfg.Consolidator != nil { // which compares with all facts
+		write = m.writeAll
+	}
+	err := write(ctx, nil, fresh, func(existing []*Entry) (c FactChange, err error) {
 		if decisions, err = m.decide(ctx, fresh, unexpired(existing, m.cfg.Now())); err != nil {
 			return c, err
 		}
 		return carriedOut(decisions, existing)
 	})
 	return decisions, err
+}
+
+// writeAll is write with all facts.
+func (m *Manager) writeAll(ctx context.Context, _ []string, _ []*Entry, decide func(existing []*Entry) (FactChange, error)) error {
+	return m.write(ctx, nil, decide)
 }
 
 // prepare lets the consolidator embed facts before others wait for the lock of those who write.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 )
 
 // Scorer computes how much facts matter to a query: the weighted sum of recency, relevance
@@ -23,9 +25,13 @@ type Scorer struct {
 	// Decay measures the recency. nil means that recency halves every DefaultHalfLife.
 	Decay Decay
 	// Embedder measures the relevance by the cosine of query and fact. nil measures it
-	// by the share of the words of the query that the fact contains.
-	// An [EmbeddingCache] can be shared with others; any other embedder gets its own.
-	Embedder Embedder
+	// by the share of the words of the query that the fact contains, also in another form of an
+	// English word. An [EmbeddingCache] can be shared with others; any other embedder gets its
+	// own.
+	Embedder retrieve.Embedder
+	// OnError is called when the embedder fails. The query then goes on as without an embedder.
+	// nil: the query fails.
+	OnError func(err error)
 
 	vectors lazyCache
 }
@@ -60,11 +66,11 @@ func (s *Scorer) weights() (recency, relevance, importance float64) {
 }
 
 // rank returns the entries with their scores, the highest first.
-func (s *Scorer) rank(ctx context.Context, q *pipeline.Query, entries []*Entry, now time.Time) ([]scoredEntry, error) {
+func (s *Scorer) rank(ctx context.Context, embedder retrieve.Embedder, q *pipeline.Query, entries []*Entry, now time.Time) ([]scoredEntry, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	relevance, err := s.relevance(ctx, q, entries)
+	relevance, err := s.relevance(ctx, embedder, q, entries)
 	if err != nil {
 		return nil, err
 	}
@@ -88,23 +94,20 @@ func (s *Scorer) rank(ctx context.Context, q *pipeline.Query, entries []*Entry, 
 }
 
 // relevance returns how relevant each entry is to the query, 0 to 1.
-func (s *Scorer) relevance(ctx context.Context, q *pipeline.Query, entries []*Entry) ([]float64, error) {
+func (s *Scorer) relevance(ctx context.Context, embedder retrieve.Embedder, q *pipeline.Query, entries []*Entry) ([]float64, error) {
 	out := make([]float64, len(entries))
-	if s.Embedder == nil {
+	if embedder == nil {
 		words := queryWords(q.Text)
 		for i, e := range entries {
 			out[i] = wordShare(words, e.Content)
 		}
 		return out, nil
 	}
-	texts := make([]string, 0, len(entries)+1)
-	for _, e := range entries {
-		texts = append(texts, e.Content)
-	}
+	texts := contentsOf(entries)
 	if len(q.Embedding) == 0 {
-		texts = append(texts, q.Text)
+		texts = append(texts, passage{retrieve.SideQuery, q.Text})
 	}
-	vectors, err := caching(s.Embedder, &s.vectors).embed(ctx, texts, len(entries))
+	vectors, err := caching(embedder, &s.vectors).embed(ctx, texts, len(entries))
 	if err != nil {
 		return nil, fmt.Errorf("scorer: %w", err)
 	}
@@ -121,28 +124,51 @@ func (s *Scorer) relevance(ctx context.Context, q *pipeline.Query, entries []*En
 	return out, nil
 }
 
-// queryWords returns the different words of a query in lower case, without the
-// punctuation around them.
-func queryWords(query string) []string {
-	var words []string
+// forms finds words of a query in other forms, such as train for trains, as an index does.
+var forms = analysis.New(analysis.Options{Stem: true})
+
+// queryWord is a word of a query in lower case, without the punctuation around it, and the terms
+// that it has in an index.
+type queryWord struct {
+	word  string
+	terms []string
+}
+
+// queryWords returns the different words of a query.
+func queryWords(query string) []queryWord {
+	var words []queryWord
+	seen := make(map[string]bool)
 	for _, w := range strings.Fields(strings.ToLower(query)) {
 		w = strings.TrimFunc(w, unicode.IsPunct)
-		if w != "" && !slices.Contains(words, w) {
-			words = append(words, w)
+		if w != "" && !seen[w] {
+			seen[w] = true
+			words = append(words, queryWord{w, forms.Terms(w)})
 		}
 	}
 	return words
 }
 
 // wordShare returns the share of the words that content contains.
-func wordShare(words []string, content string) float64 {
+func wordShare(words []queryWord, content string) float64 {
 	if len(words) == 0 {
 		return 0
 	}
 	content = strings.ToLower(content)
+	var terms map[string]bool
 	n := 0
-	for _, w := range words {
-		if strings.Contains(content, w) {
+	for i := range words {
+		w := &words[i]
+		if strings.Contains(content, w.word) {
+			n++
+			continue
+		}
+		if terms == nil {
+			terms = make(map[string]bool)
+			for _, t := range forms.Terms(content) {
+				terms[t] = true
+			}
+		}
+		if len(w.terms) > 0 && !slices.ContainsFunc(w.terms, func(t string) bool { return !terms[t] }) {
 			n++
 		}
 	}

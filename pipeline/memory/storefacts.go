@@ -13,16 +13,18 @@ import (
 )
 
 // KindFact is the kind under which facts are stored.
-const KindFact = "fact"
+const KindFact = store.KindFact
 
 // StoreFacts is [Facts] in a store: one record per entry, under its ID. The next call sees
 // the changes of other processes. A damaged entry is an error that names it; it can be
 // deleted.
 //
-// Vectors that an [EmbeddingCache] makes of the contents for a [Manager] are stored with the
-// entries, up to 64 MiB for each tenant, and deleted with them.
+// If the store is a [store.FactIndex], a [Manager] finds facts through its index and reads only
+// those. Vectors that an [EmbeddingCache] makes of the contents are then stored in the index, for
+// one model at a time, and deleted with the entries.
 type StoreFacts struct {
 	records RecordStore
+	index   store.FactIndex // nil if the store has none
 	key     store.Key
 	damaged func(id string, err error)
 
@@ -40,7 +42,8 @@ var _ ConditionalFacts = (*StoreFacts)(nil)
 
 // NewStoreFacts returns the facts of a tenant in a store.
 func NewStoreFacts(s RecordStore, tenant string) *StoreFacts {
-	return &StoreFacts{records: s, key: store.Key{Tenant: tenant, Kind: KindFact}}
+	index, _ := s.(store.FactIndex)
+	return &StoreFacts{records: s, index: index, key: store.Key{Tenant: tenant, Kind: KindFact}}
 }
 
 // SkipDamaged makes lists leave out damaged entries, and calls report for each of them, at
@@ -106,11 +109,24 @@ const changeTries = 100
 // Change implements [ConditionalFacts]. Where somebody else was faster, nothing is written,
 // and decide is asked again, up to 100 times. Then the error is [store.ErrConflict].
 func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(existing []*Entry) (FactChange, error)) error {
+	return f.changing(ctx, func() (factsRead, error) { return f.stored(ctx, ids) }, decide)
+}
+
+// factsRead are entries that were read for a change, also as they are stored. The condition, if
+// the change must not overlook a new entry, is the number of the newest.
+type factsRead struct {
+	entries   []*Entry
+	stored    map[string]decodedEntry
+	condition *int64
+}
+
+func (f *StoreFacts) changing(ctx context.Context, read func() (factsRead, error), decide func(existing []*Entry) (FactChange, error)) error {
 	for try := 1; ; try++ {
-		existing, stored, condition, err := f.stored(ctx, ids)
+		got, err := read()
 		if err != nil {
 			return err
 		}
+		existing, stored, condition := got.entries, got.stored, got.condition
 		c, err := decide(existing)
 		if err != nil {
 			return err
@@ -128,9 +144,6 @@ func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(exist
 		if len(c.Put)+len(c.Delete)+len(c.With) == 0 {
 			return nil
 		}
-		if err := f.forgetVectors(ctx, replaced(&c, stored)); err != nil {
-			return err
-		}
 		err = f.apply(ctx, c.With, change)
 		if !errors.Is(err, store.ErrConflict) || try == changeTries {
 			return storeError(len(c.Put), err)
@@ -139,17 +152,6 @@ func (f *StoreFacts) Change(ctx context.Context, ids []string, decide func(exist
 			return storeError(len(c.Put), err)
 		}
 	}
-}
-
-// replaced returns the IDs of the entries whose contents a change deletes or replaces.
-func replaced(c *FactChange, stored map[string]decodedEntry) []string {
-	ids := slices.Clone(c.Delete)
-	for _, e := range c.Put {
-		if old, ok := stored[e.ID]; ok && old.entry.Content != e.Content {
-			ids = append(ids, e.ID)
-		}
-	}
-	return ids
 }
 
 // apply makes changes together, and deletes the relations that lead to deleted facts with them.
@@ -218,29 +220,38 @@ func (f *StoreFacts) deleteLinks(ctx context.Context, selected func(id string) b
 	return nil
 }
 
-// stored returns the entries with these IDs, or all, as entries and as they are stored. The
-// condition, where all were read, is the number of the newest.
-func (f *StoreFacts) stored(ctx context.Context, ids []string) (entries []*Entry, stored map[string]decodedEntry, condition *int64, err error) {
+// stored returns the entries with these IDs, or all, with the condition that none was added.
+func (f *StoreFacts) stored(ctx context.Context, ids []string) (factsRead, error) {
 	if ids == nil {
 		entries, stored, newest, err := f.list(ctx)
-		return entries, stored, &newest, err
+		return factsRead{entries, stored, &newest}, err
 	}
-	stored = make(map[string]decodedEntry, len(ids))
+	got := factsRead{stored: make(map[string]decodedEntry, len(ids))}
 	for _, id := range ids {
 		r, err := f.records.Get(ctx, f.key, id)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
-		var e *Entry
 		if err == nil {
-			e, err = decodeRecord(r)
+			err = got.add(r)
 		}
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("fact %.100q: %w", id, err)
+			return got, fmt.Errorf("fact %.100q: %w", id, err)
 		}
-		entries, stored[id] = append(entries, e), decodedEntry{r.Data, e}
 	}
-	return entries, stored, nil, nil
+	return got, nil
+}
+
+// add decodes a record, unless it is there already.
+func (g *factsRead) add(r store.Record) error {
+	if _, there := g.stored[r.ID]; there {
+		return nil
+	}
+	e, err := decodeRecord(r)
+	if err == nil {
+		g.entries, g.stored[r.ID] = append(g.entries, e), decodedEntry{r.Data, e}
+	}
+	return err
 }
 
 // conditions returns changes that change nothing and have the conditions of others.
@@ -311,9 +322,6 @@ func (f *StoreFacts) change(entries ...*Entry) (store.Change, error) {
 // entries. More than [store.MaxBatch] entries are deleted in several
 // steps. If a step fails, some are deleted already, and Delete returns their number.
 func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
-	if err := f.forgetVectors(ctx, ids); err != nil {
-		return 0, err
-	}
 	// Links go first: who deletes the facts again after an error does not find their IDs any more.
 	if err := f.deleteLinks(ctx, amongst(ids)); err != nil {
 		return 0, err
@@ -335,44 +343,9 @@ func (f *StoreFacts) Clear(ctx context.Context) (int, error) {
 	if err := f.deleteLinks(ctx, func(string) bool { return true }); err != nil {
 		return 0, err
 	}
-	if _, err := f.records.Clear(ctx, f.vectors()); err != nil {
-		return 0, fmt.Errorf("facts: delete vectors: %w", err)
-	}
 	n, err := f.records.Clear(ctx, f.key)
 	if err != nil {
 		return n, fmt.Errorf("facts: delete all: %w", err)
 	}
 	return n, nil
-}
-
-// vectors is the key of the tenant's vectors.
-func (f *StoreFacts) vectors() store.Key { return store.Key{Tenant: f.key.Tenant, Kind: KindVector} }
-
-// hasVectors reports whether the tenant has stored vectors.
-func (f *StoreFacts) hasVectors(ctx context.Context) bool {
-	some, err := f.records.Read(ctx, f.vectors(), 0, 1)
-	return err != nil || len(some) > 0
-}
-
-// forgetVectors deletes the vectors of the contents of entries.
-func (f *StoreFacts) forgetVectors(ctx context.Context, ids []string) error {
-	if !f.hasVectors(ctx) {
-		return nil
-	}
-	var gone []string
-	for _, id := range ids {
-		r, err := f.records.Get(ctx, f.key, id)
-		if err != nil {
-			continue // it is deleted or damaged
-		}
-		if e, err := decodeRecord(r); err == nil {
-			gone = append(gone, vectorID(e.Content))
-		}
-	}
-	for batch := range slices.Chunk(gone, store.MaxBatch) {
-		if _, err := f.records.Delete(ctx, f.vectors(), batch...); err != nil {
-			return fmt.Errorf("facts: delete vectors: %w", err)
-		}
-	}
-	return nil
 }

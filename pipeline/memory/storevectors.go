@@ -2,97 +2,56 @@ package memory
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
-	"math"
-	"slices"
+	"crypto/sha256"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// maxStoredVectors bounds the bytes of the stored vectors of a tenant. The oldest leave.
-const maxStoredVectors = 64 << 20
+// vectorBatch is how many vectors are stored in one transaction.
+const vectorBatch = 1000
 
-// newest is what a store can say about the newest records of a key.
-type newest interface {
-	Last(ctx context.Context, key store.Key, n int) ([]store.Record, error)
-}
-
-// loadVectors returns the stored vectors of texts that a model made. What cannot be read is
-// embedded again.
-func (f *StoreFacts) loadVectors(ctx context.Context, model string, texts []string) map[string][]float32 {
+// loadVectors returns the vectors of texts that the index has. Those that cannot be read are made
+// again.
+func (f *StoreFacts) loadVectors(ctx context.Context, m retrieve.Model, texts []string) map[string][]float32 {
+	contents, of := make([][32]byte, len(texts)), make(map[[32]byte]string, len(texts))
+	for i, text := range texts {
+		contents[i] = sha256.Sum256([]byte(text))
+		of[contents[i]] = text
+	}
 	found := make(map[string][]float32)
-	if len(texts) == 0 || !f.hasVectors(ctx) {
+	if len(texts) == 0 {
 		return found
 	}
-	for _, text := range texts {
-		r, err := f.records.Get(ctx, f.vectors(), vectorID(text))
-		var v StoredVector
-		if err != nil || json.Unmarshal(r.Data, &v) != nil || v.Model != model {
-			continue
-		}
-		if numbers, err := v.Numbers(); err == nil {
-			found[text] = numbers
+	vectors, err := f.index.FactVectors(ctx, f.key.Tenant, m.ID, contents)
+	if err != nil {
+		return found
+	}
+	for content, v := range vectors {
+		if len(v) == m.Dimension {
+			found[of[content]] = v
 		}
 	}
 	return found
 }
 
-// saveVectors stores those vectors of facts that were embedded. A failure only means that they
-// are embedded again.
-func (f *StoreFacts) saveVectors(ctx context.Context, model string, facts []string, vectors map[string][]float32, embedded map[string]bool) {
-	var put []store.Record
-	size, seen := 0, make(map[string]bool)
-	for _, text := range facts {
-		if !embedded[text] || seen[text] {
+// saveVectors stores vectors in the index, for the facts that have these texts. A failure only
+// means that they are made again.
+func (f *StoreFacts) saveVectors(ctx context.Context, m retrieve.Model, vectors map[string][]float32) {
+	batch := make(map[[32]byte][]float32)
+	for text, v := range vectors {
+		if len(v) != m.Dimension {
+			return
+		}
+		batch[sha256.Sum256([]byte(text))] = v
+		if len(batch) < vectorBatch {
 			continue
 		}
-		seen[text] = true
-		data := make([]byte, 0, 4*len(vectors[text]))
-		for _, x := range vectors[text] {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-		}
-		record, err := json.Marshal(StoredVector{Model: model, Vector: base64.StdEncoding.EncodeToString(data)})
-		if err != nil || size+len(record) > maxStoredVectors {
-			break
-		}
-		size += len(record)
-		put = append(put, store.Record{ID: vectorID(text), Data: record})
-	}
-	for batch := range slices.Chunk(put, store.MaxBatch) {
-		if f.records.Apply(ctx, store.Change{Key: f.vectors(), Put: batch}) != nil {
+		if f.index.SetFactVectors(ctx, f.key.Tenant, m.ID, batch) != nil {
 			return
 		}
+		clear(batch)
 	}
-	if len(put) > 0 {
-		f.dropVectors(ctx, maxStoredVectors/max(1, size/len(put)))
-	}
-}
-
-// dropVectors deletes the oldest vectors of the tenant, so that at most most of them remain.
-func (f *StoreFacts) dropVectors(ctx context.Context, most int) {
-	records, ok := f.records.(newest)
-	if !ok {
-		return
-	}
-	last, err := records.Last(ctx, f.vectors(), 1)
-	if err != nil || len(last) == 0 {
-		return
-	}
-	for through := last[0].Seq - int64(most); through > 0; {
-		oldest, err := f.records.Read(ctx, f.vectors(), 0, 100)
-		var ids []string
-		for _, r := range oldest {
-			if r.Seq <= through {
-				ids = append(ids, r.ID)
-			}
-		}
-		if err != nil || len(ids) == 0 {
-			return
-		}
-		if _, err := f.records.Delete(ctx, f.vectors(), ids...); err != nil {
-			return
-		}
+	if len(batch) > 0 {
+		_ = f.index.SetFactVectors(ctx, f.key.Tenant, m.ID, batch)
 	}
 }

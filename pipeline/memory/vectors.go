@@ -7,60 +7,61 @@ import (
 	"math"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
-
-// Embedder turns texts into vectors of one length. It is safe for concurrent use. A call that goes
-// on after its context has ended is abandoned, so it must not change texts.
-type Embedder interface {
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-}
-
-// EmbedFunc makes a function an [Embedder].
-type EmbedFunc func(ctx context.Context, texts []string) ([][]float32, error)
-
-// Embed calls f.
-func (f EmbedFunc) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return f(ctx, texts)
-}
-
-// IdentifiedEmbedder is an [Embedder] that says which vectors it makes. Only its vectors are
-// stored, because those of different embedders cannot be compared.
-type IdentifiedEmbedder interface {
-	Embedder
-	// Identity names the model with its version and all settings that change vectors, such as
-	// "text-embedding-3-small/1536". Embedders with one identity make the same vectors. An
-	// empty identity means that vectors are not stored.
-	Identity() string
-}
 
 // DefaultVectorBytes is the default of EmbeddingCache.MaxBytes, room for about ten thousand
 // vectors of 1,536 numbers.
 const DefaultVectorBytes = 64 << 20
 
-// EmbeddingCache is an [Embedder] that keeps the vectors of another one by text. Several users,
+// EmbeddingCache is an embedder that keeps the vectors of another one by text. Several users,
 // scorers and consolidators can share it. A text that is asked for by several at the same time is
 // embedded once. It must not be copied once used, and its fields must not change.
 //
-// The vectors of facts in a store are stored with them if the embedder is an
-// [IdentifiedEmbedder]: see [StoreFacts].
+// The vectors of facts in a store with an index are stored in the index: see [StoreFacts].
 type EmbeddingCache struct {
-	// Embedder is required.
-	Embedder Embedder
+	// Embedder is required. A call that goes on after its context has ended is abandoned.
+	Embedder retrieve.Embedder
 	// MaxBytes bounds the texts and vectors that are kept in memory, in bytes. Those that were
 	// not asked for longest are dropped first. 0 means DefaultVectorBytes.
 	MaxBytes int
 
 	mu      sync.Mutex
-	pending map[string]*embedding // the texts that are being embedded
+	pending map[passage]*embedding // the texts that are being embedded
 	// When the young generation is full, it becomes the old one, and the old one is dropped.
-	young, old map[string][]float32
+	young, old map[passage][]float32
 	size       int // bytes of young
 }
 
-var _ IdentifiedEmbedder = (*EmbeddingCache)(nil)
+var _ retrieve.Embedder = (*EmbeddingCache)(nil)
+
+// passage is a text with its side.
+type passage struct {
+	side retrieve.Side
+	text string
+}
+
+// passages are texts of one side.
+func passages(side retrieve.Side, texts []string) []passage {
+	out := make([]passage, len(texts))
+	for i, text := range texts {
+		out[i] = passage{side, text}
+	}
+	return out
+}
+
+// contentsOf are the contents of entries.
+func contentsOf(entries []*Entry) []passage {
+	out := make([]passage, len(entries))
+	for i, e := range entries {
+		out[i] = passage{retrieve.SideDocument, e.Content}
+	}
+	return out
+}
 
 // embedding is a text that is being embedded. Its other fields may be read once done is closed.
 type embedding struct {
@@ -68,25 +69,33 @@ type embedding struct {
 	vector []float32 // nil if the text was not embedded
 }
 
-// Identity returns that of the embedder, or "" if it has none.
-func (c *EmbeddingCache) Identity() string {
-	if e, ok := c.Embedder.(IdentifiedEmbedder); ok {
-		return e.Identity()
+// Model returns that of the embedder.
+func (c *EmbeddingCache) Model(ctx context.Context) (m retrieve.Model, err error) {
+	if c.Embedder == nil {
+		return m, errNoEmbedder
 	}
-	return ""
+	return abandon.Call(ctx, c.Embedder, func() (m retrieve.Model, err error) {
+		err = core.Guard(func() (err error) {
+			m, err = c.Embedder.Model(ctx)
+			return err
+		})
+		return m, err
+	})
 }
 
-// Embed implements [Embedder]. All numbers are finite, and all vectors have one length. They are
-// shared: do not change them.
-func (c *EmbeddingCache) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return c.embed(ctx, texts, 0)
+var errNoEmbedder = fmt.Errorf("embedder: missing: %w", pipeline.ErrInvalid)
+
+// Embed implements [retrieve.Embedder]. All numbers are finite, and all vectors have one length.
+// They are shared: do not change them.
+func (c *EmbeddingCache) Embed(ctx context.Context, side retrieve.Side, texts []string) ([][]float32, error) {
+	return c.embed(ctx, passages(side, texts), 0)
 }
 
 // embed returns the vectors of texts. The first texts, as many as facts says, are those of facts:
 // their vectors are stored.
-func (c *EmbeddingCache) embed(ctx context.Context, texts []string, facts int) ([][]float32, error) {
+func (c *EmbeddingCache) embed(ctx context.Context, texts []passage, facts int) ([][]float32, error) {
 	if c.Embedder == nil {
-		return nil, fmt.Errorf("embedder: missing: %w", pipeline.ErrInvalid)
+		return nil, errNoEmbedder
 	}
 	vectors, err := c.collect(ctx, texts, facts)
 	if err == nil && lengths(vectors) > 1 {
@@ -108,8 +117,8 @@ func (c *EmbeddingCache) embed(ctx context.Context, texts []string, facts int) (
 }
 
 // collect returns the vectors of texts from the cache, the store, other callers and the embedder.
-func (c *EmbeddingCache) collect(ctx context.Context, texts []string, facts int) (map[string][]float32, error) {
-	vectors := make(map[string][]float32, len(texts))
+func (c *EmbeddingCache) collect(ctx context.Context, texts []passage, facts int) (map[passage][]float32, error) {
+	vectors := make(map[passage][]float32, len(texts))
 	for missing := texts; len(missing) > 0; {
 		own, others := c.claim(missing, vectors)
 		err := c.fetch(ctx, own, texts, facts, vectors)
@@ -124,7 +133,7 @@ func (c *EmbeddingCache) collect(ctx context.Context, texts []string, facts int)
 }
 
 // lengths returns how many lengths vectors have.
-func lengths(vectors map[string][]float32) int {
+func lengths(vectors map[passage][]float32) int {
 	all := make(map[int]bool)
 	for _, vector := range vectors {
 		all[len(vector)] = true
@@ -133,7 +142,7 @@ func lengths(vectors map[string][]float32) int {
 }
 
 // forget drops the kept vectors of texts.
-func (c *EmbeddingCache) forget(vectors map[string][]float32) {
+func (c *EmbeddingCache) forget(vectors map[passage][]float32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for text := range vectors {
@@ -147,8 +156,8 @@ func (c *EmbeddingCache) forget(vectors map[string][]float32) {
 
 // claim puts the vectors that the cache has into vectors. It returns the other texts: those that
 // the caller now has to embed, and those that somebody else is embedding.
-func (c *EmbeddingCache) claim(texts []string, vectors map[string][]float32) (own, others map[string]*embedding) {
-	own, others = make(map[string]*embedding), make(map[string]*embedding)
+func (c *EmbeddingCache) claim(texts []passage, vectors map[passage][]float32) (own, others map[passage]*embedding) {
+	own, others = make(map[passage]*embedding), make(map[passage]*embedding)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, text := range texts {
@@ -163,7 +172,7 @@ func (c *EmbeddingCache) claim(texts []string, vectors map[string][]float32) (ow
 		default:
 			own[text] = &embedding{done: make(chan struct{})}
 			if c.pending == nil {
-				c.pending = make(map[string]*embedding)
+				c.pending = make(map[passage]*embedding)
 			}
 			c.pending[text] = own[text]
 		}
@@ -173,12 +182,12 @@ func (c *EmbeddingCache) claim(texts []string, vectors map[string][]float32) (ow
 
 // fetch gets the vectors of claimed texts from the store or the embedder, and hands them to those
 // who wait for them. Vectors of facts are stored.
-func (c *EmbeddingCache) fetch(ctx context.Context, own map[string]*embedding, texts []string, facts int, vectors map[string][]float32) (err error) {
+func (c *EmbeddingCache) fetch(ctx context.Context, own map[passage]*embedding, texts []passage, facts int, vectors map[passage][]float32) (err error) {
 	if len(own) == 0 {
 		return nil
 	}
 	defer func() {
-		got := make(map[string][]float32, len(own))
+		got := make(map[passage][]float32, len(own))
 		for text := range own {
 			if vectors[text] != nil {
 				got[text] = vectors[text]
@@ -193,37 +202,63 @@ func (c *EmbeddingCache) fetch(ctx context.Context, own map[string]*embedding, t
 			close(e.done)
 		}
 	}()
-	stored, model := storedVectors(ctx), c.Identity()
-	var known []string // claimed texts of facts
-	for _, text := range texts[:facts] {
-		if own[text] != nil {
-			known = append(known, text)
+	m, err := c.Model(ctx)
+	if err != nil {
+		return fmt.Errorf("embedder: %w", err)
+	}
+	stored := storedVectors(ctx)
+	fresh := make(map[string][]float32) // of facts, to be stored
+	if stored != nil {
+		var known []string
+		for _, p := range texts[:facts] {
+			if own[p] != nil {
+				known, fresh[p.text] = append(known, p.text), nil
+			}
+		}
+		for text, vector := range stored.loadVectors(ctx, m, known) {
+			vectors[passage{retrieve.SideDocument, text}] = vector
+			delete(fresh, text)
 		}
 	}
-	if stored != nil && model != "" {
-		for text, vector := range stored.loadVectors(ctx, model, known) {
-			vectors[text] = vector
+	for _, side := range []retrieve.Side{retrieve.SideDocument, retrieve.SideQuery} {
+		if err := c.embedOwn(ctx, m.ID, side, own, texts, vectors); err != nil {
+			return err
 		}
 	}
+	for text := range fresh {
+		fresh[text] = vectors[passage{retrieve.SideDocument, text}]
+	}
+	if len(fresh) > 0 {
+		stored.saveVectors(ctx, m, fresh)
+	}
+	return nil
+}
+
+// embedOwn embeds the claimed texts of one side that have no vector yet, and notes the use of the
+// model.
+func (c *EmbeddingCache) embedOwn(ctx context.Context, model string, side retrieve.Side, own map[passage]*embedding, texts []passage, vectors map[passage][]float32) error {
 	var missing []string
-	embedded := make(map[string]bool)
-	for _, text := range texts {
-		if own[text] != nil && vectors[text] == nil && !embedded[text] {
-			missing, embedded[text] = append(missing, text), true
+	seen := make(map[passage]bool)
+	for _, p := range texts {
+		if p.side == side && own[p] != nil && vectors[p] == nil && !seen[p] {
+			missing, seen[p] = append(missing, p.text), true
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	fresh, err := embed(ctx, c.Embedder, missing)
+	fresh, err := embed(ctx, c.Embedder, side, missing)
+	used := ledger.Amount{Calls: 1, Texts: int64(len(missing))}
+	if err != nil {
+		used = ledger.Amount{Calls: 1, Failed: 1}
+	}
+	_, l := ledger.Under(ctx)
+	l.Note(ledger.Use{Service: "embed", Name: model}, used)
 	if err != nil {
 		return err
 	}
 	for i, text := range missing {
-		vectors[text] = fresh[i]
-	}
-	if stored != nil && model != "" {
-		stored.saveVectors(ctx, model, known, vectors, embedded)
+		vectors[passage{side, text}] = fresh[i]
 	}
 	return nil
 }
@@ -231,7 +266,7 @@ func (c *EmbeddingCache) fetch(ctx context.Context, own map[string]*embedding, t
 // await waits for texts that others embed. It returns those that were not embedded: the caller
 // embeds them itself. The other call may have been cancelled, or may have failed because of
 // another text.
-func await(ctx context.Context, others map[string]*embedding, vectors map[string][]float32) (again []string, err error) {
+func await(ctx context.Context, others map[passage]*embedding, vectors map[passage][]float32) (again []passage, err error) {
 	for text, e := range others {
 		select {
 		case <-e.done:
@@ -250,7 +285,7 @@ func await(ctx context.Context, others map[string]*embedding, vectors map[string
 // keep caches the vectors of one call. A call begins a new generation at most once, and what then
 // does not fit is not kept: if the texts of each call were more than the cache can hold, none of
 // them would otherwise still be there at the next call.
-func (c *EmbeddingCache) keep(vectors map[string][]float32) {
+func (c *EmbeddingCache) keep(vectors map[passage][]float32) {
 	most := cmp.Or(c.MaxBytes, DefaultVectorBytes) / 2
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,7 +302,7 @@ func (c *EmbeddingCache) keep(vectors map[string][]float32) {
 			continue
 		}
 		if c.young == nil {
-			c.young = make(map[string][]float32)
+			c.young = make(map[passage][]float32)
 		}
 		c.young[text] = vector
 		c.size += n
@@ -278,14 +313,14 @@ func (c *EmbeddingCache) keep(vectors map[string][]float32) {
 const vectorOverhead = 64
 
 // sizeOf returns the bytes of an entry.
-func sizeOf(text string, vector []float32) int { return len(text) + 4*len(vector) + vectorOverhead }
+func sizeOf(p passage, vector []float32) int { return len(p.text) + 4*len(vector) + vectorOverhead }
 
 // vectorStore stores the vectors of the texts of facts.
 type vectorStore interface {
 	// loadVectors returns the stored vectors of texts that a model made.
-	loadVectors(ctx context.Context, model string, texts []string) map[string][]float32
-	// saveVectors stores the vectors of those facts that were embedded.
-	saveVectors(ctx context.Context, model string, facts []string, vectors map[string][]float32, embedded map[string]bool)
+	loadVectors(ctx context.Context, m retrieve.Model, texts []string) map[string][]float32
+	// saveVectors stores vectors of a model by text.
+	saveVectors(ctx context.Context, m retrieve.Model, vectors map[string][]float32)
 }
 
 // vectorsKey is the key of a vectorStore in a context.
@@ -300,16 +335,18 @@ func storedVectors(ctx context.Context) vectorStore {
 // freshVectors stores vectors, but loads none.
 type freshVectors struct{ vectorStore }
 
-func (freshVectors) loadVectors(context.Context, string, []string) map[string][]float32 { return nil }
+func (freshVectors) loadVectors(context.Context, retrieve.Model, []string) map[string][]float32 {
+	return nil
+}
 
-func (f freshVectors) saveVectors(ctx context.Context, model string, facts []string, vectors map[string][]float32, embedded map[string]bool) {
+func (f freshVectors) saveVectors(ctx context.Context, m retrieve.Model, vectors map[string][]float32) {
 	if f.vectorStore != nil {
-		f.vectorStore.saveVectors(ctx, model, facts, vectors, embedded)
+		f.vectorStore.saveVectors(ctx, m, vectors)
 	}
 }
 
 // caching returns an embedder with a cache, which is own unless the embedder has one.
-func caching(e Embedder, own *lazyCache) *EmbeddingCache {
+func caching(e retrieve.Embedder, own *lazyCache) *EmbeddingCache {
 	if c, ok := e.(*EmbeddingCache); ok {
 		return c
 	}
@@ -324,10 +361,10 @@ type lazyCache struct {
 }
 
 // embed calls the embedder and checks its answer.
-func embed(ctx context.Context, embedder Embedder, texts []string) (fresh [][]float32, err error) {
+func embed(ctx context.Context, embedder retrieve.Embedder, side retrieve.Side, texts []string) (fresh [][]float32, err error) {
 	fresh, err = abandon.Call(ctx, embedder, func() (fresh [][]float32, err error) {
 		err = core.Guard(func() (err error) {
-			fresh, err = embedder.Embed(ctx, texts)
+			fresh, err = embedder.Embed(ctx, side, texts)
 			return err
 		})
 		return fresh, err

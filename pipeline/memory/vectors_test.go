@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,13 +13,13 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
 // counted is an embedder that notes how many texts it was asked for.
-func counted(asked *int, dimension int) Embedder {
-	return EmbedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+func counted(asked *int, dimension int) embedFunc {
+	return embedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
 		*asked += len(texts)
 		out := make([][]float32, len(texts))
 		for i := range out {
@@ -61,7 +62,7 @@ func TestVectorsAreForgotten(t *testing.T) {
 	v := &EmbeddingCache{Embedder: counted(&asked, dimension), MaxBytes: 16 * 4200} // 8 to a generation
 	for i := range 40 {
 		for _, texts := range [][]string{{"hot"}, {fmt.Sprint("text ", i)}} {
-			if _, err := v.Embed(t.Context(), texts); err != nil {
+			if _, err := v.Embed(t.Context(), retrieve.SideDocument, texts); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,7 +79,7 @@ func TestVectorsAreForgotten(t *testing.T) {
 	}
 	asked = 0
 	for range 2 {
-		if _, err := v.Embed(t.Context(), many); err != nil {
+		if _, err := v.Embed(t.Context(), retrieve.SideDocument, many); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,7 +93,7 @@ func TestTextsAreEmbeddedOnce(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
 	begun, release := make(chan struct{}, 100), make(chan struct{})
-	v := &EmbeddingCache{Embedder: EmbedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
+	v := &EmbeddingCache{Embedder: embedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
 		begun <- struct{}{}
 		select {
 		case <-release:
@@ -113,7 +114,7 @@ func TestTextsAreEmbeddedOnce(t *testing.T) {
 	quits, quit := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := v.Embed(quits, []string{"shared", "first"}); !errors.Is(err, context.Canceled) {
+		if _, err := v.Embed(quits, retrieve.SideDocument, []string{"shared", "first"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up: %v", err)
 		}
 	})
@@ -121,7 +122,7 @@ func TestTextsAreEmbeddedOnce(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			own := fmt.Sprint("own ", i)
-			got, err := v.Embed(t.Context(), []string{own, "shared", "shared", "first"})
+			got, err := v.Embed(t.Context(), retrieve.SideDocument, []string{own, "shared", "shared", "first"})
 			if err != nil || len(got) != 4 || got[1][0] != 6 || got[2][0] != 6 || got[0][0] != float32(len(own)) {
 				t.Errorf("user %d: %v, %v", i, got, err)
 			}
@@ -133,19 +134,19 @@ func TestTextsAreEmbeddedOnce(t *testing.T) {
 	if asked["shared"] != 1 || asked["first"] != 1 || len(asked) != 52 || len(v.pending) != 0 {
 		t.Errorf("asked for shared %d times, first %d, %d texts, %d pending", asked["shared"], asked["first"], len(asked), len(v.pending))
 	}
-	boom := &EmbeddingCache{Embedder: EmbedFunc(func(context.Context, []string) ([][]float32, error) { panic("boom") })}
-	if _, err := boom.Embed(t.Context(), []string{"x"}); !errors.Is(err, pipeline.ErrPanic) || len(boom.pending) != 0 {
+	boom := &EmbeddingCache{Embedder: embedFunc(func(context.Context, []string) ([][]float32, error) { panic("boom") })}
+	if _, err := boom.Embed(t.Context(), retrieve.SideDocument, []string{"x"}); !errors.Is(err, pipeline.ErrPanic) || len(boom.pending) != 0 {
 		t.Errorf("%v, %d pending", err, len(boom.pending))
 	}
 }
 
-// model is an embedder with an identity.
+// model is an embedder of a model.
 type model struct {
-	Embedder
-	name string
+	embedFunc
+	model retrieve.Model
 }
 
-func (m model) Identity() string { return m.name }
+func (m model) Model(context.Context) (retrieve.Model, error) { return m.model, nil }
 
 // The vectors of facts survive a restart, for each tenant, and no other model gets them.
 func TestVectorsSurviveARestart(t *testing.T) {
@@ -162,7 +163,7 @@ func TestVectorsSurviveARestart(t *testing.T) {
 		t.Helper()
 		s := open()
 		defer s.Close()
-		cache := &EmbeddingCache{Embedder: model{counted(&asked, dimension), identity}}
+		cache := &EmbeddingCache{Embedder: model{counted(&asked, dimension), retrieve.Model{ID: identity, Dimension: dimension}}}
 		m := newManager(t, Config{Facts: NewStoreFacts(s, tenant), Scorer: &Scorer{Relevance: 1, Embedder: cache}, Consolidator: &SimilarityConsolidator{Embedder: cache}})
 		if entries, err := m.List(t.Context(), Filter{}); err != nil {
 			t.Fatal(err)
@@ -187,8 +188,6 @@ func TestVectorsSurviveARestart(t *testing.T) {
 		{"m1", "bob", 2, 21},
 		{"m2", "ann", 3, 21}, // another model
 		{"m2", "ann", 3, 1},
-		{"", "ann", 2, 21}, // an embedder without an identity
-		{"m2", "ann", 3, 1},
 	} {
 		if got := run(c.identity, c.tenant, c.dimension); got != c.want {
 			t.Errorf("run %d, model %q of %s: %d texts embedded, want %d", i, c.identity, c.tenant, got, c.want)
@@ -199,45 +198,49 @@ func TestVectorsSurviveARestart(t *testing.T) {
 	defer s.Close()
 	asked, locked := 0, false
 	var m *Manager
-	look := EmbedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
+	look := embedFunc(func(ctx context.Context, texts []string) ([][]float32, error) {
 		if locked = locked || !m.writing.TryLock(); !locked {
 			m.writing.Unlock()
 		}
-		return counted(&asked, 3).Embed(ctx, texts)
+		return counted(&asked, 3)(ctx, texts)
 	})
-	m = newManager(t, Config{Facts: NewStoreFacts(s, "ann"), Consolidator: &SimilarityConsolidator{Embedder: model{look, "m2"}}})
+	m = newManager(t, Config{Facts: NewStoreFacts(s, "ann"), Consolidator: &SimilarityConsolidator{Embedder: model{look, retrieve.Model{ID: "m2", Dimension: 3}}}})
 	if _, err := m.Remember(t.Context(), Entry{Content: "another"}); err != nil || asked != 1 || locked {
 		t.Errorf("%v, %d texts embedded, under the lock: %v", err, asked, locked)
 	}
 }
 
-func vectorsOf(t *testing.T, s store.Store) []store.Record {
-	t.Helper()
-	records, err := s.Read(t.Context(), store.Key{Tenant: "ann", Kind: KindVector}, 0, 0)
+// A vector says much about its text, so it goes with the fact.
+func TestVectorsGoWithTheirFacts(t *testing.T) {
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return records
-}
-
-// A vector says much about its text, so it goes with the fact.
-func TestVectorsGoWithTheirFacts(t *testing.T) {
-	s, asked := store.NewMemory(), 0
-	m := newManager(t, Config{Facts: NewStoreFacts(s, "ann"), Scorer: &Scorer{Embedder: model{counted(&asked, 2), "m"}}})
+	defer s.Close()
+	asked := 0
+	of := model{counted(&asked, 2), retrieve.Model{ID: "m", Dimension: 2}}
+	m := newManager(t, Config{Facts: NewStoreFacts(s, "ann"), Scorer: &Scorer{Embedder: of}})
 	var ids []string
+	var texts [][32]byte
 	for i := range 5 {
-		ids = append(ids, mustAdd(t, m, Entry{Content: fmt.Sprint("fact ", i)}).ID)
+		e := mustAdd(t, m, Entry{Content: fmt.Sprint("fact ", i)})
+		ids, texts = append(ids, e.ID), append(texts, sha256.Sum256([]byte(e.Content)))
 	}
 	want := func(n int, after string) {
 		t.Helper()
-		if got := len(vectorsOf(t, s)); got != n {
-			t.Errorf("after %s: %d vectors, want %d", after, got, n)
+		got, err := s.FactVectors(t.Context(), "ann", "m", texts)
+		if err != nil || len(got) != n {
+			t.Errorf("after %s: %d vectors, want %d, %v", after, len(got), n, err)
 		}
 	}
 	if _, err := m.Relevant(t.Context(), &pipeline.Query{Text: "q"}, 5, Filter{}); err != nil {
 		t.Fatal(err)
 	}
 	want(5, "a query")
+	if err := m.Touch(t.Context(), ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	want(5, "a use")
 	if _, err := m.Update(t.Context(), ids[0], "other"); err != nil {
 		t.Fatal(err)
 	}
@@ -257,57 +260,11 @@ func TestVectorsGoWithTheirFacts(t *testing.T) {
 	want(0, "all were deleted")
 }
 
-// The store does not grow without bound, and what is damaged in it is embedded again.
-func TestStoredVectorsAreBounded(t *testing.T) {
-	s := store.NewMemory()
-	f := NewStoreFacts(s, "ann")
-	wide := make([]float32, 1<<20)
-	wide[0] = 1
-	for i := range 20 {
-		text := fmt.Sprint("text ", i)
-		f.saveVectors(t.Context(), "m", []string{text}, map[string][]float32{text: wide}, map[string]bool{text: true})
-	}
-	records, size := vectorsOf(t, s), 0
-	for _, r := range records {
-		size += len(r.Data)
-	}
-	if size > maxStoredVectors || len(records) != 11 || records[10].ID != vectorID("text 19") {
-		t.Errorf("%d vectors of %d bytes", len(records), size)
-	}
-	for _, data := range []string{`{}`, `[]`, `{"model":"m","vector":"AAA="}`, `{"model":"m","vector":"!"}`, `{"model":"m","vector":"AADAfw=="}`, `{"model":"n","vector":"AACAPw=="}`} {
-		if err := s.Put(t.Context(), f.vectors(), store.Record{ID: vectorID("x"), Data: []byte(data)}); err != nil {
-			t.Fatal(err)
-		}
-		if got := f.loadVectors(t.Context(), "m", []string{"x", "no such"}); len(got) != 0 {
-			t.Errorf("%s gives %v", data, got)
-		}
-	}
-}
-
-// FuzzStoredVector holds that any record of a vector gives finite numbers or an error.
-func FuzzStoredVector(f *testing.F) {
-	f.Add("AACAPw==")
-	f.Add("AADAfw==")
-	f.Add("x")
-	f.Fuzz(func(t *testing.T, text string) {
-		v := StoredVector{Vector: text}
-		numbers, err := v.Numbers()
-		if err == nil && len(numbers) == 0 || len(numbers) > len(text) {
-			t.Fatalf("%q: %v, %v", text, numbers, err)
-		}
-		for _, x := range numbers {
-			if x-x != 0 {
-				t.Fatalf("%q: %v", text, numbers)
-			}
-		}
-	})
-}
-
 // A text must not fail because it was in the batch of a caller whose other text is refused.
 func TestBatchOfAnotherFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		v := &EmbeddingCache{Embedder: EmbedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+		v := &EmbeddingCache{Embedder: embedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
 			if slices.Contains(texts, "bad") {
 				<-release
 				return nil, errors.New("text refused")
@@ -316,13 +273,13 @@ func TestBatchOfAnotherFails(t *testing.T) {
 		})}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := v.Embed(t.Context(), []string{"good", "bad"}); err == nil {
+			if _, err := v.Embed(t.Context(), retrieve.SideDocument, []string{"good", "bad"}); err == nil {
 				t.Error("a refused text has a vector")
 			}
 		})
 		synctest.Wait()
 		wg.Go(func() {
-			if got, err := v.Embed(t.Context(), []string{"good"}); err != nil || len(got) != 1 {
+			if got, err := v.Embed(t.Context(), retrieve.SideDocument, []string{"good"}); err != nil || len(got) != 1 {
 				t.Errorf("the other caller: %v, %v", got, err)
 			}
 		})
@@ -344,7 +301,7 @@ func make2d(n, length int) [][]float32 {
 func TestEmbedderThatHangsIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		v := &EmbeddingCache{Embedder: EmbedFunc(func(context.Context, []string) ([][]float32, error) {
+		v := &EmbeddingCache{Embedder: embedFunc(func(context.Context, []string) ([][]float32, error) {
 			<-release
 			return nil, errors.New("late")
 		})}
@@ -352,7 +309,7 @@ func TestEmbedderThatHangsIsAbandoned(t *testing.T) {
 		defer cancel()
 		time.AfterFunc(time.Minute, func() { close(release) })
 		start := time.Now()
-		if _, err := v.Embed(ctx, []string{"x"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
+		if _, err := v.Embed(ctx, retrieve.SideDocument, []string{"x"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		<-release
@@ -362,15 +319,15 @@ func TestEmbedderThatHangsIsAbandoned(t *testing.T) {
 // After an embedder has changed the length of its vectors, the kept ones are made again.
 func TestVectorsOfAnotherLengthAreReplaced(t *testing.T) {
 	length := 2
-	v := &EmbeddingCache{Embedder: EmbedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+	v := &EmbeddingCache{Embedder: embedFunc(func(_ context.Context, texts []string) ([][]float32, error) {
 		return make2d(len(texts), length), nil
 	})}
-	if _, err := v.Embed(t.Context(), []string{"a", "b"}); err != nil {
+	if _, err := v.Embed(t.Context(), retrieve.SideDocument, []string{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	length = 3
 	for range 2 {
-		got, err := v.Embed(t.Context(), []string{"a", "c"})
+		got, err := v.Embed(t.Context(), retrieve.SideDocument, []string{"a", "c"})
 		if err != nil || len(got) != 2 || len(got[0]) != 3 || len(got[1]) != 3 {
 			t.Fatalf("%v, %v", got, err)
 		}

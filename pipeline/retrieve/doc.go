@@ -14,6 +14,9 @@
 //	…
 //	hits, err := index.Search(ctx, docs, retrieve.Query{Text: "parse flags", K: 10})
 //
+// [Prepare] decides how a question is searched if nobody says it, and makes its vector. A
+// [Retriever] does all of this for the questions of a pipeline.
+//
 // The index of package sqlite lies in the file of the records. Package words cuts text into
 // words, package analysis makes terms of them, and package segment is the form in which
 // terms and vectors are stored.

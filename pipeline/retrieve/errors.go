@@ -27,7 +27,8 @@ var (
 	// ErrVectors means that a model did not give one vector of finite numbers with the
 	// right dimension for each text.
 	ErrVectors = errors.New("vectors are not valid")
-	// ErrModel means that vectors are of another model than those of the collection.
+	// ErrModel means that vectors are of another model than those of the collection, or that the
+	// collection has none.
 	ErrModel = errors.New("another model")
 	// ErrUnavailable means that a model cannot be reached, or refuses for now. Later the
 	// same call may succeed.

@@ -98,6 +98,9 @@ type Index interface {
 	Collections(ctx context.Context, tenant string) ([]CollectionInfo, error)
 	// Collection describes one collection.
 	Collection(ctx context.Context, c Collection) (CollectionInfo, error)
+	// Settings returns those of a collection with their defaults. It counts nothing, and is
+	// fast however large the collection is. It returns [ErrNotFound] if there is none.
+	Settings(ctx context.Context, c Collection) (Settings, error)
 	// Remove removes a collection with its documents. It returns [ErrNotFound] if there is
 	// none.
 	Remove(ctx context.Context, c Collection) error

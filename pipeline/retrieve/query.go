@@ -23,6 +23,9 @@ const (
 	DefaultVectorWeight = 0.3
 	// MaxK is the greatest number of hits.
 	MaxK = 10_000
+	// MaxBlended is the greatest number of hits whose scores Neighbours changes, the best ones.
+	// It compares each of them with each, which takes about a tenth of a second with 256 dimensions.
+	MaxBlended = 1000
 )
 
 // Query says what to find.
@@ -52,7 +55,7 @@ type Query struct {
 	// Neighbours is the share, 0 to 1, of the score of a hybrid hit that comes from the hits
 	// most like it by their vectors. It helps where several chunks answer a question, because
 	// those are like each other, and harms where only one does. nil means 0. Hits without a
-	// vector keep their score.
+	// vector, and those after the best [MaxBlended], keep their score.
 	Neighbours *float64
 	// Depth is the length of the lists that a hybrid query merges. 0 means K, and at least
 	// [DefaultDepth].

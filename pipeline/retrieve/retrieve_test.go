@@ -91,13 +91,15 @@ type found struct {
 
 func (f *found) Collection(context.Context, Collection) (CollectionInfo, error) { return f.info, nil }
 
+func (f *found) Settings(context.Context, Collection) (Settings, error) { return f.info.Settings, nil }
+
 func (f *found) Search(_ context.Context, _ Collection, q Query) ([]Hit, error) {
 	f.got = q
 	return f.hits, nil
 }
 
 func TestRetriever(t *testing.T) {
-	x := &found{info: CollectionInfo{Documents: 2, Vectors: 2}, hits: []Hit{
+	x := &found{info: CollectionInfo{Documents: 2, Vectors: 2, Settings: Settings{Model: Model{"fake", 2}}}, hits: []Hit{
 		{ID: "d#1", Document: "d", Path: "p.md", Title: "T", Headings: []string{"T", "H"}, Page: 2, Lines: Lines{3, 4}, Text: "text", Score: 8, Meta: map[string]string{"lang": "en"}},
 		{ID: "e#1", Document: "e", Path: "e", Text: "plain", Score: 2},
 	}}
@@ -128,6 +130,7 @@ func TestRetriever(t *testing.T) {
 // A search that finds nothing says what the collection lacks, if it lacks something.
 func TestRetrieverSaysWhatIsMissing(t *testing.T) {
 	none, some := []Hit(nil), []Hit{{ID: "d#1", Score: 1, Words: 1}}
+	model := Settings{Model: Model{"fake", 1}}
 	for _, c := range []struct {
 		name string
 		by   By
@@ -136,10 +139,15 @@ func TestRetrieverSaysWhatIsMissing(t *testing.T) {
 		want error
 	}{
 		{"empty", ByWords, none, CollectionInfo{}, ErrEmpty},
+		{"empty, by vectors", ByVectors, none, CollectionInfo{}, ErrEmpty},
+		{"empty, hybrid", ByHybrid, none, CollectionInfo{Settings: model}, ErrEmpty},
+		{"empty, by default", "", none, CollectionInfo{Settings: model}, ErrEmpty},
 		{"no match", ByWords, none, CollectionInfo{Documents: 1}, nil},
-		{"vectors without any", ByVectors, none, CollectionInfo{Documents: 1}, ErrModel},
-		{"hybrid without vectors", ByHybrid, some, CollectionInfo{Documents: 1}, ErrModel},
-		{"hybrid, none near", ByHybrid, some, CollectionInfo{Documents: 1, Vectors: 1}, nil},
+		{"no model", ByVectors, none, CollectionInfo{Documents: 1}, ErrModel},
+		{"vectors without any", ByVectors, none, CollectionInfo{Documents: 1, Settings: model}, ErrModel},
+		{"hybrid without vectors", ByHybrid, some, CollectionInfo{Documents: 1, Settings: model}, ErrModel},
+		{"hybrid by default, without vectors", "", some, CollectionInfo{Documents: 1, Settings: model}, nil},
+		{"hybrid, none near", ByHybrid, some, CollectionInfo{Documents: 1, Vectors: 1, Settings: model}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Retriever{Index: &found{hits: c.hits, info: c.info}, Collection: Collection{"t", "docs"}, Query: Query{By: c.by}}
@@ -162,5 +170,55 @@ func TestSearched(t *testing.T) {
 	d.Title = ""
 	if have := d.Searched(1); have != "only" {
 		t.Errorf("%q", have)
+	}
+}
+
+// All searches of a collection follow one rule: what the query says, else vectors beside words if the
+// collection has those of the embedder or of the query.
+func TestPrepare(t *testing.T) {
+	mine, other := Settings{Model: Model{"fake", 2}}, Settings{Model: Model{"other", 2}}
+	given := []float32{1, 0}
+	for _, c := range []struct {
+		name string
+		has  Settings
+		e    bool
+		q    Query
+		by   By
+		err  error
+		says string
+	}{
+		{"no embedder", mine, false, Query{Text: "q"}, ByWords, nil, ""},
+		{"embedder", mine, true, Query{Text: "q"}, ByHybrid, nil, ""},
+		{"embedder, no vectors", Settings{}, true, Query{Text: "q"}, ByWords, nil, ""},
+		{"embedder of another model", other, true, Query{Text: "q"}, ByWords, nil, ""},
+		{"vector", mine, false, Query{Text: "q", Vector: given}, ByHybrid, nil, ""},
+		{"vector, no vectors", Settings{}, true, Query{Text: "q", Vector: given}, ByWords, nil, ""},
+		{"vector alone", mine, false, Query{Vector: given}, ByVectors, nil, ""},
+		{"words", mine, true, Query{Text: "q", By: ByWords, Vector: given}, ByWords, nil, ""},
+		{"hybrid", mine, true, Query{Text: "q", By: ByHybrid}, ByHybrid, nil, ""},
+		{"hybrid, no embedder", mine, false, Query{Text: "q", By: ByHybrid}, "", ErrInvalid, "collections: {docs: {embedder: NAME}}"},
+		{"hybrid, another model", other, true, Query{Text: "q", By: ByHybrid}, "", ErrModel, "its vectors are of other (2 dimensions), the embedder makes those of fake (2 dimensions) ("},
+		{"hybrid, no vectors", Settings{}, true, Query{Text: "q", By: ByHybrid}, "", ErrModel, "reembed docs"},
+		{"vector of other dimension", mine, true, Query{Text: "q", Vector: []float32{1}}, "", ErrModel, "a model that the query does not name (1 dimensions), the collection's are of fake (2 dimensions) ("},
+		{"vector of other model", mine, true, Query{Text: "q", Vector: given, Model: "else"}, "", ErrModel, "a vector of else (2 dimensions), the collection's are of fake"},
+		{"vector of no number", mine, true, Query{Text: "q", Vector: []float32{1, float32(math.NaN())}}, "", ErrVectors, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var e Embedder
+			if c.e {
+				e = &fake{vectors: [][]float32{{3, 4}}}
+			}
+			x := &found{info: CollectionInfo{Documents: 1, Vectors: 1, Settings: c.has}}
+			q, err := Prepare(t.Context(), x, Collection{"t", "docs"}, e, c.q)
+			if !errors.Is(err, c.err) || err != nil && (!strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "collection t/docs: ")) {
+				t.Fatalf("error %v, want %v with %s", err, c.err, c.says)
+			}
+			if err == nil && (q.By != c.by || (q.Vector != nil) != (c.by != ByWords)) {
+				t.Errorf("%+v, want by %s", q, c.by)
+			}
+			if by, err := DefaultBy(t.Context(), x, Collection{"t", "docs"}, e, c.q.Vector != nil); c.q.By == "" && c.q.Text != "" && c.err == nil && (err != nil || by != c.by) {
+				t.Errorf("by default %s, error %v, want %s", by, err, c.by)
+			}
+		})
 	}
 }

@@ -15,31 +15,26 @@ type Retriever struct {
 	// Index and Collection say where to search.
 	Index      Index
 	Collection Collection
-	// Embedder makes the vector of a question. It is required unless By is ByWords. A
-	// question that has a vector is not embedded again.
+	// Embedder makes the vector of a question. nil means that only questions that have a
+	// vector are searched by vectors. A question that has one is not embedded again.
 	Embedder Embedder
-	// Query has the settings of every search: By, Filter, K1, B, Fusion, VectorWeight and
-	// Depth. Its other fields are not used. An empty By means ByHybrid with an embedder and
-	// ByWords without.
+	// Query has the settings of every search: By, Filter, K1, B, Fusion, VectorWeight,
+	// Neighbours and Depth. An empty By means what [DefaultBy] says. Model, if it is not
+	// empty, is the ID of the model of the vectors that questions have. Its other fields are
+	// not used.
 	Query Query
 }
 
 // Retrieve returns the chunks that match a question best, at most topK; 0 means [DefaultK].
 // Scores are 0 to 1: for words in proportion to the best, for vectors the cosine. The metadata
-// of an item say where its text comes from. If the collection has no documents, the error is
-// [ErrEmpty]; if vectors are asked for and no chunk has one, it is [ErrModel].
+// of an item say where its text comes from. Errors are those of [Prepare] and of the index; if By
+// asks for vectors and no chunk has one, it is [ErrModel], but [ErrEmpty] if there are no documents.
 func (r *Retriever) Retrieve(ctx context.Context, question *core.Query, topK int) ([]core.Item, error) {
 	q := r.Query
-	q.Text, q.K, q.Vector, q.Model = question.Text, topK, nil, ""
-	if q.By == "" {
-		if q.By = ByWords; r.Embedder != nil {
-			q.By = ByHybrid
-		}
-	}
-	if q.By != ByWords {
-		if err := r.embed(ctx, &q, question); err != nil {
-			return nil, err
-		}
+	q.Text, q.K, q.Vector = question.Text, topK, question.Embedding
+	q, err := Prepare(ctx, r.Index, r.Collection, r.Embedder, q)
+	if err != nil {
+		return nil, err
 	}
 	hits, err := r.Index.Search(ctx, r.Collection, q)
 	if err != nil {
@@ -66,7 +61,7 @@ func (r *Retriever) Retrieve(ctx context.Context, question *core.Query, topK int
 // vectors.
 func (r *Retriever) missing(ctx context.Context, by By, hits []Hit) error {
 	found := len(hits) > 0
-	if by == ByHybrid {
+	if by == ByHybrid && r.Query.By != "" { // by default, words alone are enough
 		found = slices.ContainsFunc(hits, func(h Hit) bool { return h.Cosine != 0 })
 	}
 	if found {
@@ -77,27 +72,10 @@ func (r *Retriever) missing(ctx context.Context, by By, hits []Hit) error {
 	case err != nil:
 		return err
 	case info.Documents == 0:
-		return fmt.Errorf("collection %s: %w (fill it with anchor-host ingest PATH --collection %s)", r.Collection, ErrEmpty, r.Collection.Name)
-	case by != ByWords && info.Vectors == 0:
-		return fmt.Errorf("collection %s: %w: no chunk has a vector (make them with anchor-host collections reembed %s, or search by words)", r.Collection, ErrModel, r.Collection.Name)
+		return empty(r.Collection)
+	case r.Query.By != "" && by != ByWords && info.Vectors == 0:
+		return fmt.Errorf("collection %s: %w", r.Collection, noVectors(r.Collection.Name))
 	}
-	return nil
-}
-
-func (r *Retriever) embed(ctx context.Context, q *Query, question *core.Query) error {
-	if question.Embedding != nil || r.Embedder == nil {
-		q.Vector = question.Embedding
-		return nil
-	}
-	m, err := r.Embedder.Model(ctx)
-	if err != nil {
-		return err
-	}
-	vectors, err := Embed(ctx, r.Embedder, SideQuery, []string{question.Text})
-	if err != nil {
-		return err
-	}
-	q.Vector, q.Model = vectors[0], m.ID
 	return nil
 }
 

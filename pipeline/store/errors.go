@@ -33,6 +33,8 @@ var (
 	// ErrUnknown means that a write had begun and the store does not know whether it
 	// succeeded: all of it was written, or nothing. Read to find out.
 	ErrUnknown = errors.New("outcome unknown")
+	// ErrSkip is not the error of a store: a [Check] returns it to leave out a line of an import.
+	ErrSkip = errors.New("left out")
 )
 
 // CorruptError reports one record that is not what was written. It wraps [ErrCorrupt]. Other

@@ -29,7 +29,7 @@ const (
 
 // Check decides whether an import may store a record. Import calls it before it stores any
 // record of the same batch. rec is nil for a line that has only the last number of a key.
-// An error should wrap [ErrInvalid].
+// An error should wrap [ErrInvalid], or be [ErrSkip] to leave out the line.
 type Check func(key Key, rec *Record) error
 
 // Import reads JSON Lines in the form that [Export] writes and returns how many records it
@@ -129,7 +129,9 @@ func (im *importer) add(b []byte) error {
 		return fmt.Errorf("%w: seq %d (at most %d in an import)", ErrInvalid, max(rec.Seq, last), int64(MaxImportSeq))
 	}
 	if im.check != nil {
-		if err := im.check(key, checked); err != nil {
+		if err := im.check(key, checked); errors.Is(err, ErrSkip) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

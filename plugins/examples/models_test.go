@@ -89,7 +89,9 @@ func TestModelPlugins(t *testing.T) {
 		return string(out)
 	}
 
-	run("ingest", "docs", "--collection", "docs")
+	if said := run("ingest", "docs", "--collection", "docs"); !strings.Contains(said, "3 calls, 30 tokens in, 15 tokens out (placed)") {
+		t.Errorf("ingest does not say what was asked:\n%s", said)
+	}
 	asked := len(server.Requests())
 	if found := run("collections", "search", "docs", "forth crossing"); asked != 3 || !strings.Contains(found, "1890") {
 		t.Errorf("after %d requests the context finds\n%s", asked, found)
@@ -106,7 +108,53 @@ func TestModelPlugins(t *testing.T) {
 	if seen["chat/completions"] != 4 || seen["embeddings"] == 0 || !strings.Contains(built, "painted red") || !strings.Contains(built, "red hue") {
 		t.Errorf("requests %v, built\n%s", seen, built)
 	}
+	for _, r := range server.Requests() {
+		if strings.Contains(r.Body, "temperature") {
+			t.Errorf("a temperature is sent that the operator does not state: %s", r.Body)
+		}
+	}
 	if !strings.Contains(built, `"service":"embed"`) && !strings.Contains(built, `"service": "embed"`) {
 		t.Errorf("the diagnostics do not say what was embedded:\n%s", built)
+	}
+}
+
+// readmeBlock returns the code block of README.md that begins with a line.
+func readmeBlock(t *testing.T, begins string) string {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(readme), "\n"+begins)
+	block, _, ended := strings.Cut(after, "\n```")
+	if !found || !ended {
+		t.Fatalf("README.md has no block that begins with %q", begins)
+	}
+	return begins + block
+}
+
+// What README.md says about measuring a plugin works: two configurations and a command.
+func TestMeasuring(t *testing.T) {
+	needGuests(t)
+	server := modeltest.New(t, answerAsked)
+	dir := t.TempDir()
+	plugins := filepath.ToSlash(filepath.Join(work, "plugins"))
+	for name, text := range map[string]string{
+		"without.yaml":  strings.ReplaceAll(readmeBlock(t, "# without.yaml"), "build/plugins", plugins),
+		"with.yaml":     strings.NewReplacer("build/plugins", plugins, "http://localhost:11434/v1", server.URL).Replace(readmeBlock(t, "# with.yaml")),
+		"corpus.jsonl":  "{\"_id\": \"1\", \"text\": \"red paint of steel bridges\"}\n{\"_id\": \"2\", \"text\": \"red paint\"}\n",
+		"queries.jsonl": "{\"_id\": \"q\", \"text\": \"red paint\"}\n",
+		"qrels.tsv":     "q\t1\t1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := strings.Fields(strings.ReplaceAll(readmeBlock(t, "build/anchor-host eval"), "\\\n", " "))
+	cmd := exec.Command(filepath.Join(work, "anchor-host"), append(command[1:], "--cache-dir", filepath.Join(work, "cache"), "-o", "json")...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(server.Requests()) != 1 || !strings.Contains(string(out), "ndcg@10") {
+		t.Errorf("%v after %d requests\n%s", err, len(server.Requests()), out)
 	}
 }

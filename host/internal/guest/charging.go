@@ -3,6 +3,7 @@ package guest
 import (
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/internal/units"
@@ -60,4 +61,21 @@ func (in *Instance) resizeKernel(delta int64) bool {
 	}
 	in.localSize = size
 	return true
+}
+
+// Hold counts n bytes that the host needs for the call as memory of the plugin and of the host, before
+// they are allocated. release gives them back. what names them in the fault.
+func (in *Instance) Hold(n int64, what string) (release func(), err error) {
+	if !in.room.change(n) {
+		return nil, Faultf(abi.ReasonMemory, "needs more than %s together with %s, which take %s in the host", units.FormatSize(in.Env.Limits.Memory), what, units.FormatSize(n))
+	}
+	if !in.account(n) {
+		in.room.change(-n)
+		full, remedy := in.noRoom()
+		return nil, &Fault{Reason: abi.ReasonMemory, Remedy: remedy, Err: fmt.Errorf("%s for %s, which take %s", full, what, units.FormatSize(n))}
+	}
+	return func() {
+		in.room.change(-n)
+		in.account(-n)
+	}, nil
 }

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -32,17 +33,15 @@ func embed(c *guest.Call, s []uint64) {
 	var answer services.EmbedAnswer
 	var v service.Vectors
 	if len(q.Texts) > 0 {
-		v, err = asked(c, fmt.Sprintf("embedder %q", name), func(ctx context.Context) (service.Vectors, error) {
-			return p.Services.Embedder.Embed(ctx, name, q.Side, q.Texts)
-		})
-		if err == nil {
-			err = checkVectors(v, len(q.Texts))
-		}
+		held := &holding{c: c}
+		defer held.release()
+		v, err = vectorsOf(c, name, &q, held)
 		used := ledger.Amount{Calls: 1, Texts: int64(len(q.Texts))}
 		if err != nil {
 			used.Failed, v.Values = 1, nil
 			answer.Failure = failed(c, abi.ImportEmbed, err)
 		} else {
+			held.grow(4 * int64(len(v.Values)))
 			answer.Model, answer.Dimension = v.Model, v.Dimension
 		}
 		noteUse(c, manifest.ServiceEmbed, name, used)
@@ -50,6 +49,60 @@ func embed(c *guest.Call, s []uint64) {
 	noteServed(c, manifest.ServiceEmbed, q, recordedVectors{answer, v.Values})
 	answer.Vectors = putVectors(c, v.Values)
 	s[0] = putDocument(c, abi.ImportEmbed, answer)
+}
+
+// vectorsOf asks an embedder within the budget of the plugin. If the embedder says how long its vectors
+// are, they count as memory of the plugin before they are made, and the call ends if there is no room.
+func vectorsOf(c *guest.Call, name string, q *services.EmbedRequest, held *holding) (v service.Vectors, err error) {
+	p, what := of(c), fmt.Sprintf("embedder %q", name)
+	limit := ledger.Limit{
+		Calls: cmp.Or(p.Granted.Embed.MaxCalls, service.DefaultMaxCalls), Tokens: cmp.Or(p.Granted.Embed.MaxTexts, service.DefaultMaxTexts),
+		CallsKey: "its grants.embed.max_calls", TokensKey: "its grants.embed.max_texts", Unit: "texts",
+	}
+	if err := take(c, fmt.Sprintf("vectors for plugin %q", p.Name), limit, int64(len(q.Texts))); err != nil {
+		return v, err
+	}
+	if sized, ok := p.Services.Embedder.(service.Dimensioned); ok {
+		n, err := asked(c, what, func(ctx context.Context) (int, error) { return sized.Dimension(ctx, name) })
+		if err != nil {
+			return v, err
+		}
+		held.grow(4 * int64(len(q.Texts)) * int64(min(max(n, 0), abi.MaxDimension)))
+	}
+	v, err = asked(c, what, func(ctx context.Context) (service.Vectors, error) {
+		return p.Services.Embedder.Embed(ctx, name, q.Side, q.Texts)
+	})
+	if err == nil {
+		err = checkVectors(v, len(q.Texts))
+	}
+	return v, err
+}
+
+// holding is memory of the host for the vectors of a call.
+type holding struct {
+	c     *guest.Call
+	bytes int64
+	give  []func()
+}
+
+// grow counts so many bytes in all. The call ends if there is no room.
+func (h *holding) grow(bytes int64) {
+	if bytes <= h.bytes {
+		return
+	}
+	give, err := h.c.Instance.Hold(bytes-h.bytes, "the vectors that it asks for")
+	if err != nil {
+		h.release()
+		panic(err)
+	}
+	h.bytes, h.give = bytes, append(h.give, give)
+}
+
+func (h *holding) release() {
+	for _, give := range h.give {
+		give()
+	}
+	h.give = nil
 }
 
 func decodeEmbed(doc []byte) (q services.EmbedRequest, err error) {

@@ -14,9 +14,9 @@ import (
 	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/settings"
 )
 
 // costSchema is the fuel for each byte of a schema.
@@ -87,7 +87,9 @@ func (p *Plugin) askAll(c *guest.Call, questions []service.Question) []answered 
 
 // ask asks one question within the budget of the plugin.
 func (p *Plugin) ask(ctx context.Context, g *guard.Guard, l *ledger.Ledger, q service.Question) (a answered) {
-	settle, err := l.Take(fmt.Sprintf("plugin %q", p.Name), ledger.Limit{Calls: p.Granted.LLM.MaxCalls, Tokens: p.Granted.LLM.MaxTokens}, estimate(&q.LLMRequest))
+	settle, err := l.Model(fmt.Sprintf("plugin %q", p.Name), ledger.Limit{
+		Calls: p.Granted.LLM.MaxCalls, Tokens: p.Granted.LLM.MaxTokens, CallsKey: "its grants.llm.max_calls", TokensKey: "its grants.llm.max_tokens",
+	}, estimate(&q.LLMRequest))
 	if err != nil {
 		a.err = err
 		return a
@@ -150,7 +152,7 @@ func checkOf(schema json.RawMessage) (func(json.RawMessage) error, error) {
 	if len(schema) == 0 {
 		return nil, nil
 	}
-	s, err := settings.Compile(schema)
+	s, err := settings.CompileDocument(schema)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,26 +29,31 @@ func search(c *guest.Call, s []uint64) {
 	if err != nil {
 		panic(malformed(abi.ImportSearch, err))
 	}
+	stated := q.SearchRequest // a record has what the guest asks for: names that it leaves out are those of the grant, which differs in a replay
 	q.Collection = granted("collection", "grants.search.collections", q.Collection, p.Granted.Search.Collections)
 	if q.SearchRequest.Vector != 0 {
 		if q.Vector, err = vectorOf(c, q.SearchRequest.Vector, q.Dimension); err != nil {
 			panic(malformed(abi.ImportSearch, err))
 		}
-		q.SearchRequest.Vector = 0
+		q.SearchRequest.Vector, stated.Vector = 0, 0
 	}
-	q.Tenant = p.Tenant(c.Context)
+	q.Plugin, q.Tenant = p.Name, p.Tenant(c.Context)
 	c.Spend(costService * int64(1+q.K/100))
-	hits, err := asked(c, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]services.SearchHit, error) {
-		return p.Services.Searcher.Search(ctx, q)
-	})
 	answer, used := services.SearchAnswer{}, ledger.Amount{Calls: 1}
+	limit := ledger.Limit{Calls: cmp.Or(p.Granted.Search.MaxCalls, service.DefaultMaxCalls), CallsKey: "its grants.search.max_calls"}
+	var hits []services.SearchHit
+	if err = take(c, fmt.Sprintf("searches of plugin %q", p.Name), limit, 0); err == nil {
+		hits, err = asked(c, fmt.Sprintf("search in collection %q", q.Collection), func(ctx context.Context) ([]services.SearchHit, error) {
+			return p.Services.Searcher.Search(ctx, q)
+		})
+	}
 	if err != nil {
 		used.Failed, answer.Failure = 1, failed(c, abi.ImportSearch, err)
 	} else {
 		answer.Hits = bounded(hits, q.K)
 	}
 	noteUse(c, manifest.ServiceSearch, q.Collection, used)
-	noteServed(c, manifest.ServiceSearch, recordedSearch{q.SearchRequest, q.Vector}, answer)
+	noteServed(c, manifest.ServiceSearch, recordedSearch{stated, q.Vector}, answer)
 	s[0] = putDocument(c, abi.ImportSearch, answer)
 }
 

@@ -89,6 +89,13 @@ func asked[T any](c *guest.Call, waiting string, f func(context.Context) (T, err
 	return v, err
 }
 
+// take takes a request, with n of what else the limit bounds, from a budget of the plugin in its build.
+func take(c *guest.Call, account string, limit ledger.Limit, n int64) error {
+	_, l := ledger.Under(c.Context)
+	_, err := l.Take(account, limit, n)
+	return err
+}
+
 // noteUse notes what the plugin used in the ledger of its build.
 func noteUse(c *guest.Call, name, used string, a ledger.Amount) {
 	_, l := ledger.Under(c.Context)

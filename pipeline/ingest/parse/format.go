@@ -2,8 +2,12 @@ package parse
 
 import (
 	"bytes"
+	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // Format names a parser.
@@ -20,6 +24,21 @@ const (
 	FormatJSONL    Format = "jsonl"
 	FormatCode     Format = "code"
 )
+
+// Formats lists all formats.
+var Formats = []Format{FormatText, FormatMarkdown, FormatHTML, FormatPDF, FormatDOCX, FormatCSV, FormatJSONL, FormatCode}
+
+// Check returns an error that lists the formats unless f is one of them, or empty.
+func (f Format) Check() error {
+	if f == "" || slices.Contains(Formats, f) {
+		return nil
+	}
+	var names []string
+	for _, known := range Formats {
+		names = append(names, string(known))
+	}
+	return fmt.Errorf("format %.40q: %w (want one of %s)", f, decode.ErrInvalid, strings.Join(names, ", "))
+}
 
 // Streams reports whether files of the format are read as streams: record by record, so that they
 // may have any size.

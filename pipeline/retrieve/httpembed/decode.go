@@ -28,35 +28,9 @@ func maxAnswer(n, dimension int) int64 {
 	return int64(n)*(int64(dimension)*numberBytes+vectorBytes) + answerBytes
 }
 
-// bounded reads at most left bytes.
-type bounded struct {
-	r    io.Reader
-	left int64
-	err  error // of r, besides io.EOF
-	long bool  // there are more bytes
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		b.long = true
-		return 0, io.ErrUnexpectedEOF
-	}
-	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	if err != nil && err != io.EOF {
-		b.err = err
-	}
-	return n, err
-}
-
-// readError means that the connection failed while an answer came.
-type readError struct{ err error }
-
-func (e *readError) Error() string { return e.err.Error() }
-
 // decode reads an answer and puts each vector into its place. A dimension of 0 means any, the same
-// for all. The error is a *readError, or wraps [retrieve.ErrVectors].
-func decode(r *bounded, into [][]float32, dimension int) error {
+// for all. The error wraps [retrieve.ErrVectors].
+func decode(r io.Reader, into [][]float32, dimension int) error {
 	d := decoder{
 		dec:  jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
 		into: into, dimension: dimension,
@@ -70,10 +44,6 @@ func decode(r *bounded, into [][]float32, dimension int) error {
 		}
 	}
 	switch {
-	case r.err != nil:
-		return &readError{r.err}
-	case r.long:
-		return fmt.Errorf("%w: the answer is too long for %d vectors (is base_url that of an API for embeddings?)", retrieve.ErrVectors, len(into))
 	case errors.Is(err, retrieve.ErrVectors):
 		return err
 	case err != nil:

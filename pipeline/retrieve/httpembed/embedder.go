@@ -2,11 +2,10 @@ package httpembed
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"sync"
-	"time"
 
+	"github.com/anchor-host/anchor-host/internal/apiclient"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -14,12 +13,7 @@ import (
 type Embedder struct {
 	o              Options
 	request, shown string
-	header         http.Header
-	secrets        []string // which no error may show
-	client         *http.Client
-	running        chan struct{} // holds a value for each request that runs
-	pace           pace
-	pause          time.Duration // before the first repetition
+	client         *apiclient.Client
 	cache          *cache
 
 	learning chan struct{} // holds a value while the dimension is asked for
@@ -33,26 +27,23 @@ func New(o Options) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedder{
-		o: o, running: make(chan struct{}, o.Concurrency), learning: make(chan struct{}, 1),
-		learned: retrieve.Model{ID: o.id(), Dimension: o.Dimensions}, pause: time.Second / 2,
-		cache: newCache(o.Cache), secrets: o.secrets(),
-	}
-	e.request, e.shown = o.address()
-	if e.header, err = o.header(); err != nil {
+	header, secrets, err := o.header()
+	if err != nil {
 		return nil, err
 	}
-	if o.Rate > 0 {
-		e.pace.interval = time.Duration(float64(time.Second) / o.Rate)
+	e := &Embedder{
+		o: o, learning: make(chan struct{}, 1), learned: retrieve.Model{ID: o.id(), Dimension: o.Dimensions}, cache: newCache(o.Cache),
+		client: apiclient.New(apiclient.Options{
+			Header: header, Secrets: secrets, Timeout: o.Timeout, Retries: o.Retries, Timeouts: maxTimeouts, Concurrency: o.Concurrency, Rate: o.Rate, Pause: o.pause,
+			Advice: apiclient.Advice{Busy: "lower rate or concurrency, or wait", Slow: "raise timeout, or lower batch", Refused: "make chunks smaller, or lower batch"},
+		}),
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes = o.Concurrency, 64<<10
-	e.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	e.request, e.shown = o.address()
 	return e, nil
 }
 
 // Close closes connections that no request uses. The embedder can be used on.
-func (e *Embedder) Close() { e.client.CloseIdleConnections() }
+func (e *Embedder) Close() { e.client.Close() }
 
 // Model returns the model. Without a known dimension it embeds a word to learn it.
 func (e *Embedder) Model(ctx context.Context) (retrieve.Model, error) {
@@ -123,16 +114,17 @@ func (e *Embedder) all(ctx context.Context, texts []string, prefix string, vecto
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup
+	own := make(chan struct{}, e.o.Concurrency) // no more batches wait for their turn than can run
 	for from := 0; from < len(texts) && ctx.Err() == nil; {
 		to := e.batch(texts, from, len(prefix))
 		select {
-		case e.running <- struct{}{}:
+		case own <- struct{}{}:
 		case <-ctx.Done():
 			continue
 		}
 		part, into := prefixed(texts[from:to], prefix), vectors[from:to]
 		wait.Go(func() {
-			defer func() { <-e.running }()
+			defer func() { <-own }()
 			if err := e.send(ctx, part, into, dimension); err != nil {
 				cancel(err)
 			}
@@ -168,48 +160,4 @@ func prefixed(texts []string, prefix string) []string {
 		}
 	}
 	return out
-}
-
-// pace bounds how many requests begin in a second.
-type pace struct {
-	interval time.Duration
-	mu       sync.Mutex
-	next     time.Time // when the next request may begin
-}
-
-// wait waits until a request may begin.
-func (p *pace) wait(ctx context.Context) error {
-	p.mu.Lock()
-	at := time.Now()
-	if p.next.After(at) {
-		at = p.next
-	}
-	if p.interval > 0 {
-		p.next = at.Add(p.interval)
-	}
-	p.mu.Unlock()
-	return sleep(ctx, time.Until(at))
-}
-
-// hold lets no request begin for a while.
-func (p *pace) hold(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if until := time.Now().Add(d); until.After(p.next) {
-		p.next = until
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/apiclient"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -52,6 +54,8 @@ type Options struct {
 	// Encoding, if not empty, asks for answers in this form: "float" or "base64". Both are
 	// understood in any case.
 	Encoding string
+
+	pause time.Duration // before the first repetition, for tests
 }
 
 func (o Options) complete() (Options, error) {
@@ -95,21 +99,17 @@ func (o *Options) address() (request, shown string) {
 	return request, u.String()
 }
 
-func (o *Options) header() (http.Header, error) {
-	h := http.Header{}
-	for name, value := range o.Headers {
-		if strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("header %.40q: %w: its value has a line break", name, retrieve.ErrInvalid)
-		}
-		h.Set(name, value)
+// header returns what is sent with each request, and what of it no error may show.
+func (o *Options) header() (http.Header, []string, error) {
+	h, secrets, err := apiclient.Header(o.Headers)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", retrieve.ErrInvalid, err)
 	}
-	if strings.ContainsAny(o.Key, "\r\n\x00") {
-		return nil, fmt.Errorf("key: %w: it has a line break", retrieve.ErrInvalid)
+	if err := apiclient.CheckValue(o.Key); err != nil {
+		return nil, nil, fmt.Errorf("key: %w: %w", retrieve.ErrInvalid, err)
 	}
 	if o.Key != "" {
 		h.Set("Authorization", "Bearer "+o.Key)
 	}
-	h.Set("Content-Type", "application/json")
-	h.Set("Accept", "application/json")
-	return h, nil
+	return h, slices.Concat(secrets, o.Secrets, []string{o.Key}), nil
 }

@@ -104,7 +104,13 @@ func collections(t *testing.T, x retrieve.Index) {
 	if !reflect.DeepEqual(info, infos[0]) {
 		t.Errorf("have %+v, want %+v", info, infos[0])
 	}
+	if s, err := x.Settings(ctx, docs); err != nil || !reflect.DeepEqual(s, info.Settings) {
+		t.Errorf("settings %+v, error %v, want %+v", s, err, info.Settings)
+	}
 	must(t, x.Remove(ctx, docs))
+	if _, err := x.Settings(ctx, docs); !errors.Is(err, retrieve.ErrNotFound) {
+		t.Errorf("settings of a collection that is not there: %v", err)
+	}
 	if err := x.Remove(ctx, docs); !errors.Is(err, retrieve.ErrNotFound) {
 		t.Errorf("removed twice: %v", err)
 	}

@@ -26,6 +26,7 @@ type Builder struct {
 	analyzer *analysis.Analyzer
 	scanner  *words.Scanner
 	surface  map[string]uint32 // token → term, so that a token is stemmed once
+	recent   *recentTerms
 	terms    map[string]uint32
 	names    []string // by term
 	df       []uint32 // by term: the chunks of this segment that have it
@@ -62,7 +63,7 @@ func NewBuilder(a *analysis.Analyzer) *Builder {
 }
 
 func (b *Builder) forget() {
-	b.surface, b.terms = make(map[string]uint32), make(map[string]uint32)
+	b.surface, b.terms, b.recent = make(map[string]uint32), make(map[string]uint32), new(recentTerms)
 	b.names, b.df, b.last, b.place = nil, nil, nil, nil
 }
 
@@ -132,14 +133,26 @@ func (b *Builder) addChunk(d *retrieve.Document, chunk *retrieve.Chunk, base int
 func (b *Builder) addText(chunk uint32, text string) {
 	b.scanner.Reset(text)
 	for b.scanner.Next() {
-		term, known := b.surface[string(b.scanner.Word())]
-		if !known {
-			term = b.learn(string(b.scanner.Word()))
-		}
-		if term != stopTerm {
+		if term := b.term(b.scanner.Word()); term != stopTerm {
 			b.count(term, chunk)
 		}
 	}
+}
+
+// term returns the term of a token.
+func (b *Builder) term(token []byte) uint32 {
+	recent := b.recent.find(token)
+	if recent != nil && recent.known {
+		return recent.term
+	}
+	term, known := b.surface[string(token)]
+	if !known {
+		term = b.learn(string(token))
+	}
+	if recent != nil {
+		recent.term, recent.known = term, true
+	}
+	return term
 }
 
 // learn finds the term of a new token.

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"context"
 	"math"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -13,8 +14,9 @@ type Scored struct {
 	Score, Words, Cosine float64
 }
 
-// Search answers a complete query, whose vector has the dimension of the view's vectors.
-func (v *View) Search(q *retrieve.Query, a *analysis.Analyzer) ([]Scored, error) {
+// Search answers a complete query, whose vector has the dimension of the view's vectors. The error
+// is that of ctx if it ends meanwhile.
+func (v *View) Search(ctx context.Context, q *retrieve.Query, a *analysis.Analyzer) ([]Scored, error) {
 	var hits []Hit
 	var err error
 	switch q.By {
@@ -23,7 +25,7 @@ func (v *View) Search(q *retrieve.Query, a *analysis.Analyzer) ([]Scored, error)
 	case retrieve.ByVectors:
 		hits, err = v.Vectors(q.Vector, q.K, NewFilter(q.Filter))
 	default:
-		return v.hybrid(q, a.Question(q.Text))
+		return v.hybrid(ctx, q, a.Question(q.Text))
 	}
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (v *View) Search(q *retrieve.Query, a *analysis.Analyzer) ([]Scored, error)
 }
 
 // hybrid merges the best chunks by words with the best by vectors.
-func (v *View) hybrid(q *retrieve.Query, terms []string) ([]Scored, error) {
+func (v *View) hybrid(ctx context.Context, q *retrieve.Query, terms []string) ([]Scored, error) {
 	sums, cosines := v.borrow(0), v.borrow(math.Inf(-1))
 	defer scorePool.Put(sums)
 	defer scorePool.Put(cosines)
@@ -58,11 +60,11 @@ func (v *View) hybrid(q *retrieve.Query, terms []string) ([]Scored, error) {
 		i := v.base[at.Part] + int(at.Chunk)
 		return (*sums)[i], (*cosines)[i]
 	}
-	return v.fuse(q, words, vectors, scores)
+	return v.fuse(ctx, q, words, vectors, scores)
 }
 
 // fuse merges two lists. scores has both scores of every chunk: 0 and -Inf stand for none.
-func (v *View) fuse(q *retrieve.Query, words, vectors []Hit, scores func(Place) (sum, cosine float64)) ([]Scored, error) {
+func (v *View) fuse(ctx context.Context, q *retrieve.Query, words, vectors []Hit, scores func(Place) (sum, cosine float64)) ([]Scored, error) {
 	lists := [][]retrieve.Ranked[Place]{ranked(words), ranked(vectors)}
 	if q.Fusion == retrieve.FusionWeighted {
 		complete(lists, scores)
@@ -77,7 +79,9 @@ func (v *View) fuse(q *retrieve.Query, words, vectors []Hit, scores func(Place) 
 	}
 	v.sort(hits)
 	if *q.Neighbours > 0 {
-		v.blend(hits[:min(len(hits), q.Depth)], *q.Neighbours)
+		if err := v.blend(ctx, hits[:min(len(hits), q.Depth, retrieve.MaxBlended)], *q.Neighbours); err != nil {
+			return nil, err
+		}
 		v.sort(hits)
 	}
 	hits = hits[:min(len(hits), q.K)]

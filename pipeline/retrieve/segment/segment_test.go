@@ -2,10 +2,12 @@ package segment
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -34,7 +36,7 @@ func merged(v *View, dimension int) error {
 	if err != nil {
 		return err
 	}
-	_, err = v.Search(&q, analysis.New(analysis.Options{}))
+	_, err = v.Search(context.Background(), &q, analysis.New(analysis.Options{}))
 	return err
 }
 
@@ -199,6 +201,76 @@ func TestMergeIsTheSame(t *testing.T) {
 		data, vectors, err := Merge(parts)
 		if err != nil || !bytes.Equal(data, wantData) || !bytes.Equal(vectors, wantVectors) {
 			t.Fatalf("cuts %v: another segment, %v", cuts, err)
+		}
+	}
+}
+
+// crowd is a view of chunks whose vectors are about as like each other as chance makes them.
+func crowd(t *testing.T, n, dim int) *View {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	b := NewBuilder(analysis.New(analysis.Options{}))
+	b.Reset(dim, retrieve.VectorsF32)
+	for i := range n {
+		x := make([]float32, dim)
+		for k := range x {
+			x[k] = float32(r.NormFloat64())
+		}
+		b.Add(&retrieve.Document{ID: fmt.Sprintf("%05d", i), Chunks: []retrieve.Chunk{{Text: "w", Vector: x}}})
+	}
+	s, err := Decode(b.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewView([]*Part{NewPart(s, nil)})
+}
+
+// A search with the greatest depth compares a bounded number of hits with each other, and ends with
+// its context.
+func TestNeighboursAreBounded(t *testing.T) {
+	v, share := crowd(t, 5000, 8), 0.5
+	q, err := retrieve.Query{By: retrieve.ByHybrid, Text: "w", Vector: []float32{1, 0, 0, 0, 0, 0, 0, 0}, Neighbours: &share, Depth: retrieve.MaxK}.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := analysis.New(analysis.Options{})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	hits, err := v.Search(t.Context(), &q, a)
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; err != nil || len(hits) != q.K || used > 32 {
+		t.Errorf("%d hits with %d MiB, error %v", len(hits), used, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := v.Search(ended, &q, a); !errors.Is(err, context.Canceled) {
+		t.Errorf("a search whose context has ended: %v", err)
+	}
+}
+
+// The likest hits are kept in order, whatever the order in which they come.
+func TestNearest(t *testing.T) {
+	all := make([]likeness, 40)
+	for i := range all {
+		all[i] = likeness{i, float64(i % 7)}
+	}
+	want := slices.Clone(all)
+	slices.SortFunc(want, func(a, b likeness) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, n := range []int{0, 3, neighbours, 40} {
+		var x nearest
+		kept := slices.DeleteFunc(slices.Clone(all), func(l likeness) bool { return l.to >= n })
+		for _, l := range kept {
+			x.add(l)
+		}
+		expect := slices.DeleteFunc(slices.Clone(want), func(l likeness) bool { return l.to >= n })
+		if expect = expect[:min(n, neighbours)]; !slices.Equal(x.list[:x.n], expect) {
+			t.Errorf("of %d: %v, want %v", n, x.list[:x.n], expect)
 		}
 	}
 }

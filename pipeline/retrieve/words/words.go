@@ -191,6 +191,10 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 // part is valid UTF-8, and non-ASCII characters are converted one by one.
 func appendLower(dst []byte, part string) []byte {
 	for _, r := range part {
+		if r < utf8.RuneSelf && ascii[r] >= '0' {
+			dst = append(dst, ascii[r])
+			continue
+		}
 		dst = utf8.AppendRune(dst, unicode.ToLower(r))
 	}
 	return dst

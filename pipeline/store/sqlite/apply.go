@@ -110,15 +110,30 @@ func (t *tx) apply(r *request, c *change) error {
 	if len(c.put) > 0 {
 		r.first = h.last + 1
 	}
+	var facts []*indexedFact
+	gone := c.delete[:len(c.delete):len(c.delete)]
+	indexed := isFacts(c.key)
 	for i := range c.put {
-		if err := t.put(h, c, &c.put[i]); err != nil {
+		id, err := t.put(h, c, &c.put[i])
+		if err != nil {
 			return err
+		}
+		if !indexed {
+			continue
+		}
+		if f, ok := newIndexedFact(id, c.put[i].data); ok {
+			facts = append(facts, f)
+		} else { // what the index has of the record before goes
+			gone = append(gone, id)
 		}
 	}
 	if c.last > h.last {
 		t.advance(h, c.last)
 	}
-	return nil
+	if !indexed {
+		return nil
+	}
+	return t.indexFacts(h, c, gone, facts)
 }
 
 // unchanged checks the conditions of a change.
@@ -197,25 +212,29 @@ func (t *tx) remove(h *head, c *change) (int, error) {
 	return n, nil
 }
 
-func (t *tx) put(h *head, c *change, r *row) error {
+// put writes a record and returns its ID.
+func (t *tx) put(h *head, c *change, r *row) (string, error) {
 	if r.id != "" && !c.append {
 		at, found, err := t.find(h, r.id)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if found {
 			_, err = t.conn.exec(updateOne, r.time, r.sealed(at), r.data, at)
-			return err
+			return r.id, err
 		}
 	}
 	t.advance(h, c.nextSeq(h.last, r))
 	at := h.place(h.last)
 	var id driver.Value
-	if s := storedID(r.id); s != "" {
-		id = s
+	name := storedID(r.id)
+	if name != "" {
+		id = name
+	} else {
+		name = store.AutoID(h.last)
 	}
 	_, err := t.conn.exec(insertOne, at, id, r.time, r.sealed(at), r.data)
-	return err
+	return name, err
 }
 
 // find returns the place of the record with an ID.

@@ -21,7 +21,7 @@ var _ retrieve.Index = Index{}
 func (s *Store) Index() Index { return Index{s} }
 
 const (
-	listCollections  = "SELECT id, generation, name, settings, created, changed FROM collections WHERE tenant = ? ORDER BY name"
+	listCollections  = "SELECT id, generation, name, settings, created, changed FROM collections WHERE tenant = ? AND name >= ' ' ORDER BY name"
 	insertCollection = "INSERT INTO collections (tenant, name, settings, generation, created, changed) VALUES (?1, ?2, ?3, 1, ?4, ?4)"
 	updateCollection = "UPDATE collections SET generation = generation + 1, changed = ?, settings = ? WHERE id = ?"
 	countDocuments   = "SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(vectors), 0), coalesce(sum(bytes), 0) FROM documents WHERE collection = ?"
@@ -73,6 +73,11 @@ func (x Index) reading(ctx context.Context, col retrieve.Collection, f func(*con
 	if err := col.Validate(); err != nil {
 		return err
 	}
+	return x.peeking(ctx, col, f)
+}
+
+// peeking is reading for any collection, that of facts included.
+func (x Index) peeking(ctx context.Context, col retrieve.Collection, f func(*conn, collection) error) error {
 	return x.store.snapshot(ctx, func(c *conn) error {
 		found, err := c.collection(col)
 		if err != nil {
@@ -115,7 +120,7 @@ func (x Index) create(ctx context.Context, col retrieve.Collection, s retrieve.S
 			have.Model = s.Model
 		}
 		if b, err := json.Marshal(have); err != nil || string(b) != string(text) {
-			return fmt.Errorf("%w: %s, not %s (use another name, or remove it with anchor-host collections remove %s)", retrieve.ErrExists, c.text, text, col.Name)
+			return fmt.Errorf("%w: %s, not %s (use another name, or rebuild it: anchor-host collections remove %s, then anchor-host ingest PATH --collection %s)", retrieve.ErrExists, c.text, text, col.Name, col.Name)
 		}
 		return nil
 	}
@@ -175,6 +180,18 @@ func (x Index) Collection(ctx context.Context, col retrieve.Collection) (info re
 		return info, x.fail(err, col, "show")
 	}
 	return info, nil
+}
+
+// Settings implements [retrieve.Index].
+func (x Index) Settings(ctx context.Context, col retrieve.Collection) (s retrieve.Settings, err error) {
+	err = x.reading(ctx, col, func(_ *conn, found collection) error {
+		s = found.settings
+		return nil
+	})
+	if err != nil {
+		return s, x.fail(err, col, "show")
+	}
+	return s, nil
 }
 
 func (c *conn) describe(tenant string, found collection) (retrieve.CollectionInfo, error) {

@@ -93,8 +93,13 @@ func TestIndexKilled(t *testing.T) {
 // killIndexVictim runs a victim, kills it a while after its first write, and returns the last
 // number that it printed.
 func killIndexVictim(t *testing.T, path, name string, after time.Duration) (last int) {
+	return killVictim(t, name, after, indexVictimEnv+"="+path, indexVictimName+"="+name)
+}
+
+// killVictim runs this test in the given environment and kills it.
+func killVictim(t *testing.T, name string, after time.Duration, env ...string) (last int) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), indexVictimEnv+"="+path, indexVictimName+"="+name)
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -63,7 +63,7 @@ func (x Index) Compact(ctx context.Context, col retrieve.Collection) error {
 func (x Index) mergeOnce(ctx context.Context, col retrieve.Collection, all bool) error {
 	var c collection
 	var merged merge
-	err := x.reading(ctx, col, func(conn *conn, found collection) error {
+	err := x.peeking(ctx, col, func(conn *conn, found collection) error {
 		c = found
 		list, err := conn.segments(c.id)
 		if err != nil {

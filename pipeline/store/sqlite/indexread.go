@@ -58,15 +58,8 @@ func foundText(hits []retrieve.Hit) string {
 }
 
 func (x Index) search(ctx context.Context, c *conn, found collection, q *retrieve.Query) ([]retrieve.Hit, error) {
-	if m := found.settings.Model; q.By != retrieve.ByWords {
-		if m == (retrieve.Model{}) {
-			return nil, fmt.Errorf("%w: the collection has no vectors (make them with anchor-host collections reembed %s, or search by words)", retrieve.ErrModel, found.name)
-		}
-		if q.Model != "" && q.Model != m.ID || len(q.Vector) != m.Dimension {
-			return nil, fmt.Errorf("%w: a query by %s with %d dimensions, the collection's model is %s (ask with that model, or re-embed the collection: anchor-host collections reembed)",
-				retrieve.ErrModel, q.Model, len(q.Vector), m)
-		}
-		if err := m.Check(1, [][]float32{q.Vector}); err != nil {
+	if q.By != retrieve.ByWords {
+		if err := q.CheckVector(found.name, found.settings.Model); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +67,7 @@ func (x Index) search(ctx context.Context, c *conn, found collection, q *retriev
 	if err != nil {
 		return nil, err
 	}
-	scored, err := view.Search(q, found.settings.Analyzer())
+	scored, err := view.Search(ctx, q, found.settings.Analyzer())
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 		indexVictim(path, os.Getenv(indexVictimName))
 		return
 	}
+	if path := os.Getenv(factVictimEnv); path != "" {
+		factVictim(path, os.Getenv(factVictimName))
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -75,6 +75,33 @@ CREATE TABLE dead (
 	PRIMARY KEY (collection, num)
 ) STRICT, WITHOUT ROWID;`,
 	"ALTER TABLE documents ADD COLUMN root TEXT NOT NULL DEFAULT ''",
+	`CREATE TABLE facts (
+	-- what finds the records of facts, beside a collection; made of the records
+	list      INTEGER NOT NULL, -- lists.id
+	id        TEXT NOT NULL,    -- of the record
+	user      TEXT NOT NULL,
+	session   TEXT NOT NULL,
+	type      TEXT NOT NULL,
+	tags      TEXT NOT NULL,    -- JSON
+	used      INTEGER NOT NULL, -- nanoseconds since 1970, UTC
+	relevance REAL NOT NULL,
+	expires   INTEGER NOT NULL, -- nanoseconds since 1970, UTC
+	hash      TEXT NOT NULL,    -- content_hash
+	content   BLOB NOT NULL,    -- SHA-256 of the content
+	vector    BLOB,             -- of the model of the collection
+	PRIMARY KEY (list, id)
+) STRICT;
+CREATE INDEX facts_used ON facts (list, used);
+CREATE INDEX facts_relevance ON facts (list, relevance, used);
+CREATE INDEX facts_session_used ON facts (list, session, used);
+CREATE INDEX facts_session_relevance ON facts (list, session, relevance, used);
+CREATE INDEX facts_user_used ON facts (list, user, used);
+CREATE INDEX facts_user_relevance ON facts (list, user, relevance, used);
+CREATE INDEX facts_hash ON facts (list, hash);
+CREATE INDEX facts_content ON facts (list, content);
+CREATE INDEX facts_unembedded ON facts (list) WHERE vector IS NULL;
+-- Vectors of facts were records of their own before.
+DELETE FROM records WHERE at IN (SELECT r.at FROM lists l JOIN records r ON r.at > l.id << 32 AND r.at < (l.id + 1) << 32 WHERE l.kind = 'vector');`,
 }
 
 // identify refuses files of other programs, before anything is written. It reads within one

@@ -28,6 +28,7 @@ func (h *head) place(seq int64) int64 { return h.id<<seqBits | seq }
 // tx runs the transactions of the writer, one after another. It remembers the heads of lists
 // from one to the next, as long as no other process has written.
 type tx struct {
+	store   *Store
 	conn    *conn
 	heads   map[store.Key]*head
 	changed []*head

@@ -95,5 +95,10 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Store, Name: "write"})
 	err := s.writer.do(ctx, r)
 	span.End(observe.Result{Err: err})
+	for i := range r.changes {
+		if c := &r.changes[i]; err == nil && isFacts(c.key) {
+			s.tidyFacts(ctx, c)
+		}
+	}
 	return err
 }

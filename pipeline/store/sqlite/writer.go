@@ -30,7 +30,7 @@ const (
 )
 
 func newWriter(s *Store, c *conn) *writer {
-	w := &writer{store: s, settle: settle, stopped: make(chan struct{}), tx: tx{conn: c}}
+	w := &writer{store: s, settle: settle, stopped: make(chan struct{}), tx: tx{store: s, conn: c}}
 	w.wake.L = &w.mu
 	return w
 }

@@ -32,8 +32,8 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Check the machine and the set-up",
 		Long: `Check the machine and the set-up: versions, the engine and the internals of wazero
 that it uses, how the state of plugins is reset, the folder of compiled plugins,
-the configuration, how it counts tokens and the folders that it grants, the
-environment, the store with all its records, the collections of retrievers, free disk
+the configuration, how it counts tokens, the folders that it grants, the files and
+keys of its models and embedders, the environment, the store with all its records, the collections of retrievers, free disk
 space for the store and for compiled plugins, limits of the system (memory of the
 control group, addresses, open files), and every plugin of the plugin folder. The exit code is 1 if there is a problem.`,
 		Example: `  anchor-host doctor
@@ -90,6 +90,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
 	findings = append(findings, retrieverFindings(cmd.Context(), loaded)...)
 	findings = append(findings, grantFindings(loaded)...)
+	findings = append(findings, serverFindings(loaded)...)
 	cache, _ := cachePath(loaded) // cacheFinding reports this error
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
 		addressFinding(), filesFinding())
@@ -126,6 +127,22 @@ func grantFindings(loaded *config.Loaded) []finding {
 		for _, err := range assemble.CheckGrants(loaded.Instances[name].Grants, loaded.Path) {
 			findings = append(findings, finding{"instance " + name, statusProblem, err.Error()})
 		}
+	}
+	return findings
+}
+
+// serverFindings say whether the embedders and models have the files and secrets that they need.
+func serverFindings(loaded *config.Loaded) []finding {
+	n := len(loaded.Models) + len(loaded.Embedders)
+	if n == 0 {
+		return nil
+	}
+	var findings []finding
+	for _, err := range assemble.CheckServers(loaded) {
+		findings = append(findings, finding{"models", statusProblem, err.Error()})
+	}
+	if findings == nil {
+		findings = []finding{{"models", statusOK, fmt.Sprintf("%d models and embedders have their files and keys; no server was asked", n)}}
 	}
 	return findings
 }

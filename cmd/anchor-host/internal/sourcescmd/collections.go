@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,7 +86,7 @@ line without chunks stands for a file of which each record is a document.`,
 			return err
 		}
 		if !documents {
-			return a.Print(cmd, *format, infoListing([]retrieve.CollectionInfo{info}, info))
+			return a.Print(cmd, *format, showListing(&info))
 		}
 		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNKS", "VECTORS", "SIZE", "ID"}}
 		docs := []retrieve.DocumentInfo{}
@@ -100,6 +101,14 @@ line without chunks stands for a file of which each record is a document.`,
 		return a.Print(cmd, *format, l)
 	})
 	return cmd
+}
+
+// showListing has the settings of a collection after what a list of collections has.
+func showListing(info *retrieve.CollectionInfo) cli.Listing {
+	l, s := infoListing([]retrieve.CollectionInfo{*info}, info), info.Settings
+	l.Header = append(l.Header, "STEM", "STOP WORDS", "SPLIT", "FORM")
+	l.Rows[0] = append(l.Rows[0], strconv.FormatBool(*s.Stem), s.StopWords, strconv.FormatBool(*s.SplitIdentifiers), string(s.Vectors))
+	return l
 }
 
 func search(a *cli.App) *cobra.Command {
@@ -124,6 +133,9 @@ they are items, which "anchor-host build --items -" takes.`,
 	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
 		if topK < 1 || topK > retrieve.MaxK {
 			return cli.Usagef(cmd, "flag --top-k: %d (want 1 to %d)", topK, retrieve.MaxK)
+		}
+		if strings.TrimSpace(args[1]) == "" {
+			return cli.Usagef(cmd, "QUESTION is empty")
 		}
 		if by != "" && by != string(retrieve.ByWords) && by != string(retrieve.ByVectors) && by != string(retrieve.ByHybrid) {
 			return cli.Usagef(cmd, "flag --by: %q (want words, vectors or hybrid)", by)

@@ -2,8 +2,6 @@ package sourcescmd
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
@@ -50,7 +49,8 @@ documents also get vectors, by which a question finds what it means in other wor
 The collection is kept as the files are: the next run reads only what has changed,
 and deletes what is gone. Documents are named after the folder, which may move. A run
 that was interrupted goes on when it is started again. --watch does not end, and
-repeats the run whenever a file changes.
+repeats the run whenever a file changes; it asks for pages every ten minutes. If the
+embedder or the store fails, it says so once, and tries again, less and less often.
 
 In folders, hidden files, links, pictures, archives and programs are left out. Every
 other file that cannot be read gets a line on stderr, and the exit code is then 1; what
@@ -80,7 +80,13 @@ them is returned) and semantic (sentences of similar vectors). Tables stay whole
 		}
 		report, err := f.run(a, cmd, app, sources)
 		if err != nil {
+			for _, l := range report.Services {
+				a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), usage(l))
+			}
 			return err
+		}
+		if report.Files == 0 {
+			a.Say("ingest: no files were found in %s (hidden files, links, pictures, archives and programs are left out, and what --include and --exclude leave out)", cli.OneCell(strings.Join(args, ", ")))
 		}
 		if err := a.Print(cmd, *f.output, reportListing(report)); err != nil {
 			return err
@@ -103,6 +109,7 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.urls, "urls", "", "file with one address a line (- is stdin)")
 	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending tells the format")
 	flags.StringVar(&f.format, "format", "", "format of all files: text, markdown, html, pdf, docx, csv, jsonl, code (default: by name and content)")
+	cli.SettingFlag(cmd, "format", "") // in configurations it is that of the output
 	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child, semantic")
 	embedderFlag(cmd, &f.embedder)
 	flags.IntVar(&f.size, "chunk-size", chunk.DefaultSize, "most tokens in a chunk, at 4 bytes each")
@@ -139,7 +146,9 @@ func (f *ingestFlags) sources(a *cli.App, cmd *cobra.Command, args []string) ([]
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, list...)
+		if sources = append(sources, list...); len(list) == 0 {
+			return nil, cli.Usagef(cmd, "flag --urls: %s has no address (want one a line)", cli.OneCell(f.urls))
+		}
 	}
 	switch {
 	case len(sources) == 0:
@@ -198,47 +207,37 @@ func (f *ingestFlags) run(a *cli.App, cmd *cobra.Command, app *anchor.App, sourc
 	return app.Ingest(cmd.Context(), sources, f.options(a, e, p, map[string]string{}))
 }
 
-// watchRest is how many times as long --watch rests as it looks.
-const watchRest = 10
-
-// repeat ingests again and again until the user interrupts.
-func (f *ingestFlags) repeat(a *cli.App, cmd *cobra.Command, app *anchor.App, sources []ingest.Source) error {
-	e, err := embedderOf(app, f.embedder)
-	if err != nil {
-		return err
-	}
-	said := map[string]string{}
-	for first := true; ; first = false {
-		began := time.Now()
-		p := newProgress(a)
-		report, err := app.Ingest(cmd.Context(), sources, f.options(a, e, p, said))
-		p.stop()
-		if errors.Is(err, context.Canceled) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if first || report.Added+report.Changed+report.Removed > 0 {
-			a.Say("%s: %d files, %d added, %d changed, %d removed, %d failed; watching", cli.OneCell(f.collection), report.Files, report.Added, report.Changed, report.Removed, report.Failed)
-		}
-		select {
-		case <-cmd.Context().Done():
-			return nil
-		case <-time.After(max(f.interval, watchRest*time.Since(began))): // a large folder is not looked at all the time
-		}
-	}
-}
-
 func reportListing(r ingest.Report) cli.Listing {
 	row := func(name string, v any) []string { return []string{name, fmt.Sprint(v)} }
 	rate := "-"
 	if r.Seconds > 0 && r.Bytes > 0 {
 		rate = fmt.Sprintf("%.1f MB/s", float64(r.Bytes)/1e6/r.Seconds)
 	}
-	return cli.Listing{Data: r, Rows: [][]string{
+	rows := [][]string{
 		row("files", r.Files), row("unchanged", r.Unchanged), row("added", r.Added), row("changed", r.Changed), row("failed", r.Failed),
 		row("skipped", r.Skipped), row("removed", r.Removed), row("chunks", r.Chunks), row("read", size(r.Bytes)),
 		row("time", took(r.Seconds)), row("rate", rate),
-	}}
+	}
+	for _, l := range r.Services {
+		rows = append(rows, row(strings.TrimSpace(l.Service+" "+cli.OneCell(l.Name)), usage(l)))
+	}
+	return cli.Listing{Data: r, Rows: rows}
+}
+
+// usage says in one cell what was asked of a model or an embedder.
+func usage(l ledger.Line) string {
+	parts := []string{fmt.Sprintf("%d calls", l.Calls)}
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{{l.Failed, "failed"}, {l.Cached, "cached"}, {l.Texts, "texts"}, {l.InputTokens, "tokens in"}, {l.OutputTokens, "tokens out"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if l.Plugin != "" {
+		text += " (" + cli.OneCell(l.Plugin) + ")"
+	}
+	return text
 }

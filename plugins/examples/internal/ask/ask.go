@@ -22,12 +22,11 @@ type Question struct {
 	MaxTokens int
 }
 
-// request is the question as the contract has it. Temperature 0 makes answers repeat, and lets the
-// host keep them.
+// request is the question as the contract has it. It states no temperature: some models refuse any,
+// so the operator decides.
 func (q *Question) request() services.LLMRequest {
-	var zero float64
 	r := services.LLMRequest{
-		Model: q.Model, MaxTokens: q.MaxTokens, Temperature: &zero,
+		Model: q.Model, MaxTokens: q.MaxTokens,
 		Messages: []services.LLMMessage{{Role: services.LLMSystem, Content: q.Task}, {Role: services.LLMUser, Content: q.Text}},
 	}
 	if q.Schema != "" {

@@ -24,7 +24,7 @@ func TestInto(t *testing.T) {
 		{pdk.LLMAnswer{Err: busy}, "llm: budget: spent"},
 	} {
 		pdktest.Use(t, pdktest.Services{LLM: func(r services.LLMRequest) pdk.LLMAnswer {
-			if r.Model != "small" || len(r.Messages) != 2 || r.Messages[1].Content != "x" || string(r.Schema) != "{}" || *r.Temperature != 0 || r.MaxTokens != 5 {
+			if r.Model != "small" || len(r.Messages) != 2 || r.Messages[1].Content != "x" || string(r.Schema) != "{}" || r.Temperature != nil || r.MaxTokens != 5 {
 				t.Errorf("request %+v", r)
 			}
 			return c.answer

@@ -10,15 +10,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/internal/nearest"
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // explain makes one line of a validation error: the first thing that is wrong.
 func (s *Schema) explain(err error) string {
 	var ve *jsonschema.ValidationError
 	if !errors.As(err, &ve) {
-		return guesttext.Line(err.Error())
+		return plain.Line(err.Error())
 	}
 	for len(ve.Causes) > 0 {
 		ve = ve.Causes[0]
@@ -37,9 +37,9 @@ func (s *Schema) explain(err error) string {
 		text = out.Error.String()
 	}
 	if at == "" {
-		return guesttext.Line(text)
+		return plain.Line(text)
 	}
-	return guesttext.Line(fmt.Sprintf("key %.100q: %s", at, text))
+	return plain.Line(fmt.Sprintf("key %.100q: %s", at, text))
 }
 
 // unknownKey names a key the schema does not know and those it knows.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/abi/manifest"
 )
 
 // joined makes n parts of a format with a number each.
@@ -85,12 +84,12 @@ func TestDearSchemasAreRefused(t *testing.T) {
 // What a manifest has in all is bounded, not only each of its schemas.
 func TestSchemasOfOneManifest(t *testing.T) {
 	third := json.RawMessage(`{"properties":{` + joined(400, `"a%d":{}`) + `}}`)
-	m := &manifest.Manifest{Name: "dear", Settings: third, Operations: map[abi.Operation]manifest.OperationSpec{abi.OpFilter: {Settings: third}}}
-	if err := CheckManifest(m); err != nil {
+	operations := map[abi.Operation]json.RawMessage{abi.OpFilter: third}
+	if err := CheckTogether(third, operations); err != nil {
 		t.Fatal(err)
 	}
-	m.Operations[abi.OpRerank] = manifest.OperationSpec{Settings: third}
-	if err := CheckManifest(m); err == nil || !strings.Contains(err.Error(), `operation "rerank": settings schema: `) {
+	operations[abi.OpRerank] = third
+	if err := CheckTogether(third, operations); err == nil || !strings.Contains(err.Error(), `operation "rerank": settings schema: `) {
 		t.Errorf("error %v (want one that names the operation)", err)
 	}
 }

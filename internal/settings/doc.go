@@ -10,4 +10,7 @@
 // Nothing is loaded from elsewhere: a schema that refers to another document is refused.
 // Errors are one line of bounded length. They do not say whose settings are wrong; the
 // caller does.
+//
+// The documents that models answer with are held against their schemas with the same bounds, because
+// a guest states those schemas.
 package settings

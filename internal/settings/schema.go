@@ -10,8 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/anchor-host/anchor-host/abi/manifest"
-	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // Schema is the compiled JSON Schema of an operation's settings, or of those of init.
@@ -27,37 +26,54 @@ const schemaURL = "anchor:settings"
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("reference to %s (a settings schema stands alone; use $defs)", url)
+	return nil, fmt.Errorf("reference to %s (a schema stands alone; use $defs)", url)
 }
 
-// Compile compiles one schema. An empty one allows no settings.
+// Compile compiles the schema of settings. An empty one allows no settings, and keys that it does not
+// name are refused, unless it says otherwise.
 func Compile(raw json.RawMessage) (*Schema, error) {
-	return new(complexity).compile(raw)
+	return new(complexity).settings(raw)
 }
 
-// compile is Compile within what the other schemas of the manifest leave.
-func (c *complexity) compile(raw json.RawMessage) (*Schema, error) {
+// CompileDocument compiles the schema of a document as it is written, such as that of an answer of a
+// model, which is sent to the model, too.
+func CompileDocument(raw json.RawMessage) (*Schema, error) {
+	return new(complexity).compile(raw, false)
+}
+
+// settings is Compile within what the other schemas of the manifest leave.
+func (c *complexity) settings(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(`{"type": "object"}`)
 	}
-	if err := c.text(raw); err != nil {
-		return nil, fmt.Errorf("settings schema: %w", err)
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	s, err := c.compile(raw, true)
 	if err != nil {
 		return nil, fmt.Errorf("settings schema: %w", err)
 	}
+	return s, nil
+}
+
+func (c *complexity) compile(raw json.RawMessage, closed bool) (*Schema, error) {
+	if err := c.text(raw); err != nil {
+		return nil, err
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
 	doc, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("settings schema: not an object (want a JSON Schema that describes an object)")
+		return nil, errors.New("not an object (want a JSON Schema that describes an object)")
 	}
 	if err := c.value(doc, "", 1); err != nil {
-		return nil, fmt.Errorf("settings schema: %s", guesttext.Line(err.Error()))
+		return nil, errors.New(plain.Line(err.Error()))
 	}
-	closeTop(doc)
+	if closed {
+		closeTop(doc)
+	}
 	s := &Schema{doc: doc, meter: new(meter)}
 	if s.schema, err = c.build(doc, s.meter); err != nil {
-		return nil, fmt.Errorf("settings schema: %s", guesttext.Line(err.Error()))
+		return nil, errors.New(plain.Line(err.Error()))
 	}
 	return s, nil
 }
@@ -117,7 +133,7 @@ func (s *Schema) Check(given map[string]any) (canonical json.RawMessage, full ma
 		return nil, nil, err
 	}
 	if err := checkDepth(v, "", 1); err != nil {
-		return nil, nil, errors.New(guesttext.Line(err.Error()))
+		return nil, nil, errors.New(plain.Line(err.Error()))
 	}
 	full, _ = v.(map[string]any)
 	fillDefaults(s.doc, full)
@@ -138,10 +154,10 @@ func (s *Schema) CheckDocument(raw json.RawMessage) error {
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return fmt.Errorf("is no JSON: %s", guesttext.Line(err.Error()))
+		return fmt.Errorf("is no JSON: %s", plain.Line(err.Error()))
 	}
 	if err := checkDepth(v, "", 1); err != nil {
-		return errors.New(guesttext.Line(err.Error()))
+		return errors.New(plain.Line(err.Error()))
 	}
 	if _, ok := v.(map[string]any); !ok {
 		return errors.New("is no object")
@@ -174,14 +190,15 @@ func fillDefaults(schema, value map[string]any) {
 	}
 }
 
-// CheckManifest compiles every schema of a manifest, within the bounds of all together.
-func CheckManifest(m *manifest.Manifest) error {
+// CheckTogether compiles all schemas of a manifest, within the bounds of all together: that of init, and
+// those of its operations by name.
+func CheckTogether[Name ~string](init json.RawMessage, operations map[Name]json.RawMessage) error {
 	var all complexity
-	if _, err := all.compile(m.Settings); err != nil {
+	if _, err := all.settings(init); err != nil {
 		return err
 	}
-	for _, op := range slices.Sorted(maps.Keys(m.Operations)) {
-		if _, err := all.compile(m.Operations[op].Settings); err != nil {
+	for _, op := range slices.Sorted(maps.Keys(operations)) {
+		if _, err := all.settings(operations[op]); err != nil {
 			return fmt.Errorf("operation %.100q: %w", op, err)
 		}
 	}

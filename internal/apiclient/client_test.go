@@ -1,0 +1,160 @@
+package apiclient
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// client makes a client, and a function that posts to a server that answers with f. n is how many
+// requests there were before.
+func client(t *testing.T, o Options, f func(n int, w http.ResponseWriter, r *http.Request)) (post func(context.Context) (string, error), requests *atomic.Int32) {
+	t.Helper()
+	requests = new(atomic.Int32)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // until then the server does not see that the client has gone
+		f(int(requests.Add(1))-1, w, r)
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	o.Concurrency, o.Pause = max(o.Concurrency, 1), time.Millisecond
+	c := New(o)
+	t.Cleanup(c.Close)
+	return func(ctx context.Context) (string, error) {
+		var got []byte
+		err := c.Post(ctx, Request{Address: s.URL, Body: []byte("{}"), MaxAnswer: 100, Read: func(r io.Reader) (err error) {
+			got, err = io.ReadAll(r)
+			return err
+		}})
+		return string(got), err
+	}, requests
+}
+
+// An answer may have exactly the size of its bound.
+func TestAnswersAreBounded(t *testing.T) {
+	size := 100
+	post, _ := client(t, Options{}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).Flush() // so that no length is stated
+		_, _ = io.WriteString(w, strings.Repeat("x", size))
+	})
+	if got, err := post(t.Context()); err != nil || len(got) != 100 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	size = 101
+	var failed *Error
+	if _, err := post(t.Context()); !errors.As(err, &failed) || failed.Kind != TooLarge || !strings.Contains(err.Error(), "more than 100 bytes") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A server that asks to wait gets no request from anyone until then. A request that has not as much
+// time ends at once and says why.
+func TestRetryAfterHoldsAll(t *testing.T) {
+	var mu sync.Mutex
+	var at []time.Time
+	post, _ := client(t, Options{Retries: 2, Concurrency: 4}, func(n int, w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		at = append(at, time.Now())
+		mu.Unlock()
+		if n == 0 {
+			w.Header().Set("Retry-After", "0.3")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	done := make(chan error, 1)
+	go func() {
+		_, err := post(t.Context())
+		done <- err
+	}()
+	for first := true; first; time.Sleep(10 * time.Millisecond) {
+		mu.Lock()
+		first = len(at) == 0
+		mu.Unlock()
+	}
+	time.Sleep(50 * time.Millisecond) // the client has read the answer
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var failed *Error
+	if _, err := post(short); !errors.As(err, &failed) || failed.Kind != Unavailable || !strings.Contains(err.Error(), "as long as the server asks") {
+		t.Errorf("with little time: %v", err)
+	}
+	if _, err := post(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, later := range at[1:] {
+		if pause := later.Sub(at[0]); pause < 250*time.Millisecond {
+			t.Errorf("a request after %v", pause)
+		}
+	}
+}
+
+// A server that gives no answer in time is asked as often as the options say.
+func TestTimeouts(t *testing.T) {
+	for timeouts, want := range map[int]int32{0: 1, 2: 2} {
+		post, requests := client(t, Options{Retries: 4, Timeouts: timeouts, Timeout: 20 * time.Millisecond}, func(_ int, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		var failed *Error
+		if _, err := post(t.Context()); !errors.As(err, &failed) || failed.Kind != Timeout || requests.Load() != want {
+			t.Errorf("timeouts %d: %v after %d requests", timeouts, err, requests.Load())
+		}
+	}
+}
+
+// A request that waits for its turn ends with its context.
+func TestConcurrencyWaitEnds(t *testing.T) {
+	post, requests := client(t, Options{}, func(_ int, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if _, err := post(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	all.Wait()
+	if requests.Load() != 1 {
+		t.Errorf("%d requests at the same time", requests.Load())
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for in, want := range map[string]time.Duration{"": 0, "-1": 0, "7": 7 * time.Second, "1e300": time.Minute, "NaN": 0, "x": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0} {
+		if have := retryAfter(http.Header{"Retry-After": {in}}); have != want {
+			t.Errorf("Retry-After %q: %v, want %v", in, have, want)
+		}
+	}
+}
+
+// No secret is in an error: the longest is looked for first, because others are a part of it.
+func TestSecretsAreHidden(t *testing.T) {
+	header, secrets, err := Header(map[string]string{"authorization": "Bearer geheim", "x-second": "geheim-2"})
+	if err != nil || header.Get("Authorization") != "Bearer geheim" {
+		t.Fatal(header, err)
+	}
+	post, _ := client(t, Options{Header: header, Secrets: secrets}, func(_ int, w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error": {"message": "`+r.Header.Get("Authorization")+" or "+r.Header.Get("X-Second")+` are wrong"}}`)
+	})
+	if _, err := post(t.Context()); err == nil || err.Error() != "the server answers 401 Unauthorized: *** or *** are wrong (check key)" {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := Header(map[string]string{"x": "geheim\nb"}); err == nil || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("%v", err)
+	}
+}
