@@ -215,6 +215,11 @@ testdata: ## rebuild the committed .wasm fixtures from their .wat (needs wat2was
 starter: ## rebuild the committed plugins that init installs (installs Zig into build/_toolchains)
 	tools/starter.sh
 
+.PHONY: alerts
+alerts: ## test the alert rules of docs/alerts (needs promtool of Prometheus)
+	@command -v promtool >/dev/null || { echo "promtool not found: install prometheus (apt-get install prometheus, brew install prometheus)" >&2; exit 1; }
+	cd docs/alerts && promtool check rules rules.yaml && promtool test rules tests.yaml
+
 .PHONY: check
 check: lint test race ## what a change must pass; ends in a clean tree
 	@test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean" >&2; exit 1; }

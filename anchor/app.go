@@ -95,6 +95,9 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		}
 		g.configs[name] = c
 	}
+	if err := g.readPrices(); err != nil {
+		return nil, err
+	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
 		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.OnRecord, KV: a.options.KV, OnDamaged: a.options.OnDamaged,

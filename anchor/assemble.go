@@ -76,7 +76,9 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
-	return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run) })
+	return r.observed(ctx, g, func(ctx context.Context) (*Assembled, error) {
+		return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run) })
+	})
 }
 
 // carryOutRun assembles the messages. If run is not empty, it loads and saves the state of that

@@ -208,7 +208,9 @@ func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Re
 	if err := p.apply(o); err != nil {
 		return nil, err
 	}
-	return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
+	return p.observed(ctx, func(ctx context.Context) (*pipeline.Result, error) {
+		return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
+	})
 }
 
 // within runs work for the tenant of a configuration and stops it after the timeout of the

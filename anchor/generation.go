@@ -8,6 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/price"
 )
 
 // generation is one loaded version of the configuration with its plugins and steps. Each is made
@@ -18,6 +19,7 @@ type generation struct {
 	loaded  *config.Loaded
 	configs map[string]*config.Config // by name of the pipeline; "" is the top level of the file
 	plugins *assemble.Generation
+	prices  *price.Table // nil without a file of prices
 	// users counts the builds that use the generation.
 	users sync.WaitGroup
 

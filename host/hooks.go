@@ -9,36 +9,50 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/internal/observe"
 )
 
-// observed finds out about a call for Config.OnCall. It is nil where nobody asks.
+// observed finds out about a call for those who observe it. It is nil without them.
 type observed struct {
 	CallInfo
-	// at is when the stretch of time began that is going on.
-	at time.Duration
+	at     time.Duration // when the stretch of time began that is going on
+	memory int64
+	span   observe.Span
 }
 
-// observe begins to observe a call.
-func (p *Plugin) observe(op abi.Operation, step string) *observed {
-	if p.host.cfg.OnCall == nil {
-		return nil
+// observe begins to observe a call, which goes on under the context that observe returns.
+func (p *Plugin) observe(ctx context.Context, op abi.Operation, step string) (context.Context, *observed) {
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Call, Name: p.name, Operation: string(op)})
+	if p.host.cfg.OnCall == nil && !span.Observed() {
+		return ctx, nil
 	}
-	return &observed{CallInfo: CallInfo{Plugin: p.name, Operation: op, Step: step}, at: guest.Clock()}
+	return ctx, &observed{CallInfo: CallInfo{Plugin: p.name, Operation: op, Step: step}, at: guest.Clock(), span: span}
 }
 
-// lap ends a stretch of time and begins another.
-func (o *observed) lap() time.Duration {
+func instanceWait(c *CallInfo) *time.Duration  { return &c.InstanceWait }
+func processorWait(c *CallInfo) *time.Duration { return &c.ProcessorWait }
+func resetTime(c *CallInfo) *time.Duration     { return &c.Reset }
+
+// lap ends a stretch of time and begins another. note is where its length goes, nil for nowhere.
+func (o *observed) lap(note func(*CallInfo) *time.Duration) {
+	if o == nil {
+		return
+	}
 	now := guest.Clock()
-	took := now - o.at
+	if note != nil {
+		*note(&o.CallInfo) = now - o.at
+	}
 	o.at = now
-	return took
 }
 
 // ran notes what is known of a call that ended as long as its instance is lent. The last
 // stretch of time began when the call had the instance.
 func (o *observed) ran(in *guest.Instance) {
+	if o == nil {
+		return
+	}
 	c := &in.Call
-	o.BytesIn, o.BytesOut, o.Fuel = c.Received, c.Returned, in.FuelUsed()
+	o.BytesIn, o.BytesOut, o.Fuel, o.memory = c.Received, c.Returned, in.FuelUsed(), int64(in.Size())
 	switch {
 	case c.Batch:
 		o.Lane = LaneBatch
@@ -46,11 +60,11 @@ func (o *observed) ran(in *guest.Instance) {
 		o.Lane = LaneJSON
 	}
 	o.ProcessorWait = c.Began - o.at + c.Waited
-	o.at = c.Began
-	o.Running = o.lap() - c.Waited
+	now := guest.Clock()
+	o.Running, o.at = now-c.Began-c.Waited, now
 }
 
-// ended counts a call that failed, and tells the embedder of any call that is observed.
+// ended counts a call that failed, and tells those who observe the call.
 // Nothing of it is held any more, so that a panic of the embedder's function breaks nothing.
 func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 	if failed != nil {
@@ -66,7 +80,10 @@ func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 	if failed != nil {
 		o.Reason, o.Err = failed.Code, failed
 	}
-	p.host.cfg.OnCall(ctx, o.CallInfo)
+	o.span.End(observe.Result{Err: o.Err, Reason: string(o.Reason), Fuel: o.Fuel, BytesIn: o.BytesIn, BytesOut: o.BytesOut, Memory: o.memory, Waited: o.InstanceWait + o.ProcessorWait})
+	if f := p.host.cfg.OnCall; f != nil {
+		f(ctx, o.CallInfo)
+	}
 }
 
 // endedWith is ended for the error of a call. Another one than a *PluginError says that

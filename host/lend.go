@@ -18,15 +18,14 @@ import (
 // afterwards if the call failed or the instance is worn out. Otherwise it is reset or replaced
 // before the next call.
 func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*guest.Instance) error) error {
-	o := p.observe(op, step)
+	ctx, o := p.observe(ctx, op, step)
 	probe, err := p.admit()
 	if err != nil {
 		failed := p.inStep(p.failure(op, nil, err), step)
 		p.ended(ctx, o, failed)
 		return failed
 	}
-	ended := fairness.Neutral
-	var failed *PluginError
+	ended, failed := fairness.Neutral, (*PluginError)(nil)
 	defer func() {
 		p.judge(probe, ended, failed)
 		if failed != nil || o != nil && ended == fairness.Good {
@@ -34,15 +33,11 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 		}
 	}()
 	in, err := p.borrow(ctx)
-	if o != nil {
-		o.InstanceWait = o.lap()
-	}
+	o.lap(instanceWait)
 	if err == nil {
 		if err = p.queue(ctx, in); err != nil {
 			p.pool.Put(in)
-			if o != nil {
-				o.ProcessorWait = o.lap()
-			}
+			o.lap(processorWait)
 		}
 	}
 	if err != nil {
@@ -71,9 +66,7 @@ func (p *Plugin) serve(ctx context.Context, in *guest.Instance, timeout time.Dur
 	if in.Finish(ctx, err) {
 		p.checkIdleSoon()
 	}
-	if o != nil {
-		o.ran(in)
-	}
+	o.ran(in)
 	return err
 }
 
@@ -103,9 +96,7 @@ func (p *Plugin) takeBack(in *guest.Instance, good bool, o *observed) {
 	if !good {
 		runtime.Gosched()
 	}
-	if o != nil {
-		o.lap()
-	}
+	o.lap(nil)
 	switch {
 	case p.state != StateKeep:
 		if in.ResetTook == 0 || in.ResetTook > guest.QuickReset {
@@ -118,9 +109,7 @@ func (p *Plugin) takeBack(in *guest.Instance, good bool, o *observed) {
 		in.CountLost()
 		p.pool.Discard(in)
 	}
-	if o != nil {
-		o.Reset = o.lap()
-	}
+	o.lap(resetTime)
 }
 
 // borrow waits for an instance. Under StateKeep it is one that served no other tenant.

@@ -58,7 +58,7 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 // has run yet. Meanwhile it borrows an instance of the pool, so that such calls count among
 // Limits.Instances and Close waits for them.
 func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
-	o := p.observe(abi.Operation(function), "")
+	ctx, o := p.observe(ctx, abi.Operation(function), "")
 	r, err := p.bareCall(ctx, function, input, o)
 	p.endedWith(ctx, o, err)
 	return r, err
@@ -71,8 +71,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	if err != nil {
 		return nil, p.failure(op, nil, err)
 	}
-	ended := fairness.Neutral
-	var failed *PluginError
+	ended, failed := fairness.Neutral, (*PluginError)(nil)
 	defer func() { p.judge(probe, ended, failed) }()
 	fail := func(in *guest.Instance, err error) (*CallResult, error) {
 		failed = p.failure(op, in, err)
@@ -89,9 +88,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 		return fail(nil, err)
 	}
 	defer in.Close()
-	if o != nil {
-		o.InstanceWait = o.lap()
-	}
+	o.lap(instanceWait)
 	if err := p.queue(ctx, in); err != nil {
 		return fail(nil, err)
 	}
@@ -101,9 +98,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	r, err := callExport(in, function, input)
 	guest.ChargeFuel(ctx, in.FuelUsed())
 	in.CountCall(in.FuelUsed(), err)
-	if o != nil {
-		o.ran(in)
-	}
+	o.ran(in)
 	if err != nil {
 		return fail(in, err)
 	}

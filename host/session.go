@@ -45,7 +45,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 // reason is busy while another call runs and after Close, denied under a context of another
 // tenant, and trap after a stopped call has ended the session.
 func (s *Session) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
-	o := s.plugin.observe(abi.Operation(function), "")
+	ctx, o := s.plugin.observe(ctx, abi.Operation(function), "")
 	r, err := s.call(ctx, function, input, o)
 	s.plugin.endedWith(ctx, o, err)
 	return r, err
@@ -71,9 +71,7 @@ func (s *Session) call(ctx context.Context, function string, input []byte, o *ob
 	if err != nil {
 		return nil, p.failure(op, nil, err)
 	}
-	if o != nil {
-		o.lap()
-	}
+	o.lap(nil)
 	return s.judged(ctx, probe, function, input, o)
 }
 

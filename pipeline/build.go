@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
@@ -25,15 +26,23 @@ func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
 	for _, stage := range stages {
 		err := ctx.Err()
 		if err == nil {
+			ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Stage, Name: stage.name})
 			err = stage.run(b, ctx)
+			span.End(observe.Result{Err: err, Reason: ReasonOf(err), Items: len(b.list.items)})
 		}
 		if err != nil {
-			b.diag.Services = used.Lines()
+			b.settleServices(used)
 			return nil, b.fail(stage.name, err)
 		}
 	}
-	b.diag.Services = used.Lines()
+	b.settleServices(used)
 	return b.finish(ctx), nil
+}
+
+// settleServices enters what the build asked for, and what that costs.
+func (b *build) settleServices(used *ledger.Ledger) {
+	b.diag.Services = used.Lines()
+	b.diag.CostUSD = ledger.Cost(b.diag.Services)
 }
 
 // stages lists the stages of a build in order. The build checks its context before each.

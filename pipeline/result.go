@@ -116,6 +116,8 @@ type Diagnostics struct {
 	// Services are what models, embedders and collections were asked for, by service, name and
 	// plugin, which is empty for what the host itself asked. It is nil if there is nothing.
 	Services []ledger.Line `json:"services,omitempty"`
+	// CostUSD is what Services cost in US dollars. It is 0 unless all prices are known.
+	CostUSD float64 `json:"cost_usd,omitempty"`
 	// TimesMS is the time that each stage took.
 	TimesMS StageTimes `json:"times_ms"`
 }

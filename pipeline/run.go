@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
@@ -95,6 +96,8 @@ func (b *build) attemptAlone(ctx context.Context, st *step, run *stepRun) outcom
 // attempt runs a step under its timeout and checks its answer. It does not change the build.
 // spare is the list that a writer may borrow.
 func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spare []Item, began time.Time, grouped bool) outcome {
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Step, Name: st.Name, Plugin: st.module.Plugin})
+	outer := ctx
 	ctx = run.meter.Under(ctx)
 	if st.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -104,6 +107,11 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 	out, err := st.protected(ctx, b.query, &run.query, items, spare, grouped)
 	if err == nil && !sameList(out, items) {
 		err = core.ValidateItems(out)
+	}
+	if span.Observed() {
+		span.End(observe.Result{
+			Err: err, Reason: ReasonOf(err), Skipped: err != nil && st.OnError == Skip && outer.Err() == nil, Items: len(out), Fuel: run.meter.Fuel(),
+		})
 	}
 	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }

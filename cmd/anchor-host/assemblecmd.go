@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -228,6 +229,11 @@ func (a *app) runChain(cmd *cobra.Command, loaded *config.Loaded, f *assembleFla
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // all changes are on disk by now
+	ctx, end, err := tracing.Begin(ctx, &loaded.Config, a.Logger(&loaded.Config))
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	var out *assembly
 	if body {
 		out, err = assembleBody(ctx, front, f, options, name, data)

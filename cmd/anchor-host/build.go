@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/recording"
@@ -241,7 +242,12 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 		return nil, err
 	}
 	r.front = front
-	result, err := build(ctx, front)
+	traced, end, err := tracing.Begin(ctx, &r.config.Config, r.app.Logger(&r.config.Config))
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	result, err := build(traced, front)
 	progress.Stop()
 	r.reportSkipped(result, err)
 	r.plugins, r.loadTime = front.Plugins()
@@ -361,6 +367,9 @@ func summary(result *pipeline.Result) string {
 	}
 	s := fmt.Sprintf("%d of %d tokens%s (%.0f %%); items: %d in, %d left out; %.0f ms",
 		used, w.MaxTokens, how, 100*d.TokenUtilization, d.ItemsIncluded, d.ItemsOverflow, result.BuildTimeMS)
+	if d.CostUSD > 0 {
+		s += fmt.Sprintf("; $%.6f for models", d.CostUSD)
+	}
 	if n := len(d.SkippedSteps); n > 0 {
 		s += fmt.Sprintf("; skipped: %s", strings.Join(d.SkippedSteps, ", "))
 	}

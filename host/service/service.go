@@ -78,7 +78,9 @@ type Reply struct {
 	Text string
 	// InputTokens and OutputTokens are what the model counted.
 	InputTokens, OutputTokens int
-	Finish                    services.LLMFinish
+	// CachedTokens are those of InputTokens that the model's server had in a cache of prompts.
+	CachedTokens int
+	Finish       services.LLMFinish
 	// Cached says that the answer was known, so that no model was asked. It costs nothing of
 	// a budget.
 	Cached bool

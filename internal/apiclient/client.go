@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/traceparent"
 )
 
@@ -158,6 +159,7 @@ func (c *Client) once(ctx context.Context, q *Request) error {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
 	traceparent.Set(ctx, r.Header)
+	observe.Header(ctx, r.Header)
 	answer, err := c.client.Do(r)
 	if err != nil {
 		return c.unanswered(limited, err)

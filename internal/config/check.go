@@ -51,6 +51,7 @@ func (c *Config) Check() []Finding {
 		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
 	k.service()
+	k.telemetry()
 	k.conversation()
 	k.facts()
 	k.frames()

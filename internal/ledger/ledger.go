@@ -42,8 +42,10 @@ type Amount struct {
 	Failed int64 `json:"failed,omitempty"`
 	// Texts are the texts that were embedded.
 	Texts int64 `json:"texts,omitempty"`
-	// InputTokens and OutputTokens are those that models counted.
+	// InputTokens and OutputTokens are those that models counted. CachedTokens are those of the
+	// input that the server of a model had in its cache of prompts.
 	InputTokens  int64 `json:"input_tokens,omitempty"`
+	CachedTokens int64 `json:"cached_input_tokens,omitempty"`
 	OutputTokens int64 `json:"output_tokens,omitempty"`
 }
 
@@ -51,6 +53,31 @@ type Amount struct {
 type Line struct {
 	Use
 	Amount
+	// CostUSD is what its tokens cost in US dollars, 0 if no price is known.
+	CostUSD float64 `json:"cost_usd,omitempty"`
+}
+
+// Rate is what a million tokens cost in US dollars: of the input, of the part of it that the server
+// has in a cache, and of the output.
+type Rate struct{ Input, Cached, Output float64 }
+
+// Cost returns what an amount costs in US dollars.
+func (r Rate) Cost(a Amount) float64 {
+	fresh := max(0, a.InputTokens-a.CachedTokens)
+	return (float64(fresh)*r.Input + float64(a.CachedTokens)*r.Cached + float64(a.OutputTokens)*r.Output) / 1e6
+}
+
+// Cost returns the sum of the costs of lines in US dollars. It is 0 if the price of any tokens is not
+// known, because a part of the cost would pass for all of it.
+func Cost(lines []Line) float64 {
+	sum := 0.0
+	for _, l := range lines {
+		if l.CostUSD == 0 && l.InputTokens+l.OutputTokens > 0 {
+			return 0
+		}
+		sum += l.CostUSD
+	}
+	return sum
 }
 
 // Ledger has the accounts of one build. It is safe for concurrent use.
@@ -60,6 +87,7 @@ type Ledger struct {
 	mu    sync.Mutex
 	taken map[string]*Limit
 	used  map[Use]*Amount
+	rates func(Use) (Rate, bool)
 	spent error // the first that Take refused
 }
 
@@ -81,6 +109,13 @@ func Under(ctx context.Context) (context.Context, *Ledger) {
 func Own(ctx context.Context) (context.Context, *Ledger) {
 	l := new(Ledger)
 	return context.WithValue(ctx, key{}, l), l
+}
+
+// SetRates sets who knows the prices of uses. The ledger calls it while it is locked.
+func (l *Ledger) SetRates(of func(Use) (Rate, bool)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rates = of
 }
 
 // WithModels returns a context with a new ledger in which one limit for each account of a model, and
@@ -179,7 +214,7 @@ func (l *Ledger) Note(u Use, a Amount) {
 		l.used[u] = t
 	}
 	t.Calls, t.Cached, t.Failed, t.Texts = t.Calls+a.Calls, t.Cached+a.Cached, t.Failed+a.Failed, t.Texts+a.Texts
-	t.InputTokens, t.OutputTokens = t.InputTokens+a.InputTokens, t.OutputTokens+a.OutputTokens
+	t.InputTokens, t.CachedTokens, t.OutputTokens = t.InputTokens+a.InputTokens, t.CachedTokens+a.CachedTokens, t.OutputTokens+a.OutputTokens
 }
 
 // Lines returns the uses with their amounts by service, name and plugin, nil for none.
@@ -188,7 +223,13 @@ func (l *Ledger) Lines() []Line {
 	defer l.mu.Unlock()
 	var out []Line
 	for u, a := range l.used {
-		out = append(out, Line{u, *a})
+		line := Line{Use: u, Amount: *a}
+		if l.rates != nil {
+			if rate, ok := l.rates(u); ok {
+				line.CostUSD = rate.Cost(*a)
+			}
+		}
+		out = append(out, line)
 	}
 	slices.SortFunc(out, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Plugin, b.Plugin))

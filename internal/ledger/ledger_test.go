@@ -65,7 +65,7 @@ func TestLines(t *testing.T) {
 	l.Note(small, ledger.Amount{Calls: 1, InputTokens: 5})
 	l.Note(vectors, ledger.Amount{Calls: 1, Texts: 3})
 	l.Note(small, ledger.Amount{Calls: 1, Failed: 1, OutputTokens: 2})
-	want := []ledger.Line{{vectors, ledger.Amount{Calls: 1, Texts: 3}}, {small, ledger.Amount{Calls: 2, Failed: 1, InputTokens: 5, OutputTokens: 2}}}
+	want := []ledger.Line{{Use: vectors, Amount: ledger.Amount{Calls: 1, Texts: 3}}, {Use: small, Amount: ledger.Amount{Calls: 2, Failed: 1, InputTokens: 5, OutputTokens: 2}}}
 	if got := l.Lines(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

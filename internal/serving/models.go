@@ -1,7 +1,9 @@
 package serving
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
 )
@@ -116,8 +119,10 @@ func (m *Models) Ask(ctx context.Context, q service.Question) (service.Reply, er
 	for _, x := range q.Messages {
 		r.Messages = append(r.Messages, llm.Message{Role: llm.Role(x.Role), Content: x.Content})
 	}
-	a, err := model.Ask(ctx, r)
-	reply := service.Reply{Text: a.Text, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Cached: a.Cached, Finish: services.LLMStop}
+	a, err := m.observed(ctx, model, q.Model, r)
+	reply := service.Reply{
+		Text: a.Text, InputTokens: a.InputTokens, CachedTokens: a.CachedTokens, OutputTokens: a.OutputTokens, Cached: a.Cached, Finish: services.LLMStop,
+	}
 	if a.Cut {
 		reply.Finish = services.LLMLength
 	}
@@ -126,6 +131,44 @@ func (m *Models) Ask(ctx context.Context, q service.Question) (service.Reply, er
 		err = &service.Error{Word: services.Word(failed.Kind), Message: messageOf(failed), Err: failed.Err}
 	}
 	return reply, err
+}
+
+// observed asks a model, and tells the observer of ctx.
+func (m *Models) observed(ctx context.Context, model *llm.Model, name string, r llm.Request) (llm.Answer, error) {
+	c := m.config[name]
+	ctx, span := observe.Begin(ctx, observe.Work{
+		Kind: observe.Model, Name: name, API: c.API, ServerModel: c.Model, Address: cmp.Or(c.BaseURL, baseURLs[c.API]),
+		Count: cmp.Or(r.MaxTokens, c.MaxTokens, llm.DefaultMaxTokens), Text: func() string { return messagesText(r.Messages) },
+	})
+	a, err := model.Ask(ctx, r)
+	reason := ""
+	var failed *llm.Error
+	if errors.As(err, &failed) {
+		reason = string(failed.Kind)
+	}
+	span.End(observe.Result{
+		Err: err, Reason: reason, Cached: a.Cached, InputTokens: int64(a.InputTokens), CachedTokens: int64(a.CachedTokens), OutputTokens: int64(a.OutputTokens),
+		Text: func() string { return messagesText([]llm.Message{{Role: llm.RoleAssistant, Content: a.Text}}) },
+	})
+	return a, err
+}
+
+// messagesText returns messages in the form of the conventions for the content of spans.
+func messagesText(messages []llm.Message) string {
+	type part struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	type message struct {
+		Role  llm.Role `json:"role"`
+		Parts []part   `json:"parts"`
+	}
+	list := make([]message, len(messages))
+	for i, m := range messages {
+		list[i] = message{m.Role, []part{{"text", m.Content}}}
+	}
+	text, _ := json.Marshal(list) // it has texts only
+	return string(text)
 }
 
 // messageOf is what a guest is told of a failure. What a server says may name accounts and

@@ -100,6 +100,8 @@ type Diagnostics struct {
 	// Services are what plugins asked models, embedders and collections for, by service, name
 	// and plugin. It is nil if they asked for nothing.
 	Services []ledger.Line `json:"services,omitempty"`
+	// CostUSD is what Services cost in US dollars. It is 0 unless all prices are known.
+	CostUSD float64 `json:"cost_usd,omitempty"`
 	// Warnings are sentences about counts and estimates that failed.
 	Warnings []string `json:"warnings,omitempty"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -49,6 +50,7 @@ func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Mess
 		err = r.run(ctx, c.snapshot())
 	}
 	r.diag.Services = used.Lines()
+	r.diag.CostUSD = ledger.Cost(r.diag.Services)
 	r.finish(ctx, err == nil)
 	return &Assembly{Messages: message.CloneList(r.messages), Diagnostics: r.diag}, err
 }
@@ -104,8 +106,12 @@ func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
 }
 
 // step runs one provider and records its outcome. The error is that of ctx.
-func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *ProviderDiagnostic) error {
+func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *ProviderDiagnostic) (err error) {
 	began := r.c.cfg.Now()
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Provider, Name: p.name})
+	defer func() {
+		span.End(observe.Result{Err: err, Reason: d.Reason, Skipped: err == nil && d.Outcome == ProviderFailed, Items: len(r.messages), Fuel: d.Fuel})
+	}()
 	d.Before, d.After = r.size, r.size
 	var m usedfuel.Meter
 	var dropped atomic.Int64 // a provider that was abandoned may still add to it

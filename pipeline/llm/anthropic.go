@@ -79,7 +79,7 @@ func (messages) read(answer []byte, schema bool) (a Answer, err error) {
 	}
 	a = Answer{
 		InputTokens:  max(0, d.Usage.Input) + max(0, d.Usage.Created) + max(0, d.Usage.Read),
-		OutputTokens: max(0, d.Usage.Output), Cut: d.Stop == "max_tokens",
+		CachedTokens: max(0, d.Usage.Read), OutputTokens: max(0, d.Usage.Output), Cut: d.Stop == "max_tokens",
 	}
 	var text strings.Builder
 	for _, c := range d.Content {

@@ -210,6 +210,8 @@ type Answer struct {
 	// InputTokens and OutputTokens are what the server counted. If it says nothing, four bytes
 	// count as a token.
 	InputTokens, OutputTokens int
+	// CachedTokens are those of InputTokens that the server had in its cache of prompts.
+	CachedTokens int
 	// Cut says that the answer reached its maximum of tokens.
 	Cut bool
 	// Cached says that the answer was kept, so that no server was asked.
@@ -288,7 +290,7 @@ func (m *Model) send(ctx context.Context, body []byte, check func(json.RawMessag
 			known = &Error{Kind: Invalid, Err: errors.New(m.client.Safe(err.Error()))}
 		}
 		known.Model = m.o.Name
-		return Answer{InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}, known
+		return Answer{InputTokens: a.InputTokens, CachedTokens: a.CachedTokens, OutputTokens: a.OutputTokens}, known
 	}
 	return a, nil
 }

@@ -56,8 +56,11 @@ func (chat) read(answer []byte, _ bool) (a Answer, err error) {
 			Finish string `json:"finish_reason"`
 		} `json:"choices"`
 		Usage struct {
-			Input  int `json:"prompt_tokens"`
-			Output int `json:"completion_tokens"`
+			Input   int `json:"prompt_tokens"`
+			Output  int `json:"completion_tokens"`
+			Details struct {
+				Cached int `json:"cached_tokens"`
+			} `json:"prompt_tokens_details"`
 		} `json:"usage"`
 	}
 	if err := json.Unmarshal(answer, &d); err != nil {
@@ -67,7 +70,7 @@ func (chat) read(answer []byte, _ bool) (a Answer, err error) {
 		return a, errors.New("the answer has no choices (is base_url right?)")
 	}
 	c := &d.Choices[0]
-	a = Answer{Text: c.Message.Content, InputTokens: max(0, d.Usage.Input), OutputTokens: max(0, d.Usage.Output), Cut: c.Finish == "length"}
+	a = Answer{Text: c.Message.Content, InputTokens: max(0, d.Usage.Input), OutputTokens: max(0, d.Usage.Output), CachedTokens: max(0, d.Usage.Details.Cached), Cut: c.Finish == "length"}
 	if c.Message.Refusal != "" || c.Finish == "content_filter" {
 		return a, &Error{Kind: Refused, Err: errors.New("the model declines to answer")}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/anchor-host/anchor-host/internal/observe"
 )
 
 // Side says what a text is for a model. Some models embed questions and passages differently.
@@ -73,7 +75,9 @@ func Embed(ctx context.Context, e Embedder, side Side, texts []string) ([][]floa
 	if err != nil {
 		return nil, err
 	}
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Embed, Name: m.ID, Count: len(texts)})
 	vectors, err := e.Embed(ctx, side, texts)
+	span.End(observe.Result{Err: err, Items: len(vectors)})
 	if err != nil {
 		return nil, err
 	}

@@ -103,6 +103,7 @@ func (p *Plugin) ask(ctx context.Context, g *guard.Guard, l *ledger.Ledger, q se
 		}
 	}
 	a.InputTokens, a.OutputTokens = max(0, a.InputTokens), max(0, a.OutputTokens)
+	a.CachedTokens = min(max(0, a.CachedTokens), a.InputTokens)
 	used := int64(a.InputTokens) + int64(a.OutputTokens)
 	if a.Cached {
 		used = -1
@@ -121,12 +122,12 @@ func estimate(r *services.LLMRequest) int64 {
 }
 
 func (a *answered) amount() ledger.Amount {
-	out := ledger.Amount{Calls: 1, InputTokens: int64(a.InputTokens), OutputTokens: int64(a.OutputTokens)}
+	out := ledger.Amount{Calls: 1, InputTokens: int64(a.InputTokens), CachedTokens: int64(a.CachedTokens), OutputTokens: int64(a.OutputTokens)}
 	switch {
 	case a.err != nil:
 		out.Failed = 1
 	case a.Cached:
-		out.Cached, out.InputTokens, out.OutputTokens = 1, 0, 0
+		out.Cached, out.InputTokens, out.CachedTokens, out.OutputTokens = 1, 0, 0, 0
 	}
 	return out
 }

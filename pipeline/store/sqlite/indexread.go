@@ -5,12 +5,14 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"iter"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/segment"
 )
@@ -25,6 +27,10 @@ const (
 // Search implements [retrieve.Index].
 func (x Index) Search(ctx context.Context, col retrieve.Collection, q retrieve.Query) (hits []retrieve.Hit, err error) {
 	q, err = q.Complete()
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Search, Name: col.Name, Tenant: col.Tenant, Count: q.K, Text: func() string { return q.Text }})
+	defer func() {
+		span.End(observe.Result{Err: err, Items: len(hits), Text: func() string { return foundText(hits) }})
+	}()
 	if err == nil {
 		err = x.reading(ctx, col, func(c *conn, found collection) error {
 			hits, err = x.search(ctx, c, found, &q)
@@ -35,6 +41,20 @@ func (x Index) Search(ctx context.Context, col retrieve.Collection, q retrieve.Q
 		return nil, x.fail(err, col, "search")
 	}
 	return hits, nil
+}
+
+// foundText lists documents with their scores as JSON, for observers.
+func foundText(hits []retrieve.Hit) string {
+	type found struct {
+		ID    string  `json:"id"`
+		Score float64 `json:"score"`
+	}
+	list := make([]found, len(hits))
+	for i := range hits {
+		list[i] = found{hits[i].Document, hits[i].Score}
+	}
+	text, _ := json.Marshal(list) // scores are finite
+	return string(text)
 }
 
 func (x Index) search(ctx context.Context, c *conn, found collection, q *retrieve.Query) ([]retrieve.Hit, error) {

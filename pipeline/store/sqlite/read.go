@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -112,7 +113,9 @@ func (s *Store) records(ctx context.Context, key store.Key, query string, first 
 }
 
 // read runs a query on one of the readers.
-func (s *Store) read(ctx context.Context, query string, args []driver.Value, f func(row []driver.Value) error) error {
+func (s *Store) read(ctx context.Context, query string, args []driver.Value, f func(row []driver.Value) error) (err error) {
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Store, Name: "read"})
+	defer func() { span.End(observe.Result{Err: err}) }()
 	c, err := s.acquire(ctx)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -91,7 +92,9 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	if s.writer == nil {
 		return errReadOnly
 	}
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Store, Name: "write"})
 	err := s.writer.do(ctx, r)
+	span.End(observe.Result{Err: err})
 	for i := range r.changes {
 		if c := &r.changes[i]; err == nil && isFacts(c.key) {
 			s.tidyFacts(ctx, c)

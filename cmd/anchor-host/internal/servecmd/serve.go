@@ -16,8 +16,10 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/telemetry"
 )
 
 // Command returns the command.
@@ -88,12 +90,21 @@ func logger(w io.Writer, format string, c *config.Config) *slog.Logger {
 
 // serve serves until a signal ends it.
 func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Logger) error {
+	t, err := tracing.New(&loaded.Config, log)
+	if err != nil {
+		return err
+	}
+	defer tracing.Flush(ctx, t, log)
 	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log})
 	if err != nil {
 		return err
 	}
 	defer closeApp(app, log)
+	if err := t.Watch(app); err != nil {
+		return err
+	}
 	options := Options(&loaded.Server)
+	options.Observers = append(options.Observers, observer(t, telemetry.NewRequestLog(log)))
 	options.Logger, options.Version = log, cli.ReadBuildInfo().Version
 	options.OnListen = func(data, admin net.Addr) {
 		scheme := "http"
@@ -114,6 +125,9 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	defer end()
 	s, err := server.New(app, options)
 	if err != nil {
+		return err
+	}
+	if err := mount(s, t); err != nil {
 		return err
 	}
 	stop := handleSignals(ctx, s)
