@@ -7,6 +7,7 @@ require (
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/extism/go-pdk v1.1.3
 	github.com/go-json-experiment/json v1.27.2
+	github.com/gofrs/flock v0.13.0
 	github.com/google/uuid v1.6.0
 	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
 	github.com/kljensen/snowball v0.10.0
@@ -33,8 +34,6 @@ require (
 	golang.org/x/net v0.60.0
 	google.golang.org/protobuf v1.36.12
 )
-
-require github.com/gofrs/flock v0.13.0
 
 require github.com/klauspost/compress v1.20.4
 

@@ -351,7 +351,7 @@ func TestRequests(t *testing.T) {
 			end(&r, u, err)
 		}
 		send(server.RequestInfo{Action: "livez"}, server.Usage{Status: 200}, nil)
-		send(server.RequestInfo{Action: "deleteFact", ID: "req-1", Path: "/v1/memory/facts/secret-name", Method: "DELETE", Principal: server.Principal{KeyID: "k1", Tenant: "acme"}}, server.Usage{Status: 200}, nil)
+		send(server.RequestInfo{Action: "deleteFact", ID: "req-1", Generation: 7, Path: "/v1/memory/facts/secret-name", Method: "DELETE", Principal: server.Principal{KeyID: "k1", Tenant: "acme"}}, server.Usage{Status: 200}, nil)
 		for range 10_000 {
 			send(server.RequestInfo{Action: "build"}, server.Usage{Status: 401}, &server.Refusal{Status: 401, Reason: "no_key"})
 		}
@@ -365,7 +365,7 @@ func TestRequests(t *testing.T) {
 	if n := strings.Count(text, `"outcome":"no_key"`); n != maxRefusals || !strings.Contains(text, fmt.Sprintf(`"count":%d`, 10_000-n)) {
 		t.Errorf("%d refusals\n%s", n, text)
 	}
-	if strings.Contains(text, "livez") || strings.Contains(text, "secret-name") || !strings.Contains(text, `"key":"k1","tenant":"acme","action":"deleteFact","object":"sha256:`) || !strings.Contains(text, `"request":"req-1"`) {
+	if strings.Contains(text, "livez") || strings.Contains(text, "secret-name") || !strings.Contains(text, `"key":"k1","tenant":"acme","action":"deleteFact","object":"sha256:`) || !strings.Contains(text, `"request":"req-1","generation":7}`) {
 		t.Error(text)
 	}
 	if r := verify(t, []string{path}); r.Broken != nil {

@@ -27,6 +27,8 @@ type Entry struct {
 	Status  int    `json:"status,omitempty"`
 	// Request is the id of the request.
 	Request string `json:"request,omitempty"`
+	// Generation is the version of the configuration that was used.
+	Generation int64 `json:"generation,omitempty"`
 	// Count is a number of lines or bytes, where the action says of what.
 	Count int64 `json:"count,omitempty"`
 }

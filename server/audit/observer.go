@@ -37,7 +37,7 @@ func (l *Log) request(r *server.RequestInfo, u server.Usage, err error) {
 		return
 	}
 	e := Entry{
-		Key: r.Principal.KeyID, Tenant: r.Principal.Tenant, Action: r.Action, Outcome: outcome(err), Status: u.Status, Request: r.ID,
+		Key: r.Principal.KeyID, Tenant: r.Principal.Tenant, Action: r.Action, Outcome: outcome(err), Status: u.Status, Request: r.ID, Generation: r.Generation,
 		Object: Digest([]byte(r.Method + " " + r.Path)),
 	}
 	switch u.Status {
