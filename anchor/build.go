@@ -150,7 +150,8 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 // it uses the plugin folder, the instances, the tenant, the timeout and the calibration. A
 // document that names a pipeline of the configuration starts from the settings of that pipeline,
 // including its conversation and facts in the store. name identifies the document in errors.
-// Options that a document can state are refused.
+// Options that a document can state are refused. A Conversation of the store excludes turns in the
+// document.
 func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader, o BuildOptions) (*pipeline.Result, error) {
 	if err := refuse(&o); err != nil {
 		return nil, err
@@ -168,6 +169,9 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	req, c, err := request.Read(name, bytes.NewReader(data), g.loaded)
 	if err != nil {
 		return nil, wrong(err)
+	}
+	if o.Conversation != "" && req.Conversation != nil {
+		return nil, excluded("a conversation of the store", "the conversation of the request")
 	}
 	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline}
 	p.build.Items, p.explain = request.Convert(req.Items), req.Explain

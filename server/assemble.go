@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -34,6 +35,11 @@ func (c *call) assemble() (any, error) {
 		}
 		return c.assembled(name, result.Body, result.Lost, result.Assembled)
 	}
+	return c.assembleMessages(ctx, &o)
+}
+
+// assembleMessages prepares a list of messages, with state and budget.
+func (c *call) assembleMessages(ctx context.Context, o *anchor.BodyOptions) (_ any, err error) {
 	input := &request.Messages{}
 	if len(bytes.TrimSpace(c.body)) > 0 {
 		if input, err = request.ReadMessages("request", bytes.NewReader(c.body)); err != nil {

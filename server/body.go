@@ -52,7 +52,7 @@ func (c *call) readBody() error {
 		return &Refusal{Status: http.StatusBadRequest, Reason: "no_body", Message: "the request has no body", Remedy: "send " + wantedType(c.endpoint.body)}
 	}
 	if c.endpoint.body == noBody {
-		if _, err := io.ReadFull(c.r.Body, make([]byte, 1)); err != io.EOF { //nolint:errorlint // a reader returns it as it is
+		if _, err := io.ReadFull(c.r.Body, make([]byte, 1)); err != io.EOF {
 			return &Refusal{Status: http.StatusBadRequest, Reason: "unexpected_body", Message: "this request takes no body", Remedy: "leave it out"}
 		}
 		c.read = true
@@ -109,7 +109,7 @@ func (c *call) readAll(in io.Reader) error {
 		switch {
 		case int64(len(c.body)) > c.s.o.MaxBody:
 			return c.tooLarge()
-		case err == io.EOF: //nolint:errorlint // a reader returns it as it is
+		case err == io.EOF:
 			return nil
 		case err != nil:
 			return c.unread(err)

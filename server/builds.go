@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -17,7 +18,7 @@ func (s *Server) dataEndpoints() []endpoint {
 		{Route: Route{Method: "GET", Path: "/livez", Action: "livez", Scope: ScopeNone}, serve: (*call).livez},
 		{Route: Route{Method: "GET", Path: "/readyz", Action: "readyz", Scope: ScopeNone}, serve: (*call).readyz},
 		{Route: Route{Method: "GET", Path: "/openapi.json", Action: "openapi", Scope: ScopeNone}, serve: (*call).openapi},
-		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "only", "skip"}, serve: (*call).build},
+		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "conversation", "remember", "only", "skip"}, serve: (*call).build},
 		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase"}, optional: true, serve: (*call).assemble},
 	}
 	list = append(list, memoryEndpoints()...)
@@ -40,8 +41,16 @@ func (c *call) build() (any, error) {
 
 // runBuild builds the window of the request document.
 func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pipeline.Result, error) {
+	remember, err := c.flag("remember")
+	if err != nil {
+		return nil, err
+	}
+	if remember && !c.info.Principal.Has(ScopeMemoryWrite) {
+		return nil, &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: "remember adds a turn, and the key has not the scope " + ScopeMemoryWrite, Remedy: "leave remember out, or use a key that has it"}
+	}
 	o := anchor.BuildOptions{
 		Tenant: c.info.Principal.Tenant, User: c.query.Get("user"), Session: c.query.Get("session"),
+		Conversation: c.query.Get("conversation"), Remember: remember,
 		Only: list(c.query["only"]), Skip: list(c.query["skip"]),
 	}
 	ctx, observing, end := c.observeBuild(ctx)

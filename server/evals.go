@@ -199,24 +199,9 @@ type evalOptions struct {
 
 // startEval starts an evaluation, and answers with the job.
 func (c *call) startEval() (any, error) {
-	parts, err := c.form("corpus", "queries", "qrels", "options")
+	parts, in, err := c.evalParts()
 	if err != nil {
 		return nil, err
-	}
-	var in evalOptions
-	if data, ok := parts["options"]; ok {
-		n, err := strict.ParseJSON("options", data)
-		if err == nil {
-			err = strict.Decode("options", n, &in)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range []string{"corpus", "queries", "qrels"} {
-		if parts[name] == nil {
-			return nil, &Refusal{Status: http.StatusUnprocessableEntity, Reason: "invalid_request", Message: "the form has no part " + name, Remedy: "send the files of a collection in BEIR's form as the parts corpus, queries and qrels"}
-		}
 	}
 	n, ctx, err := c.s.jobs.start(c.info.Principal.Tenant, c.info.Generation)
 	if err != nil {
@@ -251,6 +236,28 @@ func (c *call) startEval() (any, error) {
 		report, err = c.s.app.Evaluate(ctx, o)
 	}()
 	return &reply{http.StatusAccepted, n.snapshot(false)}, nil
+}
+
+// evalParts reads the form.
+func (c *call) evalParts() (parts map[string][]byte, in evalOptions, err error) {
+	if parts, err = c.form("corpus", "queries", "qrels", "options"); err != nil {
+		return nil, in, err
+	}
+	if data, ok := parts["options"]; ok {
+		n, err := strict.ParseJSON("options", data)
+		if err == nil {
+			err = strict.Decode("options", n, &in)
+		}
+		if err != nil {
+			return nil, in, err
+		}
+	}
+	for _, name := range []string{"corpus", "queries", "qrels"} {
+		if parts[name] == nil {
+			return nil, in, &Refusal{Status: http.StatusUnprocessableEntity, Reason: "invalid_request", Message: "the form has no part " + name, Remedy: "send the files of a collection in BEIR's form as the parts corpus, queries and qrels"}
+		}
+	}
+	return parts, in, nil
 }
 
 // part is a file of a form. Errors show its name.

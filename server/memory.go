@@ -236,6 +236,24 @@ func (c *call) searchFacts() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	found, err := c.findFacts(m, &in)
+	if err != nil {
+		return nil, err
+	}
+	if in.Touch {
+		ids := make([]string, len(found))
+		for i := range found {
+			ids[i] = found[i].Fact.ID
+		}
+		if err := m.Touch(c.ctx, ids...); err != nil {
+			return nil, err
+		}
+	}
+	return foundDoc{found}, nil
+}
+
+// findFacts finds facts by a text that they contain, or by what matters to a query.
+func (c *call) findFacts(m *memory.Manager, in *factQuery) ([]foundFact, error) {
 	filter := memory.Filter{UserID: in.User, SessionID: in.Session, Type: memory.Type(in.Type), Tags: in.Tags}
 	found := []foundFact{}
 	if in.Contains {
@@ -255,16 +273,7 @@ func (c *call) searchFacts() (any, error) {
 			found = append(found, foundFact{&scored[i].Score, scored[i].Entry})
 		}
 	}
-	if in.Touch {
-		ids := make([]string, len(found))
-		for i := range found {
-			ids[i] = found[i].Fact.ID
-		}
-		if err := m.Touch(c.ctx, ids...); err != nil {
-			return nil, err
-		}
-	}
-	return foundDoc{found}, nil
+	return found, nil
 }
 
 // conversationsDoc is a list of conversations.

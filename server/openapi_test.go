@@ -81,6 +81,7 @@ var paramTexts = map[string]string{
 	"timeout": "How long the request may take, such as 500ms; at most server.max_timeout. The header x-request-timeout says the same.",
 	"user":    "Only facts of this user.", "session": "Only facts of this session.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
 	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts.",
+	"conversation": "Add the newest turns of this stored conversation to the window.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
 	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",
 	"limit": "The most that is listed, up to 10000. Default: 1000.", "after": "List what comes after this one, which next of the page before says.",
 	"from": "For frames: the number of the first. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",

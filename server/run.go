@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,64 +41,95 @@ func (s *Server) Run(ctx context.Context) error {
 	if !s.o.Unwatched {
 		s.files.set(s.fingerprint())
 	}
-	secure, err := newTLS(s.o.TLS, s.log)
-	if err != nil {
-		return fmt.Errorf("server: %w", err)
-	}
-	data, err := s.listen("listen", s.o.Listen, s.o.MaxConnections)
+	on, err := s.open()
 	if err != nil {
 		return err
 	}
-	defer data.Close()
-	var admin net.Listener
-	if s.o.AdminListen != config.NoListener {
-		if admin, err = s.listen("admin_listen", s.o.AdminListen, maxAdminConnections); err != nil {
-			return err
-		}
-		defer admin.Close()
-	}
+	defer on.close()
 	base, cut := s.base(ctx)
 	defer cut()
-	api := s.httpServer(base, s.Handler())
-	api.TLSConfig = secure
-	serving := make(chan error, 2)
-	go func() {
-		if secure != nil {
-			serving <- api.ServeTLS(data, "", "")
-		} else {
-			serving <- api.Serve(data)
-		}
-	}()
-	var control *http.Server
-	var adminAddr net.Addr
-	if admin != nil {
-		control, adminAddr = s.httpServer(base, s.AdminHandler()), admin.Addr()
-		go func() { serving <- control.Serve(admin) }()
-	}
+	serving := s.serve(base, on)
 	s.warnings.first = s.serverSettings()
 	watching, stopWatching := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	if !s.o.Unwatched {
 		watcher.Go(func() { s.watch(watching) })
 	}
+	defer func() {
+		stopWatching()
+		watcher.Wait()
+	}()
 	if s.o.OnListen != nil {
-		s.o.OnListen(data.Addr(), adminAddr)
+		s.o.OnListen(on.data.Addr(), on.adminAddr())
 	}
-	var failed error
 	select {
 	case <-ctx.Done():
-		s.drain(api, cut)
 	case <-s.hurry:
-		s.drain(api, cut)
 	case err := <-serving:
-		failed = fmt.Errorf("server: serve: %w", err)
+		return fmt.Errorf("server: serve: %w", err)
 	}
-	stopWatching()
-	watcher.Wait()
-	cut()
-	_ = api.Close() // nothing runs any more, or was cut
-	if control != nil {
-		_ = control.Close() // the service has ended
+	s.drain(on.api, cut)
+	return nil
+}
+
+// listeners are what a service listens on, and who serves it.
+type listeners struct {
+	secure      *tls.Config
+	data, admin net.Listener // admin is nil if there is none
+	api         *http.Server
+	control     *http.Server // nil if there is no admin listener
+}
+
+// open reads the certificate and opens the listeners.
+func (s *Server) open() (on *listeners, err error) {
+	on = &listeners{}
+	if on.secure, err = newTLS(s.o.TLS, s.log); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	if on.data, err = s.listen("listen", s.o.Listen, s.o.MaxConnections); err != nil {
+		return nil, err
+	}
+	if s.o.AdminListen == config.NoListener {
+		return on, nil
+	}
+	if on.admin, err = s.listen("admin_listen", s.o.AdminListen, maxAdminConnections); err != nil {
+		_ = on.data.Close() // nobody uses it
+		return nil, err
+	}
+	return on, nil
+}
+
+// adminAddr returns the address of the admin listener, nil if there is none.
+func (on *listeners) adminAddr() net.Addr {
+	if on.admin == nil {
+		return nil
+	}
+	return on.admin.Addr()
+}
+
+// close closes the listeners and all connections. Nothing runs any more, or was cut.
+func (on *listeners) close() {
+	_ = on.api.Close()
+	if on.control != nil {
+		_ = on.control.Close()
+	}
+}
+
+// serve serves both listeners in the background. The channel has the error of one that fails.
+func (s *Server) serve(base context.Context, on *listeners) <-chan error {
+	failed := make(chan error, 2)
+	on.api = s.httpServer(base, s.Handler())
+	on.api.TLSConfig = on.secure
+	go func() {
+		if on.secure != nil {
+			failed <- on.api.ServeTLS(on.data, "", "")
+		} else {
+			failed <- on.api.Serve(on.data)
+		}
+	}()
+	if on.admin != nil {
+		on.control = s.httpServer(base, s.AdminHandler())
+		go func() { failed <- on.control.Serve(on.admin) }()
 	}
 	return failed
 }

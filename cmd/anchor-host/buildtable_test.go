@@ -37,7 +37,9 @@ func TestFlagsBesideARequest(t *testing.T) {
 		"anchor.yaml": "tokenizer: words\ntimeout: 1ns\npipelines:\n  chat: {timeout: 1m, conversation: {id: c}}\n",
 		"steps.json": `{"query": "q", "tokenizer": "words", "steps": [{"name": "one", "builtin": "top_k", "top_k": 1}, {"name": "two", "builtin": "top_k", "top_k": 2}],
  "items": [{"content": "a", "source": "retrieval"}, {"content": "b", "source": "retrieval"}, {"content": "c", "source": "retrieval"}]}`,
-		"chat.json": `{"query": "q", "pipeline": "chat"}`,
+		"chat.json":  `{"query": "q", "pipeline": "chat"}`,
+		"q.json":     `{"query": "remembered", "tokenizer": "words", "include_query": false}`,
+		"turns.json": `{"query": "q", "tokenizer": "words", "conversation": [{"role": "user", "content": "a"}]}`,
 	}))
 	for _, tenant := range []string{"default", "acme"} {
 		args := []string{"memory", "add", "--store", "s.db", "--tenant", tenant, "--conversation", "c", "said of " + tenant}
@@ -56,6 +58,11 @@ func TestFlagsBesideARequest(t *testing.T) {
 		{"--request steps.json --skip-steps on", codeInvalid, []string{`skip: no step \"on\"`}},
 		{"--request chat.json -c anchor.yaml --store s.db", codeOK, []string{"said of default"}},
 		{"--request chat.json -c anchor.yaml --store s.db --tenant acme", codeOK, []string{"said of acme"}},
+		{"--request q.json --store s.db --conversation c", codeOK, []string{"said of default"}},
+		{"--request q.json --store s.db --conversation c --tenant acme --remember", codeOK, []string{"said of acme"}},
+		{"--request q.json --store s.db --conversation c --tenant acme", codeOK, []string{"said of acme", "remembered"}},
+		{"--request q.json --remember", codeInvalid, []string{"no conversation of the store is named"}},
+		{"--request turns.json --store s.db --conversation c", codeInvalid, []string{"exclude each other"}},
 		{"--request chat.json -c anchor.yaml --store s.db --timeout 1ns", codeLimit, []string{"all of it may take 1ns: raise timeout"}},
 		{"--request steps.json -c anchor.yaml", codeLimit, []string{"all of it may take 1ns: raise timeout"}},
 	} {

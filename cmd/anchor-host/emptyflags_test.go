@@ -55,7 +55,7 @@ func TestRefusalsBesideARequest(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
 		"anchor.yaml": "tokenizer: words\npipelines: {short: {max_tokens: 9}}\n", "r.json": `{"query": "q"}`, "p.json": `{"query": "q", "pipeline": "short"}`,
 	}))
-	for _, flag := range []string{"--items=r.json", "--query-file=r.json", "--conversation=c", "--remember", "--max-tokens=9"} {
+	for _, flag := range []string{"--items=r.json", "--query-file=r.json", "--max-tokens=9"} {
 		name, _, _ := strings.Cut(flag, "=")
 		code, _, stderr := run(t, "", "build", "--request", "r.json", flag)
 		if want := name + " and --request exclude each other ("; code != codeUsage || !strings.Contains(stderr, want) {

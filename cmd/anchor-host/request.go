@@ -81,7 +81,10 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	run := &buildRun{app: a, config: base, strict: f.strict, silent: true, record: f.record}
-	run.options.Only, run.options.Skip = f.only, f.skip
+	run.options.Only, run.options.Skip, run.options.Remember = f.only, f.skip, f.remember
+	if run.options.Conversation, err = cmd.Flags().GetString("conversation"); err != nil {
+		return nil, nil, err
+	}
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return nil, run, err
 	}

@@ -96,7 +96,7 @@ func TestRequestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"query"}, {"--max-tokens", "5"}, {"--format", "generic"}, {"--items", "-"}, {"--query-file", "-"}, {"-o", "text"}, {"--explain"},
 		{"--tokenizer", "words"}, {"--model", "gpt-4o"}, {"--fit", "exact"}, {"--fill", "knapsack"}, {"--truncate", "sentence"},
-		{"--order", "chronological"}, {"--preset", "rag"}, {"--conversation", "c"}, {"--remember"},
+		{"--order", "chronological"}, {"--preset", "rag"},
 	} {
 		code, stdout, stderr := run(t, `{"query": "q"}`, append([]string{"build", "--request", "-"}, args...)...)
 		if code != codeUsage || stdout != "" || strings.Count(stderr, "\n") != 1 {
