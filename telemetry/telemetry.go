@@ -61,8 +61,8 @@ type Telemetry struct {
 	classes    map[string]string
 }
 
-// New returns a Telemetry. Errors name the variable that is not valid. If the variables name no
-// collector, there are metrics only.
+// New returns a Telemetry. If the variables name no collector, there are metrics only. Errors name the
+// variable that is not valid; the Telemetry then has metrics only.
 func New(o Options) (*Telemetry, error) {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
@@ -85,11 +85,7 @@ func New(o Options) (*Telemetry, error) {
 	if err != nil || settings == nil {
 		return t, err
 	}
-	client, err := newExporter(settings, o.Logger, t.metrics.exported)
-	if err != nil {
-		return t, err
-	}
-	if t.provider, err = newProvider(&o, client); err != nil {
+	if t.provider, err = newProvider(&o, newExporter(settings, o.Logger, t.metrics.exported)); err != nil {
 		return t, err
 	}
 	t.tracer = t.provider.Tracer(scope, trace.WithInstrumentationVersion(o.Version))
