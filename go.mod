@@ -52,6 +52,8 @@ require (
 	github.com/prometheus/common v0.72.0
 )
 
+require github.com/gofrs/flock v0.13.0
+
 require (
 	github.com/dlclark/regexp2 v1.11.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect

@@ -46,6 +46,7 @@ var appliers = []struct {
 	{"Items", func(p *plan, o *BuildOptions) error { p.build.Items = o.Items; return nil }},
 	{"Only", func(p *plan, o *BuildOptions) error { p.build.Only = o.Only; return nil }},
 	{"Skip", func(p *plan, o *BuildOptions) error { p.build.Skip = o.Skip; return nil }},
+	{"AllowPartial", func(p *plan, _ *BuildOptions) error { p.build.Partial = true; return nil }},
 	{"Explain", func(p *plan, _ *BuildOptions) error { p.explain = true; return nil }},
 	{"Previous", func(p *plan, o *BuildOptions) error { p.previous = o.Previous; return nil }},
 	{"Callbacks", func(p *plan, o *BuildOptions) error { p.build.Callbacks = o.Callbacks; return nil }},

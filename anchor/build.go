@@ -85,6 +85,11 @@ type BuildOptions struct {
 	Only []string
 	// Skip names steps that do not run. nil: no step is skipped.
 	Skip []string
+	// AllowPartial leaves out optional steps, those with on_error: skip, rather than missing the
+	// deadline of ctx or of the configuration. [pipeline.Result.Partial] says that some were, and
+	// Diagnostics.StepFailures which. Which ones there is time for follows from how long they took
+	// before.
+	AllowPartial bool
 	// Explain records what happened to each item, in Diagnostics.Items.
 	Explain bool
 	// Previous is the previous prompt. Diagnostics.Cache then says how much of it a prompt cache
@@ -166,6 +171,7 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	}
 	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline}
 	p.build.Items, p.explain = request.Convert(req.Items), req.Explain
+	p.build.Partial = req.AllowPartial
 	if !req.SharesPlugins() {
 		p.own = c
 	}

@@ -119,7 +119,7 @@ func (b *build) enrich(ctx context.Context) error {
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
 	enricher, query := b.p.enricher, b.query.Text // an abandoned call must not use the build
-	text, err := within(ctx, b.p.parts.enricher.timeout, enricher, func(ctx context.Context) (string, error) { return enricher.Enrich(ctx, query, memories) })
+	text, err := within(ctx, b.boundPart(ctx, b.p.parts.enricher), enricher, func(ctx context.Context) (string, error) { return enricher.Enrich(ctx, query, memories) })
 	if err != nil {
 		return b.settlePart(ctx, EnricherPart, b.p.parts.enricher.onError, err)
 	}
@@ -137,6 +137,13 @@ func (b *build) runSteps(ctx context.Context) error {
 		n := rest[0].group
 		group, own := rest[:n], runs[:n]
 		rest, runs = rest[n:], runs[n:]
+		group, own, err := b.affordable(ctx, group, rest, own)
+		if err != nil {
+			return err
+		}
+		if len(group) == 0 {
+			continue
+		}
 		if err := b.runGroup(ctx, group, rest, own); err != nil {
 			return err
 		}
@@ -205,6 +212,10 @@ func (b *build) format(ctx context.Context) (err error) {
 // finish: everything -> result. It calls the callbacks for the end of a build.
 func (b *build) finish(ctx context.Context) *Result {
 	r, w := &b.docs.result, b.filling
+	if b.p.times != nil {
+		t := &b.diag.TimesMS
+		b.p.times.note(outputTime, time.Duration((t.Count+t.Fill+t.Format)*float64(time.Millisecond)))
+	}
 	b.diag.Items, b.diag.Lost = b.trace(), append(b.diag.Lost, w.Lost...)
 	*r = Result{
 		Window:      w.Window,
@@ -214,6 +225,7 @@ func (b *build) finish(ctx context.Context) *Result {
 		Counting:    w.Counting,
 		Overflow:    w.Overflow,
 		Diagnostics: b.diag,
+		Partial:     b.partial,
 		BuildTimeMS: values.Milliseconds(b.at.Sub(b.began)),
 	}
 	b.p.onPipelineEnd(ctx, r)

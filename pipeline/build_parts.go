@@ -111,7 +111,7 @@ func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
 	memory := b.p.memory // an abandoned call must not use the build
 	ctx, lost := core.NoteLosses(ctx)
-	items, err = within(ctx, b.p.parts.memory.timeout, memory, func(ctx context.Context) ([]Item, error) { return memory.Items(ctx, &q) })
+	items, err = within(ctx, b.boundPart(ctx, b.p.parts.memory), memory, func(ctx context.Context) ([]Item, error) { return memory.Items(ctx, &q) })
 	b.diag.Lost = lost()
 	items = withDefaults(items, SourceMemory)
 	if bad := core.ValidateItems(items); bad != nil {

@@ -79,6 +79,14 @@ type Config struct {
 	// APIs write the list as it is, except for tools in the form of another API, which are
 	// converted. One that would lose a member is not, and is a warning of the result.
 	Tools json.RawMessage
+	// Partial leaves out optional steps, those under Skip, in a build whose context has a
+	// deadline, if by Times the rest of the build would miss it; and it ends them, and the memory
+	// and the enricher under Skip, in time for the rest. The failures of these have the reason
+	// "no_time" or "timeout", and the result is [Result.Partial].
+	Partial bool
+	// Times remembers how long steps took. Pipelines with steps of the same names may share it.
+	// nil: nothing is remembered; Partial then only ends steps in time.
+	Times *StepTimes
 	// Callbacks receive the events of each build, in this order.
 	Callbacks []Callback
 	// Explain records the trace of every item in Diagnostics.Items. Recording costs nothing
@@ -142,6 +150,8 @@ type Pipeline struct {
 	callbacks []Callback
 	warnings  []string
 	explain   bool
+	partial   bool
+	times     *StepTimes
 	logger    *slog.Logger
 	now       func() time.Time
 	info      any // the BuildInfo of its builds
@@ -164,6 +174,8 @@ func New(cfg Config) (*Pipeline, error) {
 		logger:    cfg.Logger,
 		now:       cfg.Now,
 		explain:   cfg.Explain,
+		partial:   cfg.Partial,
+		times:     cfg.Times,
 	}
 	if err := cmp.Or(p.setPolicies(&cfg), p.setTools(&cfg)); err != nil {
 		return nil, err

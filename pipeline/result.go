@@ -22,6 +22,9 @@ type Result struct {
 	// Both are set with FitExact only. Counted never exceeds the size of the window.
 	Counted  int            `json:"counted_tokens,omitempty"`
 	Counting *fill.Counting `json:"counting,omitempty"`
+	// Partial says that optional steps were left out, or ended, because of the deadline of the
+	// build; see [Config]. Diagnostics.StepFailures names them.
+	Partial bool `json:"partial,omitempty"`
 	// Overflow lists the items that are not in the window: first those that the budget
 	// excluded, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`

@@ -152,6 +152,12 @@ func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []
 func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) error {
 	switch {
 	case out.err == nil:
+		b.p.times.note(st.Name, out.took)
+	case errors.Is(out.err, context.DeadlineExceeded):
+		b.p.times.note(st.Name, 2*out.took) // it takes longer, and nobody knows how much
+	}
+	switch {
+	case out.err == nil:
 	case unclassified(out.err) && ctx.Err() == nil:
 		if err := b.settlePart(ctx, st.Name+"."+ClassifierPart, Skip, out.err); err != nil {
 			return err
@@ -198,6 +204,7 @@ func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error 
 	b.diag.StepFailures = append(b.diag.StepFailures, failure)
 	skip := st.OnError == Skip && ended == nil
 	if skip {
+		b.partial = b.partial || b.p.partial && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(noTimeError)))
 		b.diag.SkippedSteps = append(b.diag.SkippedSteps, st.Name)
 	} else {
 		b.diag.FailedStep = st.Name

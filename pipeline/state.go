@@ -25,8 +25,10 @@ type build struct {
 	// recounted means that the second tokenizer of a [FallbackTokenizer] has counted
 	// everything.
 	recounted bool
-	diag      *Diagnostics
-	recorder  *record.Recorder // nil unless the pipeline explains its builds
+	// partial means that something was left out because of the time.
+	partial  bool
+	diag     *Diagnostics
+	recorder *record.Recorder // nil unless the pipeline explains its builds
 
 	began time.Time
 	at    time.Time // when the last measured stage or step ended

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -53,6 +54,9 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 		c.usage.Tokens = result.Window.UsedTokens
 		c.addFuel(result.Diagnostics)
 	}
+	if failed := (*pipeline.BuildError)(nil); errors.As(err, &failed) && failed.Diagnostics != nil {
+		c.addFuel(failed.Diagnostics) // quotas count it, too
+	}
 	return result, err
 }
 
@@ -65,10 +69,13 @@ func (c *call) account(used *ledger.Ledger) {
 	}
 }
 
-// addFuel notes the fuel that steps have used.
+// addFuel notes the fuel that steps have used, also those that failed.
 func (c *call) addFuel(d *pipeline.Diagnostics) {
 	for i := range d.Steps {
 		c.usage.Fuel += uint64(max(0, d.Steps[i].Fuel))
+	}
+	for i := range d.StepFailures {
+		c.usage.Fuel += uint64(max(0, d.StepFailures[i].Fuel))
 	}
 }
 

@@ -61,7 +61,7 @@ func (s *Server) handler(t *table, data bool) http.Handler {
 // run answers the request.
 func (c *call) run(t *table, data bool) {
 	start := time.Now()
-	c.info = RequestInfo{ID: requestID(c.r), Method: c.r.Method, Remote: c.r.RemoteAddr, Traceparent: traceparent.Of(c.r.Header), Admin: !data}
+	c.info = RequestInfo{ID: requestID(c.r), Method: c.r.Method, Path: c.r.URL.Path, Remote: c.r.RemoteAddr, Traceparent: traceparent.Of(c.r.Header), Admin: !data}
 	h := c.w.Header()
 	h.Set(requestIDHeader, c.info.ID)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -200,8 +200,9 @@ func (c *call) forgetFacts() (any, error) {
 type factQuery struct {
 	Query    string   `key:"query,required"`
 	TopK     int      `key:"top_k" min:"1" max:"1000"`
-	Contains bool     `key:"contains"`
-	Touch    bool     `key:"touch"`
+	Contains bool     `key:"contains" doc:"Only facts that contain the text of query."`
+	Semantic bool     `key:"semantic" doc:"Compare meanings too; needs facts.embedder."`
+	Touch    bool     `key:"touch" doc:"Record a use of the facts, so that they decay more slowly. Needs the scope memory:write."`
 	Type     string   `key:"memory_type" enum:"semantic,episodic,procedural,conversation"`
 	Tags     []string `key:"tags"`
 	User     string   `key:"user_id"`
@@ -227,7 +228,11 @@ func (c *call) searchFacts() (any, error) {
 	if in.Touch && !c.info.Principal.Has(ScopeMemoryWrite) {
 		return nil, &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: "touch changes facts, and the key has not the scope " + ScopeMemoryWrite, Remedy: "leave touch out, or use a key that has it"}
 	}
-	m, err := c.facts()
+	open := c.s.app.Facts
+	if in.Semantic {
+		open = c.s.app.SemanticFacts
+	}
+	m, err := open(c.ctx, c.info.Principal.Tenant)
 	if err != nil {
 		return nil, err
 	}

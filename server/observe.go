@@ -13,6 +13,8 @@ type RequestInfo struct {
 	// Method is the HTTP method, Route the pattern of the path, and Action the name of the route.
 	// Route and Action are empty if there is no such route.
 	Method, Route, Action string
+	// Path is the path of the URL. It can name facts, conversations and users: log a digest of it.
+	Path string
 	// Admin says that the request came to the admin listener.
 	Admin bool
 	// Remote is the address of the client.

@@ -25,11 +25,11 @@ import (
 
 // buildFlags are the flags of build that do not override a key of anchor.yaml.
 type buildFlags struct {
-	output, queryFile, items, request string
-	previous                          string
-	explain, strict, remember         bool
-	pipeline, record                  string
-	only, skip                        []string
+	output, queryFile, items, request  string
+	previous                           string
+	explain, strict, remember, partial bool
+	pipeline, record                   string
+	only, skip                         []string
 }
 
 func (a *app) buildCommand() *cobra.Command {
@@ -85,6 +85,7 @@ anchor.yaml or in a request.`,
 	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
 	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin) and print the result as JSON")
+	flags.BoolVar(&f.partial, "allow-partial", false, "with --timeout: end steps with on_error: skip in time for the rest, and say which")
 	flags.BoolVar(&f.explain, "explain", false, "explain for each item why it is in the window or not, and show how long each stage took")
 	flags.StringVar(&f.previous, "previous", "", "report how much of an earlier prompt a prompt cache can reuse; the file holds the result or the output of that build")
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
@@ -126,7 +127,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	}
 	run := &buildRun{app: a, config: loaded, strict: f.strict, record: f.record}
 	defer run.close(cmd.Context())
-	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember, Only: f.only, Skip: f.skip}
+	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, AllowPartial: f.partial, Explain: f.explain, Remember: f.remember, Only: f.only, Skip: f.skip}
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return err
 	}

@@ -49,8 +49,9 @@ type Build struct {
 	Only, Skip []string
 	// Formatter replaces the format of Config. It may be nil.
 	Formatter pipeline.Formatter
-	// Explain records a trace of every item; see [pipeline.Config].
-	Explain bool
+	// Partial leaves out steps because of the time, and Explain records a trace of every item; see
+	// [pipeline.Config].
+	Partial, Explain bool
 	// Callbacks observe the build, after those of the configuration.
 	Callbacks []pipeline.Callback
 	// Store keeps the conversation and the facts that the configuration names.

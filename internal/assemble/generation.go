@@ -58,6 +58,7 @@ type Generation struct {
 	warned    sync.Map // what retrievers warned of, so that each is said once
 	// factVectors keep the vectors of facts, by the name of the embedder.
 	factVectors map[string]*memory.EmbeddingCache
+	times       pipeline.StepTimes // how long the steps of all pipelines took
 
 	// loading holds a value while a goroutine uses the fields below.
 	loading chan struct{}

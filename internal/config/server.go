@@ -10,6 +10,9 @@ type Server struct {
 	Listen         string   `key:"listen" default:"127.0.0.1:8790" doc:"Address of the API."`
 	AdminListen    string   `key:"admin_listen" default:"127.0.0.1:8791" doc:"Address of health, configuration, reload and profiles; none has no such listener."`
 	TLS            TLS      `key:"tls" doc:"Certificate of the API. The admin listener has none."`
+	Keys           string   `key:"keys" doc:"File of the API keys, which anchor-host keys makes. Without it, requests need no key, and serve listens on loopback addresses only. It is read again when it changes."`
+	Queue          Queue    `key:"queue" doc:"Bounds of the builds that run and wait."`
+	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
 	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time. Further ones are refused with status 503. At least max_body."`
 	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API. Further ones wait."`

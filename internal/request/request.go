@@ -42,6 +42,8 @@ type Request struct {
 	Tools         config.Tools          `key:"tools"`
 	// IncludeQuery ends the output with the query. Absent: true.
 	IncludeQuery *bool `key:"include_query"`
+	// AllowPartial leaves out optional steps rather than missing the deadline.
+	AllowPartial bool `key:"allow_partial"`
 	// Explain asks for a trace of every item.
 	Explain bool `key:"explain"`
 }

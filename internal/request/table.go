@@ -50,6 +50,7 @@ var Settings = []Setting{
 	{"", "", "steps", inRequest, inFile},
 	{"Only", "only-steps", "", "", ""},
 	{"Skip", "skip-steps", "", "", ""},
+	{"AllowPartial", "allow-partial", "allow_partial", inRequest, ""},
 	{"Explain", "explain", "explain", inRequest, ""},
 	{"Tenant", "tenant", "", "", ""},
 	{"User", "", "", "", facts},

@@ -20,6 +20,7 @@ type Memory struct {
 var (
 	_ Store   = (*Memory)(nil)
 	_ Counter = (*Memory)(nil)
+	_ Sizer   = (*Memory)(nil)
 )
 
 // list has the records of a key, in ascending order of Seq.
@@ -191,6 +192,28 @@ func (m *Memory) LastSeqs(ctx context.Context, tenant string) (map[Key]int64, er
 		}
 	}
 	return lasts, nil
+}
+
+// Size implements [Sizer].
+func (m *Memory) Size(ctx context.Context, tenant string) (records, bytes int64, err error) {
+	if err := (Key{Tenant: tenant, Kind: "any"}).Validate(); err != nil {
+		return 0, 0, fmt.Errorf("measure: %w", err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.usable(ctx); err != nil {
+		return 0, 0, err
+	}
+	for key, l := range m.lists {
+		if key.Tenant != tenant {
+			continue
+		}
+		records += int64(len(l.recs))
+		for i := range l.recs {
+			bytes += int64(len(l.recs[i].Data))
+		}
+	}
+	return records, bytes, nil
 }
 
 // Close implements [Store].

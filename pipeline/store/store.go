@@ -112,6 +112,13 @@ type Counter interface {
 	LastSeqs(ctx context.Context, tenant string) (map[Key]int64, error)
 }
 
+// Sizer is a [Store] that says how much it keeps. Quotas of tenants use this.
+type Sizer interface {
+	// Size returns the number of the records of a tenant, and the bytes of their data. It looks at
+	// all of them, but does not read the data.
+	Size(ctx context.Context, tenant string) (records, bytes int64, err error)
+}
+
 // AutoID returns the ID of a record that was appended without one.
 func AutoID(seq int64) string {
 	var b [21]byte // the sign and all digits of a number

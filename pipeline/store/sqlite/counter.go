@@ -8,7 +8,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-var _ store.Counter = (*Store)(nil)
+var (
+	_ store.Counter = (*Store)(nil)
+	_ store.Sizer   = (*Store)(nil)
+)
 
 // LastSeqs implements [store.Counter].
 func (s *Store) LastSeqs(ctx context.Context, tenant string) (map[store.Key]int64, error) {
@@ -32,4 +35,24 @@ func (s *Store) LastSeqs(ctx context.Context, tenant string) (map[store.Key]int6
 		return nil, s.fail(err, "list numbers")
 	}
 	return lasts, nil
+}
+
+// Size implements [store.Sizer].
+func (s *Store) Size(ctx context.Context, tenant string) (records, bytes int64, err error) {
+	if err := (store.Key{Tenant: tenant, Kind: "any"}).Validate(); err != nil {
+		return 0, 0, s.fail(err, "measure")
+	}
+	err = s.read(ctx, sizeOf, []driver.Value{tenant}, func(row []driver.Value) error {
+		var ok, ok2 bool
+		records, ok = row[0].(int64)
+		bytes, ok2 = row[1].(int64)
+		if !ok || !ok2 {
+			return fmt.Errorf("%w: a sum that is no number", store.ErrCorrupt)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, s.fail(err, "measure")
+	}
+	return records, bytes, nil
 }

@@ -16,7 +16,7 @@ func TestPlans(t *testing.T) {
 	}
 	defer s.release(c, nil)
 	for _, sql := range []string{
-		readUp, readDown, readID, readSeq, listKeys,
+		readUp, readDown, readID, readSeq, listKeys, sizeOf,
 		findList, updateList, findSeq, findID, updateOne, deleteOne, deleteRange, pageDocuments, findDocument,
 	} {
 		args := []driver.Value{"", ""}

@@ -19,6 +19,9 @@ const listKeys = `SELECT kind, stream FROM lists l WHERE tenant = ?1 AND (?2 = '
 
 const listLasts = "SELECT kind, stream, last FROM lists WHERE tenant = ?"
 
+const sizeOf = `SELECT count(*), coalesce(sum(length(r.data)), 0) FROM lists l JOIN records r
+	ON r.at > l.id << 32 AND r.at < (l.id + 1) << 32 WHERE l.tenant = ?`
+
 // Statements of the writer.
 const (
 	findList    = "SELECT id, last FROM lists WHERE tenant = ? AND kind = ? AND stream = ?"

@@ -168,3 +168,28 @@ func closedStore(t *testing.T, s store.Store) {
 		wantErr(t, name, call(t.Context()), store.ErrClosed)
 	}
 }
+
+func sizeOfTenant(t *testing.T, s store.Store) {
+	sizer, ok := s.(store.Sizer)
+	if !ok {
+		t.Skip("this store does not say how much it keeps")
+	}
+	size := func(tenant string, wantRecords, wantBytes int64) {
+		t.Helper()
+		records, bytes, err := sizer.Size(t.Context(), tenant)
+		must(t, err)
+		if records != wantRecords || bytes != wantBytes {
+			t.Errorf("%s: %d records of %d bytes, want %d of %d", tenant, records, bytes, wantRecords, wantBytes)
+		}
+	}
+	size("a", 0, 0)
+	one, other := store.Key{Tenant: "a", Kind: "turn", Stream: "s"}, store.Key{Tenant: "b", Kind: "turn", Stream: "s"}
+	mustAppend(t, s, one, store.Record{ID: "x", Data: []byte(`"12345"`)}, store.Record{Data: []byte(`1`)})
+	mustAppend(t, s, store.Key{Tenant: "a", Kind: "fact"}, store.Record{Data: []byte(`"é"`)})
+	mustAppend(t, s, other, store.Record{Data: []byte(`123`)})
+	size("a", 3, 7+1+4)
+	size("b", 1, 3)
+	_, err := s.Delete(t.Context(), one, "x")
+	must(t, err)
+	size("a", 2, 1+4)
+}

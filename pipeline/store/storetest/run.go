@@ -34,6 +34,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 		{"ids with # are the store's", autoIDs},
 		{"tenants, kinds and streams are apart", apart},
 		{"keys lists what holds records", keysLists},
+		{"size counts what a tenant has", sizeOfTenant},
 		{"apply does all or nothing", applyAtomic},
 		{"apply keeps numbers for imports", applyKeepsSeq},
 		{"numbers run out with an error", numbersRunOut},

@@ -121,6 +121,11 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		a.Say("%s", text)
 	}
 	options.TLS.Cert, options.TLS.Key, options.TLS.ClientCA = loaded.Path(options.TLS.Cert), loaded.Path(options.TLS.Key), loaded.Path(options.TLS.ClientCA)
+	end, err := control(&options, loaded, app, log)
+	if err != nil {
+		return err
+	}
+	defer end()
 	s, err := server.New(app, options)
 	if err != nil {
 		return err

@@ -1,0 +1,24 @@
+package anchor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Stored returns how much the store keeps for a tenant: the number of records, which are facts, turns
+// and frames among others, and the bytes of their data. Collections do not count. An empty tenant
+// means that of the configuration. If the store cannot say it, the error wraps
+// [errors.ErrUnsupported].
+func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, err error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return 0, 0, err
+	}
+	sizer, ok := s.(store.Sizer)
+	if !ok {
+		return 0, 0, errors.ErrUnsupported
+	}
+	return sizer.Size(ctx, c.TenantName())
+}

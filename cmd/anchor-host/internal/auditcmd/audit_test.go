@@ -1,0 +1,79 @@
+package auditcmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/server/audit"
+)
+
+func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := cli.New(t.Context(), strings.NewReader(""), &out, &errs)
+	root := Command(a)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(t.Context())
+	code = a.Finish(t.Context(), cmd, err)
+	return out.String(), errs.String(), code
+}
+
+func TestVerify(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	key, err := audit.Key(path + ".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := audit.Open(audit.Options{Path: path, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(audit.Entry{Action: "build", Outcome: "ok"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(path + "*")
+	if len(files) != 4 {
+		t.Fatalf("%v, want the log, its lock and two keys", files)
+	}
+	args := append([]string{"verify", "--key", path + ".key.pub", "-o", "json"}, files...)
+	stdout, stderr, code := run(t, args...)
+	var r struct {
+		Lines, Heads int
+		LastHead     string `json:"last_head"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 || r.Lines != 3 || r.Heads != 1 {
+		t.Fatalf("%d %s %s", code, stdout, stderr)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	if err := os.WriteFile(path, bytes.Join(lines[:2], nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, _, code := run(t, "verify", "--key", path+".key.pub", path); code != 0 || !strings.Contains(stdout, "no head covers the last 2 lines") {
+		t.Errorf("cut: %d %s", code, stdout)
+	}
+	if _, stderr, code := run(t, "verify", "--expect", r.LastHead, path); code != cli.CodeInvalid || !strings.Contains(stderr, "cut off") {
+		t.Errorf("cut, with the head: %d %s", code, stderr)
+	}
+	if err := os.WriteFile(path, bytes.Replace(whole, []byte(`"build"`), []byte(`"guild"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := run(t, "verify", path); code != cli.CodeInvalid || !strings.Contains(stderr, "audit.jsonl:3:") {
+		t.Errorf("changed: %d %s", code, stderr)
+	}
+	if _, stderr, code := run(t, "verify", "--expect", "x", path); code != cli.CodeUsage {
+		t.Errorf("%d %s", code, stderr)
+	}
+}

@@ -1,0 +1,334 @@
+// Package keyscmd implements "anchor-host keys": the API keys of serve.
+package keyscmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/server/keys"
+)
+
+// Command returns "keys".
+func Command(a *cli.App) *cobra.Command {
+	cmd := cli.Group(&cobra.Command{
+		Use:   "keys",
+		Short: "Make, list, replace and revoke the API keys of serve",
+		Long: `Manage the file of API keys that server.keys in anchor.yaml names. A key belongs to
+a tenant and has scopes:
+
+  build          builds, assemblies and evaluations
+  memory:read    reading facts, conversations and runs
+  memory:write   adding and deleting them
+  collections    listing and searching collections
+  admin          everything of the admin listener
+  content        seeing texts of other requests
+
+A client sends it as "Authorization: Bearer KEY" or as "x-api-key: KEY". The file has
+the SHA-256 of each secret, so a key is shown once: when it is made. serve notices a
+change of the file within two seconds. Limits of tenants are in the same file; see
+docs/operate.md.`,
+		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --expires 90d
+  anchor-host keys list
+  anchor-host keys rotate k3Yx8QmWz0Ab --overlap 1h
+  anchor-host keys revoke k3Yx8QmWz0Ab`,
+	})
+	cmd.AddCommand(add(a), list(a), show(a), rotate(a), revoke(a))
+	return cmd
+}
+
+// file adds --file and returns a function that finds the file of the keys.
+func file(a *cli.App, cmd *cobra.Command) func(cmd *cobra.Command) (string, error) {
+	cli.ConfigFlag(cmd)
+	name := cmd.Flags().String("file", "", "file of the keys, YAML or .json (default: server.keys)")
+	return func(cmd *cobra.Command) (string, error) {
+		if *name != "" {
+			return *name, nil
+		}
+		loaded, err := a.Load(cmd)
+		if err != nil {
+			return "", err
+		}
+		if loaded.Server.Keys == "" {
+			return "", cli.Usagef(cmd, "no file of keys (set server.keys in anchor.yaml, or name one with --file)")
+		}
+		return loaded.Path(loaded.Server.Keys), nil
+	}
+}
+
+// made is a new key as it is printed.
+type made struct {
+	// Secret is the whole key, which nobody can find out later.
+	Secret string `json:"key"`
+	shown
+}
+
+// shown is a key as it is printed: without its digest.
+type shown struct {
+	State string `json:"state"`
+	keys.Key
+}
+
+func view(k keys.Key) shown {
+	k.SHA256 = ""
+	return shown{k.State(time.Now()), k}
+}
+
+// printMade prints a new key.
+func printMade(a *cli.App, cmd *cobra.Command, format string, token keys.Token, k keys.Key) error {
+	if format == "text" {
+		a.Say("key %s of tenant %s: this is the only time that it is shown", k.ID, k.Tenant)
+		return a.Emit(bytes.NewBufferString(token.String() + "\n"))
+	}
+	return a.Print(cmd, format, cli.Listing{Data: made{token.String(), view(k)}})
+}
+
+func add(a *cli.App) *cobra.Command {
+	var tenant, expires, note string
+	var scopes, quotas []string
+	cmd := &cobra.Command{
+		Use:   "add --tenant NAME --scopes LIST [flags]",
+		Short: "Make a key",
+		Long: `Make a key and print it. It is shown only now: the file has its SHA-256. The file is
+made if there is none.
+
+--quota limits this key alone, in addition to the limits of its tenant. The names are
+those of the file: requests_per_second, concurrent_builds, fuel_per_minute,
+tokens_per_minute, model_calls_per_minute, memory_records and memory_bytes.`,
+		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --note "the web site"
+  anchor-host keys add --tenant acme --scopes build --expires 90d --quota requests_per_second=5
+  KEY=$(anchor-host keys add --tenant acme --scopes build)`,
+		Args: cobra.NoArgs,
+	}
+	path := file(a, cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&tenant, "tenant", "", "tenant that owns what requests with this key read and write")
+	cli.SettingFlag(cmd, "tenant", "")
+	flags.StringSliceVar(&scopes, "scopes", nil, "what the key allows: "+strings.Join(keys.Scopes, ", "))
+	flags.StringVar(&expires, "expires", "", "when the key ends: a time span such as 90d or 12h, or a time such as 2027-01-31T00:00:00Z (default: never)")
+	flags.StringVar(&note, "note", "", "who has the key, and what for")
+	flags.StringArrayVar(&quotas, "quota", nil, "a limit of this key, such as requests_per_second=5; repeat it for more")
+	format := cli.FormatFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
+			return err
+		}
+		if tenant == "" || len(scopes) == 0 {
+			return cli.Usagef(cmd, "a key needs a tenant and scopes (--tenant NAME --scopes LIST)")
+		}
+		if err := keys.CheckScopes(scopes); err != nil {
+			return cli.Usagef(cmd, "flag --scopes: %v", err)
+		}
+		now, token := time.Now().UTC().Truncate(time.Second), keys.NewToken()
+		k := keys.Key{ID: token.ID, SHA256: token.Digest(), Tenant: tenant, Scopes: scopes, Created: now, Note: note}
+		var err error
+		if k.Expires, err = moment(expires, now); err != nil {
+			return cli.Usagef(cmd, "flag --expires: %v", err)
+		}
+		if k.Quotas, err = limits(quotas); err != nil {
+			return cli.Usagef(cmd, "flag --quota: %v", err)
+		}
+		name, err := path(cmd)
+		if err != nil {
+			return err
+		}
+		err = keys.Edit(cmd.Context(), name, func(f *keys.File) error {
+			f.Keys = append(f.Keys, k)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return printMade(a, cmd, *format, token, k)
+	})
+	return cmd
+}
+
+func list(a *cli.App) *cobra.Command {
+	var tenant string
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the keys, without their secrets",
+		Long: `List the keys with their tenants, scopes, times and notes. STATE says whether a key is
+accepted now: active, expired or revoked.`,
+		Example: `  anchor-host keys list
+  anchor-host keys list --tenant acme -o json`,
+		Args: cobra.NoArgs,
+	}
+	path := file(a, cmd)
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only keys of this tenant")
+	cli.SettingFlag(cmd, "tenant", "")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		name, err := path(cmd)
+		if err != nil {
+			return err
+		}
+		f, err := keys.Read(name)
+		if err != nil {
+			return err
+		}
+		data := []shown{}
+		for _, k := range f.Keys {
+			if tenant == "" || k.Tenant == tenant {
+				data = append(data, view(k))
+			}
+		}
+		return a.Print(cmd, *format, listing(data, data))
+	})
+	return cmd
+}
+
+func listing(rows []shown, data any) cli.Listing {
+	l := cli.Listing{Header: []string{"ID", "TENANT", "STATE", "SCOPES", "CREATED", "EXPIRES", "NOTE"}, Data: data}
+	for _, k := range rows {
+		l.Rows = append(l.Rows, []string{k.ID, cli.OneCell(k.Tenant), k.State, strings.Join(k.Scopes, ","), when(k.Created), when(k.Expires), cli.Dash(cli.Excerpt(k.Note))})
+	}
+	return l
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func show(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show [flags] ID",
+		Short: "Show a key with its quotas, without its secret",
+		Long: `Show a key with its quotas. Neither its secret nor the digest of it is shown. The id is
+the middle part of a key.`,
+		Example: `  anchor-host keys show k3Yx8QmWz0Ab -o json`,
+		Args:    cli.Exactly("ID"),
+	}
+	path := file(a, cmd)
+	format := cli.FormatFlag(cmd, "yaml", "json", "table")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		name, err := path(cmd)
+		if err != nil {
+			return err
+		}
+		f, err := keys.Read(name)
+		if err != nil {
+			return err
+		}
+		i := f.Find(args[0])
+		if i < 0 {
+			return unknown(args[0])
+		}
+		k := view(f.Keys[i])
+		return a.Print(cmd, *format, listing([]shown{k}, k))
+	})
+	return cmd
+}
+
+func unknown(id string) error {
+	return fmt.Errorf("id %.60q: %w (see anchor-host keys list)", id, keys.ErrNotFound)
+}
+
+func revoke(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke [flags] ID...",
+		Short: "Refuse keys from now on",
+		Long: `Refuse keys from now on. They stay in the file, so that their ids in logs can be
+explained. serve notices it within two seconds.`,
+		Example: `  anchor-host keys revoke k3Yx8QmWz0Ab`,
+		Args:    cobra.MinimumNArgs(1),
+	}
+	path := file(a, cmd)
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		name, err := path(cmd)
+		if err != nil {
+			return err
+		}
+		now := time.Now().UTC().Truncate(time.Second)
+		err = change(cmd, name, args, func(f *keys.File, i int) {
+			if f.Keys[i].Revoked.IsZero() || f.Keys[i].Revoked.After(now) {
+				f.Keys[i].Revoked = now
+			}
+		})
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		for _, id := range args {
+			fmt.Fprintf(&b, "revoked: %s\n", id)
+		}
+		return a.Emit(&b)
+	})
+	return cmd
+}
+
+// change edits keys of a file that is there.
+func change(cmd *cobra.Command, name string, ids []string, f func(*keys.File, int)) error {
+	return keys.Edit(cmd.Context(), name, func(file *keys.File) error {
+		for _, id := range ids {
+			i := file.Find(id)
+			if i < 0 {
+				return unknown(id)
+			}
+			f(file, i)
+		}
+		return nil
+	})
+}
+
+func rotate(a *cli.App) *cobra.Command {
+	var overlap time.Duration
+	cmd := &cobra.Command{
+		Use:   "rotate [flags] ID",
+		Short: "Replace a key by a new one",
+		Long: `Make a key with the tenant, scopes, quotas, end and note of another one, and print
+it. Both are accepted for the time of --overlap; then the old one expires. A key that
+others may know should be revoked instead.`,
+		Example: `  anchor-host keys rotate k3Yx8QmWz0Ab
+  anchor-host keys rotate k3Yx8QmWz0Ab --overlap 1h -o json`,
+		Args: cli.Exactly("ID"),
+	}
+	path := file(a, cmd)
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key is still accepted")
+	format := cli.FormatFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
+			return err
+		}
+		if overlap < 0 {
+			return cli.Usagef(cmd, "flag --overlap: want a time span such as 1h, or 0s")
+		}
+		name, err := path(cmd)
+		if err != nil {
+			return err
+		}
+		now, token := time.Now().UTC().Truncate(time.Second), keys.NewToken()
+		var k keys.Key
+		err = keys.Edit(cmd.Context(), name, func(f *keys.File) error {
+			i := f.Find(args[0])
+			if i < 0 {
+				return unknown(args[0])
+			}
+			old := &f.Keys[i]
+			if state := old.State(now); state != "active" {
+				return fmt.Errorf("id %q: %w (make a new key with anchor-host keys add)", old.ID, errors.New("the key is "+state))
+			}
+			k = *old
+			k.ID, k.SHA256, k.Created = token.ID, token.Digest(), now
+			if end := now.Add(overlap); old.Expires.IsZero() || end.Before(old.Expires) {
+				old.Expires = end
+			}
+			f.Keys = append(f.Keys, k)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return printMade(a, cmd, *format, token, k)
+	})
+	return cmd
+}

@@ -1,0 +1,113 @@
+package keyscmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/server/keys"
+)
+
+// run runs a command line and returns what it prints and its exit code.
+func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := cli.New(t.Context(), strings.NewReader(""), &out, &errs)
+	root := Command(a)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(t.Context())
+	code = a.Finish(t.Context(), cmd, err)
+	return out.String(), errs.String(), code
+}
+
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr, code := run(t, args...)
+	if code != 0 {
+		t.Fatalf("%v: %d %s", args, code, stderr)
+	}
+	return stdout
+}
+
+func TestLifeOfAKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	secret := strings.TrimSpace(must(t, "add", "--file", file, "--tenant", "acme", "--scopes", "build,memory:read", "--expires", "90d", "--note", "web",
+		"--quota", "requests_per_second=0.5", "--quota", "memory_bytes=1MiB", "--quota", "tokens_per_minute=1000"))
+	token, ok := keys.ParseToken(secret)
+	if !ok {
+		t.Fatalf("%q is no key", secret)
+	}
+	var list []map[string]any
+	into(t, must(t, "list", "--file", file, "-o", "json"), &list)
+	if len(list) != 1 || list[0]["id"] != token.ID || list[0]["state"] != "active" || list[0]["tenant"] != "acme" || list[0]["sha256"] != nil {
+		t.Errorf("%v", list)
+	}
+	f, err := keys.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := f.Keys[0]
+	if k.SHA256 != token.Digest() || k.Quotas.RequestsPerSecond != 0.5 || k.Quotas.MemoryBytes != 1<<20 || k.Quotas.TokensPerMinute != 1000 || k.Expires.Sub(k.Created) != 90*24*time.Hour {
+		t.Errorf("%+v", k)
+	}
+	var second struct{ Key, ID, Note string }
+	into(t, must(t, "rotate", "--file", file, token.ID, "--overlap", "1h", "-o", "json"), &second)
+	if f, err = keys.Read(file); err != nil {
+		t.Fatal(err)
+	}
+	if again, ok := keys.ParseToken(second.Key); !ok || again.ID != second.ID || again.Digest() != f.Keys[1].SHA256 || f.Keys[1].Quotas != k.Quotas || second.Note != "web" {
+		t.Errorf("%+v, %+v", second, f.Keys[1])
+	}
+	if left := time.Until(f.Keys[0].Expires); left > time.Hour || left < 50*time.Minute {
+		t.Errorf("the old key is accepted for %v", left)
+	}
+	must(t, "revoke", "--file", file, token.ID, second.ID)
+	if table := must(t, "list", "--file", file, "--tenant", "acme"); strings.Count(table, "revoked") != 2 || strings.Contains(table, "active") {
+		t.Error(table)
+	}
+	if all := must(t, "show", "--file", file, token.ID) + must(t, "list", "--file", file, "-o", "yaml"); strings.Contains(all, token.Secret) || strings.Contains(all, token.Digest()) {
+		t.Error("the secret or its digest is shown")
+	}
+}
+
+func into(t *testing.T, text string, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	id := strings.Split(must(t, "add", "--file", file, "--tenant", "a", "--scopes", "build"), "_")[1]
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"add", "--file", file, "--tenant", "a"}, cli.CodeUsage, "--scopes"},
+		{[]string{"add", "--file", file, "--tenant", "a", "--scopes", "bild"}, cli.CodeUsage, "did you mean"},
+		{[]string{"add", "--file", file, "--tenant", "a", "--scopes", "build", "--expires", "soon"}, cli.CodeUsage, "90d"},
+		{[]string{"add", "--file", file, "--tenant", "a", "--scopes", "build", "--expires", "2020-01-01T00:00:00Z"}, cli.CodeUsage, "future"},
+		{[]string{"add", "--file", file, "--tenant", "a", "--scopes", "build", "--expires", "0d"}, cli.CodeUsage, "future"},
+		{[]string{"add", "--file", file, "--tenant", "a", "--scopes", "build", "--quota", "request=1"}, cli.CodeUsage, "requests_per_second"},
+		{[]string{"add", "--file", file, "--tenant", "a", "--scopes", "build", "--quota", "tokens_per_minute=many"}, cli.CodeUsage, "whole number"},
+		{[]string{"add", "--file", file, "--tenant", "a\nb", "--scopes", "build"}, cli.CodeInvalid, "tenant"},
+		{[]string{"show", "--file", file, "nope"}, cli.CodeNotFound, "no such key"},
+		{[]string{"revoke", "--file", file, id, "nope"}, cli.CodeNotFound, "no such key"},
+		{[]string{"list", "--file", file + ".none"}, cli.CodeNotFound, "no such file"},
+	} {
+		_, stderr, code := run(t, c.args...)
+		if code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("%v: %d %s, want %d and %q", c.args, code, stderr, c.code, c.want)
+		}
+	}
+	if table := must(t, "list", "--file", file); !strings.Contains(table, "active") || strings.Count(table, "\n") != 2 {
+		t.Errorf("mistakes changed the file:\n%s", table)
+	}
+}

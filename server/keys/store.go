@@ -1,0 +1,179 @@
+package keys
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/server/quota"
+)
+
+// Store says who sends a request, by the keys of a file. It is a [server.Authenticator]. It is
+// safe for concurrent use, and answers without reading the file.
+type Store struct {
+	path    string
+	current atomic.Pointer[table]
+	reading sync.Mutex // one Reload at a time, so that an old file never replaces a newer one
+}
+
+// table is a file as requests use it. It never changes.
+type table struct {
+	file *File
+	keys map[string]*entry
+	seen stamp
+}
+
+type entry struct {
+	*Key
+	digest [sha256.Size]byte
+}
+
+// stamp tells one state of a file from another without reading it.
+type stamp struct {
+	changed time.Time
+	size    int64
+	info    os.FileInfo
+}
+
+func (s stamp) same(t stamp) bool {
+	return s.info != nil && t.info != nil && s.size == t.size && s.changed.Equal(t.changed) && os.SameFile(s.info, t.info)
+}
+
+func stampOf(path string) (stamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.ModTime(), info.Size(), info}, nil
+}
+
+// Open reads a file of keys.
+func Open(path string) (*Store, error) {
+	s := &Store{path: path}
+	if err := s.Reload(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Reload reads the file again. If that fails, the keys stay as they are. Requests that run go on
+// as they began.
+func (s *Store) Reload() error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	seen, err := stampOf(s.path) // before reading, so that a change in between is read again
+	if err != nil {
+		return fmt.Errorf("keys: read: %w", err)
+	}
+	f, err := Read(s.path)
+	if err != nil {
+		return err
+	}
+	s.current.Store(newTable(f, seen))
+	return nil
+}
+
+func newTable(f *File, seen stamp) *table {
+	t := &table{file: f, keys: make(map[string]*entry, len(f.Keys)), seen: seen}
+	for i := range f.Keys {
+		e := &entry{Key: &f.Keys[i]}
+		_, _ = hex.Decode(e.digest[:], []byte(e.SHA256)) // check has seen it
+		t.keys[e.ID] = e
+	}
+	return t
+}
+
+// Watch reads the file again soon after it has changed, so that a key that was revoked is refused
+// after at most every. It returns when ctx ends. A file that cannot be read is logged, and the
+// keys stay as they are.
+func (s *Store) Watch(ctx context.Context, every time.Duration, log *slog.Logger) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	tried := s.current.Load().seen
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now, err := stampOf(s.path)
+		if err == nil && (now.same(tried) || now.same(s.current.Load().seen)) {
+			continue
+		}
+		if err != nil && tried.info == nil {
+			continue // it is logged already
+		}
+		tried = now
+		if err == nil {
+			err = s.Reload()
+		}
+		if err != nil {
+			log.Error("keys: the file cannot be used; the keys stay as they are", "file", s.path, "error", err)
+			continue
+		}
+		log.Info("keys: the file was read again", "file", s.path, "keys", s.Len())
+	}
+}
+
+// Len returns the number of keys.
+func (s *Store) Len() int { return len(s.current.Load().keys) }
+
+// Limits returns what a principal may use: all keys of its tenant together, and its key alone.
+func (s *Store) Limits(p server.Principal) (tenant, key quota.Limits) {
+	t := s.current.Load()
+	if e := t.keys[p.KeyID]; e != nil {
+		key = e.Quotas
+	}
+	return t.file.Limits(p.Tenant), key
+}
+
+var noKey [sha256.Size]byte
+
+// Authenticate says who sends a request. The error is a [*server.Refusal]: 400 for two different
+// keys, 401 otherwise. Whether an id exists is not to be seen from the answer, nor from its time.
+func (s *Store) Authenticate(r *http.Request) (server.Principal, error) {
+	text, ok := sent(r.Header)
+	switch {
+	case !ok:
+		return server.Principal{}, refuse(http.StatusBadRequest, "two_keys", "the header has different keys in Authorization and x-api-key", "send one key")
+	case text == "":
+		return server.Principal{}, refuse(http.StatusUnauthorized, "no_key", "the request has no key", "send it as Authorization: Bearer KEY or as x-api-key: KEY")
+	}
+	token, ok := ParseToken(text)
+	if !ok {
+		return server.Principal{}, refuse(http.StatusUnauthorized, "invalid_key", "the key is not known", "check that the key is complete and was not revoked")
+	}
+	e := s.current.Load().keys[token.ID]
+	want := &noKey
+	if e != nil {
+		want = &e.digest
+	}
+	got := sha256.Sum256([]byte(token.Secret))
+	if subtle.ConstantTimeCompare(got[:], want[:]) != 1 || e == nil {
+		return server.Principal{}, refuse(http.StatusUnauthorized, "invalid_key", "the key is not known", "check that the key is complete and was not revoked")
+	}
+	switch e.State(time.Now()) {
+	case "revoked":
+		return server.Principal{}, refuse(http.StatusUnauthorized, "revoked_key", "the key was revoked", "ask the operator for another key")
+	case "expired":
+		return server.Principal{}, refuse(http.StatusUnauthorized, "expired_key", "the key has expired", "ask the operator for another key")
+	}
+	return server.Principal{KeyID: e.ID, Tenant: e.Tenant, Scopes: e.Scopes}, nil
+}
+
+func refuse(status int, reason, message, remedy string) error {
+	r := &server.Refusal{Status: status, Reason: reason, Message: message, Remedy: remedy}
+	if status == http.StatusUnauthorized {
+		r.Header = http.Header{"Www-Authenticate": {`Bearer realm="anchor-host"`}}
+	}
+	return r
+}

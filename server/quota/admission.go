@@ -1,0 +1,153 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/server"
+)
+
+// Options are what an [Admission] is made of.
+type Options struct {
+	// Limits returns the limits of the tenant of a principal, and those of its key alone. nil: there
+	// are none.
+	Limits func(server.Principal) (tenant, key Limits)
+	// Stored returns how many records the store has of a tenant, and their bytes. nil: the limits
+	// of the memory do not hold.
+	Stored func(ctx context.Context, tenant string) (records, bytes int64, err error)
+	// Queue are the bounds of the queue in front of the builds.
+	Queue QueueOptions
+}
+
+// Admission holds the tenants of a service to their limits, and shares the builds among them. It is
+// a [server.Admission]. Requests whose route needs the scope build are builds. Those that end
+// within the time of a look-up, such as reading facts, do not wait.
+type Admission struct {
+	options Options
+	limiter *Limiter
+	queue   *Queue
+
+	mu     sync.Mutex
+	stocks map[string]*stock
+}
+
+// stock is how much the store had of a tenant lately, with what was added since.
+type stock struct {
+	mu             sync.Mutex
+	read           time.Time
+	records, bytes int64
+}
+
+const (
+	// stockAge is how long a count of records is good for.
+	stockAge = 10 * time.Second
+	// maxStocks is how many counts are kept; then all are dropped.
+	maxStocks = 4096
+)
+
+// New makes an admission.
+func New(o Options) *Admission {
+	if o.Limits == nil {
+		o.Limits = func(server.Principal) (tenant, key Limits) { return }
+	}
+	return &Admission{options: o, limiter: NewLimiter(o.Limits), queue: NewQueue(o.Queue), stocks: map[string]*stock{}}
+}
+
+// Admit implements [server.Admission].
+func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost) (func(server.Usage), error) {
+	isBuild := c.Scope == server.ScopeBuild && !quick(c.Action)
+	settle, err := a.limiter.Admit(p, isBuild)
+	if err != nil {
+		return nil, err
+	}
+	if c.Scope == server.ScopeMemoryWrite && !frees(c.Action) {
+		if err := a.checkMemory(ctx, p, c.Bytes); err != nil {
+			settle(server.Usage{})
+			return nil, err
+		}
+	}
+	if !isBuild {
+		return settle, nil
+	}
+	leave, err := a.queue.Wait(ctx, p.Tenant, c.Bytes)
+	if err != nil {
+		settle(server.Usage{})
+		return nil, err
+	}
+	return func(u server.Usage) {
+		leave()
+		settle(u)
+	}, nil
+}
+
+// quick reports whether an action only looks something up.
+func quick(action string) bool {
+	return strings.HasPrefix(action, "list") || strings.HasPrefix(action, "get") || strings.HasPrefix(action, "cancel")
+}
+
+// frees reports whether an action only removes records. It is allowed when the memory is full.
+func frees(action string) bool {
+	return strings.HasPrefix(action, "delete") || strings.HasPrefix(action, "forget")
+}
+
+// checkMemory refuses a request that adds to a memory that is full. What the records of the request
+// are is not known; it counts as one record of its size. A count is good for some seconds, in which
+// only what this host adds is known. So a tenant can get a little over its limit, and never much.
+func (a *Admission) checkMemory(ctx context.Context, p server.Principal, size int64) error {
+	tenant, key := a.options.Limits(p)
+	records, bytes := least(tenant.MemoryRecords, key.MemoryRecords), least(int64(tenant.MemoryBytes), int64(key.MemoryBytes))
+	if a.options.Stored == nil || records == 0 && bytes == 0 {
+		return nil
+	}
+	s := a.stock(p.Tenant)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.read) > stockAge {
+		var err error
+		if s.records, s.bytes, err = a.options.Stored(ctx, p.Tenant); err != nil {
+			return fmt.Errorf("quota: size of the memory: %w", err)
+		}
+		s.read = time.Now()
+	}
+	full := func(what string, limit int64) error {
+		s.read = time.Time{} // what was removed meanwhile counts for the next request
+		return &server.Refusal{
+			Status: http.StatusForbidden, Reason: "memory_full", Message: fmt.Sprintf("the memory of the tenant is full: it may have %d %s", limit, what),
+			Remedy: "delete facts, conversations or runs, or ask the operator for more",
+		}
+	}
+	switch {
+	case records > 0 && s.records+1 > records:
+		return full("records", records)
+	case bytes > 0 && s.bytes+size > bytes:
+		return full("bytes", bytes)
+	}
+	s.records, s.bytes = s.records+1, s.bytes+size
+	return nil
+}
+
+// least returns the smaller of two limits, of which 0 means none.
+func least(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+func (a *Admission) stock(tenant string) *stock {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.stocks[tenant]
+	if s == nil {
+		if len(a.stocks) >= maxStocks {
+			clear(a.stocks)
+		}
+		s = &stock{}
+		a.stocks[tenant] = s
+	}
+	return s
+}

@@ -1,0 +1,10 @@
+// Package quota decides which requests of a service run, and when.
+//
+// A [Limiter] holds tenants and keys to their [Limits]: who has used too much is refused and told
+// when to come back. A [Queue] stands in front of the builds. It shares them among tenants, is
+// bounded by the number and the size of the requests that wait, and refuses those that would
+// wait in vain. [Admission] is both, as a service takes it.
+//
+// All times are measured with the monotonic clock. So nothing happens if the clock of the system
+// jumps.
+package quota

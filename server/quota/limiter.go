@@ -1,0 +1,230 @@
+package quota
+
+import (
+	"container/list"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/server"
+)
+
+// Limiter holds tenants and keys to their limits. It is safe for concurrent use. It remembers only
+// those that have used something lately: an account whose buckets are full again is dropped.
+type Limiter struct {
+	limits func(server.Principal) (tenant, key Limits)
+	start  time.Time
+
+	mu       sync.Mutex
+	accounts map[holder]*account
+	recent   *list.List // of *account, the one that was used last in front
+}
+
+// holder names a tenant or a key.
+type holder struct {
+	name  string
+	isKey bool
+}
+
+type account struct {
+	holder
+	buckets [buckets]bucket
+	builds  int
+	// empty is when all buckets have forgotten everything.
+	empty time.Duration
+	place *list.Element
+}
+
+// NewLimiter makes a limiter. limits returns the limits of the tenant of a principal, and those of
+// its key alone. It is called for each request, and may return something else each time.
+func NewLimiter(limits func(server.Principal) (tenant, key Limits)) *Limiter {
+	return &Limiter{limits: limits, start: time.Now(), accounts: map[holder]*account{}, recent: list.New()}
+}
+
+// held is an account with its limits, for one request.
+type held struct {
+	*account
+	limits Limits
+}
+
+// Admit lets a request begin, or refuses it with a [*server.Refusal] of status 429. isBuild says
+// that the request counts as a build. release must be called once, with what was used.
+func (l *Limiter) Admit(p server.Principal, isBuild bool) (release func(server.Usage), err error) {
+	tenant, key := l.limits(p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Since(l.start)
+	l.drop(now)
+	both := [2]held{{limits: tenant}, {limits: key}}
+	for i := range both {
+		if both[i].limits == (Limits{}) {
+			continue
+		}
+		h := holder{p.Tenant, false}
+		if i == 1 {
+			h = holder{p.KeyID, true}
+		}
+		both[i].account = l.account(h)
+		if err := both[i].check(now, isBuild); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range both {
+		if h.account == nil {
+			continue
+		}
+		if policies := h.limits.policies(); policies[requests].limit > 0 {
+			h.use(requests, 1, &policies[requests], now)
+		}
+		if isBuild {
+			h.builds++
+		}
+	}
+	return func(u server.Usage) { l.settle(both, isBuild, u) }, nil
+}
+
+// use enters what was used into a bucket.
+func (a *account) use(i int, n float64, p *policy, now time.Duration) {
+	b := &a.buckets[i]
+	b.forget(p, now)
+	b.used += n
+	full := longest
+	if seconds := b.used / p.limit * p.window.Seconds(); seconds < longest.Seconds() {
+		full = time.Duration(seconds*1e9) + 1
+	}
+	a.empty = max(a.empty, now+full)
+}
+
+// account returns the account of a holder, and marks it as used.
+func (l *Limiter) account(h holder) *account {
+	a := l.accounts[h]
+	if a == nil {
+		a = &account{holder: h}
+		a.place = l.recent.PushFront(a)
+		l.accounts[h] = a
+	}
+	l.recent.MoveToFront(a.place)
+	return a
+}
+
+// drop removes accounts that have nothing to remember, the oldest first. It looks at a few only:
+// more than a request can add.
+func (l *Limiter) drop(now time.Duration) {
+	for range 4 {
+		e := l.recent.Back()
+		if e == nil {
+			return
+		}
+		a := e.Value.(*account)
+		if !a.idle(now) {
+			l.recent.MoveToFront(e)
+			continue
+		}
+		l.recent.Remove(e)
+		delete(l.accounts, a.holder)
+	}
+}
+
+// idle reports whether a new account would be the same.
+func (a *account) idle(now time.Duration) bool { return a.builds == 0 && now >= a.empty }
+
+// check brings the buckets up to date, and says whether a request may run.
+func (h *held) check(now time.Duration, isBuild bool) error {
+	policies := h.limits.policies()
+	for i := range policies {
+		p, b := &policies[i], &h.buckets[i]
+		if p.limit == 0 {
+			*b = bucket{at: now}
+			continue
+		}
+		b.forget(p, now)
+	}
+	for i := range policies {
+		if policies[i].limit == 0 {
+			continue
+		}
+		if wait := h.buckets[i].wait(&policies[i]); wait > 0 {
+			return h.refuse(policies[i].name, wait, &policies)
+		}
+	}
+	if most := h.limits.ConcurrentBuilds; isBuild && most > 0 && h.builds >= most {
+		return h.refuse("builds", time.Second, &policies)
+	}
+	return nil
+}
+
+// settle enters what a request has used.
+func (l *Limiter) settle(both [2]held, isBuild bool, u server.Usage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Since(l.start)
+	for _, h := range both {
+		if h.account == nil {
+			continue
+		}
+		a := l.account(h.holder) // it may be another one, if it was idle meanwhile
+		if isBuild {
+			a.builds--
+		}
+		policies := h.limits.policies()
+		for i, used := range [buckets]float64{fuel: float64(u.Fuel), tokens: float64(u.Tokens), modelCalls: float64(u.ModelCalls)} {
+			if policies[i].limit == 0 || used <= 0 {
+				continue
+			}
+			a.use(i, used, &policies[i], now)
+		}
+	}
+}
+
+// words say what a limit counts.
+var words = map[string]string{
+	"requests": "requests of a second", "fuel": "fuel of a minute", "tokens": "tokens of a minute",
+	"model-calls": "requests to models of a minute", "builds": "builds at the same time",
+}
+
+// refuse makes the answer for a limit that is used up.
+func (h *held) refuse(name string, wait time.Duration, policies *[buckets]policy) error {
+	who := "the tenant"
+	if h.isKey {
+		who = "the key"
+	}
+	var list []string
+	left := int64(0)
+	for i := range policies {
+		p := &policies[i]
+		if p.limit == 0 {
+			continue
+		}
+		list = append(list, fmt.Sprintf("%q;q=%d;w=%d", p.name, int64(max(1, p.burst)), int64(p.window.Seconds())))
+		if p.name == name {
+			left = h.buckets[i].left(p)
+		}
+	}
+	if n := h.limits.ConcurrentBuilds; n > 0 {
+		list = append(list, fmt.Sprintf("%q;q=%d;qu=%q", "builds", n, "concurrent-requests"))
+	}
+	header := http.Header{}
+	header.Set("RateLimit-Policy", strings.Join(list, ", "))
+	header.Set("RateLimit", fmt.Sprintf("%q;r=%d;t=%s", name, left, wholeSeconds(wait)))
+	return &server.Refusal{
+		Status: http.StatusTooManyRequests, Reason: "quota_exceeded",
+		Message:    fmt.Sprintf("%s has used its %s", who, words[name]),
+		Remedy:     "try again after the time in Retry-After, or ask the operator for more",
+		RetryAfter: wait, Header: header,
+	}
+}
+
+// wholeSeconds returns a time in whole seconds, rounded up.
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}
+
+// Len returns the number of accounts that are remembered.
+func (l *Limiter) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.accounts)
+}
