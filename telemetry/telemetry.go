@@ -7,19 +7,17 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/anchor-host/anchor-host/internal/observe"
 )
 
 // scope is the name of the instrumentation in traces.
@@ -100,7 +98,7 @@ func newProvider(o *Options, client otlptrace.Client) (*sdktrace.TracerProvider,
 	}
 	// What is given first is replaced by what the environment says.
 	r, err := resource.New(context.Background(), resource.WithTelemetrySDK(),
-		resource.WithAttributes(text("service.name", cmp.Or(o.Service, "anchor-host")), text("service.version", cmp.Or(o.Version, "unknown"))),
+		resource.WithAttributes(attribute.String("service.name", cmp.Or(o.Service, "anchor-host")), attribute.String("service.version", cmp.Or(o.Version, "unknown"))),
 		resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: OTEL_RESOURCE_ATTRIBUTES: %w (want name=value,name=value)", err)
@@ -111,11 +109,6 @@ func newProvider(o *Options, client otlptrace.Client) (*sdktrace.TracerProvider,
 
 // Tracing reports whether spans are made.
 func (t *Telemetry) Tracing() bool { return t.tracer != nil }
-
-// Context returns a context whose work is observed.
-func (t *Telemetry) Context(ctx context.Context) context.Context {
-	return observe.Under(ctx, observer{t: t})
-}
 
 // Continue returns a context under which spans continue the trace of a W3C traceparent. An empty or
 // invalid one changes nothing.
@@ -180,6 +173,3 @@ func (t *Telemetry) Know(n Names) {
 	m.embedders.know(n.Embedders...)
 	m.collections.know(n.Collections...)
 }
-
-// goVersion is that of the program.
-func goVersion() string { return runtime.Version() }
