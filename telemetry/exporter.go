@@ -41,7 +41,7 @@ type exporter struct {
 	missed int       // spans since then, guarded by mu
 }
 
-func newExporter(s *settings, log *slog.Logger, count func(spans int, sent bool)) (*exporter, error) {
+func newExporter(s *settings, log *slog.Logger, count func(spans int, sent bool)) *exporter {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes = 64 << 10
 	if s.tls != nil {
@@ -49,7 +49,7 @@ func newExporter(s *settings, log *slog.Logger, count func(spans int, sent bool)
 	}
 	return &exporter{settings: s, log: log, count: count, client: &http.Client{
 		Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers may be keys
-	}}, nil
+	}}
 }
 
 // Start implements otlptrace.Client.

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,7 +56,7 @@ func newMetrics(version string) *metrics {
 	m.memory = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metricCallMemory, Help: "Linear memory of a plugin's instance after its last call."}, []string{"plugin"})
 	m.running = prometheus.NewGauge(prometheus.GaugeOpts{Name: metricRunning, Help: "Requests that are being answered."})
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: metricInfo, Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": clip(version), "goversion": goVersion()},
+		Name: metricInfo, Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": clip(version), "goversion": runtime.Version()},
 	})
 	info.Set(1)
 	m.registry.MustRegister(m.memory, m.running, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

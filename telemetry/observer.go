@@ -62,6 +62,11 @@ func (o observer) Begin(ctx context.Context, w observe.Work) (context.Context, o
 	return ctx, p
 }
 
+// Context returns a context whose work is observed.
+func (t *Telemetry) Context(ctx context.Context) context.Context {
+	return observe.Under(ctx, observer{t: t})
+}
+
 // Header implements observe.Observer.
 func (o observer) Header(ctx context.Context, h http.Header) {
 	if h != nil {
@@ -155,7 +160,7 @@ func (a *attributes) count(key string, n int64) {
 	}
 }
 
-// content adds what holds content, if that may be sent.
+// addContent adds what holds content, if that may be sent.
 func (t *Telemetry) addContent(a *attributes, key string, of func() string) {
 	if !t.content || of == nil {
 		return
@@ -192,6 +197,17 @@ func (t *Telemetry) beginning(w *observe.Work) []attribute.KeyValue {
 	case observe.Call:
 		a.text(attrPlugin, w.Name)
 		a.text(attrOperation, w.Operation)
+	case observe.Store:
+		a.text(attrStoreAction, w.Name)
+	default:
+		t.asking(&a, w)
+	}
+	return a
+}
+
+// asking adds what is known of a question to a model, an embedder or a collection.
+func (t *Telemetry) asking(a *attributes, w *observe.Work) {
+	switch w.Kind {
 	case observe.Model:
 		a.text(attrGenAIOperation, spanChat)
 		a.text(attrGenAIProvider, w.API)
@@ -199,7 +215,7 @@ func (t *Telemetry) beginning(w *observe.Work) []attribute.KeyValue {
 		a.text(attrModelName, w.Name)
 		a.count(attrGenAIMaxTokens, int64(w.Count))
 		a.address(w.Address)
-		t.addContent(&a, attrGenAIInput, w.Text)
+		t.addContent(a, attrGenAIInput, w.Text)
 	case observe.Embed:
 		a.text(attrGenAIOperation, spanEmbedding)
 		a.text(attrGenAIModel, w.Name)
@@ -208,11 +224,8 @@ func (t *Telemetry) beginning(w *observe.Work) []attribute.KeyValue {
 		a.text(attrGenAIOperation, spanRetrieval)
 		a.text(attrGenAISource, w.Name)
 		a.count(attrGenAITopK, int64(w.Count))
-		t.addContent(&a, attrGenAIQuery, w.Text)
-	case observe.Store:
-		a.text(attrStoreAction, w.Name)
+		t.addContent(a, attrGenAIQuery, w.Text)
 	}
-	return a
 }
 
 // address adds the host and the port of a server.

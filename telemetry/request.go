@@ -160,11 +160,11 @@ func (l *RequestLog) add(ctx context.Context, t *Telemetry, r *Request, a *Answe
 	if l == nil {
 		return
 	}
-	level, b := slog.LevelInfo, &l.good
+	b := &l.good
 	if a.Status >= http.StatusInternalServerError {
-		level, b = slog.LevelWarn, &l.failed
+		b = &l.failed
 	}
-	if r.Quiet && level < slog.LevelWarn || !l.log.Enabled(ctx, level) {
+	if r.Quiet && b == &l.good || !l.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	l.mu.Lock()
@@ -186,5 +186,5 @@ func (l *RequestLog) add(ctx context.Context, t *Telemetry, r *Request, a *Answe
 	if leftOut > 0 {
 		line = append(line, slog.Int64("lines_left_out", leftOut))
 	}
-	l.log.LogAttrs(context.WithoutCancel(ctx), level, "request", line...)
+	l.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "answered", line...)
 }

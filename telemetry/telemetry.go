@@ -7,19 +7,17 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/anchor-host/anchor-host/internal/observe"
 )
 
 // scope is the name of the instrumentation in traces.
@@ -61,8 +59,8 @@ type Telemetry struct {
 	classes    map[string]string
 }
 
-// New returns a Telemetry. Errors name the variable that is not valid. If the variables name no
-// collector, there are metrics only.
+// New returns a Telemetry. If the variables name no collector, there are metrics only. Errors name the
+// variable that is not valid; the Telemetry then has metrics only.
 func New(o Options) (*Telemetry, error) {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
@@ -85,11 +83,7 @@ func New(o Options) (*Telemetry, error) {
 	if err != nil || settings == nil {
 		return t, err
 	}
-	client, err := newExporter(settings, o.Logger, t.metrics.exported)
-	if err != nil {
-		return t, err
-	}
-	if t.provider, err = newProvider(&o, client); err != nil {
+	if t.provider, err = newProvider(&o, newExporter(settings, o.Logger, t.metrics.exported)); err != nil {
 		return t, err
 	}
 	t.tracer = t.provider.Tracer(scope, trace.WithInstrumentationVersion(o.Version))
@@ -104,7 +98,7 @@ func newProvider(o *Options, client otlptrace.Client) (*sdktrace.TracerProvider,
 	}
 	// What is given first is replaced by what the environment says.
 	r, err := resource.New(context.Background(), resource.WithTelemetrySDK(),
-		resource.WithAttributes(text("service.name", cmp.Or(o.Service, "anchor-host")), text("service.version", cmp.Or(o.Version, "unknown"))),
+		resource.WithAttributes(attribute.String("service.name", cmp.Or(o.Service, "anchor-host")), attribute.String("service.version", cmp.Or(o.Version, "unknown"))),
 		resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: OTEL_RESOURCE_ATTRIBUTES: %w (want name=value,name=value)", err)
@@ -115,11 +109,6 @@ func newProvider(o *Options, client otlptrace.Client) (*sdktrace.TracerProvider,
 
 // Tracing reports whether spans are made.
 func (t *Telemetry) Tracing() bool { return t.tracer != nil }
-
-// Context returns a context whose work is observed.
-func (t *Telemetry) Context(ctx context.Context) context.Context {
-	return observe.Under(ctx, observer{t: t})
-}
 
 // Continue returns a context under which spans continue the trace of a W3C traceparent. An empty or
 // invalid one changes nothing.
@@ -184,6 +173,3 @@ func (t *Telemetry) Know(n Names) {
 	m.embedders.know(n.Embedders...)
 	m.collections.know(n.Collections...)
 }
-
-// goVersion is that of the program.
-func goVersion() string { return runtime.Version() }

@@ -47,9 +47,12 @@ within server.drain_timeout, and what then still runs is cut. A second signal cu
 at once.
 
 The variables of --listen and --admin-listen are ANCHOR_HOST_LISTEN and
-ANCHOR_HOST_ADMIN_LISTEN. With --log-level debug each request is logged.`,
+ANCHOR_HOST_ADMIN_LISTEN. Each request is a line of the log. The admin listener has
+metrics for Prometheus at /metrics, and OTEL_EXPORTER_OTLP_ENDPOINT names a
+collector for traces; see docs/operate-telemetry.md.`,
 		Example: `  anchor-host serve --config anchor.yaml
   curl localhost:8790/v1/builds -H 'content-type: application/json' -d '{"query": "hi"}'
+  curl localhost:8791/metrics
   curl -X POST localhost:8791/admin/v1/reload`,
 		Args: cobra.NoArgs,
 	}

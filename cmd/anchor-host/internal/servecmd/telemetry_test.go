@@ -106,7 +106,7 @@ func TestTelemetryOfTheService(t *testing.T) {
 	if spans["GET /livez"] != nil {
 		t.Error("a health check has a span")
 	}
-	if n := strings.Count(log.String(), `"msg":"request"`); n != 2 || !strings.Contains(log.String(), `"trace":"4bf92f3577b34da6a3ce929d0e0e4736"`) {
+	if n := strings.Count(log.String(), `"msg":"answered"`); n != 2 || !strings.Contains(log.String(), `"trace":"4bf92f3577b34da6a3ce929d0e0e4736"`) {
 		t.Errorf("the log is %s", &log)
 	}
 	for what, text := range map[string]string{"log": log.String(), "scrape": metrics, "spans": request.String() + build.String()} {
