@@ -31,6 +31,8 @@ type App struct {
 	last     Attempt     // the last reload
 	retired  sync.WaitGroup
 
+	keeping keeping // of records of builds
+
 	runs      runLocks // locks of the runs that are being written
 	promoting promotions
 
@@ -282,6 +284,7 @@ func (a *App) Close(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		a.retired.Wait()
+		a.keeping.close(ctx)
 		done <- a.closeStore()
 	}()
 	select {

@@ -97,6 +97,9 @@ type BuildOptions struct {
 	Previous *promptcache.Snapshot
 	// Callbacks observe the build, after those of the configuration.
 	Callbacks []pipeline.Callback
+	// ID names the record of the build, if records are kept: 1 to 64 letters, digits, "-", "_" and
+	// ".". A record with the same ID is replaced. Empty: a new one, whose parts rise with time.
+	ID string
 }
 
 // FitOptions are the fit_options of anchor.yaml.
@@ -169,7 +172,7 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	if err != nil {
 		return nil, wrong(err)
 	}
-	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline}
+	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline, document: data}
 	p.build.Items, p.explain = request.Convert(req.Items), req.Explain
 	p.build.Partial = req.AllowPartial
 	if !req.SharesPlugins() {
@@ -202,13 +205,25 @@ type plan struct {
 	remember bool
 	explain  bool
 	previous *promptcache.Snapshot
+	// document is the request. nil: the build was asked for without one.
+	document []byte
+	// id names the record.
+	id string
 }
 
 func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Result, error) {
 	if err := p.apply(o); err != nil {
 		return nil, err
 	}
-	return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
+	keep, err := a.recording(p, o)
+	if err != nil {
+		return nil, err
+	}
+	result, err := within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
+	if keep != nil {
+		keep(result, err)
+	}
+	return result, err
 }
 
 // within runs work for the tenant of a configuration and stops it after the timeout of the
@@ -287,7 +302,7 @@ func (p *plan) compare(ctx context.Context, t pipeline.Tokenizer, result *pipeli
 	}
 	d := result.Diagnostics
 	d.Cache, err = promptcache.Compare(ctx, t, p.previous, current, d.Items)
-	if !p.explain {
+	if !p.explain && p.generation.loaded.Records == nil {
 		d.Items = nil // recorded only for the comparison
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/auditcmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/buildscmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/doctorcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/evalcmd"
@@ -37,7 +38,7 @@ named entries have no variables.
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
-		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
+		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), buildscmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
 		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)

@@ -355,7 +355,9 @@ func TestLargeRecords(t *testing.T) {
 		}
 		if length == 1<<10 { // the traces alone are too large
 			events := make([]explain.Event, 400_000)
-			b.Result.Diagnostics.Items = explain.NewTrace(func() []explain.ItemTrace { return []explain.ItemTrace{{ID: "a", Outcome: explain.Undecided, Events: events}} })
+			b.Result.Diagnostics.Items = explain.NewTrace(func() []explain.ItemTrace {
+				return []explain.ItemTrace{{ID: "a", Outcome: explain.Undecided, Events: events}}
+			})
 		}
 		doc, err := b.encode()
 		if err != nil {
@@ -399,4 +401,13 @@ func BenchmarkAdd(b *testing.B) {
 	}
 	_ = k.Close(context.Background())
 	_ = s.Close()
+}
+
+func BenchmarkEncode(b *testing.B) {
+	one := build("x", "t", start, 50, 500)
+	for b.Loop() {
+		if _, err := one.encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

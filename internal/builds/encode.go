@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,6 +31,36 @@ type Build struct {
 	Content bool
 	// Took is how long a build that failed took.
 	Took time.Duration
+
+	// reached is closed when all builds before this one are written. A build with it is none.
+	reached chan struct{}
+}
+
+// Take notes how the build ended, and reports whether it began. It copies what the caller of the build
+// may change.
+func (b *Build) Take(result *pipeline.Result, err error) bool {
+	if result != nil {
+		r, w := *result, *result.Window
+		r.Window, r.Output, r.Diagnostics = &w, nil, own(r.Diagnostics)
+		w.Items, r.Overflow = slices.Clone(w.Items), slices.Clone(r.Overflow)
+		b.Result = &r
+		return true
+	}
+	var failed *pipeline.BuildError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	f := *failed
+	f.Diagnostics = own(f.Diagnostics)
+	b.Failure = &f
+	return true
+}
+
+// own returns a copy of diagnostics.
+func own(d *pipeline.Diagnostics) *pipeline.Diagnostics {
+	out := *d
+	out.Steps, out.StepFailures = slices.Clone(d.Steps), slices.Clone(d.StepFailures)
+	return &out
 }
 
 // diagnostics are those of the build, however it ended.

@@ -105,6 +105,45 @@ func (k *Keeper) Stats() Stats {
 	return Stats{Kept: s.kept.Load(), Dropped: s.dropped.Load(), Failed: s.failed.Load(), Deleted: s.deleted.Load(), Waiting: s.waiting.Load()}
 }
 
+// Flush waits until the builds that were added so far are written, or failed to be.
+func (k *Keeper) Flush(ctx context.Context) error {
+	mark := &Build{reached: make(chan struct{})}
+	if err := k.send(ctx, mark); err != nil {
+		return err
+	}
+	select {
+	case <-mark.reached:
+		return nil
+	case <-k.done: // it was closed
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// send puts a mark into the queue, as soon as there is room.
+func (k *Keeper) send(ctx context.Context, mark *Build) error {
+	for {
+		k.mu.RLock()
+		if k.closed {
+			k.mu.RUnlock()
+			return nil
+		}
+		select {
+		case k.queue <- mark:
+			k.mu.RUnlock()
+			return nil
+		default:
+		}
+		k.mu.RUnlock()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // Close writes what waits and ends the keeper. If ctx ends first, what still waits is dropped.
 func (k *Keeper) Close(ctx context.Context) error {
 	k.mu.Lock()
@@ -135,8 +174,11 @@ func (k *Keeper) run(ctx context.Context) {
 			if !open {
 				return
 			}
-			k.write(ctx, k.gather(b))
-			k.fresh = true
+			list, reached := k.gather(b)
+			if k.write(ctx, list); reached != nil {
+				close(reached)
+			}
+			k.fresh = k.fresh || len(list) > 0
 		case <-tick.C:
 		}
 		every := sweepEvery
@@ -149,21 +191,26 @@ func (k *Keeper) run(ctx context.Context) {
 	}
 }
 
-// gather takes what waits beside a first build, up to a batch, grouped by tenant.
-func (k *Keeper) gather(first *Build) map[string][]*Build {
-	by := map[string][]*Build{first.Tenant: {first}}
-	for range batch - 1 {
+// gather takes what waits beside a first build, up to a batch or a mark, grouped by tenant.
+func (k *Keeper) gather(b *Build) (by map[string][]*Build, reached chan struct{}) {
+	by = map[string][]*Build{}
+	for n, open := 0, true; ; n++ {
+		if b.reached != nil {
+			return by, b.reached
+		}
+		by[b.Tenant] = append(by[b.Tenant], b)
+		if n == batch {
+			return by, nil
+		}
 		select {
-		case b, open := <-k.queue:
+		case b, open = <-k.queue:
 			if !open {
-				return by // the next receive sees it as well
+				return by, nil // the next receive sees it as well
 			}
-			by[b.Tenant] = append(by[b.Tenant], b)
 		default:
-			return by
+			return by, nil
 		}
 	}
-	return by
 }
 
 // write writes builds of each tenant together.

@@ -56,7 +56,6 @@ func Size(ctx context.Context, s store.Store, tenant string) (int64, error) {
 	return max(0, last.Until-first.Until+first.Bytes), err
 }
 
-
 // sweep deletes the records that are too old, and the oldest ones while all take too much room.
 func (k *Keeper) sweep(ctx context.Context) {
 	k.swept, k.fresh = k.now(), false

@@ -59,6 +59,7 @@ type itemView struct {
 	priority int
 	tokens   int
 	text     string
+	digest   bool   // text is a digest, or nothing
 	known    string // what is known without a trace
 	trace    *explain.ItemTrace
 }
@@ -105,6 +106,9 @@ func (d *Doc) views() (list []*itemView, byName map[itemName]*itemView) {
 		list = append(list, &itemView{
 			id: s.ID, source: s.Source, score: s.Score, priority: s.Priority, tokens: s.Tokens, text: s.Excerpt, trace: s,
 		})
+	}
+	for _, v := range list {
+		v.digest = d.Hidden
 	}
 	return list, named(list)
 }
@@ -236,6 +240,9 @@ func (out *ItemDiff) values(a, b *itemView) {
 		out.Tokens = &explain.Change[int]{From: a.tokens, To: b.tokens}
 	}
 	textA, textB := a.text, b.text
+	if a.digest != b.digest || a.digest && (a.place == 0 || b.place == 0) {
+		return // there is nothing to compare
+	}
 	if a.place == 0 || b.place == 0 { // traces have only the beginning of a text
 		textA, textB = beginning(textA), beginning(textB)
 	}

@@ -40,6 +40,8 @@ type Doc struct {
 	Output json.RawMessage
 	Format string
 	Failed bool
+	// Hidden says that digests stand in the place of texts, and that excerpts are empty.
+	Hidden bool
 }
 
 // resultKeys are the keys of a result, and the keys that commands add.

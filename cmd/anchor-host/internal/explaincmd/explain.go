@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -69,24 +68,21 @@ func explainFiles(a *cli.App, format, drawing string, paths []string) error {
 		}
 	}
 	if drawing != "" {
-		drawn, err := draw(a, drawing, builds)
+		drawings := builds[0].Drawings()
+		if len(builds) == 2 {
+			drawings = []svg.Drawing{builtdoc.DrawDiff(builds[0], builds[1])}
+		}
+		err := cli.Draw(a, drawing, drawings...)
 		if err != nil || drawing == "-" || len(builds) == 1 && builds[0].Traces == nil {
-			if err == nil && drawing != "-" {
-				a.Say("%s: %d bytes", drawing, drawn)
-			}
 			return err
 		}
+	}
+	if len(builds) == 2 {
+		return cli.EmitDiff(a, format, builds[0], builds[1])
 	}
 	var b bytes.Buffer
 	var err error
 	switch {
-	case len(builds) == 2:
-		d := builtdoc.Compare(builds[0], builds[1])
-		if format == "json" {
-			err = cli.WriteJSON(&b, d)
-		} else {
-			writeDiff(&b, &d)
-		}
 	case builds[0].Traces == nil:
 		err = builds[0].NoTraces()
 	case format == "json":
@@ -95,7 +91,7 @@ func explainFiles(a *cli.App, format, drawing string, paths []string) error {
 			Items []explain.ItemTrace `json:"items"`
 		}{builds[0].Name, builds[0].Traces})
 	default:
-		writeTraces(&b, builds[0])
+		cli.WriteTraces(&b, builds[0])
 	}
 	if err != nil {
 		return err
@@ -118,41 +114,4 @@ func readBuilt(a *cli.App, path string) (*builtdoc.Doc, error) {
 		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, builtdoc.MaxBytes>>20)
 	}
 	return builtdoc.Decode(name, data)
-}
-
-// draw draws one build or two into a file, and returns how many bytes it wrote.
-func draw(a *cli.App, path string, builds []*builtdoc.Doc) (int, error) {
-	drawings := builds[0].Drawings()
-	if len(builds) == 2 {
-		drawings = []svg.Drawing{builtdoc.DrawDiff(builds[0], builds[1])}
-	}
-	var b bytes.Buffer
-	if err := svg.Write(&b, svg.Options{Page: true}, drawings...); err != nil {
-		return 0, err
-	}
-	if path == "-" {
-		return b.Len(), a.Emit(&b)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		return 0, fmt.Errorf("flag --svg: %w", err)
-	}
-	return b.Len(), nil
-}
-
-// writeTraces writes each trace as a heading and one line for each event.
-func writeTraces(b *bytes.Buffer, d *builtdoc.Doc) {
-	b.WriteString(d.Headline() + "\n")
-	for i := range d.Traces {
-		s := &d.Traces[i]
-		fmt.Fprintf(b, "\n%s  %s  %s, priority %d, score %s, %d tokens  %s\n",
-			outcomeWords[s.Outcome], cli.OneCell(s.ID), s.Source, s.Priority, builtdoc.Score(s.Score), s.Tokens, cli.Excerpt(s.Excerpt))
-		for j := range s.Events {
-			b.WriteString("    " + builtdoc.Sentence(&s.Events[j]) + "\n")
-		}
-	}
-}
-
-// outcomeWords are the outcomes in the words of the output.
-var outcomeWords = map[explain.Outcome]string{
-	explain.InWindow: "in", explain.OutOfWindow: "left out", explain.DroppedByStep: "dropped", explain.Undecided: "undecided",
 }
