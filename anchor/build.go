@@ -255,12 +255,15 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		return nil, err
 	}
 	p.build.Compactions, p.build.Hold = &a.compacting, p.generation.hold
+	if a.options.Tape != nil { // work in the background would not be on the tape
+		p.build.Compactions, p.build.Now = nil, a.options.Tape.now
+	}
 	assembly, err := recipe.Assembly(ctx, p.build)
 	if err != nil {
 		return nil, err
 	}
 	result, err := p.run(ctx, assembly)
-	if err == nil && p.remember {
+	if err == nil && p.remember && a.options.Tape == nil {
 		a.promoteLater(ctx, p.generation, &p.config)
 	}
 	return result, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -98,7 +99,10 @@ func (k *keeping) use(a *App, g *generation) *builds.Keeper {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keeper == nil {
-		open := func(ctx context.Context) (store.Store, error) { return a.openStore(ctx, g.loaded) }
+		open := func(ctx context.Context) (store.Store, error) {
+			s, err := a.openStore(ctx, g.loaded)
+			return tape.Unwrap(s), err
+		}
 		k.keeper = builds.NewKeeper(open, l, a.options.Logger)
 	}
 	k.keeper.SetLimits(l)
@@ -138,6 +142,9 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 	if r == nil {
 		return nil, nil
 	}
+	if a.options.Tape.tape().Playing() {
+		return func(result *pipeline.Result, err error) { p.conceal(result, err) }, nil
+	}
 	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content}
 	if b.ID == "" {
 		id, err := uuid.NewV7()
@@ -164,9 +171,7 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 		if b.Take(result, err) {
 			a.keeping.use(a, p.generation).Add(b)
 		}
-		if !p.explain {
-			conceal(diagnosticsOf(result, err))
-		}
+		p.conceal(result, err)
 	}, nil
 }
 
@@ -200,8 +205,9 @@ func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
 }
 
 // conceal takes out of the diagnostics what only the record has asked for.
-func conceal(d *pipeline.Diagnostics) {
-	if d == nil {
+func (p *plan) conceal(result *pipeline.Result, err error) {
+	d := diagnosticsOf(result, err)
+	if d == nil || p.explain {
 		return
 	}
 	d.Items = nil
