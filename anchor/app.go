@@ -31,6 +31,8 @@ type App struct {
 	last     Attempt     // the last reload
 	retired  sync.WaitGroup
 
+	keeping keeping // of records of builds
+
 	runs      runLocks // locks of the runs that are being written
 	promoting promotions
 
@@ -100,7 +102,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.OnRecord, KV: a.options.KV, OnDamaged: a.options.OnDamaged,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.options.KV, OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
 	if a.options.Lazy {
@@ -285,6 +287,7 @@ func (a *App) Close(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		a.retired.Wait()
+		a.keeping.close(ctx)
 		done <- a.closeStore()
 	}()
 	select {
@@ -319,10 +322,17 @@ func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store
 	if a.store != nil {
 		return a.store, nil
 	}
+	if t := a.options.Tape.tape(); t.Playing() {
+		a.store = t.Store(nil)
+		return a.store, nil
+	}
 	s, err := a.options.Access.open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
 	if err != nil {
 		return nil, err
 	}
 	a.store, a.opened = s, true
+	if t := a.options.Tape.tape(); t != nil {
+		a.store = t.Store(s)
+	}
 	return s, nil
 }

@@ -49,6 +49,7 @@ var appliers = []struct {
 	{"AllowPartial", func(p *plan, _ *BuildOptions) error { p.build.Partial = true; return nil }},
 	{"Explain", func(p *plan, _ *BuildOptions) error { p.explain = true; return nil }},
 	{"Previous", func(p *plan, o *BuildOptions) error { p.previous = o.Previous; return nil }},
+	{"ID", func(p *plan, o *BuildOptions) error { p.id = o.ID; return nil }},
 	{"Callbacks", func(p *plan, o *BuildOptions) error { p.build.Callbacks = o.Callbacks; return nil }},
 }
 
@@ -64,7 +65,8 @@ func (p *plan) apply(o *BuildOptions) error {
 			return err
 		}
 	}
-	p.build.Explain = p.explain || p.previous != nil // the comparison uses the traces
+	// The comparison and the record use the traces.
+	p.build.Explain = p.explain || p.previous != nil || p.generation.loaded.Records != nil
 	if p.config.Memory != nil && p.config.Conversation != nil {
 		return excluded("memory", "conversation")
 	}

@@ -97,6 +97,9 @@ type BuildOptions struct {
 	Previous *promptcache.Snapshot
 	// Callbacks observe the build, after those of the configuration.
 	Callbacks []pipeline.Callback
+	// ID names the record of the build, if records are kept: 1 to 64 letters, digits, "-", "_" and
+	// ".". A record with the same ID is replaced. Empty: a new one, whose parts rise with time.
+	ID string
 }
 
 // FitOptions are the fit_options of anchor.yaml.
@@ -173,7 +176,7 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	if o.Conversation != "" && req.Conversation != nil {
 		return nil, excluded("a conversation of the store", "the conversation of the request")
 	}
-	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline}
+	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline, document: data}
 	p.build.Items, p.explain = request.Convert(req.Items), req.Explain
 	p.build.Partial = req.AllowPartial
 	if !req.SharesPlugins() {
@@ -206,15 +209,27 @@ type plan struct {
 	remember bool
 	explain  bool
 	previous *promptcache.Snapshot
+	// document is the request. nil: the build was asked for without one.
+	document []byte
+	// id names the record.
+	id string
 }
 
 func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Result, error) {
 	if err := p.apply(o); err != nil {
 		return nil, err
 	}
-	return p.observed(ctx, func(ctx context.Context) (*pipeline.Result, error) {
+	keep, err := a.recording(p, o)
+	if err != nil {
+		return nil, err
+	}
+	result, err := p.observed(ctx, func(ctx context.Context) (*pipeline.Result, error) {
 		return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
 	})
+	if keep != nil {
+		keep(result, err)
+	}
+	return result, err
 }
 
 // within runs work for the tenant of a configuration and stops it after the timeout of the
@@ -246,12 +261,15 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		return nil, err
 	}
 	p.build.Compactions, p.build.Hold = &a.compacting, p.generation.hold
+	if a.options.Tape != nil { // work in the background would not be on the tape
+		p.build.Compactions, p.build.Now = nil, a.options.Tape.now
+	}
 	assembly, err := recipe.Assembly(ctx, p.build)
 	if err != nil {
 		return nil, err
 	}
 	result, err := p.run(ctx, assembly)
-	if err == nil && p.remember {
+	if err == nil && p.remember && a.options.Tape == nil {
 		a.promoteLater(ctx, p.generation, &p.config)
 	}
 	return result, err
@@ -293,7 +311,7 @@ func (p *plan) compare(ctx context.Context, t pipeline.Tokenizer, result *pipeli
 	}
 	d := result.Diagnostics
 	d.Cache, err = promptcache.Compare(ctx, t, p.previous, current, d.Items)
-	if !p.explain {
+	if !p.explain && p.generation.loaded.Records == nil {
 		d.Items = nil // recorded only for the comparison
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
@@ -178,7 +179,15 @@ func (a *App) openIndex(ctx context.Context, loaded *config.Loaded) (retrieve.In
 	if err != nil {
 		return nil, err
 	}
-	return indexIn(s)
+	t := a.options.Tape.tape()
+	if t.Playing() {
+		return t.Index(nil), nil
+	}
+	index, err := indexIn(tape.Unwrap(s))
+	if err == nil && t != nil {
+		index = t.Index(index)
+	}
+	return index, err
 }
 
 func indexIn(s store.Store) (retrieve.Index, error) {

@@ -28,6 +28,9 @@ type generation struct {
 	mu      sync.RWMutex                // guards what is below
 	recipes map[string]*assemble.Recipe // by the name of the pipeline
 	chain   *assemble.ChainRecipe
+
+	digestOf string // of digested loads
+	digested int
 }
 
 // hold keeps the generation open until release is called. The caller is one of its users.

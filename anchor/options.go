@@ -35,6 +35,9 @@ type Options struct {
 	// OnRecord receives each call of a plugin, without secrets. While calls are recorded, clocks and
 	// random numbers of plugins are fixed; see [host.Config]. nil: nothing is recorded.
 	OnRecord func(record.Call)
+	// Tape records builds, or repeats a recorded one: make it with [NewTape] or with
+	// [Recording.Tape]. An App with a tape is for one build. nil: neither.
+	Tape *Tape
 	// Store keeps conversations, facts and agent runs. [App.Close] does not close it. nil: the
 	// App opens the store file of the configuration at first use.
 	Store store.Store

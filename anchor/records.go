@@ -130,6 +130,9 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if err := a.promoting.cancelTenant(ctx, c.TenantName()); err != nil {
 		return 0, fmt.Errorf("forget tenant %q: wait for its promotions: %w", tenant, err)
 	}
+	if err := a.keeping.flush(ctx); err != nil {
+		return 0, fmt.Errorf("forget tenant %q: wait for records of builds: %w", tenant, err)
+	}
 	own := assemble.CompactionName(c.TenantName(), "")
 	a.compacting.Cancel(func(name string) bool { return strings.HasPrefix(name, own) })
 	keys, err := s.Keys(ctx, c.TenantName(), "")

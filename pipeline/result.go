@@ -55,6 +55,9 @@ type StepDiagnostic struct {
 	ItemsAfter int    `json:"items_after"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
 	TimeMS float64 `json:"time_ms"`
+	// StartMS is when the step began, in milliseconds from the start of the build. It is 0 unless
+	// Config.Explain is set.
+	StartMS float64 `json:"start_ms,omitempty"`
 	// Plugin names the plugin that the step runs; several names are joined by "+".
 	Plugin string `json:"plugin,omitempty"`
 	// Fuel is the fuel that plugins used while the step ran, see [AddFuel]. It is the same
@@ -69,6 +72,10 @@ type StepFailure struct {
 	Plugin  string `json:"plugin,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
+	// TimeMS and StartMS are as in [StepDiagnostic]. They are 0 for a part that is not a
+	// step, and unless Config.Explain is set.
+	TimeMS  float64 `json:"time_ms,omitempty"`
+	StartMS float64 `json:"start_ms,omitempty"`
 	// Fuel is the fuel that plugins used until the step failed, see [AddFuel].
 	Fuel int64 `json:"fuel,omitempty"`
 }

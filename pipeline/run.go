@@ -28,8 +28,18 @@ func (e *stepError) Error() string { return e.err.Error() }
 type outcome struct {
 	items []Item // for an appender, only the new ones
 	err   error
+	began time.Time
 	took  time.Duration
 	fuel  int64
+}
+
+// startMS is when the run began, in milliseconds from the start of the build. It is 0 for a build
+// that is not explained, whose document has the keys of the seed systems only.
+func (o *outcome) startMS(b *build) float64 {
+	if b.recorder == nil || o.began.IsZero() {
+		return 0
+	}
+	return values.Milliseconds(o.began.Sub(b.began))
 }
 
 // stepRun is the private state of one run of a step: a copy of the query that the step may
@@ -113,7 +123,7 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 			Err: err, Reason: ReasonOf(err), Skipped: err != nil && st.OnError == Skip && outer.Err() == nil, Items: len(out), Fuel: run.meter.Fuel(),
 		})
 	}
-	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
+	return outcome{items: out, err: err, began: began, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }
 
 // protected calls the step, with as many copies as its access, timeout and policy require.
@@ -174,7 +184,7 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 	b.list.replace(st, out.items)
 	b.recordStep(st, same, next)
 	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{
-		Name: st.Name, ItemsAfter: len(b.list.items), TimeMS: values.Milliseconds(out.took), Plugin: st.module.Plugin, Fuel: out.fuel,
+		Name: st.Name, ItemsAfter: len(b.list.items), TimeMS: values.Milliseconds(out.took), StartMS: out.startMS(b), Plugin: st.module.Plugin, Fuel: out.fuel,
 	})
 	b.p.onStepEnd(ctx, st.Name, b.list.items, out.took)
 	return nil
@@ -200,7 +210,11 @@ func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error 
 	if ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: err.Error(), Fuel: out.fuel}
+	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: err.Error(),
+		StartMS: out.startMS(b), Fuel: out.fuel}
+	if b.recorder != nil {
+		failure.TimeMS = values.Milliseconds(out.took)
+	}
 	b.diag.StepFailures = append(b.diag.StepFailures, failure)
 	skip := st.OnError == Skip && ended == nil
 	if skip {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -62,7 +63,9 @@ states cannot be combined with --request; --conversation and --remember can.
 
 With --record DIR each call of a plugin is saved in DIR: its request, its answer and
 what it asked the host for, without secrets. "plugin test --cases DIR" repeats these
-calls without a network. Meanwhile clocks and random numbers of plugins are fixed.
+calls without a network. Meanwhile clocks and random numbers of plugins are fixed. The
+file DIR/build.recording has the whole build, with its request and its texts;
+"anchor-host replay DIR" repeats it.
 
 Settings without a flag, such as fit_options and format_options, are set in
 anchor.yaml or in a request.`,
@@ -131,9 +134,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return err
 	}
-	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
-		return app.Build(ctx, pipeline.Query{Text: query}, run.options)
-	})
+	result, err := run.do(cmd.Context(), pipeline.Query{Text: query}, nil)
 	if err != nil {
 		return err
 	}
@@ -215,12 +216,15 @@ type buildRun struct {
 	// record is the folder for recorded calls, "" for none. recorder writes them.
 	record   string
 	recorder *recording.Recorder
+	tape     *anchor.Tape
 	front    *anchor.App
+	// name is that of the request document.
+	name string
 }
 
-// do loads the plugins, builds, and reports on stderr which steps were skipped. The caller closes
+// do loads the plugins, builds for a query or a request document, and reports on stderr which steps were skipped. The caller closes
 // the run after it has printed the result.
-func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.App) (*pipeline.Result, error)) (*pipeline.Result, error) {
+func (r *buildRun) do(ctx context.Context, q pipeline.Query, document []byte) (*pipeline.Result, error) {
 	progress := cli.NewProgress(r.app.App)
 	progress.Off = r.silent
 	defer progress.Stop()
@@ -236,6 +240,10 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 			return nil, fmt.Errorf("flag --record: %w", err)
 		}
 		r.recorder, options.OnRecord = recorder, recorder.Add
+		if r.options.Previous == nil {
+			r.tape = anchor.NewTape()
+			options.Tape = r.tape
+		}
 	}
 	front, err := anchor.Open(ctx, r.config, options)
 	if err != nil {
@@ -247,11 +255,29 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 		return nil, err
 	}
 	defer end()
-	result, err := build(traced, front)
+	result, err := r.build(traced, q, document)
 	progress.Stop()
 	r.reportSkipped(result, err)
 	r.plugins, r.loadTime = front.Plugins()
 	return result, err
+}
+
+// build builds, and writes the recording if one is asked for.
+func (r *buildRun) build(ctx context.Context, q pipeline.Query, document []byte) (*pipeline.Result, error) {
+	switch {
+	case r.tape != nil:
+		recorded, result, err := r.front.RecordBuild(ctx, q, document, r.options)
+		if recorded != nil {
+			if failed := recorded.Write(r.record); failed != nil {
+				return result, errors.Join(err, fmt.Errorf("flag --record: %w", failed))
+			}
+			r.app.Say("recorded the build in %s (repeat it with: anchor-host replay %s)", filepath.Join(r.record, anchor.RecordingFile), r.record)
+		}
+		return result, err
+	case document != nil:
+		return r.front.BuildRequest(ctx, r.name, bytes.NewReader(document), r.options)
+	}
+	return r.front.Build(ctx, q, r.options)
 }
 
 // close waits for the promotion of a remembered turn, and ends the plugins. An interrupt cancels

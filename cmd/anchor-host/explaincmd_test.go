@@ -65,6 +65,45 @@ func TestExplainGolden(t *testing.T) {
 	golden(t, "explain-help.golden", stdout)
 }
 
+// Builds are drawn into a file beside the text, or to stdout in its place.
+func TestExplainDraws(t *testing.T) {
+	explainedBuilds(t)
+	for name, tt := range map[string]struct {
+		args []string
+		text bool
+		want []string
+	}{
+		"one":      {[]string{"--svg", "x.svg", "a.json"}, true, []string{"a.json: 5 items", "good: ", "tokens</title>"}},
+		"two":      {[]string{"--svg", "x.svg", "a.json", "b.json"}, true, []string{"A: a.json", "B: b.json", "new, user, 2 tokens: came"}},
+		"no trace": {[]string{"--svg", "x.svg", "plain.json"}, false, []string{"plain.json"}},
+		"stdout":   {[]string{"--svg", "-", "a.json"}, true, []string{"a.json: 5 items"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_ = os.Remove("x.svg")
+			code, stdout, stderr := run(t, "", append([]string{"explain"}, tt.args...)...)
+			drawing := stdout
+			if tt.args[1] != "-" {
+				data, err := os.ReadFile("x.svg")
+				if err != nil {
+					t.Fatal(err, stderr)
+				}
+				drawing = string(data)
+			}
+			if code != codeOK || (stdout != "") != tt.text || !strings.HasPrefix(drawing, "<svg ") {
+				t.Fatalf("code %d: %s%s", code, stdout, stderr)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(drawing, want) {
+					t.Errorf("lacks %q:\n%s", want, drawing)
+				}
+			}
+		})
+	}
+	if code, _, stderr := run(t, "", "explain", "--svg", "no/such/x.svg", "a.json"); code == codeOK || !strings.Contains(stderr, "flag --svg: open no/such/x.svg") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}
+
 // A request that does not ask for stories gets none, one that does finds them where
 // explain reads them.
 func TestExplainInRequests(t *testing.T) {

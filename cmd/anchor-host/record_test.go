@@ -152,6 +152,13 @@ steps:
 	if code != 0 || !strings.Contains(stderr, "recorded 1 calls") {
 		t.Fatalf("code %d: %s%s", code, stdout, stderr)
 	}
+	plain := strings.NewReplacer(`    config: {key: "${env:RECORDED_KEY}"}`+"\n", "", fmt.Sprintf(`, headers: {%q: {X-Added: "Bearer ${env:RECORDED_HEADER}"}}`, s.URL), "", ", pass: "+pass, "").Replace(config)
+	if err := os.WriteFile("plain.yaml", []byte(plain), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", "build", "--config", "plain.yaml", "--strict", "--record", "plain", "what is new"); code != 0 || sent.Load() != 4 {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
 	all, n := texts(t, "asks-all/tests")
 	for _, secret := range []string{key, pass, added, key[4:14], "d41d8cd98f", "a2V5LWQ0MW"} {
 		if strings.Contains(all, secret) {
@@ -166,9 +173,34 @@ steps:
 	s.Close()
 	before := sent.Load()
 	code, stdout, stderr = run(t, "", "plugin", "test", "--short", module, "--set", "server="+s.URL)
-	if code != 0 || n != 3 || before != 3 || sent.Load() != before || strings.Count(stdout, "\nown/") != 3 {
+	if code != 0 || n != 4 || before != 4 || sent.Load() != before || strings.Count(stdout, "\nown/") != 3 {
 		t.Errorf("%d files, %d requests, then %d; code %d: %s%s", n, before, sent.Load(), code, stdout, stderr)
 	}
+	// The whole build is repeated without the server, and with other secrets. This plugin makes ids of
+	// an answer with a secret, which is named.
+	t.Setenv("RECORDED_KEY", "another-key-8f00")
+	t.Setenv("RECORDED_HEADER", "another-7e")
+	code, stdout, stderr = run(t, "", "replay", "asks-all/tests", "--config", "anchor.yaml")
+	if lines := strings.Split(stdout, "\n"); code != codeFailure || len(lines) < 3 || !strings.HasPrefix(lines[0], `step "ask": place 1 of the list has item "notes:`) ||
+		!strings.Contains(stdout, "note: the answer of POST "+s.URL+"/notes had a secret") || strings.Contains(stdout, "not in the recording") || sent.Load() != before {
+		t.Errorf("code %d: %s%s", code, stdout, stderr)
+	}
+	// Without secrets the replay is the same, though the server is gone.
+	if code, stdout, stderr := run(t, "", "replay", "plain", "--config", "plain.yaml"); code != codeOK || stdout != "the same, byte for byte\n" || sent.Load() != before {
+		t.Errorf("code %d: %s%s", code, stdout, stderr)
+	}
+	// Other settings are named first.
+	if err := os.WriteFile("other.yaml", []byte(strings.Replace(config, "pass: "+pass, "pass: other", 1)+"max_tokens: 100\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ = run(t, "", "replay", "asks-all/tests", "--config", "other.yaml", "-o", "json")
+	for _, want := range []string{`"where": "setting"`, `"steps[0].settings.pass"`, `"max_tokens"`} {
+		if code != codeFailure || !strings.Contains(stdout, want) {
+			t.Errorf("code %d, lacks %s: %s", code, want, stdout)
+		}
+	}
+	t.Setenv("RECORDED_KEY", key)
+	t.Setenv("RECORDED_HEADER", added)
 	// A failure leaves no secret behind either, and its command needs no server.
 	t.Setenv("TMPDIR", t.TempDir())
 	if err := os.RemoveAll("asks-all/tests"); err != nil {

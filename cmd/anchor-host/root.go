@@ -4,12 +4,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/auditcmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/buildscmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/doctorcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/evalcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/keyscmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/replaycmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/servecmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/sourcescmd"
 )
@@ -37,7 +39,7 @@ named entries have no variables.
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
-		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
+		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), buildscmd.Command(a.App), replaycmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
 		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)

@@ -63,7 +63,9 @@ func (p *Plugin) End(c *Call, op abi.Operation, step, err string) {
 	secrets := append(p.Secrets[:len(p.Secrets):len(p.Secrets)], out.shown()...)
 	secrets = append(secrets, p.Settings(op, member(out.Request, "settings"))...)
 	secrets = append(secrets, p.Settings(abi.OpInit, out.Init)...)
-	newHider(secrets).call(&out)
+	h := newHider(secrets)
+	h.call(&out)
+	out.Hide = h.text
 	p.To(out)
 }
 

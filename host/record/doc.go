@@ -40,6 +40,10 @@ type Call struct {
 	// Log are the lines that the plugin logged, each with its level: "info: started".
 	Log []string
 
+	// Hide puts asterisks in the place of the secrets of the call in any text, such as one that the
+	// plugin has passed on.
+	Hide func(text string) string
+
 	// LeftOut is how many bytes of the call were beyond MaxBytes.
 	LeftOut int64
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -21,6 +22,7 @@ import (
 var checks = map[string]func(key store.Key, rec *store.Record) error{
 	memory.KindFact: checkFact, conversation.KindTurn: checkTurn, conversation.KindDigest: checkDigest, conversation.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
+	builds.KindSummary: checkBuild(builds.CheckSummary), builds.KindDetail: checkBuild(builds.CheckDetail),
 	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut,
 }
 
@@ -48,8 +50,8 @@ func Check(key store.Key, rec *store.Record) error {
 	if check == nil {
 		return fmt.Errorf("%w: kind %.100q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
 	}
-	if stream := key.Kind != memory.KindFact && key.Kind != memory.KindRelation; stream != (key.Stream != "") {
-		return fmt.Errorf("%w: %s with stream %.100q (facts and relations have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+	if stream := !slices.Contains(withoutStream, key.Kind); stream != (key.Stream != "") {
+		return fmt.Errorf("%w: %s with stream %.100q (facts, relations and builds have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
 	}
 	if rec == nil {
 		return nil
@@ -58,6 +60,14 @@ func Check(key store.Key, rec *store.Record) error {
 		return fmt.Errorf("%w: %s: %w", store.ErrInvalid, key.Kind, err)
 	}
 	return nil
+}
+
+// withoutStream are the kinds that have one list for each tenant.
+var withoutStream = []string{memory.KindFact, memory.KindRelation, builds.KindSummary, builds.KindDetail}
+
+// checkBuild checks a part of a record of a build.
+func checkBuild(check func([]byte) error) func(store.Key, *store.Record) error {
+	return func(_ store.Key, rec *store.Record) error { return check(rec.Data) }
 }
 
 func checkFact(_ store.Key, rec *store.Record) error {

@@ -54,6 +54,8 @@ type Build struct {
 	Partial, Explain bool
 	// Callbacks observe the build, after those of the configuration.
 	Callbacks []pipeline.Callback
+	// Now is the clock; see [pipeline.Config]. nil: the system's.
+	Now func() time.Time
 	// Store keeps the conversation and the facts that the configuration names.
 	Store store.Store
 	// Compactions coordinates the compactions of stored conversations, which run in the

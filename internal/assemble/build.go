@@ -64,7 +64,7 @@ func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 	out = r.out
 	out.Logger, out.Explain = quiet(r.generation.options.Logger), b.Explain
 	out.Partial, out.Times = b.Partial, &r.generation.times
-	out.Callbacks = slices.Concat(out.Callbacks, b.Callbacks)
+	out.Callbacks, out.Now = slices.Concat(out.Callbacks, b.Callbacks), b.Now
 	if err := setWindow(&out, b.Config); err != nil {
 		return out, err
 	}

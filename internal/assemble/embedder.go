@@ -9,18 +9,31 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/httpembed"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 )
 
 // embedders returns the embedders of a configuration, none of them open.
-func embedders(c *config.Config, path func(string) string) map[string]*lazyEmbedder {
+func embedders(c *config.Config, path func(string) string, t *tape.Tape) map[string]*lazyEmbedder {
 	all := make(map[string]*lazyEmbedder, len(c.Embedders))
 	for name, e := range c.Embedders {
-		all[name] = &lazyEmbedder{name: name, opening: make(chan struct{}, 1), open: func() (retrieve.Embedder, error) { return openEmbedder(e, path) }}
+		all[name] = &lazyEmbedder{name: name, opening: make(chan struct{}, 1), open: func() (retrieve.Embedder, error) { return openTaped(name, e, path, t) }}
 	}
 	return all
+}
+
+// openTaped opens an embedder that a tape hears. It opens none for a tape that plays.
+func openTaped(name string, e config.Embedder, path func(string) string, t *tape.Tape) (retrieve.Embedder, error) {
+	if t.Playing() {
+		return t.Embedder(name, nil), nil
+	}
+	real, err := openEmbedder(e, path)
+	if err != nil || t == nil {
+		return real, err
+	}
+	return t.Embedder(name, real), nil
 }
 
 func openEmbedder(e config.Embedder, path func(string) string) (retrieve.Embedder, error) {

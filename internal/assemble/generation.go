@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/serving"
+	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -37,6 +39,8 @@ type Options struct {
 	OnCompile func(plugin string, done bool, took time.Duration)
 	// OnRecord receives each call of a plugin; see [host.Config].
 	OnRecord func(record.Call)
+	// Tape hears or tells what comes from outside. nil: nothing is recorded.
+	Tape *tape.Tape
 	// KV is the key-value store of the plugins. nil: the host keeps their values in memory.
 	KV host.KVStore
 	// Index opens the index of the store, which plugins and retrievers search. It is called for
@@ -95,7 +99,7 @@ func Open(c *config.Config, o Options) *Generation {
 	}
 	g := &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
-		calibrations: map[calibrated]*tokens.Estimator{}, embedders: embedders(c, o.Path),
+		calibrations: map[calibrated]*tokens.Estimator{}, embedders: embedders(c, o.Path, o.Tape),
 		models: serving.NewModels(c.Models, o.Path), factVectors: map[string]*memory.EmbeddingCache{},
 	}
 	for name, e := range g.embedders {
@@ -193,9 +197,17 @@ func (g *Generation) openHost() (err error) {
 	}
 	of := func(collection string) retrieve.Embedder { return Counted(g.CollectionEmbedder(collection)) }
 	index := &serving.Index{Embedder: g.Embedder, Of: of, Open: g.openIndex}
+	var models service.Models = g.models
+	var transport http.RoundTripper
+	if t := g.options.Tape; t != nil {
+		models = t.Models(models)
+		if t.Playing() {
+			transport = t.Transport()
+		}
+	}
 	g.host, err = host.New(host.Config{
-		Services: service.Services{Embedder: index, Searcher: index, Models: g.models},
-		Logger:   g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
+		Services: service.Services{Embedder: index, Searcher: index, Models: models}, HTTPTransport: transport,
+		Logger: g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
 		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, OnRecord: g.options.OnRecord, KVStore: g.options.KV,
 		Memory: int64(g.config.Plugins.Memory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
 	})

@@ -49,6 +49,7 @@ type Config struct {
 	Telemetry     Telemetry             `key:"telemetry" doc:"Prices of models, and the names by which metrics know tenants."`
 	Server        Server                `key:"server" doc:"Addresses, limits and shutdown of serve. A change needs a restart."`
 	Store         Store                 `key:"store" doc:"Where conversations, facts and agent runs are kept."`
+	Records       *Records              `key:"records" doc:"Keeps a record of each build in the store, for builds list and builds show; {} takes the defaults. Builds never wait for it. Default: none."`
 	Agent         Agent                 `key:"agent" doc:"Budget and built-in providers of assemble, which prepares the messages of an agent."`
 	Providers     []Provider            `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
 }

@@ -23,6 +23,8 @@ func sample(t *testing.T, path string) string {
 		return `[{"name":"f"}]`
 	case "format":
 		return "openai"
+	case "records.keep":
+		return "3d"
 	}
 	typ := reflect.TypeFor[Config]()
 	keys := strings.Split(path, ".")

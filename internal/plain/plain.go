@@ -57,6 +57,22 @@ func Line(s string) string {
 	return s
 }
 
+// Cell returns a text for one cell of a table: each run of spaces, line breaks and characters
+// that act becomes one space.
+func Cell(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || Acts(r) }), " ")
+}
+
+// Excerpt returns the beginning of a text, at most 60 characters on one line.
+func Excerpt(text string) string {
+	const longest = 60
+	runes := []rune(Cell(text))
+	if len(runes) <= longest {
+		return string(runes)
+	}
+	return string(runes[:longest-1]) + "…"
+}
+
 // Name returns a key as a message shows it: as it is where it consists of letters, digits
 // and the signs that join names, quoted elsewhere. It is cut after 100 bytes.
 func Name(s string) string { return name(s, longestName) }

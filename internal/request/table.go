@@ -58,6 +58,7 @@ var Settings = []Setting{
 	{"Timeout", "timeout", "", "", ""},
 	{"Previous", "previous", "", "", ""},
 	{"Callbacks", "", "", "", code},
+	{"ID", "", "", "", code},
 	{"", "store", "", "", ""},
 	{"", "request", "", "", ""},
 	{"", "config", "", "", ""},

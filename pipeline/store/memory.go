@@ -21,6 +21,7 @@ var (
 	_ Store   = (*Memory)(nil)
 	_ Counter = (*Memory)(nil)
 	_ Sizer   = (*Memory)(nil)
+	_ Lister  = (*Memory)(nil)
 )
 
 // list has the records of a key, in ascending order of Seq.
@@ -214,6 +215,21 @@ func (m *Memory) Size(ctx context.Context, tenant string) (records, bytes int64,
 		}
 	}
 	return records, bytes, nil
+}
+
+// Tenants implements [Lister].
+func (m *Memory) Tenants(ctx context.Context) ([]string, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, err
+	}
+	var names []string
+	for key := range m.lists {
+		names = append(names, key.Tenant)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Close implements [Store].

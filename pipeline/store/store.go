@@ -119,6 +119,12 @@ type Sizer interface {
 	Size(ctx context.Context, tenant string) (records, bytes int64, err error)
 }
 
+// Lister is a [Store] that lists its tenants.
+type Lister interface {
+	// Tenants returns the tenants that have or had records, sorted.
+	Tenants(ctx context.Context) ([]string, error)
+}
+
 // AutoID returns the ID of a record that was appended without one.
 func AutoID(seq int64) string {
 	var b [21]byte // the sign and all digits of a number

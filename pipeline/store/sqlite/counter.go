@@ -11,7 +11,25 @@ import (
 var (
 	_ store.Counter = (*Store)(nil)
 	_ store.Sizer   = (*Store)(nil)
+	_ store.Lister  = (*Store)(nil)
 )
+
+// Tenants implements [store.Lister].
+func (s *Store) Tenants(ctx context.Context) ([]string, error) {
+	var names []string
+	err := s.read(ctx, listTenants, nil, func(row []driver.Value) error {
+		name, ok := row[0].(string)
+		if !ok {
+			return fmt.Errorf("%w: a tenant that is not text", store.ErrCorrupt)
+		}
+		names = append(names, name)
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "list tenants")
+	}
+	return names, nil
+}
 
 // LastSeqs implements [store.Counter].
 func (s *Store) LastSeqs(ctx context.Context, tenant string) (map[store.Key]int64, error) {

@@ -17,6 +17,11 @@ const (
 const listKeys = `SELECT kind, stream FROM lists l WHERE tenant = ?1 AND (?2 = '' OR kind = ?2)
 	AND EXISTS (SELECT 1 FROM records WHERE at > l.id << 32 AND at < (l.id + 1) << 32) ORDER BY kind, stream`
 
+// listTenants goes from one tenant to the next in the index, past their many lists.
+const listTenants = `WITH RECURSIVE names(name) AS (SELECT min(tenant) FROM lists UNION ALL
+	SELECT (SELECT min(tenant) FROM lists WHERE tenant > name) FROM names WHERE name IS NOT NULL)
+	SELECT name FROM names WHERE name IS NOT NULL`
+
 const listLasts = "SELECT kind, stream, last FROM lists WHERE tenant = ?"
 
 const sizeOf = `SELECT count(*), coalesce(sum(length(r.data)), 0) FROM lists l JOIN records r

@@ -122,6 +122,31 @@ func keysLists(t *testing.T, s store.Store) {
 	wantErr(t, "keys of no tenant", err, store.ErrInvalid)
 }
 
+// tenantsListed is about stores that are a [store.Lister].
+func tenantsListed(t *testing.T, s store.Store) {
+	lister, ok := s.(store.Lister)
+	if !ok {
+		return
+	}
+	list := func(names ...string) {
+		t.Helper()
+		got, err := lister.Tenants(t.Context())
+		if must(t, err); !slices.Equal(got, names) {
+			t.Errorf("tenants %q, want %q", got, names)
+		}
+	}
+	list()
+	for _, tenant := range []string{"z", "a", "ä", "a", "a'b"} {
+		for _, stream := range []string{"one", "two"} {
+			mustAppend(t, s, store.Key{Tenant: tenant, Kind: "turn", Stream: stream}, rec("", "x"))
+		}
+	}
+	list("a", "a'b", "z", "ä")
+	_, err := s.Clear(t.Context(), store.Key{Tenant: "z", Kind: "turn", Stream: "one"})
+	must(t, err)
+	list("a", "a'b", "z", "ä")
+}
+
 func slicesStay(t *testing.T, s store.Store) {
 	d := data("abc")
 	mustAppend(t, s, turns, store.Record{ID: "a", Data: d})

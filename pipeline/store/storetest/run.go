@@ -35,6 +35,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 		{"tenants, kinds and streams are apart", apart},
 		{"keys lists what holds records", keysLists},
 		{"size counts what a tenant has", sizeOfTenant},
+		{"tenants are listed", tenantsListed},
 		{"apply does all or nothing", applyAtomic},
 		{"apply keeps numbers for imports", applyKeepsSeq},
 		{"numbers run out with an error", numbersRunOut},

@@ -3,28 +3,15 @@ package cli
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
-// OneCell returns a text for one cell of a table: each run of spaces, line breaks and control
-// characters becomes one space.
-func OneCell(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return r == ' ' || plain.Acts(r)
-	}), " ")
-}
+// OneCell returns a text for one cell of a table; see [plain.Cell].
+func OneCell(text string) string { return plain.Cell(text) }
 
-// Excerpt returns the beginning of a text, at most 60 characters on one line.
-func Excerpt(text string) string {
-	const longest = 60
-	runes := []rune(OneCell(text))
-	if len(runes) <= longest {
-		return string(runes)
-	}
-	return string(runes[:longest-1]) + "…"
-}
+// Excerpt returns the beginning of a text; see [plain.Excerpt].
+func Excerpt(text string) string { return plain.Excerpt(text) }
 
 // Dash returns a text for a cell: a dash if it is empty.
 func Dash(s string) string {

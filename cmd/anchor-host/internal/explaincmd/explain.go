@@ -6,11 +6,15 @@ package explaincmd
 import (
 	"bytes"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/builtdoc"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/explain/svg"
 )
 
 // Command returns "explain".
@@ -29,13 +33,18 @@ reasons, and the change in tokens.
 
 The files are results of "anchor-host build -o json" or "build --request"; one of
 the two may be - for stdin. Results have traces if they are built with --explain (in a
-request: "explain": true); without traces the difference has no reasons.`,
+request: "explain": true); without traces the difference has no reasons.
+
+With --svg FILE also draw the window to scale and the time of each step, or the two
+windows above each other. The drawing needs no traces; - is stdout.`,
 		Example: `  anchor-host build --explain -o json "how do I cancel a request?" > a.json
   anchor-host explain a.json
-  anchor-host explain a.json b.json`,
+  anchor-host explain a.json b.json
+  anchor-host explain --svg a.svg a.json`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	format := cli.FormatFlag(cmd, "text", "json")
+	drawing := cmd.Flags().String("svg", "", "draw the builds as SVG into this file (- for stdout, in place of the text)")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
 			return err
@@ -43,39 +52,46 @@ request: "explain": true); without traces the difference has no reasons.`,
 		if len(args) == 2 && args[0] == "-" && args[1] == "-" {
 			return cli.Usagef(cmd, "only one of the builds can come from stdin")
 		}
-		return explainFiles(a, *format, args)
+		return explainFiles(a, *format, *drawing, args)
 	})
 	return cmd
 }
 
-// explainFiles prints what happened to the items of one build, or how two builds differ.
-func explainFiles(a *cli.App, format string, paths []string) error {
-	builds := make([]*builtDoc, len(paths))
+// explainFiles prints what happened to the items of one build, or how two builds differ. It draws
+// the builds into a file unless its name is empty.
+func explainFiles(a *cli.App, format, drawing string, paths []string) error {
+	builds := make([]*builtdoc.Doc, len(paths))
 	for i, path := range paths {
 		var err error
 		if builds[i], err = readBuilt(a, path); err != nil {
 			return err
 		}
 	}
+	if drawing != "" {
+		drawings := builds[0].Drawings()
+		if len(builds) == 2 {
+			drawings = []svg.Drawing{builtdoc.DrawDiff(builds[0], builds[1])}
+		}
+		err := cli.Draw(a, drawing, drawings...)
+		if err != nil || drawing == "-" || len(builds) == 1 && builds[0].Traces == nil {
+			return err
+		}
+	}
+	if len(builds) == 2 {
+		return cli.EmitDiff(a, format, builds[0], builds[1])
+	}
 	var b bytes.Buffer
 	var err error
 	switch {
-	case len(builds) == 2:
-		d := diffBuilds(builds[0], builds[1])
-		if format == "json" {
-			err = cli.WriteJSON(&b, d)
-		} else {
-			writeDiff(&b, &d)
-		}
-	case builds[0].traces == nil:
-		err = builds[0].noTraces()
+	case builds[0].Traces == nil:
+		err = builds[0].NoTraces()
 	case format == "json":
 		err = cli.WriteJSON(&b, struct {
 			File  string              `json:"file"`
 			Items []explain.ItemTrace `json:"items"`
-		}{builds[0].name, builds[0].traces})
+		}{builds[0].Name, builds[0].Traces})
 	default:
-		writeTraces(&b, builds[0])
+		cli.WriteTraces(&b, builds[0])
 	}
 	if err != nil {
 		return err
@@ -83,20 +99,19 @@ func explainFiles(a *cli.App, format string, paths []string) error {
 	return a.EmitText(&b)
 }
 
-// writeTraces writes each trace as a heading and one line for each event.
-func writeTraces(b *bytes.Buffer, d *builtDoc) {
-	b.WriteString(d.headline() + "\n")
-	for i := range d.traces {
-		s := &d.traces[i]
-		fmt.Fprintf(b, "\n%s  %s  %s, priority %d, score %s, %d tokens  %s\n",
-			outcomeWords[s.Outcome], cli.OneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, cli.Excerpt(s.Excerpt))
-		for j := range s.Events {
-			b.WriteString("    " + sentence(&s.Events[j]) + "\n")
-		}
+// readBuilt reads the result of a build from a file.
+func readBuilt(a *cli.App, path string) (*builtdoc.Doc, error) {
+	r, name, err := a.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read build: %w", err)
 	}
-}
-
-// outcomeWords are the outcomes in the words of the output.
-var outcomeWords = map[explain.Outcome]string{
-	explain.InWindow: "in", explain.OutOfWindow: "left out", explain.DroppedByStep: "dropped", explain.Undecided: "undecided",
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, builtdoc.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read build %s: %w", name, err)
+	}
+	if len(data) > builtdoc.MaxBytes {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, builtdoc.MaxBytes>>20)
+	}
+	return builtdoc.Decode(name, data)
 }

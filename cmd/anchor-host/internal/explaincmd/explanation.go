@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
@@ -139,7 +140,7 @@ func placeOf(s *explain.ItemTrace, steps map[string]int) int {
 func verdictOf(s *explain.ItemTrace) verdict {
 	v := verdict{
 		ID: s.ID, In: s.Outcome == explain.InWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
-		BroughtBy: broughtBy(s.AddedBy()), Why: reason(s), Excerpt: cli.Excerpt(s.Excerpt),
+		BroughtBy: builtdoc.BroughtBy(s.AddedBy()), Why: builtdoc.Reason(s), Excerpt: cli.Excerpt(s.Excerpt),
 	}
 	if b := s.Last().Budget; b != nil {
 		v.Lacked, v.DisplacedBy = b.Lacked, b.DisplacedBy
@@ -195,7 +196,7 @@ func changeRows(traces []explain.ItemTrace) (rows [][]string) {
 	for i := range traces {
 		for j := range traces[i].Events {
 			if e := &traces[i].Events[j]; e.Actions&ends == 0 {
-				rows = append(rows, []string{cli.OneCell(traces[i].ID), sentence(e)})
+				rows = append(rows, []string{cli.OneCell(traces[i].ID), builtdoc.Sentence(e)})
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
@@ -26,21 +26,21 @@ func ReadPrevious(a *cli.App, path string) (*promptcache.Snapshot, error) {
 		return nil, fmt.Errorf("read previous build: %w", err)
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, 4*request.MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(r, builtdoc.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read previous build %s: %w", name, err)
 	}
-	if len(data) > 4*request.MaxBytes {
-		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, 4*request.MaxBytes>>20)
+	if len(data) > builtdoc.MaxBytes {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, builtdoc.MaxBytes>>20)
 	}
 	var keys map[string]json.RawMessage
 	switch isDocument := json.Unmarshal(data, &keys) == nil; {
 	case isDocument && keys["formatted_output"] != nil:
-		d, err := decodeBuilt(name, data)
+		d, err := builtdoc.Decode(name, data)
 		if err != nil {
 			return nil, err
 		}
-		return promptcache.NewSnapshot(d.output, d.window.Items)
+		return promptcache.NewSnapshot(d.Output, d.Window.Items)
 	case isDocument && keys["error"] != nil:
 		return nil, fmt.Errorf("%w: %s: that build failed and has no output", config.ErrInvalid, name)
 	case isDocument:
@@ -61,7 +61,7 @@ func CacheLine(c *promptcache.Report) string {
 		s += fmt.Sprintf(": item %s %s", cli.OneCell(b.Item), b.How)
 	}
 	if b.Origin != nil {
-		s += " by " + actor(*b.Origin)
+		s += " by " + builtdoc.Actor(*b.Origin)
 	}
 	return s
 }

@@ -1,40 +1,39 @@
-package explaincmd
+package builtdoc
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// buildDiff is the difference of two builds.
-type buildDiff struct {
+// Diff is the difference of two builds.
+type Diff struct {
 	A      string              `json:"a"`
 	B      string              `json:"b"`
 	Items  explain.Change[int] `json:"items_in_window"`
 	Tokens explain.Change[int] `json:"tokens"`
 	Room   explain.Change[int] `json:"max_tokens"`
-	Came   tally               `json:"came"`
-	Went   tally               `json:"went"`
-	Differ []itemDiff          `json:"items"`
+	Came   Tally               `json:"came"`
+	Went   Tally               `json:"went"`
+	Differ []ItemDiff          `json:"items"`
 	Same   int                 `json:"items_unchanged"`
 	Notes  []string            `json:"notes,omitempty"`
 }
 
-// tally sums items up.
-type tally struct {
+// Tally sums items up.
+type Tally struct {
 	Items  int `json:"items"`
 	Tokens int `json:"tokens"`
 }
 
-func (t *tally) add(v *itemView) { t.Items, t.Tokens = t.Items+1, t.Tokens+v.tokens }
+func (t *Tally) add(v *itemView) { t.Items, t.Tokens = t.Items+1, t.Tokens+v.tokens }
 
-// itemDiff is how one item differs.
-type itemDiff struct {
+// ItemDiff is how one item differs.
+type ItemDiff struct {
 	ID     string          `json:"id"`
 	Source pipeline.Source `json:"source"`
 	// Changes are some of the words came, went, moved, rescored, prioritised, recounted
@@ -60,6 +59,7 @@ type itemView struct {
 	priority int
 	tokens   int
 	text     string
+	digest   bool   // text is a digest, or nothing
 	known    string // what is known without a trace
 	trace    *explain.ItemTrace
 }
@@ -73,11 +73,11 @@ type itemName struct {
 
 // views lists the items of a build: those in the window, those that were left out, and those
 // that only the traces have.
-func (d *builtDoc) views() (list []*itemView, byName map[itemName]*itemView) {
+func (d *Doc) views() (list []*itemView, byName map[itemName]*itemView) {
 	var others []*explain.ItemTrace // dropped or undecided
 	inWindow, left := map[int]*explain.ItemTrace{}, map[itemName][]*explain.ItemTrace{}
-	for i := range d.traces {
-		switch s := &d.traces[i]; s.Outcome {
+	for i := range d.Traces {
+		switch s := &d.Traces[i]; s.Outcome {
 		case explain.InWindow:
 			inWindow[s.Last().Place.To] = s
 		case explain.OutOfWindow:
@@ -87,13 +87,13 @@ func (d *builtDoc) views() (list []*itemView, byName map[itemName]*itemView) {
 			others = append(others, s)
 		}
 	}
-	for i := range d.window.Items {
-		v := viewOf(&d.window.Items[i])
+	for i := range d.Window.Items {
+		v := viewOf(&d.Window.Items[i])
 		v.place, v.trace, v.known = i+1, inWindow[i+1], "in the window"
 		list = append(list, v)
 	}
-	for i := range d.overflow {
-		o := &d.overflow[i]
+	for i := range d.Overflow {
+		o := &d.Overflow[i]
 		v := viewOf(&o.Item)
 		v.known = fmt.Sprintf("left out (%s): %d tokens, %d left", o.Reason, o.TokenCount, o.Available)
 		name := itemName{id: o.ID, source: o.Source}
@@ -106,6 +106,9 @@ func (d *builtDoc) views() (list []*itemView, byName map[itemName]*itemView) {
 		list = append(list, &itemView{
 			id: s.ID, source: s.Source, score: s.Score, priority: s.Priority, tokens: s.Tokens, text: s.Excerpt, trace: s,
 		})
+	}
+	for _, v := range list {
+		v.digest = d.Hidden
 	}
 	return list, named(list)
 }
@@ -127,28 +130,28 @@ func viewOf(it *pipeline.Item) *itemView {
 	return &itemView{id: it.ID, source: it.Source, score: it.Score, priority: it.Priority, tokens: it.TokenCount, text: it.Content}
 }
 
-// diffBuilds compares two builds item by item. Items outside of both windows do not count as
+// Compare compares two builds item by item. Items outside of both windows do not count as
 // a difference.
-func diffBuilds(a, b *builtDoc) buildDiff {
-	d := buildDiff{
-		A: a.name, B: b.name, Differ: []itemDiff{},
-		Items:  explain.Change[int]{From: len(a.window.Items), To: len(b.window.Items)},
-		Tokens: explain.Change[int]{From: a.window.UsedTokens, To: b.window.UsedTokens},
-		Room:   explain.Change[int]{From: a.window.MaxTokens, To: b.window.MaxTokens},
+func Compare(a, b *Doc) Diff {
+	d := Diff{
+		A: a.Name, B: b.Name, Differ: []ItemDiff{},
+		Items:  explain.Change[int]{From: len(a.Window.Items), To: len(b.Window.Items)},
+		Tokens: explain.Change[int]{From: a.Window.UsedTokens, To: b.Window.UsedTokens},
+		Room:   explain.Change[int]{From: a.Window.MaxTokens, To: b.Window.MaxTokens},
 	}
-	for _, side := range []*builtDoc{a, b} {
-		if side.traces == nil {
-			d.Notes = append(d.Notes, fmt.Sprintf("%s has no traces (build it with --explain to see the reasons)", side.name))
+	for _, side := range []*Doc{a, b} {
+		if side.Traces == nil {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s has no traces (build it with --explain to see the reasons)", side.Name))
 		}
 	}
 	inA, _, pairs := pair(a, b)
 	for _, p := range pairs { // in the order of B's window
-		d.compare(p.a, p.b, a.traces != nil)
+		d.compare(p.a, p.b, a.Traces != nil)
 	}
 	for _, v := range inA { // items that B does not have
 		if v.place > 0 {
 			d.Went.add(v)
-			d.Differ = append(d.Differ, absent(v, b.traces != nil))
+			d.Differ = append(d.Differ, absent(v, b.Traces != nil))
 		}
 	}
 	return d
@@ -158,7 +161,7 @@ func diffBuilds(a, b *builtDoc) buildDiff {
 type viewPair struct{ a, b *itemView }
 
 // pair matches the items of two builds. inA are the items that only A has.
-func pair(a, b *builtDoc) (inA, inB []*itemView, pairs []viewPair) {
+func pair(a, b *Doc) (inA, inB []*itemView, pairs []viewPair) {
 	listA, namesA := a.views()
 	inB, namesB := b.views()
 	other := map[*itemView]*itemView{}
@@ -188,7 +191,7 @@ func pair(a, b *builtDoc) (inA, inB []*itemView, pairs []viewPair) {
 }
 
 // compare adds the differences of an item in B from the same item in A.
-func (d *buildDiff) compare(a, b *itemView, tracesA bool) {
+func (d *Diff) compare(a, b *itemView, tracesA bool) {
 	if a == nil {
 		if b.place > 0 {
 			d.Came.add(b)
@@ -199,7 +202,7 @@ func (d *buildDiff) compare(a, b *itemView, tracesA bool) {
 	if a.place == 0 && b.place == 0 {
 		return
 	}
-	out := itemDiff{ID: b.id, Source: b.source}
+	out := ItemDiff{ID: b.id, Source: b.source}
 	switch {
 	case a.place == 0:
 		d.Came.add(b)
@@ -223,7 +226,7 @@ func (d *buildDiff) compare(a, b *itemView, tracesA bool) {
 }
 
 // values adds the values that differ.
-func (out *itemDiff) values(a, b *itemView) {
+func (out *ItemDiff) values(a, b *itemView) {
 	if a.score != b.score {
 		out.Changes = append(out.Changes, "rescored")
 		out.Score = &explain.Change[float64]{From: a.score, To: b.score}
@@ -237,28 +240,31 @@ func (out *itemDiff) values(a, b *itemView) {
 		out.Tokens = &explain.Change[int]{From: a.tokens, To: b.tokens}
 	}
 	textA, textB := a.text, b.text
+	if a.digest != b.digest || a.digest && (a.place == 0 || b.place == 0) {
+		return // there is nothing to compare
+	}
 	if a.place == 0 || b.place == 0 { // traces have only the beginning of a text
 		textA, textB = beginning(textA), beginning(textB)
 	}
 	if textA != textB {
 		out.Changes = append(out.Changes, "rewritten")
 		at := firstDifference(textA, textB)
-		out.Text = &explain.Change[string]{From: cli.Excerpt(textA[at:]), To: cli.Excerpt(textB[at:])}
+		out.Text = &explain.Change[string]{From: plain.Excerpt(textA[at:]), To: plain.Excerpt(textB[at:])}
 	}
 }
 
 // appeared describes an item that only B has, and absent one that only A has.
-func appeared(v *itemView, explained bool) itemDiff {
-	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"came"}, Place: &explain.Change[int]{To: v.place}}
+func appeared(v *itemView, explained bool) ItemDiff {
+	out := ItemDiff{ID: v.id, Source: v.source, Changes: []string{"came"}, Place: &explain.Change[int]{To: v.place}}
 	return out.onlyIn(v, "B", "A", explained)
 }
 
-func absent(v *itemView, explained bool) itemDiff {
-	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"went"}, Place: &explain.Change[int]{From: v.place}}
+func absent(v *itemView, explained bool) ItemDiff {
+	out := ItemDiff{ID: v.id, Source: v.source, Changes: []string{"went"}, Place: &explain.Change[int]{From: v.place}}
 	return out.onlyIn(v, "A", "B", explained)
 }
 
-func (out itemDiff) onlyIn(v *itemView, here, there string, explained bool) itemDiff {
+func (out ItemDiff) onlyIn(v *itemView, here, there string, explained bool) ItemDiff {
 	if explained {
 		out.Why = append(out.Why, there+": nothing brought it")
 	}
@@ -274,7 +280,7 @@ func (v *itemView) sentences() (list []string) {
 		return nil
 	}
 	for i := range v.trace.Events {
-		list = append(list, sentence(&v.trace.Events[i]))
+		list = append(list, Sentence(&v.trace.Events[i]))
 	}
 	return list
 }
@@ -313,43 +319,4 @@ func firstDifference(a, b string) int {
 		at = i + len(string(r))
 	}
 	return min(at, len(a), len(b))
-}
-
-// writeDiff writes a difference: the sums as a table, then each item with its reasons.
-func writeDiff(b *bytes.Buffer, d *buildDiff) {
-	fmt.Fprintf(b, "A: %s\nB: %s\n\n", cli.OneCell(d.A), cli.OneCell(d.B))
-	for _, n := range d.Notes {
-		b.WriteString("note: " + cli.OneCell(n) + "\n\n")
-	}
-	row := func(name string, c explain.Change[int]) []string {
-		return []string{name, fmt.Sprint(c.From), fmt.Sprint(c.To), fmt.Sprintf("%+d", c.To-c.From)}
-	}
-	cli.Table(b, []string{"WINDOW", "A", "B", "CHANGE"}, [][]string{row("items", d.Items), row("tokens", d.Tokens), row("room", d.Room)})
-	fmt.Fprintf(b, "\ncame: %d (%d tokens); went: %d (%d tokens); unchanged: %d\n",
-		d.Came.Items, d.Came.Tokens, d.Went.Items, d.Went.Tokens, d.Same)
-	for i := range d.Differ {
-		it := &d.Differ[i]
-		b.WriteString("\n" + strings.Join(it.Changes, ", ") + "  " + cli.OneCell(it.ID) + "  " + string(it.Source))
-		for _, change := range changesOf(&explain.Event{Score: it.Score, Priority: it.Priority, Tokens: it.Tokens}) {
-			b.WriteString(", " + change)
-		}
-		if it.Place != nil {
-			fmt.Fprintf(b, ", place in the window %s → %s", placeWord(it.Place.From), placeWord(it.Place.To))
-		}
-		b.WriteByte('\n')
-		if it.Text != nil {
-			fmt.Fprintf(b, "    text: %q → %q\n", it.Text.From, it.Text.To)
-		}
-		for _, w := range it.Why {
-			b.WriteString("    " + w + "\n")
-		}
-	}
-}
-
-// placeWord formats a place in the window.
-func placeWord(place int) string {
-	if place == 0 {
-		return "none"
-	}
-	return fmt.Sprint(place)
 }

@@ -1,11 +1,11 @@
-package explaincmd
+package builtdoc
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
@@ -17,8 +17,8 @@ var budgetReasons = map[explain.BudgetKind]string{
 	explain.BudgetSharedPool:  "shared pool used up",
 }
 
-// reason says in a few words why an item is in the window or not.
-func reason(s *explain.ItemTrace) string {
+// Reason says in a few words why an item is in the window or not.
+func Reason(s *explain.ItemTrace) string {
 	last := s.Last()
 	switch s.Outcome {
 	case explain.InWindow:
@@ -37,34 +37,34 @@ func reason(s *explain.ItemTrace) string {
 	return "the build failed first"
 }
 
-// sentence describes one event of a trace.
-func sentence(e *explain.Event) string {
+// Sentence describes one event of a trace.
+func Sentence(e *explain.Event) string {
 	switch {
 	case e.Actions.Has(explain.Admitted):
 		return sayAdmitted(e)
 	case e.Actions.Has(explain.LeftOut):
 		return sayLeftOut(e)
 	}
-	s := strings.ReplaceAll(e.Actions.String(), "_", " ") + " by " + actor(e.Origin)
-	if changes := changesOf(e); len(changes) > 0 {
+	s := strings.ReplaceAll(e.Actions.String(), "_", " ") + " by " + Actor(e.Origin)
+	if changes := Changes(e); len(changes) > 0 {
 		s += ": " + strings.Join(changes, ", ")
 	}
 	return s
 }
 
-// actor names who did something.
-func actor(stage explain.Origin) string {
+// Actor names who did something.
+func Actor(stage explain.Origin) string {
 	if stage.Stage != "step" {
-		return broughtBy(stage) + plugin(stage.ModuleInfo)
+		return BroughtBy(stage) + plugin(stage.ModuleInfo)
 	}
-	return fmt.Sprintf("step %q", cli.OneCell(stage.Step)) + plugin(stage.ModuleInfo)
+	return fmt.Sprintf("step %q", plain.Cell(stage.Step)) + plugin(stage.ModuleInfo)
 }
 
 // plugin names a plugin with the beginning of its digest, which is enough to distinguish two
 // versions.
 func plugin(m explain.ModuleInfo) string {
 	const short = len("sha256:") + 12
-	digest := cli.OneCell(m.Module)
+	digest := plain.Cell(m.Module)
 	if len(digest) > short {
 		digest = digest[:short]
 	}
@@ -72,13 +72,13 @@ func plugin(m explain.ModuleInfo) string {
 	case m.Plugin == "":
 		return ""
 	case digest == "":
-		return fmt.Sprintf(" (plugin %s)", cli.OneCell(m.Plugin))
+		return fmt.Sprintf(" (plugin %s)", plain.Cell(m.Plugin))
 	}
-	return fmt.Sprintf(" (plugin %s, %s)", cli.OneCell(m.Plugin), digest)
+	return fmt.Sprintf(" (plugin %s, %s)", plain.Cell(m.Plugin), digest)
 }
 
-// changesOf lists the values that an event changed.
-func changesOf(e *explain.Event) []string {
+// Changes lists the values that an event changed.
+func Changes(e *explain.Event) []string {
 	var list []string
 	add := func(name, from, to string) { list = append(list, fmt.Sprintf("%s %s → %s", name, from, to)) }
 	integers := func(name string, c *explain.Change[int]) {
@@ -98,9 +98,9 @@ func changesOf(e *explain.Event) []string {
 	switch s := e.Score; {
 	case s == nil:
 	case e.Actions.Has(explain.Added):
-		list = append(list, "score "+score(s.To))
+		list = append(list, "score "+Score(s.To))
 	default:
-		add("score", score(s.From), score(s.To))
+		add("score", Score(s.From), Score(s.To))
 	}
 	integers("priority", e.Priority)
 	integers("tokens", e.Tokens)
@@ -111,7 +111,8 @@ func changesOf(e *explain.Event) []string {
 	return list
 }
 
-func score(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+// Score formats a score.
+func Score(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 func sayAdmitted(e *explain.Event) string {
 	s := "admitted"
@@ -135,15 +136,15 @@ func sayLeftOut(e *explain.Event) string {
 	s := fmt.Sprintf("left out, %s: %d tokens, %d left of %d, %d short", budgetReasons[b.Kind], b.Needed, b.Available, b.Limit, b.Lacked)
 	switch {
 	case len(b.DisplacedBy) > 0:
-		s += ", displaced by " + cli.OneCell(strings.Join(b.DisplacedBy, ", "))
+		s += ", displaced by " + plain.Cell(strings.Join(b.DisplacedBy, ", "))
 	case b.Needed > b.Limit:
 		s += ", too large for it"
 	}
 	return s
 }
 
-// broughtBy names the part of a build that added an item.
-func broughtBy(stage explain.Origin) string {
+// BroughtBy names the part of a build that added an item.
+func BroughtBy(stage explain.Origin) string {
 	switch stage.Stage {
 	case "step":
 		return stage.Step

@@ -1,0 +1,254 @@
+package anchor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/tape"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// BuildSummary is what a list of builds shows of one.
+type BuildSummary = builds.Summary
+
+// BuildRecord is the record of a build.
+type BuildRecord = builds.Record
+
+// BuildFilter selects records of builds.
+type BuildFilter = builds.Filter
+
+// BuildPage is a part of a list of builds.
+type BuildPage = builds.Page
+
+// RecordStats count the records of builds since the App was opened.
+type RecordStats = builds.Stats
+
+// Builds lists the records of a tenant's builds, the newest first: at most limit, 1 to 1,000, from a
+// cursor on, which is empty for the first page. An empty tenant means that of the configuration.
+func (a *App) Builds(ctx context.Context, tenant string, f BuildFilter, cursor string, limit int) (BuildPage, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return BuildPage{}, err
+	}
+	page, err := builds.List(ctx, s, c.TenantName(), f, cursor, limit)
+	if errors.Is(err, store.ErrInvalid) {
+		err = refused{err}
+	}
+	return page, err
+}
+
+// BuildRecord returns the record of a build. The error wraps store.ErrNotFound if there is none. An
+// empty tenant means that of the configuration.
+func (a *App) BuildRecord(ctx context.Context, tenant, id string) (*BuildRecord, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return builds.Get(ctx, s, c.TenantName(), id)
+}
+
+// RemoveBuilds deletes records of a tenant's builds and returns how many there were. Without ids it
+// deletes all, those that wait to be written included. An empty tenant means that of the
+// configuration.
+func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (int, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	if err := a.keeping.flush(ctx); err != nil {
+		return 0, err
+	}
+	if len(ids) == 0 {
+		return builds.RemoveAll(ctx, s, c.TenantName())
+	}
+	return builds.Remove(ctx, s, c.TenantName(), ids...)
+}
+
+// RecordStats returns how many records of builds were kept and dropped so far.
+func (a *App) RecordStats() RecordStats {
+	a.keeping.mu.Lock()
+	defer a.keeping.mu.Unlock()
+	if a.keeping.keeper == nil {
+		return RecordStats{}
+	}
+	return a.keeping.keeper.Stats()
+}
+
+// FlushRecords waits until the records of the builds that have ended are written.
+func (a *App) FlushRecords(ctx context.Context) error { return a.keeping.flush(ctx) }
+
+// keeping makes the keeper of records for the first build that is recorded.
+type keeping struct {
+	mu     sync.Mutex
+	keeper *builds.Keeper
+}
+
+func (k *keeping) use(a *App, g *generation) *builds.Keeper {
+	var l builds.Limits
+	l.Keep, l.MaxSize = g.loaded.Records.Limits()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.keeper == nil {
+		open := func(ctx context.Context) (store.Store, error) {
+			s, err := a.openStore(ctx, g.loaded)
+			return tape.Unwrap(s), err
+		}
+		k.keeper = builds.NewKeeper(open, l, a.options.Logger)
+	}
+	k.keeper.SetLimits(l)
+	return k.keeper
+}
+
+func (k *keeping) current() *builds.Keeper {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.keeper
+}
+
+func (k *keeping) flush(ctx context.Context) error {
+	if keeper := k.current(); keeper != nil {
+		return keeper.Flush(ctx)
+	}
+	return nil
+}
+
+// close writes what waits. What is still waiting when ctx ends is dropped.
+func (k *keeping) close(ctx context.Context) {
+	if keeper := k.current(); keeper != nil {
+		_ = keeper.Close(ctx) // the caller knows that ctx has ended
+	}
+}
+
+// recordID is a name that a caller may give to a record.
+var recordID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// recording prepares the record of a build. It returns nil if no records are kept. The returned
+// function is called with how the build ended.
+func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error), error) {
+	r := p.generation.loaded.Records
+	if p.id != "" && !recordID.MatchString(p.id) {
+		return nil, fmt.Errorf(`%w: id %.100q (want 1 to 64 letters, digits, "-", "_" and ".")`, ErrInvalid, p.id)
+	}
+	if r == nil {
+		return nil, nil
+	}
+	if a.options.Tape.tape().Playing() {
+		return func(result *pipeline.Result, err error) { p.conceal(result, err) }, nil
+	}
+	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content}
+	if b.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, fmt.Errorf("record of the build: %w", err)
+		}
+		b.ID = id.String()
+	}
+	if c := p.config.Conversation; c != nil {
+		b.Conversation = c.ID
+	}
+	asked, err := p.asked(o)
+	if err != nil {
+		return nil, err
+	}
+	b.RequestDigest = builds.Digest(asked)
+	if r.Content && json.Valid(p.document) {
+		b.Request = p.document
+	}
+	began := time.Now()
+	return func(result *pipeline.Result, err error) {
+		b.Time, b.Took = time.Now(), time.Since(began)
+		b.Generation = p.generation.digest(!a.options.Lazy)
+		if b.Take(result, err) {
+			a.keeping.use(a, p.generation).Add(b)
+		}
+		p.conceal(result, err)
+	}, nil
+}
+
+// asked is what the build was asked, for its digest.
+func (p *plan) asked(o *BuildOptions) ([]byte, error) {
+	if p.document != nil {
+		return p.document, nil
+	}
+	values := *o
+	values.Formatter, values.Callbacks, values.Previous, values.ID = nil, nil, nil, ""
+	doc, err := json.Marshal(struct {
+		Query   pipeline.Query
+		Options BuildOptions
+	}{p.query, values})
+	if err != nil {
+		return nil, fmt.Errorf("record of the build: %w", err)
+	}
+	return doc, nil
+}
+
+// diagnosticsOf returns the diagnostics of a build, however it ended; nil if it did not begin.
+func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
+	var failed *pipeline.BuildError
+	switch {
+	case result != nil:
+		return result.Diagnostics
+	case errors.As(err, &failed):
+		return failed.Diagnostics
+	}
+	return nil
+}
+
+// conceal takes out of the diagnostics what only the record has asked for.
+func (p *plan) conceal(result *pipeline.Result, err error) {
+	d := diagnosticsOf(result, err)
+	if d == nil || p.explain {
+		return
+	}
+	d.Items = nil
+	for i := range d.Steps {
+		d.Steps[i].StartMS = 0
+	}
+	for i := range d.StepFailures {
+		d.StepFailures[i].StartMS, d.StepFailures[i].TimeMS = 0, 0
+	}
+}
+
+// digest is that of the configuration, without secrets, and of the modules that are loaded. all says
+// that no more will be loaded.
+func (g *generation) digest(all bool) string {
+	g.mu.RLock()
+	known := g.digestOf
+	g.mu.RUnlock()
+	if all && known != "" {
+		return known
+	}
+	loads, _ := g.loadList()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.digestOf == "" || g.digested != len(loads) {
+		g.digested, g.digestOf = len(loads), configDigest(g.loaded, modules(loads))
+	}
+	return g.digestOf
+}
+
+// configDigest is the digest of the settings of a configuration, without secrets, and of modules.
+func configDigest(loaded *config.Loaded, modules map[string]string) string {
+	var lines [][2]any
+	for _, s := range loaded.Settings() {
+		lines = append(lines, [2]any{s.Path, s.Value})
+	}
+	doc, err := json.Marshal(struct {
+		Settings [][2]any
+		Modules  map[string]string
+	}{lines, modules})
+	if err != nil { // values of settings are JSON values
+		return ""
+	}
+	return builds.Digest(doc)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/anchor"
+)
+
+// Records of builds are listed, shown, drawn, compared and removed. Without content no output has a
+// text.
+func TestBuildsCommands(t *testing.T) {
+	for _, content := range []bool{false, true} {
+		t.Run(fmt.Sprint("content ", content), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			yaml := fmt.Sprintf("records: {content: %t}\nstore: {path: s.db}\ntokenizer: words\nmax_tokens: 10\n", content)
+			if err := os.WriteFile("anchor.yaml", []byte(yaml), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range []string{"hidden one", "hidden two"} {
+				doc := `{"query": "ask", "tokenizer": "words", "items": [{"id": "a", "content": "` + text + `", "source": "user", "created_at": "2026-01-01T00:00:00Z"}]}`
+				if code, _, stderr := run(t, doc, "build", "--config", "anchor.yaml", "--request", "-"); code != codeOK {
+					t.Fatal(stderr)
+				}
+			}
+			code, stdout, stderr := run(t, "", "builds", "list", "--since", "1h", "--outcome", "ok", "-o", "json")
+			var page anchor.BuildPage
+			if err := json.Unmarshal([]byte(stdout), &page); err != nil || code != codeOK || len(page.Builds) != 2 {
+				t.Fatalf("code %d: %v\n%s%s", code, err, stdout, stderr)
+			}
+			b, a := page.Builds[0].ID, page.Builds[1].ID
+			var all strings.Builder
+			for _, tt := range []struct {
+				args []string
+				code int
+				want string
+			}{
+				{[]string{"list"}, codeOK, a},
+				{[]string{"list", "--limit", "1"}, codeOK, "more builds: --cursor "},
+				{[]string{"show", a}, codeOK, "items in the window  1 of 1"},
+				{[]string{"show", a, "-o", "json"}, codeOK, `"outcome": "ok"`},
+				{[]string{"show", a, "--svg", "-"}, codeOK, "<svg "},
+				{[]string{"diff", a, b}, codeOK, "rewritten  a  user"},
+				{[]string{"diff", a, b, "--svg", "-"}, codeOK, "a, user, 2 tokens: rewritten"},
+				{[]string{"list", "--outcome", "good"}, codeUsage, "want ok, degraded or failed"},
+				{[]string{"list", "--since", "yesterday"}, codeUsage, "want an age such as 24h or 7d"},
+				{[]string{"list", "--cursor", "x"}, codeInvalid, "begin again without a cursor"},
+				{[]string{"show", "none"}, codeNotFound, `build "none"`},
+				{[]string{"remove"}, codeUsage, "name builds, or give --all"},
+				{[]string{"remove", "none"}, codeNotFound, "none of these IDs"},
+				{[]string{"list", "--tenant", "other", "-o", "json"}, codeOK, `"builds": []`},
+			} {
+				code, stdout, stderr := run(t, "", append([]string{"builds"}, tt.args...)...)
+				if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {
+					t.Errorf("%q: code %d, want %d and %q: %s%s", tt.args, code, tt.code, tt.want, stdout, stderr)
+				}
+				all.WriteString(stdout)
+			}
+			if strings.Contains(all.String(), "hidden") != content {
+				t.Errorf("texts: %s", all.String())
+			}
+			code, stdout, stderr = run(t, "", "builds", "show", a, "--as-request")
+			if content {
+				if code != codeOK {
+					t.Fatal(stderr)
+				}
+				code, stdout, stderr = run(t, stdout, "build", "--request", "-")
+				if code != codeOK || !strings.Contains(stdout, "hidden one") {
+					t.Errorf("code %d: %s%s", code, stdout, stderr)
+				}
+			} else if code != codeNotFound || !strings.Contains(stderr, "records keep it with content: true") {
+				t.Errorf("code %d: %s", code, stderr)
+			}
+			if code, stdout, _ := run(t, "", "builds", "remove", "--all"); code != codeOK || stdout != "removed: 2\n" {
+				t.Errorf("code %d: %s", code, stdout)
+			}
+		})
+	}
+}

@@ -1,0 +1,413 @@
+package builds
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/builtdoc"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/promptcache"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+)
+
+var start = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// secret is in every text of a build.
+const secret = "the-secret-text"
+
+// build returns a build of items with texts of a length.
+func build(id, tenant string, at time.Time, items, length int) *Build {
+	text := secret + strings.Repeat("x", length)
+	r := &pipeline.Result{
+		Window: &pipeline.Window{MaxTokens: 1000}, Output: text, BuildTimeMS: 2,
+		Overflow: []pipeline.OverflowItem{{Item: item("left", text), Reason: "window_full"}},
+		Diagnostics: &pipeline.Diagnostics{
+			ItemsIncluded: items, TotalItemsConsidered: items + 1, Steps: []pipeline.StepDiagnostic{{Name: "search", Fuel: 7}},
+			SkippedSteps: []string{"rerank"}, StepFailures: []pipeline.StepFailure{{Step: "rerank", Reason: "timeout", Message: secret, Fuel: 3}},
+			Lost:  []string{secret},
+			Cache: &promptcache.Report{CommonTokens: 5, BrokenBy: &promptcache.Break{Item: "x", Text: explain.Change[string]{From: secret, To: secret}}},
+		},
+	}
+	r.Window.Query, r.Window.QueryTokens = secret, 4
+	var traces []explain.ItemTrace
+	for i := range items {
+		it := item(fmt.Sprint("i", i), text)
+		r.Window.Items = append(r.Window.Items, it)
+		r.Window.UsedTokens += it.TokenCount
+		traces = append(traces, explain.ItemTrace{ID: it.ID, Source: it.Source, Excerpt: text, Outcome: explain.InWindow, Events: []explain.Event{
+			{Origin: explain.Origin{Stage: "step", Step: "search"}, Actions: explain.Added},
+			{Origin: explain.Origin{Stage: "fill"}, Actions: explain.Admitted, Place: &explain.Change[int]{To: i + 1}},
+		}})
+	}
+	r.Diagnostics.Items = explain.NewTrace(func() []explain.ItemTrace { return traces })
+	return &Build{ID: id, Tenant: tenant, Time: at, Pipeline: "p", Generation: "sha256:g", RequestDigest: "sha256:r", Request: json.RawMessage(`{"query":"` + secret + `"}`), Result: r}
+}
+
+// undecided are diagnostics of a build that failed before it filled the window.
+func undecided(d *pipeline.Diagnostics) *pipeline.Diagnostics {
+	out := *d
+	traces := slices.Clone(d.Items.All())
+	for i := range traces {
+		traces[i].Outcome = explain.Undecided
+	}
+	out.Items = explain.NewTrace(func() []explain.ItemTrace { return traces })
+	return &out
+}
+
+func item(id, text string) pipeline.Item {
+	return pipeline.Item{ID: id, Content: text, Source: pipeline.SourceTool, Score: 0.5, Priority: 5, TokenCount: 10, Metadata: map[string]any{"note": secret}, CreatedAt: start}
+}
+
+func memory() (store.Store, func(context.Context) (store.Store, error)) {
+	s := store.NewMemory()
+	return s, func(context.Context) (store.Store, error) { return s, nil }
+}
+
+func keeper(t *testing.T, open func(context.Context) (store.Store, error), l Limits) *Keeper {
+	t.Helper()
+	k := NewKeeper(open, l, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { _ = k.Close(t.Context()) })
+	return k
+}
+
+// No text is in a record that is kept without content, and all are in one with it.
+func TestContentIsKeptOnlyIfAsked(t *testing.T) {
+	s, open := memory()
+	k := keeper(t, open, Limits{})
+	plain, full := build("plain", "t", start, 3, 10), build("full", "t", start, 3, 10)
+	full.Content = true
+	failed := &Build{ID: "failed", Tenant: "t", Time: start, Failure: &pipeline.BuildError{Stage: "step", Step: "search", Err: errors.New(secret), Diagnostics: undecided(plain.Result.Diagnostics)}}
+	for _, b := range []*Build{plain, full, failed} {
+		k.Add(b)
+	}
+	if err := k.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for id, has := range map[string]bool{"plain": false, "full": true, "failed": false} {
+		r, err := Get(t.Context(), s, "t", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, _ := json.Marshal(r)
+		if strings.Contains(string(doc), secret) != has || (r.Detail.Request != nil) != has || r.Content != has {
+			t.Errorf("%s: %s", id, doc)
+		}
+		d, err := builtdoc.Decode(id, r.Detail.Result)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if len(d.Traces) != 3 || len(d.Failures) != 1 || d.Failures[0].Reason != "timeout" || d.Failed != (id == "failed") {
+			t.Errorf("%s: %+v", id, d)
+		}
+	}
+	r, err := Get(t.Context(), s, "t", "plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Summary; got.Outcome != Degraded || got.Fuel != 10 || got.UsedTokens != 34 || got.Included != 3 || got.Considered != 4 || got.Pipeline != "p" || !got.Time.Equal(start) {
+		t.Errorf("%+v", got)
+	}
+	if plain.Result.Window.Items[0].Metadata == nil || plain.Result.Window.Query != secret {
+		t.Error("the caller's result was changed")
+	}
+	if r, _ := Get(t.Context(), s, "t", "failed"); r.Outcome != Failed || r.Step != "search" {
+		t.Errorf("%+v", r.Summary)
+	}
+}
+
+// A list has every record once, the newest first, whatever the size of its pages and the gaps.
+func TestPages(t *testing.T) {
+	s, open := memory()
+	k := keeper(t, open, Limits{})
+	var want []string
+	for i := range 700 {
+		b := build(fmt.Sprintf("b%03d", i), "t", start.Add(time.Duration(i)*time.Second), 1, 0)
+		if i%3 == 0 {
+			b.Pipeline = "other"
+		} else {
+			want = append(want, b.ID)
+		}
+		for k.Stats().Waiting > 100 {
+			time.Sleep(time.Millisecond)
+		}
+		k.Add(b)
+	}
+	if err := k.Close(t.Context()); err != nil || k.Stats().Kept != 700 {
+		t.Fatal(err, k.Stats())
+	}
+	if n, err := Remove(t.Context(), s, "t", append(slices.Clone(want[100:400]), "none")...); err != nil || n != 300 {
+		t.Fatal(n, err)
+	}
+	want = slices.Delete(want, 100, 400)
+	slices.Reverse(want)
+	for _, limit := range []int{1, 7, 256, 1000} {
+		var got []string
+		for cursor := ""; ; {
+			page, err := List(t.Context(), s, "t", Filter{Pipeline: "p"}, cursor, limit)
+			if err != nil || len(page.Builds) > limit {
+				t.Fatal(len(page.Builds), err)
+			}
+			for i := range page.Builds {
+				got = append(got, page.Builds[i].ID)
+			}
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("limit %d: %d records, want %d", limit, len(got), len(want))
+		}
+	}
+	page, err := List(t.Context(), s, "t", Filter{Since: start.Add(10 * time.Second), Until: start.Add(12 * time.Second)}, "", 10)
+	if err != nil || len(page.Builds) != 2 || page.Builds[0].ID != "b011" {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if _, err := List(t.Context(), s, "t", Filter{}, "x", 10); !errors.Is(err, ErrCursor) {
+		t.Error(err)
+	}
+	if page, err := List(t.Context(), s, "other", Filter{}, "", 10); err != nil || len(page.Builds) != 0 {
+		t.Errorf("another tenant sees %+v, %v", page, err)
+	}
+	if _, err := Get(t.Context(), s, "other", "b011"); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// Records go when they are too old, and the oldest of the largest tenant when all are too large.
+func TestRetention(t *testing.T) {
+	s, open := memory()
+	k := keeper(t, open, Limits{})
+	add := func(tenant string, n, length int) {
+		for i := range n {
+			b := build(fmt.Sprintf("%s%03d", tenant, i), tenant, start.Add(time.Duration(i)*time.Minute), 2, length)
+			b.Content = true
+			k.Add(b)
+		}
+	}
+	add("small", 20, 10)
+	add("large", 100, 2000)
+	if err := k.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	size := func(tenant string) int64 {
+		n, err := Size(t.Context(), s, tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	small, large := size("small"), size("large")
+	if small == 0 || large < 100*4000 {
+		t.Fatal(small, large)
+	}
+	n, err := Sweep(t.Context(), s, Limits{MaxSize: small + large/2}, start)
+	if err != nil || n < 45 || n > 60 || size("small") != small || size("large") > large/2 {
+		t.Errorf("deleted %d, %v; %d and %d", n, err, size("small"), size("large"))
+	}
+	page, err := List(t.Context(), s, "large", Filter{}, "", 1000)
+	if err != nil || page.Builds[0].ID != "large099" || len(page.Builds) != 100-n {
+		t.Errorf("%d records, %v", len(page.Builds), err)
+	}
+	n, err = Sweep(t.Context(), s, Limits{Keep: 10 * time.Minute}, start.Add(100*time.Minute))
+	page, _ = List(t.Context(), s, "large", Filter{}, "", 1000)
+	if err != nil || len(page.Builds) != 10 || size("small") != 0 {
+		t.Errorf("deleted %d, %v; %d remain", n, err, len(page.Builds))
+	}
+	if n, err := RemoveAll(t.Context(), s, "large"); err != nil || n != 10 || size("large") != 0 {
+		t.Error(n, err)
+	}
+	if keys, _ := s.Keys(t.Context(), "large", ""); len(keys) != 0 {
+		t.Errorf("left: %v", keys)
+	}
+}
+
+// stuck is a store whose writes wait, or fail.
+type stuck struct {
+	store.Store
+	wait chan struct{}
+	err  error
+}
+
+func (s *stuck) Apply(ctx context.Context, changes ...store.Change) error {
+	<-s.wait
+	if s.err != nil {
+		return s.err
+	}
+	return s.Store.Apply(ctx, changes...)
+}
+
+// A store that hangs makes no build wait. What it has no room for is counted.
+func TestAddNeverWaits(t *testing.T) {
+	mem, _ := memory()
+	s := &stuck{Store: mem, wait: make(chan struct{})}
+	k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
+	began := time.Now()
+	for i := range 1000 {
+		k.Add(build(fmt.Sprint(i), "t", start, 1, 0))
+	}
+	if took := time.Since(began); took > 2*time.Second || k.Stats().Dropped < 1000-queueBuilds-batch-1 {
+		t.Errorf("%v, %+v", took, k.Stats())
+	}
+	dropped := k.Stats().Dropped
+	close(s.wait)
+	if err := k.Close(t.Context()); err != nil || k.Stats().Kept != 1000-dropped || k.Stats().Waiting != 0 {
+		t.Errorf("%v, %+v", err, k.Stats())
+	}
+	k.Add(build("late", "t", start, 1, 0))
+	if k.Stats().Dropped != dropped+1 {
+		t.Errorf("%+v", k.Stats())
+	}
+}
+
+// Large builds wait within a bound of bytes.
+func TestQueueIsBoundedByBytes(t *testing.T) {
+	mem, _ := memory()
+	s := &stuck{Store: mem, wait: make(chan struct{})}
+	k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
+	for i := range 100 {
+		k.Add(build(fmt.Sprint(i), "t", start, 1, 2<<20))
+	}
+	if n := k.Stats().Waiting; n > 20 {
+		t.Errorf("%d wait", n)
+	}
+	close(s.wait)
+}
+
+// A full disk stops records, not the keeper: it goes on when there is room.
+func TestFullDisk(t *testing.T) {
+	mem, _ := memory()
+	s := &stuck{Store: mem, wait: make(chan struct{}), err: store.ErrFull}
+	close(s.wait)
+	k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
+	wait := func(done func(Stats) bool) {
+		for until := time.Now().Add(5 * time.Second); !done(k.Stats()); time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%+v", k.Stats())
+			}
+		}
+	}
+	k.Add(build("one", "t", start, 1, 0))
+	wait(func(s Stats) bool { return s.Failed == 1 })
+	s.err = nil // no write runs
+	k.Add(build("two", "t", start, 1, 0))
+	wait(func(s Stats) bool { return s.Kept == 1 })
+}
+
+// Two processes that write into one file neither lose records nor miscount their size.
+func TestTwoProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	var all sync.WaitGroup
+	for p := range 2 {
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Sync: sqlite.Normal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		all.Go(func() {
+			k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
+			for i := range 60 {
+				k.Add(build(fmt.Sprint(p, "-", i), "t", start, 1, 10))
+				time.Sleep(time.Millisecond)
+			}
+			if err := k.Close(t.Context()); err != nil || k.Stats().Kept != 60 {
+				t.Errorf("%v, %+v", err, k.Stats())
+			}
+		})
+	}
+	all.Wait()
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	page, err := List(t.Context(), s, "t", Filter{}, "", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for i := range page.Builds {
+		sum += page.Builds[i].Bytes
+	}
+	if size, err := Size(t.Context(), s, "t"); err != nil || size != sum || len(page.Builds) != 120 {
+		t.Errorf("%d records of %d bytes, size %d, %v", len(page.Builds), sum, size, err)
+	}
+}
+
+// A record that would be too large has fewer parts, and says so.
+func TestLargeRecords(t *testing.T) {
+	for length, want := range map[int]string{10: "", 1 << 10: "traces", 2 << 20: "items"} {
+		b := build("x", "t", start, 1, length)
+		b.Content = true
+		b.Request = nil
+		for range 3 {
+			b.Result.Window.Items = append(b.Result.Window.Items, item("more", strings.Repeat("y", length)))
+		}
+		if length == 1<<10 { // the traces alone are too large
+			events := make([]explain.Event, 400_000)
+			b.Result.Diagnostics.Items = explain.NewTrace(func() []explain.ItemTrace {
+				return []explain.ItemTrace{{ID: "a", Outcome: explain.Undecided, Events: events}}
+			})
+		}
+		doc, err := b.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d Detail
+		if err := json.Unmarshal(doc, &d); err != nil || d.LeftOut != want || CheckDetail(doc) != nil {
+			t.Errorf("%d: %q, %v", length, d.LeftOut, err)
+		}
+	}
+}
+
+// Hostile records of a store are errors.
+func FuzzRecords(f *testing.F) {
+	f.Add([]byte(`{"id":"a","bytes":1,"bytes_until":1,"outcome":"ok"}`))
+	f.Add([]byte(`{"result":{},"left_out":"traces"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return
+		}
+		s := store.NewMemory()
+		for _, kind := range []string{KindSummary, KindDetail} {
+			if s.Put(t.Context(), store.Key{Tenant: "t", Kind: kind}, store.Record{ID: "a", Data: data}) != nil {
+				return
+			}
+		}
+		_, _ = List(t.Context(), s, "t", Filter{}, "", 10)
+		_, _ = Get(t.Context(), s, "t", "a")
+		_, _ = Size(t.Context(), s, "t")
+		_ = CheckSummary(data)
+		_ = CheckDetail(data)
+	})
+}
+
+func BenchmarkAdd(b *testing.B) {
+	s, open := memory()
+	k := NewKeeper(open, Limits{}, slog.New(slog.DiscardHandler))
+	one := build("x", "t", start, 50, 500)
+	for b.Loop() {
+		k.Add(one)
+	}
+	_ = k.Close(context.Background())
+	_ = s.Close()
+}
+
+func BenchmarkEncode(b *testing.B) {
+	one := build("x", "t", start, 50, 500)
+	for b.Loop() {
+		if _, err := one.encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

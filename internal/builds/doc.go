@@ -1,0 +1,92 @@
+// Package builds keeps records of builds in a store: what each build was asked, which items it
+// considered and why each is in the window or not.
+//
+// A record has two parts with the same ID: a [Summary] (kind "build"), which lists are made of, and
+// a [Detail] (kind "build_detail"). Both are written and deleted together. A [Keeper] writes them
+// off the path of the builds: a build never waits for the store, and what the keeper cannot write
+// it counts.
+package builds
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The kinds of records in the store. Their stream is empty.
+const (
+	KindSummary = "build"
+	KindDetail  = "build_detail"
+)
+
+// Outcome says how a build ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OK       Outcome = "ok"
+	Degraded Outcome = "degraded" // a step or another part was skipped
+	Failed   Outcome = "failed"
+)
+
+// Outcomes lists the outcomes.
+var Outcomes = []Outcome{OK, Degraded, Failed}
+
+// Summary is what a list shows of a build.
+type Summary struct {
+	// ID names the build. IDs of one tenant are unique.
+	ID string `json:"id"`
+	// Time is when the build ended.
+	Time time.Time `json:"time"`
+	// Pipeline is the name of the pipeline, empty for that at the top level of the configuration.
+	Pipeline string `json:"pipeline,omitempty"`
+	// Conversation is the conversation of the store that the build belongs to.
+	Conversation string `json:"conversation,omitempty"`
+	// Generation is the digest of the configuration and of the modules of its plugins, Request that
+	// of what the build was asked: "sha256:" and 64 hex digits.
+	Generation string `json:"generation"`
+	Request    string `json:"request"`
+	// Outcome says how the build ended. Reason and Step are those of a failure, Skipped the steps
+	// that were skipped.
+	Outcome Outcome  `json:"outcome"`
+	Reason  string   `json:"reason,omitempty"`
+	Step    string   `json:"step,omitempty"`
+	Skipped []string `json:"skipped,omitempty"`
+	// TookMS is how long the build took, in milliseconds.
+	TookMS float64 `json:"build_time_ms"`
+	// Included is the number of items in the window, Considered that of the items that reached the
+	// window stage.
+	Included   int `json:"items_included"`
+	Considered int `json:"items_considered"`
+	// UsedTokens is the number of tokens in the window, with the query and the tools, MaxTokens its
+	// room.
+	UsedTokens int `json:"used_tokens"`
+	MaxTokens  int `json:"max_tokens"`
+	// Fuel is the fuel that plugins used.
+	Fuel int64 `json:"fuel,omitempty"`
+	// Content is true if the record has the texts.
+	Content bool `json:"content"`
+	// Bytes is the size of the record. Until is the sum of the sizes of all records of the tenant
+	// that were ever written, this one included, from which the size of those that are there
+	// follows.
+	Bytes int64 `json:"bytes"`
+	Until int64 `json:"bytes_until"`
+}
+
+// Detail is the rest of a record.
+type Detail struct {
+	// Result is the result of the build, or the error document of one that failed, without the
+	// output. Without content, each text is "sha256:" and the first 16 hex digits of its digest,
+	// and excerpts, metadata, the query and messages of failures are empty.
+	Result json.RawMessage `json:"result"`
+	// Request is the document that "anchor-host build --request" builds again. It is nil without
+	// content, and for a build that no document can state.
+	Request json.RawMessage `json:"request,omitempty"`
+	// LeftOut says what the record lacks because it was too large: "traces" or "items".
+	LeftOut string `json:"left_out,omitempty"`
+}
+
+// Record is a summary with its detail.
+type Record struct {
+	Summary
+	Detail Detail `json:"detail"`
+}

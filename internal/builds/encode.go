@@ -1,0 +1,239 @@
+package builds
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+)
+
+// maxDetail bounds the detail of a record, in bytes. A build of 5,000 items with texts of 200
+// characters takes about 4 MiB.
+const maxDetail = 8 << 20
+
+// Build is what is to be kept of a build. What it refers to must not change.
+type Build struct {
+	ID, Tenant, Pipeline, Conversation string
+	Time                               time.Time
+	Generation, RequestDigest          string
+	Request                            json.RawMessage
+	// Result is nil for a build that failed; Failure then says how.
+	Result  *pipeline.Result
+	Failure *pipeline.BuildError
+	// Content says whether texts are kept.
+	Content bool
+	// Took is how long a build that failed took.
+	Took time.Duration
+
+	// reached is closed when all builds before this one are written. A build with it is none.
+	reached chan struct{}
+}
+
+// Take notes how the build ended, and reports whether it began. It copies what the caller of the build
+// may change.
+func (b *Build) Take(result *pipeline.Result, err error) bool {
+	if result != nil {
+		r, w := *result, *result.Window
+		r.Window, r.Output, r.Diagnostics = &w, nil, own(r.Diagnostics)
+		w.Items, r.Overflow = slices.Clone(w.Items), slices.Clone(r.Overflow)
+		b.Result = &r
+		return true
+	}
+	var failed *pipeline.BuildError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	f := *failed
+	f.Diagnostics = own(f.Diagnostics)
+	b.Failure = &f
+	return true
+}
+
+// own returns a copy of diagnostics.
+func own(d *pipeline.Diagnostics) *pipeline.Diagnostics {
+	out := *d
+	out.Steps, out.StepFailures = slices.Clone(d.Steps), slices.Clone(d.StepFailures)
+	return &out
+}
+
+// diagnostics are those of the build, however it ended.
+func (b *Build) diagnostics() *pipeline.Diagnostics {
+	if b.Result != nil {
+		return b.Result.Diagnostics
+	}
+	return b.Failure.Diagnostics
+}
+
+// size estimates how much memory the build holds, in bytes.
+func (b *Build) size() int64 {
+	n := int64(4<<10 + len(b.Request))
+	if b.Result == nil {
+		return n
+	}
+	const item = 512 // with its trace
+	n += item * int64(len(b.Result.Window.Items)+len(b.Result.Overflow))
+	for i := range b.Result.Window.Items {
+		n += int64(len(b.Result.Window.Items[i].Content))
+	}
+	for i := range b.Result.Overflow {
+		n += int64(len(b.Result.Overflow[i].Content))
+	}
+	return n
+}
+
+// summary sums the build up.
+func (b *Build) summary() Summary {
+	d := b.diagnostics()
+	s := Summary{
+		ID: b.ID, Time: b.Time.UTC().Round(0), Pipeline: b.Pipeline, Conversation: b.Conversation, Generation: b.Generation, Request: b.RequestDigest,
+		Outcome: OK, Skipped: d.SkippedSteps, Considered: d.TotalItemsConsidered, Included: d.ItemsIncluded, Content: b.Content,
+	}
+	for i := range d.Steps {
+		s.Fuel += d.Steps[i].Fuel
+	}
+	for i := range d.StepFailures {
+		s.Fuel += d.StepFailures[i].Fuel
+	}
+	switch r := b.Result; {
+	case r == nil:
+		s.Outcome, s.Step, s.Reason, s.TookMS = Failed, b.Failure.Step, pipeline.ReasonOf(b.Failure), float64(b.Took.Microseconds())/1e3
+	default:
+		if len(d.SkippedSteps) > 0 {
+			s.Outcome = Degraded
+		}
+		s.TookMS, s.UsedTokens, s.MaxTokens = r.BuildTimeMS, r.Window.UsedTokens+r.Window.Reserved(), r.Window.MaxTokens
+	}
+	return s
+}
+
+// failureDoc is the document of a build that failed.
+type failureDoc struct {
+	Error       failure               `json:"error"`
+	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
+}
+
+type failure struct {
+	Message string `json:"message"`
+	Reason  string `json:"reason"`
+	Step    string `json:"step"`
+	Plugin  string `json:"plugin"`
+}
+
+// encode writes the detail of the build. It leaves out the traces, and then the items, if the
+// detail would be too large.
+func (b *Build) encode() (json.RawMessage, error) {
+	for _, leave := range []string{"", "traces", "items"} {
+		doc, err := b.detail(leave)
+		if err != nil {
+			return nil, fmt.Errorf("build %s: write its record: %w", b.ID, err)
+		}
+		if len(doc) <= maxDetail {
+			return doc, nil
+		}
+	}
+	return nil, fmt.Errorf("build %s: its record takes more than %d MiB", b.ID, maxDetail>>20)
+}
+
+func (b *Build) detail(leave string) ([]byte, error) {
+	out := Detail{LeftOut: leave}
+	if b.Content && leave != "items" {
+		out.Request = b.Request
+	}
+	var err error
+	if b.Result != nil {
+		out.Result, err = encoded(b.result(leave))
+	} else {
+		f := b.Failure
+		doc := failureDoc{Diagnostics: b.shown(f.Diagnostics, leave), Error: failure{Reason: pipeline.ReasonOf(f), Step: f.Step, Plugin: pipeline.PluginOf(f)}}
+		if b.Content {
+			doc.Error.Message = f.Error()
+		}
+		out.Result, err = encoded(doc)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return encoded(out)
+}
+
+// encoded writes JSON as it is stored, without escapes for HTML.
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// result returns the result as it is kept. It is a copy.
+func (b *Build) result(leave string) *pipeline.Result {
+	r := *b.Result
+	w := *r.Window
+	r.Window, r.Output, r.Diagnostics = &w, nil, b.shown(r.Diagnostics, leave)
+	w.Items, r.Overflow = slices.Clone(w.Items), slices.Clone(r.Overflow)
+	if leave == "items" {
+		w.Items, r.Overflow = []pipeline.Item{}, []pipeline.OverflowItem{}
+	}
+	if b.Content {
+		return &r
+	}
+	w.Query = ""
+	for i := range w.Items {
+		hide(&w.Items[i])
+	}
+	for i := range r.Overflow {
+		hide(&r.Overflow[i].Item)
+	}
+	return &r
+}
+
+// hide takes the texts out of an item.
+func hide(it *pipeline.Item) { it.Content, it.Metadata = digestOf(it.Content), nil }
+
+// digestOf stands for a text that is not kept.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:8])
+}
+
+// Digest returns the digest of a document in the form of [Summary].
+func Digest(doc []byte) string {
+	sum := sha256.Sum256(doc)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// shown returns the diagnostics as they are kept. It is a copy.
+func (b *Build) shown(d *pipeline.Diagnostics, leave string) *pipeline.Diagnostics {
+	out := *d
+	if leave != "" {
+		out.Items = nil
+	}
+	if b.Content {
+		return &out
+	}
+	if out.Items != nil {
+		items := slices.Clone(out.Items.All())
+		for i := range items {
+			items[i].Excerpt = ""
+		}
+		out.Items = explain.NewTrace(func() []explain.ItemTrace { return items })
+	}
+	out.StepFailures = slices.Clone(out.StepFailures)
+	for i := range out.StepFailures {
+		out.StepFailures[i].Message = ""
+	}
+	out.Lost = nil
+	if out.Cache != nil && out.Cache.BrokenBy != nil {
+		cache, by := *out.Cache, *out.Cache.BrokenBy
+		by.Text = explain.Change[string]{}
+		cache.BrokenBy, out.Cache = &by, &cache
+	}
+	return &out
+}

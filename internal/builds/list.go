@@ -1,0 +1,175 @@
+package builds
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Filter selects records. Its zero value selects all.
+type Filter struct {
+	// Pipeline, Conversation, Generation, Request and Outcome select records with this value.
+	// Empty: any value. Default selects the pipeline at the top level of the configuration, whose
+	// name is empty.
+	Pipeline, Conversation, Generation, Request string
+	Default                                     bool
+	Outcome                                     Outcome
+	// Since and Until select the builds that ended at or after the one and before the other. The
+	// zero time: any time.
+	Since, Until time.Time
+}
+
+// Match reports whether the filter selects a record.
+func (f *Filter) Match(s *Summary) bool {
+	is := func(want, got string) bool { return want == "" || want == got }
+	return is(f.Pipeline, s.Pipeline) && (!f.Default || s.Pipeline == "") && is(f.Conversation, s.Conversation) && is(f.Generation, s.Generation) &&
+		is(f.Request, s.Request) && is(string(f.Outcome), string(s.Outcome)) &&
+		(f.Since.IsZero() || !s.Time.Before(f.Since)) && (f.Until.IsZero() || s.Time.Before(f.Until))
+}
+
+// Page is a part of a list, the newest first.
+type Page struct {
+	Builds []Summary `json:"builds"`
+	// Next is the cursor of the next page. Empty: this is the last one.
+	Next string `json:"next,omitempty"`
+}
+
+// Bounds of lists.
+const (
+	// MaxPage is the largest number of records of a page.
+	MaxPage = 1000
+	// MaxScan is how many records are read for one page. A page for which it does not suffice has
+	// fewer records than asked for, and a cursor.
+	MaxScan = 20_000
+)
+
+// ErrCursor is the error for a cursor that no page has.
+var ErrCursor = errors.New("the cursor is not one of this list (begin again without a cursor)")
+
+// List returns the records of a tenant that a filter selects, the newest first: at most limit, 1 to
+// [MaxPage], from a cursor on; an empty one is the beginning.
+func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor string, limit int) (Page, error) {
+	key := store.Key{Tenant: tenant, Kind: KindSummary}
+	if limit < 1 || limit > MaxPage {
+		return Page{}, fmt.Errorf("list builds: limit %d: %w (want 1 to %d)", limit, store.ErrInvalid, MaxPage)
+	}
+	last, err := s.Last(ctx, key, 1)
+	page := Page{Builds: []Summary{}}
+	if err != nil || len(last) == 0 {
+		return page, err
+	}
+	before := last[0].Seq + 1
+	if cursor != "" {
+		n, err := strconv.ParseInt(cursor, 10, 64)
+		if err != nil || n < 1 || n > store.MaxSeq {
+			return Page{}, fmt.Errorf("list builds: %w: %w", store.ErrInvalid, ErrCursor)
+		}
+		before = min(before, n)
+	}
+	first, err := s.Read(ctx, key, 0, 1)
+	if err != nil || len(first) == 0 {
+		return page, err
+	}
+	const step = 256
+	for scanned := 0; before > first[0].Seq; scanned += step {
+		if scanned >= MaxScan {
+			page.Next = strconv.FormatInt(before, 10)
+			return page, nil
+		}
+		recs, err := s.Read(ctx, key, max(0, before-1-step), step)
+		if err != nil {
+			return page, err
+		}
+		for i := range slices.Backward(recs) {
+			if recs[i].Seq >= before {
+				continue
+			}
+			n, err := decodeSummary(&recs[i])
+			if err != nil {
+				return page, err
+			}
+			if !f.Match(&n.Summary) {
+				continue
+			}
+			if len(page.Builds) == limit {
+				page.Next = strconv.FormatInt(n.seq+1, 10)
+				return page, nil
+			}
+			page.Builds = append(page.Builds, n.Summary)
+		}
+		before = max(0, before-step)
+	}
+	return page, nil
+}
+
+// Get returns a record. The error wraps [store.ErrNotFound] if there is none.
+func Get(ctx context.Context, s store.Store, tenant, id string) (*Record, error) {
+	rec, err := s.Get(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, id)
+	if err != nil {
+		return nil, fmt.Errorf("build %.100q: %w", id, err)
+	}
+	n, err := decodeSummary(&rec)
+	if err != nil {
+		return nil, err
+	}
+	out := Record{Summary: n.Summary}
+	if rec, err = s.Get(ctx, store.Key{Tenant: tenant, Kind: KindDetail}, id); err != nil {
+		return nil, fmt.Errorf("build %.100q: %w", id, err)
+	}
+	if err := json.Unmarshal(rec.Data, &out.Detail); err != nil {
+		return nil, fmt.Errorf("build %.100q: read its record: %w: %w", id, store.ErrCorrupt, err)
+	}
+	return &out, nil
+}
+
+// Remove deletes records by ID, and returns how many there were.
+func Remove(ctx context.Context, s store.Store, tenant string, ids ...string) (int, error) {
+	n := 0
+	for _, id := range ids {
+		switch _, err := s.Get(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, id); {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return n, err
+		default:
+			if err := remove(ctx, s, tenant, []string{id}); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// RemoveAll deletes all records of a tenant, and returns how many there were.
+func RemoveAll(ctx context.Context, s store.Store, tenant string) (int, error) {
+	n, err := s.Clear(ctx, store.Key{Tenant: tenant, Kind: KindSummary})
+	if err != nil {
+		return n, err
+	}
+	_, err = s.Clear(ctx, store.Key{Tenant: tenant, Kind: KindDetail})
+	return n, err
+}
+
+// CheckSummary and CheckDetail return an error for data that cannot be read as such a record.
+func CheckSummary(data []byte) error {
+	var s Summary
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	if s.Bytes < 0 || s.Until < s.Bytes || !slices.Contains(Outcomes, s.Outcome) {
+		return fmt.Errorf("bytes %d, bytes_until %d, outcome %.20q: %w", s.Bytes, s.Until, s.Outcome, store.ErrInvalid)
+	}
+	return nil
+}
+
+// CheckDetail is described at [CheckSummary].
+func CheckDetail(data []byte) error {
+	var d Detail
+	return json.Unmarshal(data, &d)
+}
