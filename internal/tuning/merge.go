@@ -1,4 +1,4 @@
-package anchor
+package tuning
 
 import (
 	"cmp"
@@ -20,14 +20,14 @@ var tunedWeights = []float64{1, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.5, 2, 3, 5}
 
 // mergeTuning tunes the weights of a step. Each retriever is asked once for each query.
 type mergeTuning struct {
-	*tuning
+	*Run
 	step  *assemble.Tunable
 	lists [][][]pipeline.Item // by retriever and query
 }
 
 // merge tunes the weights of the retrievers of a step.
-func (t *tuning) merge(ctx context.Context, step *assemble.Tunable) error {
-	m := &mergeTuning{tuning: t, step: step}
+func (t *Run) merge(ctx context.Context, step *assemble.Tunable) error {
+	m := &mergeTuning{Run: t, step: step}
 	if err := m.ask(ctx); err != nil {
 		return &assemble.StepError{Step: step.Step.Name, Err: err}
 	}
@@ -40,7 +40,7 @@ func (t *tuning) merge(ctx context.Context, step *assemble.Tunable) error {
 	if err := t.known(ctx, fmt.Sprintf("step %q", step.Step.Name), m.rank, now); err != nil {
 		return err
 	}
-	values, err := t.tuner.Tune(ctx, parameters, m.rank)
+	values, err := t.Tuner.Tune(ctx, parameters, m.rank)
 	if err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ func (m *mergeTuning) ask(ctx context.Context) error {
 		if r, ok := m.tuned[p.Name]; ok {
 			settings = &r
 		}
-		lists := make([][]pipeline.Item, len(m.set.Queries))
-		_, err := m.tuner.Measure(ctx, func(ctx context.Context, query int, _ []float64) ([]string, error) {
-			q := &pipeline.Query{Text: m.set.Queries[query].Text}
+		lists := make([][]pipeline.Item, len(m.Set.Queries))
+		_, err := m.Tuner.Measure(ctx, func(ctx context.Context, query int, _ []float64) ([]string, error) {
+			q := &pipeline.Query{Text: m.Set.Queries[query].Text}
 			if p.Search != nil && m.vectors[p.Search.Collection] != nil {
 				q.Embedding = m.vectors[p.Search.Collection][query]
 			}
@@ -92,9 +92,9 @@ func (m *mergeTuning) rank(_ context.Context, query int, weights []float64) ([]s
 func (m *mergeTuning) report(ctx context.Context, parameters []eval.Parameter, now, values []float64) error {
 	result := eval.TuneResult{Kind: "step", Name: m.step.Step.Name}
 	measure := func(name string, weights []float64, shown map[string]float64) (eval.Figures, error) {
-		f, err := m.tuner.Measure(ctx, m.rank, weights)
+		f, err := m.Tuner.Measure(ctx, m.rank, weights)
 		if err == nil {
-			result.Rows = append(result.Rows, m.tuner.Row(name, shown, f))
+			result.Rows = append(result.Rows, m.Tuner.Row(name, shown, f))
 		}
 		return f, err
 	}
@@ -122,11 +122,11 @@ func (m *mergeTuning) report(ctx context.Context, parameters []eval.Parameter, n
 
 // alone measures one retriever.
 func (m *mergeTuning) alone(ctx context.Context, part int, result *eval.TuneResult, name string) error {
-	f, err := m.tuner.Measure(ctx, func(_ context.Context, query int, _ []float64) ([]string, error) {
+	f, err := m.Tuner.Measure(ctx, func(_ context.Context, query int, _ []float64) ([]string, error) {
 		return m.documents(m.lists[part][query]), nil
 	}, nil)
 	if err == nil {
-		result.Rows = append(result.Rows, m.tuner.Row(name, nil, f))
+		result.Rows = append(result.Rows, m.Tuner.Row(name, nil, f))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package anchor
+package tuning
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ var tunedDepths = []float64{100, 50, 200, 400}
 
 // searchTuning tunes one retriever of a collection.
 type searchTuning struct {
-	*tuning
+	*Run
 	part       *assemble.Part
 	by         retrieve.By
 	vectors    [][]float32
@@ -53,8 +53,8 @@ type searchTuning struct {
 }
 
 // search tunes a retriever of a collection.
-func (t *tuning) search(ctx context.Context, p *assemble.Part) error {
-	s := &searchTuning{tuning: t, part: p, by: retrieve.By(p.Search.By)}
+func (t *Run) search(ctx context.Context, p *assemble.Part) error {
+	s := &searchTuning{Run: t, part: p, by: retrieve.By(p.Search.By)}
 	if err := t.filled(ctx, p.Search.Collection); err != nil {
 		return fmt.Errorf("retriever %q: %w", p.Name, err)
 	}
@@ -75,7 +75,7 @@ func (t *tuning) search(ctx context.Context, p *assemble.Part) error {
 	if err := t.known(ctx, fmt.Sprintf("retriever %q", p.Name), s.rank, now); err != nil {
 		return err
 	}
-	values, err := t.tuner.Tune(ctx, s.parameters, s.rank)
+	values, err := t.Tuner.Tune(ctx, s.parameters, s.rank)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *searchTuning) rank(ctx context.Context, query int, values []float64) ([
 }
 
 func (s *searchTuning) find(ctx context.Context, query int, r *config.Retriever) ([]string, error) {
-	q := &pipeline.Query{Text: s.set.Queries[query].Text}
+	q := &pipeline.Query{Text: s.Set.Queries[query].Text}
 	if s.vectors != nil {
 		q.Embedding = s.vectors[query]
 	}
@@ -144,11 +144,11 @@ func (s *searchTuning) report(ctx context.Context, now, values []float64) error 
 		for _, by := range []retrieve.By{retrieve.ByWords, retrieve.ByVectors} {
 			alone := s.with(values)
 			alone.By = string(by)
-			f, err := s.tuner.Measure(ctx, func(ctx context.Context, query int, _ []float64) ([]string, error) { return s.find(ctx, query, &alone) }, nil)
+			f, err := s.Tuner.Measure(ctx, func(ctx context.Context, query int, _ []float64) ([]string, error) { return s.find(ctx, query, &alone) }, nil)
 			if err != nil {
 				return err
 			}
-			result.Rows = append(result.Rows, s.tuner.Row(string(by)+" alone", nil, f))
+			result.Rows = append(result.Rows, s.Tuner.Row(string(by)+" alone", nil, f))
 		}
 	}
 	parts := len(result.Rows)
@@ -162,14 +162,14 @@ func (s *searchTuning) report(ctx context.Context, now, values []float64) error 
 		values []float64
 		keep   *eval.Figures
 	}{{rowDefaults, defaults, nil}, {rowNow, now, &before}, {rowTuned, values, &after}} {
-		f, err := s.tuner.Measure(ctx, s.rank, row.values)
+		f, err := s.Tuner.Measure(ctx, s.rank, row.values)
 		if err != nil {
 			return err
 		}
 		if row.keep != nil {
 			*row.keep = f
 		}
-		result.Rows = append(result.Rows, s.tuner.Row(row.name, valuesByName(s.parameters, row.values), f))
+		result.Rows = append(result.Rows, s.Tuner.Row(row.name, valuesByName(s.parameters, row.values), f))
 	}
 	result.Difference = s.compare(before, after)
 	s.add(result, parts)
@@ -177,9 +177,9 @@ func (s *searchTuning) report(ctx context.Context, now, values []float64) error 
 }
 
 // compare compares figures on the held-out half.
-func (t *tuning) compare(before, after eval.Figures) eval.Difference {
-	_, a := t.tuner.Halves(before)
-	_, b := t.tuner.Halves(after)
+func (t *Run) compare(before, after eval.Figures) eval.Difference {
+	_, a := t.Tuner.Halves(before)
+	_, b := t.Tuner.Halves(after)
 	return eval.Compare(t.out.Metric, a, b)
 }
 
