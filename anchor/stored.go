@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Stored returns how much the store keeps for a tenant: the number of records, which are facts, turns
-// and frames among others, and the bytes of their data. Collections do not count. An empty tenant
+// and frames among others, and the bytes of their data. Collections and records of builds do not count. An empty tenant
 // means that of the configuration. If the store cannot say it, the error wraps
 // [errors.ErrUnsupported].
 func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, err error) {
@@ -20,5 +21,5 @@ func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, 
 	if !ok {
 		return 0, 0, errors.ErrUnsupported
 	}
-	return sizer.Size(ctx, c.TenantName())
+	return sizer.Size(ctx, c.TenantName(), builds.KindSummary, builds.KindDetail)
 }

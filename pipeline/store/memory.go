@@ -196,7 +196,7 @@ func (m *Memory) LastSeqs(ctx context.Context, tenant string) (map[Key]int64, er
 }
 
 // Size implements [Sizer].
-func (m *Memory) Size(ctx context.Context, tenant string) (records, bytes int64, err error) {
+func (m *Memory) Size(ctx context.Context, tenant string, without ...string) (records, bytes int64, err error) {
 	if err := (Key{Tenant: tenant, Kind: "any"}).Validate(); err != nil {
 		return 0, 0, fmt.Errorf("measure: %w", err)
 	}
@@ -206,7 +206,7 @@ func (m *Memory) Size(ctx context.Context, tenant string) (records, bytes int64,
 		return 0, 0, err
 	}
 	for key, l := range m.lists {
-		if key.Tenant != tenant {
+		if key.Tenant != tenant || slices.Contains(without, key.Kind) {
 			continue
 		}
 		records += int64(len(l.recs))

@@ -114,9 +114,9 @@ type Counter interface {
 
 // Sizer is a [Store] that says how much it keeps. Quotas of tenants use this.
 type Sizer interface {
-	// Size returns the number of the records of a tenant, and the bytes of their data. It looks at
-	// all of them, but does not read the data.
-	Size(ctx context.Context, tenant string) (records, bytes int64, err error)
+	// Size returns the number of the records of a tenant, and the bytes of their data, without those
+	// of some kinds. It looks at all of them, but does not read the data.
+	Size(ctx context.Context, tenant string, without ...string) (records, bytes int64, err error)
 }
 
 // Lister is a [Store] that lists its tenants.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -56,16 +57,19 @@ func (s *Store) LastSeqs(ctx context.Context, tenant string) (map[store.Key]int6
 }
 
 // Size implements [store.Sizer].
-func (s *Store) Size(ctx context.Context, tenant string) (records, bytes int64, err error) {
+func (s *Store) Size(ctx context.Context, tenant string, without ...string) (records, bytes int64, err error) {
 	if err := (store.Key{Tenant: tenant, Kind: "any"}).Validate(); err != nil {
 		return 0, 0, s.fail(err, "measure")
 	}
 	err = s.read(ctx, sizeOf, []driver.Value{tenant}, func(row []driver.Value) error {
-		var ok, ok2 bool
-		records, ok = row[0].(int64)
-		bytes, ok2 = row[1].(int64)
-		if !ok || !ok2 {
-			return fmt.Errorf("%w: a sum that is no number", store.ErrCorrupt)
+		kind, named := row[0].(string)
+		count, counted := row[1].(int64)
+		sum, summed := row[2].(int64)
+		if !named || !counted || !summed {
+			return fmt.Errorf("%w: sums that are no numbers", store.ErrCorrupt)
+		}
+		if !slices.Contains(without, kind) {
+			records, bytes = records+count, bytes+sum
 		}
 		return nil
 	})

@@ -24,8 +24,8 @@ const listTenants = `WITH RECURSIVE names(name) AS (SELECT min(tenant) FROM list
 
 const listLasts = "SELECT kind, stream, last FROM lists WHERE tenant = ?"
 
-const sizeOf = `SELECT count(*), coalesce(sum(length(r.data)), 0) FROM lists l JOIN records r
-	ON r.at > l.id << 32 AND r.at < (l.id + 1) << 32 WHERE l.tenant = ?`
+const sizeOf = `SELECT l.kind, count(*), coalesce(sum(length(r.data)), 0) FROM lists l JOIN records r
+	ON r.at > l.id << 32 AND r.at < (l.id + 1) << 32 WHERE l.tenant = ? GROUP BY l.kind`
 
 // Statements of the writer.
 const (

@@ -214,7 +214,12 @@ func sizeOfTenant(t *testing.T, s store.Store) {
 	mustAppend(t, s, other, store.Record{Data: []byte(`123`)})
 	size("a", 3, 7+1+4)
 	size("b", 1, 3)
-	_, err := s.Delete(t.Context(), one, "x")
+	records, _, err := sizer.Size(t.Context(), "a", "turn")
+	must(t, err)
+	if records != 1 {
+		t.Errorf("without turns: %d records, want 1", records)
+	}
+	_, err = s.Delete(t.Context(), one, "x")
 	must(t, err)
 	size("a", 2, 1+4)
 }
