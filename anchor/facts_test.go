@@ -120,7 +120,7 @@ func TestBuildsFindFactsByVectors(t *testing.T) {
 		}
 		return r
 	}
-	if r := build(); len(r.Diagnostics.Services) != 1 || r.Diagnostics.Services[0].Service != "embed" || r.Diagnostics.Services[0].Texts != 3 {
+	if r := build(); len(r.Diagnostics.Services) != 1 || r.Diagnostics.Services[0].Service != "embed" || r.Diagnostics.Services[0].Name != "vectors" || r.Diagnostics.Services[0].Texts != 3 {
 		t.Errorf("used %+v", r.Diagnostics.Services)
 	}
 	if n, err := app.EmbedFacts(t.Context(), ""); n != 0 || err != nil {
