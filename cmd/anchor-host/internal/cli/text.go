@@ -44,6 +44,9 @@ func Usage(l ledger.Line) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
+	if l.CostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("%.4f USD", l.CostUSD))
+	}
 	text := strings.Join(parts, ", ")
 	if l.Plugin != "" {
 		text += " (" + OneCell(l.Plugin) + ")"
