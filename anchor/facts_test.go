@@ -99,7 +99,7 @@ func TestModelsThatFailChangeNothing(t *testing.T) {
 // A build finds facts with the embedder of the configuration, and without it when it fails.
 func TestBuildsFindFactsByVectors(t *testing.T) {
 	s := modeltest.New(t, nil)
-	app, log := loadFacts(t, s, "{max_items: 1, embedder: vectors}")
+	app, _ := loadFacts(t, s, "{max_items: 1, embedder: vectors}")
 	m, err := app.Facts(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
