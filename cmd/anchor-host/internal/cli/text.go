@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/plain"
