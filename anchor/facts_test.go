@@ -99,7 +99,7 @@ func TestModelsThatFailChangeNothing(t *testing.T) {
 // A build finds facts with the embedder of the configuration, and without it when it fails.
 func TestBuildsFindFactsByVectors(t *testing.T) {
 	s := modeltest.New(t, nil)
-	app, log := loadFacts(t, s, "{max_items: 1, embedder: vectors}")
+	app, _ := loadFacts(t, s, "{max_items: 1, embedder: vectors}")
 	m, err := app.Facts(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestBuildsFindFactsByVectors(t *testing.T) {
 		}
 		return r
 	}
-	if r := build(); len(r.Diagnostics.Services) != 1 || r.Diagnostics.Services[0].Service != "embed" || r.Diagnostics.Services[0].Texts != 3 {
+	if r := build(); len(r.Diagnostics.Services) != 1 || r.Diagnostics.Services[0].Service != "embed" || r.Diagnostics.Services[0].Name != "vectors" || r.Diagnostics.Services[0].Texts != 3 {
 		t.Errorf("used %+v", r.Diagnostics.Services)
 	}
 	if n, err := app.EmbedFacts(t.Context(), ""); n != 0 || err != nil {

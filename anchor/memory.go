@@ -59,7 +59,7 @@ func (a *App) EmbedFacts(ctx context.Context, tenant string) (int, error) {
 		return 0, err
 	}
 	defer g.users.Done()
-	if f := g.loaded.Config.Facts; f == nil || f.Embedder == "" {
+	if f := g.loaded.Facts; f == nil || f.Embedder == "" {
 		return 0, nil
 	}
 	m, err := a.SemanticFacts(ctx, tenant)

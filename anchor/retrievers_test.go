@@ -9,10 +9,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -140,6 +143,44 @@ pipelines: {near: {steps: [{name: s, retriever: near}]}}
 		if got := foundFiles(t, r); len(got) == 0 || got[0] != "sorts.md" || r.Window.Items[0].Metadata["retrieval_method"] != by {
 			t.Errorf("by %s: found %q, %+v", by, got, r.Window.Items[0])
 		}
+	}
+}
+
+// If the server of vectors fails, a search that asks for vectors fails, and one that asks for nothing
+// finds words and says why.
+func TestRetrieverWithoutItsServer(t *testing.T) {
+	var log bytes.Buffer
+	var down atomic.Bool
+	at, err := url.Parse(wordServer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := httputil.NewSingleHostReverseProxy(at)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			http.Error(w, "away", http.StatusUnauthorized)
+			return
+		}
+		words.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	app := searching(t, "embedders: {e: {http: {base_url: '"+s.URL+`/v1', model: m}}}
+collections: {docs: {embedder: e}}
+retrievers: {docs: {collection: docs}, both: {collection: docs, by: hybrid}}
+steps: [{name: s, retriever: docs}]
+pipelines: {both: {steps: [{name: s, retriever: both}]}}
+`, &log)
+	ingested(t, app, retrieve.Collection{Name: "docs"}, guide)
+	down.Store(true)
+	r, err := app.Build(t.Context(), pipeline.Query{Text: "flags"}, BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := foundFiles(t, r); !slices.Equal(got, []string{"flags.md"}) || !strings.Contains(log.String(), "searches by words alone") || !strings.Contains(log.String(), "401") {
+		t.Errorf("found %q, log %s", got, &log)
+	}
+	if _, err := app.Build(t.Context(), pipeline.Query{Text: "flags"}, BuildOptions{Pipeline: "both"}); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("by: hybrid: %v", err)
 	}
 }
 

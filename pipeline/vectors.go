@@ -165,7 +165,7 @@ func (v *vectors) make(ctx context.Context, side retrieve.Side, texts []string) 
 		used.Failed = 1
 	}
 	_, l := ledger.Under(ctx)
-	l.Note(ledger.Use{Service: "embed", Name: v.model.ID}, used)
+	l.Note(ledger.Use{Service: "embed", Name: ledger.NameOf(v.embedder, v.model.ID)}, used)
 	if err != nil {
 		return err
 	}

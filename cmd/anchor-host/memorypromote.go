@@ -103,7 +103,7 @@ func (a *app) printPromotion(cmd *cobra.Command, format string, p memory.Promoti
 	}
 	a.Say("%s", promotionSummary(p))
 	for _, l := range p.Services {
-		a.Say("%s %s: calls: %d, failed: %d; tokens in: %d, out: %d", l.Service, l.Name, l.Calls, l.Failed, l.InputTokens, l.OutputTokens)
+		a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), cli.Usage(l))
 	}
 	return failed
 }

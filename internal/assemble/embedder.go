@@ -71,6 +71,9 @@ type lazyEmbedder struct {
 	made retrieve.Embedder // nil until it is open
 }
 
+// ServiceName is the name of the embedder in the configuration; see [ledger.NameOf].
+func (l *lazyEmbedder) ServiceName() string { return l.name }
+
 // Model implements [retrieve.Embedder].
 func (l *lazyEmbedder) Model(ctx context.Context) (retrieve.Model, error) {
 	e, err := l.embedder(ctx)

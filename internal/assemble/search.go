@@ -84,6 +84,13 @@ func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipel
 		Embedder: Counted(s.generation.CollectionEmbedder(s.config.Collection)), Query: s.config.Query(),
 	}
 	items, err := r.Retrieve(ctx, q, topK)
+	var lost *retrieve.EmbedError
+	if r.Query.By == "" && errors.As(err, &lost) && ctx.Err() == nil {
+		// A server of vectors that is away takes from a build what only vectors find, and no more.
+		s.generation.options.Logger.Warn("retriever searches by words alone", "retriever", s.name, "error", err)
+		r.Embedder, r.Query.By = nil, retrieve.ByWords
+		items, err = r.Retrieve(ctx, q, topK)
+	}
 	switch {
 	case errors.Is(err, retrieve.ErrEmpty):
 		s.warn("retriever finds nothing", err.Error())

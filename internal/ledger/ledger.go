@@ -33,6 +33,15 @@ type Use struct {
 	Plugin  string `json:"plugin,omitempty"`
 }
 
+// NameOf returns the name under which an embedder is counted: that of the configuration, which one of
+// a configuration says with a method ServiceName, else the ID of its model.
+func NameOf(embedder any, model string) string {
+	if e, ok := embedder.(interface{ ServiceName() string }); ok {
+		return e.ServiceName()
+	}
+	return model
+}
+
 // Amount is how much was used.
 type Amount struct {
 	// Calls are the requests that were made. Cached of them were answered without asking, and

@@ -77,7 +77,8 @@ func TestContextsFail(t *testing.T) {
 	}
 }
 
-// A model that cannot be asked any more ends the run, which says how to go on.
+// A model that cannot be asked any more ends the run, which says how to go on. What it said before is
+// not asked again.
 func TestContextsStop(t *testing.T) {
 	f, p := newFixture(t), &placing{name: "one", text: "bridge"}
 	f.o.Contexts = p
@@ -87,5 +88,13 @@ func TestContextsStop(t *testing.T) {
 	report, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: f.dir}}, f.o)
 	if !errors.Is(err, retrieve.ErrUnavailable) || !strings.Contains(err.Error(), "run the same command again") || report.Added != 1 || p.calls != 2 {
 		t.Errorf("%v, %+v, %d calls", err, report, p.calls)
+	}
+	if !f.finds("well") {
+		t.Error("the document before is lost")
+	}
+	f.write("b.md", "It goes on now.\n")
+	f.want(f.run("."), 1, 2, 0, 0, 0)
+	if p.calls != 4 {
+		t.Errorf("%d calls, want 4", p.calls)
 	}
 }

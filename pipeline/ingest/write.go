@@ -24,7 +24,8 @@ func (g *run) add(ctx context.Context, d retrieve.Document) error {
 	}
 	g.batch = append(g.batch, d)
 	g.size += n
-	if g.size >= batchBytes || len(g.batch) >= batchDocuments {
+	// Contexts were paid for, and a run that ends early must not pay again.
+	if g.size >= batchBytes || len(g.batch) >= batchDocuments || g.o.Contexts != nil {
 		return g.flush(ctx)
 	}
 	return nil

@@ -253,7 +253,7 @@ func (c *EmbeddingCache) embedOwn(ctx context.Context, model string, side retrie
 		used = ledger.Amount{Calls: 1, Failed: 1}
 	}
 	_, l := ledger.Under(ctx)
-	l.Note(ledger.Use{Service: "embed", Name: model}, used)
+	l.Note(ledger.Use{Service: "embed", Name: ledger.NameOf(c.Embedder, model)}, used)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package retrieve
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ type Condition struct {
 }
 
 // Validate returns an error that wraps [ErrInvalid] if the condition has no field, an unknown
-// comparison or not the right number of values.
+// comparison, not the right number of values, or a bound of time, page or line that is none.
 func (c *Condition) Validate() error {
 	switch {
 	case c.Field == "":
@@ -49,6 +50,24 @@ func (c *Condition) Validate() error {
 		return fmt.Errorf("filter %s: %w: no value", c.Field, ErrInvalid)
 	case (c.Op == OpAtLeast || c.Op == OpAtMost) && len(c.Values) > 1:
 		return fmt.Errorf("filter %s: %w: %d values for %s (want one)", c.Field, ErrInvalid, len(c.Values), c.Op)
+	case c.Op == OpAtLeast || c.Op == OpAtMost:
+		return c.checkBound()
+	}
+	return nil
+}
+
+// checkBound refuses bounds that no chunk could meet as they were meant.
+func (c *Condition) checkBound() error {
+	value := c.Values[0]
+	switch c.Field {
+	case "time":
+		if _, err := parseTime(value); err != nil {
+			return fmt.Errorf("filter %s: %w: value %q (want a date or a time, such as 2026-01-31 or 2026-01-31T15:04:05Z)", c.Field, ErrInvalid, value)
+		}
+	case "page", "line":
+		if x, err := strconv.ParseFloat(value, 64); err != nil || math.IsNaN(x) {
+			return fmt.Errorf("filter %s: %w: value %q (want a number)", c.Field, ErrInvalid, value)
+		}
 	}
 	return nil
 }

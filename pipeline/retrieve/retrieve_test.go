@@ -222,3 +222,25 @@ func TestPrepare(t *testing.T) {
 		})
 	}
 }
+
+func TestConditionValidate(t *testing.T) {
+	for _, c := range []struct {
+		field, value string
+		op           Op
+		says         string // "" means valid
+	}{
+		{"time", "2026-01-31", OpAtLeast, ""},
+		{"time", "2026-01-31T15:04:05Z", OpAtMost, ""},
+		{"time", "2026-01", OpPrefix, ""},
+		{"time", "yesterday", OpAtLeast, "want a date or a time"},
+		{"page", "12", OpAtMost, ""},
+		{"page", "xii", OpAtMost, "want a number"},
+		{"line", "NaN", OpAtLeast, "want a number"},
+		{"version", "b", OpAtLeast, ""},
+	} {
+		err := (&Condition{Field: c.field, Op: c.op, Values: []string{c.value}}).Validate()
+		if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s %s %s: %v, want %q", c.field, c.op, c.value, err, c.says)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
@@ -31,3 +33,24 @@ func Fuel(units int64) string {
 
 // Millis formats a time in milliseconds.
 func Millis(t float64) string { return fmt.Sprintf("%.2f ms", t) }
+
+// Usage says in one cell what was asked of a model or an embedder.
+func Usage(l ledger.Line) string {
+	parts := []string{fmt.Sprintf("%d calls", l.Calls)}
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{{l.Failed, "failed"}, {l.Cached, "cached"}, {l.Texts, "texts"}, {l.InputTokens, "tokens in"}, {l.OutputTokens, "tokens out"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if l.CostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("%.4f USD", l.CostUSD))
+	}
+	text := strings.Join(parts, ", ")
+	if l.Plugin != "" {
+		text += " (" + OneCell(l.Plugin) + ")"
+	}
+	return text
+}

@@ -251,6 +251,9 @@ func diagnosticRows(d *pipeline.Diagnostics) [][]string {
 	if d.QueryEnriched {
 		rows = append(rows, []string{"query enriched", "yes"})
 	}
+	for _, l := range d.Services {
+		rows = append(rows, []string{strings.TrimSpace("asked " + l.Service + " " + cli.OneCell(l.Name)), cli.Usage(l)})
+	}
 	for _, w := range d.Warnings {
 		rows = append(rows, []string{"warning", w})
 	}

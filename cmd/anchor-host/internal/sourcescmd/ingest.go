@@ -13,7 +13,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
@@ -81,7 +80,7 @@ them is returned) and semantic (sentences of similar vectors). Tables stay whole
 		report, err := f.run(a, cmd, app, sources)
 		if err != nil {
 			for _, l := range report.Services {
-				a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), usage(l))
+				a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), cli.Usage(l))
 			}
 			return err
 		}
@@ -219,25 +218,7 @@ func reportListing(r ingest.Report) cli.Listing {
 		row("time", took(r.Seconds)), row("rate", rate),
 	}
 	for _, l := range r.Services {
-		rows = append(rows, row(strings.TrimSpace(l.Service+" "+cli.OneCell(l.Name)), usage(l)))
+		rows = append(rows, row(strings.TrimSpace(l.Service+" "+cli.OneCell(l.Name)), cli.Usage(l)))
 	}
 	return cli.Listing{Data: r, Rows: rows}
-}
-
-// usage says in one cell what was asked of a model or an embedder.
-func usage(l ledger.Line) string {
-	parts := []string{fmt.Sprintf("%d calls", l.Calls)}
-	for _, p := range []struct {
-		n    int64
-		what string
-	}{{l.Failed, "failed"}, {l.Cached, "cached"}, {l.Texts, "texts"}, {l.InputTokens, "tokens in"}, {l.OutputTokens, "tokens out"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	text := strings.Join(parts, ", ")
-	if l.Plugin != "" {
-		text += " (" + cli.OneCell(l.Plugin) + ")"
-	}
-	return text
 }
