@@ -96,7 +96,7 @@ type BuildOptions struct {
 	// can reuse. nil: nothing is compared.
 	Previous *promptcache.Snapshot
 	// Callbacks observe the build, after those of the configuration.
-	Callbacks []pipeline.Callback
+	Callbacks []pipeline.Callback `json:"-"`
 	// ID names the record of the build, if records are kept: 1 to 64 letters, digits, "-", "_" and
 	// ".". A record with the same ID is replaced. Empty: a new one, whose parts rise with time.
 	ID string

@@ -42,7 +42,7 @@ type Call struct {
 
 	// Hide puts asterisks in the place of the secrets of the call in any text, such as one that the
 	// plugin has passed on.
-	Hide func(text string) string
+	Hide func(text string) string `json:"-"`
 
 	// LeftOut is how many bytes of the call were beyond MaxBytes.
 	LeftOut int64

@@ -101,15 +101,15 @@ func (b *Build) summary() Summary {
 	for i := range d.StepFailures {
 		s.Fuel += d.StepFailures[i].Fuel
 	}
-	switch r := b.Result; {
-	case r == nil:
+	if b.Result == nil {
 		s.Outcome, s.Step, s.Reason, s.TookMS = Failed, b.Failure.Step, pipeline.ReasonOf(b.Failure), float64(b.Took.Microseconds())/1e3
-	default:
-		if len(d.SkippedSteps) > 0 {
-			s.Outcome = Degraded
-		}
-		s.TookMS, s.UsedTokens, s.MaxTokens = r.BuildTimeMS, r.Window.UsedTokens+r.Window.Reserved(), r.Window.MaxTokens
+		return s
 	}
+	if len(d.SkippedSteps) > 0 {
+		s.Outcome = Degraded
+	}
+	r := b.Result
+	s.TookMS, s.UsedTokens, s.MaxTokens = r.BuildTimeMS, r.Window.UsedTokens+r.Window.Reserved(), r.Window.MaxTokens
 	return s
 }
 

@@ -194,7 +194,7 @@ func (k *Keeper) run(ctx context.Context) {
 // gather takes what waits beside a first build, up to a batch or a mark, grouped by tenant.
 func (k *Keeper) gather(b *Build) (by map[string][]*Build, reached chan struct{}) {
 	by = map[string][]*Build{}
-	for n, open := 0, true; ; n++ {
+	for n := 0; ; n++ {
 		if b.reached != nil {
 			return by, b.reached
 		}
@@ -203,10 +203,11 @@ func (k *Keeper) gather(b *Build) (by map[string][]*Build, reached chan struct{}
 			return by, nil
 		}
 		select {
-		case b, open = <-k.queue:
+		case next, open := <-k.queue:
 			if !open {
 				return by, nil // the next receive sees it as well
 			}
+			b = next
 		default:
 			return by, nil
 		}
