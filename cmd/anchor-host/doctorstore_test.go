@@ -23,7 +23,7 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 	}
 	must(t, "", "memory", "add", "Ann is in Oslo")
 	for file, want := range map[string][2]string{
-		path:        {"ok", path + ", schema 3, "},
+		path:        {"ok", path + ", schema 4, "},
 		"empty.db":  {"ok", "empty.db is empty: what is first remembered makes it a store"},
 		"broken.db": {"problem", "open store broken.db: "},
 		".":         {"problem", "open store .: "},
@@ -32,7 +32,7 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", file, got, want)
 		}
 	}
-	if out := must(t, "", "doctor", "--cache-dir", "cache"); !strings.Contains(out, path+", schema 3") {
+	if out := must(t, "", "doctor", "--cache-dir", "cache"); !strings.Contains(out, path+", schema 4") {
 		t.Errorf("doctor does not name the store of the configuration:\n%s", out)
 	}
 	_, out, _ := run(t, "", "doctor", "--cache-dir", "cache", "--store", "broken.db")
