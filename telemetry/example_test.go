@@ -2,32 +2,53 @@ package telemetry_test
 
 import (
 	"context"
+	"fmt"
 	"log"
-	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/telemetry"
 )
 
-// A program serves metrics of its builds, and sends traces if the variables OTEL_* name a collector.
+// A program counts its builds. It sends traces too if the variables OTEL_* name a collector.
 func ExampleNew() {
+	dir, err := os.MkdirTemp("", "telemetry")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "anchor.yaml")
+	if err := os.WriteFile(file, []byte("tokenizer: words\nsystem_prompts: [{content: Be brief.}]\n"), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
 	ctx := context.Background()
 	t, err := telemetry.New(telemetry.Options{Version: "1.2.3"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer t.Shutdown(ctx)
-	http.Handle("/metrics", t.Handler())
-
-	app, err := anchor.Load("anchor.yaml", anchor.Options{})
+	app, err := anchor.Load(file, anchor.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer app.Close(ctx)
-	result, err := app.Build(t.Context(ctx), pipeline.Query{Text: "What is a context window?"}, anchor.BuildOptions{})
-	if err != nil {
+	if _, err := app.Build(t.Context(ctx), pipeline.Query{Text: "What is a context window?"}, anchor.BuildOptions{}); err != nil {
 		log.Fatal(err)
 	}
-	log.Print(result.Output)
+
+	// t.Handler is what a server has at /metrics.
+	answer := httptest.NewRecorder()
+	t.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(answer.Body.String()) {
+		if strings.HasPrefix(line, "anchor_build_duration_seconds_count") {
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// anchor_build_duration_seconds_count{outcome="ok",pipeline="default"} 1
 }
