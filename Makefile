@@ -158,7 +158,7 @@ test: ## run all tests
 
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
-	$(GO) test -race -short $$($(GO) list ./pipeline/... | grep -Ev '/pipeline/(core|explain|fill|format|message|providers|promptcache)(/|$$)')
+	$(GO) test -race -short $$($(GO) list ./pipeline/... | grep -Ev '/pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis|tokens/internal/hf)(/|$$)')
 	$(GO) test -race -short ./server/quota ./internal/builds
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
