@@ -120,7 +120,11 @@ func BenchmarkFind(b *testing.B) {
 		}
 		return out, nil
 	}, retrieve.Model{ID: "random", Dimension: 256}}
-	for _, n := range []int{100, 1000, 10_000, 100_000} {
+	sizes := []int{100, 1000, 10_000, 100_000}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	for _, n := range sizes {
 		s := openFile(b, filepath.Join(b.TempDir(), "s.db"))
 		fillFacts(b, s, "ann", n)
 		find := func(name string, records RecordStore, scorer *Scorer) {
