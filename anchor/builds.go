@@ -192,21 +192,9 @@ func (p *plan) asked(o *BuildOptions) ([]byte, error) {
 	return doc, nil
 }
 
-// diagnosticsOf returns the diagnostics of a build, however it ended; nil if it did not begin.
-func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
-	var failed *pipeline.BuildError
-	switch {
-	case result != nil:
-		return result.Diagnostics
-	case errors.As(err, &failed):
-		return failed.Diagnostics
-	}
-	return nil
-}
-
 // conceal takes out of the diagnostics what only the record has asked for.
 func (p *plan) conceal(result *pipeline.Result, err error) {
-	d := diagnosticsOf(result, err)
+	d := pipeline.DiagnosticsOf(result, err)
 	if d == nil || p.explain {
 		return
 	}

@@ -2,7 +2,6 @@ package anchor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
@@ -54,14 +53,10 @@ func (p *plan) observed(ctx context.Context, work func(context.Context) (*pipeli
 // built describes the end of a build.
 func built(result *pipeline.Result, err error) observe.Result {
 	out := observe.Result{Err: err, Reason: pipeline.ReasonOf(err)}
-	var d *pipeline.Diagnostics
-	var failed *pipeline.BuildError
-	switch {
-	case result != nil:
-		d, out.Items, out.Window = result.Diagnostics, len(result.Window.Items), windowOf(result)
-	case errors.As(err, &failed):
-		d = failed.Diagnostics
+	if result != nil {
+		out.Items, out.Window = len(result.Window.Items), windowOf(result)
 	}
+	d := pipeline.DiagnosticsOf(result, err)
 	if d == nil {
 		return out
 	}

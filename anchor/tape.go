@@ -158,7 +158,7 @@ func (a *App) taped(ctx context.Context, q pipeline.Query, document []byte, o Bu
 	} else {
 		result, failed = a.Build(ctx, q, o)
 	}
-	if result == nil && diagnosticsOf(nil, failed) == nil {
+	if result == nil && pipeline.DiagnosticsOf(nil, failed) == nil {
 		return nil, failed // it did not begin
 	}
 	g, err := a.newest()

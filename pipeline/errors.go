@@ -71,6 +71,19 @@ func ReasonOf(err error) string {
 	return ""
 }
 
+// DiagnosticsOf returns the diagnostics of a build, from its result or from the [BuildError] that it
+// ended with. It returns nil for a build that did not begin.
+func DiagnosticsOf(result *Result, err error) *Diagnostics {
+	if result != nil {
+		return result.Diagnostics
+	}
+	var failed *BuildError
+	if errors.As(err, &failed) {
+		return failed.Diagnostics
+	}
+	return nil
+}
+
 // PluginOf returns the name of the plugin that caused an error, or "".
 func PluginOf(err error) string {
 	var n PluginNamer

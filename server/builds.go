@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -61,10 +60,9 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 	c.account(used)
 	if result != nil {
 		c.usage.Tokens = result.Window.UsedTokens
-		c.addFuel(result.Diagnostics)
 	}
-	if failed := (*pipeline.BuildError)(nil); errors.As(err, &failed) && failed.Diagnostics != nil {
-		c.addFuel(failed.Diagnostics) // quotas count it, too
+	if d := pipeline.DiagnosticsOf(result, err); d != nil {
+		c.addFuel(d) // quotas count that of failed builds, too
 	}
 	return result, err
 }

@@ -293,7 +293,7 @@ func (r *buildRun) close(ctx context.Context) {
 
 // reportSkipped prints one line for each step or other part that was skipped.
 func (r *buildRun) reportSkipped(result *pipeline.Result, err error) {
-	d := diagnosticsOf(result, err)
+	d := pipeline.DiagnosticsOf(result, err)
 	if d == nil {
 		return
 	}
@@ -302,18 +302,6 @@ func (r *buildRun) reportSkipped(result *pipeline.Result, err error) {
 			r.app.Say("step %q: %s (skipped)", f.Step, f.Message)
 		}
 	}
-}
-
-// diagnosticsOf returns the diagnostics of a build, however it ended.
-func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
-	var failed *pipeline.BuildError
-	switch {
-	case result != nil:
-		return result.Diagnostics
-	case errors.As(err, &failed):
-		return failed.Diagnostics
-	}
-	return nil
 }
 
 // degraded returns the error of a build under --strict that skipped steps or left parts of turns

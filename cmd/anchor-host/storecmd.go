@@ -1,27 +1,23 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openstore"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // storeFlags add the flags of every command that opens the store.
 func storeFlags(cmd *cobra.Command) {
-	cli.StoreFileFlag(cmd)
-	cmd.Flags().String("tenant", "", "tenant that owns the stored data")
+	openstore.Flags(cmd, "the stored data")
 }
 
 // sessionFunc is the function of a command that works on the store.
@@ -42,53 +38,19 @@ func (a *app) withStoreToRead(f sessionFunc) func(*cobra.Command, []string) erro
 // space that the store reserves for deleting.
 func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) error {
 	return a.Run(func(cmd *cobra.Command, args []string) error {
-		err := a.useStore(anchor.ReadWrite, f, cmd, args)
-		if !errors.Is(err, store.ErrFull) {
-			return err
-		}
-		again := a.useStore(anchor.DeleteOnly, f, cmd, args)
-		if errors.Is(again, store.ErrFull) {
-			return err
-		}
-		return again
+		return openstore.Delete(a.App, cmd, a.work(f, cmd, args))
 	})
 }
 
 func (a *app) withStoreFor(access anchor.Access, f sessionFunc) func(*cobra.Command, []string) error {
-	return a.Run(func(cmd *cobra.Command, args []string) error { return a.useStore(access, f, cmd, args) })
-}
-
-// useStore opens the store, runs a command with it, and closes it.
-func (a *app) useStore(access anchor.Access, f sessionFunc, cmd *cobra.Command, args []string) (err error) {
-	loaded, err := a.Load(cmd)
-	if err != nil {
-		return err
-	}
-	front, err := anchor.Open(cmd.Context(), loaded, anchor.Options{
-		Access: access, Logger: a.Logger(&loaded.Config), OnDamaged: a.damaged(), Lazy: true,
+	return a.Run(func(cmd *cobra.Command, args []string) error {
+		return openstore.Do(a.App, cmd, access, a.work(f, cmd, args))
 	})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := front.Close(context.WithoutCancel(cmd.Context())); err == nil {
-			err = closed
-		}
-	}()
-	return f(cmd, args, &session{app: a, front: front, tenant: loaded.TenantName()})
 }
 
-// damaged returns a function that reports each damaged fact once.
-func (a *app) damaged() func(tenant, fact string, err error) {
-	var mu sync.Mutex
-	said := map[string]bool{}
-	return func(_, id string, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !said[id] {
-			a.Say("warning: fact %.100q is damaged and left out: %v", id, err)
-		}
-		said[id] = true
+func (a *app) work(f sessionFunc, cmd *cobra.Command, args []string) openstore.Work {
+	return func(front *anchor.App) error {
+		return f(cmd, args, &session{app: a, front: front, tenant: front.Status().Tenant})
 	}
 }
 

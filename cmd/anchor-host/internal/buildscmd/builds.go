@@ -3,8 +3,6 @@ package buildscmd
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openstore"
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -41,26 +40,7 @@ without texts. A build never waits for its record.`,
 // flags add the flags of every command that opens the store.
 func flags(cmd *cobra.Command) {
 	cli.ConfigFlag(cmd)
-	cli.StoreFileFlag(cmd)
-	cmd.Flags().String("tenant", "", "tenant that owns the builds")
-}
-
-// use opens the store for a command.
-func use(a *cli.App, cmd *cobra.Command, access anchor.Access, f func(*anchor.App) error) (err error) {
-	loaded, err := a.Load(cmd)
-	if err != nil {
-		return err
-	}
-	app, err := anchor.Open(cmd.Context(), loaded, anchor.Options{Access: access, Logger: a.Logger(&loaded.Config), Lazy: true})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := app.Close(context.WithoutCancel(cmd.Context())); err == nil {
-			err = closed
-		}
-	}()
-	return f(app)
+	openstore.Flags(cmd, "the builds")
 }
 
 func list(a *cli.App) *cobra.Command {
@@ -96,7 +76,7 @@ func list(a *cli.App) *cobra.Command {
 		if f.Since, err = parseSince(since, time.Now()); err != nil {
 			return cli.UsageError(cmd, err)
 		}
-		return use(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
+		return openstore.Do(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
 			page, err := app.Builds(cmd.Context(), "", f, cursor, limit)
 			if err != nil {
 				return err
@@ -183,7 +163,7 @@ has texts and the build was asked for with a request.`,
 		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
 			return err
 		}
-		return use(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
+		return openstore.Do(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
 			r, err := app.BuildRecord(cmd.Context(), "", args[0])
 			if err != nil {
 				return err
@@ -260,7 +240,7 @@ and why. Without texts in the records, "rewritten" follows from digests.`,
 		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
 			return err
 		}
-		return use(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
+		return openstore.Do(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
 			var docs [2]*builtdoc.Doc
 			for i, id := range args {
 				r, err := app.BuildRecord(cmd.Context(), "", id)
@@ -297,7 +277,7 @@ func remove(a *cli.App) *cobra.Command {
 		if all == (len(args) > 0) {
 			return cli.Usagef(cmd, "name builds, or give --all")
 		}
-		work := func(app *anchor.App) error {
+		return openstore.Delete(a, cmd, func(app *anchor.App) error {
 			n, err := app.RemoveBuilds(cmd.Context(), "", args...)
 			if err != nil {
 				return err
@@ -306,14 +286,7 @@ func remove(a *cli.App) *cobra.Command {
 				return fmt.Errorf("builds: %w: none of these IDs (builds list shows them)", store.ErrNotFound)
 			}
 			return a.Emit(bytes.NewBufferString(fmt.Sprintf("removed: %d\n", n)))
-		}
-		err := use(a, cmd, anchor.ReadWrite, work)
-		if errors.Is(err, store.ErrFull) {
-			if again := use(a, cmd, anchor.DeleteOnly, work); !errors.Is(again, store.ErrFull) {
-				return again
-			}
-		}
-		return err
+		})
 	})
 	return cmd
 }

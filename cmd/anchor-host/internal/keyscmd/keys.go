@@ -3,7 +3,6 @@ package keyscmd
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -315,7 +314,7 @@ others may know should be revoked instead.`,
 			}
 			old := &f.Keys[i]
 			if state := old.State(now); state != "active" {
-				return fmt.Errorf("id %q: %w (make a new key with anchor-host keys add)", old.ID, errors.New("the key is "+state))
+				return fmt.Errorf("id %q: the key is %s (make a new key with anchor-host keys add)", old.ID, state)
 			}
 			k = *old
 			k.ID, k.SHA256, k.Created = token.ID, token.Digest(), now

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openstore"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -173,13 +174,15 @@ func remove(a *cli.App) *cobra.Command {
 		Args:    cli.Exactly("COLLECTION"),
 	}
 	flags(cmd)
-	cmd.RunE = withToDelete(a, func(cmd *cobra.Command, args []string, app *anchor.App) error {
-		if err := app.RemoveCollection(cmd.Context(), named(args[0])); err != nil {
-			return err
-		}
-		var b bytes.Buffer
-		fmt.Fprintf(&b, "removed: %s\n", cli.OneCell(args[0]))
-		return a.Emit(&b)
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		return openstore.Delete(a, cmd, func(app *anchor.App) error {
+			if err := app.RemoveCollection(cmd.Context(), named(args[0])); err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			fmt.Fprintf(&b, "removed: %s\n", cli.OneCell(args[0]))
+			return a.Emit(&b)
+		})
 	})
 	return cmd
 }
