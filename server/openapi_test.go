@@ -79,7 +79,7 @@ var actions = map[string]described{
 // paramTexts describe the parameters of queries and paths.
 var paramTexts = map[string]string{
 	"timeout": "How long the request may take, such as 500ms; at most server.max_timeout. The header x-request-timeout says the same.",
-	"user":    "Only facts of this user.", "session": "Only facts of this session.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
+	"user":    "Only facts of this user.", "session": "Only facts of the session with this name.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
 	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts.",
 	"conversation": "Add the newest turns of this stored conversation to the window.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
 	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",

@@ -176,6 +176,12 @@ func TestPages(t *testing.T) {
 	if _, err := List(t.Context(), s, "t", Filter{}, "x", 10); !errors.Is(err, ErrCursor) {
 		t.Error(err)
 	}
+	if _, err := List(t.Context(), s, "nobody", Filter{}, "x", 10); !errors.Is(err, ErrCursor) {
+		t.Errorf("a cursor where nothing is listed: %v", err)
+	}
+	if _, err := Get(t.Context(), s, "t", "none"); !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "builds list") {
+		t.Errorf("an unknown ID: %v", err)
+	}
 	if page, err := List(t.Context(), s, "other", Filter{}, "", 10); err != nil || len(page.Builds) != 0 {
 		t.Errorf("another tenant sees %+v, %v", page, err)
 	}

@@ -59,19 +59,20 @@ func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor st
 	if limit < 1 || limit > MaxPage {
 		return Page{}, fmt.Errorf("list builds: limit %d: %w (want 1 to %d)", limit, store.ErrInvalid, MaxPage)
 	}
-	last, err := s.Last(ctx, key, 1)
-	page := Page{Builds: []Summary{}}
-	if err != nil || len(last) == 0 {
-		return page, err
-	}
-	before := last[0].Seq + 1
+	from := int64(store.MaxSeq)
 	if cursor != "" {
 		n, err := strconv.ParseInt(cursor, 10, 64)
 		if err != nil || n < 1 || n > store.MaxSeq {
 			return Page{}, fmt.Errorf("list builds: %w: %w", store.ErrInvalid, ErrCursor)
 		}
-		before = min(before, n)
+		from = n
 	}
+	last, err := s.Last(ctx, key, 1)
+	page := Page{Builds: []Summary{}}
+	if err != nil || len(last) == 0 {
+		return page, err
+	}
+	before := min(last[0].Seq+1, from)
 	first, err := s.Read(ctx, key, 0, 1)
 	if err != nil || len(first) == 0 {
 		return page, err
@@ -111,6 +112,9 @@ func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor st
 // Get returns a record. The error wraps [store.ErrNotFound] if there is none.
 func Get(ctx context.Context, s store.Store, tenant, id string) (*Record, error) {
 	rec, err := s.Get(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("build %.100q: %w: no record with this ID (anchor-host builds list shows them; the key records keeps them)", id, store.ErrNotFound)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build %.100q: %w", id, err)
 	}
