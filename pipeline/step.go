@@ -69,11 +69,14 @@ const (
 	Skip OnError = "skip"
 )
 
-// DefaultStepPriority is the priority of a step whose configuration sets none.
-const DefaultStepPriority = 50
+// What a step has whose configuration says nothing.
+const (
+	// DefaultStepPriority is the priority of a step.
+	DefaultStepPriority = 50
 
-// DefaultTopK is the top_k of a retriever or reranker whose configuration sets none.
-const DefaultTopK = 10
+	// DefaultTopK is the top_k of a retriever or reranker.
+	DefaultTopK = 10
+)
 
 // StepConfig is a step with its place and policy in the pipeline.
 type StepConfig struct {
