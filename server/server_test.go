@@ -37,7 +37,7 @@ func TestEveryEndpoint(t *testing.T) {
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "explain": true, "items": [{"content": "a b", "source": "retrieval"}]}`, 200, ""},
 		{"POST", "/v1/builds?timeout=10s", "/v1/builds", `{"query": "q", "format": "openai", "max_tokens": 1, "tokenizer": "words", "items": [{"content": "a b", "source": "retrieval"}]}`, 200, ""},
 		{"POST", "/v1/builds?conversation=talk&remember=true", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 200, ""},
-		{"POST", "/v1/builds?remember=true", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 422, ""},
+		{"POST", "/v1/builds?remember=true", "/v1/builds", `{"query": "", "tokenizer": "words"}`, 422, ""},
 		{"GET", "/v1/conversations/talk/turns", "/v1/conversations/{id}/turns", "", 200, "turns"},
 		{"DELETE", "/v1/conversations/talk", "/v1/conversations/{id}", "", 200, ""},
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "max_token": 1}`, 422, ""},
