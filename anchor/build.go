@@ -298,7 +298,7 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 		run := &Run{run: agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}}
 		// The turn is stored: an error would make the caller build, and remember, again.
 		if note := run.read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {
-			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(note))
+			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(ctx, note))
 		}
 	}
 	return result, err

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/internal/traceparent"
 )
@@ -140,6 +141,9 @@ func (c *call) answer() (any, error) {
 		}
 		c.after = append(c.after, release)
 		c.ctx, c.info.Generation = pinned, number
+		if !c.info.Admin {
+			c.ctx = observe.Discreet(c.ctx)
+		}
 	}
 	return c.endpoint.serve(c)
 }

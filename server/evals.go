@@ -178,7 +178,7 @@ func (j *job) end(ctx context.Context, report *anchor.Report, err error) {
 	case errors.Is(ctx.Err(), context.Canceled):
 		j.doc.State = jobCancelled
 	default:
-		detail := failure.Of(err).Error
+		detail := failure.Public(err).Error
 		j.doc.State, j.doc.Error = jobFailed, &detail
 	}
 }
