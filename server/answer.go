@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -213,3 +214,18 @@ func accepted(header string) string {
 
 // errPanic is the answer to a request that panics.
 var errPanic = errors.New("the server has a mistake (its log has more)")
+
+// panicked is a panic of a request. Only the log sees its text.
+type panicked struct {
+	problem any
+	stack   []byte
+}
+
+// Error has the value of the panic and the stack.
+func (p *panicked) Error() string { return fmt.Sprintf("request panics: %v\n%s", p.problem, p.stack) }
+
+// Public is what clients see.
+func (p *panicked) Public() string { return errPanic.Error() }
+
+// Unwrap returns the error by which a panic is known.
+func (p *panicked) Unwrap() error { return errPanic }

@@ -78,8 +78,7 @@ func (c *call) run(t *table, data bool) {
 	ended := c.observe()
 	defer func() {
 		if problem := recover(); problem != nil && problem != http.ErrAbortHandler { //nolint:errorlint // net/http compares it, too
-			c.s.log.Error("request panics", "request", c.info.ID, "action", c.info.Action, "problem", problem, "stack", string(debug.Stack()))
-			err = errPanic
+			err = &panicked{problem, debug.Stack()}
 			c.reply(nil, err)
 		} else if problem != nil {
 			defer panic(problem)
@@ -284,18 +283,19 @@ func (c *call) admit() error {
 	return nil
 }
 
-// logLine logs the request: at level debug, and at warning if the server is at fault.
+// logLine logs the request, unless an observer does: at level debug, and at warning if the server is at
+// fault. The key says to the operator whose request it was; no line has the name of a tenant.
 func (c *call) logLine(took time.Duration, err error) {
 	level := slog.LevelDebug
-	if c.w.status >= 500 && c.endpoint != nil && c.endpoint.Scope != ScopeNone {
+	if c.w.status >= 500 && (err != nil || c.endpoint != nil && c.endpoint.Scope != ScopeNone) {
 		level = slog.LevelWarn
 	}
-	if !c.s.log.Enabled(c.ctx, level) {
+	if c.s.o.Logged || !c.s.log.Enabled(c.ctx, level) {
 		return
 	}
 	args := []any{
 		"request", c.info.ID, "action", cmp.Or(c.info.Action, "none"), "status", c.w.status, "took", took.Round(time.Microsecond),
-		"tenant", c.info.Principal.Tenant, "key", c.info.Principal.KeyID, "bytes", c.w.bytes,
+		"key", c.info.Principal.KeyID, "bytes", c.w.bytes,
 	}
 	if err != nil {
 		args = append(args, "error", err)

@@ -81,8 +81,8 @@ func (c *call) failure(err error) (int, failure.Document) {
 		doc.Error.Reason, doc.Error.Remedy = "draining", "the service ends: send the request again"
 		return http.StatusServiceUnavailable, doc
 	}
-	if err == errPanic { //nolint:errorlint // it is not wrapped
-		return http.StatusInternalServerError, c.document(err)
+	if errors.Is(err, errPanic) {
+		return http.StatusInternalServerError, failure.Public(err)
 	}
 	doc := c.document(err)
 	status := c.statusOf(err, &doc)

@@ -226,10 +226,13 @@ func (c *call) startEval() (any, error) {
 		defer c.s.bodies.give(size)
 		defer n.cancel()
 		var report *anchor.Report
-		err := errPanic
+		var err error
 		defer func() {
 			if problem := recover(); problem != nil {
-				c.s.log.Error("evaluation panics", "request", c.info.ID, "problem", problem, "stack", string(debug.Stack()))
+				err = &panicked{problem, debug.Stack()}
+			}
+			if err != nil && ctx.Err() == nil {
+				c.s.log.Warn("evaluation fails", "request", c.info.ID, "id", n.doc.ID, "error", err)
 			}
 			n.end(ctx, report, err)
 		}()

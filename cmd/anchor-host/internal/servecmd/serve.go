@@ -107,7 +107,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	options := Options(&loaded.Server)
-	options.Observers = append(options.Observers, observer(t, telemetry.NewRequestLog(log)))
+	options.Observers, options.Logged = append(options.Observers, observer(t, telemetry.NewRequestLog(log))), true
 	options.Logger, options.Version = log, cli.ReadBuildInfo().Version
 	options.OnListen = func(data, admin net.Addr) {
 		scheme := "http"

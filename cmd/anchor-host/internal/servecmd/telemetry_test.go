@@ -123,3 +123,46 @@ func TestQuotaOf(t *testing.T) {
 		}
 	}
 }
+
+// A request that fails by the fault of the service has one line in the log, with the error and without
+// the tenant.
+func TestOneLineForAFailure(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	x, err := telemetry.New(telemetry.Options{Logger: logger, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Shutdown(t.Context()) }()
+	path := filepath.Join(t.TempDir(), "anchor.yaml")
+	if err := os.WriteFile(path, []byte("tokenizer: words\ntenant: acme-corp\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(filepath.Dir(path), "store.db")
+	if err := os.WriteFile(broken, []byte(strings.Repeat("no store ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app, err := anchor.Load(path, anchor.Options{Logger: logger, Overrides: map[string]string{"store.path": broken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(t.Context())
+	s, err := server.New(app, server.Options{Logger: logger, Logged: true, Observers: []server.Observer{observer(x, telemetry.NewRequestLog(logger))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	panics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken pipe dream") })
+	if err := s.Mount(server.Route{Method: "GET", Path: "/panics", Action: "panics", Scope: server.ScopeBuild, Handler: panics}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/v1/memory/facts": broken, "/panics": "broken pipe dream"} {
+		log.Reset()
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		lines := strings.Count(log.String(), "\n")
+		if w.Code != 500 || lines != 1 || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), want) || strings.Contains(log.String(), "acme-corp") {
+			t.Errorf("%s: %d, %d lines: %s", path, w.Code, lines, &log)
+		}
+	}
+}
