@@ -263,8 +263,9 @@ func (a *App) override(loaded *config.Loaded) error {
 }
 
 // replace makes g the current generation; nil means none. The previous generation is closed when
-// its last user is done. replace reports whether there was one.
-func (a *App) replace(g *generation) bool {
+// its last user is done. commit is called at the moment of the change. replace reports whether there
+// was a previous one; otherwise nothing changes.
+func (a *App) replace(g *generation, commit func()) bool {
 	a.mu.Lock()
 	old := a.current
 	if old == nil {
@@ -274,6 +275,7 @@ func (a *App) replace(g *generation) bool {
 	if a.current = g; g != nil {
 		g.number = old.number + 1
 	}
+	commit()
 	a.draining++
 	a.retired.Add(1)
 	a.mu.Unlock()
@@ -296,7 +298,7 @@ func (a *App) replace(g *generation) bool {
 // store if the App opened it. If ctx ends first, Close cancels the promotions and compactions and
 // returns the error of ctx, and the rest happens in the background. Another Close waits for it.
 func (a *App) Close(ctx context.Context) error {
-	a.replace(nil)
+	a.replace(nil, func() {})
 	done := make(chan error, 1)
 	go func() {
 		a.retired.Wait()

@@ -46,6 +46,8 @@ type healthDetails struct {
 	Generation int64      `json:"generation"`
 	Since      time.Time  `json:"since"`
 	Reload     *reloadDoc `json:"last_reload,omitempty"`
+	// Keys says why the file of the keys was not taken when it was last read.
+	Keys *failure.Detail `json:"keys_error,omitempty"`
 	// NotReady are plugins of the configuration that cannot be called.
 	NotReady []pluginDoc `json:"plugins_not_ready"`
 	// Draining is the number of former generations that requests still use.
@@ -82,6 +84,10 @@ func (c *call) readyz() (any, error) {
 		doc.healthDetails = &healthDetails{
 			Generation: st.Number, Since: st.Since, NotReady: c.s.notReady(), Draining: st.Draining,
 			Running: c.s.running.Load(), BodyBytes: c.s.bodies.used.Load(),
+		}
+		if err := c.s.keysProblem(); err != nil {
+			detail := failure.Of(err).Error
+			doc.Keys = &detail
 		}
 		if last := st.Last; !last.Time.IsZero() {
 			doc.Reload = &reloadDoc{Time: last.Time, OK: last.Err == nil}

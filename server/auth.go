@@ -47,6 +47,16 @@ type Authenticator interface {
 	Authenticate(r *http.Request) (Principal, error)
 }
 
+// Companion is what an [Authenticator] may be, too: it has a file that belongs to the configuration, and
+// a reload reads both together.
+type Companion interface {
+	// Prepare reads the file. If it fails, the reload changes nothing. commit puts what was read in
+	// force; it is called at most once, at the moment in which requests use the new configuration.
+	Prepare() (commit func(), err error)
+	// Problem says why the file was not taken when it was last read. nil: it was.
+	Problem() error
+}
+
 // Cost is what is known of a request before it runs.
 type Cost struct {
 	// Action is the operationId of the route in the OpenAPI document, such as "build".

@@ -126,6 +126,11 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	defer end()
+	if keys, ok := options.Authenticator.(server.Companion); ok {
+		if err := t.WatchKeys(keys.Problem); err != nil {
+			return err
+		}
+	}
 	s, err := server.New(app, options)
 	if err != nil {
 		return err
