@@ -67,6 +67,8 @@ type Cost struct {
 	Bytes int64
 	// RequestID identifies the request in the log.
 	RequestID string
+	// Part says that this is one build of an evaluation: a build, but no request.
+	Part bool
 }
 
 // Usage is what a request has used. Fields are 0 where nothing is known.
@@ -86,7 +88,8 @@ type Usage struct {
 }
 
 // Admission decides whether a request may run now. It is called after authentication and after the
-// body was read, for every route that needs a scope but those of the admin listener. It may wait,
+// body was read, for every route that needs a scope but those of the admin listener, and for each build
+// of an evaluation, which waits as long as a refusal with RetryAfter says and then asks again. It may wait,
 // until ctx ends. If err is nil, release is called exactly once, when the answer is written.
 //
 // An error that is a [*Refusal] is the answer to the request. If ctx has ended, any other error

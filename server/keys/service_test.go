@@ -411,3 +411,29 @@ func TestCommitsComeInOrder(t *testing.T) {
 		t.Errorf("%d keys, want 2", s.store.Len())
 	}
 }
+
+// The builds of an evaluation use the quotas of their tenant, but they are no requests.
+func TestEvaluationsUseQuotas(t *testing.T) {
+	s := serveWatching(t, false)
+	key := s.key("small", keys.Scopes)
+	err := keys.Edit(t.Context(), s.file, func(f *keys.File) error {
+		f.Tenants = map[string]quota.Limits{"small": {TokensPerMinute: 1, RequestsPerSecond: 1000}}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	id := startEval(t, s, key)
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		got := s.send("GET", "/v1/evals/"+id, key, "") // it uses no tokens itself
+		if got.Code == 429 {
+			return
+		}
+		if strings.Contains(got.Body.String(), `"state":"done"`) || time.Since(begin) > 10*time.Second {
+			t.Fatalf("the tokens of an evaluation are not counted: %d %s", got.Code, got.Body)
+		}
+	}
+}

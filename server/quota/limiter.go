@@ -53,6 +53,11 @@ type held struct {
 // Admit lets a request begin, or refuses it with a [*server.Refusal] of status 429. isBuild says
 // that the request counts as a build. release must be called once, with what was used.
 func (l *Limiter) Admit(p server.Principal, isBuild bool) (release func(server.Usage), err error) {
+	return l.admit(p, isBuild, 1)
+}
+
+// admit is Admit for what counts as some requests, or as none.
+func (l *Limiter) admit(p server.Principal, isBuild bool, counted float64) (release func(server.Usage), err error) {
 	tenant, key := l.limits(p)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +73,7 @@ func (l *Limiter) Admit(p server.Principal, isBuild bool) (release func(server.U
 			h = holder{p.KeyID, true}
 		}
 		both[i].account = l.account(h)
-		if err := both[i].check(now, isBuild); err != nil {
+		if err := both[i].check(now, isBuild, counted); err != nil {
 			return nil, err
 		}
 	}
@@ -76,8 +81,8 @@ func (l *Limiter) Admit(p server.Principal, isBuild bool) (release func(server.U
 		if h.account == nil {
 			continue
 		}
-		if policies := h.limits.policies(); policies[requests].limit > 0 {
-			h.use(requests, 1, &policies[requests], now)
+		if policies := h.limits.policies(); policies[requests].limit > 0 && counted > 0 {
+			h.use(requests, counted, &policies[requests], now)
 		}
 		if isBuild {
 			h.builds++
@@ -132,7 +137,7 @@ func (l *Limiter) drop(now time.Duration) {
 func (a *account) idle(now time.Duration) bool { return a.builds == 0 && now >= a.empty }
 
 // check brings the buckets up to date, and says whether a request may run.
-func (h *held) check(now time.Duration, isBuild bool) error {
+func (h *held) check(now time.Duration, isBuild bool, counted float64) error {
 	policies := h.limits.policies()
 	for i := range policies {
 		p, b := &policies[i], &h.buckets[i]
@@ -143,7 +148,7 @@ func (h *held) check(now time.Duration, isBuild bool) error {
 		b.forget(p, now)
 	}
 	for i := range policies {
-		if policies[i].limit == 0 {
+		if policies[i].limit == 0 || i == requests && counted == 0 {
 			continue
 		}
 		if wait := h.buckets[i].wait(&policies[i]); wait > 0 {
