@@ -102,10 +102,6 @@ func (c *call) reply(value any, err error) {
 	} else if r, ok := value.(*reply); ok {
 		status, value = r.status, r.value
 	}
-	if status == statusGone {
-		c.w.status = status
-		return // nobody reads it
-	}
 	if value == nil {
 		c.w.WriteHeader(status)
 		return

@@ -24,7 +24,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// statusGone is the status in the log of a request whose client is gone.
+// statusGone is the status of a request whose client is gone. One that has only ended its half of the
+// connection reads it.
 const statusGone = 499
 
 // reasonStatus are the statuses of reasons of plugins. All others are 500.
