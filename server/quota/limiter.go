@@ -16,7 +16,8 @@ import (
 // those that have used something lately: an account whose buckets are full again is dropped.
 type Limiter struct {
 	limits func(server.Principal) (tenant, key Limits)
-	start  time.Time
+	// clock is the time since the start. It is not that of the wall, which can jump.
+	clock func() time.Duration
 
 	mu       sync.Mutex
 	accounts map[holder]*account
@@ -41,7 +42,8 @@ type account struct {
 // NewLimiter makes a limiter. limits returns the limits of the tenant of a principal, and those of
 // its key alone. It is called for each request, and may return something else each time.
 func NewLimiter(limits func(server.Principal) (tenant, key Limits)) *Limiter {
-	return &Limiter{limits: limits, start: time.Now(), accounts: map[holder]*account{}, recent: list.New()}
+	start := time.Now()
+	return &Limiter{limits: limits, clock: func() time.Duration { return time.Since(start) }, accounts: map[holder]*account{}, recent: list.New()}
 }
 
 // held is an account with its limits, for one request.
@@ -61,7 +63,7 @@ func (l *Limiter) admit(p server.Principal, isBuild bool, counted float64) (rele
 	tenant, key := l.limits(p)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.start)
+	now := l.clock()
 	l.drop(now)
 	both := [2]held{{limits: tenant}, {limits: key}}
 	for i := range both {
@@ -165,7 +167,7 @@ func (h *held) check(now time.Duration, isBuild bool, counted float64) error {
 func (l *Limiter) settle(both [2]held, isBuild bool, u server.Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.start)
+	now := l.clock()
 	for _, h := range both {
 		if h.account == nil {
 			continue
