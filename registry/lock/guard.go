@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
@@ -137,6 +138,15 @@ func few(lines []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(lines[:most], ", "), len(lines)-most)
 }
 
+// oneLine returns an error that shows only the first of several mistakes.
+func oneLine(err error) error {
+	var all strict.Problems
+	if !errors.As(err, &all) || len(all) < 2 {
+		return err
+	}
+	return fmt.Errorf("%w: %w, and %d more mistakes", ErrInvalid, all[0], len(all)-1)
+}
+
 // Guard holds the plugins of a configuration against its anchor.lock and its policy.
 type Guard struct {
 	// Path is the lock. There may be no such file: then nothing is locked.
@@ -161,7 +171,7 @@ func (g *Guard) Hold(entries []spec.Entry) (notes []string, err error) {
 		f, err = &File{Version: Version}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, oneLine(err)
 	}
 	policy := g.Policy
 	if policy == nil {
