@@ -91,7 +91,7 @@ func TestLockedPlugins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer b.Close(t.Context())
+			defer func() { _ = b.Close(context.Background()) }()
 			r, err := b.Build(t.Context(), pipeline.Query{Text: "q"})
 			if err != nil {
 				t.Fatal(err)

@@ -60,10 +60,10 @@ type Entry struct {
 	// Signer is the id of the key that signed the artifact (see trust.PublicKey). It is "" if
 	// no key of the policy did.
 	Signer string `key:"signer" yaml:"signer,omitempty" doc:"Id of the key that signed the artifact."`
-	// PermissionsHash is the hash of Permissions, and Permissions is what the plugin asks for
-	// in the form of [Asks].
-	PermissionsHash string   `key:"permissions_hash,required" yaml:"permissions_hash" doc:"Hash of permissions."`
-	Permissions     []string `key:"permissions" yaml:"permissions,omitempty" doc:"What the plugin asks for."`
+	// PermissionsHash is the [Hash] of Permissions.
+	PermissionsHash string `key:"permissions_hash,required" yaml:"permissions_hash" doc:"Hash of permissions."`
+	// Permissions is what the plugin asks for, in the form of [Asks].
+	Permissions []string `key:"permissions" yaml:"permissions,omitempty" doc:"What the plugin asks for."`
 	// Operations are the names of its operations, sorted.
 	Operations []string `key:"operations" yaml:"operations,flow,omitempty" doc:"The operations that it offers, sorted."`
 }

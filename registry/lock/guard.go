@@ -35,7 +35,8 @@ var ErrDrift = errors.New("differs from " + Name)
 type Drift struct {
 	// Plugin is the name of the plugin.
 	Plugin string
-	Kind   Kind
+	// Kind says in which way it differs.
+	Kind Kind
 	// Added is what it asks for beyond the lock, for AsksMore.
 	Added []string
 	// Allowed says that it may run nevertheless, because the policy requires no lock.
@@ -56,7 +57,8 @@ func (d *Drift) Unwrap() []error {
 	return []error{ErrDrift, d.cause}
 }
 
-// Check compares all plugins of a folder with the lock and the policy. The result is sorted by name.
+// Check compares all plugins of a folder with the lock and the policy, which may be nil. The result is
+// sorted by name.
 // Plugins that could not be read are left out: they do not run.
 func (f *File) Check(entries []spec.Entry, policy *trust.Policy) []*Drift {
 	var list []*Drift
@@ -81,6 +83,9 @@ func (f *File) Check(entries []spec.Entry, policy *trust.Policy) []*Drift {
 // drift compares one plugin of the folder. It returns nil if nothing differs.
 func (f *File) drift(name string, s *spec.Spec, policy *trust.Policy) *Drift {
 	d := &Drift{Plugin: name}
+	if policy == nil {
+		policy = &trust.Policy{}
+	}
 	locked := f.Find(name)
 	if locked == nil {
 		return d.notLocked(s, policy)
@@ -173,16 +178,12 @@ func (g *Guard) Hold(entries []spec.Entry) (notes []string, err error) {
 	if err != nil {
 		return nil, oneLine(err)
 	}
-	policy := g.Policy
-	if policy == nil {
-		policy = &trust.Policy{}
-	}
 	for i := range entries {
 		e := &entries[i]
 		if e.Err != nil {
 			continue
 		}
-		switch d := f.drift(e.Name, e.Spec, policy); {
+		switch d := f.drift(e.Name, e.Spec, g.Policy); {
 		case d == nil:
 		case !d.Allowed:
 			e.Spec, e.Err = nil, d

@@ -334,7 +334,7 @@ func TestGuardWithoutAValidLock(t *testing.T) {
 func TestCheck(t *testing.T) {
 	f := &File{Version: 1, Plugins: []Entry{{Name: "gone", Module: one}, {Name: "bm25", Module: one}}}
 	var got []string
-	for _, d := range f.Check([]spec.Entry{{Name: "bm25", Spec: &spec.Spec{Digest: two}}, {Name: "new", Spec: &spec.Spec{Digest: one}}, {Name: "bad", Err: fs.ErrClosed}}, &trust.Policy{}) {
+	for _, d := range f.Check([]spec.Entry{{Name: "bm25", Spec: &spec.Spec{Digest: two}}, {Name: "new", Spec: &spec.Spec{Digest: one}}, {Name: "bad", Err: fs.ErrClosed}}, nil) {
 		got = append(got, fmt.Sprint(d.Plugin, " ", d.Kind, " ", d.Allowed))
 	}
 	if want := []string{"bm25 changed false", "gone missing false", "new not_locked true"}; !slices.Equal(got, want) {

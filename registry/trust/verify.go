@@ -30,7 +30,7 @@ const (
 )
 
 // Signatures are what a registry has about an artifact. Everybody who may write to a registry can
-// attach signatures, so that some may be wrong.
+// attach signatures, so that some may be wrong. Who fetches them bounds their number: each is parsed.
 type Signatures struct {
 	// Envelopes are DSSE envelopes, or bundles of cosign.
 	Envelopes [][]byte
