@@ -1,0 +1,232 @@
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
+)
+
+// The limits of what is read from a registry, in bytes.
+const (
+	// maxManifest is what registries accept as a manifest.
+	maxManifest = 4 << 20
+	// maxConfig is far more than the config of a plugin or an image has.
+	maxConfig = 1 << 20
+	// DefaultMaxModule is the default of Options.MaxModule.
+	DefaultMaxModule = 64 << 20
+)
+
+// The media types of Docker, and others that are recognised.
+const (
+	dockerManifest    = "application/vnd.docker.distribution.manifest.v2+json"
+	dockerManifestOld = "application/vnd.docker.distribution.manifest.v1"
+	dockerIndex       = "application/vnd.docker.distribution.manifest.list.v2+json"
+	dockerConfig      = "application/vnd.docker.container.image.v1+json"
+	dockerLayer       = "application/vnd.docker.image.rootfs.diff.tar.gzip"
+	envoyModule       = "application/vnd.module.wasm.content.layer.v1+wasm"
+	olderModule       = "application/vnd.wasm.content.layer.v1+wasm"
+)
+
+// pushAgain is the remedy for artifacts in another form.
+const pushAgain = `push the module with "anchor-host plugin push"`
+
+// image is what a manifest says of a plugin.
+type image struct {
+	// manifest describes the manifest itself.
+	manifest ocispec.Descriptor
+	// config and layer are its two parts.
+	config, layer ocispec.Descriptor
+	// packed says that the module is the file plugin.wasm in a tar layer.
+	packed      bool
+	annotations map[string]string
+}
+
+// strict reads JSON that a registry sent: member names must match in case and be unique.
+func strict(text []byte, v any) error { return json.Unmarshal(text, v) }
+
+// readManifest checks the manifest of a plugin. mediaType is what the server says it is, "" if
+// unknown. maxModule limits the announced size of the module.
+func readManifest(mediaType string, text []byte, maxModule int64) (*image, error) {
+	if len(text) > maxManifest {
+		return nil, as(ErrTooLarge, fmt.Errorf("manifest: has more than %d bytes", maxManifest))
+	}
+	kind, err := manifestType(mediaType, text)
+	if err != nil {
+		return nil, err
+	}
+	var m ocispec.Manifest
+	if err := strict(text, &m); err != nil {
+		return nil, as(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", cause(err)))
+	}
+	if m.SchemaVersion != 2 {
+		return nil, as(ErrNotPlugin, fmt.Errorf("manifest: schemaVersion is %d, want 2", m.SchemaVersion))
+	}
+	if m.Subject != nil && m.Config.MediaType != ConfigType {
+		return nil, as(ErrNotPlugin, fmt.Errorf("manifest: is an attachment of type %s to %s, pull the plugin itself",
+			plain.Name(artifactType(&m)), plain.Name(string(m.Subject.Digest))))
+	}
+	img := &image{manifest: describe(kind, text), config: m.Config, annotations: m.Annotations}
+	if err := img.takeConfig(&m); err != nil {
+		return nil, err
+	}
+	if err := img.takeLayer(&m, maxModule); err != nil {
+		return nil, err
+	}
+	return img, nil
+}
+
+// manifestType finds out which kind of document a manifest is, and refuses all but image
+// manifests. A document that is both a manifest and an index means different things to
+// different readers.
+func manifestType(stated string, text []byte) (string, error) {
+	var head struct {
+		MediaType string         `json:"mediaType"`
+		Manifests jsontext.Value `json:"manifests"`
+		Layers    jsontext.Value `json:"layers"`
+	}
+	if err := strict(text, &head); err != nil {
+		return "", as(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", cause(err)))
+	}
+	if stated != "" {
+		if t, _, err := mime.ParseMediaType(stated); err == nil {
+			stated = t
+		}
+	}
+	switch {
+	case head.Manifests != nil && head.Layers != nil:
+		return "", as(ErrNotPlugin, errors.New("manifest: has both layers and manifests, want an image manifest"))
+	case head.MediaType == "":
+		head.MediaType = stated
+	case stated != "" && stated != head.MediaType:
+		return "", as(ErrNotPlugin, fmt.Errorf("manifest: the registry sends it as %s, but it says %s", plain.Name(stated), plain.Name(head.MediaType)))
+	}
+	switch t := head.MediaType; {
+	case t == ocispec.MediaTypeImageIndex || t == dockerIndex || head.Manifests != nil:
+		return "", as(ErrNotPlugin, indexError(text))
+	case t == "" && head.Layers != nil:
+		return ocispec.MediaTypeImageManifest, nil
+	case t == ocispec.MediaTypeImageManifest || t == dockerManifest:
+		return t, nil
+	case strings.HasPrefix(t, dockerManifestOld):
+		return "", as(ErrNotPlugin, fmt.Errorf("manifest: has the old type %s, %s", plain.Name(t), pushAgain))
+	default:
+		return "", as(ErrNotPlugin, fmt.Errorf("manifest: has the type %s, want %s", plain.Name(t), ocispec.MediaTypeImageManifest))
+	}
+}
+
+// indexError says that a manifest is a list of others, with one of them as the remedy.
+func indexError(text []byte) error {
+	var index ocispec.Index
+	if err := strict(text, &index); err != nil || len(index.Manifests) == 0 {
+		return errors.New("manifest: is an index without manifests, want an image manifest")
+	}
+	choice := index.Manifests[0]
+	for _, m := range index.Manifests {
+		if m.Platform != nil && m.Platform.Architecture == "wasm" {
+			choice = m
+			break
+		}
+	}
+	return fmt.Errorf("manifest: is an index of %d manifests, name one of them by its digest, such as @%s",
+		len(index.Manifests), plain.Name(string(choice.Digest)))
+}
+
+// takeConfig checks which kind of artifact the config makes of a manifest.
+func (img *image) takeConfig(m *ocispec.Manifest) error {
+	switch t := m.Config.MediaType; t {
+	case ConfigType:
+	case ocispec.MediaTypeEmptyJSON, "application/vnd.unknown.config.v1+json":
+		// Tools that push any file write these; the layer says what it is.
+	case ocispec.MediaTypeImageConfig, dockerConfig:
+		img.packed = true
+	default:
+		return as(ErrNotPlugin, fmt.Errorf("config: has the type %s, want %s: %s", plain.Name(t), ConfigType, pushAgain))
+	}
+	return checkDescriptor("config", m.Config, maxConfig)
+}
+
+// takeLayer checks that the one layer is the module, or a tar that can hold it.
+func (img *image) takeLayer(m *ocispec.Manifest, maxModule int64) error {
+	if len(m.Layers) != 1 {
+		return as(ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the module", len(m.Layers)))
+	}
+	img.layer = m.Layers[0]
+	t := img.layer.MediaType
+	switch {
+	case len(img.layer.URLs) > 0 || strings.Contains(t, "nondistributable") || strings.Contains(t, ".foreign."):
+		return as(ErrNotPlugin, fmt.Errorf("layer: of type %s is kept outside of the registry, %s", plain.Name(t), pushAgain))
+	case t == ModuleType:
+		img.packed = false
+	case img.packed && (t == ocispec.MediaTypeImageLayer || t == ocispec.MediaTypeImageLayerGzip || t == dockerLayer):
+	case t == olderModule || t == envoyModule:
+		return as(ErrNotPlugin, fmt.Errorf("layer: has the older type %s, want %s: %s", t, ModuleType, pushAgain))
+	case img.packed:
+		return as(ErrNotPlugin, fmt.Errorf("layer: has the type %s, want a tar or tar+gzip layer with the file plugin.wasm", plain.Name(t)))
+	default:
+		return as(ErrNotPlugin, fmt.Errorf("layer: has the type %s, want %s: %s", plain.Name(t), ModuleType, pushAgain))
+	}
+	return checkDescriptor("layer", img.layer, maxModule)
+}
+
+// checkDescriptor holds what a manifest announces against a limit.
+func checkDescriptor(part string, d ocispec.Descriptor, limit int64) error {
+	switch {
+	case !digestForm.MatchString(string(d.Digest)):
+		return as(ErrNotPlugin, fmt.Errorf("%s: its digest %s is not sha256: and 64 hexadecimal digits", part, plain.Name(string(d.Digest))))
+	case d.Size <= 0:
+		return as(ErrNotPlugin, fmt.Errorf("%s: its size is %d bytes, want more than 0", part, d.Size))
+	case d.Size > limit:
+		return as(ErrTooLarge, fmt.Errorf("%s: announces %d bytes, the limit is %d", part, d.Size, limit))
+	}
+	return nil
+}
+
+// artifactType returns what an attachment is: its artifact type, or else that of its config.
+func artifactType(m *ocispec.Manifest) string {
+	if m.ArtifactType != "" {
+		return m.ArtifactType
+	}
+	return m.Config.MediaType
+}
+
+// checkConfig refuses components by their config, before the module is fetched.
+func checkConfig(text []byte) error {
+	var config struct {
+		OS        string         `json:"os"`
+		Component jsontext.Value `json:"component"`
+	}
+	if err := strict(text, &config); err != nil {
+		return as(ErrNotPlugin, fmt.Errorf("config: is not valid JSON: %w", cause(err)))
+	}
+	if config.OS == "wasip2" || config.Component != nil && string(config.Component) != "null" {
+		return componentError()
+	}
+	return nil
+}
+
+// checkModule looks at the first bytes: those of a core module, or those of a component. All
+// else is checked when the plugin is read.
+func checkModule(module []byte) error {
+	switch {
+	case bytes.HasPrefix(module, []byte("\x00asm\x01\x00\x00\x00")):
+		return nil
+	case bytes.HasPrefix(module, []byte("\x00asm")) && len(module) >= 8 && module[6] == 1:
+		return componentError()
+	}
+	return as(ErrNotPlugin, errors.New("module: is not a WebAssembly module of version 1"))
+}
+
+func componentError() error {
+	return as(ErrNotPlugin, errors.New("module: is a WebAssembly component, a core module is needed: build the plugin for wasip1 and push it again"))
+}
+
+// cause is the text of an error about hostile input, safe for one line.
+func cause(err error) error { return errors.New(plain.Line(err.Error())) }
