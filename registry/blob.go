@@ -65,6 +65,9 @@ func (d *download) from(ctx context.Context, sites []site) (err error) {
 	if d.sum, err = hashFile(d.part, d.want.Size); err != nil {
 		return d.disk(err)
 	}
+	if err := d.part.Truncate(d.sum.n); err != nil {
+		return d.disk(err)
+	}
 	for _, s := range sites {
 		if err = d.site(ctx, s); err == nil || ctx.Err() != nil {
 			return err

@@ -135,8 +135,10 @@ func indexError(text []byte) error {
 			break
 		}
 	}
-	return fmt.Errorf("manifest: is an index of %d manifests, name one of them by its digest, such as @%s",
-		len(index.Manifests), plain.Name(string(choice.Digest)))
+	if !digestForm.MatchString(string(choice.Digest)) {
+		return errors.New("manifest: is an index whose manifests have no valid digests, want an image manifest")
+	}
+	return fmt.Errorf("manifest: is an index of %d manifests, name one of them by its digest, such as @%s", len(index.Manifests), choice.Digest)
 }
 
 // takeConfig checks which kind of artifact the config makes of a manifest.

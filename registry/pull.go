@@ -121,10 +121,11 @@ func (c *Client) cached(ref Reference) (*Plugin, error) {
 		return nil, err
 	}
 	p, err := c.plugin(ref, text, img, layer)
-	if p != nil {
-		p.Cached = true
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	p.Cached = true
+	return p, nil
 }
 
 // download fetches manifest, config and module, checks each before it asks for the next, and
@@ -176,7 +177,10 @@ func (c *Client) plugin(ref Reference, manifest []byte, img *image, layer []byte
 		}
 		p.Module, p.ModuleDigest = module, digestOf(module)
 	}
-	return p, checkModule(p.Module)
+	if err := checkModule(p.Module); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // fetchManifest fetches the manifest of a reference, by digest if it has one. It returns the

@@ -1,0 +1,284 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// The types of what is attached to plugins.
+const (
+	// TypeSignature is a DSSE envelope over a statement about the artifact's digest.
+	TypeSignature = "application/vnd.anchor-host.signature.v1"
+	// TypeConformance is a report of the conformance kit, in JSON.
+	TypeConformance = "application/vnd.anchor-host.conformance.v1+json"
+	// TypeSBOM is a list of what the module is made of, as SPDX in JSON.
+	TypeSBOM = "application/spdx+json"
+	// TypeReadme is a description in Markdown.
+	TypeReadme = "text/markdown"
+)
+
+const (
+	// maxAttachment is the largest attachment that is read, in bytes.
+	maxAttachment = 16 << 20
+	// maxAttachments is how many attachments of one plugin are listed, maxAttached how many
+	// bytes all of them may have.
+	maxAttachments = 1000
+	maxAttached    = 64 << 20
+)
+
+// Attachment is a document that belongs to an artifact.
+type Attachment struct {
+	// Type says what it is: TypeSignature, TypeReadme or another media type.
+	Type string
+	// Title is the name of a file for it, such as "README.md"; it may be empty.
+	Title string
+	// Digest names its manifest. Attach ignores it.
+	Digest string
+	// Data is the document.
+	Data []byte
+}
+
+// Attach adds a document to an artifact, which the reference names by digest, and returns the
+// digest of the new manifest. To attach the same document again changes nothing. If the registry
+// has no API for attachments, they are listed under a tag, as the OCI specification says.
+//
+// Errors wrap ErrReference, ErrTooLarge, or those of Push.
+func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added string, err error) {
+	switch {
+	case ref.Digest == "":
+		return "", as(ErrReference, fmt.Errorf("attach to %s: names no digest, add @sha256:…", ref))
+	case a.Type == "" || len(a.Data) == 0:
+		return "", as(ErrReference, fmt.Errorf("attach to %s: the attachment has no type or no data", ref))
+	case len(a.Data) > maxAttachment:
+		return "", as(ErrTooLarge, fmt.Errorf("attach to %s: %s has %d bytes, the limit is %d", ref, a.Type, len(a.Data), maxAttachment))
+	case c.options.Offline:
+		return "", as(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
+	}
+	subject, _, err := c.fetchManifest(ctx, ref)
+	if err != nil {
+		return "", fmt.Errorf("attach to %s: %w", ref, err)
+	}
+	kind, err := manifestType("", subject)
+	if err != nil {
+		return "", fmt.Errorf("attach to %s: %w", ref, err)
+	}
+	manifest, err := attachmentManifest(describe(kind, subject), a)
+	if err != nil {
+		return "", fmt.Errorf("attach to %s: %w", ref, err)
+	}
+	repo := c.repository(ctx, site{ref.Host, ref.Repository})
+	for _, blob := range [][]byte{emptyConfig, a.Data} {
+		if err := c.pushBlob(ctx, repo, ref, blob, false); err != nil {
+			return "", fmt.Errorf("attach to %s: %w", ref, err)
+		}
+	}
+	want := describe(ocispec.MediaTypeImageManifest, manifest)
+	if err := repo.Manifests().Push(ctx, want, bytes.NewReader(manifest)); err != nil {
+		return "", fmt.Errorf("attach to %s: %w", ref, explain(ref.Host, err))
+	}
+	return string(want.Digest), nil
+}
+
+var emptyConfig = []byte("{}")
+
+// attachmentManifest makes the manifest of a document. Equal documents have equal manifests.
+func attachmentManifest(subject ocispec.Descriptor, a Attachment) ([]byte, error) {
+	created, err := createdAt(time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	layer := describe(a.Type, a.Data)
+	if a.Title != "" {
+		layer.Annotations = map[string]string{ocispec.AnnotationTitle: a.Title}
+	}
+	return json.Marshal(ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: a.Type,
+		Config: describe(ocispec.MediaTypeEmptyJSON, emptyConfig), Layers: []ocispec.Descriptor{layer}, Subject: &subject,
+		Annotations: map[string]string{ocispec.AnnotationCreated: created},
+	})
+}
+
+// Referrers fetches what is attached to an artifact, which the reference names by digest. kind
+// selects a type; "" takes all. Documents are verified and kept in the cache; an offline client
+// returns those that it has. The result is sorted by type and digest. Whoever may push to the
+// repository may attach: only a signature says who made something.
+//
+// Errors wrap ErrReference, or are those of Pull.
+func (c *Client) Referrers(ctx context.Context, ref Reference, kind string) ([]Attachment, error) {
+	if ref.Digest == "" {
+		return nil, as(ErrReference, fmt.Errorf("list the attachments of %s: names no digest, add @sha256:…", ref))
+	}
+	var all []Attachment
+	var err error
+	if c.options.Offline {
+		all, err = c.cache.attachments(ref, kind)
+	} else {
+		all, err = c.referrers(ctx, ref, kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the attachments of %s: %w", ref, err)
+	}
+	slices.SortFunc(all, func(a, b Attachment) int {
+		return slices.Compare([]string{a.Type, a.Digest}, []string{b.Type, b.Digest})
+	})
+	return all, nil
+}
+
+func (c *Client) referrers(ctx context.Context, ref Reference, kind string) (all []Attachment, err error) {
+	unlock, err := c.cache.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	// A mirror may lack what was attached later, so the registry comes first.
+	sites := c.sites(ref)
+	slices.Reverse(sites)
+	var listed []ocispec.Descriptor
+	for i, s := range sites {
+		var failed error
+		if listed, failed = c.listReferrers(ctx, s, ref, kind); failed == nil {
+			sites = append([]site{s}, sites...)
+			err = nil
+			break
+		} else if i == 0 {
+			err = failed
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.attachments(ctx, sites, ref, kind, listed)
+}
+
+// attachments fetches the documents that a registry lists, within the limits for all of them.
+func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, kind string, listed []ocispec.Descriptor) (all []Attachment, err error) {
+	var notes []ocispec.Descriptor
+	var total int64
+	for _, d := range listed {
+		a, note, err := c.attachment(ctx, sites, ref, d)
+		if errors.Is(err, ErrNotPlugin) {
+			continue // what other tools attach may have any form
+		}
+		if err != nil {
+			return nil, err
+		}
+		if total += int64(len(a.Data)); total > maxAttached {
+			return nil, as(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
+		}
+		if kind == "" || a.Type == kind {
+			all, notes = append(all, a), append(notes, note)
+		}
+	}
+	return all, c.cache.note(ctx, notes...)
+}
+
+// listReferrers asks one site for the manifests of attachments.
+func (c *Client) listReferrers(ctx context.Context, s site, ref Reference, kind string) (all []ocispec.Descriptor, err error) {
+	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(ref.Digest)}
+	err = c.repository(ctx, s).Referrers(ctx, subject, kind, func(page []ocispec.Descriptor) error {
+		if all = append(all, page...); len(all) > maxAttachments {
+			return as(ErrTooLarge, fmt.Errorf("has more than %d attachments", maxAttachments))
+		}
+		return nil
+	})
+	if errors.Is(err, ErrTooLarge) {
+		return nil, err
+	}
+	return all, explained(s.host, err)
+}
+
+// attachment fetches one document, and returns how the cache lists it.
+func (c *Client) attachment(ctx context.Context, sites []site, ref Reference, d ocispec.Descriptor) (a Attachment, note ocispec.Descriptor, err error) {
+	if err := checkDescriptor("attachment", d, maxManifest); err != nil {
+		return a, note, err
+	}
+	var text []byte
+	if text, err = c.cache.read(string(d.Digest), maxManifest); err != nil {
+		for _, s := range sites {
+			at := Reference{Host: s.host, Repository: s.repository, Digest: string(d.Digest)}
+			if text, _, err = c.manifestFrom(ctx, s, at); err == nil || ctx.Err() != nil {
+				break
+			}
+		}
+		if err != nil {
+			return a, note, err
+		}
+	}
+	a, layer, err := readAttachment(text, ref.Digest)
+	if err != nil {
+		return a, note, fmt.Errorf("attachment %s: %w", d.Digest, err)
+	}
+	if err := c.fetch(ctx, sites, layer, nil); err != nil {
+		return a, note, fmt.Errorf("attachment %s: %w", d.Digest, err)
+	}
+	if a.Data, err = c.cache.read(string(layer.Digest), layer.Size); err != nil {
+		return a, note, err
+	}
+	for _, part := range [][]byte{text, emptyConfig} {
+		if err := c.cache.put(part); err != nil {
+			return a, note, err
+		}
+	}
+	note = entry(ref, describe(ocispec.MediaTypeImageManifest, text))
+	note.ArtifactType = a.Type
+	note.Annotations[annotationSubject] = ref.Digest
+	note.Annotations[ocispec.AnnotationRefName] = ref.Name() + "@" + string(d.Digest)
+	return a, note, nil
+}
+
+// readAttachment reads the manifest of an attachment to a digest: one layer, the document.
+func readAttachment(text []byte, subject string) (a Attachment, layer ocispec.Descriptor, err error) {
+	if _, err := manifestType("", text); err != nil {
+		return a, layer, err
+	}
+	var m ocispec.Manifest
+	if err := strict(text, &m); err != nil {
+		return a, layer, as(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", cause(err)))
+	}
+	switch {
+	case m.Subject == nil || string(m.Subject.Digest) != subject:
+		return a, layer, as(ErrDigest, errors.New("manifest: belongs to another artifact"))
+	case len(m.Layers) != 1:
+		return a, layer, as(ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the document", len(m.Layers)))
+	}
+	layer = m.Layers[0]
+	a = Attachment{Type: artifactType(&m), Title: layer.Annotations[ocispec.AnnotationTitle], Digest: digestOf(text)}
+	return a, layer, checkDescriptor("layer", layer, maxAttachment)
+}
+
+// attachments reads what the cache has of an artifact.
+func (c *Cache) attachments(ref Reference, kind string) (all []Attachment, err error) {
+	index, err := c.index()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries(index) {
+		if e.Subject != ref.Digest || kind != "" && e.ArtifactType != kind {
+			continue
+		}
+		text, err := c.read(e.Reference.Digest, maxManifest)
+		if err != nil {
+			return nil, err
+		}
+		a, layer, err := readAttachment(text, ref.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if a.Data, err = c.read(string(layer.Digest), layer.Size); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(all, func(b Attachment) bool { return b.Digest == a.Digest }) {
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
