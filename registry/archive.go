@@ -264,7 +264,7 @@ func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 // complete checks that the archive has all parts of a manifest.
 func (l *loading) complete(d ocispec.Descriptor) (*ocispec.Manifest, error) {
 	if size, ok := l.blobs[string(d.Digest)]; !ok || size > maxManifest {
-		return nil, as(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", plain.Name(string(d.Digest)), maxManifest))
+		return nil, as(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", shown(d), maxManifest))
 	}
 	text, err := os.ReadFile(l.path(string(d.Digest)))
 	if err != nil {
@@ -279,7 +279,7 @@ func (l *loading) complete(d ocispec.Descriptor) (*ocispec.Manifest, error) {
 	}
 	for _, part := range append([]ocispec.Descriptor{m.Config}, m.Layers...) {
 		if size, ok := l.blobs[string(part.Digest)]; !ok || size != part.Size {
-			return nil, as(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", plain.Name(string(part.Digest)), part.Size))
+			return nil, as(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", shown(part), part.Size))
 		}
 	}
 	return &m, nil

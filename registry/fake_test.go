@@ -29,7 +29,7 @@ type fake struct {
 	before func(w http.ResponseWriter, r *http.Request) bool
 }
 
-func newFake(t *testing.T) *fake {
+func newFake(t testing.TB) *fake {
 	f := &fake{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}}
 	f.Server = httptest.NewServer(f)
 	t.Cleanup(f.Close)

@@ -71,7 +71,7 @@ func readManifest(mediaType string, text []byte, maxModule int64) (*image, error
 	}
 	if m.Subject != nil && m.Config.MediaType != ConfigType {
 		return nil, as(ErrNotPlugin, fmt.Errorf("manifest: is an attachment of type %s to %s, pull the plugin itself",
-			plain.Name(artifactType(&m)), plain.Name(string(m.Subject.Digest))))
+			plain.Name(artifactType(&m)), shown(*m.Subject)))
 	}
 	img := &image{manifest: describe(kind, text), config: m.Config, annotations: m.Annotations}
 	if err := img.takeConfig(&m); err != nil {
@@ -182,13 +182,21 @@ func (img *image) takeLayer(m *ocispec.Manifest, maxModule int64) error {
 func checkDescriptor(part string, d ocispec.Descriptor, limit int64) error {
 	switch {
 	case !digestForm.MatchString(string(d.Digest)):
-		return as(ErrNotPlugin, fmt.Errorf("%s: its digest %s is not sha256: and 64 hexadecimal digits", part, plain.Name(string(d.Digest))))
+		return as(ErrNotPlugin, fmt.Errorf("%s: its digest %s is not sha256: and 64 hexadecimal digits", part, shown(d)))
 	case d.Size <= 0:
 		return as(ErrNotPlugin, fmt.Errorf("%s: its size is %d bytes, want more than 0", part, d.Size))
 	case d.Size > limit:
 		return as(ErrTooLarge, fmt.Errorf("%s: announces %d bytes, the limit is %d", part, d.Size, limit))
 	}
 	return nil
+}
+
+// shown is the digest of a descriptor as a message shows it.
+func shown(d ocispec.Descriptor) string {
+	if digestForm.MatchString(string(d.Digest)) {
+		return string(d.Digest)
+	}
+	return plain.Name(string(d.Digest))
 }
 
 // artifactType returns what an attachment is: its artifact type, or else that of its config.
