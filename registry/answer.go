@@ -88,6 +88,8 @@ func explain(host string, err error) error {
 	switch {
 	case errors.As(err, &refused):
 		return refusal(host, refused)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return as(ErrDenied, fmt.Errorf("%s: wants to know who asks, log in with \"docker login %s\"", host, host))
 	case errors.Is(err, errdef.ErrNotFound):
 		return as(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
 	case errors.Is(err, ErrRedirect), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -32,6 +32,9 @@ func (c *Cache) Save(w io.Writer, refs ...Reference) error {
 	}
 	var listed []ocispec.Descriptor
 	for _, ref := range refs {
+		if err := ref.versioned(); err != nil {
+			return err
+		}
 		found := false
 		for _, d := range index.Manifests {
 			name, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
@@ -248,13 +251,13 @@ func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", ref, err)
 		}
-		e := entry(ref, d)
+		e := entry(ref.At(string(d.Digest)), d)
 		if subject := d.Annotations[annotationSubject]; subject != "" {
 			if manifest.Subject == nil || string(manifest.Subject.Digest) != subject {
 				return nil, as(ErrArchive, fmt.Errorf("%s: belongs to another artifact than index.json says", ref))
 			}
 			e.ArtifactType, e.Annotations[annotationSubject] = artifactType(manifest), subject
-			e.Annotations[ocispec.AnnotationRefName] = ref.Name() + "@" + string(d.Digest)
+			e.Annotations[ocispec.AnnotationRefName] = ref.Name() + "@" + string(d.Digest) // never a tag
 		}
 		listed = append(listed, e)
 	}

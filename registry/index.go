@@ -155,7 +155,10 @@ func indexText(manifests []ocispec.Descriptor) ([]byte, error) {
 
 // entry returns the descriptor under which the index lists an artifact.
 func entry(ref Reference, manifest ocispec.Descriptor) ocispec.Descriptor {
-	name := ref.At("").String()[len(Scheme):]
+	name := ref.String()[len(Scheme):]
+	if ref.Tag != "" {
+		name = ref.At("").String()[len(Scheme):]
+	}
 	return ocispec.Descriptor{MediaType: manifest.MediaType, ArtifactType: manifest.ArtifactType, Digest: manifest.Digest, Size: manifest.Size,
 		Annotations: map[string]string{ocispec.AnnotationRefName: name}}
 }

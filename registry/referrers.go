@@ -145,7 +145,7 @@ func (c *Client) referrers(ctx context.Context, ref Reference, kind string) (all
 	var listed []ocispec.Descriptor
 	for i, s := range sites {
 		var failed error
-		if listed, failed = c.listReferrers(ctx, s, ref, kind); failed == nil {
+		if listed, failed = c.listReferrers(ctx, s, ref); failed == nil {
 			sites = append([]site{s}, sites...)
 			err = nil
 			break
@@ -159,32 +159,11 @@ func (c *Client) referrers(ctx context.Context, ref Reference, kind string) (all
 	return c.attachments(ctx, sites, ref, kind, listed)
 }
 
-// attachments fetches the documents that a registry lists, within the limits for all of them.
-func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, kind string, listed []ocispec.Descriptor) (all []Attachment, err error) {
-	var notes []ocispec.Descriptor
-	var total int64
-	for _, d := range listed {
-		a, note, err := c.attachment(ctx, sites, ref, d)
-		if errors.Is(err, ErrNotPlugin) {
-			continue // what other tools attach may have any form
-		}
-		if err != nil {
-			return nil, err
-		}
-		if total += int64(len(a.Data)); total > maxAttached {
-			return nil, as(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
-		}
-		if kind == "" || a.Type == kind {
-			all, notes = append(all, a), append(notes, note)
-		}
-	}
-	return all, c.cache.note(ctx, notes...)
-}
-
-// listReferrers asks one site for the manifests of attachments.
-func (c *Client) listReferrers(ctx context.Context, s site, ref Reference, kind string) (all []ocispec.Descriptor, err error) {
+// listReferrers asks one site for the manifests of attachments. It asks for all types, as
+// registries disagree on what the type is.
+func (c *Client) listReferrers(ctx context.Context, s site, ref Reference) (all []ocispec.Descriptor, err error) {
 	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(ref.Digest)}
-	err = c.repository(ctx, s).Referrers(ctx, subject, kind, func(page []ocispec.Descriptor) error {
+	err = c.repository(ctx, s).Referrers(ctx, subject, "", func(page []ocispec.Descriptor) error {
 		if all = append(all, page...); len(all) > maxAttachments {
 			return as(ErrTooLarge, fmt.Errorf("has more than %d attachments", maxAttachments))
 		}
@@ -196,43 +175,61 @@ func (c *Client) listReferrers(ctx context.Context, s site, ref Reference, kind 
 	return all, explained(s.host, err)
 }
 
-// attachment fetches one document, and returns how the cache lists it.
-func (c *Client) attachment(ctx context.Context, sites []site, ref Reference, d ocispec.Descriptor) (a Attachment, note ocispec.Descriptor, err error) {
-	if err := checkDescriptor("attachment", d, maxManifest); err != nil {
-		return a, note, err
-	}
-	var text []byte
-	if text, err = c.cache.read(string(d.Digest), maxManifest); err != nil {
-		for _, s := range sites {
-			at := Reference{Host: s.host, Repository: s.repository, Digest: string(d.Digest)}
-			if text, _, err = c.manifestFrom(ctx, s, at); err == nil || ctx.Err() != nil {
-				break
-			}
+// attachments fetches the documents that a registry lists, within the limits for all of them.
+func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, kind string, listed []ocispec.Descriptor) (all []Attachment, err error) {
+	var notes []ocispec.Descriptor
+	var total int64
+	for _, d := range listed {
+		text, err := c.attached(ctx, sites, d)
+		if err != nil {
+			return nil, err
+		}
+		a, layer, err := readAttachment(text, ref.Digest)
+		if errors.Is(err, ErrNotPlugin) || err == nil && kind != "" && a.Type != kind {
+			continue // what other tools attach may have any form
+		}
+		if total += layer.Size; err == nil && total > maxAttached {
+			err = as(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
+		}
+		if err == nil {
+			err = c.document(ctx, sites, &a, layer, text)
 		}
 		if err != nil {
-			return a, note, err
+			return nil, fmt.Errorf("attachment %s: %w", d.Digest, err)
+		}
+		note := entry(Reference{Host: ref.Host, Repository: ref.Repository, Digest: a.Digest}, describe(ocispec.MediaTypeImageManifest, text))
+		note.ArtifactType, note.Annotations[annotationSubject] = a.Type, ref.Digest
+		all, notes = append(all, a), append(notes, note)
+	}
+	return all, c.cache.note(ctx, notes...)
+}
+
+// attached returns the manifest of an attachment.
+func (c *Client) attached(ctx context.Context, sites []site, d ocispec.Descriptor) (text []byte, err error) {
+	if err := checkDescriptor("attachment", d, maxManifest); err != nil {
+		return nil, err
+	}
+	if text, err = c.cache.read(string(d.Digest), maxManifest); err == nil {
+		return text, nil
+	}
+	for _, s := range sites {
+		at := Reference{Host: s.host, Repository: s.repository, Digest: string(d.Digest)}
+		if text, _, err = c.manifestFrom(ctx, s, at); err == nil || ctx.Err() != nil {
+			break
 		}
 	}
-	a, layer, err := readAttachment(text, ref.Digest)
-	if err != nil {
-		return a, note, fmt.Errorf("attachment %s: %w", d.Digest, err)
-	}
+	return text, err
+}
+
+// document fetches what an attachment consists of, and keeps its manifest.
+func (c *Client) document(ctx context.Context, sites []site, a *Attachment, layer ocispec.Descriptor, manifest []byte) (err error) {
 	if err := c.fetch(ctx, sites, layer, nil); err != nil {
-		return a, note, fmt.Errorf("attachment %s: %w", d.Digest, err)
+		return err
 	}
 	if a.Data, err = c.cache.read(string(layer.Digest), layer.Size); err != nil {
-		return a, note, err
+		return err
 	}
-	for _, part := range [][]byte{text, emptyConfig} {
-		if err := c.cache.put(part); err != nil {
-			return a, note, err
-		}
-	}
-	note = entry(ref, describe(ocispec.MediaTypeImageManifest, text))
-	note.ArtifactType = a.Type
-	note.Annotations[annotationSubject] = ref.Digest
-	note.Annotations[ocispec.AnnotationRefName] = ref.Name() + "@" + string(d.Digest)
-	return a, note, nil
+	return errors.Join(c.cache.put(manifest), c.cache.put(emptyConfig))
 }
 
 // readAttachment reads the manifest of an attachment to a digest: one layer, the document.
