@@ -14,6 +14,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // maxProblem is how many bytes of a registry's error text are read.
@@ -66,7 +68,7 @@ func problem(answer *http.Response) error {
 			Message string `json:"message"`
 		} `json:"errors"`
 	}
-	if strict(text, &body) == nil {
+	if image.Strict(text, &body) == nil {
 		for _, each := range body.Errors {
 			e.Errors = append(e.Errors, errcode.Error{Code: each.Code, Message: each.Message})
 		}
@@ -89,22 +91,16 @@ func explain(host string, err error) error {
 	case errors.As(err, &refused):
 		return refusal(host, refused)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return as(ErrDenied, fmt.Errorf("%s: wants to know who asks, log in with \"docker login %s\"", host, host))
+		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, log in with \"docker login %s\"", host, host))
 	case errors.Is(err, errdef.ErrNotFound):
-		return as(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
+		return kind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
 	case errors.Is(err, ErrRedirect), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", host, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return as(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
+		return kind.As(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
 	}
-	return &kindError{ErrUnreachable, fmt.Errorf("%s: %w", host, safeError{err})}
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
 }
-
-// safeError shows an error on one safe line and keeps what it wraps.
-type safeError struct{ err error }
-
-func (c safeError) Error() string { return plain.Line(c.err.Error()) }
-func (c safeError) Unwrap() error { return c.err }
 
 // refusal says why a registry refused a request, and what to do.
 func refusal(host string, e *errcode.ErrorResponse) error {
@@ -121,13 +117,13 @@ func refusal(host string, e *errcode.ErrorResponse) error {
 	}
 	switch e.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return as(ErrDenied, fmt.Errorf("%s: answers %s: it does not exist for this user, log in with \"docker login %s\"", host, said, host))
+		return kind.As(ErrDenied, fmt.Errorf("%s: answers %s: it does not exist for this user, log in with \"docker login %s\"", host, said, host))
 	case http.StatusNotFound:
-		return as(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
+		return kind.As(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
 	case http.StatusTooManyRequests:
-		return as(ErrBusy, fmt.Errorf("%s: answers %s: log in for a higher limit, or try again later", host, said))
+		return kind.As(ErrBusy, fmt.Errorf("%s: answers %s: log in for a higher limit, or try again later", host, said))
 	case http.StatusRequestEntityTooLarge:
-		return as(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
+		return kind.As(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
 	}
-	return as(ErrUnreachable, fmt.Errorf("%s: answers %s", host, said))
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers %s", host, said))
 }

@@ -14,6 +14,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // The limits of an archive that is loaded.
@@ -51,7 +53,7 @@ func (c *Cache) Save(w io.Writer, refs ...Reference) error {
 			}
 		}
 		if !found {
-			return as(ErrNotFound, fmt.Errorf("save %s: is not in the cache, pull it first", ref))
+			return kind.As(ErrNotFound, fmt.Errorf("save %s: is not in the cache, pull it first", ref))
 		}
 	}
 	return c.write(w, listed)
@@ -159,10 +161,10 @@ func (l *loading) read(ctx context.Context, t *tar.Reader) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return as(ErrArchive, fmt.Errorf("read the tar: %w", safeError{err}))
+			return kind.As(ErrArchive, fmt.Errorf("read the tar: %w", kind.Safe(err)))
 		}
 		if n == maxArchiveEntries {
-			return as(ErrTooLarge, fmt.Errorf("the archive has more than %d entries", maxArchiveEntries))
+			return kind.As(ErrTooLarge, fmt.Errorf("the archive has more than %d entries", maxArchiveEntries))
 		}
 		if err := l.entry(h, t); err != nil {
 			return err
@@ -172,30 +174,30 @@ func (l *loading) read(ctx context.Context, t *tar.Reader) error {
 
 // entry takes one entry of the archive. It accepts nothing but the files of a layout.
 func (l *loading) entry(h *tar.Header, from io.Reader) error {
-	name, err := entryName(h.Name)
+	name, err := image.EntryName(h.Name)
 	switch {
 	case err != nil:
-		return as(ErrArchive, err)
+		return kind.As(ErrArchive, err)
 	case h.Typeflag == tar.TypeDir:
 		return nil
 	case h.Typeflag != tar.TypeReg:
-		return as(ErrArchive, fmt.Errorf("the entry %s is a link or a device, want regular files", plain.Path(h.Name)))
+		return kind.As(ErrArchive, fmt.Errorf("the entry %s is a link or a device, want regular files", plain.Path(h.Name)))
 	case name == ocispec.ImageLayoutFile:
 		l.layout = true
 		return nil
 	case name == ocispec.ImageIndexFile && h.Size <= maxIndex:
 		return l.takeIndex(from)
 	case name == ocispec.ImageIndexFile:
-		return as(ErrTooLarge, fmt.Errorf("index.json has %d bytes, the limit is %d", h.Size, maxIndex))
+		return kind.As(ErrTooLarge, fmt.Errorf("index.json has %d bytes, the limit is %d", h.Size, maxIndex))
 	}
 	digest := "sha256:" + strings.TrimPrefix(name, blobsFolder)
 	switch {
-	case !strings.HasPrefix(name, blobsFolder) || !digestForm.MatchString(digest):
-		return as(ErrArchive, fmt.Errorf("the entry %s does not belong to an OCI image layout", plain.Path(h.Name)))
+	case !strings.HasPrefix(name, blobsFolder) || !image.DigestForm.MatchString(digest):
+		return kind.As(ErrArchive, fmt.Errorf("the entry %s does not belong to an OCI image layout", plain.Path(h.Name)))
 	case h.Size <= 0 || h.Size > maxLoaded:
-		return as(ErrTooLarge, fmt.Errorf("the entry %s has %d bytes, want 1 to %d", name, h.Size, maxLoaded))
+		return kind.As(ErrTooLarge, fmt.Errorf("the entry %s has %d bytes, want 1 to %d", name, h.Size, maxLoaded))
 	case l.blobs[digest] > 0:
-		return as(ErrArchive, fmt.Errorf("the entry %s is there twice", name))
+		return kind.As(ErrArchive, fmt.Errorf("the entry %s is there twice", name))
 	}
 	return l.takeBlob(digest, h.Size, from)
 }
@@ -206,13 +208,13 @@ const maxLoaded = 1 << 30
 func (l *loading) takeIndex(from io.Reader) error {
 	text, err := io.ReadAll(from)
 	if err != nil {
-		return as(ErrArchive, fmt.Errorf("read index.json: %w", err))
+		return kind.As(ErrArchive, fmt.Errorf("read index.json: %w", err))
 	}
 	if l.index != nil {
-		return as(ErrArchive, errors.New("index.json is there twice"))
+		return kind.As(ErrArchive, errors.New("index.json is there twice"))
 	}
 	if l.index, err = parseIndex(text); err != nil {
-		return as(ErrArchive, fmt.Errorf("index.json: %w", err))
+		return kind.As(ErrArchive, fmt.Errorf("index.json: %w", err))
 	}
 	return nil
 }
@@ -224,14 +226,14 @@ func (l *loading) takeBlob(digest string, size int64, from io.Reader) error {
 	}
 	defer f.Close()
 	if n, err := io.Copy(f, from); err != nil || n != size {
-		return as(ErrArchive, fmt.Errorf("the entry of %s ends after %d of %d bytes", digest, n, size))
+		return kind.As(ErrArchive, fmt.Errorf("the entry of %s ends after %d of %d bytes", digest, n, size))
 	}
 	sum, err := hashFile(f, size)
 	if err != nil {
 		return err
 	}
 	if sum.digest() != digest {
-		return as(ErrDigest, fmt.Errorf("the entry of %s holds other bytes", digest))
+		return kind.As(ErrDigest, fmt.Errorf("the entry of %s holds other bytes", digest))
 	}
 	l.blobs[digest] = size
 	return f.Close()
@@ -240,12 +242,12 @@ func (l *loading) takeBlob(digest string, size int64, from io.Reader) error {
 // check holds the index against the blobs, and returns what the cache is to list.
 func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 	if !l.layout || l.index == nil {
-		return nil, as(ErrArchive, errors.New("the archive has no oci-layout or no index.json, want an OCI image layout in a tar, as \"plugin save\" writes it"))
+		return nil, kind.As(ErrArchive, errors.New("the archive has no oci-layout or no index.json, want an OCI image layout in a tar, as \"plugin save\" writes it"))
 	}
 	for _, d := range l.index.Manifests {
 		ref, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
 		if err != nil {
-			return nil, as(ErrArchive, fmt.Errorf("index.json: %w", err))
+			return nil, kind.As(ErrArchive, fmt.Errorf("index.json: %w", err))
 		}
 		manifest, err := l.complete(d)
 		if err != nil {
@@ -254,9 +256,9 @@ func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 		e := entry(ref.At(string(d.Digest)), d)
 		if subject := d.Annotations[annotationSubject]; subject != "" {
 			if manifest.Subject == nil || string(manifest.Subject.Digest) != subject {
-				return nil, as(ErrArchive, fmt.Errorf("%s: belongs to another artifact than index.json says", ref))
+				return nil, kind.As(ErrArchive, fmt.Errorf("%s: belongs to another artifact than index.json says", ref))
 			}
-			e.ArtifactType, e.Annotations[annotationSubject] = artifactType(manifest), subject
+			e.ArtifactType, e.Annotations[annotationSubject] = image.ArtifactType(manifest), subject
 			e.Annotations[ocispec.AnnotationRefName] = ref.Name() + "@" + string(d.Digest) // never a tag
 		}
 		listed = append(listed, e)
@@ -266,23 +268,23 @@ func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 
 // complete checks that the archive has all parts of a manifest.
 func (l *loading) complete(d ocispec.Descriptor) (*ocispec.Manifest, error) {
-	if size, ok := l.blobs[string(d.Digest)]; !ok || size > maxManifest {
-		return nil, as(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", shown(d), maxManifest))
+	if size, ok := l.blobs[string(d.Digest)]; !ok || size > image.MaxManifest {
+		return nil, kind.As(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", image.Shown(d), image.MaxManifest))
 	}
 	text, err := os.ReadFile(l.path(string(d.Digest)))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := manifestType("", text); err != nil {
+	if _, err := image.ManifestType("", text); err != nil {
 		return nil, err
 	}
 	var m ocispec.Manifest
-	if err := strict(text, &m); err != nil {
-		return nil, as(ErrArchive, fmt.Errorf("manifest: is not valid JSON: %w", cause(err)))
+	if err := image.Strict(text, &m); err != nil {
+		return nil, kind.As(ErrArchive, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
 	}
 	for _, part := range append([]ocispec.Descriptor{m.Config}, m.Layers...) {
 		if size, ok := l.blobs[string(part.Digest)]; !ok || size != part.Size {
-			return nil, as(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", shown(part), part.Size))
+			return nil, kind.As(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", image.Shown(part), part.Size))
 		}
 	}
 	return &m, nil

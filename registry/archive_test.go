@@ -3,7 +3,6 @@ package registry
 import (
 	"archive/tar"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -12,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
 )
 
 // filled returns a cache with two plugins, one of which has a README.
@@ -209,41 +208,6 @@ func TestBrokenIndex(t *testing.T) {
 	}
 }
 
-func FuzzManifest(f *testing.F) {
-	a := pack(f, "1.0.0", 0)
-	f.Add(ocispec.MediaTypeImageManifest, a.Manifest)
-	f.Add("", []byte(`{"schemaVersion":2,"manifests":[{"digest":"sha256:`+strings.Repeat("0", 64)+`"}]}`))
-	f.Add(dockerManifest, []byte(`{"schemaVersion":2,"config":{"mediaType":"`+dockerConfig+`"},"layers":[{}]}`))
-	f.Fuzz(func(t *testing.T, mediaType string, text []byte) {
-		img, err := readManifest(mediaType, text, 1<<20)
-		if err != nil {
-			if strings.ContainsAny(err.Error(), "\n\x1b") {
-				t.Fatalf("%q", err)
-			}
-			return
-		}
-		if img.layer.Size <= 0 || img.layer.Size > 1<<20 || !digestForm.MatchString(string(img.layer.Digest)) || !digestForm.MatchString(string(img.config.Digest)) {
-			t.Fatalf("accepted %s", text)
-		}
-		var any map[string]json.RawMessage
-		if err := json.Unmarshal(text, &any); err != nil {
-			t.Fatalf("accepted what is no JSON: %v", err)
-		}
-		_ = checkConfig(text)
-		_, _, _ = readAttachment(text, string(img.config.Digest))
-	})
-}
-
-func FuzzUnpack(f *testing.F) {
-	f.Add(zipped(tarOf(f, tar.Header{Name: "plugin.wasm", Uname: "\x00asm"})))
-	f.Add(tarOf(f, tar.Header{Name: "./plugin.wasm", Uname: "\x00asm"}))
-	f.Fuzz(func(t *testing.T, layer []byte) {
-		if module, err := unpack(layer, 4096); err == nil && (len(module) == 0 || len(module) > 4096) {
-			t.Fatalf("unpacked %d bytes", len(module))
-		}
-	})
-}
-
 func FuzzLoad(f *testing.F) {
 	f.Add(tarOf(f, tar.Header{Name: "oci-layout", Uname: layoutText}, tar.Header{Name: "index.json", Uname: `{"schemaVersion":2,"manifests":[]}`}))
 	f.Add(tarOf(f, tar.Header{Name: "blobs/sha256/" + strings.Repeat("0", 64), Uname: "x"}))
@@ -255,7 +219,7 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		for _, e := range entries {
-			if _, err := c.read(e.Reference.Digest, maxManifest); err != nil {
+			if _, err := c.read(e.Reference.Digest, image.MaxManifest); err != nil {
 				t.Fatalf("%s is listed: %v", e.Reference, err)
 			}
 		}

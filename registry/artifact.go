@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,19 +9,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // The media types of a plugin, and the annotations that are our own.
 const (
 	// ConfigType is the media type of a plugin's config.
-	ConfigType = "application/vnd.wasm.config.v0+json"
+	ConfigType = image.ConfigType
 	// ModuleType is the media type of a plugin's layer.
-	ModuleType = "application/wasm"
+	ModuleType = image.ModuleType
 	// AnnotationABI is the version of the contract that a plugin implements.
 	AnnotationABI = "dev.anchor-host.abi"
 	// AnnotationOperations are the operations that a plugin has, joined by commas, in the order
@@ -69,13 +68,13 @@ func Pack(module []byte, o PackOptions) (*Artifact, error) {
 		return nil, fmt.Errorf("pack: read the module: %w", err)
 	}
 	if s.Manifest == nil {
-		return nil, as(ErrNotPlugin, errors.New(`pack: the module holds no manifest, run "anchor-host plugin pack" first`))
+		return nil, kind.As(ErrNotPlugin, errors.New(`pack: the module holds no manifest, run "anchor-host plugin pack" first`))
 	}
 	created, err := createdAt(o.Created)
 	if err != nil {
 		return nil, err
 	}
-	layer := describe(ModuleType, module)
+	layer := image.Describe(ModuleType, module)
 	layer.Annotations = map[string]string{ocispec.AnnotationTitle: s.Manifest.Name + ".wasm"}
 	config, err := json.Marshal(wasmConfig{Created: created, Architecture: "wasm", OS: "wasip1", LayerDigests: []string{string(layer.Digest)}})
 	if err != nil {
@@ -83,13 +82,13 @@ func Pack(module []byte, o PackOptions) (*Artifact, error) {
 	}
 	manifest, err := json.Marshal(ocispec.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
-		Config: describe(ConfigType, config), Layers: []ocispec.Descriptor{layer}, Annotations: annotations(s, o, created),
+		Config: image.Describe(ConfigType, config), Layers: []ocispec.Descriptor{layer}, Annotations: annotations(s, o, created),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("pack: write the manifest: %w", err)
 	}
 	return &Artifact{Name: s.Manifest.Name, Version: s.Manifest.Version, Module: module, Config: config, Manifest: manifest,
-		Digest: digestOf(manifest), ModuleDigest: string(layer.Digest)}, nil
+		Digest: image.DigestOf(manifest), ModuleDigest: string(layer.Digest)}, nil
 }
 
 // annotations are what tools and indexes show without fetching the module.
@@ -126,15 +125,4 @@ func createdAt(t time.Time) (string, error) {
 		}
 	}
 	return t.UTC().Truncate(time.Second).Format(time.RFC3339), nil
-}
-
-// digestOf returns the digest of bytes.
-func digestOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// describe returns the descriptor of bytes.
-func describe(mediaType string, b []byte) ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: mediaType, Digest: digest.Digest(digestOf(b)), Size: int64(len(b))}
 }

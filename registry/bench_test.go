@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
 )
 
 // BenchmarkInstall pulls ten plugins of 4 MB: from a registry on this machine, and again by the
@@ -56,6 +58,6 @@ func BenchmarkDigest(b *testing.B) {
 	text := make([]byte, 4_000_000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		digestOf(text)
+		image.DigestOf(text)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // maxAttempts is how often one site is asked for the rest of a blob whose transfer breaks off.
@@ -91,7 +93,7 @@ func (d *download) site(ctx context.Context, s site) (err error) {
 			if d.sum.digest() == string(d.want.Digest) {
 				return nil
 			}
-			err = as(ErrDigest, fmt.Errorf("%s: sends other bytes than those of %s: tell its owner, nothing was installed", s.host, d.want.Digest))
+			err = kind.As(ErrDigest, fmt.Errorf("%s: sends other bytes than those of %s: tell its owner, nothing was installed", s.host, d.want.Digest))
 			if again := d.restart(); again != nil {
 				return again
 			}
@@ -127,12 +129,12 @@ func (d *download) rest(ctx context.Context, s site) error {
 			return err
 		}
 		if answer.StatusCode != http.StatusOK {
-			return as(errTruncated, fmt.Errorf("%s: does not continue a download", s.host))
+			return kind.As(errTruncated, fmt.Errorf("%s: does not continue a download", s.host))
 		}
 	}
 	left := d.want.Size - d.sum.n
 	if answer.ContentLength >= 0 && answer.ContentLength != left {
-		return as(ErrDigest, fmt.Errorf("%s: announces %d bytes of %s, its manifest says %d", s.host, answer.ContentLength, d.want.Digest, left))
+		return kind.As(ErrDigest, fmt.Errorf("%s: announces %d bytes of %s, its manifest says %d", s.host, answer.ContentLength, d.want.Digest, left))
 	}
 	return d.write(s, io.LimitReader(answer.Body, left+1))
 }
@@ -152,7 +154,7 @@ func (d *download) write(s site, from io.Reader) error {
 	for {
 		n, err := from.Read(buffer)
 		if d.sum.n+int64(n) > d.want.Size {
-			return as(ErrDigest, fmt.Errorf("%s: sends more than the %d bytes of %s that its manifest announces", s.host, d.want.Size, d.want.Digest))
+			return kind.As(ErrDigest, fmt.Errorf("%s: sends more than the %d bytes of %s that its manifest announces", s.host, d.want.Size, d.want.Digest))
 		}
 		if _, err := d.part.Write(buffer[:n]); err != nil {
 			return d.disk(err)
@@ -165,11 +167,11 @@ func (d *download) write(s site, from io.Reader) error {
 		case err == io.EOF && d.sum.n == d.want.Size:
 			return nil
 		case err == io.EOF:
-			return as(ErrDigest, as(errTruncated, fmt.Errorf("%s: ends after %d of the %d bytes of %s", s.host, d.sum.n, d.want.Size, d.want.Digest)))
+			return kind.As(ErrDigest, kind.As(errTruncated, fmt.Errorf("%s: ends after %d of the %d bytes of %s", s.host, d.sum.n, d.want.Size, d.want.Digest)))
 		case err != nil && errors.Is(err, ErrUnreachable):
 			return fmt.Errorf("%s: %w", s.host, err)
 		case err != nil:
-			return as(errTruncated, as(ErrUnreachable, fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, safeError{err})))
+			return kind.As(errTruncated, kind.As(ErrUnreachable, fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err))))
 		}
 	}
 }

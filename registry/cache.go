@@ -15,6 +15,9 @@ import (
 
 	"github.com/gofrs/flock"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // Cache keeps artifacts in a folder, as an OCI image layout that other tools read too. Any number
@@ -104,7 +107,7 @@ func (c *Cache) replace(path string, text []byte) error {
 func (c *Cache) read(digest string, limit int64) ([]byte, error) {
 	f, err := os.Open(c.blobPath(digest))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, as(ErrNotFound, fmt.Errorf("cache: has no %s", digest))
+		return nil, kind.As(ErrNotFound, fmt.Errorf("cache: has no %s", digest))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cache: open %s: %w", digest, err)
@@ -115,14 +118,14 @@ func (c *Cache) read(digest string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("cache: open %s: %w", digest, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, as(ErrTooLarge, fmt.Errorf("cache: %s has %d bytes, the limit is %d", digest, info.Size(), limit))
+		return nil, kind.As(ErrTooLarge, fmt.Errorf("cache: %s has %d bytes, the limit is %d", digest, info.Size(), limit))
 	}
 	text := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, text); err != nil {
 		return nil, fmt.Errorf("cache: read %s: %w", digest, err)
 	}
-	if digestOf(text) != digest {
-		return nil, as(ErrDigest, fmt.Errorf("cache: the file of %s holds other bytes: delete %s and pull again", digest, f.Name()))
+	if image.DigestOf(text) != digest {
+		return nil, kind.As(ErrDigest, fmt.Errorf("cache: the file of %s holds other bytes: delete %s and pull again", digest, f.Name()))
 	}
 	return text, nil
 }
@@ -136,7 +139,7 @@ func (c *Cache) has(digest string, size int64) bool {
 
 // put keeps bytes under their digest.
 func (c *Cache) put(text []byte) error {
-	digest := digestOf(text)
+	digest := image.DigestOf(text)
 	if c.has(digest, int64(len(text))) {
 		if _, err := c.read(digest, int64(len(text))); err == nil {
 			return nil

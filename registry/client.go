@@ -17,7 +17,14 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
+	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
+
+// DefaultMaxModule is the default of Options.MaxModule, in bytes.
+const DefaultMaxModule = 64 << 20
 
 // Options are the options of a client. The zero value is usable.
 type Options struct {
@@ -72,7 +79,7 @@ type Progress struct {
 type Client struct {
 	options Options
 	cache   *Cache
-	net     *transport
+	net     *outbound.Transport
 	http    *http.Client
 
 	mu    sync.Mutex
@@ -113,8 +120,8 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{options: o, cache: o.Cache, hosts: map[string]*host{}}
 	if !o.Offline {
-		c.net = newTransport(o.Proxy, &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12})
-		c.http = c.net.client()
+		c.net = outbound.New(o.Proxy, &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12})
+		c.http = c.net.Client()
 	}
 	return c, nil
 }
@@ -122,7 +129,7 @@ func New(o Options) (*Client, error) {
 // Close closes the connections that are kept for later requests.
 func (c *Client) Close() {
 	if c.net != nil {
-		c.net.close()
+		c.net.Close()
 	}
 }
 
@@ -132,7 +139,7 @@ func (c *Client) Cache() *Cache { return c.cache }
 // online refuses what needs a registry while the client is offline.
 func (c *Client) online(ref Reference) error {
 	if c.options.Offline {
-		return as(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: pull it once without --offline, or load an archive that has it", ref))
+		return kind.As(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: pull it once without --offline, or load an archive that has it", ref))
 	}
 	return nil
 }
@@ -167,7 +174,7 @@ func (c *Client) repository(ctx context.Context, s site) *remote.Repository {
 	return &remote.Repository{
 		Client: h.auth, PlainHTTP: h.plain,
 		Reference:       registry.Reference{Registry: s.host, Repository: s.repository},
-		TagListMaxPages: maxPages, ReferrerListMaxPages: maxPages, MaxMetadataBytes: maxManifest,
+		TagListMaxPages: maxPages, ReferrerListMaxPages: maxPages, MaxMetadataBytes: image.MaxManifest,
 		// Many registries refuse to delete, which would fail a push that has succeeded.
 		SkipReferrersGC: true,
 	}
@@ -212,7 +219,7 @@ func (c *Client) speaksPlain(ctx context.Context, name string) (speaks, known bo
 	if err != nil {
 		return false, false
 	}
-	greet := http.Client{Transport: c.net.open, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	greet := http.Client{Transport: c.net.Direct(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := greet.Do(req)
 	if err != nil {
 		speaks = errors.Is(err, http.ErrSchemeMismatch)

@@ -17,6 +17,6 @@
 //
 // Digests are strings of the form "sha256:" and 64 hexadecimal digits.
 //
-// Start reading at pull.go. blob.go downloads, manifest.go and compat.go read what came,
-// cache.go keeps it. transport.go decides which servers a request may reach.
+// Start reading at pull.go. blob.go downloads and cache.go keeps what came. internal/image reads
+// manifests and layers, internal/outbound decides which servers a request may reach.
 package registry

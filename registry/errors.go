@@ -1,6 +1,10 @@
 package registry
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
+)
 
 // Errors that callers can test for with errors.Is.
 var (
@@ -15,26 +19,17 @@ var (
 	// ErrBusy marks a registry that asks to come back later.
 	ErrBusy = errors.New("registry is busy")
 	// ErrUnreachable marks a registry that gives no usable answer.
-	ErrUnreachable = errors.New("no usable answer")
+	ErrUnreachable = kind.Unreachable
 	// ErrRedirect marks a redirect that is not followed.
-	ErrRedirect = errors.New("refused redirect")
+	ErrRedirect = kind.Redirect
 	// ErrDigest marks bytes that are not those that a digest or a size promises.
 	ErrDigest = errors.New("wrong content")
 	// ErrTooLarge marks something that is larger than its limit.
-	ErrTooLarge = errors.New("too large")
+	ErrTooLarge = kind.TooLarge
 	// ErrNotPlugin marks an artifact that is not a plugin of one core module.
-	ErrNotPlugin = errors.New("not a plugin")
+	ErrNotPlugin = kind.NotPlugin
 	// ErrExists marks a tag that another artifact has already.
 	ErrExists = errors.New("tag is taken")
 	// ErrArchive marks an archive that Load refuses.
 	ErrArchive = errors.New("invalid archive")
 )
-
-// kindError makes an error wrap one of the sentinels without adding its text: the error says
-// the same in more detail.
-type kindError struct{ kind, err error }
-
-func (e *kindError) Error() string   { return e.err.Error() }
-func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
-
-func as(kind, err error) error { return &kindError{kind, err} }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
 )
 
 // fake is a small registry without the API for attachments.
@@ -65,7 +66,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(blob))
 	case kind == "manifests" && r.Method == http.MethodPut:
 		text, _ := io.ReadAll(r.Body)
-		digest := digestOf(text)
+		digest := image.DigestOf(text)
 		for _, key := range []string{name, digest} {
 			f.manifests[key], f.types[key] = text, r.Header.Get("Content-Type")
 		}
@@ -73,7 +74,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 	case kind == "manifests" && f.manifests[name] != nil:
 		w.Header().Set("Content-Type", f.types[name])
-		w.Header().Set("Docker-Content-Digest", digestOf(f.manifests[name]))
+		w.Header().Set("Docker-Content-Digest", image.DigestOf(f.manifests[name]))
 		w.Header().Set("Content-Length", fmt.Sprint(len(f.manifests[name])))
 		if r.Method == http.MethodGet {
 			_, _ = w.Write(f.manifests[name])
@@ -92,11 +93,11 @@ func (f *fake) upload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	blob, err := io.ReadAll(r.Body)
-	if want := r.URL.Query().Get("digest"); err != nil || digestOf(blob) != want {
+	if want := r.URL.Query().Get("digest"); err != nil || image.DigestOf(blob) != want {
 		http.Error(w, `{"errors":[{"code":"DIGEST_INVALID"}]}`, http.StatusBadRequest)
 		return
 	}
-	f.blobs[digestOf(blob)] = blob
+	f.blobs[image.DigestOf(blob)] = blob
 	w.WriteHeader(http.StatusCreated)
 }
 
@@ -111,7 +112,7 @@ func (f *fake) sent() int {
 
 // put makes the registry hold a manifest under a tag, as it is.
 func (f *fake) put(tag, mediaType string, text []byte) {
-	for _, key := range []string{tag, digestOf(text)} {
+	for _, key := range []string{tag, image.DigestOf(text)} {
 		f.manifests[key], f.types[key] = text, mediaType
 	}
 }
@@ -165,7 +166,7 @@ func newClient(t testing.TB, o Options) *Client {
 		t.Fatal(err)
 	}
 	if c.net != nil {
-		c.net.pause = time.Millisecond
+		c.net.Pause = time.Millisecond
 	}
 	t.Cleanup(c.Close)
 	return c
@@ -173,6 +174,6 @@ func newClient(t testing.TB, o Options) *Client {
 
 // hold puts an artifact into a registry.
 func hold(f *fake, tag string, a *Artifact) {
-	f.blobs[digestOf(a.Config)], f.blobs[a.ModuleDigest] = a.Config, a.Module
+	f.blobs[image.DigestOf(a.Config)], f.blobs[a.ModuleDigest] = a.Config, a.Module
 	f.put(tag, "application/vnd.oci.image.manifest.v1+json", a.Manifest)
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // maxIndex is the largest index.json that is read, in bytes: more than ten thousand artifacts.
@@ -45,7 +48,7 @@ func (c *Cache) Entries() ([]Entry, error) {
 func entries(index *ocispec.Index) (all []Entry) {
 	for _, d := range index.Manifests {
 		ref, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
-		if err != nil || !digestForm.MatchString(string(d.Digest)) {
+		if err != nil || !image.DigestForm.MatchString(string(d.Digest)) {
 			continue // another tool's entry; its content is left alone
 		}
 		all = append(all, Entry{Reference: ref.At(string(d.Digest)), Subject: d.Annotations[annotationSubject], ArtifactType: d.ArtifactType})
@@ -78,11 +81,11 @@ func (c *Cache) index() (*ocispec.Index, error) {
 
 func parseIndex(text []byte) (*ocispec.Index, error) {
 	if len(text) > maxIndex {
-		return nil, as(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
+		return nil, kind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
 	}
 	var index ocispec.Index
-	if err := strict(text, &index); err != nil {
-		return nil, cause(err)
+	if err := image.Strict(text, &index); err != nil {
+		return nil, image.Cause(err)
 	}
 	return &index, nil
 }
@@ -145,7 +148,7 @@ func indexText(manifests []ocispec.Descriptor) ([]byte, error) {
 	text, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex,
 		Manifests: append([]ocispec.Descriptor{}, manifests...)})
 	if err == nil && len(text) > maxIndex {
-		err = as(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
+		err = kind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cache: write its index: %w: prune the cache", err)
@@ -174,20 +177,20 @@ func (c *Cache) tagged(ref Reference) (string, error) {
 			return e.Reference.Digest, nil
 		}
 	}
-	return "", as(ErrNotFound, fmt.Errorf("cache: has no %s", ref))
+	return "", kind.As(ErrNotFound, fmt.Errorf("cache: has no %s", ref))
 }
 
 // parts returns the digests that a manifest of the cache consists of, itself included. What is
 // missing or unreadable is left out.
 func (c *Cache) parts(digest string) []string {
-	text, err := c.read(digest, maxManifest)
+	text, err := c.read(digest, image.MaxManifest)
 	var m ocispec.Manifest
-	if err != nil || strict(text, &m) != nil {
+	if err != nil || image.Strict(text, &m) != nil {
 		return []string{digest}
 	}
 	all := []string{digest}
 	for _, d := range append([]ocispec.Descriptor{m.Config}, m.Layers...) {
-		if digestForm.MatchString(string(d.Digest)) {
+		if image.DigestForm.MatchString(string(d.Digest)) {
 			all = append(all, string(d.Digest))
 		}
 	}
@@ -210,7 +213,7 @@ func (c *Cache) Prune(ctx context.Context, keep ...string) (freed int64, err err
 	err = c.change(ctx, func(index *ocispec.Index) {
 		index.Manifests = slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
 			kept := slices.Contains(keep, string(d.Digest)) || slices.Contains(keep, d.Annotations[annotationSubject])
-			if kept && digestForm.MatchString(string(d.Digest)) {
+			if kept && image.DigestForm.MatchString(string(d.Digest)) {
 				for _, part := range c.parts(string(d.Digest)) {
 					needed[part] = true
 				}

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // Plugin is a plugin that was pulled. All of it is verified.
@@ -30,7 +33,7 @@ type Plugin struct {
 
 // acceptManifests are the types that are asked for. Indexes are among them, as a registry says
 // "not found" otherwise.
-var acceptManifests = strings.Join([]string{ocispec.MediaTypeImageManifest, dockerManifest, ocispec.MediaTypeImageIndex, dockerIndex}, ", ")
+var acceptManifests = strings.Join([]string{ocispec.MediaTypeImageManifest, image.DockerManifest, ocispec.MediaTypeImageIndex, image.DockerIndex}, ", ")
 
 // Resolve asks a registry which artifact a reference names now, and returns the reference with
 // its digest. An offline client answers as the registry did last. The artifact's manifest is in
@@ -61,7 +64,7 @@ func (c *Client) Resolve(ctx context.Context, ref Reference) (Reference, error) 
 	if err := c.cache.put(text); err != nil {
 		return Reference{}, err
 	}
-	return ref.At(digestOf(text)), nil
+	return ref.At(image.DigestOf(text)), nil
 }
 
 // Pull fetches a plugin. With a digest, what the cache has is not asked for; with a tag alone,
@@ -108,15 +111,15 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 
 // cached reads a plugin from the cache.
 func (c *Client) cached(ref Reference) (*Plugin, error) {
-	text, err := c.cache.read(ref.Digest, maxManifest)
+	text, err := c.cache.read(ref.Digest, image.MaxManifest)
 	if err != nil {
 		return nil, err
 	}
-	img, err := readManifest("", text, c.options.MaxModule)
+	img, err := image.Read("", text, c.options.MaxModule)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := c.cache.read(string(img.layer.Digest), img.layer.Size)
+	layer, err := c.cache.read(string(img.Layer.Digest), img.Layer.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -135,25 +138,25 @@ func (c *Client) download(ctx context.Context, ref Reference) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := readManifest(mediaType, text, c.options.MaxModule)
+	img, err := image.Read(mediaType, text, c.options.MaxModule)
 	if err != nil {
 		return nil, err
 	}
-	pinned, sites := ref.At(digestOf(text)), c.sites(ref)
-	if err := c.fetch(ctx, sites, img.config, nil); err != nil {
+	pinned, sites := ref.At(image.DigestOf(text)), c.sites(ref)
+	if err := c.fetch(ctx, sites, img.Config, nil); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	config, err := c.cache.read(string(img.config.Digest), img.config.Size)
+	config, err := c.cache.read(string(img.Config.Digest), img.Config.Size)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkConfig(config); err != nil {
+	if err := image.CheckConfig(config); err != nil {
 		return nil, err
 	}
-	if err := c.fetch(ctx, sites, img.layer, c.reporter(pinned, img.layer.Size, false)); err != nil {
+	if err := c.fetch(ctx, sites, img.Layer, c.reporter(pinned, img.Layer.Size, false)); err != nil {
 		return nil, fmt.Errorf("layer: %w", err)
 	}
-	layer, err := c.cache.read(string(img.layer.Digest), img.layer.Size)
+	layer, err := c.cache.read(string(img.Layer.Digest), img.Layer.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -164,20 +167,20 @@ func (c *Client) download(ctx context.Context, ref Reference) (*Plugin, error) {
 	if err := c.cache.put(text); err != nil {
 		return nil, err
 	}
-	return p, c.cache.note(ctx, entry(pinned, img.manifest))
+	return p, c.cache.note(ctx, entry(pinned, img.Manifest))
 }
 
 // plugin takes the module out of its layer.
-func (c *Client) plugin(ref Reference, manifest []byte, img *image, layer []byte) (*Plugin, error) {
-	p := &Plugin{Reference: ref, Module: layer, ModuleDigest: string(img.layer.Digest), Manifest: manifest, Annotations: img.annotations}
-	if img.packed {
-		module, err := unpack(layer, c.options.MaxModule)
+func (c *Client) plugin(ref Reference, manifest []byte, img *image.Image, layer []byte) (*Plugin, error) {
+	p := &Plugin{Reference: ref, Module: layer, ModuleDigest: string(img.Layer.Digest), Manifest: manifest, Annotations: img.Annotations}
+	if img.Packed {
+		module, err := image.Unpack(layer, c.options.MaxModule)
 		if err != nil {
 			return nil, err
 		}
-		p.Module, p.ModuleDigest = module, digestOf(module)
+		p.Module, p.ModuleDigest = module, image.DigestOf(module)
 	}
-	if err := checkModule(p.Module); err != nil {
+	if err := image.CheckModule(p.Module); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -187,7 +190,7 @@ func (c *Client) plugin(ref Reference, manifest []byte, img *image, layer []byte
 // type that the server states.
 func (c *Client) fetchManifest(ctx context.Context, ref Reference) (text []byte, mediaType string, err error) {
 	if ref.Digest != "" {
-		if text, err := c.cache.read(ref.Digest, maxManifest); err == nil {
+		if text, err := c.cache.read(ref.Digest, image.MaxManifest); err == nil {
 			return text, "", nil
 		}
 	}
@@ -198,7 +201,7 @@ func (c *Client) fetchManifest(ctx context.Context, ref Reference) (text []byte,
 	}
 	if errors.Is(err, ErrNotFound) && ref.Digest != "" && ref.Tag != "" {
 		if now, moved := c.Resolve(ctx, ref.At("")); moved == nil {
-			return nil, "", as(ErrNotFound, fmt.Errorf("the registry no longer has this digest, and the tag %s names %s now: update to it after a look, or restore the old one", ref.Tag, now.Digest))
+			return nil, "", kind.As(ErrNotFound, fmt.Errorf("the registry no longer has this digest, and the tag %s names %s now: update to it after a look, or restore the old one", ref.Tag, now.Digest))
 		}
 	}
 	return nil, "", err
@@ -214,21 +217,21 @@ func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text 
 		return nil, "", err
 	}
 	defer answer.Body.Close()
-	if answer.ContentLength > maxManifest {
-		return nil, "", as(ErrTooLarge, fmt.Errorf("manifest: %s announces %d bytes, the limit is %d", s.host, answer.ContentLength, maxManifest))
+	if answer.ContentLength > image.MaxManifest {
+		return nil, "", kind.As(ErrTooLarge, fmt.Errorf("manifest: %s announces %d bytes, the limit is %d", s.host, answer.ContentLength, image.MaxManifest))
 	}
-	text, err = io.ReadAll(io.LimitReader(answer.Body, maxManifest+1))
+	text, err = io.ReadAll(io.LimitReader(answer.Body, image.MaxManifest+1))
 	if err != nil {
-		return nil, "", as(ErrUnreachable, fmt.Errorf("manifest: %s breaks off: %w", s.host, safeError{err}))
+		return nil, "", kind.As(ErrUnreachable, fmt.Errorf("manifest: %s breaks off: %w", s.host, kind.Safe(err)))
 	}
-	if len(text) > maxManifest {
-		return nil, "", as(ErrTooLarge, fmt.Errorf("manifest: %s sends more than %d bytes", s.host, maxManifest))
+	if len(text) > image.MaxManifest {
+		return nil, "", kind.As(ErrTooLarge, fmt.Errorf("manifest: %s sends more than %d bytes", s.host, image.MaxManifest))
 	}
-	if stated := answer.Header.Get("Docker-Content-Digest"); strings.HasPrefix(stated, "sha256:") && stated != digestOf(text) {
-		return nil, "", as(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest that it states: tell its owner, nothing was installed", s.host))
+	if stated := answer.Header.Get("Docker-Content-Digest"); strings.HasPrefix(stated, "sha256:") && stated != image.DigestOf(text) {
+		return nil, "", kind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest that it states: tell its owner, nothing was installed", s.host))
 	}
-	if ref.Digest != "" && digestOf(text) != ref.Digest {
-		return nil, "", as(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest: tell its owner, nothing was installed", s.host))
+	if ref.Digest != "" && image.DigestOf(text) != ref.Digest {
+		return nil, "", kind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest: tell its owner, nothing was installed", s.host))
 	}
 	return text, answer.Header.Get("Content-Type"), nil
 }

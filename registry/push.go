@@ -11,6 +11,10 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
+	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
 
 // PushOptions are the options of Push.
@@ -28,11 +32,11 @@ type PushOptions struct {
 func (c *Client) Push(ctx context.Context, ref Reference, a *Artifact, o PushOptions) (Reference, error) {
 	switch {
 	case ref.Tag == "":
-		return Reference{}, as(ErrReference, fmt.Errorf("push %s: names no version, add a tag, such as %s:%s", ref, ref.At(""), a.Version))
+		return Reference{}, kind.As(ErrReference, fmt.Errorf("push %s: names no version, add a tag, such as %s:%s", ref, ref.At(""), a.Version))
 	case ref.Digest != "" && ref.Digest != a.Digest:
-		return Reference{}, as(ErrReference, fmt.Errorf("push %s: the digest of the artifact is %s", ref, a.Digest))
+		return Reference{}, kind.As(ErrReference, fmt.Errorf("push %s: the digest of the artifact is %s", ref, a.Digest))
 	case c.options.Offline:
-		return Reference{}, as(ErrOffline, fmt.Errorf("push %s: the client is offline", ref))
+		return Reference{}, kind.As(ErrOffline, fmt.Errorf("push %s: the client is offline", ref))
 	}
 	ref = ref.At(a.Digest)
 	if err := c.push(ctx, ref, a, o); err != nil {
@@ -45,10 +49,10 @@ func (c *Client) push(ctx context.Context, ref Reference, a *Artifact, o PushOpt
 	s := site{ref.Host, ref.Repository}
 	now, _, err := c.manifestFrom(ctx, s, ref.At(""))
 	switch {
-	case err == nil && digestOf(now) == a.Digest:
+	case err == nil && image.DigestOf(now) == a.Digest:
 		return nil
 	case err == nil && !o.Move:
-		return as(ErrExists, fmt.Errorf("the tag %s names %s already: push under a new version, or move the tag on purpose", ref.Tag, digestOf(now)))
+		return kind.As(ErrExists, fmt.Errorf("the tag %s names %s already: push under a new version, or move the tag on purpose", ref.Tag, image.DigestOf(now)))
 	case err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDenied):
 		return err // some registries deny what does not exist yet; a push says whether it may
 	}
@@ -59,13 +63,13 @@ func (c *Client) push(ctx context.Context, ref Reference, a *Artifact, o PushOpt
 	if err := c.pushBlob(ctx, repo, ref, a.Module, true); err != nil {
 		return err
 	}
-	manifest := describe(ocispec.MediaTypeImageManifest, a.Manifest)
+	manifest := image.Describe(ocispec.MediaTypeImageManifest, a.Manifest)
 	return explained(ref.Host, repo.Manifests().PushReference(ctx, manifest, bytes.NewReader(a.Manifest), ref.Tag))
 }
 
 // pushBlob sends bytes, unless the repository has them. An upload that breaks off starts again.
 func (c *Client) pushBlob(ctx context.Context, repo *remote.Repository, ref Reference, text []byte, progress bool) error {
-	want := ocispec.Descriptor{MediaType: "application/octet-stream", Digest: digest.Digest(digestOf(text)), Size: int64(len(text))}
+	want := ocispec.Descriptor{MediaType: "application/octet-stream", Digest: digest.Digest(image.DigestOf(text)), Size: int64(len(text))}
 	report := c.reporter(ref, want.Size, true)
 	if there, err := repo.Blobs().Exists(ctx, want); err != nil {
 		return explained(ref.Host, err)
@@ -76,7 +80,7 @@ func (c *Client) pushBlob(ctx context.Context, repo *remote.Repository, ref Refe
 		return nil
 	}
 	if progress && report != nil {
-		ctx = withReport(ctx, report)
+		ctx = outbound.WithReport(ctx, report)
 	}
 	var err error
 	for range maxAttempts {
@@ -104,7 +108,7 @@ func explained(host string, err error) error {
 // Errors are those of Pull.
 func (c *Client) Tags(ctx context.Context, ref Reference) ([]string, error) {
 	if c.options.Offline {
-		return nil, as(ErrOffline, fmt.Errorf("%s: its tags are only known to the registry, and the client is offline", ref))
+		return nil, kind.As(ErrOffline, fmt.Errorf("%s: its tags are only known to the registry, and the client is offline", ref))
 	}
 	var all []string
 	err := c.repository(ctx, site{ref.Host, ref.Repository}).Tags(ctx, "", func(page []string) error {
@@ -114,7 +118,7 @@ func (c *Client) Tags(ctx context.Context, ref Reference) ([]string, error) {
 			}
 		}
 		if len(all) > maxTags {
-			return as(ErrTooLarge, fmt.Errorf("has more than %d tags", maxTags))
+			return kind.As(ErrTooLarge, fmt.Errorf("has more than %d tags", maxTags))
 		}
 		return nil
 	})

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // Scheme begins the text of a reference.
@@ -21,7 +23,6 @@ const longestReference = 1024
 var (
 	repositoryForm = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
 	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	digestForm     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	labelForm      = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$`)
 )
 
@@ -44,7 +45,7 @@ type Reference struct {
 func ParseReference(text string) (Reference, error) {
 	r, err := parseReference(strings.TrimPrefix(text, Scheme))
 	if err != nil {
-		return Reference{}, as(ErrReference, fmt.Errorf("reference %s: %w", plain.Path(text), err))
+		return Reference{}, kind.As(ErrReference, fmt.Errorf("reference %s: %w", plain.Path(text), err))
 	}
 	return r, nil
 }
@@ -67,7 +68,7 @@ func parseReference(text string) (r Reference, err error) {
 	path, r.Digest, pinned = strings.Cut(path, "@")
 	r.Repository, r.Tag, tagged = strings.Cut(path, ":")
 	switch {
-	case pinned && !digestForm.MatchString(r.Digest):
+	case pinned && !image.DigestForm.MatchString(r.Digest):
 		return r, errors.New("what follows @ is not a digest, want sha256: and 64 hexadecimal digits in lower case")
 	case tagged && !tagForm.MatchString(r.Tag):
 		return r, errors.New("what follows : is not a tag, want at most 128 letters, digits and the signs _ . -")
@@ -131,7 +132,7 @@ func (r Reference) String() string {
 // versioned refuses a reference that names no version.
 func (r Reference) versioned() error {
 	if r.Tag == "" && r.Digest == "" {
-		return as(ErrReference, fmt.Errorf("reference %s: names no version, add a tag, such as %s:1.0, or a digest", r, r))
+		return kind.As(ErrReference, fmt.Errorf("reference %s: names no version, add a tag, such as %s:1.0, or a digest", r, r))
 	}
 	return nil
 }

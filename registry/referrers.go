@@ -12,6 +12,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // The types of what is attached to plugins.
@@ -55,23 +58,23 @@ type Attachment struct {
 func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added string, err error) {
 	switch {
 	case ref.Digest == "":
-		return "", as(ErrReference, fmt.Errorf("attach to %s: names no digest, add @sha256:…", ref))
+		return "", kind.As(ErrReference, fmt.Errorf("attach to %s: names no digest, add @sha256:…", ref))
 	case a.Type == "" || len(a.Data) == 0:
-		return "", as(ErrReference, fmt.Errorf("attach to %s: the attachment has no type or no data", ref))
+		return "", kind.As(ErrReference, fmt.Errorf("attach to %s: the attachment has no type or no data", ref))
 	case len(a.Data) > maxAttachment:
-		return "", as(ErrTooLarge, fmt.Errorf("attach to %s: %s has %d bytes, the limit is %d", ref, a.Type, len(a.Data), maxAttachment))
+		return "", kind.As(ErrTooLarge, fmt.Errorf("attach to %s: %s has %d bytes, the limit is %d", ref, a.Type, len(a.Data), maxAttachment))
 	case c.options.Offline:
-		return "", as(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
+		return "", kind.As(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
 	}
 	subject, _, err := c.fetchManifest(ctx, ref)
 	if err != nil {
 		return "", fmt.Errorf("attach to %s: %w", ref, err)
 	}
-	kind, err := manifestType("", subject)
+	mediaType, err := image.ManifestType("", subject)
 	if err != nil {
 		return "", fmt.Errorf("attach to %s: %w", ref, err)
 	}
-	manifest, err := attachmentManifest(describe(kind, subject), a)
+	manifest, err := attachmentManifest(image.Describe(mediaType, subject), a)
 	if err != nil {
 		return "", fmt.Errorf("attach to %s: %w", ref, err)
 	}
@@ -81,7 +84,7 @@ func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added
 			return "", fmt.Errorf("attach to %s: %w", ref, err)
 		}
 	}
-	want := describe(ocispec.MediaTypeImageManifest, manifest)
+	want := image.Describe(ocispec.MediaTypeImageManifest, manifest)
 	if err := repo.Manifests().Push(ctx, want, bytes.NewReader(manifest)); err != nil {
 		return "", fmt.Errorf("attach to %s: %w", ref, explain(ref.Host, err))
 	}
@@ -96,33 +99,33 @@ func attachmentManifest(subject ocispec.Descriptor, a Attachment) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	layer := describe(a.Type, a.Data)
+	layer := image.Describe(a.Type, a.Data)
 	if a.Title != "" {
 		layer.Annotations = map[string]string{ocispec.AnnotationTitle: a.Title}
 	}
 	return json.Marshal(ocispec.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: a.Type,
-		Config: describe(ocispec.MediaTypeEmptyJSON, emptyConfig), Layers: []ocispec.Descriptor{layer}, Subject: &subject,
+		Config: image.Describe(ocispec.MediaTypeEmptyJSON, emptyConfig), Layers: []ocispec.Descriptor{layer}, Subject: &subject,
 		Annotations: map[string]string{ocispec.AnnotationCreated: created},
 	})
 }
 
-// Referrers fetches what is attached to an artifact, which the reference names by digest. kind
+// Referrers fetches what is attached to an artifact, which the reference names by digest. of
 // selects a type; "" takes all. Documents are verified and kept in the cache; an offline client
 // returns those that it has. The result is sorted by type and digest. Whoever may push to the
 // repository may attach: only a signature says who made something.
 //
 // Errors wrap ErrReference, or are those of Pull.
-func (c *Client) Referrers(ctx context.Context, ref Reference, kind string) ([]Attachment, error) {
+func (c *Client) Referrers(ctx context.Context, ref Reference, of string) ([]Attachment, error) {
 	if ref.Digest == "" {
-		return nil, as(ErrReference, fmt.Errorf("list the attachments of %s: names no digest, add @sha256:…", ref))
+		return nil, kind.As(ErrReference, fmt.Errorf("list the attachments of %s: names no digest, add @sha256:…", ref))
 	}
 	var all []Attachment
 	var err error
 	if c.options.Offline {
-		all, err = c.cache.attachments(ref, kind)
+		all, err = c.cache.attachments(ref, of)
 	} else {
-		all, err = c.referrers(ctx, ref, kind)
+		all, err = c.referrers(ctx, ref, of)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the attachments of %s: %w", ref, err)
@@ -133,7 +136,7 @@ func (c *Client) Referrers(ctx context.Context, ref Reference, kind string) ([]A
 	return all, nil
 }
 
-func (c *Client) referrers(ctx context.Context, ref Reference, kind string) (all []Attachment, err error) {
+func (c *Client) referrers(ctx context.Context, ref Reference, of string) (all []Attachment, err error) {
 	unlock, err := c.cache.use(ctx)
 	if err != nil {
 		return nil, err
@@ -156,7 +159,7 @@ func (c *Client) referrers(ctx context.Context, ref Reference, kind string) (all
 	if err != nil {
 		return nil, err
 	}
-	return c.attachments(ctx, sites, ref, kind, listed)
+	return c.attachments(ctx, sites, ref, of, listed)
 }
 
 // listReferrers asks one site for the manifests of attachments. It asks for all types, as
@@ -165,7 +168,7 @@ func (c *Client) listReferrers(ctx context.Context, s site, ref Reference) (all 
 	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(ref.Digest)}
 	err = c.repository(ctx, s).Referrers(ctx, subject, "", func(page []ocispec.Descriptor) error {
 		if all = append(all, page...); len(all) > maxAttachments {
-			return as(ErrTooLarge, fmt.Errorf("has more than %d attachments", maxAttachments))
+			return kind.As(ErrTooLarge, fmt.Errorf("has more than %d attachments", maxAttachments))
 		}
 		return nil
 	})
@@ -176,7 +179,7 @@ func (c *Client) listReferrers(ctx context.Context, s site, ref Reference) (all 
 }
 
 // attachments fetches the documents that a registry lists, within the limits for all of them.
-func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, kind string, listed []ocispec.Descriptor) (all []Attachment, err error) {
+func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, of string, listed []ocispec.Descriptor) (all []Attachment, err error) {
 	var notes []ocispec.Descriptor
 	var total int64
 	for _, d := range listed {
@@ -185,11 +188,11 @@ func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, k
 			return nil, err
 		}
 		a, layer, err := readAttachment(text, ref.Digest)
-		if errors.Is(err, ErrNotPlugin) || err == nil && kind != "" && a.Type != kind {
+		if errors.Is(err, ErrNotPlugin) || err == nil && of != "" && a.Type != of {
 			continue // what other tools attach may have any form
 		}
 		if total += layer.Size; err == nil && total > maxAttached {
-			err = as(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
+			err = kind.As(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
 		}
 		if err == nil {
 			err = c.document(ctx, sites, &a, layer, text)
@@ -197,7 +200,7 @@ func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, k
 		if err != nil {
 			return nil, fmt.Errorf("attachment %s: %w", d.Digest, err)
 		}
-		note := entry(Reference{Host: ref.Host, Repository: ref.Repository, Digest: a.Digest}, describe(ocispec.MediaTypeImageManifest, text))
+		note := entry(Reference{Host: ref.Host, Repository: ref.Repository, Digest: a.Digest}, image.Describe(ocispec.MediaTypeImageManifest, text))
 		note.ArtifactType, note.Annotations[annotationSubject] = a.Type, ref.Digest
 		all, notes = append(all, a), append(notes, note)
 	}
@@ -206,10 +209,10 @@ func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, k
 
 // attached returns the manifest of an attachment.
 func (c *Client) attached(ctx context.Context, sites []site, d ocispec.Descriptor) (text []byte, err error) {
-	if err := checkDescriptor("attachment", d, maxManifest); err != nil {
+	if err := image.CheckDescriptor("attachment", d, image.MaxManifest); err != nil {
 		return nil, err
 	}
-	if text, err = c.cache.read(string(d.Digest), maxManifest); err == nil {
+	if text, err = c.cache.read(string(d.Digest), image.MaxManifest); err == nil {
 		return text, nil
 	}
 	for _, s := range sites {
@@ -234,35 +237,35 @@ func (c *Client) document(ctx context.Context, sites []site, a *Attachment, laye
 
 // readAttachment reads the manifest of an attachment to a digest: one layer, the document.
 func readAttachment(text []byte, subject string) (a Attachment, layer ocispec.Descriptor, err error) {
-	if _, err := manifestType("", text); err != nil {
+	if _, err := image.ManifestType("", text); err != nil {
 		return a, layer, err
 	}
 	var m ocispec.Manifest
-	if err := strict(text, &m); err != nil {
-		return a, layer, as(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", cause(err)))
+	if err := image.Strict(text, &m); err != nil {
+		return a, layer, kind.As(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
 	}
 	switch {
 	case m.Subject == nil || string(m.Subject.Digest) != subject:
-		return a, layer, as(ErrDigest, errors.New("manifest: belongs to another artifact"))
+		return a, layer, kind.As(ErrDigest, errors.New("manifest: belongs to another artifact"))
 	case len(m.Layers) != 1:
-		return a, layer, as(ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the document", len(m.Layers)))
+		return a, layer, kind.As(ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the document", len(m.Layers)))
 	}
 	layer = m.Layers[0]
-	a = Attachment{Type: artifactType(&m), Title: layer.Annotations[ocispec.AnnotationTitle], Digest: digestOf(text)}
-	return a, layer, checkDescriptor("layer", layer, maxAttachment)
+	a = Attachment{Type: image.ArtifactType(&m), Title: layer.Annotations[ocispec.AnnotationTitle], Digest: image.DigestOf(text)}
+	return a, layer, image.CheckDescriptor("layer", layer, maxAttachment)
 }
 
 // attachments reads what the cache has of an artifact.
-func (c *Cache) attachments(ref Reference, kind string) (all []Attachment, err error) {
+func (c *Cache) attachments(ref Reference, of string) (all []Attachment, err error) {
 	index, err := c.index()
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries(index) {
-		if e.Subject != ref.Digest || kind != "" && e.ArtifactType != kind {
+		if e.Subject != ref.Digest || of != "" && e.ArtifactType != of {
 			continue
 		}
-		text, err := c.read(e.Reference.Digest, maxManifest)
+		text, err := c.read(e.Reference.Digest, image.MaxManifest)
 		if err != nil {
 			return nil, err
 		}

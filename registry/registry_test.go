@@ -14,6 +14,8 @@ import (
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
 
 func TestParseReference(t *testing.T) {
@@ -369,7 +371,7 @@ func TestRetries(t *testing.T) {
 		t.Errorf("after three failures: %v", err)
 	}
 	failures, status = 99, http.StatusTooManyRequests
-	if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); !errors.Is(err, ErrBusy) || failures != 99-1-maxRetries {
+	if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); !errors.Is(err, ErrBusy) || failures != 99-1-outbound.MaxRetries {
 		t.Errorf("a registry that is always busy: %v, %d left", err, failures)
 	}
 	failures, after = 99, "3600"

@@ -1,4 +1,6 @@
-package registry
+// Package outbound sends the requests of package registry, and decides which servers one may
+// reach.
+package outbound
 
 import (
 	"context"
@@ -19,43 +21,45 @@ import (
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 const (
 	// maxRedirects is how many redirects of one request are followed.
 	maxRedirects = 5
-	// maxRetries is how often a request is sent again.
-	maxRetries = 4
+	// MaxRetries is how often a request is sent again.
+	MaxRetries = 4
 	// maxPause is the longest wait before a request is sent again. A registry that asks for a
 	// longer one is not asked again.
 	maxPause = 30 * time.Second
 )
 
-// transport sends requests. Where one may go depends on how it came about: the user chose the
+// Transport sends requests. Where one may go depends on how it came about: the user chose the
 // first address, a registry chose the ones it redirects to.
-type transport struct {
+type Transport struct {
 	proxy func(*http.Request) (*url.URL, error)
 	// open reaches every address. beyond is for redirects of public registries, within for those
 	// of registries in a private network.
 	open, beyond, within *http.Transport
-	// inside says whether a host is in a private network.
-	inside func(ctx context.Context, host string) bool
-	// stall is how long no byte may move, pause the first wait before a retry.
-	stall, pause time.Duration
+	// Inside says whether a host is in a private network.
+	Inside func(ctx context.Context, host string) bool
+	// Stall is how long no byte may move, Pause the first wait before a retry.
+	Stall, Pause time.Duration
 }
 
-func newTransport(proxy func(*http.Request) (*url.URL, error), config *tls.Config) *transport {
+// New returns a transport. A nil proxy obeys the environment.
+func New(proxy func(*http.Request) (*url.URL, error), config *tls.Config) *Transport {
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
 	}
-	t := &transport{proxy: proxy, inside: inside, stall: time.Minute, pause: 250 * time.Millisecond}
+	t := &Transport{proxy: proxy, Inside: inside, Stall: time.Minute, Pause: 250 * time.Millisecond}
 	reaching := func(proxy func(*http.Request) (*url.URL, error), refuse func(netip.Addr) bool) *http.Transport {
 		d := &net.Dialer{Timeout: 15 * time.Second}
 		if refuse != nil {
 			d.Control = func(_, address string, _ syscall.RawConn) error {
 				a, err := netip.ParseAddrPort(address)
 				if err != nil || refuse(a.Addr()) {
-					return as(ErrRedirect, fmt.Errorf("the registry redirects to %s, an address that only this network has", address))
+					return kind.As(kind.Redirect, fmt.Errorf("the registry redirects to %s, an address that only this network has", address))
 				}
 				return nil
 			}
@@ -68,16 +72,17 @@ func newTransport(proxy func(*http.Request) (*url.URL, error), config *tls.Confi
 	return t
 }
 
-func (t *transport) close() {
+// Close closes the connections that are kept for later requests.
+func (t *Transport) Close() {
 	for _, each := range []*http.Transport{t.open, t.beyond, t.within} {
 		each.CloseIdleConnections()
 	}
 }
 
-// client returns a client that sends requests again where that can help.
-func (t *transport) client() *http.Client {
+// Client returns a client that sends requests again where that can help.
+func (t *Transport) Client() *http.Client {
 	return &http.Client{
-		Transport:     &retry.Transport{Base: t, Policy: func() retry.Policy { return patience{t.pause} }},
+		Transport:     &retry.Transport{Base: t, Policy: func() retry.Policy { return patience{t.Pause} }},
 		CheckRedirect: checkRedirect,
 	}
 }
@@ -87,22 +92,22 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	switch {
 	case len(via) > maxRedirects:
-		return as(ErrRedirect, fmt.Errorf("the registry redirects more than %d times", maxRedirects))
+		return kind.As(kind.Redirect, fmt.Errorf("the registry redirects more than %d times", maxRedirects))
 	case from.Scheme == "https" && req.URL.Scheme != "https":
-		return as(ErrRedirect, fmt.Errorf("the registry redirects from https to %s on %s", plain.Name(req.URL.Scheme), plain.Name(req.URL.Host)))
+		return kind.As(kind.Redirect, fmt.Errorf("the registry redirects from https to %s on %s", plain.Name(req.URL.Scheme), plain.Name(req.URL.Host)))
 	}
 	return nil
 }
 
 // RoundTrip implements http.RoundTripper. It ends a request during which no byte moves.
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	through, err := t.choose(req)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	w := &watch{cancel: cancel, stall: t.stall, stalled: as(ErrUnreachable, fmt.Errorf("no byte came or went for %s", t.stall))}
-	w.timer = time.AfterFunc(t.stall, func() { cancel(w.stalled) })
+	w := &watch{cancel: cancel, stall: t.Stall, stalled: kind.As(kind.Unreachable, fmt.Errorf("no byte came or went for %s", t.Stall))}
+	w.timer = time.AfterFunc(t.Stall, func() { cancel(w.stalled) })
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &sending{ReadCloser: req.Body, watch: w, report: reporting(ctx)}
@@ -121,10 +126,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
+// Direct sends a request as it is, once.
+func (t *Transport) Direct() http.RoundTripper { return t.open }
+
 // choose returns the transport for a request. What a redirect leads to must not be an address
 // that the registry itself cannot reach. The address is checked when the connection is made, so
 // that a name cannot mean something else by then.
-func (t *transport) choose(req *http.Request) (*http.Transport, error) {
+func (t *Transport) choose(req *http.Request) (*http.Transport, error) {
 	if req.Response == nil {
 		return t.open, nil
 	}
@@ -136,7 +144,7 @@ func (t *transport) choose(req *http.Request) (*http.Transport, error) {
 		return t.open, nil
 	}
 	refuse, direct := private, t.beyond
-	if t.inside(req.Context(), first.URL.Hostname()) {
+	if t.Inside(req.Context(), first.URL.Hostname()) {
 		refuse, direct = special, t.within
 	}
 	if through, err := t.proxy(req); err != nil || through == nil {
@@ -145,7 +153,7 @@ func (t *transport) choose(req *http.Request) (*http.Transport, error) {
 	// The proxy makes the connection, so the name can only be judged beforehand.
 	for _, a := range addresses(req.Context(), req.URL.Hostname()) {
 		if refuse(a) {
-			return nil, as(ErrRedirect, fmt.Errorf("the registry redirects to %s (%s), an address that only this network has", plain.Name(req.URL.Host), a))
+			return nil, kind.As(kind.Redirect, fmt.Errorf("the registry redirects to %s (%s), an address that only this network has", plain.Name(req.URL.Host), a))
 		}
 	}
 	return t.open, nil
@@ -208,7 +216,7 @@ type patience struct{ pause time.Duration }
 
 // Retry implements retry.Policy.
 func (p patience) Retry(attempt int, answer *http.Response, err error) (time.Duration, error) {
-	if attempt >= maxRetries {
+	if attempt >= MaxRetries {
 		return -1, nil
 	}
 	if again, err := retry.DefaultPredicate(answer, err); !again || err != nil {
@@ -288,8 +296,8 @@ func (r *receiving) Close() error {
 
 type reportKey struct{}
 
-// withReport has the bytes of request bodies reported under a context.
-func withReport(ctx context.Context, report func(int64)) context.Context {
+// WithReport has the bytes of request bodies reported under a context.
+func WithReport(ctx context.Context, report func(int64)) context.Context {
 	return context.WithValue(ctx, reportKey{}, report)
 }
 
