@@ -40,7 +40,7 @@ func TestFirstDeparture(t *testing.T) {
 		"the room":        {[]string{`"max_tokens": 9`, `"max_tokens": 10`}, "fill//", "room for 10 tokens"},
 		"the format":      {[]string{"generic", "openai"}, "format//", "now: openai; recorded: generic"},
 		"a failed build":  {[]string{`{"window"`, `{"error": {}, "window"`}, "build//", "now: the build failed"},
-		"without traces":  {[]string{`"items": [
+		"without traces": {[]string{`"items": [
    {`, `"cache": null, "lost": [{`, `"content": "one"`, `"content": "two"`}, "fill//a", "another text"},
 	} {
 		before, err := Decode("a", []byte(repeated))
