@@ -104,6 +104,9 @@ steps:
 // environment, path of the plugins, and without the store. If a plugin is another one, it is named
 // with what to do, and then the first step that differs.
 func TestReplayOnAnotherMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a compiler")
+	}
 	dir, err := allops()
 	leftovers = append(leftovers, dir)
 	if err != nil {
@@ -143,6 +146,16 @@ func TestReplayOnAnotherMachine(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(there.home, "agent.db")); err == nil {
 		t.Error("a replay made a store")
+	}
+	// The build of a request without a configuration, replayed beside one.
+	here.write("request.json", `{"query": "q", "tokenizer": "words", "conversation": [{"role": "user", "content": "hi"}], "items": [{"content": "a", "source": "tool"}]}`)
+	if code, _, stderr := here.run("build", "--request", "request.json", "--record", "rec3"); code != codeOK {
+		t.Fatal(stderr)
+	}
+	there.put(filepath.Join(here.home, "rec3"), "in/rec3")
+	there.put(filepath.Join(there.home, "site.yaml"), "anchor.yaml")
+	if code, stdout, stderr := there.run("replay", "in/rec3"); code != codeOK {
+		t.Errorf("a request without a configuration: code %d: %s%s", code, stdout, stderr)
 	}
 	const remedy = "(give the folder that has the recorded module with --plugins)"
 	// The same plugin with another digest: it is named although the result is the same.

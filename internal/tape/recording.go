@@ -45,6 +45,8 @@ type Recording struct {
 	Document json.RawMessage `json:"document,omitempty"`
 	Query    json.RawMessage `json:"query,omitempty"`
 	Options  json.RawMessage `json:"options,omitempty"`
+	// NoFile says that there was no configuration file.
+	NoFile bool `json:"no_configuration_file,omitempty"`
 	// Settings are the effective settings, Modules the digests of the modules of plugins.
 	Settings []Setting         `json:"settings"`
 	Modules  map[string]string `json:"modules"`
