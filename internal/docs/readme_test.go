@@ -35,7 +35,7 @@ func TestCommands(t *testing.T) {
 			"2     assistant  ",                 // the conversation
 			"sha256:",                           // the pin
 			"event: result",                     // the service
-			`"stage":"step"`,                    // why an item of a record is there
+			`"brought_by":"search"`,             // why an item of a record is there
 			`"equal":true`,                      // the replay of a record
 			`"ok":true`,                         // its reload
 			"\n0.900  ",                         // what was restored
