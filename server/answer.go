@@ -127,8 +127,21 @@ func (c *call) reply(value any, err error) {
 	c.write(status, b.Bytes())
 }
 
+// appender is a value that writes its own JSON, which takes a fraction of the time.
+type appender interface {
+	AppendJSON(dst []byte) ([]byte, error)
+}
+
 // encode writes JSON on one line.
 func encode(b *bytes.Buffer, value any) error {
+	if value, ok := value.(appender); ok {
+		doc, err := value.AppendJSON(b.AvailableBuffer())
+		if err != nil {
+			return err
+		}
+		b.Write(append(doc, '\n'))
+		return nil
+	}
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(value)

@@ -113,12 +113,7 @@ func (b *Build) summary() Summary {
 	return s
 }
 
-// failureDoc is the document of a build that failed.
-type failureDoc struct {
-	Error       failure               `json:"error"`
-	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
-}
-
+// failure is the error in the document of a build that failed.
 type failure struct {
 	Message string `json:"message"`
 	Reason  string `json:"reason"`
@@ -141,35 +136,47 @@ func (b *Build) encode() (json.RawMessage, error) {
 	return nil, fmt.Errorf("build %s: its record takes more than %d MiB", b.ID, maxDetail>>20)
 }
 
+// detail writes a [Detail].
 func (b *Build) detail(leave string) ([]byte, error) {
-	out := Detail{LeftOut: leave}
-	if b.Content && leave != "items" {
-		out.Request = b.Request
-	}
+	doc := []byte(`{"result":`)
 	var err error
 	if b.Result != nil {
-		out.Result, err = encoded(b.result(leave))
+		doc, err = b.result(leave).AppendJSON(doc)
 	} else {
-		f := b.Failure
-		doc := failureDoc{Diagnostics: b.shown(f.Diagnostics, leave), Error: failure{Reason: pipeline.ReasonOf(f), Step: f.Step, Plugin: pipeline.PluginOf(f)}}
-		if b.Content {
-			doc.Error.Message = f.Error()
-		}
-		out.Result, err = encoded(doc)
+		doc, err = b.appendFailure(doc, leave)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return encoded(out)
+	if b.Content && leave != "items" && len(b.Request) > 0 {
+		out := bytes.NewBuffer(append(doc, `,"request":`...))
+		if err := json.Compact(out, b.Request); err != nil {
+			return nil, fmt.Errorf("its request: %w", err)
+		}
+		doc = out.Bytes()
+	}
+	if leave != "" {
+		doc = append(append(append(doc, `,"left_out":"`...), leave...), '"')
+	}
+	return append(doc, '}'), nil
 }
 
-// encoded writes JSON as it is stored, without escapes for HTML.
-func encoded(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+// appendFailure writes the error document of a build that failed.
+func (b *Build) appendFailure(dst []byte, leave string) ([]byte, error) {
+	f := b.Failure
+	doc := failure{Reason: pipeline.ReasonOf(f), Step: f.Step, Plugin: pipeline.PluginOf(f)}
+	if b.Content {
+		doc.Message = f.Error()
+	}
+	out := bytes.NewBuffer(append(dst, `{"error":`...))
+	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	if err := e.Encode(doc); err != nil {
+		return nil, err
+	}
+	dst = append(bytes.TrimSuffix(out.Bytes(), []byte("\n")), `,"diagnostics":`...)
+	dst, err := b.shown(f.Diagnostics, leave).AppendJSON(dst)
+	return append(dst, '}'), err
 }
 
 // result returns the result as it is kept. It is a copy.
