@@ -124,7 +124,55 @@ func (c *call) reply(value any, err error) {
 		b.WriteString(`{"error":{"message":"the answer cannot be written","reason":"failure","step":"","plugin":""},"diagnostics":null}` + "\n")
 		status = http.StatusInternalServerError
 	}
-	c.write(status, b.Bytes())
+	size := int64(b.Len())
+	data, coding := c.compressed(b.Bytes())
+	if !c.s.answers.take(c.info.Principal.Tenant, int64(len(data))) {
+		status, value = c.failure(errUnread)
+		b.Reset()
+		_ = encode(b, value) // an error document can be written
+		data, coding = b.Bytes(), ""
+	} else {
+		defer c.s.answers.give(c.info.Principal.Tenant, int64(len(data)))
+	}
+	c.leave(status, size)
+	c.write(status, data, coding)
+}
+
+// errUnread is the answer if too many answers wait for slow clients.
+var errUnread = &Refusal{
+	Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many bytes of answers wait for clients of this tenant",
+	Remedy: "read answers as they come, or raise server.max_bodies", RetryAfter: time.Second,
+}
+
+// unread counts the bytes of answers that wait for their clients. All together are bounded, and those
+// of a tenant by half of that, so that slow clients of one tenant leave room for others. A tenant may
+// always have one.
+type unread struct {
+	limit   int64
+	mu      sync.Mutex
+	all     int64
+	tenants map[string]int64
+}
+
+// take adds an answer, and reports whether there was room.
+func (u *unread) take(tenant string, n int64) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if own := u.tenants[tenant]; own > 0 && (u.all+n > u.limit || own+n > u.limit/2) {
+		return false
+	}
+	u.all += n
+	u.tenants[tenant] += n
+	return true
+}
+
+func (u *unread) give(tenant string, n int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all -= n
+	if u.tenants[tenant] -= n; u.tenants[tenant] <= 0 {
+		delete(u.tenants, tenant)
+	}
 }
 
 // appender is a value that writes its own JSON, which takes a fraction of the time.
@@ -135,7 +183,7 @@ type appender interface {
 // encode writes JSON on one line.
 func encode(b *bytes.Buffer, value any) error {
 	if value, ok := value.(appender); ok {
-		doc, err := value.AppendJSON(b.AvailableBuffer())
+		doc, err := value.AppendJSON(b.AvailableBuffer()) // which b.Write does not copy if there was room
 		if err != nil {
 			return err
 		}
@@ -147,21 +195,29 @@ func encode(b *bytes.Buffer, value any) error {
 	return enc.Encode(value)
 }
 
-// write writes a JSON document, compressed if the client takes that.
-func (c *call) write(status int, data []byte) {
+// compressed returns a document as the client takes it, and its coding.
+func (c *call) compressed(data []byte) (_ []byte, coding string) {
+	if len(data) < minCompressed {
+		return data, ""
+	}
+	coding = accepted(c.r.Header.Get("Accept-Encoding"))
+	switch coding {
+	case "zstd":
+		data = zstdWriter().EncodeAll(data, make([]byte, 0, len(data)/2))
+	case "gzip":
+		data = zipped(data)
+	}
+	return data, coding
+}
+
+// write writes a JSON document.
+func (c *call) write(status int, data []byte, coding string) {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	h.Add("Vary", "Accept-Encoding")
-	if len(data) >= minCompressed {
-		switch coding := accepted(c.r.Header.Get("Accept-Encoding")); coding {
-		case "zstd":
-			data = zstdWriter().EncodeAll(data, make([]byte, 0, len(data)/2))
-			h.Set("Content-Encoding", coding)
-		case "gzip":
-			data = zipped(data)
-			h.Set("Content-Encoding", coding)
-		}
+	if coding != "" {
+		h.Set("Content-Encoding", coding)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	c.w.WriteHeader(status)
