@@ -57,6 +57,9 @@ type Cost struct {
 	Bytes int64
 	// RequestID identifies the request in the log.
 	RequestID string
+	// Answer is the header of the answer, to which Admit may add fields such as RateLimit. It must not
+	// be used after Admit. It may be nil.
+	Answer http.Header
 }
 
 // Usage is what a request has used. Fields are 0 where nothing is known.

@@ -265,7 +265,7 @@ func (c *call) admit() error {
 	if a == nil || c.endpoint.Scope == ScopeNone || c.info.Admin {
 		return nil
 	}
-	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID})
+	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()})
 	if err != nil {
 		var refusal *Refusal
 		if errors.As(err, &refusal) || c.ctx.Err() != nil {
