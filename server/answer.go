@@ -31,6 +31,13 @@ type reply struct {
 	value  any
 }
 
+// file is an answer that is no JSON.
+type file struct {
+	kind   string // its media type
+	policy string // its Content-Security-Policy
+	data   []byte
+}
+
 // writer writes an answer, with a deadline for each piece, and counts.
 type writer struct {
 	http.ResponseWriter
@@ -109,6 +116,11 @@ func (c *call) reply(value any, err error) {
 		c.w.WriteHeader(status)
 		return
 	}
+	if f, ok := value.(*file); ok {
+		c.w.Header().Set("Content-Security-Policy", f.policy)
+		c.deliver(status, f.kind, f.data)
+		return
+	}
 	b := buffers.Get().(*bytes.Buffer)
 	defer func() {
 		if b.Cap() <= maxKept {
@@ -124,18 +136,28 @@ func (c *call) reply(value any, err error) {
 		b.WriteString(`{"error":{"message":"the answer cannot be written","reason":"failure","step":"","plugin":""},"diagnostics":null}` + "\n")
 		status = http.StatusInternalServerError
 	}
-	size := int64(b.Len())
-	data, coding := c.compressed(b.Bytes())
-	if !c.s.answers.take(c.info.Principal.Tenant, int64(len(data))) {
-		status, value = c.failure(errUnread)
-		b.Reset()
-		_ = encode(b, value) // an error document can be written
-		data, coding = b.Bytes(), ""
+	c.deliver(status, jsonType, b.Bytes())
+}
+
+// jsonType is the media type of documents.
+const jsonType = "application/json"
+
+// deliver writes a document of a media type, unless too many wait for clients. The place of the request
+// ends before.
+func (c *call) deliver(status int, kind string, data []byte) {
+	size := int64(len(data))
+	data, coding := c.compressed(data)
+	if tenant, waiting := c.info.Principal.Tenant, int64(len(data)); c.s.answers.take(tenant, waiting) {
+		defer c.s.answers.give(tenant, waiting)
 	} else {
-		defer c.s.answers.give(c.info.Principal.Tenant, int64(len(data)))
+		var doc bytes.Buffer
+		var refusal any
+		status, refusal = c.failure(errUnread)
+		_ = encode(&doc, refusal) // an error document can be written
+		kind, data, coding = jsonType, doc.Bytes(), ""
 	}
 	c.leave(status, size)
-	c.write(status, data, coding)
+	c.write(status, kind, data, coding)
 }
 
 // errUnread is the answer if too many answers wait for slow clients.
@@ -210,10 +232,10 @@ func (c *call) compressed(data []byte) (_ []byte, coding string) {
 	return data, coding
 }
 
-// write writes a JSON document.
-func (c *call) write(status int, data []byte, coding string) {
+// write writes a document of a media type, which is compressed with a coding unless it is empty.
+func (c *call) write(status int, kind string, data []byte, coding string) {
 	h := c.w.Header()
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "no-store")
 	h.Add("Vary", "Accept-Encoding")
 	if coding != "" {

@@ -24,6 +24,8 @@ type Build struct {
 	Time                               time.Time
 	Generation, RequestDigest          string
 	Request                            json.RawMessage
+	// Options are what was asked beside the request. nil: nothing.
+	Options *Options
 	// Result is nil for a build that failed; Failure then says how.
 	Result  *pipeline.Result
 	Failure *pipeline.BuildError
@@ -113,7 +115,22 @@ func (b *Build) summary() Summary {
 	return s
 }
 
-// failure is the error in the document of a build that failed.
+// failureDoc is the document of a build that failed.
+type failureDoc struct {
+	Error       failure               `json:"error"`
+	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
+}
+
+// append appends the document as JSON.
+func (d *failureDoc) append(dst []byte) ([]byte, error) {
+	dst, err := appendValue(append(dst, `{"error":`...), d.Error)
+	if err != nil {
+		return nil, err
+	}
+	dst, err = d.Diagnostics.AppendJSON(append(dst, `,"diagnostics":`...))
+	return append(dst, '}'), err
+}
+
 type failure struct {
 	Message string `json:"message"`
 	Reason  string `json:"reason"`
@@ -143,17 +160,15 @@ func (b *Build) detail(leave string) ([]byte, error) {
 	if b.Result != nil {
 		doc, err = b.result(leave).AppendJSON(doc)
 	} else {
-		doc, err = b.appendFailure(doc, leave)
+		doc, err = b.failureDoc(leave).append(doc)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if b.Content && leave != "items" && len(b.Request) > 0 {
-		out := bytes.NewBuffer(append(doc, `,"request":`...))
-		if err := json.Compact(out, b.Request); err != nil {
-			return nil, fmt.Errorf("its request: %w", err)
+	if b.Content && leave != "items" {
+		if doc, err = b.appendAsked(doc); err != nil {
+			return nil, err
 		}
-		doc = out.Bytes()
 	}
 	if leave != "" {
 		doc = append(append(append(doc, `,"left_out":"`...), leave...), '"')
@@ -161,22 +176,38 @@ func (b *Build) detail(leave string) ([]byte, error) {
 	return append(doc, '}'), nil
 }
 
-// appendFailure writes the error document of a build that failed.
-func (b *Build) appendFailure(dst []byte, leave string) ([]byte, error) {
+// failureDoc returns the error document of a build that failed, as it is kept.
+func (b *Build) failureDoc(leave string) *failureDoc {
 	f := b.Failure
-	doc := failure{Reason: pipeline.ReasonOf(f), Step: f.Step, Plugin: pipeline.PluginOf(f)}
+	doc := failureDoc{Diagnostics: b.shown(f.Diagnostics, leave), Error: failure{Reason: pipeline.ReasonOf(f), Step: f.Step, Plugin: pipeline.PluginOf(f)}}
 	if b.Content {
-		doc.Message = f.Error()
+		doc.Error.Message = f.Error()
 	}
-	out := bytes.NewBuffer(append(dst, `{"error":`...))
+	return &doc
+}
+
+// appendAsked writes the members of a detail that say what the build was asked for.
+func (b *Build) appendAsked(dst []byte) ([]byte, error) {
+	if len(b.Request) > 0 {
+		out := bytes.NewBuffer(append(dst, `,"request":`...))
+		if err := json.Compact(out, b.Request); err != nil {
+			return nil, fmt.Errorf("its request: %w", err)
+		}
+		dst = out.Bytes()
+	}
+	if b.Options == nil {
+		return dst, nil
+	}
+	return appendValue(append(dst, `,"options":`...), b.Options)
+}
+
+// appendValue writes JSON as it is stored, without escapes for HTML.
+func appendValue(dst []byte, v any) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(doc); err != nil {
-		return nil, err
-	}
-	dst = append(bytes.TrimSuffix(out.Bytes(), []byte("\n")), `,"diagnostics":`...)
-	dst, err := b.shown(f.Diagnostics, leave).AppendJSON(dst)
-	return append(dst, '}'), err
+	err := e.Encode(v)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // result returns the result as it is kept. It is a copy.

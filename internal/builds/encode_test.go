@@ -14,6 +14,7 @@ import (
 func TestDetailsAreWrittenAsTheirType(t *testing.T) {
 	ok := build("x", "t", start, 5, 500)
 	ok.Request = json.RawMessage("{\"query\": \"a < b\",\n\"items\": []}")
+	ok.Options = &Options{User: "<u>", Skip: []string{"s"}}
 	failed := build("y", "t", start, 5, 500)
 	failed.Result, failed.Failure = nil, &pipeline.BuildError{Err: errors.New("1 < 2"), Step: "s", Diagnostics: ok.Result.Diagnostics}
 	for _, b := range []*Build{ok, failed} {
@@ -28,7 +29,7 @@ func TestDetailsAreWrittenAsTheirType(t *testing.T) {
 				if err := json.Unmarshal(got, &d); err != nil {
 					t.Fatalf("%s: %v", got, err)
 				}
-				if want := encoded(t, d); !bytes.Equal(got, want) {
+				if want := marshalled(t, d); !bytes.Equal(got, want) {
 					t.Errorf("%s\nwant\n%s", got, want)
 				}
 				if d.LeftOut != leave || (d.Request != nil) != (content && leave != "items") {
@@ -47,7 +48,7 @@ func TestDetailsAreWrittenAsTheirType(t *testing.T) {
 	}
 }
 
-func encoded(t *testing.T, v any) []byte {
+func marshalled(t *testing.T, v any) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
