@@ -44,6 +44,9 @@ type call struct {
 	usage Usage
 	// after run in reverse order when the request ends.
 	after []func()
+	// release gives the place of the request back; see [Admission]. It is nil without one.
+	release func(Usage)
+	placed  time.Time
 }
 
 // written is the answer of an endpoint that has written it.
@@ -262,7 +265,7 @@ func (c *call) admit() error {
 	if a == nil || c.endpoint.Scope == ScopeNone || c.info.Admin {
 		return nil
 	}
-	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID})
+	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()})
 	if err != nil {
 		var refusal *Refusal
 		if errors.As(err, &refusal) || c.ctx.Err() != nil {
@@ -271,13 +274,20 @@ func (c *call) admit() error {
 		c.s.log.Error("admission fails", "request", c.info.ID, "error", err)
 		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the request cannot be admitted now", Remedy: "try again", RetryAfter: time.Second}
 	}
-	start := time.Now()
-	c.after = append(c.after, func() {
-		u := c.usage
-		u.Status, u.Bytes, u.Took = c.w.status, c.w.bytes, time.Since(start)
-		release(u)
-	})
+	c.release, c.placed = release, time.Now()
+	c.after = append(c.after, func() { c.leave(c.w.status, c.w.bytes) })
 	return nil
+}
+
+// leave gives the place of the request back, unless that is done. size is that of the answer, in
+// bytes. It is called before the answer is written: a client that reads slowly would stop others.
+func (c *call) leave(status int, size int64) {
+	if c.release == nil {
+		return
+	}
+	u, release := c.usage, c.release
+	u.Status, u.Bytes, u.Took, c.release = status, size, time.Since(c.placed), nil
+	release(u)
 }
 
 // logLine logs the request: at level debug, and at warning if the server is at fault.
