@@ -119,6 +119,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 			text += fmt.Sprintf(", and health and reload at http://%s", admin)
 		}
 		a.Say("%s", text)
+		tell(log, stateReady)
 	}
 	options.TLS.Cert, options.TLS.Key, options.TLS.ClientCA = loaded.Path(options.TLS.Cert), loaded.Path(options.TLS.Key), loaded.Path(options.TLS.ClientCA)
 	end, err := control(&options, loaded, app, log)
@@ -135,7 +136,15 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	}
 	stop := handleSignals(ctx, s)
 	defer stop()
+	defer context.AfterFunc(ctx, func() { tell(log, stateStopping) })()
 	return s.Run(ctx)
+}
+
+// tell tells systemd a state, and logs if that fails: systemd then waits in vain.
+func tell(log *slog.Logger, state string) {
+	if err := notify(state); err != nil {
+		log.Warn("service: systemd does not know its state", "state", state, "error", err)
+	}
 }
 
 // closeTime bounds the end of the plugins and of work in the background.
