@@ -235,7 +235,7 @@ image: image-files ## build the container image of docs/deploy (needs podman, do
 
 .PHONY: test-deploy
 test-deploy: image-files ## test the image, the manifests and the unit of docs/deploy (needs root and Linux; skips what needs a tool that is missing)
-	$(GO) -C tools/deploy test -count 1 -v . | grep -v '^ *=== '
+	$(GO) -C tools/deploy test -count 1 -v .
 
 .PHONY: alerts
 alerts: ## test the alert rules of docs/alerts (needs promtool of Prometheus)
