@@ -34,8 +34,10 @@ func TestCommands(t *testing.T) {
 			"Find out what happened in a build", // what was found
 			"2     assistant  ",                 // the conversation
 			"sha256:",                           // the pin
-			"event: result",                     // the service
-			`"ok":true`,                         // its reload
+		}},
+		"docs/operate-service.md": {10, []string{
+			"event: result", // the service
+			`"ok":true`,     // its reload
 		}},
 		"docs/operate-backup.md": {25, []string{
 			"backups/before-upgrade.db",
@@ -64,7 +66,7 @@ const site = `make build
 export PATH=$PWD/build:$PATH
 mkdir ../site && cd ../site
 anchor-host init
-echo 'pipelines: {main: {}}' >> anchor.yaml
+echo 'pipelines: {main: {}, short: {max_tokens: 600}}' >> anchor.yaml
 trap 'kill -9 ${service:-} || true' EXIT
 `
 
@@ -77,7 +79,7 @@ curl -sSf localhost:8790/v1/memory/facts -H 'content-type: application/json' -d 
 
 // before has the commands that come before those of a page, on other pages.
 var before = map[string]string{
-	"docs/operate-backup.md": site, "docs/operate-sizing.md": site + serving, "docs/operate-alerts.md": site + serving,
+	"docs/operate-service.md": site, "docs/operate-backup.md": site, "docs/operate-sizing.md": site + serving, "docs/operate-alerts.md": site + serving,
 }
 
 func runPage(t *testing.T, page string, least int, prints []string) {

@@ -31,7 +31,7 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `Load the configuration and its plugins once, and answer requests over HTTP until
 SIGTERM or an interrupt. The API has the documents of the commands: POST /v1/builds
 takes what "build --request" takes and answers what it prints. GET /openapi.json
-describes all of it. docs/operate.md is the manual.
+describes all of it. docs/operate-service.md is the manual.
 
 There are two listeners. That of the API (--listen) has builds, assemble, memory,
 runs, collections and evaluations. The other one (--admin-listen) has health,
