@@ -36,8 +36,10 @@ func TestCommands(t *testing.T) {
 			"sha256:",                           // the pin
 		}},
 		"docs/operate-service.md": {10, []string{
-			"event: result", // the service
-			`"ok":true`,     // its reload
+			"event: result",         // the service
+			`"brought_by":"search"`, // why an item of a record is there
+			`"equal":true`,          // the replay of a record
+			`"ok":true`,             // its reload
 		}},
 		"docs/operate-backup.md": {25, []string{
 			"backups/before-upgrade.db",
@@ -102,7 +104,7 @@ func runPage(t *testing.T, page string, least int, prints []string) {
 
 	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", before[page]+script)
 	cmd.Dir = clone
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", page, err, out)
