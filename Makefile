@@ -236,6 +236,26 @@ testdata: ## rebuild the committed .wasm fixtures from their .wat (needs wat2was
 starter: ## rebuild the committed plugins that init installs (installs Zig into build/_toolchains)
 	tools/starter.sh
 
+# CONTAINER builds images: podman, docker, buildah. IMAGE is the name. AUTHORITIES are the
+# certificates of this system.
+CONTAINER   ?= $(or $(shell command -v podman),$(shell command -v docker),$(shell command -v buildah))
+IMAGE       ?= anchor-host:latest
+AUTHORITIES ?= /etc/ssl/certs/ca-certificates.crt
+
+.PHONY: image-files
+image-files: build/anchor-host
+	@rm -rf build/image && mkdir -p build/image/data
+	@cp build/anchor-host $(AUTHORITIES) build/image/
+
+.PHONY: image
+image: image-files ## build the container image of docs/deploy (needs podman, docker or buildah)
+	@test -n "$(CONTAINER)" || { echo "no podman, docker or buildah found: install one, or name it: make image CONTAINER=/path/to/it" >&2; exit 1; }
+	$(CONTAINER) build -f docs/deploy/Containerfile -t $(IMAGE) build/image
+
+.PHONY: test-deploy
+test-deploy: image-files ## test the image, the manifests and the unit of docs/deploy (needs root and Linux; skips what needs a tool that is missing)
+	$(GO) -C tools/deploy test -count 1 -v .
+
 .PHONY: alerts
 alerts: ## test the alert rules of docs/alerts (needs promtool of Prometheus)
 	@command -v promtool >/dev/null || { echo "promtool not found: install prometheus (apt-get install prometheus, brew install prometheus)" >&2; exit 1; }
