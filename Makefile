@@ -10,7 +10,7 @@ GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 
 export Q
 
-GO_FILES     := $(shell find abi anchor pipeline host internal server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+GO_FILES     := $(shell find abi anchor pipeline host internal registry server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -121,6 +121,24 @@ bench-engine: build plugins ## the engine beside its peers, target by target (a 
 	@peers=; $(GO) -C tools/engine list -deps . >/dev/null || peers="-tags nopeers"; \
 		$(GO) -C tools/engine run $$peers . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
 
+# Clients of other projects that push and pull the same artifacts.
+ORAS_VERSION := v1.3.6
+WKG_VERSION  := 0.16.1
+
+.PHONY: test-registry
+test-registry: build/registry/oras ## test package registry against docker-registry and go-containerregistry, and beside oras (installs them; Linux)
+	@tools/registry/install.sh build/registry
+	$(GO) -C tools/registry test . $(TEST)
+
+build/registry/oras:
+	GOBIN=$(CURDIR)/build/registry $(GO) install oras.land/oras/cmd/oras@$(ORAS_VERSION)
+
+.PHONY: test-registry-wkg
+test-registry-wkg: ## the same beside wkg (Rust; takes minutes to build)
+	@tools/registry/install.sh build/registry
+	cargo install --locked --root build/registry/wkg --target-dir build/registry/wkg/target wkg@$(WKG_VERSION)
+	ANCHOR_WKG=$(CURDIR)/build/registry/wkg/bin/wkg $(GO) -C tools/registry test -run Wkg .
+
 .PHONY: record-clients
 record-clients: ## run Claude Code and Codex against a fake of their API and write testdata/messages (installs them; needs npm and Linux)
 	GO="$(GO)" tools/messages/clients.sh record testdata/messages
@@ -160,6 +178,7 @@ test: ## run all tests
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short $$($(GO) list ./pipeline/... | grep -Ev '/pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis|tokens/internal/hf)(/|$$)')
 	$(GO) test -race -short ./server/quota ./internal/builds
+	$(GO) test -race -run 'Push|Many|Stalls|Redirects|BreaksOff' ./registry
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
 
@@ -216,6 +235,26 @@ testdata: ## rebuild the committed .wasm fixtures from their .wat (needs wat2was
 .PHONY: starter
 starter: ## rebuild the committed plugins that init installs (installs Zig into build/_toolchains)
 	tools/starter.sh
+
+# CONTAINER builds images: podman, docker, buildah. IMAGE is the name. AUTHORITIES are the
+# certificates of this system.
+CONTAINER   ?= $(or $(shell command -v podman),$(shell command -v docker),$(shell command -v buildah))
+IMAGE       ?= anchor-host:latest
+AUTHORITIES ?= /etc/ssl/certs/ca-certificates.crt
+
+.PHONY: image-files
+image-files: build/anchor-host
+	@rm -rf build/image && mkdir -p build/image/data
+	@cp build/anchor-host $(AUTHORITIES) build/image/
+
+.PHONY: image
+image: image-files ## build the container image of docs/deploy (needs podman, docker or buildah)
+	@test -n "$(CONTAINER)" || { echo "no podman, docker or buildah found: install one, or name it: make image CONTAINER=/path/to/it" >&2; exit 1; }
+	$(CONTAINER) build -f docs/deploy/Containerfile -t $(IMAGE) build/image
+
+.PHONY: test-deploy
+test-deploy: image-files ## test the image, the manifests and the unit of docs/deploy (needs root and Linux; skips what needs a tool that is missing)
+	$(GO) -C tools/deploy test -count 1 -v .
 
 .PHONY: alerts
 alerts: ## test the alert rules of docs/alerts (needs promtool of Prometheus)

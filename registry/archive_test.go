@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/anchor-host/anchor-host/registry/internal/image"
 )
 
 // filled returns a cache with two plugins, one of which has a README.
@@ -213,15 +211,17 @@ func FuzzLoad(f *testing.F) {
 	f.Add(tarOf(f, tar.Header{Name: "blobs/sha256/" + strings.Repeat("0", 64), Uname: "x"}))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, archive []byte) {
-		c := &Cache{dir: dir}
-		entries, err := c.Load(t.Context(), bytes.NewReader(archive))
-		if err != nil {
-			return
+		l := &loading{folder: dir, blobs: map[string]int64{}}
+		err := l.read(t.Context(), tar.NewReader(bytes.NewReader(archive)))
+		if err == nil {
+			_, err = l.check()
 		}
-		for _, e := range entries {
-			if _, err := c.read(e.Reference.Digest, image.MaxManifest); err != nil {
-				t.Fatalf("%s is listed: %v", e.Reference, err)
+		files, _ := os.ReadDir(dir)
+		for _, file := range files {
+			if err == nil && l.blobs["sha256:"+file.Name()] == 0 {
+				t.Errorf("accepted an archive and left %s", file.Name())
 			}
+			_ = os.Remove(filepath.Join(dir, file.Name()))
 		}
 	})
 }

@@ -69,13 +69,16 @@ type Cost struct {
 	RequestID string
 	// Part says that this is one build of an evaluation: a build, but no request.
 	Part bool
+	// Answer is the header of the answer, to which Admit may add fields such as RateLimit. It must not
+	// be used after Admit. It may be nil.
+	Answer http.Header
 }
 
 // Usage is what a request has used. Fields are 0 where nothing is known.
 type Usage struct {
 	// Status is the HTTP status of the answer.
 	Status int
-	// Took is the time from admission to the end of the answer.
+	// Took is the time from admission until the answer is ready.
 	Took time.Duration
 	// Fuel is the fuel that plugins have used.
 	Fuel uint64
@@ -90,7 +93,8 @@ type Usage struct {
 // Admission decides whether a request may run now. It is called after authentication and after the
 // body was read, for every route that needs a scope but those of the admin listener, and for each build
 // of an evaluation, which waits as long as a refusal with RetryAfter says and then asks again. It may wait,
-// until ctx ends. If err is nil, release is called exactly once, when the answer is written.
+// until ctx ends. If err is nil, release is called exactly once, before the answer is written: a
+// client that reads slowly holds no place.
 //
 // An error that is a [*Refusal] is the answer to the request. If ctx has ended, any other error
 // answers as an ended request does; else it answers 503.

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// firstBuffer is the size of the first buffer of a body, in bytes. It grows as the body comes.
-	firstBuffer = 16 << 10
+	// firstBuffer is the size of the first buffer of a body, in bytes. It grows as the body comes. A
+	// body whose header states its size, up to maxStated, is read into one buffer of this size.
+	firstBuffer, maxStated = 16 << 10, 64 << 10
 	// maxWindow is the largest window of zstd, in bytes. RFC 9659 allows no larger one over HTTP.
 	maxWindow = 8 << 20
 )
@@ -88,7 +89,7 @@ func (c *call) readAll(in io.Reader) error {
 	for {
 		if len(c.body) == cap(c.body) {
 			size := max(firstBuffer, 2*cap(c.body))
-			if n := c.r.ContentLength; cap(c.body) == 0 && n >= 0 && n < firstBuffer && c.r.Header.Get("Content-Encoding") == "" {
+			if n := c.r.ContentLength; cap(c.body) == 0 && n >= 0 && n < maxStated && c.r.Header.Get("Content-Encoding") == "" {
 				size = int(n) + 1 // the end shows without another buffer
 			}
 			size = int(min(int64(size), c.s.o.MaxBody+1))

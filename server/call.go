@@ -43,8 +43,13 @@ type call struct {
 	body  []byte
 	read  bool
 	usage Usage
+	// why is what the log says of a failure, and the answer does not.
+	why error
 	// after run in reverse order when the request ends.
 	after []func()
+	// release gives the place of the request back; see [Admission]. It is nil without one.
+	release func(Usage)
+	placed  time.Time
 }
 
 // written is the answer of an endpoint that has written it.
@@ -87,6 +92,9 @@ func (c *call) run(t *table, data bool) {
 			f()
 		}
 		c.usage.Status, c.usage.Bytes, c.usage.Took = c.w.status, c.w.bytes, cmp.Or(c.usage.Took, time.Since(start))
+		if c.why != nil {
+			err = errors.Join(err, c.why)
+		}
 		ended(&c.info, c.usage, err)
 		c.logLine(time.Since(start), err)
 	}()
@@ -265,22 +273,29 @@ func (c *call) admit() error {
 	if a == nil || c.endpoint.Scope == ScopeNone || c.info.Admin {
 		return nil
 	}
-	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID})
+	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()})
 	if err != nil {
 		var refusal *Refusal
 		if errors.As(err, &refusal) || c.ctx.Err() != nil {
 			return err
 		}
-		c.s.log.Error("admission fails", "request", c.info.ID, "error", err)
+		c.why = fmt.Errorf("admission fails: %w", err)
 		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the request cannot be admitted now", Remedy: "try again", RetryAfter: time.Second}
 	}
-	start := time.Now()
-	c.after = append(c.after, func() {
-		u := c.usage
-		u.Status, u.Bytes, u.Took = c.w.status, c.w.bytes, time.Since(start)
-		release(u)
-	})
+	c.release, c.placed = release, time.Now()
+	c.after = append(c.after, func() { c.leave(c.w.status, c.w.bytes) })
 	return nil
+}
+
+// leave gives the place of the request back, unless that is done. size is that of the answer, in
+// bytes. It is called before the answer is written: a client that reads slowly would stop others.
+func (c *call) leave(status int, size int64) {
+	if c.release == nil {
+		return
+	}
+	u, release := c.usage, c.release
+	u.Status, u.Bytes, u.Took, c.release = status, size, time.Since(c.placed), nil
+	release(u)
 }
 
 // logLine logs the request, unless an observer does: at level debug, and at warning if the server is at

@@ -64,7 +64,7 @@ func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost
 	if c.Part {
 		counted = 0
 	}
-	settle, err := a.limiter.admit(p, isBuild, counted)
+	settle, err := a.limiter.admit(p, isBuild, counted, c.Answer)
 	if err != nil {
 		return nil, err
 	}

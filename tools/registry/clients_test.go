@@ -59,7 +59,7 @@ func TestOras(t *testing.T) {
 	layout(t, oras, c, s, a)
 }
 
-// layout has oras read the cache, and this project load what oras wrote.
+// layout has oras read the cache, which is an OCI image layout.
 func layout(t *testing.T, oras string, c *registry.Client, s server, a *registry.Artifact) {
 	t.Helper()
 	ref, dir := s.ref("acme/ours", "1.2.0"), t.TempDir()
