@@ -225,25 +225,29 @@ func (c *call) startEval() (any, error) {
 	size := int64(cap(c.body))
 	c.s.bodies.used.Add(size) // the job keeps the body
 	c.body = nil
-	ctx = observe.Discreet(ctx)
 	go func() {
 		defer c.s.jobs.ended.Done()
 		defer c.s.bodies.give(size)
-		defer n.cancel()
-		var report *anchor.Report
-		var err error
-		defer func() {
-			if problem := recover(); problem != nil {
-				err = &panicked{problem, debug.Stack()}
-			}
-			if err != nil && ctx.Err() == nil {
-				c.s.log.Warn("evaluation fails", "request", c.info.ID, "id", n.doc.ID, "error", err)
-			}
-			n.end(ctx, report, err)
-		}()
-		report, err = c.s.app.Evaluate(ctx, o)
+		c.runEval(observe.Discreet(ctx), n, o)
 	}()
 	return &reply{http.StatusAccepted, n.snapshot(false)}, nil
+}
+
+// runEval runs an evaluation, and notes how it ended.
+func (c *call) runEval(ctx context.Context, n *job, o anchor.EvaluateOptions) {
+	defer n.cancel()
+	var report *anchor.Report
+	var err error
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = &panicked{problem, debug.Stack()}
+		}
+		if err != nil && ctx.Err() == nil {
+			c.s.log.Warn("evaluation fails", "request", c.info.ID, "id", n.doc.ID, "error", err)
+		}
+		n.end(ctx, report, err)
+	}()
+	report, err = c.s.app.Evaluate(ctx, o)
 }
 
 // buildOfEval runs one build of an evaluation. Its tenant pays for it as for any build, and it waits for

@@ -121,7 +121,7 @@ func TestServe(t *testing.T) {
 	if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte(`"path":"server.admin_listen","value":"127.0.0.1:0","origin":"environment ANCHOR_HOST_ADMIN_LISTEN"`)) {
 		t.Errorf("configuration: %s", body)
 	}
-	stderr.wait(t, `"msg":"request","request":"\w+","action":"build","status":200`)
+	stderr.wait(t, `"msg":"answered","request":"\w+","method":"POST","route":"/v1/builds","status":200`)
 	cancel()
 	systemd("STOPPING=1")
 	select {
