@@ -142,12 +142,15 @@ func nullable(schema map[string]any) map[string]any {
 		}
 	}
 	properties, _ := schema["properties"].(map[string]any)
-	required, _ := schema["required"].([]string)
+	required := fmt.Sprint(schema["required"]) // a list of strings, or of any
 	for name, of := range properties {
 		of := nullable(of.(map[string]any))
-		if kind, ok := of["type"].(string); ok && kind != "null" && of["enum"] == nil && !slices.Contains(required, name) {
+		kind, plain := of["type"].(string)
+		switch {
+		case slices.Contains(strings.Fields(strings.Trim(required, "[]")), name) || len(of) == 0:
+		case plain && of["enum"] == nil:
 			of["type"] = []any{kind, "null"}
-		} else if len(of) > 0 && !slices.Contains(required, name) {
+		default:
 			of = map[string]any{"anyOf": []any{of, map[string]any{"type": "null"}}}
 		}
 		properties[name] = of
