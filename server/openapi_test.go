@@ -100,7 +100,7 @@ func paramSchema(action, name string) map[string]any {
 	}
 	switch name {
 	case "timeout":
-		return map[string]any{"type": "string", "pattern": `^([1-9][0-9]{0,4}(\.[0-9]{1,6})?(ns|us|ms|s|m|h)){1,3}$`}
+		return map[string]any{"type": "string", "pattern": `^([1-9][0-9]{0,4}(\.[0-9]{1,6})?(ms|s|m|h)){1,3}$`}
 	case "limit":
 		return whole(1, maxPage)
 	case "max_tokens", "max_messages":
