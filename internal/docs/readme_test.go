@@ -35,6 +35,8 @@ func TestCommands(t *testing.T) {
 			"2     assistant  ",                 // the conversation
 			"sha256:",                           // the pin
 			"event: result",                     // the service
+			`"stage":"step"`,                    // why an item of a record is there
+			`"equal":true`,                      // the replay of a record
 			`"ok":true`,                         // its reload
 			"\n0.900  ",                         // what was restored
 		}},
@@ -67,7 +69,7 @@ func runPage(t *testing.T, page string, least int, prints []string) {
 
 	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
 	cmd.Dir = clone
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", page, err, out)
