@@ -29,15 +29,17 @@ func TestRows(t *testing.T) {
 	var b bytes.Buffer
 	s := &suite{report: report{out: &b}, short: true}
 	s.growth("memory", 100, 104, 0.05, mib)
+	s.heapGrowth(10<<20, 12<<20, 0.1)
 	s.speed("throughput", "10 %", "at least 60 %", false, "")
 	if s.missed != 0 {
 		t.Errorf("no row is missed, got %d:\n%s", s.missed, &b)
 	}
 	s.growth("memory", 100, 106, 0.05, mib)
+	s.heapGrowth(10<<20, 13<<20, 0.1)
 	s.short = false
 	s.speed("throughput", "10 %", "at least 60 %", false, "")
-	if s.missed != 2 || strings.Count(b.String(), "MISSED") != 2 {
-		t.Errorf("two rows are missed, got %d:\n%s", s.missed, &b)
+	if s.missed != 3 || strings.Count(b.String(), "MISSED") != 3 {
+		t.Errorf("three rows are missed, got %d:\n%s", s.missed, &b)
 	}
 }
 

@@ -56,7 +56,7 @@ func reloads(ctx context.Context, s *suite) error {
 	s.row("reloads", fmt.Sprint(r.done), fmt.Sprint(count), r.done == count, "by signal, request and file in turn; generation %d", r.generation)
 	s.speed("time for them", took.Round(time.Second).String(), "at most "+over.String(), took <= over+over/20, "from one to the next load %.0f ms", took.Seconds()*1000/float64(count))
 	s.growth("memory (RSS) under load", rssBefore, rssAfter, 0.1, mib)
-	s.growth("live heap after a collection", before.heap, after.heap, 0.1, mib)
+	s.heapGrowth(before.heap, after.heap, 0.1)
 	s.row("goroutines", fmt.Sprintf("%+.0f", after.goroutines-before.goroutines), "at most +2", after.goroutines <= before.goroutines+2, "%.0f, then %.0f", before.goroutines, after.goroutines)
 	s.row("open files", fmt.Sprintf("%+.0f", after.files-before.files), "at most +2", after.files <= before.files+2, "%.0f, then %.0f", before.files, after.files)
 	return v.stop()

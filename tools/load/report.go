@@ -60,6 +60,12 @@ func mib(bytes float64) string { return fmt.Sprintf("%.1f MiB", bytes/(1<<20)) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
+// heapGrowth prints how the live heap has grown, and judges it. The heap is so small that a finalizer
+// or a buffer more is some percent of it, so a MiB counts for nothing.
+func (s *suite) heapGrowth(before, after, most float64) {
+	s.row("live heap after a collection", fmt.Sprintf("%+.1f MiB", (after-before)/(1<<20)), fmt.Sprintf("at most +%.0f %%, 1 MiB", 100*most), after <= before*(1+most)+1<<20, "%s, then %s", mib(before), mib(after))
+}
+
 // growth prints how much larger a figure is than it was, and judges it.
 func (s *suite) growth(name string, before, after, most float64, text func(float64) string) {
 	share := after/before - 1

@@ -50,7 +50,7 @@ func soak(ctx context.Context, s *suite) error {
 	s.row("requests that failed", fmt.Sprint(sum.failed+sum.refused), "0", sum.failed+sum.refused == 0, "of %d; first: %v", n, sum.first)
 	s.row("requests", fmt.Sprint(n), fmt.Sprint(count), n == count, "%.0f/s, p50 %.1f ms, p99 %.1f ms", float64(n)/sum.took.Seconds(), ms(percentile(sum.times, 0.5)), ms(percentile(sum.times, 0.99)))
 	s.growth("memory (RSS) under load", rss(first.list), rss(last.list), 0.05, mib)
-	s.growth("live heap after a collection", first.quiet.heap, last.quiet.heap, 0.05, mib)
+	s.heapGrowth(first.quiet.heap, last.quiet.heap, 0.05)
 	s.row("goroutines", fmt.Sprintf("%+.0f", last.quiet.goroutines-first.quiet.goroutines), "at most +2", last.quiet.goroutines <= first.quiet.goroutines+2, "%.0f, then %.0f", first.quiet.goroutines, last.quiet.goroutines)
 	s.row("open files", fmt.Sprintf("%+.0f", last.quiet.files-first.quiet.files), "at most +2", last.quiet.files <= first.quiet.files+2, "%.0f, then %.0f", first.quiet.files, last.quiet.files)
 	return v.stop()
