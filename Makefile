@@ -6,11 +6,16 @@ Q       ?= How do I parse command-line flags?
 FUZZ    ?= 10s
 BENCH   ?= .
 SOAK    ?= 10m
+RELOADS  ?= 1000
+OVER     ?= 10m
+REQUESTS ?= 1000000
+KILLS    ?= 200
+EXAMPLES ?= 100
 GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 
 export Q
 
-GO_FILES     := $(shell find abi anchor pipeline host internal registry server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+GO_FILES     := $(shell find abi anchor pipeline host internal registry server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) server/openapi.json go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -169,6 +174,34 @@ attacks: ## what hostile plugins can do to memory, to loading and to their neigh
 .PHONY: soak
 soak: ## good, slow, trapping, looping and greedy plugins together for SOAK (10m)
 	$(GO) -C tools/attacks run . -soak $(SOAK)
+
+# LOAD=-short judges what fails, is lost or leaks, but no speed.
+load_tool = $(GO) -C tools/load run . $(LOAD)
+
+.PHONY: load
+load: build plugins ## the service under 64 clients beside the same builds in a process: throughput, p50, p99 (a minute and a half)
+	$(load_tool) throughput
+
+.PHONY: load-reloads
+load-reloads: build plugins ## RELOADS (1000) reloads OVER (10m) under load, by signal, request and file: no request fails, nothing grows
+	$(load_tool) -count $(RELOADS) -over $(OVER) reloads
+
+.PHONY: load-soak
+load-soak: build plugins ## REQUESTS (1000000) to one service, and its memory after the first 50,000 beside that at the end
+	$(load_tool) -count $(REQUESTS) soak
+
+.PHONY: load-kill
+load-kill: build plugins ## kill -9 the service KILLS (200) times while clients write, and look for all that was acknowledged
+	$(load_tool) -count $(KILLS) kill
+
+.PHONY: load-tenants
+load-tenants: build plugins ## what a tenant keeps of its throughput while another one floods the service (a minute and a half)
+	$(load_tool) tenants
+
+.PHONY: test-schema
+test-schema: build plugins ## schemathesis against /openapi.json of a running service, EXAMPLES (100) for each operation; installs it (needs Python with venv)
+	@tools/load/schemathesis.sh build/schemathesis && if [ -x build/schemathesis/bin/schemathesis ]; then \
+		$(load_tool) -count $(EXAMPLES) -schemathesis $(CURDIR)/build/schemathesis/bin/schemathesis schema; fi
 
 .PHONY: test
 test: ## run all tests

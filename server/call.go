@@ -242,10 +242,13 @@ func badParam(name, problem string) error {
 // limitTime sets the deadline of the request.
 func (c *call) limitTime() error {
 	limit := c.s.o.MaxTimeout
-	for _, asked := range []struct{ name, value string }{
-		{"parameter timeout", c.query.Get("timeout")}, {"header x-request-timeout", c.r.Header.Get(timeoutHeader)},
+	for _, asked := range []struct {
+		name, value string
+		given       bool
+	}{
+		{"parameter timeout", c.query.Get("timeout"), c.query.Has("timeout")}, {"header x-request-timeout", c.r.Header.Get(timeoutHeader), c.r.Header.Get(timeoutHeader) != ""},
 	} {
-		if asked.value == "" || c.endpoint.body == anyBody {
+		if !asked.given || c.endpoint.body == anyBody {
 			continue
 		}
 		d, err := time.ParseDuration(asked.value)
