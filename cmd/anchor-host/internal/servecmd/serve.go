@@ -35,7 +35,7 @@ describes all of it. docs/operate.md is the manual.
 
 There are two listeners. That of the API (--listen) has builds, assemble, memory,
 runs, collections and evaluations. The other one (--admin-listen) has health,
-configuration, reload and profiles. Without keys both are open to programs of this
+configuration, reload, profiles, and the console for browsers at /console/. Without keys both are open to programs of this
 computer only, so other addresses are refused.
 
 The configuration is loaded again when its file or a plugin changes, on SIGHUP, and
@@ -116,7 +116,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		}
 		text := fmt.Sprintf("the API is at %s://%s", scheme, data)
 		if admin != nil {
-			text += fmt.Sprintf(", and health and reload at http://%s", admin)
+			text += fmt.Sprintf(", and health and reload at http://%s; the console is at http://%s/console/", admin, admin)
 		}
 		a.Say("%s", text)
 	}
@@ -132,6 +132,13 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	}
 	if err := mount(s, t); err != nil {
 		return err
+	}
+	if options.AdminListen != config.NoListener {
+		closeConsole, err := mountConsole(s, &options, app, t)
+		if err != nil {
+			return err
+		}
+		defer closeConsole()
 	}
 	stop := handleSignals(ctx, s)
 	defer stop()
