@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain/svg"
 )
 
 const (
@@ -129,9 +130,11 @@ func (v *visit) turns(d *conversationData, list []anchor.BuildSummary) error {
 	}
 	slices.Reverse(bars)
 	slices.Reverse(d.Turns)
+	d.Colors = map[core.Source]string{}
 	for _, s := range core.Sources {
 		if seen[s] {
 			d.Sources = append(d.Sources, s)
+			d.Colors[s] = svg.Color(s)
 		}
 	}
 	d.Chart = areas(bars)

@@ -24,7 +24,7 @@ func (v *visit) document(id string) (*anchor.BuildRecord, *builtdoc.Doc, error) 
 }
 
 func decode(r *anchor.BuildRecord, content bool) (*builtdoc.Doc, error) {
-	d, err := builtdoc.Decode(r.ID, r.Detail.Result)
+	d, err := builtdoc.DecodeKept(r.ID, r.Detail.Result)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w: %w", r.ID, store.ErrCorrupt, err)
 	}

@@ -140,7 +140,7 @@ func (v *visit) deleteFact() error {
 	if err != nil {
 		return err
 	}
-	n, err := m.Delete(v.ctx, v.r.PostForm.Get("id"))
+	n, err := m.Delete(v.ctx, v.query.Get("id"))
 	if err != nil {
 		return err
 	}

@@ -172,8 +172,8 @@ type figure struct{ Key, Name, Value, Note string }
 func figuresOf(r rates) []figure {
 	return []figure{
 		{"builds", "builds", count(r.Builds), "per second"},
-		{"p50", "half take at most", millis(r.P50), "p50"},
-		{"p99", "99 of 100 take at most", millis(r.P99), "p99"},
+		{"p50", "p50", millis(r.P50), "half are faster"},
+		{"p99", "p99", millis(r.P99), "1 of 100 is slower"},
 		{"failed", "failed", percent(r.Failed), "of the builds"},
 		{"skips", "skipped steps", count(r.Skips), "per minute"},
 		{"cached", "prompt as before", percent(r.Cached), "of its tokens"},
