@@ -101,7 +101,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		return nil, err
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
-		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
+		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),
 		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.options.KV, OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})

@@ -3,6 +3,7 @@ package anchor
 import (
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -25,6 +26,8 @@ type Status struct {
 	File string
 	// PluginDir is the folder of the plugins.
 	PluginDir string
+	// LockFile is the path of anchor.lock. There may be no such file.
+	LockFile string
 	// Tenant is the tenant of calls that name none.
 	Tenant string
 	// Draining is the number of former versions that builds still use, or that are being closed.
@@ -40,6 +43,7 @@ func (a *App) Status() Status {
 	s := Status{Draining: a.draining, Last: a.last}
 	if g := a.current; g != nil {
 		s.Tenant = g.loaded.TenantName()
+		s.LockFile = assemble.Guard(g.loaded).Path
 		s.Number, s.Since, s.File, s.PluginDir = g.number, g.since, g.loaded.Location(), g.loaded.PluginDir()
 	}
 	return s

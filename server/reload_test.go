@@ -161,6 +161,10 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait("a new module", func(d health) bool { return d.Generation == 4 })
+	if err := os.WriteFile(filepath.Join(filepath.Dir(l.file()), "anchor.lock"), []byte("version: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wait("a new lock", func(d health) bool { return d.Generation == 5 })
 	if !strings.Contains(l.log.String(), "configuration is not reloaded") {
 		t.Errorf("log: %s", l.log)
 	}

@@ -40,7 +40,7 @@ func (f *seenFiles) same(digest [sha256.Size]byte) bool {
 	return f.digest == digest
 }
 
-// watch reloads when the configuration file or a plugin changes, until ctx ends. An event only says
+// watch reloads when the configuration file, anchor.lock or a plugin changes, until ctx ends. An event only says
 // that it is time to look: what counts is the content of the files.
 func (s *Server) watch(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
@@ -102,7 +102,7 @@ func (s *Server) watchFolders(w *fsnotify.Watcher) {
 	}
 }
 
-// fingerprint is a digest of the configuration file, the modules and the manifests.
+// fingerprint is a digest of the configuration file, anchor.lock, the modules and the manifests.
 func (s *Server) fingerprint() [sha256.Size]byte {
 	st := s.app.Status()
 	h := sha256.New()
@@ -120,6 +120,7 @@ func (s *Server) fingerprint() [sha256.Size]byte {
 	}
 	if st.File != "" {
 		add(st.File)
+		add(st.LockFile) // in the same folder
 	}
 	n := 0
 	for _, path := range pluginFiles(st.PluginDir) {

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/nearest"
+	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
 // catalog holds the plugins of a folder that a configuration names.
@@ -20,15 +21,25 @@ type catalog struct {
 	entries map[string]spec.Entry
 	// others are the names of the other plugins of the folder.
 	others []string
-	// err is why the folder could not be read.
+	// notes name plugins that run although anchor.lock does not list them.
+	notes []string
+	// err is why the folder or anchor.lock could not be read.
 	err error
 }
 
+// Guard returns what holds the plugins of a configuration against the anchor.lock beside its file.
+func Guard(l *config.Loaded) *lock.Guard {
+	return &lock.Guard{Path: l.Path(lock.Name), Policy: l.Trust.Policy()}
+}
+
 // readCatalog reads the named plugins, and no others: reading takes time.
-func readCatalog(dir, cacheDir string, names []string) *catalog {
+func readCatalog(dir, cacheDir string, names []string, guard *lock.Guard) *catalog {
 	c := &catalog{dir: dir, entries: map[string]spec.Entry{}}
 	var list []spec.Entry
 	list, c.others, c.err = spec.Reader{CacheDir: cacheDir}.ReadNamed(dir, names...)
+	if c.err == nil {
+		c.notes, c.err = guard.Hold(list)
+	}
 	for _, e := range list {
 		c.entries[e.Name] = e
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
 // Options are settings that are not part of a configuration.
@@ -31,6 +32,8 @@ type Options struct {
 	// PluginDir is the plugin folder, CacheDir that of compiled plugins (see
 	// [host.Config]).
 	PluginDir, CacheDir string
+	// Guard refuses plugins that differ from anchor.lock. nil allows all.
+	Guard *lock.Guard
 	// Path resolves the paths of file grants. nil leaves them as they are.
 	Path func(string) string
 	// Logger receives log lines, those of plugins included. nil discards them.
@@ -245,7 +248,7 @@ func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]
 		wg.Go(func() { _, _ = warm.Count(ctx, "a") })
 	}
 	if len(modules) > 0 {
-		catalog := readCatalog(g.options.PluginDir, g.options.CacheDir, slices.Compact(modules))
+		catalog := readCatalog(g.options.PluginDir, g.options.CacheDir, slices.Compact(modules), g.options.Guard)
 		for name, l := range p.loaded {
 			if g.loaded[name] == nil {
 				wg.Go(func() {

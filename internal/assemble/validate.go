@@ -21,8 +21,8 @@ import (
 )
 
 // Validate checks a configuration against the plugin folder: that the plugins exist and offer the
-// operations that are used, that settings match their schemas, and that grants match the
-// permissions that the plugins ask for. It runs nothing. The error lists all mistakes with their
+// operations that are used, that they are those of anchor.lock, that settings match their schemas,
+// and that grants match the permissions that the plugins ask for. It runs nothing. The error lists all mistakes with their
 // positions in the file. Warnings report things that an operator should know but that make
 // nothing fail.
 func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
@@ -33,7 +33,10 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 		list = append(list, v.overlaid(o)...)
 	}
 	if names := pluginNames(&l.Config, list); len(names) > 0 {
-		v.catalog = readCatalog(pluginDir, l.CachePath(), names)
+		v.catalog = readCatalog(pluginDir, l.CachePath(), names, Guard(l))
+		for _, note := range v.catalog.notes {
+			v.warnings = append(v.warnings, "note: "+note)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Instances)) {
 		v.instance(name, l.Instances[name])

@@ -50,6 +50,7 @@ func (c *Config) Check() []Finding {
 	if c.Memory != nil && c.Facts != nil {
 		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
+	k.trust()
 	k.service()
 	k.telemetry()
 	k.conversation()

@@ -41,7 +41,7 @@ func TestAuthoringCommands(t *testing.T) {
 			copyTracked(t, clone)
 			cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
 			cmd.Dir = clone
-			cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=", "PATH="+path)
+			cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=", "PATH="+path)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("docs/authoring.md: %v\n%s", err, out)
@@ -95,7 +95,7 @@ func TestAuthoringLanguagePages(t *testing.T) {
 			build()
 			cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
 			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=",
+			cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=",
 				"PATH="+bin+string(os.PathListSeparator)+toolPath(t, toolchain.Language, nil))
 			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte(" 0 failed")) {
 				t.Errorf("%v\n%s", err, out)

@@ -67,7 +67,7 @@ func runPage(t *testing.T, page string, least int, prints []string) {
 
 	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
 	cmd.Dir = clone
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", page, err, out)

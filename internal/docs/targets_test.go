@@ -61,7 +61,7 @@ func TestTargets(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(bin, "anchor-host")); err != nil {
 				runCommand(t, nil, "go", "build", "-o", bin, root+"/cmd/anchor-host")
 			}
-			env := append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=", "PATH="+bin+string(os.PathListSeparator)+toolPath(t, language, nil))
+			env := append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=", "PATH="+bin+string(os.PathListSeparator)+toolPath(t, language, nil))
 			dir := fromNothing(t, language, env)
 			if target, ok := verdicts[language]; ok {
 				report(t, language+", from an edit to the verdict", editToVerdict(t, language, dir, env, target), target)

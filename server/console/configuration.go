@@ -1,10 +1,7 @@
 package console
 
 import (
-	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -39,16 +36,4 @@ func (v *visit) configuration() error {
 	}
 	v.show(http.StatusOK, "configuration", "Configuration", d)
 	return nil
-}
-
-// metadataOf lists the values of an object by their names, as JSON.
-func metadataOf(m map[string]any) (out []pair) {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		value, err := json.Marshal(m[name])
-		if err != nil {
-			continue // a store holds JSON values
-		}
-		out = append(out, pair{name, begin(string(value), excerptLength)})
-	}
-	return out
 }

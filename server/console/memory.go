@@ -1,6 +1,8 @@
 package console
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,10 +36,17 @@ type memoryData struct {
 
 var factTypes = []memory.Type{memory.Semantic, memory.Episodic, memory.Procedural, memory.Conversation}
 
+func (v *visit) memoryQuery() memoryData {
+	q := v.query
+	return memoryData{
+		User: q.Get("user"), Type: q.Get("type"), Tag: q.Get("tag"), Find: q.Get("find"), Expired: q.Get("expired") != "",
+		Types: factTypes, Deleted: q.Get("deleted") != "",
+	}
+}
+
 // memory lists facts and runs.
 func (v *visit) memory() error {
-	q := v.query
-	d := memoryData{User: q.Get("user"), Type: q.Get("type"), Tag: q.Get("tag"), Find: q.Get("find"), Expired: q.Get("expired") != "", Types: factTypes, Deleted: q.Get("deleted") != ""}
+	d := v.memoryQuery()
 	f := memory.Filter{UserID: d.User, Type: memory.Type(d.Type), Expired: d.Expired}
 	if d.Tag != "" {
 		f.Tags = []string{d.Tag}
@@ -60,7 +69,7 @@ func (v *visit) memory() error {
 		return v.link("memory", pairs...)
 	}
 	var from, to int
-	d.Pages, from, to = paged(q.Get("page"), len(list), factPage, link)
+	d.Pages, from, to = paged(v.query.Get("page"), len(list), factPage, link)
 	for _, e := range list[from:to] {
 		row := factRow{Entry: v.hidden(e)}
 		if len(e.ID) <= maxLinked {
@@ -194,4 +203,16 @@ func (v *visit) run() error {
 	}
 	v.show(http.StatusOK, "run", "Run", d)
 	return nil
+}
+
+// metadataOf lists the values of an object by their names, as JSON.
+func metadataOf(m map[string]any) (out []pair) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		value, err := json.Marshal(m[name])
+		if err != nil {
+			continue // a store holds JSON values
+		}
+		out = append(out, pair{name, begin(string(value), excerptLength)})
+	}
+	return out
 }

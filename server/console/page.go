@@ -2,72 +2,17 @@ package console
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"embed"
-	"encoding/hex"
-	"fmt"
-	"html/template"
-	"io/fs"
+	"errors"
 	"net/http"
 	"path"
 	"strconv"
-	"strings"
 
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/server"
 )
-
-//go:embed templates assets
-var files embed.FS
-
-// pages are the templates by name, and the assets.
-type pages struct {
-	byName map[string]*template.Template
-	// assets are files by a name with their digest, and names are those names by the plain ones.
-	assets map[string][]byte
-	names  map[string]string
-}
-
-func newPages() (*pages, error) {
-	p := &pages{byName: map[string]*template.Template{}, assets: map[string][]byte{}, names: map[string]string{}}
-	if err := p.readAssets(); err != nil {
-		return nil, err
-	}
-	base := template.New("").Funcs(words).Funcs(template.FuncMap{"asset": func(name string) string { return "/console/assets/" + p.names[name] }})
-	base, err := base.ParseFS(files, "templates/layout.html", "templates/parts.html")
-	if err != nil {
-		return nil, fmt.Errorf("console: templates: %w", err)
-	}
-	names, err := fs.Glob(files, "templates/page-*.html")
-	if err != nil {
-		return nil, fmt.Errorf("console: templates: %w", err)
-	}
-	for _, name := range names {
-		t, err := template.Must(base.Clone()).ParseFS(files, name)
-		if err != nil {
-			return nil, fmt.Errorf("console: templates: %w", err)
-		}
-		p.byName[strings.TrimSuffix(strings.TrimPrefix(path.Base(name), "page-"), ".html")] = t
-	}
-	return p, nil
-}
-
-func (p *pages) readAssets() error {
-	list, err := files.ReadDir("assets")
-	if err != nil {
-		return fmt.Errorf("console: assets: %w", err)
-	}
-	for _, f := range list {
-		data, err := files.ReadFile("assets/" + f.Name())
-		if err != nil {
-			return fmt.Errorf("console: assets: %w", err)
-		}
-		sum := sha256.Sum256(data)
-		ext := path.Ext(f.Name())
-		name := strings.TrimSuffix(f.Name(), ext) + "-" + hex.EncodeToString(sum[:6]) + ext
-		p.assets[name], p.names[f.Name()] = data, name
-	}
-	return nil
-}
 
 var assetTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -162,4 +107,29 @@ func (v *visit) show(status int, name, title string, data any) {
 	v.w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write(b.Bytes()) // the client is gone
+}
+
+// fail answers with a page that says what is wrong.
+func (v *visit) fail(err error) {
+	status, text := http.StatusInternalServerError, "The console has a mistake. The log of the service has more."
+	var p *problem
+	var refusal *server.Refusal
+	switch {
+	case errors.As(err, &p):
+		status, text = p.status, p.text
+	case errors.As(err, &refusal):
+		status, text = refusal.Status, refusal.Message
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, memory.ErrNotFound):
+		status, text = http.StatusNotFound, "There is no such thing, or no more."
+	case errors.Is(err, anchor.ErrInvalid), errors.Is(err, store.ErrInvalid):
+		status, text = http.StatusBadRequest, failure.Of(err).Error.Message
+		if !v.content() {
+			text = "The store or the configuration does not accept this."
+		}
+	case v.ctx.Err() != nil:
+		status, text = http.StatusServiceUnavailable, "It took too long, or the service ends."
+	default:
+		v.c.log.Error("console: page fails", "page", v.r.URL.Path, "error", err)
+	}
+	v.show(status, "problem", http.StatusText(status), text)
 }

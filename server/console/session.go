@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/anchor-host/anchor-host/server"
 )
 
 // Bounds of sessions.
@@ -104,13 +102,6 @@ func (s *sessions) end(one *session) {
 // same compares secrets. Empty ones are never the same.
 func same(a, b string) bool {
 	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
-}
-
-// authenticate says whose key it is.
-func (c *Console) authenticate(r *http.Request, key string) (server.Principal, error) {
-	asked := r.Clone(r.Context())
-	asked.Header = http.Header{"Authorization": {"Bearer " + key}}
-	return c.o.Authenticator.Authenticate(asked)
 }
 
 // Bounds of attempts to sign in: so many from one address within attemptTime, and so many addresses

@@ -2,16 +2,11 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/failure"
-	"github.com/anchor-host/anchor-host/pipeline/memory"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/server"
 )
 
@@ -41,67 +36,6 @@ func (p *problem) Error() string { return p.text }
 
 func problemf(status int, format string, args ...any) error {
 	return &problem{status, fmt.Sprintf(format, args...)}
-}
-
-// page is one address: who may see it, and what answers.
-type page struct {
-	// scope is the scope that a key must have. Empty: any key. A key with the scope admin may see
-	// every page, but changes nothing without the scope of the change.
-	scope  string
-	answer func(*visit) error
-}
-
-// pageOf are the addresses that need a key.
-var pageOf = map[string]page{
-	"GET /console/":              {"", (*visit).now},
-	"GET /console/events":        {server.ScopeAdmin, (*visit).events},
-	"GET /console/builds":        {"", (*visit).builds},
-	"GET /console/build":         {"", (*visit).build},
-	"GET /console/build/request": {server.ScopeContent, (*visit).buildRequest},
-	"POST /console/build/again":  {server.ScopeBuild, (*visit).rebuild},
-	"GET /console/diff":          {"", (*visit).diff},
-	"GET /console/conversations": {"", (*visit).conversations},
-	"GET /console/conversation":  {"", (*visit).conversation},
-	"GET /console/plugins":       {server.ScopeAdmin, (*visit).plugins},
-	"GET /console/memory":        {server.ScopeMemoryRead, (*visit).memory},
-	"GET /console/fact":          {server.ScopeMemoryRead, (*visit).fact},
-	"POST /console/fact/delete":  {server.ScopeMemoryWrite, (*visit).deleteFact},
-	"GET /console/run":           {server.ScopeMemoryRead, (*visit).run},
-	"GET /console/configuration": {server.ScopeAdmin, (*visit).configuration},
-	"POST /console/sign-out":     {"", (*visit).signOut},
-}
-
-// answer answers the request.
-func (v *visit) answer() error {
-	if v.r.URL.Path == "/console" {
-		http.Redirect(v.w, v.r, "/console/", http.StatusMovedPermanently)
-		return nil
-	}
-	if name, ok := strings.CutPrefix(v.r.URL.Path, "/console/assets/"); ok {
-		return v.asset(name)
-	}
-	v.query = v.r.URL.Query()
-	if v.r.URL.Path == "/console/sign-in" {
-		return v.signIn()
-	}
-	if err := v.identify(); err != nil {
-		return err
-	}
-	if v.session == nil && v.c.o.Authenticator != nil {
-		return v.askToSignIn()
-	}
-	method := v.r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	p, ok := pageOf[method+" "+v.r.URL.Path]
-	if !ok {
-		return problemf(http.StatusNotFound, "There is no such page.")
-	}
-	if err := v.allow(method, p.scope); err != nil {
-		return err
-	}
-	return p.answer(v)
 }
 
 // identify says who sends the request.
@@ -175,31 +109,6 @@ func (v *visit) may(scope string) bool { return v.who.Has(scope) }
 // content reports whether the user may see texts.
 func (v *visit) content() bool { return v.may(server.ScopeContent) }
 
-// fail answers with a page that says what is wrong.
-func (v *visit) fail(err error) {
-	status, text := http.StatusInternalServerError, "The console has a mistake. The log of the service has more."
-	var p *problem
-	var refusal *server.Refusal
-	switch {
-	case errors.As(err, &p):
-		status, text = p.status, p.text
-	case errors.As(err, &refusal):
-		status, text = refusal.Status, refusal.Message
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, memory.ErrNotFound):
-		status, text = http.StatusNotFound, "There is no such thing, or no more."
-	case errors.Is(err, anchor.ErrInvalid), errors.Is(err, store.ErrInvalid):
-		status, text = http.StatusBadRequest, failure.Of(err).Error.Message
-		if !v.content() {
-			text = "The store or the configuration does not accept this."
-		}
-	case v.ctx.Err() != nil:
-		status, text = http.StatusServiceUnavailable, "It took too long, or the service ends."
-	default:
-		v.c.log.Error("console: page fails", "page", v.r.URL.Path, "error", err)
-	}
-	v.show(status, "problem", http.StatusText(status), text)
-}
-
 // link is the address of a page, with the chosen tenant and pairs of names and values.
 func (v *visit) link(path string, pairs ...string) string {
 	q := url.Values{}
@@ -215,4 +124,11 @@ func (v *visit) link(path string, pairs ...string) string {
 		return "/console/" + path
 	}
 	return "/console/" + path + "?" + q.Encode()
+}
+
+// authenticate says whose key it is.
+func (c *Console) authenticate(r *http.Request, key string) (server.Principal, error) {
+	asked := r.Clone(r.Context())
+	asked.Header = http.Header{"Authorization": {"Bearer " + key}}
+	return c.o.Authenticator.Authenticate(asked)
 }

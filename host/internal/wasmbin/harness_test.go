@@ -174,7 +174,7 @@ func buildGo(folder string) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "guest.wasm")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-o", out, folder)
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=-trimpath")
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, errors.New("build the Go guest: " + err.Error() + "\n" + string(msg))
 	}

@@ -35,12 +35,12 @@ describes all of it. docs/operate.md is the manual.
 
 There are two listeners. That of the API (--listen) has builds, assemble, memory,
 runs, collections and evaluations. The other one (--admin-listen) has health,
-configuration, reload, profiles, and the console for browsers at /console/. Without keys both are open to programs of this
-computer only, so other addresses are refused.
+configuration, reload, profiles, and at /console/ the console for browsers. Without
+keys both are open to programs of this computer only, so other addresses are refused.
 
-The configuration is loaded again when its file or a plugin changes, on SIGHUP, and
-on POST /admin/v1/reload. Running requests finish with the version that they began
-with. A broken change leaves everything as it is, and is logged.
+The configuration is loaded again when its file, anchor.lock or a plugin changes, on
+SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
+they began with. A broken change leaves everything as it is, and is logged.
 
 At the end /readyz says draining for server.drain_delay, running requests finish
 within server.drain_timeout, and what then still runs is cut. A second signal cuts

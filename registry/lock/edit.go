@@ -1,0 +1,83 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// lockTime is how long [Edit] waits for another process.
+const lockTime = 10 * time.Second
+
+// Edit changes a file: it reads the file, calls change, and replaces the file by the result. If
+// there is no file, change gets an empty one. If change returns an error, Edit returns it, and the
+// file stays as it is.
+//
+// Processes that edit the same file wait for each other, 10 s at most, with a lock on the file
+// .anchor.lock.held beside it. A reader sees the file before or after the change.
+func Edit(ctx context.Context, path string, change func(*File) error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // the file is replaced, not the link
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	held := flock.New(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".held"))
+	if ok, err := held.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
+		return fmt.Errorf("lock: hold %s: %w (another process edits it, or the folder cannot be written)", held.Path(), err)
+	}
+	defer held.Close() // gives up the lock; the file stays, because removing it would race
+	f, err := Read(path)
+	if missing(err) {
+		f, err = &File{Version: Version}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := change(f); err != nil {
+		return err
+	}
+	return f.write(path)
+}
+
+// write replaces the file. After a power cut the old one or the new one is there.
+func (f *File) write(path string) error {
+	data, err := f.encode()
+	if err != nil {
+		return err
+	}
+	if _, err := Parse(path, data); err != nil { // what is written can be read again
+		return fmt.Errorf("lock: write: %w", err)
+	}
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("lock: write: %w", err)
+	}
+	defer os.Remove(out.Name()) // after the renaming there is nothing to remove
+	_, err = out.Write(data)
+	if err == nil {
+		err = out.Chmod(mode)
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(out.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("lock: write: %w", err)
+	}
+	if d, err := os.Open(filepath.Dir(path)); err == nil { // the renaming survives a power cut, where the system can
+		_ = d.Sync()
+		_ = d.Close()
+	}
+	return nil
+}

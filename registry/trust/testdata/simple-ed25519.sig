@@ -1,0 +1,1 @@
+FfMlb1SIvgaLq0MHajOPGl1MD0Yc9bEWaNfUQQM7x/9LIJQ40/5meM/6rcqspnnZSrZPjNBhEo+docsUJNV3Bw==
