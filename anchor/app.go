@@ -334,5 +334,5 @@ func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store
 	if t := a.options.Tape.tape(); t != nil {
 		a.store = t.Store(s)
 	}
-	return s, nil
+	return a.store, nil
 }

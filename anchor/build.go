@@ -164,6 +164,12 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
+	return a.buildDocument(ctx, name, data, &o, false)
+}
+
+// buildDocument is [App.BuildRequest] of a document that was read. explain explains the build also if
+// the document does not ask for it.
+func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *BuildOptions, explain bool) (*pipeline.Result, error) {
 	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
@@ -177,12 +183,12 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 		return nil, excluded("a conversation of the store", "the conversation of the request")
 	}
 	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline, document: data}
-	p.build.Items, p.explain = request.Convert(req.Items), req.Explain
+	p.build.Items, p.explain = request.Convert(req.Items), req.Explain || explain
 	p.build.Partial = req.AllowPartial
 	if !req.SharesPlugins() {
 		p.own = c
 	}
-	return a.build(ctx, p, &o)
+	return a.build(ctx, p, o)
 }
 
 // refuse returns an error for options that a request states itself.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -84,6 +85,85 @@ func (a *App) RecordStats() RecordStats {
 	return a.keeping.keeper.Stats()
 }
 
+// NewBuildID returns a new ID for [BuildOptions.ID], so that a caller knows the name of the record. It
+// is empty if the configuration keeps no records.
+func (a *App) NewBuildID(ctx context.Context) (string, error) {
+	g, err := a.use(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer g.users.Done()
+	if g.loaded.Records == nil {
+		return "", nil
+	}
+	return newBuildID()
+}
+
+// newBuildID returns a UUID whose parts rise with time.
+func newBuildID() (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("record of the build: %w", err)
+	}
+	return id.String(), nil
+}
+
+// ErrNotKept means that a record does not have the request of its build.
+var ErrNotKept = errors.New("the record does not have the request of the build")
+
+// RepeatedBuild is a recorded build that was built again.
+type RepeatedBuild struct {
+	// Result and Err are those of the new build. Result is nil if it failed.
+	Result *pipeline.Result
+	Err    error
+	// Departure is the first place where the new build departs from the recorded one. nil: there is
+	// none.
+	Departure *builtdoc.Departure
+	// Generation is the digest of the configuration and the plugins that the new build had.
+	Generation string
+}
+
+// RepeatBuild builds the request of a record again, with the current configuration, plugins and store,
+// and compares what each part of the build did. An empty tenant means that of the configuration. Of
+// the options, ID and Callbacks apply; the others come from the record, and nothing is remembered. The
+// error wraps [ErrNotKept] if the record lacks the request, which needs content: true under records.
+// A new build that fails is no error, unless it did not begin or ctx has ended.
+func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o BuildOptions) (*RepeatedBuild, error) {
+	if !r.Content || r.Detail.Request == nil {
+		return nil, fmt.Errorf("build %.100q: %w (records keep it with content: true, and not if they are too large)", r.ID, ErrNotKept)
+	}
+	before, err := builtdoc.Recorded(r.ID, r.Detail.Result, r.Content)
+	if err != nil {
+		return nil, err
+	}
+	again := BuildOptions{Tenant: tenant, ID: o.ID, Callbacks: o.Callbacks}
+	if asked := r.Detail.Options; asked != nil {
+		again.User, again.Session, again.Conversation, again.Only, again.Skip = asked.User, asked.Session, asked.Conversation, asked.Only, asked.Skip
+	}
+	ctx, _, release, err := a.Pin(ctx) // the digest is that of the build
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	result, err := a.buildDocument(ctx, "the request of the record", r.Detail.Request, &again, true)
+	diagnostics := pipeline.DiagnosticsOf(result, err)
+	if diagnostics == nil || ctx.Err() != nil {
+		return nil, err
+	}
+	after := builtdoc.OfFailure(again.ID, diagnostics)
+	if result != nil {
+		after = builtdoc.Of(again.ID, result)
+	}
+	out := &RepeatedBuild{Result: result, Err: err, Departure: builtdoc.FirstDeparture(before, after)}
+	g, err := a.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	out.Generation = g.digest(!a.options.Lazy)
+	return out, nil
+}
+
 // FlushRecords waits until the records of the builds that have ended are written.
 func (a *App) FlushRecords(ctx context.Context) error { return a.keeping.flush(ctx) }
 
@@ -147,11 +227,10 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 	}
 	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content}
 	if b.ID == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, fmt.Errorf("record of the build: %w", err)
+		var err error
+		if b.ID, err = newBuildID(); err != nil {
+			return nil, err
 		}
-		b.ID = id.String()
 	}
 	if c := p.config.Conversation; c != nil {
 		b.Conversation = c.ID
@@ -162,7 +241,7 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 	}
 	b.RequestDigest = builds.Digest(asked)
 	if r.Content && json.Valid(p.document) {
-		b.Request = p.document
+		b.Request, b.Options = p.document, besides(o)
 	}
 	began := time.Now()
 	return func(result *pipeline.Result, err error) {
@@ -173,6 +252,14 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 		}
 		p.conceal(result, err)
 	}, nil
+}
+
+// besides are the options beside the document of a request, nil for none.
+func besides(o *BuildOptions) *builds.Options {
+	if o.User == "" && o.Session == "" && o.Conversation == "" && len(o.Only)+len(o.Skip) == 0 {
+		return nil
+	}
+	return &builds.Options{User: o.User, Session: o.Session, Conversation: o.Conversation, Only: o.Only, Skip: o.Skip}
 }
 
 // asked is what the build was asked, for its digest.

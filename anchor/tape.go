@@ -169,6 +169,7 @@ func (a *App) taped(ctx context.Context, q pipeline.Query, document []byte, o Bu
 	loads, _ := g.loadList()
 	out.Program, out.Platform, out.Clock = programVersion(), runtime.GOOS+"/"+runtime.GOARCH, t.readings()
 	out.Began = t.began
+	out.NoFile = g.loaded.File == ""
 	out.Settings, out.Modules, out.Steps = tape.SettingsOf(g.loaded), modules(loads), t.marks.Steps()
 	timeless, err := tape.Timeless(result, failed)
 	if err != nil {
@@ -223,6 +224,9 @@ func (a *App) Replay(ctx context.Context, r *Recording) (differences []Differenc
 	}
 	return r.r.Compare(again), t.t.Unknown(), nil
 }
+
+// HasFile reports whether the recorded build had a configuration file.
+func (r *Recording) HasFile() bool { return !r.r.NoFile }
 
 // Given are the settings of the recorded build that came from flags and from the environment, by
 // path. They are for [Options.Overrides].

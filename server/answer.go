@@ -31,6 +31,13 @@ type reply struct {
 	value  any
 }
 
+// file is an answer that is no JSON.
+type file struct {
+	kind   string // its media type
+	policy string // its Content-Security-Policy
+	data   []byte
+}
+
 // writer writes an answer, with a deadline for each piece, and counts.
 type writer struct {
 	http.ResponseWriter
@@ -109,6 +116,11 @@ func (c *call) reply(value any, err error) {
 		c.w.WriteHeader(status)
 		return
 	}
+	if f, ok := value.(*file); ok {
+		c.w.Header().Set("Content-Security-Policy", f.policy)
+		c.write(status, f.kind, f.data)
+		return
+	}
 	b := buffers.Get().(*bytes.Buffer)
 	defer func() {
 		if b.Cap() <= maxKept {
@@ -124,7 +136,7 @@ func (c *call) reply(value any, err error) {
 		b.WriteString(`{"error":{"message":"the answer cannot be written","reason":"failure","step":"","plugin":""},"diagnostics":null}` + "\n")
 		status = http.StatusInternalServerError
 	}
-	c.write(status, b.Bytes())
+	c.write(status, "application/json", b.Bytes())
 }
 
 // encode writes JSON on one line.
@@ -134,10 +146,10 @@ func encode(b *bytes.Buffer, value any) error {
 	return enc.Encode(value)
 }
 
-// write writes a JSON document, compressed if the client takes that.
-func (c *call) write(status int, data []byte) {
+// write writes a document of a media type, compressed if the client takes that.
+func (c *call) write(status int, kind string, data []byte) {
 	h := c.w.Header()
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "no-store")
 	h.Add("Vary", "Accept-Encoding")
 	if len(data) >= minCompressed {

@@ -9,11 +9,11 @@ import (
 
 // Scopes of a [Principal]. A route needs exactly one of them.
 const (
-	// ScopeBuild allows builds, assemblies and evaluations.
+	// ScopeBuild allows builds, reading their records, assemblies and evaluations.
 	ScopeBuild = "build"
 	// ScopeMemoryRead allows reading facts, turns of conversations and frames of runs.
 	ScopeMemoryRead = "memory:read"
-	// ScopeMemoryWrite allows adding and deleting them.
+	// ScopeMemoryWrite allows adding and deleting them, and deleting records of builds.
 	ScopeMemoryWrite = "memory:write"
 	// ScopeCollections allows listing and searching collections.
 	ScopeCollections = "collections"

@@ -20,6 +20,7 @@ func (s *Server) dataEndpoints() []endpoint {
 		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "conversation", "remember", "only", "skip"}, serve: (*call).build},
 		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase"}, optional: true, serve: (*call).assemble},
 	}
+	list = append(list, recordEndpoints()...)
 	list = append(list, memoryEndpoints()...)
 	list = append(list, runEndpoints()...)
 	list = append(list, collectionEndpoints()...)
@@ -28,7 +29,7 @@ func (s *Server) dataEndpoints() []endpoint {
 
 // build builds one window.
 func (c *call) build() (any, error) {
-	if wantsEvents(c.r.Header.Values("Accept")) {
+	if accepts(c.r.Header.Values("Accept"), "text/event-stream") {
 		return c.streamBuild()
 	}
 	result, err := c.runBuild(c.ctx, nil)
@@ -52,19 +53,10 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 		Conversation: c.query.Get("conversation"), Remember: remember,
 		Only: list(c.query["only"]), Skip: list(c.query["skip"]),
 	}
-	ctx, observing, end := c.observeBuild(ctx)
-	o.Callbacks = append(callbacks, observing...)
-	ctx, used := ledger.Under(ctx)
-	result, err := c.s.app.BuildRequest(ctx, "request", bytes.NewReader(c.body), o)
-	end(result, err)
-	c.account(used)
-	if result != nil {
-		c.usage.Tokens = result.Window.UsedTokens
-	}
-	if d := pipeline.DiagnosticsOf(result, err); d != nil {
-		c.addFuel(d) // quotas count that of failed builds, too
-	}
-	return result, err
+	return c.built(ctx, c.body, callbacks, func(ctx context.Context, id string, observing []pipeline.Callback) (*pipeline.Result, error) {
+		o.ID, o.Callbacks = id, observing
+		return c.s.app.BuildRequest(ctx, "request", bytes.NewReader(c.body), o)
+	})
 }
 
 // account notes the requests to models.

@@ -59,6 +59,7 @@ var causeStatus = []struct {
 	{store.ErrReadOnly, http.StatusInsufficientStorage, "store_read_only"},
 	{store.ErrClosed, http.StatusServiceUnavailable, "draining"},
 	{retrieve.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
+	{anchor.ErrNotKept, http.StatusConflict, "not_kept"},
 	{pipeline.ErrBudget, http.StatusUnprocessableEntity, ""},
 	{pipeline.ErrInvalid, http.StatusUnprocessableEntity, ""},
 	{message.ErrLoss, http.StatusUnprocessableEntity, "invalid_request"},

@@ -69,13 +69,13 @@ func (c *call) observe() (end func(*RequestInfo, Usage, error)) {
 }
 
 // observeBuild tells the observers of a build.
-func (c *call) observeBuild(ctx context.Context) (_ context.Context, callbacks []pipeline.Callback, end func(*pipeline.Result, error)) {
+func (c *call) observeBuild(ctx context.Context, document []byte) (_ context.Context, callbacks []pipeline.Callback, end func(*pipeline.Result, error)) {
 	var ends []func(*pipeline.Result, error)
 	for _, o := range c.s.o.Observers {
 		if o.OnBuild == nil {
 			continue
 		}
-		next, more, end := o.OnBuild(ctx, &BuildInfo{Request: &c.info, Document: c.body})
+		next, more, end := o.OnBuild(ctx, &BuildInfo{Request: &c.info, Document: document})
 		ctx, callbacks = next, append(callbacks, more...)
 		if end != nil {
 			ends = append(ends, end)

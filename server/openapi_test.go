@@ -18,6 +18,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -45,6 +48,12 @@ var actions = map[string]described{
 	"readyz":             {"Whether requests should be sent to this host; 503 while it drains. verbose (admin listener) has details", nil, typeOf[healthDoc](), 0},
 	"openapi":            {"This document", nil, nil, 0},
 	"build":              {"Build one context window. With accept: text/event-stream the answer is a stream of the events build.started, step.started, step.finished, step.failed, and at last result or error", typeOf[request.Request](), typeOf[pipeline.Result](), 0},
+	"listBuilds":         {"List the records of builds, the newest first", nil, typeOf[anchor.BuildPage](), 0},
+	"getBuild":           {"The record of a build. Without the scope content digests stand in the place of texts", nil, typeOf[anchor.BuildRecord](), 0},
+	"deleteBuild":        {"Delete the record of a build", nil, typeOf[deletedDoc](), 0},
+	"getExplanation":     {"What happened to each item of a build, and why. With accept: image/svg+xml the answer is a drawing", nil, typeOf[builtdoc.Explanation](), 0},
+	"getDiff":            {"How two builds differ, item by item. With accept: image/svg+xml the answer is a drawing", nil, typeOf[builtdoc.Diff](), 0},
+	"replayBuild":        {"Build the request of a record again, with the configuration of now, and compare what each part did. It counts as a build", nil, typeOf[replayDoc](), 0},
 	"assemble":           {"Prepare the messages of an agent for a model call: a list of messages, the body of a request to a model's API, or an object with messages, state, budget and phase", nil, nil, 0},
 	"listFacts":          {"List facts", nil, typeOf[factsDoc](), 0},
 	"addFact":            {"Add a fact; 200 and added: false if it is there already", typeOf[factInput](), typeOf[factDoc](), 201},
@@ -81,18 +90,25 @@ var paramTexts = map[string]string{
 	"timeout": "How long the request may take, such as 500ms; at most server.max_timeout. The header x-request-timeout says the same.",
 	"user":    "Only facts of this user.", "session": "Only facts of the session with this name.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
 	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts.",
-	"conversation": "Add the newest turns of this stored conversation to the window.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
+	"conversation": "Add the newest turns of this stored conversation to the window. For a list: only builds of this conversation.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
 	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",
-	"limit": "The most that is listed, up to 10000. Default: 1000.", "after": "List what comes after this one, which next of the page before says.",
+	"limit": "The most that is listed, up to 10000. Default: 1000. For builds up to 1000, default 50.", "after": "List what comes after this one, which next of the page before says.",
 	"from": "For frames: the number of the first. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
 	"to":   "The form of the answer. Default: that of the input.", "lossy": "true: leave out what the form of the answer has no place for; lost lists it.",
 	"run": "Name of an agent run.", "max_tokens": "The maximum number of tokens of all messages.", "max_messages": "The maximum number of messages.",
 	"phase": "llm or synthesize.", "contains": "Only turns with this text, in upper or lower case.", "verbose": "Details, for the scope admin.",
+	"pipeline": "Only builds of this pipeline.", "generation": "Only builds of the configuration and plugins with this digest.", "request": "Only builds of the request with this digest.",
+	"outcome": "Only builds that ended so: ok, degraded or failed.", "since": "Only builds that ended then or later: an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z.",
+	"until": "Only builds that ended before: an age or a time.", "cursor": "Go on where the list ended that has this value in next.",
+	"a": "The id of the record of the earlier build.", "b": "The id of the record of the later build.",
 	"id": "The name or id.", "turn": "The number of the turn.", "handle": "The handle that stands in the cut text.", "collection": "The name of the collection.",
 }
 
 // schemer makes JSON Schemas of types as encoding/json writes them.
-type schemer struct{ defs map[string]any }
+type schemer struct {
+	defs  map[string]any
+	types map[string]reflect.Type // by the names in defs
+}
 
 var (
 	marshaler     = reflect.TypeFor[json.Marshaler]()
@@ -160,7 +176,14 @@ func (s *schemer) object(t reflect.Type) map[string]any {
 	if name == "" {
 		panic("an answer has no name: " + t.String())
 	}
-	name = strings.ToUpper(name[:1]) + name[1:]
+	name = strings.NewReplacer("[", "Of", "]", "").Replace(strings.ToUpper(name[:1]) + name[1:])
+	if t == typeOf[builds.Detail]() {
+		name = "RecordDetail" // Detail is that of an error
+	}
+	if known := s.types[name]; known != nil && known != t {
+		panic("two types of answers have the name " + name)
+	}
+	s.types[name] = t
 	ref := map[string]any{"$ref": "#/components/schemas/" + name}
 	if _, known := s.defs[name]; known {
 		return ref
@@ -207,7 +230,7 @@ func (s *schemer) fields(t reflect.Type, properties map[string]any, required *[]
 
 // document makes the OpenAPI document of a server.
 func document(s *Server) map[string]any {
-	sch := &schemer{defs: map[string]any{}}
+	sch := &schemer{defs: map[string]any{}, types: map[string]reflect.Type{}}
 	failed := map[string]any{"description": "An error", "content": jsonContent(sch.of(typeOf[failure.Document]()))}
 	paths := map[string]any{}
 	for _, t := range []*table{s.data, s.admin} {
@@ -293,6 +316,9 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 		out = sch.of(d.out)
 	}
 	content := jsonContent(out)
+	if e.Action == "getExplanation" || e.Action == "getDiff" {
+		content[svgType] = map[string]any{"schema": map[string]any{"type": "string"}}
+	}
 	if e.Action == "build" {
 		content["text/event-stream"] = map[string]any{"schema": map[string]any{"type": "string"}}
 	}
@@ -300,6 +326,9 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 		content = map[string]any{"*/*": map[string]any{}}
 	}
 	ok := map[string]any{"description": "Success", "content": content}
+	if e.Action == "build" || e.Action == "replayBuild" {
+		ok["headers"] = map[string]any{buildIDHeader: map[string]any{"description": "The id of the record of the build, if records are kept", "schema": map[string]any{"type": "string"}}}
+	}
 	responses := map[string]any{strconv.Itoa(max(200, d.status)): ok, "default": failed}
 	if e.Action == "addFact" {
 		responses["200"] = ok

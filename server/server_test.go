@@ -22,7 +22,7 @@ const words = "tokenizer: words\n"
 // Each endpoint answers as the OpenAPI document says. The steps depend on each other; {x} stands
 // for a value of an earlier answer.
 func TestEveryEndpoint(t *testing.T) {
-	l := start(t, words+"facts: {}\nconversation: {id: c}\nagent: {max_tokens: 1000}\n", Options{})
+	l := start(t, words+"facts: {}\nconversation: {id: c}\nagent: {max_tokens: 1000}\nrecords: {content: true}\n", Options{})
 	check := newChecker(t)
 	fill(t, l)
 	saved, seen := map[string]string{}, map[string]bool{}
@@ -41,6 +41,14 @@ func TestEveryEndpoint(t *testing.T) {
 		{"GET", "/v1/conversations/talk/turns", "/v1/conversations/{id}/turns", "", 200, "turns"},
 		{"DELETE", "/v1/conversations/talk", "/v1/conversations/{id}", "", 200, ""},
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "max_token": 1}`, 422, ""},
+		{"GET", "/v1/builds?limit=1", "/v1/builds", "", 200, "builds"},
+		{"GET", "/v1/builds/none", "/v1/builds/{id}", "", 404, ""},
+		{"GET", "/v1/builds/{build}", "/v1/builds/{id}", "", 200, ""},
+		{"GET", "/v1/builds/{build}/explain", "/v1/builds/{id}/explain", "", 200, ""},
+		{"GET", "/v1/builds/{build}/diff/{build}", "/v1/builds/{a}/diff/{b}", "", 200, ""},
+		{"POST", "/v1/builds/{build}/replay", "/v1/builds/{id}/replay", "", 200, "repeated"},
+		{"GET", "/v1/builds/{build}/diff/{repeated}", "/v1/builds/{a}/diff/{b}", "", 200, ""},
+		{"DELETE", "/v1/builds/{build}", "/v1/builds/{id}", "", 200, ""},
 		{"POST", "/v1/assemble", "/v1/assemble", `[{"role": "user", "content": "hi"}]`, 200, ""},
 		{"POST", "/v1/assemble?run=r", "/v1/assemble", `[{"role": "user", "content": "hi"}]`, 200, ""},
 		{"POST", "/v1/assemble?run=r", "/v1/assemble", "", 200, ""},
@@ -111,6 +119,9 @@ func TestEveryEndpoint(t *testing.T) {
 		}
 		if err := check.check(method, pattern, got.status, got.body); err != nil {
 			t.Errorf("%s %s: %v\n%s", step.method, path, err, got.body)
+		}
+		if id := got.header.Get("Anchor-Build-Id"); id != "" && saved["build"] == "" {
+			saved["build"] = id
 		}
 		if step.save != "" {
 			var v any

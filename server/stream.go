@@ -36,17 +36,23 @@ type stepEvent struct {
 	Error  *failure.Detail `json:"error,omitempty"`
 }
 
+// startEvent is the data of the event build.started.
+type startEvent struct {
+	// Build is the ID of the record, empty if none is kept.
+	Build string `json:"build,omitempty"`
+}
+
 // errorEvent is the data of the event error.
 type errorEvent struct {
 	Status int `json:"status"`
 	failure.Document
 }
 
-// wantsEvents reports whether a client accepts a stream of events.
-func wantsEvents(accept []string) bool {
+// accepts reports whether a client names a type among those that it accepts.
+func accepts(accept []string, want string) bool {
 	for _, header := range accept {
 		for part := range strings.SplitSeq(header, ",") {
-			if kind, _, err := mime.ParseMediaType(part); err == nil && kind == "text/event-stream" {
+			if kind, _, err := mime.ParseMediaType(part); err == nil && kind == want {
 				return true
 			}
 		}
@@ -71,7 +77,7 @@ func (c *call) streamBuild() (any, error) {
 			close(events)
 			<-done
 		}()
-		result, err = c.runBuild(ctx, []pipeline.Callback{callback(events)})
+		result, err = c.runBuild(ctx, []pipeline.Callback{c.callback(events)})
 	}()
 	if c.w.status == 0 && err != nil {
 		return nil, err
@@ -88,7 +94,7 @@ func (c *call) streamBuild() (any, error) {
 }
 
 // callback returns the callback that makes events.
-func callback(events chan<- event) pipeline.Callback {
+func (c *call) callback(events chan<- event) pipeline.Callback {
 	send := func(name string, data any) error {
 		select {
 		case events <- event{name, data}:
@@ -97,7 +103,9 @@ func callback(events chan<- event) pipeline.Callback {
 		return nil
 	}
 	return pipeline.Callback{
-		OnPipelineStart: func(context.Context, *pipeline.Query) error { return send("build.started", struct{}{}) },
+		OnPipelineStart: func(context.Context, *pipeline.Query) error {
+			return send("build.started", startEvent{c.w.Header().Get(buildIDHeader)})
+		},
 		OnStepStart: func(_ context.Context, step string, items pipeline.ItemsView) error {
 			n := items.Len()
 			return send("step.started", stepEvent{Step: step, Items: &n})

@@ -78,7 +78,7 @@ func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) 
 // memoryConfig returns the configuration of the memory manager of one build.
 func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config) {
 	c := b.Config
-	cfg.Tokenizer, cfg.Logger = t, r.generation.options.Logger
+	cfg.Tokenizer, cfg.Logger, cfg.Now = t, r.generation.options.Logger, b.Now
 	if c := c.Conversation; c != nil {
 		cfg.Window.MaxTokens, cfg.Window.Model = c.MaxTokens, b.Config.Model
 		if c.ID != "" {

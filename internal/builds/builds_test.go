@@ -126,6 +126,55 @@ func TestContentIsKeptOnlyIfAsked(t *testing.T) {
 	}
 }
 
+// A record whose texts are taken out is the one that would have been kept without them.
+func TestWithoutContent(t *testing.T) {
+	failed := func() *Build {
+		b := build("x", "t", start, 3, 10)
+		b.Failure = &pipeline.BuildError{Stage: "step", Step: "search", Err: errors.New(secret), Diagnostics: undecided(b.Result.Diagnostics)}
+		b.Result = nil
+		return b
+	}
+	for name, made := range map[string]func() *Build{"built": func() *Build { return build("x", "t", start, 3, 10) }, "failed": failed} {
+		var docs []*Record
+		for _, content := range []bool{true, false} {
+			b := made()
+			b.Content, b.Options = content, &Options{User: secret}
+			doc, err := b.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &Record{Summary: b.summary()}
+			if err := json.Unmarshal(doc, &r.Detail); err != nil {
+				t.Fatal(err)
+			}
+			docs = append(docs, r)
+		}
+		hidden, err := docs[0].WithoutContent()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := json.Marshal(hidden)
+		want, _ := json.Marshal(docs[1])
+		if string(got) != string(want) || strings.Contains(string(got), secret) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if docs[0].Detail.Options == nil || !docs[0].Content {
+			t.Errorf("%s: the record itself has changed", name)
+		}
+		if same, err := docs[1].WithoutContent(); err != nil || same != docs[1] {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, result := range []string{"", "{", "null", "{}", `{"window":{}}`, `{"diagnostics":{}}`, `[]`} {
+		for _, outcome := range []Outcome{OK, Failed} {
+			r := &Record{Summary: Summary{ID: "x", Content: true, Outcome: outcome}, Detail: Detail{Result: json.RawMessage(result)}}
+			if out, err := r.WithoutContent(); !errors.Is(err, store.ErrCorrupt) && !(err == nil && outcome == Failed && result == `{"diagnostics":{}}`) {
+				t.Errorf("%q: %v, %v", result, out, err)
+			}
+		}
+	}
+}
+
 // A list has every record once, the newest first, whatever the size of its pages and the gaps.
 func TestPages(t *testing.T) {
 	s, open := memory()
@@ -380,6 +429,8 @@ func TestLargeRecords(t *testing.T) {
 func FuzzRecords(f *testing.F) {
 	f.Add([]byte(`{"id":"a","bytes":1,"bytes_until":1,"outcome":"ok"}`))
 	f.Add([]byte(`{"result":{},"left_out":"traces"}`))
+	f.Add([]byte(`{"outcome":"failed","result":{"error":{},"diagnostics":{"step_failures":[{}]}}}`))
+	f.Add([]byte(`{"outcome":"ok","result":{"window":{"items":[{"id":"a","content":"x","source":"tool"}],"max_tokens":1},"diagnostics":{"cache":{"broken_by":{}},"items":[{"id":"a","source":"tool","fate":"in_window","events":[{"stage":"fill","did":["admitted"],"place":{"from":0,"to":1}}]}]}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !json.Valid(data) {
 			return
@@ -391,7 +442,17 @@ func FuzzRecords(f *testing.F) {
 			}
 		}
 		_, _ = List(t.Context(), s, "t", Filter{}, "", 10)
-		_, _ = Get(t.Context(), s, "t", "a")
+		if r, err := Get(t.Context(), s, "t", "a"); err == nil {
+			for _, r.Content = range []bool{true, false} {
+				if hidden, err := r.WithoutContent(); err == nil {
+					if d, err := builtdoc.Recorded("a", hidden.Detail.Result, hidden.Content); err == nil {
+						d.Explain()
+						d.Drawings()
+						builtdoc.FirstDeparture(d, d)
+					}
+				}
+			}
+		}
 		_, _ = Size(t.Context(), s, "t")
 		_ = CheckSummary(data)
 		_ = CheckDetail(data)

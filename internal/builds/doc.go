@@ -9,7 +9,12 @@ package builds
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // The kinds of records in the store. Their stream is empty.
@@ -81,12 +86,66 @@ type Detail struct {
 	// Request is the document that "anchor-host build --request" builds again. It is nil without
 	// content, and for a build that no document can state.
 	Request json.RawMessage `json:"request,omitempty"`
+	// Options are what the caller asked for beside the request. It is nil without content.
+	Options *Options `json:"options,omitempty"`
 	// LeftOut says what the record lacks because it was too large: "traces" or "items".
 	LeftOut string `json:"left_out,omitempty"`
+}
+
+// Options are what a caller asks for beside the document of a request. Empty fields ask for nothing.
+type Options struct {
+	User         string   `json:"user,omitempty"`
+	Session      string   `json:"session,omitempty"`
+	Conversation string   `json:"conversation,omitempty"`
+	Only         []string `json:"only,omitempty"`
+	Skip         []string `json:"skip,omitempty"`
 }
 
 // Record is a summary with its detail.
 type Record struct {
 	Summary
 	Detail Detail `json:"detail"`
+}
+
+// WithoutContent returns the record as it would be if it had been kept without texts. It is r itself
+// if there are none. The error wraps [store.ErrCorrupt] if the record cannot be read.
+func (r *Record) WithoutContent() (*Record, error) {
+	if !r.Content {
+		return r, nil
+	}
+	out := *r
+	out.Content, out.Detail.Request, out.Detail.Options = false, nil, nil
+	var err error
+	if r.Outcome == Failed {
+		out.Detail.Result, err = hiddenFailure(r.Detail.Result)
+	} else {
+		out.Detail.Result, err = hiddenResult(r.Detail.Result)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("build %.100q: read its record: %w: %w", r.ID, store.ErrCorrupt, err)
+	}
+	return &out, nil
+}
+
+func hiddenResult(doc json.RawMessage) (json.RawMessage, error) {
+	var result pipeline.Result
+	if err := json.Unmarshal(doc, &result); err != nil {
+		return nil, err
+	}
+	if result.Window == nil || result.Diagnostics == nil {
+		return nil, errors.New("the result has no window or no diagnostics")
+	}
+	return encoded((&Build{Result: &result}).result(""))
+}
+
+func hiddenFailure(doc json.RawMessage) (json.RawMessage, error) {
+	var failed failureDoc
+	if err := json.Unmarshal(doc, &failed); err != nil {
+		return nil, err
+	}
+	if failed.Diagnostics == nil {
+		return nil, errors.New("the error document has no diagnostics")
+	}
+	failed.Error.Message, failed.Diagnostics = "", (&Build{}).shown(failed.Diagnostics, "")
+	return encoded(failed)
 }

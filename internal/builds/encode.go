@@ -24,6 +24,8 @@ type Build struct {
 	Time                               time.Time
 	Generation, RequestDigest          string
 	Request                            json.RawMessage
+	// Options are what was asked beside the request. nil: nothing.
+	Options *Options
 	// Result is nil for a build that failed; Failure then says how.
 	Result  *pipeline.Result
 	Failure *pipeline.BuildError
@@ -144,7 +146,7 @@ func (b *Build) encode() (json.RawMessage, error) {
 func (b *Build) detail(leave string) ([]byte, error) {
 	out := Detail{LeftOut: leave}
 	if b.Content && leave != "items" {
-		out.Request = b.Request
+		out.Request, out.Options = b.Request, b.Options
 	}
 	var err error
 	if b.Result != nil {

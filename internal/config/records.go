@@ -53,6 +53,22 @@ func (a *Age) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// ParseSince reads a point in time: an age before now such as "7d" or "24h", or a time of RFC 3339.
+// Empty is the zero time.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	var age Age
+	if age.UnmarshalText([]byte(text)) != nil {
+		return time.Time{}, fmt.Errorf("%.100q (want an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z)", text)
+	}
+	return now.Add(-time.Duration(age)), nil
+}
+
 // String returns the age in days if it has no other part.
 func (a Age) String() string {
 	if d := time.Duration(a); d%day == 0 {

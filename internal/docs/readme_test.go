@@ -35,6 +35,8 @@ func TestCommands(t *testing.T) {
 			"2     assistant  ",                 // the conversation
 			"sha256:",                           // the pin
 			"event: result",                     // the service
+			`"stage":"step"`,                    // why an item of a record is there
+			`"equal":true`,                      // the replay of a record
 			`"ok":true`,                         // its reload
 			"\n0.900  ",                         // what was restored
 		}},

@@ -45,6 +45,8 @@ type Recording struct {
 	Document json.RawMessage `json:"document,omitempty"`
 	Query    json.RawMessage `json:"query,omitempty"`
 	Options  json.RawMessage `json:"options,omitempty"`
+	// NoFile says that there was no configuration file.
+	NoFile bool `json:"no_configuration_file,omitempty"`
 	// Settings are the effective settings, Modules the digests of the modules of plugins.
 	Settings []Setting         `json:"settings"`
 	Modules  map[string]string `json:"modules"`
@@ -255,18 +257,28 @@ type Difference struct {
 	Where string `json:"where"`
 	Name  string `json:"name"`
 	What  string `json:"what"`
+	// Remedy says what to do, where that is known.
+	Remedy string `json:"remedy,omitempty"`
 }
 
-func (d *Difference) String() string { return fmt.Sprintf("%s %q: %s", d.Where, d.Name, d.What) }
+func (d *Difference) String() string {
+	if d.Remedy != "" {
+		return fmt.Sprintf("%s %q: %s (%s)", d.Where, d.Name, d.What, d.Remedy)
+	}
+	return fmt.Sprintf("%s %q: %s", d.Where, d.Name, d.What)
+}
+
+// findModule is what to do about a plugin with another module.
+const findModule = "give the folder that has the recorded module with --plugins"
 
 // Compare returns the differences of a replay, the cause first: plugins, settings, then the first
 // step and the first part of the result. It returns nil if both are the same.
 func (r *Recording) Compare(again *Recording) (list []Difference) {
 	for _, name := range slices.Sorted(maps.Keys(r.Modules)) {
 		if now, ok := again.Modules[name]; !ok {
-			list = append(list, Difference{"plugin", name, "it was not loaded"})
+			list = append(list, Difference{Where: "plugin", Name: name, What: "it was not loaded, recorded was " + r.Modules[name], Remedy: findModule})
 		} else if now != r.Modules[name] {
-			list = append(list, Difference{"plugin", name, fmt.Sprintf("its module is %s, recorded was %s", now, r.Modules[name])})
+			list = append(list, Difference{Where: "plugin", Name: name, What: fmt.Sprintf("its module is %s, recorded was %s", now, r.Modules[name]), Remedy: findModule})
 		}
 	}
 	list = append(list, compareSettings(r.Settings, again.Settings)...)
@@ -289,13 +301,13 @@ func compareSettings(before, after []Setting) (list []Difference) {
 		delete(values, s.Path)
 		switch {
 		case !ok:
-			list = append(list, Difference{"setting", s.Path, fmt.Sprintf("it is not set, recorded was %.100q", s.Value)})
+			list = append(list, Difference{Where: "setting", Name: s.Path, What: fmt.Sprintf("it is not set, recorded was %.100q", s.Value)})
 		case now != s.Value:
-			list = append(list, Difference{"setting", s.Path, fmt.Sprintf("it is %.100q, recorded was %.100q", now, s.Value)})
+			list = append(list, Difference{Where: "setting", Name: s.Path, What: fmt.Sprintf("it is %.100q, recorded was %.100q", now, s.Value)})
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, Difference{"setting", path, fmt.Sprintf("it is %.100q, and was not set", values[path])})
+		list = append(list, Difference{Where: "setting", Name: path, What: fmt.Sprintf("it is %.100q, and was not set", values[path])})
 	}
 	return list
 }
@@ -305,21 +317,21 @@ func compareSteps(before, after []StepMark) *Difference {
 	for i := range before {
 		a := &before[i]
 		if i >= len(after) {
-			return &Difference{"step", a.Step, "it did not run"}
+			return &Difference{Where: "step", Name: a.Step, What: "it did not run"}
 		}
 		b := &after[i]
 		switch {
 		case a.Step != b.Step:
-			return &Difference{"step", a.Step, fmt.Sprintf("step %q ran in its place", b.Step)}
+			return &Difference{Where: "step", Name: a.Step, What: fmt.Sprintf("step %q ran in its place", b.Step)}
 		case a.Error != b.Error:
-			return &Difference{"step", a.Step, fmt.Sprintf("its error is %.300q, recorded was %.300q", b.Error, a.Error)}
+			return &Difference{Where: "step", Name: a.Step, What: fmt.Sprintf("its error is %.300q, recorded was %.300q", b.Error, a.Error)}
 		}
 		if what := compareItems(a.Items, b.Items); what != "" {
-			return &Difference{"step", a.Step, what}
+			return &Difference{Where: "step", Name: a.Step, What: what}
 		}
 	}
 	if len(after) > len(before) {
-		return &Difference{"step", after[len(before)].Step, "it ran, and did not before"}
+		return &Difference{Where: "step", Name: after[len(before)].Step, What: "it ran, and did not before"}
 	}
 	return nil
 }
@@ -343,10 +355,10 @@ func compareItems(a, b []ItemMark) string {
 func compareResults(before, after json.RawMessage) Difference {
 	var a, b any
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
-		return Difference{"result", "", "it is no JSON"}
+		return Difference{Where: "result", What: "it is no JSON"}
 	}
 	path, x, y := firstDifference("", a, b)
-	return Difference{"result", strings.TrimPrefix(path, "."), fmt.Sprintf("it is %.200s, recorded was %.200s", y, x)}
+	return Difference{Where: "result", Name: strings.TrimPrefix(path, "."), What: fmt.Sprintf("it is %.200s, recorded was %.200s", y, x)}
 }
 
 // firstDifference returns the path of the first difference of two values, with both.

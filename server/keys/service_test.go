@@ -38,7 +38,7 @@ func serve(t *testing.T) *service {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
-	config := "tokenizer: words\nfacts: {}\nconversation: {id: c}\nsteps: [{name: s, builtin: sort}]\nstore: {path: s.db, synchronous: normal}\n"
+	config := "tokenizer: words\nrecords: {content: true}\nfacts: {}\nconversation: {id: c}\nsteps: [{name: s, builtin: sort}]\nstore: {path: s.db, synchronous: normal}\n"
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,9 @@ func scopeOf(o operation) string {
 		return server.ScopeAdmin
 	case strings.HasPrefix(o.path, "/v1/collections"):
 		return server.ScopeCollections
-	case o.path == "/v1/builds", o.path == "/v1/assemble", strings.HasPrefix(o.path, "/v1/evals"):
+	case o.id == "deleteBuild":
+		return server.ScopeMemoryWrite
+	case strings.HasPrefix(o.path, "/v1/builds"), o.path == "/v1/assemble", strings.HasPrefix(o.path, "/v1/evals"):
 		return server.ScopeBuild
 	case o.method == "GET", o.id == "searchFacts":
 		return server.ScopeMemoryRead
@@ -228,6 +230,7 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 	if _, err := s.app.Ingest(t.Context(), []ingest.Source{source}, ingest.Options{Collection: retrieve.Collection{Tenant: "owner", Name: "docs"}}); err != nil {
 		t.Fatal(err)
 	}
+	build := s.send("POST", "/v1/builds", owner, `{"query": "a secret", "tokenizer": "words"}`).Header().Get("Anchor-Build-Id")
 	eval, tested := startEval(t, s, owner), map[string]bool{}
 	for _, c := range []struct {
 		operation
@@ -249,6 +252,11 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 		{operation{"POST", "/v1/collections/{collection}/search", ""}, "/v1/collections/docs/search", `{"query": "train"}`, 404},
 		{operation{"GET", "/v1/evals/{id}", ""}, "/v1/evals/" + eval, "", 404},
 		{operation{"DELETE", "/v1/evals/{id}", ""}, "/v1/evals/" + eval, "", 404},
+		{operation{"GET", "/v1/builds/{id}", ""}, "/v1/builds/" + build, "", 404},
+		{operation{"GET", "/v1/builds/{id}/explain", ""}, "/v1/builds/" + build + "/explain", "", 404},
+		{operation{"GET", "/v1/builds/{a}/diff/{b}", ""}, "/v1/builds/" + build + "/diff/" + build, "", 404},
+		{operation{"POST", "/v1/builds/{id}/replay", ""}, "/v1/builds/" + build + "/replay", "", 404},
+		{operation{"DELETE", "/v1/builds/{id}", ""}, "/v1/builds/" + build, "", 404},
 	} {
 		got := s.send(c.method, c.path, other, c.body)
 		if got.Code != c.want {
@@ -272,6 +280,7 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 			t.Errorf("%s, after another tenant was there: %s", path, got)
 		}
 	}
+	as(owner, "GET", "/v1/builds/"+build, "", 200)
 	as(owner, "GET", "/v1/evals/"+eval, "", 200)
 	as(owner, "GET", "/v1/collections/docs", "", 200)
 }

@@ -73,8 +73,8 @@ func list(a *cli.App) *cobra.Command {
 			return cli.Usagef(cmd, "flag --limit: %d (want 1 to %d)", limit, builds.MaxPage)
 		}
 		var err error
-		if f.Since, err = parseSince(since, time.Now()); err != nil {
-			return cli.UsageError(cmd, err)
+		if f.Since, err = config.ParseSince(since, time.Now()); err != nil {
+			return cli.Usagef(cmd, "flag --since: %v", err)
 		}
 		return openstore.Do(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
 			page, err := app.Builds(cmd.Context(), "", f, cursor, limit)
@@ -91,21 +91,6 @@ func list(a *cli.App) *cobra.Command {
 		})
 	})
 	return cmd
-}
-
-// parseSince reads an age before now, or a time. Empty is the zero time.
-func parseSince(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
-	}
-	var age config.Age
-	if age.UnmarshalText([]byte(text)) != nil {
-		return time.Time{}, fmt.Errorf("flag --since: %q (want an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z)", text)
-	}
-	return now.Add(-time.Duration(age)), nil
 }
 
 func listing(list []anchor.BuildSummary, data any) cli.Listing {
@@ -132,12 +117,7 @@ func outcomeCell(b *anchor.BuildSummary) string {
 
 // document reads the result of a record.
 func document(r *anchor.BuildRecord) (*builtdoc.Doc, error) {
-	d, err := builtdoc.Decode(r.ID, r.Detail.Result)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
-	}
-	d.Hidden = !r.Content
-	return d, nil
+	return builtdoc.Recorded(r.ID, r.Detail.Result, r.Content)
 }
 
 func show(a *cli.App) *cobra.Command {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ import (
 // Explanation says why each item is in the window or not.
 type Explanation struct {
 	// Items are all items, those of the window first.
-	Items []verdict `json:"items"`
+	Items []builtdoc.Verdict `json:"items"`
 	// Steps are the steps that ran, in their order, then those that were skipped.
 	Steps []stepLine `json:"steps"`
 	// Times are the times of the stages.
@@ -28,24 +27,6 @@ type Explanation struct {
 	diag  *pipeline.Diagnostics
 	// counting says how the output was counted. nil: only its items were.
 	counting *fill.Counting
-}
-
-// verdict says where one item ended, and why.
-type verdict struct {
-	ID       string          `json:"id"`
-	In       bool            `json:"in"`
-	Source   pipeline.Source `json:"source"`
-	Priority int             `json:"priority"`
-	Score    float64         `json:"score"`
-	Tokens   int             `json:"tokens"`
-	// BroughtBy is the step that added the item, or "system prompts" or "memory".
-	BroughtBy string `json:"brought_by"`
-	Why       string `json:"why"`
-	// Lacked is the number of further tokens that the item would have needed.
-	Lacked int `json:"lacked_tokens,omitempty"`
-	// DisplacedBy names some of the items that used the room.
-	DisplacedBy []string `json:"displaced_by,omitempty"`
-	Excerpt     string   `json:"excerpt"`
 }
 
 type stepLine struct {
@@ -76,17 +57,7 @@ type stageTime struct {
 // steps. plugins are the plugins that were loaded for the build, which took loadTime.
 func NewExplanation(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) *Explanation {
 	e := &Explanation{diag: result.Diagnostics, counting: result.Counting}
-	traces := slices.Clone(result.Diagnostics.Items.All())
-	steps := map[string]int{}
-	for i, s := range result.Diagnostics.Steps {
-		steps[s.Name] = i
-	}
-	slices.SortStableFunc(traces, func(a, b explain.ItemTrace) int {
-		return cmp.Or(cmp.Compare(outcomeOrder[a.Outcome], outcomeOrder[b.Outcome]), placeOf(&a, steps)-placeOf(&b, steps))
-	})
-	for i := range traces {
-		e.Items = append(e.Items, verdictOf(&traces[i]))
-	}
+	e.Items = builtdoc.Verdicts(result.Diagnostics.Items.All(), result.Diagnostics.Steps)
 	for _, s := range result.Diagnostics.Steps {
 		e.Steps = append(e.Steps, stepLine{Name: s.Name, ItemsAfter: s.ItemsAfter, TimeMS: s.TimeMS, Plugin: s.Plugin, Fuel: s.Fuel})
 	}
@@ -116,36 +87,6 @@ func times(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Durat
 		stageTime{"- fill window", t.Fill},
 		stageTime{"- format", t.Format},
 	)
-}
-
-// outcomeOrder is the order in which items are printed, by their outcome.
-var outcomeOrder = map[explain.Outcome]int{explain.InWindow: 0, explain.OutOfWindow: 1, explain.DroppedByStep: 2, explain.Undecided: 3}
-
-// placeOf orders the traces of one outcome: by the place in the window or in the list, or
-// by the step that dropped the item.
-func placeOf(s *explain.ItemTrace, steps map[string]int) int {
-	last := s.Last()
-	switch {
-	case s.Outcome == explain.DroppedByStep:
-		return steps[last.Step]
-	case last.Place == nil:
-		return 0
-	case s.Outcome == explain.InWindow:
-		return last.Place.To
-	}
-	return last.Place.From
-}
-
-// verdictOf summarizes a trace in one line.
-func verdictOf(s *explain.ItemTrace) verdict {
-	v := verdict{
-		ID: s.ID, In: s.Outcome == explain.InWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
-		BroughtBy: builtdoc.BroughtBy(s.AddedBy()), Why: builtdoc.Reason(s), Excerpt: cli.Excerpt(s.Excerpt),
-	}
-	if b := s.Last().Budget; b != nil {
-		v.Lacked, v.DisplacedBy = b.Lacked, b.DisplacedBy
-	}
-	return v
 }
 
 // Write writes the explanation as tables, each under a heading. The text may contain control

@@ -21,9 +21,9 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `Manage the file of API keys that server.keys in anchor.yaml names. A key belongs to
 a tenant and has scopes:
 
-  build          builds, assemblies and evaluations
+  build          builds and their records, assemblies and evaluations
   memory:read    reading facts, conversations and runs
-  memory:write   adding and deleting them
+  memory:write   adding and deleting them, and deleting records of builds
   collections    listing and searching collections
   admin          everything of the admin listener
   content        seeing texts of other requests

@@ -81,7 +81,7 @@ func replay(a *cli.App, cmd *cobra.Command, dir string) (_ *report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := a.Load(cmd)
+	loaded, err := load(a, cmd, recording)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,16 @@ func replay(a *cli.App, cmd *cobra.Command, dir string) (_ *report, err error) {
 	out.Differences, out.Asked = append(out.Differences, differences...), append(out.Asked, asked...)
 	out.Same = len(out.Differences) == 0 && len(out.Asked) == 0
 	return out, nil
+}
+
+// load loads the configuration. A build without a configuration file, such as that of a request,
+// takes one only if it is named.
+func load(a *cli.App, cmd *cobra.Command, recording *anchor.Recording) (*config.Loaded, error) {
+	if recording.HasFile() || cmd.Flags().Changed("config") {
+		return a.Load(cmd)
+	}
+	loaded := config.Default()
+	return loaded, a.Override(cmd, loaded)
 }
 
 // write writes the report as lines.

@@ -1,0 +1,129 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
+)
+
+// maxProblem is how many bytes of a registry's error text are read.
+const maxProblem = 8 << 10
+
+// get sends one request to a registry. The body of the answer is the caller's to close; answers
+// with another status than those wanted are errors.
+func (c *Client) get(ctx context.Context, s site, path string, header http.Header, wanted ...int) (*http.Response, error) {
+	h := c.host(ctx, s.host)
+	address := url.URL{Scheme: "https", Host: dialName(s.host), Path: "/v2/" + s.repository + "/" + path}
+	if h.plain {
+		address.Scheme = "http"
+	}
+	ctx = auth.AppendScopesForHost(ctx, address.Host, auth.ScopeRepository(s.repository, auth.ActionPull))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.host, err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	answer, err := h.auth.Do(req)
+	if err != nil {
+		return nil, explain(s.host, err)
+	}
+	for _, status := range wanted {
+		if answer.StatusCode == status {
+			return answer, nil
+		}
+	}
+	defer answer.Body.Close()
+	return nil, explain(s.host, problem(answer))
+}
+
+// dialName is the server of a registry: Docker's has another name than its references.
+func dialName(host string) string {
+	if host == "docker.io" {
+		return "registry-1.docker.io"
+	}
+	return host
+}
+
+// problem reads what a registry says of an error.
+func problem(answer *http.Response) error {
+	e := &errcode.ErrorResponse{Method: answer.Request.Method, URL: answer.Request.URL, StatusCode: answer.StatusCode}
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
+	var body struct {
+		Errors []struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	if image.Strict(text, &body) == nil {
+		for _, each := range body.Errors {
+			e.Errors = append(e.Errors, errcode.Error{Code: each.Code, Message: each.Message})
+		}
+	}
+	return e
+}
+
+// explain says what went wrong with a request to a host. It names no address beyond the host:
+// those of redirects hold secrets.
+func explain(host string, err error) error {
+	for {
+		var at *url.Error
+		if !errors.As(err, &at) {
+			break
+		}
+		err = at.Err
+	}
+	var refused *errcode.ErrorResponse
+	switch {
+	case errors.As(err, &refused):
+		return refusal(host, refused)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, log in with \"docker login %s\"", host, host))
+	case errors.Is(err, errdef.ErrNotFound):
+		return kind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
+	case errors.Is(err, ErrRedirect), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w", host, err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return kind.As(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
+	}
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
+}
+
+// refusal says why a registry refused a request, and what to do.
+func refusal(host string, e *errcode.ErrorResponse) error {
+	said := fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))
+	var parts []string
+	for i, each := range e.Errors {
+		if i == 3 {
+			break
+		}
+		parts = append(parts, plain.Excerpt(each.Error()))
+	}
+	if len(parts) > 0 {
+		said += " (" + strings.Join(parts, "; ") + ")"
+	}
+	switch e.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return kind.As(ErrDenied, fmt.Errorf("%s: answers %s: it does not exist for this user, log in with \"docker login %s\"", host, said, host))
+	case http.StatusNotFound:
+		return kind.As(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
+	case http.StatusTooManyRequests:
+		return kind.As(ErrBusy, fmt.Errorf("%s: answers %s: log in for a higher limit, or try again later", host, said))
+	case http.StatusRequestEntityTooLarge:
+		return kind.As(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
+	}
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers %s", host, said))
+}

@@ -1,0 +1,252 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
+)
+
+// maxIndex is the largest index.json that is read, in bytes: more than ten thousand artifacts.
+const maxIndex = 8 << 20
+
+// annotationSubject is, in the index of the cache, the digest that an attachment belongs to.
+const annotationSubject = "dev.anchor-host.subject"
+
+// Entry is one artifact in a cache.
+type Entry struct {
+	// Reference is the name under which it came, with its digest.
+	Reference Reference
+	// Subject is the digest that an attachment belongs to, "" for a plugin.
+	Subject string
+	// ArtifactType says what an attachment is, "" for a plugin.
+	ArtifactType string
+}
+
+// Entries lists what a cache has, sorted by reference. The error names the file.
+func (c *Cache) Entries() ([]Entry, error) {
+	index, err := c.index()
+	if err != nil {
+		return nil, err
+	}
+	return entries(index), nil
+}
+
+func entries(index *ocispec.Index) (all []Entry) {
+	for _, d := range index.Manifests {
+		ref, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
+		if err != nil || !image.DigestForm.MatchString(string(d.Digest)) {
+			continue // another tool's entry; its content is left alone
+		}
+		all = append(all, Entry{Reference: ref.At(string(d.Digest)), Subject: d.Annotations[annotationSubject], ArtifactType: d.ArtifactType})
+	}
+	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Reference.String(), b.Reference.String()) })
+	return all
+}
+
+// index reads index.json. A missing file is an empty index.
+func (c *Cache) index() (*ocispec.Index, error) {
+	path := filepath.Join(c.dir, ocispec.ImageIndexFile)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ocispec.Index{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cache: open its index: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	if err != nil {
+		return nil, fmt.Errorf("cache: read %s: %w", path, err)
+	}
+	index, err := parseIndex(text)
+	if err != nil {
+		return nil, fmt.Errorf("cache: read %s: %w: delete the file, what it listed is fetched again when it is needed", path, err)
+	}
+	return index, nil
+}
+
+func parseIndex(text []byte) (*ocispec.Index, error) {
+	if len(text) > maxIndex {
+		return nil, kind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
+	}
+	var index ocispec.Index
+	if err := image.Strict(text, &index); err != nil {
+		return nil, image.Cause(err)
+	}
+	return &index, nil
+}
+
+// note adds artifacts to the index. A tag that was there names the new artifact afterwards.
+func (c *Cache) note(ctx context.Context, all ...ocispec.Descriptor) error {
+	if known, err := c.index(); err == nil && !slices.ContainsFunc(all, func(d ocispec.Descriptor) bool { return !listed(known, d) }) {
+		return nil
+	}
+	return c.change(ctx, func(index *ocispec.Index) {
+		for _, d := range all {
+			index.Manifests = slices.DeleteFunc(index.Manifests, func(old ocispec.Descriptor) bool { return replaces(d, old) })
+			index.Manifests = append(index.Manifests, d)
+		}
+	})
+}
+
+// listed says whether an index has an entry already.
+func listed(index *ocispec.Index, d ocispec.Descriptor) bool {
+	return slices.ContainsFunc(index.Manifests, func(old ocispec.Descriptor) bool {
+		return old.Digest == d.Digest && old.Annotations[ocispec.AnnotationRefName] == d.Annotations[ocispec.AnnotationRefName]
+	})
+}
+
+// replaces says whether a new entry takes the place of an old one: it has the name of the old
+// one, and this name is a tag's or means the same artifact.
+func replaces(d, old ocispec.Descriptor) bool {
+	name := d.Annotations[ocispec.AnnotationRefName]
+	if name != old.Annotations[ocispec.AnnotationRefName] {
+		return false
+	}
+	ref, err := ParseReference(name)
+	return d.Digest == old.Digest || err == nil && ref.Tag != ""
+}
+
+// change rewrites the index under its lock.
+func (c *Cache) change(ctx context.Context, edit func(*ocispec.Index)) error {
+	unlock, err := c.lock(ctx, "index", false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	index, err := c.index()
+	if err != nil {
+		return err
+	}
+	edit(index)
+	text, err := indexText(index.Manifests)
+	if err != nil {
+		return err
+	}
+	return c.replace(filepath.Join(c.dir, ocispec.ImageIndexFile), text)
+}
+
+// indexText writes an index, sorted, so that equal content has equal bytes.
+func indexText(manifests []ocispec.Descriptor) ([]byte, error) {
+	slices.SortFunc(manifests, func(a, b ocispec.Descriptor) int {
+		return cmp.Or(cmp.Compare(a.Annotations[ocispec.AnnotationRefName], b.Annotations[ocispec.AnnotationRefName]), cmp.Compare(a.Digest, b.Digest))
+	})
+	text, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex,
+		Manifests: append([]ocispec.Descriptor{}, manifests...)})
+	if err == nil && len(text) > maxIndex {
+		err = kind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cache: write its index: %w: prune the cache", err)
+	}
+	return text, nil
+}
+
+// entry returns the descriptor under which the index lists an artifact.
+func entry(ref Reference, manifest ocispec.Descriptor) ocispec.Descriptor {
+	name := ref.String()[len(Scheme):]
+	if ref.Tag != "" {
+		name = ref.At("").String()[len(Scheme):]
+	}
+	return ocispec.Descriptor{MediaType: manifest.MediaType, ArtifactType: manifest.ArtifactType, Digest: manifest.Digest, Size: manifest.Size,
+		Annotations: map[string]string{ocispec.AnnotationRefName: name}}
+}
+
+// tagged returns the digest that a tag named when it was last fetched.
+func (c *Cache) tagged(ref Reference) (string, error) {
+	index, err := c.index()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries(index) {
+		if e.Subject == "" && e.Reference.At("") == ref.At("") {
+			return e.Reference.Digest, nil
+		}
+	}
+	return "", kind.As(ErrNotFound, fmt.Errorf("cache: has no %s", ref))
+}
+
+// parts returns the digests that a manifest of the cache consists of, itself included. What is
+// missing or unreadable is left out.
+func (c *Cache) parts(digest string) []string {
+	text, err := c.read(digest, image.MaxManifest)
+	var m ocispec.Manifest
+	if err != nil || image.Strict(text, &m) != nil {
+		return []string{digest}
+	}
+	all := []string{digest}
+	for _, d := range append([]ocispec.Descriptor{m.Config}, m.Layers...) {
+		if image.DigestForm.MatchString(string(d.Digest)) {
+			all = append(all, string(d.Digest))
+		}
+	}
+	return all
+}
+
+// abandoned is the age after which half a download is no longer worth resuming.
+const abandoned = 24 * time.Hour
+
+// Prune removes everything that does not belong to the artifacts whose digests are kept, and
+// returns how many bytes that freed. Attachments of kept artifacts stay. It waits until no other
+// process adds to the cache.
+func (c *Cache) Prune(ctx context.Context, keep ...string) (freed int64, err error) {
+	unlock, err := c.lock(ctx, "use", false)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	needed := map[string]bool{}
+	err = c.change(ctx, func(index *ocispec.Index) {
+		index.Manifests = slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
+			kept := slices.Contains(keep, string(d.Digest)) || slices.Contains(keep, d.Annotations[annotationSubject])
+			if kept && image.DigestForm.MatchString(string(d.Digest)) {
+				for _, part := range c.parts(string(d.Digest)) {
+					needed[part] = true
+				}
+			}
+			return !kept
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return c.sweep(needed)
+}
+
+// sweep removes the blobs that are not needed, and abandoned downloads.
+func (c *Cache) sweep(needed map[string]bool) (freed int64, err error) {
+	for _, folder := range []string{filepath.Join(c.dir, "blobs", "sha256"), filepath.Join(c.dir, "ingest")} {
+		files, err := os.ReadDir(folder)
+		if err != nil {
+			return freed, fmt.Errorf("cache: list %s: %w", folder, err)
+		}
+		for _, file := range files {
+			info, err := file.Info()
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			if filepath.Base(folder) == "ingest" && time.Since(info.ModTime()) < abandoned || needed["sha256:"+file.Name()] {
+				continue
+			}
+			if err := os.Remove(filepath.Join(folder, file.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return freed, fmt.Errorf("cache: remove %s: %w", file.Name(), err)
+			}
+			freed += info.Size()
+		}
+	}
+	return freed, nil
+}
