@@ -94,8 +94,12 @@ demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library b
 	@build/anchor-host build --config build/demo/hybrid.yaml --explain "$$Q"
 
 .PHONY: serve-demo
-serve-demo: build/anchor-host plugins build/demo/anchor.yaml ## serve the demo over HTTP and print three requests to try; CHECK=1 sends them and ends
+serve-demo: build/anchor-host plugins build/demo/anchor.yaml ## serve the demo over HTTP, and print three requests to try and the address of the console; CHECK=1 sends them and ends
 	@testdata/demo/serve.sh build/anchor-host build/demo/anchor.yaml
+
+.PHONY: test-console
+test-console: build/anchor-host plugins build/demo/anchor.yaml ## walk the console of a service in Chromium, with the keyboard too; screenshots in build/console/ (installs Chromium as root; needs npm)
+	@GO="$(GO)" tools/console/run.sh build/anchor-host build/demo/anchor.yaml
 
 .PHONY: demo-agent
 demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
@@ -210,7 +214,7 @@ test: ## run all tests
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short $$($(GO) list ./pipeline/... | grep -Ev '/pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis|tokens/internal/hf)(/|$$)')
-	$(GO) test -race -short ./server/quota ./internal/builds
+	$(GO) test -race -short ./server/quota ./server/console ./internal/builds
 	$(GO) test -race -run 'Push|Many|Stalls|Redirects|BreaksOff' ./registry
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
