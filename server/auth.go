@@ -122,6 +122,16 @@ func (r *Refusal) Error() string { return r.Message }
 
 type principalKey struct{}
 
+type infoKey struct{}
+
+// Identify says who sends a request to a mounted route of [ScopeNone] that finds it out by itself, such
+// as by a cookie. Observers and the log then name the sender.
+func Identify(r *http.Request, p Principal) {
+	if info, ok := r.Context().Value(infoKey{}).(*RequestInfo); ok {
+		info.Principal = p
+	}
+}
+
 // PrincipalOf returns the principal of a request from its context. Without one it returns the zero
 // value, which has no scopes.
 func PrincipalOf(ctx context.Context) Principal {

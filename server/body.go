@@ -41,6 +41,14 @@ func (b *budget) take(n int64) bool {
 	return true
 }
 
+// maxBody is the largest body of the request, in bytes.
+func (c *call) maxBody() int64 {
+	if own := c.endpoint.MaxBody; own > 0 {
+		return min(own, c.s.o.MaxBody)
+	}
+	return c.s.o.MaxBody
+}
+
 func (b *budget) give(n int64) { b.used.Add(-n) }
 
 // readBody reads the body within the limits. The bytes count until the request ends.
@@ -63,10 +71,10 @@ func (c *call) readBody() error {
 	if err := c.checkType(); err != nil {
 		return err
 	}
-	if c.r.ContentLength > c.s.o.MaxBody {
+	if c.r.ContentLength > c.maxBody() {
 		return c.tooLarge()
 	}
-	in, err := c.decoded(http.MaxBytesReader(c.w, c.r.Body, c.s.o.MaxBody))
+	in, err := c.decoded(http.MaxBytesReader(c.w, c.r.Body, c.maxBody()))
 	if err != nil {
 		return err
 	}
@@ -92,7 +100,7 @@ func (c *call) readAll(in io.Reader) error {
 			if n := c.r.ContentLength; cap(c.body) == 0 && n >= 0 && n < maxStated && c.r.Header.Get("Content-Encoding") == "" {
 				size = int(n) + 1 // the end shows without another buffer
 			}
-			size = int(min(int64(size), c.s.o.MaxBody+1))
+			size = int(min(int64(size), c.maxBody()+1))
 			more := int64(size - cap(c.body))
 			if more <= 0 {
 				return c.tooLarge()
@@ -108,7 +116,7 @@ func (c *call) readAll(in io.Reader) error {
 		n, err := in.Read(c.body[len(c.body):cap(c.body)])
 		c.body = c.body[:len(c.body)+n]
 		switch {
-		case int64(len(c.body)) > c.s.o.MaxBody:
+		case int64(len(c.body)) > c.maxBody():
 			return c.tooLarge()
 		case err == io.EOF:
 			return nil
@@ -120,7 +128,7 @@ func (c *call) readAll(in io.Reader) error {
 
 func (c *call) tooLarge() error {
 	return &Refusal{
-		Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", c.s.o.MaxBody),
+		Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", c.maxBody()),
 		Remedy: "send less, or raise server.max_body",
 	}
 }

@@ -163,7 +163,7 @@ func (c *call) authenticate() error {
 	}
 	auth := c.s.o.Authenticator
 	if auth == nil {
-		if err := checkLocal(c.r); err != nil {
+		if err := CheckLocal(c.r); err != nil {
 			return err
 		}
 		c.info.Principal = Principal{Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeAdmin, ScopeContent}}
@@ -189,9 +189,10 @@ func (c *call) authenticate() error {
 // crossOrigin refuses what pages of other sites send with the browser of a user.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// checkLocal refuses requests that a page in a browser sends to a service without keys: those of
-// other sites, and those to a name that such a site has pointed to this computer.
-func checkLocal(r *http.Request) error {
+// CheckLocal refuses requests that a page in a browser sends to a service without keys: those of
+// other sites, and those to a name that such a site has pointed to this computer. The error is a
+// [*Refusal].
+func CheckLocal(r *http.Request) error {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -250,10 +251,13 @@ func badParam(name, problem string) error {
 // limitTime sets the deadline of the request.
 func (c *call) limitTime() error {
 	limit := c.s.o.MaxTimeout
-	for _, asked := range []struct{ name, value string }{
-		{"parameter timeout", c.query.Get("timeout")}, {"header x-request-timeout", c.r.Header.Get(timeoutHeader)},
+	for _, asked := range []struct {
+		name, value string
+		given       bool
+	}{
+		{"parameter timeout", c.query.Get("timeout"), c.query.Has("timeout")}, {"header x-request-timeout", c.r.Header.Get(timeoutHeader), c.r.Header.Get(timeoutHeader) != ""},
 	} {
-		if asked.value == "" || c.endpoint.body == anyBody {
+		if !asked.given || c.endpoint.body == anyBody {
 			continue
 		}
 		d, err := time.ParseDuration(asked.value)

@@ -51,7 +51,7 @@ func (g *stderrLog) wait(t *testing.T, pattern string) []string {
 
 // states listens in the place of systemd. The function waits for the next state.
 func states(t *testing.T) (next func(want string)) {
-	dir, err := os.MkdirTemp("", "notify") // the name of a socket has at most some 100 bytes
+	dir, err := os.MkdirTemp("", "notify") //nolint:usetesting // the name of a socket has at most some 100 bytes
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@ describes all of it. docs/operate-service.md is the manual.
 
 There are two listeners. That of the API (--listen) has builds, assemble, memory,
 runs, collections and evaluations. The other one (--admin-listen) has health,
-configuration, reload and profiles. Without keys both are open to programs of this
-computer only, so other addresses are refused.
+configuration, reload, profiles, and at /console/ the console for browsers. Without
+keys both are open to programs of this computer only, so other addresses are refused.
 
 The configuration is loaded again when its file, anchor.lock or a plugin changes, on
 SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
@@ -116,7 +116,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		}
 		text := fmt.Sprintf("the API is at %s://%s", scheme, data)
 		if admin != nil {
-			text += fmt.Sprintf(", and health and reload at http://%s", admin)
+			text += fmt.Sprintf(", and health and reload at http://%s; the console is at http://%s/console/", admin, admin)
 		}
 		a.Say("%s", text)
 		tell(log, stateReady)
@@ -138,6 +138,13 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	}
 	if err := mount(s, t); err != nil {
 		return err
+	}
+	if options.AdminListen != config.NoListener {
+		closeConsole, err := mountConsole(s, &options, app, t)
+		if err != nil {
+			return err
+		}
+		defer closeConsole()
 	}
 	stop := handleSignals(ctx, s)
 	defer stop()
