@@ -77,7 +77,11 @@ func (r *reader) accept(m *manifest.Manifest, from string) error {
 	}
 	versioned := m.Name + "@" + m.Version // several versions of one plugin are in one folder
 	if r.spec.Name != "" && r.spec.Name != m.Name && r.spec.Name != versioned {
-		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (give both one name; that of one version of several is %q)", m.Name, r.spec.Name, versioned))
+		remedy := "give both one name"
+		if strings.Contains(r.spec.Name, "@") {
+			remedy = fmt.Sprintf("the file or folder of this version is %q", versioned)
+		}
+		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (%s)", m.Name, r.spec.Name, remedy))
 	}
 	if err := checkSchemas(m); err != nil {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
