@@ -24,6 +24,9 @@ func TestVersionedName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if wasm, err = Embed(wasm, []byte("abi: 1\nname: keep-first\nversion: 0.1.0\noperations: {filter: {reads: [score]}}\n")); err != nil {
+		t.Fatal(err)
+	}
 	if s, err := Read("keep-first@0.1.0", wasm, nil); err != nil || s.Name != "keep-first@0.1.0" {
 		t.Errorf("its own version: %v", err)
 	}
