@@ -98,8 +98,10 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 		if err != nil {
 			return nil, err
 		}
-		err = stage(f)
-		return done, err
+		if err := stage(f); err != nil {
+			return nil, err
+		}
+			return done, nil
 	}
 	if err = lock.Edit(ctx, s.lock, stage); err != nil {
 		return nil, errors.Join(err, files.undo())
@@ -218,7 +220,8 @@ func (f *staged) add(path string, data []byte) error {
 	return nil
 }
 
-// writeTemp writes a file with a name that plugin folders ignore.
+// writeTemp writes a file with a name that plugin folders ignore. It does not wait for the disk: a
+// module that a power cut damages differs from the lock, and install brings it back.
 func writeTemp(dir, name string, data []byte) (string, error) {
 	out, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
@@ -227,9 +230,6 @@ func writeTemp(dir, name string, data []byte) (string, error) {
 	_, err = out.Write(data)
 	if err == nil {
 		err = out.Chmod(0o644)
-	}
-	if err == nil {
-		err = out.Sync()
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
 		_ = os.Remove(out.Name())
