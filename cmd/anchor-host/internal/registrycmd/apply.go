@@ -101,7 +101,7 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 		if err := stage(f); err != nil {
 			return nil, err
 		}
-			return done, nil
+		return done, nil
 	}
 	if err = lock.Edit(ctx, s.lock, stage); err != nil {
 		return nil, errors.Join(err, files.undo())
