@@ -119,6 +119,10 @@ bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and 
 	@testdata/demo/table.sh build/demo/table
 	$(GO) -C tools/retrieve run . -table $(CURDIR)/build/demo/table $(RETRIEVE)
 
+.PHONY: bench-install
+bench-install: ## how long installs of ten plugins of 4 MB take, from a registry on this machine and again
+	$(GO) -C tools/registry test -run '^$$' -bench Install -benchtime 5x .
+
 .PHONY: bench-build
 bench-build: ## what a build costs, beside Eino and LangChain JS, and by item counts and by exact fit
 	$(GO) -C tools/peers run . $(PEERS)

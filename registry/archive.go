@@ -24,6 +24,17 @@ const (
 	maxArchiveEntries = 20_000
 )
 
+// withAttachments returns an artifact and what an index lists for it.
+func withAttachments(index *ocispec.Index, d ocispec.Descriptor) []ocispec.Descriptor {
+	all := []ocispec.Descriptor{d}
+	for _, a := range index.Manifests {
+		if a.Annotations[annotationSubject] == string(d.Digest) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
 // Save writes artifacts of the cache, with what is attached to them, as one tar: an OCI image
 // layout, which other tools read too. References name a tag or a digest. The same artifacts give
 // the same bytes. Each file is verified; the error says what is missing and how to get it.
@@ -45,11 +56,16 @@ func (c *Cache) Save(w io.Writer, refs ...Reference) error {
 			if !is {
 				continue
 			}
-			listed, found = append(listed, d), true
-			for _, a := range index.Manifests {
-				if a.Annotations[annotationSubject] == string(d.Digest) {
-					listed = append(listed, a)
+			listed, found = append(listed, withAttachments(index, d)...), true
+		}
+		if !found && ref.Digest != "" { // its tag names another artifact by now
+			if text, err := c.read(ref.Digest, image.MaxManifest); err == nil {
+				mediaType, err := image.ManifestType("", text)
+				if err != nil {
+					return fmt.Errorf("save %s: %w", ref, err)
 				}
+				ref.Tag = ""
+				listed, found = append(listed, withAttachments(index, entry(ref, image.Describe(mediaType, text)))...), true
 			}
 		}
 		if !found {

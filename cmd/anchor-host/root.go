@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/keyscmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/registrycmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/replaycmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/servecmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/sourcescmd"
@@ -39,8 +40,10 @@ named entries have no variables.
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
+	plugin := plugincmd.Command(a.App)
+	plugin.AddCommand(registrycmd.Commands(a.App)...)
 	root.AddCommand(
-		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), buildscmd.Command(a.App), replaycmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
+		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), buildscmd.Command(a.App), replaycmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugin, a.configCommand(),
 		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), storecmd.Command(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,8 +75,13 @@ func (r *reader) accept(m *manifest.Manifest, from string) error {
 	if m.ABI != abi.Version {
 		return as(ErrABIVersion, fmt.Errorf("the manifest states ABI %d, the module and this host speak ABI %d", m.ABI, abi.Version))
 	}
-	if r.spec.Name != "" && r.spec.Name != m.Name {
-		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (give both one name)", m.Name, r.spec.Name))
+	versioned := m.Name + "@" + m.Version // several versions of one plugin are in one folder
+	if r.spec.Name != "" && r.spec.Name != m.Name && r.spec.Name != versioned {
+		remedy := "give both one name"
+		if strings.Contains(r.spec.Name, "@") {
+			remedy = fmt.Sprintf("the file or folder of this version is %q", versioned)
+		}
+		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (%s)", m.Name, r.spec.Name, remedy))
 	}
 	if err := checkSchemas(m); err != nil {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
@@ -83,7 +89,7 @@ func (r *reader) accept(m *manifest.Manifest, from string) error {
 	if err := checkLimits(m.Limits); err != nil {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
-	r.spec.Name, r.spec.Manifest, r.spec.ManifestFrom = m.Name, m, from
+	r.spec.Name, r.spec.Manifest, r.spec.ManifestFrom = cmp.Or(r.spec.Name, m.Name), m, from
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 // machine.
 type Spec struct {
 	// Name is the name of the plugin: the one that the file goes by, else the manifest's. If
-	// both are there, they are equal.
+	// both are there, they are equal, or the file has the manifest's name, "@" and its version.
 	Name string
 	// Digest is "sha256:" and the SHA-256 of the module in hexadecimal.
 	Digest string

@@ -51,6 +51,8 @@ func readCatalog(dir, cacheDir string, names []string, guard *lock.Guard) *catal
 func (c *catalog) spec(plugin string) (*spec.Spec, *Unavailable) {
 	e, ok := c.entries[plugin]
 	switch {
+	case strings.HasPrefix(plugin, config.PluginScheme):
+		return nil, &Unavailable{Plugin: plugin, Code: ReasonNotFound, Err: fmt.Errorf("%s does not list it: %w (get it with: anchor-host plugin install)", lock.Name, fs.ErrNotExist)}
 	case c.err != nil:
 		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(c.err), Err: c.err}
 	case !ok:

@@ -5,12 +5,14 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
 // Finding is a mistake in the value at a path.
@@ -138,7 +140,13 @@ func (k *checker) reference(path string, u Use) {
 
 // plugin refuses names that neither a manifest nor the folder of a plugin can have.
 func (k *checker) plugin(path, name string) {
-	if !manifest.ValidName(name) {
+	base, version, versioned := strings.Cut(name, "@")
+	switch {
+	case strings.HasPrefix(name, PluginScheme): // it is not locked: who reads the plugin folder says so
+		if _, err := trust.Repository(name); err != nil {
+			k.find(path, "%v", err)
+		}
+	case !manifest.ValidName(base) || versioned && (version == "" || strings.ContainsAny(version, `@/\\`)):
 		k.find(path, "%q is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)", name)
 	}
 }

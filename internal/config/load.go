@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
 // DefaultFile is the configuration file of the current folder.
@@ -29,6 +30,8 @@ type Loaded struct {
 	// Dir is the folder that relative paths of the file refer to.
 	Dir  string
 	node *strict.Node
+	// references are the plugins that the file names by their place in a registry.
+	references []string
 	// overridden are the applied overrides, in order.
 	overridden []overridden
 }
@@ -75,6 +78,9 @@ func Parse(path string, data []byte) (*Loaded, error) {
 		return nil, err
 	}
 	l := &Loaded{File: path, Dir: filepath.Dir(path), node: n}
+	if l.references, err = lockedNames(l.Path(lock.Name), n); err != nil {
+		return nil, err
+	}
 	if err := strict.Decode(path, n, &l.Config); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,10 @@ func TestCommands(t *testing.T) {
 			"The customer prefers short answers.", // what was restored, twice
 			`"status":"ready","generation":1`,     // the upgraded service
 		}},
+		"docs/distribute.md": {3, []string{
+			"acme.pub",                          // the key
+			"plugins/keep-best/plugin.wasm  ok", // the signature
+		}},
 		"docs/operate-sizing.md": {4, []string{
 			"anchor_plugin_memory_bytes{", // what a plugin has
 			"ulimit -n",                   // the open files
@@ -81,7 +85,7 @@ curl -sSf localhost:8790/v1/memory/facts -H 'content-type: application/json' -d 
 
 // before has the commands that come before those of a page, on other pages.
 var before = map[string]string{
-	"docs/operate-service.md": site, "docs/operate-backup.md": site, "docs/operate-sizing.md": site + serving, "docs/operate-alerts.md": site + serving,
+	"docs/distribute.md": site, "docs/operate-service.md": site, "docs/operate-backup.md": site, "docs/operate-sizing.md": site + serving, "docs/operate-alerts.md": site + serving,
 }
 
 func runPage(t *testing.T, page string, least int, prints []string) {

@@ -183,6 +183,21 @@ func (c Comparison) Check(before, after string) error {
 	return fmt.Errorf("version %s after %s: check: %w: %s (want at least %s)", after, before, ErrVersion, why, least)
 }
 
+// CompareVersions compares two versions such as 1.2.3 in the order of semantic versions: the result
+// is negative if a comes before b, and 0 if they are equal. Builds, after a "+", do not count. The
+// error wraps [ErrVersion].
+func CompareVersions(a, b string) (int, error) {
+	v, err := parseVersion(a)
+	if err != nil {
+		return 0, err
+	}
+	w, err := parseVersion(b)
+	if err != nil {
+		return 0, err
+	}
+	return v.compare(w), nil
+}
+
 // version is a semantic version without its build.
 type version struct {
 	numbers [3]uint64

@@ -198,11 +198,22 @@ func certificate(t testing.TB, certFile, keyFile string) *x509.CertPool {
 // artifact returns a plugin whose module has size bytes more than the smallest.
 func artifact(t testing.TB, version string, size int) *registry.Artifact {
 	t.Helper()
-	wasm, err := os.ReadFile("../../testdata/wasm/keep-first/plugin.wasm")
+	wasm := module(t, fmt.Sprintf("abi: 1\nname: keep-first\nversion: %s\noperations: {filter: {reads: [score]}}\n", version), size)
+	a, err := registry.Pack(wasm, registry.PackOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wasm, err = spec.Embed(wasm, fmt.Appendf(nil, "abi: 1\nname: keep-first\nversion: %s\noperations: {filter: {reads: [score]}}\n", version)); err != nil {
+	return a
+}
+
+// module returns a module with a manifest, and with size bytes more than it needs.
+func module(t testing.TB, manifest string, size int) []byte {
+	t.Helper()
+	wasm, err := os.ReadFile("../../testdata/wasm/no-change/plugin.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wasm, err = spec.Embed(wasm, []byte(manifest)); err != nil {
 		t.Fatal(err)
 	}
 	if size > 0 {
@@ -218,11 +229,7 @@ func artifact(t testing.TB, version string, size int) *registry.Artifact {
 		}
 		wasm = append(wasm, content...)
 	}
-	a, err := registry.Pack(wasm, registry.PackOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return wasm
 }
 
 // run runs a client of another project and returns what it prints.

@@ -19,6 +19,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
 // The exit codes. The comment of package main and the help of the root command list them.
@@ -73,6 +76,22 @@ var causeCodes = []struct {
 	{retrieve.ErrNotFound, CodeNotFound},
 	{frames.ErrNoFrame, CodeNotFound},
 	{memory.ErrNotFound, CodeNotFound},
+	{registry.ErrNotFound, CodeNotFound},
+	{registry.ErrDenied, CodeRefused},
+	{registry.ErrTooLarge, CodeLimit},
+	{registry.ErrReference, CodeInvalid},
+	{registry.ErrDigest, CodeInvalid},
+	{registry.ErrNotPlugin, CodeInvalid},
+	{registry.ErrArchive, CodeInvalid},
+	{lock.ErrInvalid, CodeInvalid},
+	{lock.ErrDrift, CodeRefused},
+	{trust.ErrUnsigned, CodeRefused},
+	{trust.ErrKey, CodeRefused},
+	{trust.ErrSignature, CodeRefused},
+	{trust.ErrSubject, CodeRefused},
+	{trust.ErrRevoked, CodeRefused},
+	{trust.ErrPassword, CodeRefused},
+	{trust.ErrFormat, CodeInvalid},
 	{store.ErrBusy, CodeLimit},
 	{store.ErrVersion, CodeInvalid},
 	{config.ErrInvalid, CodeInvalid},

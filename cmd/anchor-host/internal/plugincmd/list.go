@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 )
 
 // pluginLine is one plugin of a listing.
@@ -32,7 +33,7 @@ func listCommand(a *cli.App) *cobra.Command {
 		Use:   "list",
 		Short: "List the plugins of the plugin folder",
 		Long: `List the plugins of the plugin folder. If a plugin cannot be used, the list shows
-why. No plugin is run.`,
+why, also if anchor.lock or trust of the configuration refuses it. No plugin is run.`,
 		Example: `  anchor-host plugin list --plugins build/plugins
   anchor-host plugin list -o json`,
 		Args: cobra.NoArgs,
@@ -47,6 +48,13 @@ why. No plugin is run.`,
 		entries, err := spec.Reader{CacheDir: loaded.CachePath()}.ReadDir(loaded.PluginDir())
 		if err != nil {
 			return err
+		}
+		notes, err := assemble.Guard(loaded).Hold(entries)
+		if err != nil {
+			return err
+		}
+		for _, note := range notes {
+			a.Say("note: %s", note)
 		}
 		return a.Print(cmd, *format, pluginListing(entries))
 	})

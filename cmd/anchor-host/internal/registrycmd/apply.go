@@ -1,0 +1,284 @@
+package registrycmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/registry/lock"
+)
+
+// What became of a plugin, beyond the actions of package lock.
+const (
+	restored = "restore"
+	removed  = "remove"
+)
+
+// result is what became of one plugin.
+type result struct {
+	Name      string `json:"name"`
+	Action    string `json:"action"`
+	Version   string `json:"version,omitempty"`
+	Before    string `json:"before,omitempty"`
+	Reference string `json:"reference,omitempty"`
+	Signer    string `json:"signer,omitempty"`
+	// Asks is what it asks for beyond the version before.
+	Asks    []string `json:"asks,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// errWaiting says that an update waits. Its exit code is that of a refused permission.
+var errWaiting = fmt.Errorf("waits for approval: %w", lock.ErrDrift)
+
+// report prints what became of the plugins. It fails if one of them waits.
+func (s *session) report(cmd *cobra.Command, format string, done []result) error {
+	if done == nil {
+		done = []result{}
+	}
+	l := cli.Listing{Header: []string{"PLUGIN", "VERSION", "ACTION", "ASKS FOR"}, Data: done}
+	var waiting []string
+	for _, r := range done {
+		version := cli.Dash(r.Version)
+		if r.Before != "" && r.Before != r.Version {
+			version = r.Before + " -> " + version
+		}
+		l.Rows = append(l.Rows, []string{r.Name, version, r.Action, cli.Dash(strings.Join(r.Asks, ", "))})
+		if r.Action == string(lock.Wait) {
+			waiting = append(waiting, r.Name)
+			s.app.Say("plugin %q: %s stays, because %s %s (allow it with: anchor-host plugin approve %s)", r.Name, r.Before, r.Version, strings.Join(r.Reasons, "; "), r.Name)
+		}
+	}
+	if len(done) == 0 && format == "table" {
+		s.app.Say("nothing to do: the plugin folder is as %s says", lock.Name)
+		return nil
+	}
+	if err := s.app.Print(cmd, format, l); err != nil {
+		return err
+	}
+	if len(waiting) > 0 {
+		return fmt.Errorf("%s: %w", strings.Join(waiting, ", "), errWaiting)
+	}
+	return nil
+}
+
+// apply changes lock and folder: all jobs that may be done, or nothing. approved are the names
+// whose updates need not wait.
+func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bool) (done []result, err error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	var files staged
+	defer files.discard()
+	stage := func(f *lock.File) error {
+		done = nil
+		for _, j := range jobs {
+			r, err := s.place(f, j, approved)
+			if err != nil {
+				return err
+			}
+			done = append(done, r)
+			if r.Action == string(lock.Wait) {
+				continue
+			}
+			if err := s.stage(&files, j); err != nil {
+				return err
+			}
+			f.Set(j.entry)
+		}
+		return files.commit()
+	}
+	if onlyRestores(jobs) { // the lock stays as it is, and may be read-only
+		f, err := s.readLock()
+		if err != nil {
+			return nil, err
+		}
+		if err := stage(f); err != nil {
+			return nil, err
+		}
+		return done, nil
+	}
+	if err = lock.Edit(ctx, s.lock, stage); err != nil {
+		return nil, errors.Join(err, files.undo())
+	}
+	return done, nil
+}
+
+func onlyRestores(jobs []*job) bool {
+	for _, j := range jobs {
+		if j.locked == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// place decides on the name of a job in the lock, and what becomes of it.
+func (s *session) place(f *lock.File, j *job, approved map[string]bool) (result, error) {
+	if j.locked != nil {
+		return result{Name: j.name, Action: restored, Version: j.entry.Version, Reference: j.text, Signer: j.entry.Signer}, nil
+	}
+	name, err := s.nameOf(f, j)
+	if err != nil {
+		return result{}, err
+	}
+	j.entry.Name = name
+	d := f.Plan(j.entry)
+	r := result{Name: name, Action: string(d.Action), Version: j.entry.Version, Reference: j.text, Signer: j.entry.Signer, Asks: d.Added, Reasons: d.Reasons}
+	if d.Old == nil {
+		return r, nil
+	}
+	r.Before, j.replaces = d.Old.Version, true
+	if why := suspicious(d.Old, &j.entry); why != "" && !j.chosen {
+		r.Action, r.Reasons = string(lock.Wait), append(r.Reasons, why)
+	}
+	if approved[name] && r.Action == string(lock.Wait) {
+		r.Action, r.Reasons = string(lock.Replace), nil
+	}
+	return r, nil
+}
+
+// suspicious says why an update may not be meant: tags move forward, and a version has one
+// content.
+func suspicious(old, update *lock.Entry) string {
+	order, err := lock.CompareVersions(update.Version, old.Version)
+	switch {
+	case err != nil:
+	case order < 0:
+		return "is older"
+	case order == 0 && update.Module != old.Module:
+		return "is another file of the same version"
+	}
+	return ""
+}
+
+// nameOf returns the name of a job in lock and folder: that of its manifest, with the version if
+// another version has the name.
+func (s *session) nameOf(f *lock.File, j *job) (string, error) {
+	base := j.entry.Name
+	if b, _, ok := strings.Cut(j.name, "@"); j.name != "" && !ok {
+		if b != base {
+			return "", fmt.Errorf("%s: is the plugin %q, but %s has %q from there: %w (remove that with: anchor-host plugin remove %s)", j.ref, base, lock.Name, b, lock.ErrDrift, b)
+		}
+		return base, nil
+	}
+	old := f.Find(base)
+	if old == nil {
+		return base, nil
+	}
+	if old.Reference == "" {
+		return "", fmt.Errorf("%s: the plugin folder has another plugin %q, which is locked as a file: %w (remove it with: anchor-host plugin remove %s)", j.ref, base, lock.ErrDrift, base)
+	}
+	if j.entry.Version == "" || strings.ContainsAny(j.entry.Version, `/\`) {
+		return "", fmt.Errorf("%s: another plugin is %q already, and this one has no version: %w (remove the other one)", j.ref, base, lock.ErrDrift)
+	}
+	return base + "@" + j.entry.Version, nil
+}
+
+// stage writes the module of a job beside its place.
+func (s *session) stage(files *staged, j *job) error {
+	path := filepath.Join(s.dir, j.entry.Name+".wasm")
+	there, err := s.folder(j.entry.Name)
+	if err != nil {
+		return err
+	}
+	for _, e := range there[j.entry.Name] {
+		same := e.Err == nil && e.Spec.Digest == j.entry.Module
+		foreign := e.Path != path || !j.replaces && j.locked == nil
+		if foreign && (!same || len(there[j.entry.Name]) > 1) {
+			return fmt.Errorf("plugin %q: %s has this name too, and did not come from a registry: %w (remove or rename it)", j.entry.Name, e.Path, lock.ErrDrift)
+		}
+		if same {
+			return nil
+		}
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return fmt.Errorf("plugin folder: make: %w", err)
+	}
+	return files.add(path, j.module)
+}
+
+// staged are files that are complete, but not at their places yet.
+type staged struct {
+	// temps, paths and kept have the same order. kept is the file that was there before, "" for
+	// none.
+	temps, paths, kept []string
+	moved              int
+}
+
+func (f *staged) add(path string, data []byte) error {
+	temp, err := writeTemp(filepath.Dir(path), filepath.Base(path), data)
+	if err != nil {
+		return fmt.Errorf("plugin folder: write %s: %w", path, err)
+	}
+	f.temps, f.paths, f.kept = append(f.temps, temp), append(f.paths, path), append(f.kept, "")
+	return nil
+}
+
+// writeTemp writes a file with a name that plugin folders ignore. It does not wait for the disk: a
+// module that a power cut damages differs from the lock, and install brings it back.
+func writeTemp(dir, name string, data []byte) (string, error) {
+	out, err := os.CreateTemp(dir, "."+name+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = out.Write(data)
+	if err == nil {
+		err = out.Chmod(0o644)
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		_ = os.Remove(out.Name())
+		return "", err
+	}
+	return out.Name(), nil
+}
+
+// commit moves all files to their places, and keeps what was there for undo.
+func (f *staged) commit() error {
+	for i, path := range f.paths {
+		kept := f.temps[i] + ".old"
+		switch err := os.Link(path, kept); {
+		case err == nil:
+			f.kept[i] = kept
+		case errors.Is(err, os.ErrNotExist):
+		case os.Rename(path, kept) == nil: // a file system without hard links
+			f.kept[i] = kept
+		default:
+			return errors.Join(fmt.Errorf("plugin folder: keep %s: %w", path, err), f.undo())
+		}
+		if err := os.Rename(f.temps[i], path); err != nil {
+			return errors.Join(fmt.Errorf("plugin folder: replace %s: %w", path, err), f.undo())
+		}
+		f.moved = i + 1
+	}
+	return nil
+}
+
+// undo brings back what was there before commit.
+func (f *staged) undo() (err error) {
+	for i, path := range f.paths[:f.moved] {
+		if f.kept[i] == "" {
+			err = errors.Join(err, os.Remove(path))
+		} else {
+			err = errors.Join(err, os.Rename(f.kept[i], path))
+			f.kept[i] = ""
+		}
+	}
+	f.moved = 0
+	return err
+}
+
+// discard removes what is left over.
+func (f *staged) discard() {
+	for i, temp := range f.temps {
+		_ = os.Remove(temp) // it is usually at its place already
+		if f.kept[i] != "" {
+			_ = os.Remove(f.kept[i])
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// Package registrycmd implements the commands under "anchor-host plugin" that move plugins between
+// registries and the plugin folder, sign them, and keep anchor.lock.
+//
+// Start reading at install.go: session.install brings the plugin folder to what anchor.yaml and
+// anchor.lock say. apply.go changes both, all of it or nothing.
+package registrycmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+// Commands returns the sub-commands of "plugin".
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		installCommand(a), updateCommand(a), outdatedCommand(a), approveCommand(a), removeCommand(a), verifyCommand(a),
+		keygenCommand(a), signCommand(a), pushCommand(a), pullCommand(a), saveCommand(a), loadCommand(a),
+	}
+}
+
+// options are the flags of all commands that use registries.
+type options struct {
+	offline bool
+	cache   string
+	plain   []string
+	mirrors []string
+}
+
+func (o *options) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.offline, "offline", false, "open no connection: take everything from the cache")
+	f.StringVar(&o.cache, "registry-cache", "", "folder in which artifacts are kept (default: in the cache folder of the user)")
+	f.StringSliceVar(&o.plain, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
+	f.StringArrayVar(&o.mirrors, "mirror", nil, "REGISTRY=SERVER: ask SERVER before REGISTRY when something is pulled")
+}
+
+// session is one run of a command: a configuration, its lock and its policy, and a client.
+type session struct {
+	app    *cli.App
+	loaded *config.Loaded
+	client *registry.Client
+	bar    *bar
+	policy *trust.Policy
+	// lock is the path of anchor.lock, dir the plugin folder.
+	lock, dir string
+}
+
+// open reads the configuration and makes a client. Close the session.
+func (o *options) open(a *cli.App, cmd *cobra.Command) (*session, error) {
+	loaded, err := a.Load(cmd)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{app: a, loaded: loaded, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: newBar(a)}
+	if s.client, err = o.client(cmd, s.bar); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// client makes a client from the flags.
+func (o *options) client(cmd *cobra.Command, b *bar) (*registry.Client, error) {
+	cache, err := registry.OpenCache(o.cache)
+	if err != nil {
+		return nil, err
+	}
+	ro := registry.Options{Cache: cache, Offline: o.offline, PlainHTTP: o.plain, Mirrors: map[string][]string{}, Progress: b.progress()}
+	for _, m := range o.mirrors {
+		host, server, ok := strings.Cut(m, "=")
+		if !ok || host == "" || server == "" {
+			return nil, cli.Usagef(cmd, "flag --mirror: want REGISTRY=SERVER, got %.100q", m)
+		}
+		ro.Mirrors[host] = append(ro.Mirrors[host], server)
+	}
+	return registry.New(ro)
+}
+
+// Close ends the session.
+func (s *session) Close() {
+	s.bar.finish()
+	s.client.Close()
+}
+
+// readLock reads anchor.lock; without a file it is empty.
+func (s *session) readLock() (*lock.File, error) {
+	f, err := lock.Read(s.lock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &lock.File{Version: lock.Version}, nil
+	}
+	return f, err
+}
+
+// folder reads the named plugins of the plugin folder, which may be missing.
+func (s *session) folder(names ...string) (map[string][]spec.Entry, error) {
+	there := map[string][]spec.Entry{}
+	entries, _, err := spec.Reader{CacheDir: s.loaded.CachePath()}.ReadNamed(s.dir, names...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return there, nil
+	}
+	for _, e := range entries {
+		there[e.Name] = append(there[e.Name], e)
+	}
+	return there, err
+}
+
+// maxSignatures is how many signatures of one plugin are checked. Whoever may push can attach
+// signatures.
+const maxSignatures = 64
+
+// typeBundle is the type of cosign's signatures in their new form.
+const typeBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+// signer returns who signed an artifact, and checks it against the policy. ref has a digest.
+func (s *session) signer(ctx context.Context, ref registry.Reference, is *spec.Spec) (trust.Signer, error) {
+	var found trust.Signatures
+	if pattern, keys := s.policy.Publisher(ref.String()); pattern != "" && len(keys) > 0 {
+		for _, kind := range []string{registry.TypeSignature, typeBundle} {
+			list, err := s.client.Referrers(ctx, ref, kind)
+			if err != nil {
+				return trust.Signer{}, err
+			}
+			for _, a := range list[:min(len(list), maxSignatures)] {
+				found.Envelopes = append(found.Envelopes, a.Data)
+			}
+		}
+	}
+	signer, err := s.policy.Verify(ref.String(), ref.Digest, found)
+	if err != nil {
+		return trust.Signer{}, err
+	}
+	plugin, err := statementOf(is)
+	if err != nil {
+		return trust.Signer{}, err
+	}
+	if err := signer.Check(plugin); err != nil {
+		return trust.Signer{}, fmt.Errorf("%s: %w", ref, err)
+	}
+	return signer, s.locked(ref.String(), signer.Key, is.Digest, ref.Digest)
+}
+
+// locked checks an entry against the policy. A plugin that a registry has is in the lock in the
+// end, so that trust.require: digest holds.
+func (s *session) locked(reference, signer string, digests ...string) error {
+	return s.policy.CheckLocked(reference, signer, digests...)
+}
+
+// statementOf is what a signature says about a plugin.
+func statementOf(is *spec.Spec) (trust.Plugin, error) {
+	asks, err := lock.Asks(is.Manifest)
+	if err != nil {
+		return trust.Plugin{}, err
+	}
+	p := trust.Plugin{Name: is.Name, ABI: is.ABI, Permissions: lock.Hash(asks)}
+	if is.Manifest != nil {
+		p.Name, p.Version = is.Manifest.Name, is.Manifest.Version
+	}
+	return p, nil
+}

@@ -1,0 +1,398 @@
+package registrycmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+// signatureSuffix ends the name of the signature beside a file.
+const signatureSuffix = ".minisig"
+
+// The largest files that are read.
+const (
+	maxText   = 64 << 10
+	maxModule = registry.DefaultMaxModule
+	maxExtra  = 16 << 20
+)
+
+// readFile reads a file of at most limit bytes.
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", path, registry.ErrTooLarge, limit)
+	}
+	return data, nil
+}
+
+// password reads the first line of a file; "" is no password.
+func password(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	data, err := readFile(path, maxText)
+	if err != nil {
+		return "", fmt.Errorf("flag --password-file: %w", err)
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	if line = strings.TrimSuffix(line, "\r"); line == "" {
+		return "", fmt.Errorf("flag --password-file: %s: %w: the first line is empty (write the password there)", path, config.ErrInvalid)
+	}
+	return line, nil
+}
+
+// keyFlags say which secret key signs.
+type keyFlags struct{ key, password string }
+
+func (k *keyFlags) flags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&k.key, "key", "", usage)
+	cmd.Flags().StringVar(&k.password, "password-file", "", "file with the password of the key in its first line")
+}
+
+// read reads the secret key.
+func (k *keyFlags) read() (*trust.SecretKey, error) {
+	text, err := readFile(k.key, maxText)
+	if err != nil {
+		return nil, fmt.Errorf("read key: %w (make one with: anchor-host plugin keygen)", err)
+	}
+	if trust.Encrypted(text) && k.password == "" {
+		return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file)", k.key, trust.ErrPassword)
+	}
+	secret, err := password(k.password)
+	if err != nil {
+		return nil, err
+	}
+	key, err := trust.ParseSecretKey(text, secret)
+	if err != nil {
+		return nil, fmt.Errorf("key %s: %w", k.key, err)
+	}
+	return key, nil
+}
+
+// madeKey is what keygen prints.
+type madeKey struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret_file"`
+	Public string `json:"public_file"`
+	// Key is the line for trust.publishers.
+	Key string `json:"key"`
+}
+
+func keygenCommand(a *cli.App) *cobra.Command {
+	var path, passwordFile string
+	cmd := &cobra.Command{
+		Use:   "keygen",
+		Short: "Make a pair of keys to sign plugins with",
+		Long: `Make a pair of keys, in the form of the program minisign. The secret key goes to one
+file, which only you can read, the public one to a file of the same name and .pub.
+Give the public key to those who run your plugins, for trust.publishers of their
+anchor.yaml. Without --password-file the secret key is not encrypted.`,
+		Example: `  anchor-host plugin keygen --key acme.key
+  anchor-host plugin keygen --key acme.key --password-file password.txt`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&path, "key", "anchor.key", "file for the secret key")
+	cmd.Flags().StringVar(&passwordFile, "password-file", "", "file with the password of the key in its first line")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		secret, err := password(passwordFile)
+		if err != nil {
+			return err
+		}
+		key, err := trust.Generate()
+		if err != nil {
+			return err
+		}
+		m := madeKey{ID: key.Public().ID, Secret: path, Public: strings.TrimSuffix(path, ".key") + ".pub", Key: key.Public().String()}
+		if err := trust.WriteKeys(key, secret, m.Secret, m.Public); err != nil {
+			return err
+		}
+		return a.Print(cmd, *format, cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"public", m.Public}, {"key", m.Key}}, Data: m})
+	})
+	return cmd
+}
+
+// signed is what sign and verify print.
+type signed struct {
+	Target string `json:"target"`
+	Status string `json:"status"`
+	Key    string `json:"key,omitempty"`
+	Form   string `json:"form,omitempty"`
+	Digest string `json:"digest,omitempty"`
+}
+
+func printSigned(a *cli.App, cmd *cobra.Command, format string, list []signed) error {
+	l := cli.Listing{Header: []string{"PLUGIN", "STATUS", "KEY", "DIGEST"}, Data: list}
+	for _, s := range list {
+		l.Rows = append(l.Rows, []string{s.Target, s.Status, cli.Dash(s.Key), cli.Dash(s.Digest)})
+	}
+	return a.Print(cmd, format, l)
+}
+
+func signCommand(a *cli.App) *cobra.Command {
+	var o options
+	var k keyFlags
+	cmd := &cobra.Command{
+		Use:   "sign --key FILE (REFERENCE | MODULE)",
+		Short: "Sign a plugin in a registry, or a module file",
+		Long: `Sign a plugin. For a reference, which begins with oci://, a statement about its
+digest, name, version and permissions is signed and attached to it in the registry.
+For a file, the signature of the program minisign is written beside it.`,
+		Example: `  anchor-host plugin sign --key acme.key oci://ghcr.io/acme/bm25:1.2.0
+  anchor-host plugin sign --key acme.key dist/bm25.wasm`,
+		Args: cli.Exactly("REFERENCE or MODULE"),
+	}
+	k.flags(cmd, "file of the secret key")
+	_ = cmd.MarkFlagRequired("key") // fails only for an unknown flag
+	o.flags(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		key, err := k.read()
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(args[0], registry.Scheme) {
+			s, err := signFile(key, args[0])
+			if err != nil {
+				return err
+			}
+			return printSigned(a, cmd, *format, []signed{s})
+		}
+		ref, err := registry.ParseReference(args[0])
+		if err != nil {
+			return err
+		}
+		b := newBar(a)
+		client, err := o.client(cmd, b)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		defer b.finish()
+		s, err := signReference(cmd.Context(), client, key, ref)
+		if err != nil {
+			return err
+		}
+		return printSigned(a, cmd, *format, []signed{s})
+	})
+	return cmd
+}
+
+// signFile writes the signature beside a file.
+func signFile(key *trust.SecretKey, path string) (signed, error) {
+	data, err := readFile(path, maxModule)
+	if err != nil {
+		return signed{}, fmt.Errorf("sign: %w (name a module, or a reference that begins with %s)", err, registry.Scheme)
+	}
+	if _, err := spec.Read("", data, nil); err != nil {
+		return signed{}, fmt.Errorf("sign %s: %w", path, err)
+	}
+	text, err := key.SignFile(data, filepath.Base(path), time.Now())
+	if err != nil {
+		return signed{}, err
+	}
+	temp, err := writeTemp(filepath.Dir(path), filepath.Base(path), text)
+	if err == nil {
+		err = os.Rename(temp, path+signatureSuffix)
+	}
+	if err != nil {
+		return signed{}, fmt.Errorf("sign %s: write: %w", path, err)
+	}
+	return signed{Target: path, Status: "signed", Key: key.Public().ID, Form: trust.FormMinisign}, nil
+}
+
+// signReference pulls a plugin and attaches a signature to it.
+func signReference(ctx context.Context, client *registry.Client, key *trust.SecretKey, ref registry.Reference) (signed, error) {
+	p, err := client.Pull(ctx, ref)
+	if err != nil {
+		return signed{}, err
+	}
+	is, err := spec.Read("", p.Module, nil)
+	if err != nil {
+		return signed{}, fmt.Errorf("%s: %w", p.Reference, err)
+	}
+	plugin, err := statementOf(is)
+	if err != nil {
+		return signed{}, err
+	}
+	envelope, err := key.SignStatement(ref.Name(), p.Reference.Digest, plugin)
+	if err != nil {
+		return signed{}, err
+	}
+	if _, err := client.Attach(ctx, p.Reference, registry.Attachment{Type: registry.TypeSignature, Data: envelope}); err != nil {
+		return signed{}, err
+	}
+	return signed{Target: ref.String(), Status: "signed", Key: key.Public().ID, Form: trust.FormDSSE, Digest: p.Reference.Digest}, nil
+}
+
+func verifyCommand(a *cli.App) *cobra.Command {
+	var o options
+	var keys []string
+	cmd := &cobra.Command{
+		Use:   "verify [flags] [REFERENCE | MODULE]...",
+		Short: "Check digests and signatures of plugins",
+		Long: `Check plugins, and run nothing. Without arguments, all plugins of the folder are held
+against anchor.lock and trust of anchor.yaml. A reference, which begins with oci://,
+is pulled, and one of its publisher's keys must have signed it. A module file needs
+its signature beside it, such as bm25.wasm.minisig, by a key of --public-key or of
+any publisher in anchor.yaml.`,
+		Example: `  anchor-host plugin verify
+  anchor-host plugin verify oci://ghcr.io/acme/bm25:1.2.0
+  anchor-host plugin verify --public-key acme.pub dist/bm25.wasm`,
+	}
+	cli.HostFlags(cmd)
+	o.flags(cmd)
+	cmd.Flags().StringArrayVar(&keys, "public-key", nil, "file of a public key that may have signed a module file")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		s, err := o.open(a, cmd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		var list []signed
+		if len(args) == 0 {
+			list, err = s.verifyFolder()
+		}
+		for _, arg := range args {
+			one, problem := s.verifyOne(cmd.Context(), arg, keys)
+			err = errors.Join(err, problem)
+			list = append(list, one)
+		}
+		s.bar.finish()
+		if list == nil {
+			list = []signed{}
+		}
+		return errors.Join(printSigned(a, cmd, *format, list), err)
+	})
+	return cmd
+}
+
+// verifyFolder holds the plugin folder against lock and policy.
+func (s *session) verifyFolder() (list []signed, err error) {
+	f, err := s.readLock()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := spec.Reader{}.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	drifts := f.Check(entries, s.policy)
+	err = nil
+	for _, e := range entries {
+		one := signed{Target: e.Name, Status: "ok"}
+		if e.Err != nil {
+			one.Status, err = cli.OneCell(e.Err.Error()), errors.Join(err, e.Err)
+		} else {
+			one.Digest = e.Spec.Digest
+		}
+		if locked := f.Find(e.Name); locked != nil {
+			one.Key = locked.Signer
+		}
+		if i := slices.IndexFunc(drifts, func(d *lock.Drift) bool { return d.Plugin == e.Name }); i >= 0 {
+			one.Status = string(drifts[i].Kind)
+		}
+		list = append(list, one)
+	}
+	for _, d := range drifts {
+		if d.Kind == lock.Missing {
+			list = append(list, signed{Target: d.Plugin, Status: string(d.Kind)})
+		}
+		if !d.Allowed {
+			err = errors.Join(err, d)
+		}
+	}
+	return list, err
+}
+
+// verifyOne checks a reference or a file.
+func (s *session) verifyOne(ctx context.Context, target string, keyFiles []string) (signed, error) {
+	one := signed{Target: target, Status: "refused"}
+	if !strings.HasPrefix(target, registry.Scheme) {
+		signer, err := s.verifyFile(target, keyFiles)
+		if err != nil {
+			return one, fmt.Errorf("%s: %w", target, err)
+		}
+		return signed{Target: target, Status: "ok", Key: signer.Key, Form: signer.Form}, nil
+	}
+	ref, err := registry.ParseReference(target)
+	if err != nil {
+		return one, err
+	}
+	p, err := s.client.Pull(ctx, ref)
+	if err != nil {
+		return one, err
+	}
+	one.Digest = p.Reference.Digest
+	is, err := spec.Read("", p.Module, nil)
+	if err != nil {
+		return one, fmt.Errorf("%s: %w", p.Reference, err)
+	}
+	signer, err := s.signer(ctx, p.Reference, is)
+	if err == nil && signer.Key == "" {
+		err = fmt.Errorf("%s: %w by a key of trust.publishers (add the publisher's key to anchor.yaml, or ask for a signed version)", ref, trust.ErrUnsigned)
+	}
+	if err != nil {
+		return one, err
+	}
+	one.Status, one.Key, one.Form = "ok", signer.Key, signer.Form
+	return one, nil
+}
+
+// verifyFile checks the signature beside a file.
+func (s *session) verifyFile(path string, keyFiles []string) (trust.Signer, error) {
+	data, err := readFile(path, maxModule)
+	if err != nil {
+		return trust.Signer{}, err
+	}
+	signature, err := readFile(path+signatureSuffix, maxText)
+	if errors.Is(err, fs.ErrNotExist) {
+		return trust.Signer{}, fmt.Errorf("there is no %s: %w (ask its author for it)", path+signatureSuffix, trust.ErrUnsigned)
+	}
+	if err != nil {
+		return trust.Signer{}, err
+	}
+	var keys []trust.PublicKey
+	for _, file := range keyFiles {
+		text, err := readFile(file, maxText)
+		if err != nil {
+			return trust.Signer{}, fmt.Errorf("flag --public-key: %w", err)
+		}
+		key, err := trust.ParsePublicKey(string(bytes.TrimSpace(text)))
+		if err != nil {
+			return trust.Signer{}, fmt.Errorf("flag --public-key: %s: %w", file, err)
+		}
+		keys = append(keys, key)
+	}
+	for _, publisher := range s.policy.Publishers {
+		keys = append(keys, publisher...)
+	}
+	keys = slices.DeleteFunc(keys, func(k trust.PublicKey) bool { return slices.Contains(s.policy.RevokedKeys, k.ID) })
+	return trust.VerifyFile(keys, data, signature)
+}

@@ -1,0 +1,325 @@
+package registrycmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+// moved is what push and pull print.
+type moved struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest"`
+	Module    string `json:"module,omitempty"`
+	File      string `json:"file,omitempty"`
+	Signer    string `json:"signer,omitempty"`
+	// Attached are the types of what was attached.
+	Attached []string `json:"attached,omitempty"`
+}
+
+func (m moved) print(a *cli.App, cmd *cobra.Command, format string) error {
+	rows := [][]string{{"reference", m.Reference}, {"digest", m.Digest}}
+	for _, row := range [][]string{{"file", m.File}, {"key", m.Signer}} {
+		if row[1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	for _, kind := range m.Attached {
+		rows = append(rows, []string{"attached", kind})
+	}
+	return a.Print(cmd, format, cli.Listing{Rows: rows, Data: m})
+}
+
+// extra is a document that push attaches.
+type extra struct{ flag, kind, usage, path string }
+
+func extras() []*extra {
+	return []*extra{
+		{flag: "readme", kind: registry.TypeReadme, usage: "attach this file of Markdown"},
+		{flag: "sbom", kind: registry.TypeSBOM, usage: "attach this list of what the module is made of (SPDX in JSON)"},
+		{flag: "conformance", kind: registry.TypeConformance, usage: "attach this report of the conformance kit (JSON)"},
+	}
+}
+
+func pushCommand(a *cli.App) *cobra.Command {
+	var o options
+	var k keyFlags
+	var source, revision string
+	var move bool
+	documents := extras()
+	cmd := &cobra.Command{
+		Use:   "push [flags] MODULE REFERENCE",
+		Short: "Push a plugin to a registry, and sign it",
+		Long: `Push a module with its manifest inside, as "plugin build" writes it, to a registry.
+Credentials are those of docker login. Without a tag in REFERENCE, the tag is the
+version of the manifest. The same file gives the same digest on every machine. A tag
+that another artifact has is refused without --move.
+
+--key signs what was pushed. README, SBOM and report are attached.`,
+		Example: `  anchor-host plugin push dist/bm25.wasm oci://ghcr.io/acme/bm25 --key acme.key
+  anchor-host plugin push dist/bm25.wasm oci://ghcr.io/acme/bm25:1.2.0 --readme README.md`,
+		Args: cli.Exactly("MODULE", "REFERENCE"),
+	}
+	k.flags(cmd, "file of the secret key that signs")
+	o.flags(cmd)
+	f := cmd.Flags()
+	for _, d := range documents {
+		f.StringVar(&d.path, d.flag, "", d.usage)
+	}
+	f.StringVar(&source, "source", "", "address of the source code")
+	f.StringVar(&revision, "revision", "", "revision of the source code")
+	f.BoolVar(&move, "move", false, "let a tag that names another artifact name this one")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		module, err := readFile(args[0], maxModule)
+		if err != nil {
+			return fmt.Errorf("push: %w (build it with: anchor-host plugin build)", err)
+		}
+		ref, err := registry.ParseReference(args[1])
+		if err != nil {
+			return err
+		}
+		artifact, err := registry.Pack(module, registry.PackOptions{Source: source, Revision: revision})
+		if err != nil {
+			return fmt.Errorf("push %s: %w", args[0], err)
+		}
+		if ref.Tag == "" {
+			ref.Tag = artifact.Version
+		}
+		var key *trust.SecretKey // read before anything is sent
+		if k.key != "" {
+			if key, err = k.read(); err != nil {
+				return err
+			}
+		}
+		attached, err := readExtras(documents)
+		if err != nil {
+			return err
+		}
+		b := newBar(a)
+		client, err := o.client(cmd, b)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		defer b.finish()
+		pushed, err := client.Push(cmd.Context(), ref, artifact, registry.PushOptions{Move: move})
+		if err != nil {
+			return err
+		}
+		m := moved{Reference: ref.String(), Digest: pushed.Digest, Module: artifact.ModuleDigest}
+		for _, each := range attached {
+			if _, err := client.Attach(cmd.Context(), pushed, each); err != nil {
+				return err
+			}
+			m.Attached = append(m.Attached, each.Type)
+		}
+		if key != nil {
+			s, err := signReference(cmd.Context(), client, key, pushed)
+			if err != nil {
+				return err
+			}
+			m.Signer, m.Attached = s.Key, append(m.Attached, registry.TypeSignature)
+		}
+		b.finish()
+		return m.print(a, cmd, *format)
+	})
+	return cmd
+}
+
+// readExtras reads the documents whose flags are given.
+func readExtras(documents []*extra) (list []registry.Attachment, err error) {
+	for _, d := range documents {
+		if d.path == "" {
+			continue
+		}
+		data, err := readFile(d.path, maxExtra)
+		if err != nil {
+			return nil, fmt.Errorf("flag --%s: %w", d.flag, err)
+		}
+		list = append(list, registry.Attachment{Type: d.kind, Title: filepath.Base(d.path), Data: data})
+	}
+	return list, nil
+}
+
+func pullCommand(a *cli.App) *cobra.Command {
+	var o options
+	var file string
+	cmd := &cobra.Command{
+		Use:   "pull [flags] REFERENCE",
+		Short: "Get a plugin from a registry into the cache, or a file",
+		Long: `Get a plugin into the cache, and write its module to a file if you name one. Neither
+the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
+		Example: `  anchor-host plugin pull oci://ghcr.io/acme/bm25:1.2
+  anchor-host plugin pull oci://ghcr.io/acme/bm25:1.2 --file bm25.wasm`,
+		Args: cli.Exactly("REFERENCE"),
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&file, "file", "", "file for the module")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		ref, err := registry.ParseReference(args[0])
+		if err != nil {
+			return err
+		}
+		b := newBar(a)
+		client, err := o.client(cmd, b)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		p, err := client.Pull(cmd.Context(), ref)
+		b.finish()
+		if err != nil {
+			return err
+		}
+		if file != "" {
+			temp, err := writeTemp(filepath.Dir(file), filepath.Base(file), p.Module)
+			if err == nil {
+				err = os.Rename(temp, file)
+			}
+			if err != nil {
+				return fmt.Errorf("pull: write %s: %w", file, err)
+			}
+		}
+		return moved{Reference: ref.String(), Digest: p.Reference.Digest, Module: p.ModuleDigest, File: file}.print(a, cmd, *format)
+	})
+	return cmd
+}
+
+// archived is one artifact of an archive.
+type archived struct {
+	Reference string `json:"reference"`
+	// Type is that of an attachment, empty for a plugin.
+	Type string `json:"type,omitempty"`
+}
+
+func printArchived(a *cli.App, cmd *cobra.Command, format string, list []archived) error {
+	l := cli.Listing{Header: []string{"REFERENCE", "TYPE"}, Data: list}
+	for _, e := range list {
+		l.Rows = append(l.Rows, []string{e.Reference, cli.Dash(e.Type)})
+	}
+	return a.Print(cmd, format, l)
+}
+
+func saveCommand(a *cli.App) *cobra.Command {
+	var o options
+	var file string
+	cmd := &cobra.Command{
+		Use:   "save [flags] [REFERENCE]...",
+		Short: "Write plugins of the cache to one file, for machines without a network",
+		Long: `Write the plugins that anchor.lock lists, or those that you name, with their
+signatures into one tar. It is an OCI image layout, which other tools read too.
+What the cache lacks is not fetched: install or pull it first.`,
+		Example: `  anchor-host plugin save --file plugins.tar`,
+	}
+	cli.HostFlags(cmd)
+	o.flags(cmd)
+	cmd.Flags().StringVar(&file, "file", "plugins.tar", "file for the tar")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		o.offline = true
+		s, err := o.open(a, cmd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		refs, err := s.savedReferences(args)
+		if err != nil {
+			return err
+		}
+		temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+		if err != nil {
+			return fmt.Errorf("save: %w", err)
+		}
+		defer os.Remove(temp.Name()) // after the renaming there is nothing to remove
+		if err = errors.Join(s.client.Cache().Save(temp, refs...), temp.Close()); err != nil {
+			return err
+		}
+		if err := os.Rename(temp.Name(), file); err != nil {
+			return fmt.Errorf("save: %w", err)
+		}
+		list := make([]archived, len(refs))
+		for i, ref := range refs {
+			list[i].Reference = ref.String()
+		}
+		return printArchived(a, cmd, *format, list)
+	})
+	return cmd
+}
+
+// savedReferences are the arguments, or what the lock lists.
+func (s *session) savedReferences(args []string) (refs []registry.Reference, err error) {
+	f, err := s.readLock()
+	if err != nil {
+		return nil, err
+	}
+	for _, arg := range args {
+		ref, err := registry.ParseReference(arg)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	if len(args) > 0 {
+		return refs, nil
+	}
+	for _, e := range f.Plugins {
+		if e.Reference == "" {
+			continue
+		}
+		ref, err := registry.ParseReference(e.Reference)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref.At(e.Manifest))
+	}
+	if len(refs) == 0 {
+		return nil, fmt.Errorf("save: %s lists no plugin of a registry: %w (name references, or install plugins first)", lock.Name, os.ErrNotExist)
+	}
+	return refs, nil
+}
+
+func loadCommand(a *cli.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "load [flags] FILE",
+		Short: "Read plugins from a file that save wrote into the cache",
+		Long: `Read a tar that "plugin save" or another tool wrote into the cache. All of it is
+checked, and it is read whole or not at all. "plugin install --offline" then works.`,
+		Example: `  anchor-host plugin load plugins.tar
+  anchor-host plugin install --frozen --offline`,
+		Args: cli.Exactly("FILE"),
+	}
+	cmd.Flags().StringVar(&o.cache, "registry-cache", "", "folder in which artifacts are kept (default: in the cache folder of the user)")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		cache, err := registry.OpenCache(o.cache)
+		if err != nil {
+			return err
+		}
+		f, name, err := a.Open(args[0])
+		if err != nil {
+			return fmt.Errorf("load: %w", err)
+		}
+		defer f.Close()
+		entries, err := cache.Load(cmd.Context(), f)
+		if err != nil {
+			return fmt.Errorf("load %s: %w", name, err)
+		}
+		list := make([]archived, len(entries))
+		for i, e := range entries {
+			list[i] = archived{e.Reference.String(), e.ArtifactType}
+		}
+		return printArchived(a, cmd, *format, list)
+	})
+	return cmd
+}

@@ -1,0 +1,396 @@
+package registrycmd
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/nearest"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+func updateCommand(a *cli.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "update [flags] [NAME]...",
+		Short: "Update all or some locked plugins",
+		Long: `Update the plugins of anchor.lock, or those that you name. Where anchor.yaml names a
+plugin by its reference, its tag is looked up again; to go to another tag, change it
+there. Other plugins go to the highest version among the tags of their repository.
+
+A version that asks for more permissions, is no longer signed, is older, or is
+another file of the same version waits: the locked one stays until "plugin approve".
+The exit code is then 5. A plugin whose name states its version is not updated.`,
+		Example: `  anchor-host plugin update
+  anchor-host plugin update bm25 -o json`,
+	}
+	cli.HostFlags(cmd)
+	o.flags(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, names []string) error {
+		s, err := o.open(a, cmd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		f, err := s.readLock()
+		if err != nil {
+			return err
+		}
+		jobs, err := s.updates(cmd.Context(), f, names)
+		if err != nil {
+			return err
+		}
+		if err := s.fetch(cmd.Context(), jobs); err != nil {
+			return err
+		}
+		jobs = slices.DeleteFunc(jobs, func(j *job) bool { return f.Plan(j.entry).Action == lock.Keep })
+		done, err := s.apply(cmd.Context(), jobs, nil)
+		if err != nil {
+			return err
+		}
+		return s.report(cmd, *format, done)
+	})
+	return cmd
+}
+
+// updates lists the jobs of looking for other versions.
+func (s *session) updates(ctx context.Context, f *lock.File, names []string) (jobs []*job, err error) {
+	for _, name := range names {
+		if _, err := find(f, name); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range f.Plugins {
+		if e.Reference == "" || strings.Contains(e.Name, "@") || len(names) > 0 && !slices.Contains(names, e.Name) {
+			continue
+		}
+		j, err := s.update(ctx, &e)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// find returns the locked plugin of a name.
+func find(f *lock.File, name string) (*lock.Entry, error) {
+	if e := f.Find(name); e != nil {
+		return e, nil
+	}
+	names := make([]string, len(f.Plugins))
+	for i, e := range f.Plugins {
+		names[i] = e.Name
+	}
+	hint := ""
+	if n := nearest.Name(name, names); n != "" {
+		hint = fmt.Sprintf("; did you mean %q?", n)
+	}
+	return nil, fmt.Errorf("plugin %.100q: is not in %s: %w (install it with: anchor-host plugin install%s)", name, lock.Name, fs.ErrNotExist, hint)
+}
+
+// update is the job of looking for another version of a plugin.
+func (s *session) update(ctx context.Context, e *lock.Entry) (*job, error) {
+	ref, err := registry.ParseReference(e.Reference)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{ref: ref, text: e.Reference, name: e.Name}
+	wanted := s.loaded.References()
+	if slices.Contains(wanted, e.Reference) {
+		return j, nil
+	}
+	for _, text := range wanted { // the configuration has another tag now
+		if other, err := registry.ParseReference(text); err == nil && other.Name() == ref.Name() {
+			j.ref, j.text = other, text
+			return j, nil
+		}
+	}
+	if newest, err := s.newest(ctx, ref, e.Version); err != nil {
+		return nil, err
+	} else if newest != "" {
+		j.ref.Tag, j.ref.Digest = newest, ""
+		j.text = j.ref.String()
+	}
+	return j, nil
+}
+
+// newest returns the tag of the highest release above a version, "" if there is none.
+func (s *session) newest(ctx context.Context, ref registry.Reference, version string) (newest string, err error) {
+	tags, err := s.client.Tags(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	highest := version
+	for _, tag := range tags {
+		bare := strings.TrimPrefix(tag, "v")
+		order, err := lock.CompareVersions(bare, highest)
+		if err == nil && order > 0 && !strings.Contains(bare, "-") { // no version before a release
+			highest, newest = bare, tag
+		}
+	}
+	return newest, nil
+}
+
+// available is one line of "plugin outdated".
+type available struct {
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Newest    string `json:"newest"`
+	Reference string `json:"reference"`
+}
+
+func outdatedCommand(a *cli.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "outdated",
+		Short: "List locked plugins that have a higher version in their registry",
+		Long: `List the plugins of anchor.lock for which the repository has the tag of a higher
+version. Nothing is changed.`,
+		Example: `  anchor-host plugin outdated`,
+		Args:    cobra.NoArgs,
+	}
+	cli.HostFlags(cmd)
+	o.flags(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		s, err := o.open(a, cmd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		f, err := s.readLock()
+		if err != nil {
+			return err
+		}
+		list := []available{}
+		l := cli.Listing{Header: []string{"PLUGIN", "VERSION", "NEWEST", "REFERENCE"}}
+		for _, e := range f.Plugins {
+			ref, err := registry.ParseReference(e.Reference)
+			if e.Reference == "" || err != nil {
+				continue
+			}
+			newest, err := s.newest(cmd.Context(), ref, e.Version)
+			if err != nil {
+				return err
+			}
+			if newest != "" {
+				list = append(list, available{e.Name, e.Version, newest, e.Reference})
+				l.Rows = append(l.Rows, []string{e.Name, cli.Dash(e.Version), newest, e.Reference})
+			}
+		}
+		l.Data = list
+		return a.Print(cmd, *format, l)
+	})
+	return cmd
+}
+
+func approveCommand(a *cli.App) *cobra.Command {
+	var o options
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "approve [flags] NAME[@VERSION]",
+		Short: "Allow an update that asks for more, or a file of the plugin folder",
+		Long: `Show what a waiting update asks for beyond the locked version, and install it if you
+confirm. If the file in the plugin folder is not the locked one, or is not locked at
+all, that file is shown and locked instead.`,
+		Example: `  anchor-host plugin approve bm25
+  anchor-host plugin approve bm25 --yes`,
+		Args: cli.Exactly("NAME"),
+	}
+	cli.HostFlags(cmd)
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		s, err := o.open(a, cmd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		done, err := s.approve(cmd.Context(), args[0], yes)
+		if err != nil {
+			return err
+		}
+		return s.report(cmd, *format, done)
+	})
+	return cmd
+}
+
+// approve installs an update, or locks a file.
+func (s *session) approve(ctx context.Context, name string, yes bool) ([]result, error) {
+	f, err := s.readLock()
+	if err != nil {
+		return nil, err
+	}
+	there, err := s.folder(name)
+	if err != nil {
+		return nil, err
+	}
+	if have := there[name]; len(have) == 1 {
+		if have[0].Err != nil {
+			return nil, have[0].Err
+		}
+		if drift := (&lock.File{Plugins: only(f, name)}).Check(have, s.policy); len(drift) > 0 && drift[0].Kind != lock.Refused {
+			return s.approveFile(ctx, f, have[0].Spec, yes)
+		}
+	}
+	j, err := s.waiting(ctx, f, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.fetch(ctx, []*job{j}); err != nil {
+		return nil, err
+	}
+	r, err := s.place(f, j, nil)
+	if err != nil || r.Action == string(lock.Keep) {
+		return nil, err
+	}
+	if err := s.confirm(r, yes); err != nil {
+		return nil, err
+	}
+	return s.apply(ctx, []*job{j}, map[string]bool{r.Name: true})
+}
+
+func only(f *lock.File, name string) []lock.Entry {
+	if e := f.Find(name); e != nil {
+		return []lock.Entry{*e}
+	}
+	return nil
+}
+
+// waiting is the job of the update that NAME or NAME@VERSION means.
+func (s *session) waiting(ctx context.Context, f *lock.File, name string) (*job, error) {
+	if base, version, ok := strings.Cut(name, "@"); ok && f.Find(name) == nil && f.Find(base) != nil {
+		return s.other(f.Find(base), version)
+	}
+	e, err := find(f, name)
+	if err != nil {
+		return nil, err
+	}
+	if e.Reference == "" {
+		return nil, fmt.Errorf("plugin %q: is a file, and the same as in %s: %w (nothing waits for approval)", name, lock.Name, fs.ErrNotExist)
+	}
+	return s.update(ctx, e)
+}
+
+// approveFile locks a file of the plugin folder.
+func (s *session) approveFile(ctx context.Context, f *lock.File, is *spec.Spec, yes bool) ([]result, error) {
+	if s.policy.Require == trust.RequireSigned {
+		return nil, fmt.Errorf("plugin %q: the file in the plugin folder is %w, and trust.require is signed (install a signed one with: anchor-host plugin install)", is.Name, trust.ErrUnsigned)
+	}
+	entry, err := lock.EntryOf(is, "", "", "")
+	if err != nil {
+		return nil, err
+	}
+	d := f.Plan(entry)
+	r := result{Name: entry.Name, Action: "approve", Version: entry.Version, Asks: d.Added, Reasons: d.Reasons}
+	if d.Old != nil {
+		r.Before = d.Old.Version
+	}
+	if err := s.policy.CheckLocked("", "", entry.Module); err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", entry.Name, err)
+	}
+	if err := s.confirm(r, yes); err != nil {
+		return nil, err
+	}
+	return []result{r}, lock.Edit(ctx, s.lock, func(f *lock.File) error {
+		f.Set(entry)
+		return nil
+	})
+}
+
+// confirm shows what a plugin asks for, and waits for the answer y.
+func (s *session) confirm(r result, yes bool) error {
+	before := ""
+	if r.Before != "" {
+		before = " in place of " + r.Before
+	}
+	s.app.Say("plugin %q: %s%s", r.Name, cli.Dash(r.Version), before)
+	for _, line := range r.Asks {
+		s.app.Say("  + %s", line)
+	}
+	for _, reason := range r.Reasons {
+		s.app.Say("  because it waits: it %s", reason)
+	}
+	if yes {
+		return nil
+	}
+	s.app.Say("allow it? [y/N]")
+	answer, _ := bufio.NewReader(&limited{s.app}).ReadString('\n') // no answer is no
+	if strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes") {
+		return nil
+	}
+	return fmt.Errorf("plugin %q: %w (answer y, or give --yes)", r.Name, errWaiting)
+}
+
+// limited reads at most a line of an answer at once.
+type limited struct{ app *cli.App }
+
+func (l *limited) Read(b []byte) (int, error) { return l.app.In.Read(b[:min(len(b), 64)]) }
+
+func removeCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "remove [flags] NAME",
+		Short: "Remove a plugin from anchor.lock and the plugin folder",
+		Long: `Remove a plugin from anchor.lock, and its file from the plugin folder if it is the
+locked one. Another file stays, and so does what you built there yourself.`,
+		Example: `  anchor-host plugin remove bm25`,
+		Args:    cli.Exactly("NAME"),
+	}
+	cli.HostFlags(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		loaded, err := a.Load(cmd)
+		if err != nil {
+			return err
+		}
+		s := &session{app: a, loaded: loaded, lock: loaded.Path(lock.Name), dir: loaded.PluginDir()}
+		f, err := s.readLock()
+		if err != nil {
+			return err
+		}
+		e, err := find(f, args[0])
+		if err != nil {
+			return err
+		}
+		if slices.Contains(loaded.References(), e.Reference) {
+			a.Say("anchor.yaml still names %s: install brings it back", e.Reference)
+		}
+		if err := s.remove(cmd.Context(), *e); err != nil {
+			return err
+		}
+		return s.report(cmd, *format, []result{{Name: e.Name, Action: removed, Version: e.Version, Reference: e.Reference}})
+	})
+	return cmd
+}
+
+// remove removes an entry, and then its file if it came from a registry.
+func (s *session) remove(ctx context.Context, e lock.Entry) error {
+	there, err := s.folder(e.Name)
+	if err != nil {
+		return err
+	}
+	if err := lock.Edit(ctx, s.lock, func(f *lock.File) error { f.Remove(e.Name); return nil }); err != nil {
+		return err
+	}
+	have := there[e.Name]
+	if e.Reference == "" || len(have) != 1 || have[0].Err != nil || have[0].Spec.Digest != e.Module {
+		return nil
+	}
+	if err := os.Remove(have[0].Path); err != nil {
+		return fmt.Errorf("plugin folder: remove: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/registry/lock"
+)
+
+// PluginScheme begins a plugin that is named by its place in a registry, such as
+// oci://ghcr.io/acme/bm25:1.2.
+const PluginScheme = "oci://"
+
+// References returns the plugins that the file names by their place in a registry, each once, in
+// the order and in the words of the file.
+func (l *Loaded) References() []string { return slices.Clone(l.references) }
+
+// lockedNames replaces each place in a registry by the name that anchor.lock gives to it, and
+// returns all of them. What the lock does not list stays as it is.
+func lockedNames(path string, n *strict.Node) (references []string, err error) {
+	var places []*strict.Node
+	findReferences(n, false, &places)
+	if len(places) == 0 {
+		return nil, nil
+	}
+	f, err := lock.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = &lock.File{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", lock.Name, err)
+	}
+	for _, place := range places {
+		text := place.Text
+		if !slices.Contains(references, text) {
+			references = append(references, text)
+		}
+		if i := slices.IndexFunc(f.Plugins, func(e lock.Entry) bool { return e.Reference == text }); i >= 0 {
+			place.Text = f.Plugins[i].Name
+		}
+	}
+	return references, nil
+}
+
+// named are the keys below which the keys are names that the operator chose.
+var named = []string{"instances", "pipelines", "retrievers", "routes", "collections", "models", "embedders"}
+
+// findReferences lists the values of a document that name a plugin by its place. What belongs to a
+// plugin alone, such as its settings, is not looked at. own says that the keys of n are names that
+// the operator chose.
+func findReferences(n *strict.Node, own bool, places *[]*strict.Node) {
+	for _, item := range n.Items {
+		findReferences(item, false, places)
+	}
+	for _, e := range n.Entries {
+		switch {
+		case own:
+			findReferences(e.Value, false, places)
+		case e.Key == "settings" || e.Key == "config" || e.Key == "grants":
+		case e.Key == "plugin":
+			addReference(e.Value, places)
+		case e.Key == "links":
+			for _, link := range e.Value.Entries {
+				addReference(link.Value, places)
+			}
+		default:
+			findReferences(e.Value, slices.Contains(named, e.Key), places)
+		}
+	}
+}
+
+func addReference(n *strict.Node, places *[]*strict.Node) {
+	if n.Kind == strict.String && strings.HasPrefix(n.Text, PluginScheme) {
+		*places = append(*places, n)
+	}
+}
