@@ -6,11 +6,16 @@ Q       ?= How do I parse command-line flags?
 FUZZ    ?= 10s
 BENCH   ?= .
 SOAK    ?= 10m
+RELOADS  ?= 1000
+OVER     ?= 10m
+REQUESTS ?= 1000000
+KILLS    ?= 200
+EXAMPLES ?= 100
 GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 
 export Q
 
-GO_FILES     := $(shell find abi anchor pipeline host internal registry server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+GO_FILES     := $(shell find abi anchor pipeline host internal registry server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) server/openapi.json go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -89,8 +94,12 @@ demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library b
 	@build/anchor-host build --config build/demo/hybrid.yaml --explain "$$Q"
 
 .PHONY: serve-demo
-serve-demo: build/anchor-host plugins build/demo/anchor.yaml ## serve the demo over HTTP and print three requests to try; CHECK=1 sends them and ends
+serve-demo: build/anchor-host plugins build/demo/anchor.yaml ## serve the demo over HTTP, and print three requests to try and the address of the console; CHECK=1 sends them and ends
 	@testdata/demo/serve.sh build/anchor-host build/demo/anchor.yaml
+
+.PHONY: test-console
+test-console: build/anchor-host plugins build/demo/anchor.yaml ## walk the console of a service in Chromium, with the keyboard too; screenshots in build/console/ (installs Chromium as root; needs npm)
+	@GO="$(GO)" tools/console/run.sh build/anchor-host build/demo/anchor.yaml
 
 .PHONY: demo-agent
 demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
@@ -170,6 +179,34 @@ attacks: ## what hostile plugins can do to memory, to loading and to their neigh
 soak: ## good, slow, trapping, looping and greedy plugins together for SOAK (10m)
 	$(GO) -C tools/attacks run . -soak $(SOAK)
 
+# LOAD=-short judges what fails, is lost or leaks, but no speed.
+load_tool = $(GO) -C tools/load run . $(LOAD)
+
+.PHONY: load
+load: build plugins ## the service under 64 clients beside the same builds in a process: throughput, p50, p99 (a minute and a half)
+	$(load_tool) throughput
+
+.PHONY: load-reloads
+load-reloads: build plugins ## RELOADS (1000) reloads OVER (10m) under load, by signal, request and file: no request fails, nothing grows
+	$(load_tool) -count $(RELOADS) -over $(OVER) reloads
+
+.PHONY: load-soak
+load-soak: build plugins ## REQUESTS (1000000) to one service, and its memory after the first 50,000 beside that at the end
+	$(load_tool) -count $(REQUESTS) soak
+
+.PHONY: load-kill
+load-kill: build plugins ## kill -9 the service KILLS (200) times while clients write, and look for all that was acknowledged
+	$(load_tool) -count $(KILLS) kill
+
+.PHONY: load-tenants
+load-tenants: build plugins ## what a tenant keeps of its throughput while another one floods the service (a minute and a half)
+	$(load_tool) tenants
+
+.PHONY: test-schema
+test-schema: build plugins ## schemathesis against /openapi.json of a running service, EXAMPLES (100) for each operation; installs it (needs Python with venv)
+	@tools/load/schemathesis.sh build/schemathesis && if [ -x build/schemathesis/bin/schemathesis ]; then \
+		$(load_tool) -count $(EXAMPLES) -schemathesis $(CURDIR)/build/schemathesis/bin/schemathesis schema; fi
+
 .PHONY: test
 test: ## run all tests
 	$(GO) test ./... $(TEST)
@@ -177,7 +214,7 @@ test: ## run all tests
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short $$($(GO) list ./pipeline/... | grep -Ev '/pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis|tokens/internal/hf)(/|$$)')
-	$(GO) test -race -short ./server/quota ./internal/builds
+	$(GO) test -race -short ./server/quota ./server/console ./internal/builds
 	$(GO) test -race -run 'Push|Many|Stalls|Redirects|BreaksOff' ./registry
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
@@ -235,6 +272,26 @@ testdata: ## rebuild the committed .wasm fixtures from their .wat (needs wat2was
 .PHONY: starter
 starter: ## rebuild the committed plugins that init installs (installs Zig into build/_toolchains)
 	tools/starter.sh
+
+# CONTAINER builds images: podman, docker, buildah. IMAGE is the name. AUTHORITIES are the
+# certificates of this system.
+CONTAINER   ?= $(or $(shell command -v podman),$(shell command -v docker),$(shell command -v buildah))
+IMAGE       ?= anchor-host:latest
+AUTHORITIES ?= /etc/ssl/certs/ca-certificates.crt
+
+.PHONY: image-files
+image-files: build/anchor-host
+	@rm -rf build/image && mkdir -p build/image/data
+	@cp build/anchor-host $(AUTHORITIES) build/image/
+
+.PHONY: image
+image: image-files ## build the container image of docs/deploy (needs podman, docker or buildah)
+	@test -n "$(CONTAINER)" || { echo "no podman, docker or buildah found: install one, or name it: make image CONTAINER=/path/to/it" >&2; exit 1; }
+	$(CONTAINER) build -f docs/deploy/Containerfile -t $(IMAGE) build/image
+
+.PHONY: test-deploy
+test-deploy: image-files ## test the image, the manifests and the unit of docs/deploy (needs root and Linux; skips what needs a tool that is missing)
+	$(GO) -C tools/deploy test -count 1 -v .
 
 .PHONY: alerts
 alerts: ## test the alert rules of docs/alerts (needs promtool of Prometheus)

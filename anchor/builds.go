@@ -287,10 +287,12 @@ func (p *plan) conceal(result *pipeline.Result, err error) {
 	}
 	d.Items = nil
 	for i := range d.Steps {
-		d.Steps[i].StartMS = 0
+		s := &d.Steps[i]
+		s.StartMS, s.WaitMS, s.GuestMS = 0, 0, 0
 	}
 	for i := range d.StepFailures {
-		d.StepFailures[i].StartMS, d.StepFailures[i].TimeMS = 0, 0
+		f := &d.StepFailures[i]
+		f.StartMS, f.TimeMS, f.WaitMS, f.GuestMS = 0, 0, 0, 0
 	}
 }
 

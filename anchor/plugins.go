@@ -18,6 +18,9 @@ type Plugin struct {
 	Spec *spec.Spec
 	// Stats are its calls so far and the resources that it uses.
 	Stats host.Stats
+	// Notes say what the plugin asks for and is not granted, which grants it does not ask for, and
+	// what else an operator should know.
+	Notes []string
 	// LoadTime is the time to compile and start it.
 	LoadTime time.Duration
 	// Err says why the plugin is not ready. Steps that call it fail. nil: it is ready.
@@ -46,7 +49,7 @@ func (a *App) Plugins() (list []Plugin, took time.Duration) {
 	for _, l := range slices.CompactFunc(loads, func(a, b assemble.Load) bool { return a.Name == b.Name }) {
 		p := Plugin{Name: l.Name, LoadTime: l.Took, Err: l.Err}
 		if l.Plugin != nil {
-			p.Spec, p.Stats = l.Plugin.Spec(), l.Plugin.Stats()
+			p.Spec, p.Stats, p.Notes = l.Plugin.Spec(), l.Plugin.Stats(), l.Plugin.Notes()
 		}
 		list = append(list, p)
 	}

@@ -23,3 +23,17 @@ func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, 
 	}
 	return sizer.Size(ctx, c.TenantName(), builds.KindSummary, builds.KindDetail)
 }
+
+// Tenants lists the tenants that have or had records in the store, sorted. If the store cannot say
+// it, the error wraps [errors.ErrUnsupported].
+func (a *App) Tenants(ctx context.Context) ([]string, error) {
+	_, s, err := a.storeOf(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	lister, ok := s.(store.Lister)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return lister.Tenants(ctx)
+}

@@ -32,6 +32,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 			p.ended(ctx, o, failed)
 		}
 	}()
+	timed := watch(ctx)
 	in, err := p.borrow(ctx)
 	o.lap(instanceWait)
 	if err == nil {
@@ -41,6 +42,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 		}
 	}
 	if err != nil {
+		timed.stop(nil)
 		failed = p.inStep(p.failure(op, nil, err), step)
 		ended = outcome(nil, failed)
 		return failed
@@ -48,7 +50,9 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	in.Call.Op, in.Unusable = op, true // unusable until the call has ended well
 	good := false
 	defer func() { p.takeBack(in, good, o) }()
-	if err = p.serve(ctx, in, timeout, f, o); err != nil {
+	err = p.serve(ctx, in, timeout, f, o)
+	timed.stop(in)
+	if err != nil {
 		failed = p.inStep(p.failure(op, in, err), step)
 		ended = outcome(in, failed)
 		p.recorded(in, op, step, failed)

@@ -58,6 +58,11 @@ type StepDiagnostic struct {
 	// StartMS is when the step began, in milliseconds from the start of the build. It is 0 unless
 	// Config.Explain is set.
 	StartMS float64 `json:"start_ms,omitempty"`
+	// WaitMS is how long calls of its plugin waited for an instance or a processor, and GuestMS how
+	// long they ran, with what the plugin asked the host for. The rest of TimeMS is work of the host.
+	// Calls at the same time add up. Both are in milliseconds, and 0 unless Config.Explain is set.
+	WaitMS  float64 `json:"wait_ms,omitempty"`
+	GuestMS float64 `json:"guest_ms,omitempty"`
 	// Plugin names the plugin that the step runs; several names are joined by "+".
 	Plugin string `json:"plugin,omitempty"`
 	// Fuel is the fuel that plugins used while the step ran, see [AddFuel]. It is the same
@@ -72,10 +77,12 @@ type StepFailure struct {
 	Plugin  string `json:"plugin,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
-	// TimeMS and StartMS are as in [StepDiagnostic]. They are 0 for a part that is not a
-	// step, and unless Config.Explain is set.
+	// TimeMS, StartMS, WaitMS and GuestMS are as in [StepDiagnostic]. They are 0 for a part that is
+	// not a step, and unless Config.Explain is set.
 	TimeMS  float64 `json:"time_ms,omitempty"`
 	StartMS float64 `json:"start_ms,omitempty"`
+	WaitMS  float64 `json:"wait_ms,omitempty"`
+	GuestMS float64 `json:"guest_ms,omitempty"`
 	// Fuel is the fuel that plugins used until the step failed, see [AddFuel].
 	Fuel int64 `json:"fuel,omitempty"`
 }

@@ -31,6 +31,8 @@ type outcome struct {
 	began time.Time
 	took  time.Duration
 	fuel  int64
+	// waited and guest are the times of the calls of plugins, 0 for a build that is not explained.
+	waited, guest time.Duration
 }
 
 // startMS is when the run began, in milliseconds from the start of the build. It is 0 for a build
@@ -108,6 +110,7 @@ func (b *build) attemptAlone(ctx context.Context, st *step, run *stepRun) outcom
 func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spare []Item, began time.Time, grouped bool) outcome {
 	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Step, Name: st.Name, Plugin: st.module.Plugin})
 	outer := ctx
+	run.meter.Timed = b.recorder != nil
 	ctx = run.meter.Under(ctx)
 	if st.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -123,7 +126,8 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 			Err: err, Reason: ReasonOf(err), Skipped: err != nil && st.OnError == Skip && outer.Err() == nil, Items: len(out), Fuel: run.meter.Fuel(),
 		})
 	}
-	return outcome{items: out, err: err, began: began, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
+	waited, guest := run.meter.Times()
+	return outcome{items: out, err: err, began: began, took: b.p.now().Sub(began), fuel: run.meter.Fuel(), waited: waited, guest: guest}
 }
 
 // protected calls the step, with as many copies as its access, timeout and policy require.
@@ -185,6 +189,7 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 	b.recordStep(st, same, next)
 	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{
 		Name: st.Name, ItemsAfter: len(b.list.items), TimeMS: values.Milliseconds(out.took), StartMS: out.startMS(b), Plugin: st.module.Plugin, Fuel: out.fuel,
+		WaitMS: values.Milliseconds(out.waited), GuestMS: values.Milliseconds(out.guest),
 	})
 	b.p.onStepEnd(ctx, st.Name, b.list.items, out.took)
 	return nil
@@ -211,7 +216,7 @@ func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error 
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
 	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: err.Error(),
-		StartMS: out.startMS(b), Fuel: out.fuel}
+		StartMS: out.startMS(b), Fuel: out.fuel, WaitMS: values.Milliseconds(out.waited), GuestMS: values.Milliseconds(out.guest)}
 	if b.recorder != nil {
 		failure.TimeMS = values.Milliseconds(out.took)
 	}

@@ -118,7 +118,7 @@ func (c *call) reply(value any, err error) {
 	}
 	if f, ok := value.(*file); ok {
 		c.w.Header().Set("Content-Security-Policy", f.policy)
-		c.write(status, f.kind, f.data)
+		c.deliver(status, f.kind, f.data)
 		return
 	}
 	b := buffers.Get().(*bytes.Buffer)
@@ -136,31 +136,110 @@ func (c *call) reply(value any, err error) {
 		b.WriteString(`{"error":{"message":"the answer cannot be written","reason":"failure","step":"","plugin":""},"diagnostics":null}` + "\n")
 		status = http.StatusInternalServerError
 	}
-	c.write(status, "application/json", b.Bytes())
+	c.deliver(status, jsonType, b.Bytes())
+}
+
+// jsonType is the media type of documents.
+const jsonType = "application/json"
+
+// deliver writes a document of a media type, unless too many wait for clients. The place of the request
+// ends before.
+func (c *call) deliver(status int, kind string, data []byte) {
+	size := int64(len(data))
+	data, coding := c.compressed(data)
+	if tenant, waiting := c.info.Principal.Tenant, int64(len(data)); c.s.answers.take(tenant, waiting) {
+		defer c.s.answers.give(tenant, waiting)
+	} else {
+		var doc bytes.Buffer
+		var refusal any
+		status, refusal = c.failure(errUnread)
+		_ = encode(&doc, refusal) // an error document can be written
+		kind, data, coding = jsonType, doc.Bytes(), ""
+	}
+	c.leave(status, size)
+	c.write(status, kind, data, coding)
+}
+
+// errUnread is the answer if too many answers wait for slow clients.
+var errUnread = &Refusal{
+	Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many bytes of answers wait for clients of this tenant",
+	Remedy: "read answers as they come, or raise server.max_bodies", RetryAfter: time.Second,
+}
+
+// unread counts the bytes of answers that wait for their clients. All together are bounded, and those
+// of a tenant by half of that, so that slow clients of one tenant leave room for others. A tenant may
+// always have one.
+type unread struct {
+	limit   int64
+	mu      sync.Mutex
+	all     int64
+	tenants map[string]int64
+}
+
+// take adds an answer, and reports whether there was room.
+func (u *unread) take(tenant string, n int64) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if own := u.tenants[tenant]; own > 0 && (u.all+n > u.limit || own+n > u.limit/2) {
+		return false
+	}
+	u.all += n
+	u.tenants[tenant] += n
+	return true
+}
+
+func (u *unread) give(tenant string, n int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all -= n
+	if u.tenants[tenant] -= n; u.tenants[tenant] <= 0 {
+		delete(u.tenants, tenant)
+	}
+}
+
+// appender is a value that writes its own JSON, which takes a fraction of the time.
+type appender interface {
+	AppendJSON(dst []byte) ([]byte, error)
 }
 
 // encode writes JSON on one line.
 func encode(b *bytes.Buffer, value any) error {
+	if value, ok := value.(appender); ok {
+		doc, err := value.AppendJSON(b.AvailableBuffer()) // which b.Write does not copy if there was room
+		if err != nil {
+			return err
+		}
+		b.Write(append(doc, '\n'))
+		return nil
+	}
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(value)
 }
 
-// write writes a document of a media type, compressed if the client takes that.
-func (c *call) write(status int, kind string, data []byte) {
+// compressed returns a document as the client takes it, and its coding.
+func (c *call) compressed(data []byte) (_ []byte, coding string) {
+	if len(data) < minCompressed {
+		return data, ""
+	}
+	coding = accepted(c.r.Header.Get("Accept-Encoding"))
+	switch coding {
+	case "zstd":
+		data = zstdWriter().EncodeAll(data, make([]byte, 0, len(data)/2))
+	case "gzip":
+		data = zipped(data)
+	}
+	return data, coding
+}
+
+// write writes a document of a media type, which is compressed with a coding unless it is empty.
+func (c *call) write(status int, kind string, data []byte, coding string) {
 	h := c.w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "no-store")
 	h.Add("Vary", "Accept-Encoding")
-	if len(data) >= minCompressed {
-		switch coding := accepted(c.r.Header.Get("Accept-Encoding")); coding {
-		case "zstd":
-			data = zstdWriter().EncodeAll(data, make([]byte, 0, len(data)/2))
-			h.Set("Content-Encoding", coding)
-		case "gzip":
-			data = zipped(data)
-			h.Set("Content-Encoding", coding)
-		}
+	if coding != "" {
+		h.Set("Content-Encoding", coding)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	c.w.WriteHeader(status)

@@ -77,7 +77,7 @@ func (c *call) bodyOptions() (o anchor.BodyOptions, err error) {
 		name string
 		to   *message.Form
 	}{{"from", &o.From}, {"to", &o.To}} {
-		if *f.to = message.Form(c.query.Get(f.name)); *f.to != message.FormAny && !slices.Contains(message.Forms, *f.to) {
+		if *f.to = message.Form(c.query.Get(f.name)); c.query.Has(f.name) && !slices.Contains(message.Forms, *f.to) {
 			return o, badParam(f.name, fmt.Sprintf("want one of %v, got %.100q", message.Forms, *f.to))
 		}
 	}
@@ -90,8 +90,8 @@ func (c *call) bodyOptions() (o anchor.BodyOptions, err error) {
 	if o.MaxMessages, err = c.number("max_messages", 0, 1, 1<<31-1); err != nil {
 		return o, err
 	}
-	switch o.Phase = agent.Phase(c.query.Get("phase")); o.Phase {
-	case "", agent.PhaseLLM, agent.PhaseSynthesize:
+	switch o.Phase = agent.Phase(c.query.Get("phase")); {
+	case !c.query.Has("phase"), o.Phase == agent.PhaseLLM, o.Phase == agent.PhaseSynthesize:
 		return o, nil
 	}
 	return o, badParam("phase", fmt.Sprintf("want llm or synthesize, got %.100q", o.Phase))
@@ -127,20 +127,16 @@ func (c *call) assembled(name string, data []byte, lost []string, a *anchor.Asse
 // flag reads a parameter that is true or false.
 func (c *call) flag(name string) (bool, error) {
 	text := c.query.Get(name)
-	if text == "" {
-		return false, nil
-	}
-	on, err := strconv.ParseBool(text)
-	if err != nil {
+	if c.query.Has(name) && text != "true" && text != "false" {
 		return false, badParam(name, fmt.Sprintf("want true or false, got %.100q", text))
 	}
-	return on, nil
+	return text == "true", nil
 }
 
 // number reads a parameter that is a whole number.
 func (c *call) number(name string, fallback, least, most int) (int, error) {
 	text := c.query.Get(name)
-	if text == "" {
+	if !c.query.Has(name) {
 		return fallback, nil
 	}
 	n, err := strconv.Atoi(text)

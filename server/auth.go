@@ -57,13 +57,16 @@ type Cost struct {
 	Bytes int64
 	// RequestID identifies the request in the log.
 	RequestID string
+	// Answer is the header of the answer, to which Admit may add fields such as RateLimit. It must not
+	// be used after Admit. It may be nil.
+	Answer http.Header
 }
 
 // Usage is what a request has used. Fields are 0 where nothing is known.
 type Usage struct {
 	// Status is the HTTP status of the answer.
 	Status int
-	// Took is the time from admission to the end of the answer.
+	// Took is the time from admission until the answer is ready.
 	Took time.Duration
 	// Fuel is the fuel that plugins have used.
 	Fuel uint64
@@ -77,7 +80,8 @@ type Usage struct {
 
 // Admission decides whether a request may run now. It is called after authentication and after the
 // body was read, for every route that needs a scope but those of the admin listener. It may wait,
-// until ctx ends. If err is nil, release is called exactly once, when the answer is written.
+// until ctx ends. If err is nil, release is called exactly once, before the answer is written: a
+// client that reads slowly holds no place.
 //
 // An error that is a [*Refusal] is the answer to the request. If ctx has ended, any other error
 // answers as an ended request does; else it answers 503.
@@ -104,6 +108,16 @@ type Refusal struct {
 func (r *Refusal) Error() string { return r.Message }
 
 type principalKey struct{}
+
+type infoKey struct{}
+
+// Identify says who sends a request to a mounted route of [ScopeNone] that finds it out by itself, such
+// as by a cookie. Observers and the log then name the sender.
+func Identify(r *http.Request, p Principal) {
+	if info, ok := r.Context().Value(infoKey{}).(*RequestInfo); ok {
+		info.Principal = p
+	}
+}
 
 // PrincipalOf returns the principal of a request from its context. Without one it returns the zero
 // value, which has no scopes.

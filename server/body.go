@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// firstBuffer is the size of the first buffer of a body, in bytes. It grows as the body comes.
-	firstBuffer = 16 << 10
+	// firstBuffer is the size of the first buffer of a body, in bytes. It grows as the body comes. A
+	// body whose header states its size, up to maxStated, is read into one buffer of this size.
+	firstBuffer, maxStated = 16 << 10, 64 << 10
 	// maxWindow is the largest window of zstd, in bytes. RFC 9659 allows no larger one over HTTP.
 	maxWindow = 8 << 20
 )
@@ -38,6 +39,14 @@ func (b *budget) take(n int64) bool {
 		return false
 	}
 	return true
+}
+
+// maxBody is the largest body of the request, in bytes.
+func (c *call) maxBody() int64 {
+	if own := c.endpoint.MaxBody; own > 0 {
+		return min(own, c.s.o.MaxBody)
+	}
+	return c.s.o.MaxBody
 }
 
 func (b *budget) give(n int64) { b.used.Add(-n) }
@@ -62,10 +71,10 @@ func (c *call) readBody() error {
 	if err := c.checkType(); err != nil {
 		return err
 	}
-	if c.r.ContentLength > c.s.o.MaxBody {
+	if c.r.ContentLength > c.maxBody() {
 		return c.tooLarge()
 	}
-	in, err := c.decoded(http.MaxBytesReader(c.w, c.r.Body, c.s.o.MaxBody))
+	in, err := c.decoded(http.MaxBytesReader(c.w, c.r.Body, c.maxBody()))
 	if err != nil {
 		return err
 	}
@@ -88,10 +97,10 @@ func (c *call) readAll(in io.Reader) error {
 	for {
 		if len(c.body) == cap(c.body) {
 			size := max(firstBuffer, 2*cap(c.body))
-			if n := c.r.ContentLength; cap(c.body) == 0 && n >= 0 && n < firstBuffer && c.r.Header.Get("Content-Encoding") == "" {
+			if n := c.r.ContentLength; cap(c.body) == 0 && n >= 0 && n < maxStated && c.r.Header.Get("Content-Encoding") == "" {
 				size = int(n) + 1 // the end shows without another buffer
 			}
-			size = int(min(int64(size), c.s.o.MaxBody+1))
+			size = int(min(int64(size), c.maxBody()+1))
 			more := int64(size - cap(c.body))
 			if more <= 0 {
 				return c.tooLarge()
@@ -107,7 +116,7 @@ func (c *call) readAll(in io.Reader) error {
 		n, err := in.Read(c.body[len(c.body):cap(c.body)])
 		c.body = c.body[:len(c.body)+n]
 		switch {
-		case int64(len(c.body)) > c.s.o.MaxBody:
+		case int64(len(c.body)) > c.maxBody():
 			return c.tooLarge()
 		case err == io.EOF:
 			return nil
@@ -119,7 +128,7 @@ func (c *call) readAll(in io.Reader) error {
 
 func (c *call) tooLarge() error {
 	return &Refusal{
-		Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", c.s.o.MaxBody),
+		Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", c.maxBody()),
 		Remedy: "send less, or raise server.max_body",
 	}
 }

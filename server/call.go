@@ -44,6 +44,9 @@ type call struct {
 	usage Usage
 	// after run in reverse order when the request ends.
 	after []func()
+	// release gives the place of the request back; see [Admission]. It is nil without one.
+	release func(Usage)
+	placed  time.Time
 }
 
 // written is the answer of an endpoint that has written it.
@@ -152,7 +155,7 @@ func (c *call) authenticate() error {
 	}
 	auth := c.s.o.Authenticator
 	if auth == nil {
-		if err := checkLocal(c.r); err != nil {
+		if err := CheckLocal(c.r); err != nil {
 			return err
 		}
 		c.info.Principal = Principal{Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeAdmin, ScopeContent}}
@@ -178,9 +181,10 @@ func (c *call) authenticate() error {
 // crossOrigin refuses what pages of other sites send with the browser of a user.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// checkLocal refuses requests that a page in a browser sends to a service without keys: those of
-// other sites, and those to a name that such a site has pointed to this computer.
-func checkLocal(r *http.Request) error {
+// CheckLocal refuses requests that a page in a browser sends to a service without keys: those of
+// other sites, and those to a name that such a site has pointed to this computer. The error is a
+// [*Refusal].
+func CheckLocal(r *http.Request) error {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -239,10 +243,13 @@ func badParam(name, problem string) error {
 // limitTime sets the deadline of the request.
 func (c *call) limitTime() error {
 	limit := c.s.o.MaxTimeout
-	for _, asked := range []struct{ name, value string }{
-		{"parameter timeout", c.query.Get("timeout")}, {"header x-request-timeout", c.r.Header.Get(timeoutHeader)},
+	for _, asked := range []struct {
+		name, value string
+		given       bool
+	}{
+		{"parameter timeout", c.query.Get("timeout"), c.query.Has("timeout")}, {"header x-request-timeout", c.r.Header.Get(timeoutHeader), c.r.Header.Get(timeoutHeader) != ""},
 	} {
-		if asked.value == "" || c.endpoint.body == anyBody {
+		if !asked.given || c.endpoint.body == anyBody {
 			continue
 		}
 		d, err := time.ParseDuration(asked.value)
@@ -262,7 +269,7 @@ func (c *call) admit() error {
 	if a == nil || c.endpoint.Scope == ScopeNone || c.info.Admin {
 		return nil
 	}
-	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID})
+	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()})
 	if err != nil {
 		var refusal *Refusal
 		if errors.As(err, &refusal) || c.ctx.Err() != nil {
@@ -271,13 +278,20 @@ func (c *call) admit() error {
 		c.s.log.Error("admission fails", "request", c.info.ID, "error", err)
 		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the request cannot be admitted now", Remedy: "try again", RetryAfter: time.Second}
 	}
-	start := time.Now()
-	c.after = append(c.after, func() {
-		u := c.usage
-		u.Status, u.Bytes, u.Took = c.w.status, c.w.bytes, time.Since(start)
-		release(u)
-	})
+	c.release, c.placed = release, time.Now()
+	c.after = append(c.after, func() { c.leave(c.w.status, c.w.bytes) })
 	return nil
+}
+
+// leave gives the place of the request back, unless that is done. size is that of the answer, in
+// bytes. It is called before the answer is written: a client that reads slowly would stop others.
+func (c *call) leave(status int, size int64) {
+	if c.release == nil {
+		return
+	}
+	u, release := c.usage, c.release
+	u.Status, u.Bytes, u.Took, c.release = status, size, time.Since(c.placed), nil
+	release(u)
 }
 
 // logLine logs the request: at level debug, and at warning if the server is at fault.

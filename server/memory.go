@@ -130,7 +130,7 @@ func (c *call) deleteFact() (any, error) {
 // filter reads the parameters that select facts.
 func (c *call) filter() (f memory.Filter, err error) {
 	f = memory.Filter{UserID: c.query.Get("user"), SessionID: c.query.Get("session"), Type: memory.Type(c.query.Get("type")), Tags: list(c.query["tag"])}
-	if f.Type != "" && !f.Type.Valid() {
+	if c.query.Has("type") && !f.Type.Valid() {
 		return f, badParam("type", "want semantic, episodic, procedural or conversation, got "+strconv.Quote(shorten(string(f.Type))))
 	}
 	f.Expired, err = c.flag("expired")
@@ -166,7 +166,7 @@ func (c *call) listFacts() (any, error) {
 			at++
 		}
 		if at == len(facts) {
-			return nil, badParam("after", "there is no such fact (any more): begin again without it")
+			return nil, &Refusal{Status: http.StatusNotFound, Reason: "not_found", Message: "parameter after: there is no such fact (any more)", Remedy: "begin again without it"}
 		}
 		facts = facts[at+1:]
 	}
@@ -187,7 +187,7 @@ func (c *call) forgetFacts() (any, error) {
 		return nil, err
 	}
 	if some := f.UserID != "" || f.SessionID != "" || f.Type != "" || len(f.Tags) > 0; some == all {
-		return nil, badParam("all", "select facts with user, session, type or tag, or all of them with all=true, not both")
+		return nil, &Refusal{Status: http.StatusUnprocessableEntity, Reason: "invalid_request", Message: "which facts to delete is not clear", Remedy: "select facts with user, session, type or tag, or all of them with all=true, not both"}
 	}
 	n, err := c.s.app.ForgetFacts(c.ctx, c.info.Principal.Tenant, f)
 	if err != nil {

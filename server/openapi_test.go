@@ -25,8 +25,10 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -96,12 +98,87 @@ var paramTexts = map[string]string{
 	"from": "For frames: the number of the first. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
 	"to":   "The form of the answer. Default: that of the input.", "lossy": "true: leave out what the form of the answer has no place for; lost lists it.",
 	"run": "Name of an agent run.", "max_tokens": "The maximum number of tokens of all messages.", "max_messages": "The maximum number of messages.",
-	"phase": "llm or synthesize.", "contains": "Only turns with this text, in upper or lower case.", "verbose": "Details, for the scope admin.",
+	"phase": "llm or synthesize.", "contains": "Only turns with this text, in upper or lower case.", "verbose": "Details, for the scope admin, on the admin listener. It needs no value.",
 	"pipeline": "Only builds of this pipeline.", "generation": "Only builds of the configuration and plugins with this digest.", "request": "Only builds of the request with this digest.",
 	"outcome": "Only builds that ended so: ok, degraded or failed.", "since": "Only builds that ended then or later: an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z.",
 	"until": "Only builds that ended before: an age or a time.", "cursor": "Go on where the list ended that has this value in next.",
 	"a": "The id of the record of the earlier build.", "b": "The id of the record of the later build.",
 	"id": "The name or id.", "turn": "The number of the turn.", "handle": "The handle that stands in the cut text.", "collection": "The name of the collection.",
+}
+
+// paramSchema is the schema of a parameter of an action.
+func paramSchema(action, name string) map[string]any {
+	whole := func(least, most int) map[string]any {
+		return map[string]any{"type": "integer", "minimum": least, "maximum": most}
+	}
+	switch name {
+	case "timeout":
+		return map[string]any{"type": "string", "pattern": `^([1-9][0-9]{0,4}(\.[0-9]{1,6})?(ms|s|m|h)){1,3}$`}
+	case "limit":
+		if action == "listBuilds" {
+			return whole(1, builds.MaxPage)
+		}
+		return whole(1, maxPage)
+	case "cursor":
+		return map[string]any{"type": "string", "pattern": `^([1-9][0-9]{0,8})?$`}
+	case "outcome":
+		return map[string]any{"enum": builds.Outcomes}
+	case "since", "until":
+		age := map[string]any{"type": "string", "pattern": `^[1-9][0-9]{0,3}[hd]$`}
+		return map[string]any{"anyOf": []any{age, ownForms[typeOf[time.Time]()]}}
+	case "max_tokens", "max_messages":
+		return whole(1, 1<<31-1)
+	case "turn":
+		return whole(1, 1<<63-1)
+	case "all", "expired", "lossy", "remember":
+		return map[string]any{"type": "boolean"}
+	case "phase":
+		return map[string]any{"enum": []any{agent.PhaseLLM, agent.PhaseSynthesize}}
+	case "type":
+		return map[string]any{"enum": []any{memory.Semantic, memory.Episodic, memory.Procedural, memory.Conversation}}
+	case "to":
+		return map[string]any{"enum": message.Forms}
+	case "from":
+		if action == "assemble" {
+			return map[string]any{"enum": message.Forms}
+		}
+		return whole(0, 1<<62)
+	case "after":
+		if action == "listTurns" {
+			return whole(0, 1<<62)
+		}
+	}
+	return map[string]any{"type": "string"}
+}
+
+// nullable makes the schema of a request: a member that may be missing may also be null.
+func nullable(schema map[string]any) map[string]any {
+	for _, inner := range []string{"items", "additionalProperties"} {
+		if of, ok := schema[inner].(map[string]any); ok {
+			schema[inner] = nullable(of)
+		}
+	}
+	for _, inner := range []string{"oneOf", "anyOf"} {
+		list, _ := schema[inner].([]any)
+		for i := range list {
+			list[i] = nullable(list[i].(map[string]any))
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	required := fmt.Sprint(schema["required"]) // a list of strings, or of any
+	for name, of := range properties {
+		of := nullable(of.(map[string]any))
+		kind, plain := of["type"].(string)
+		switch {
+		case slices.Contains(strings.Fields(strings.Trim(required, "[]")), name) || len(of) == 0:
+		case plain && of["enum"] == nil:
+			of["type"] = []any{kind, "null"}
+		default:
+			of = map[string]any{"anyOf": []any{of, map[string]any{"type": "null"}}}
+		}
+		properties[name] = of
+	}
+	return schema
 }
 
 // schemer makes JSON Schemas of types as encoding/json writes them.
@@ -280,7 +357,7 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 	}
 	var params []any
 	add := func(name, in string, required bool) {
-		p := map[string]any{"name": name, "in": in, "description": paramTexts[name], "schema": map[string]any{"type": "string"}}
+		p := map[string]any{"name": name, "in": in, "description": paramTexts[name], "schema": paramSchema(e.Action, name)}
 		if required {
 			p["required"] = true
 		}
@@ -301,14 +378,14 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 	case jsonBody:
 		schema := map[string]any{}
 		if d.in != nil {
-			schema = strict.Schema(d.in)
+			schema = nullable(strict.Schema(d.in))
 		}
 		op["requestBody"] = map[string]any{"required": !e.optional, "content": jsonContent(schema)}
 	case formBody:
 		file := map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}
 		op["requestBody"] = map[string]any{"required": true, "content": map[string]any{"multipart/form-data": map[string]any{"schema": map[string]any{
 			"type": "object", "required": []any{"corpus", "queries", "qrels"}, "additionalProperties": false,
-			"properties": map[string]any{"corpus": file, "queries": file, "qrels": file, "options": strict.Schema(typeOf[evalOptions]())},
+			"properties": map[string]any{"corpus": file, "queries": file, "qrels": file, "options": nullable(strict.Schema(typeOf[evalOptions]()))},
 		}}}}
 	}
 	out := map[string]any{}

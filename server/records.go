@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -48,7 +49,7 @@ func (c *call) listBuilds() (any, error) {
 		Pipeline: c.query.Get("pipeline"), Conversation: c.query.Get("conversation"), Generation: c.query.Get("generation"), Request: c.query.Get("request"),
 		Outcome: builds.Outcome(c.query.Get("outcome")),
 	}
-	if f.Outcome != "" && !slices.Contains(builds.Outcomes, f.Outcome) {
+	if c.query.Has("outcome") && !slices.Contains(builds.Outcomes, f.Outcome) {
 		return nil, badParam("outcome", "want ok, degraded or failed")
 	}
 	now := time.Now()
@@ -56,8 +57,11 @@ func (c *call) listBuilds() (any, error) {
 		name string
 		to   *time.Time
 	}{{"since", &f.Since}, {"until", &f.Until}} {
-		if *at.to, err = config.ParseSince(c.query.Get(at.name), now); err != nil {
-			return nil, badParam(at.name, err.Error())
+		if !c.query.Has(at.name) {
+			continue
+		}
+		if *at.to, err = config.ParseSince(c.query.Get(at.name), now); err != nil || at.to.IsZero() {
+			return nil, badParam(at.name, fmt.Sprintf("want an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z, got %.100q", c.query.Get(at.name)))
 		}
 	}
 	page, err := c.s.app.Builds(c.ctx, c.info.Principal.Tenant, f, c.query.Get("cursor"), limit)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,6 +22,8 @@ type Route struct {
 	Action string
 	// Scope is one of the constants Scope….
 	Scope string
+	// MaxBody bounds the body, in bytes after decompression. 0: the bound of the server.
+	MaxBody int64
 	// Handler answers. The body of the request is in memory, within the limits of the server, and its
 	// context has the principal and the deadline. The body can have any type.
 	Handler http.Handler
@@ -66,7 +69,7 @@ func (t *table) mount(r Route) error {
 		return fmt.Errorf("server: route %s %s: no handler", r.Method, r.Path)
 	}
 	return t.add(endpoint{Route: r, body: anyBody, optional: true, serve: func(c *call) (any, error) {
-		r.Handler.ServeHTTP(c.w, c.r.WithContext(c.ctx))
+		r.Handler.ServeHTTP(c.w, c.r.WithContext(context.WithValue(c.ctx, infoKey{}, &c.info)))
 		return written{}, nil
 	}})
 }

@@ -23,7 +23,7 @@ type Options struct {
 	// TLS is the certificate of the API. Without Cert there is none.
 	TLS TLS
 	// MaxBody bounds a request and MaxBodies all requests that are in memory, in bytes after
-	// decompression.
+	// decompression. MaxBodies also bounds all answers that wait for their clients.
 	MaxBody, MaxBodies int64
 	// MaxConnections bounds the connections of the API.
 	MaxConnections int
@@ -96,6 +96,7 @@ type Server struct {
 
 	data, admin *table
 	bodies      budget
+	answers     unread
 	jobs        *jobs
 	document    []byte // of /openapi.json
 
@@ -120,7 +121,7 @@ func New(app *anchor.App, o Options) (*Server, error) {
 	if o.MaxBodies < o.MaxBody {
 		return nil, fmt.Errorf("server: max_bodies %d: want at least max_body, which is %d", o.MaxBodies, o.MaxBody)
 	}
-	s := &Server{app: app, o: o, log: o.Logger, hurry: make(chan struct{}), bodies: budget{limit: o.MaxBodies}}
+	s := &Server{app: app, o: o, log: o.Logger, hurry: make(chan struct{}), bodies: budget{limit: o.MaxBodies}, answers: unread{limit: o.MaxBodies, tenants: map[string]int64{}}}
 	s.jobs, s.document = newJobs(s), OpenAPI(o.Version)
 	s.data, s.admin = newTable(), newTable()
 	for _, e := range s.dataEndpoints() {

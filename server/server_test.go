@@ -63,7 +63,7 @@ func TestEveryEndpoint(t *testing.T) {
 		{"POST", "/v1/memory/search", "/v1/memory/search", `{"query": "trains", "contains": true}`, 200, ""},
 		{"DELETE", "/v1/memory/facts/{fact.id}", "/v1/memory/facts/{id}", "", 200, ""},
 		{"DELETE", "/v1/memory/facts/{fact.id}", "/v1/memory/facts/{id}", "", 404, ""},
-		{"DELETE", "/v1/memory/facts", "/v1/memory/facts", "", 400, ""},
+		{"DELETE", "/v1/memory/facts", "/v1/memory/facts", "", 422, ""},
 		{"DELETE", "/v1/memory/facts?all=true", "/v1/memory/facts", "", 200, ""},
 		{"POST", "/v1/conversations/a%2Fb/turns", "/v1/conversations/{id}/turns", `{"turns": [{"role": "user", "content": "when?"}, {"role": "assistant", "content": "At nine.", "metadata": {"importance": 1}}]}`, 201, ""},
 		{"GET", "/v1/conversations/a%2Fb/turns?limit=1", "/v1/conversations/{id}/turns", "", 200, "next"},

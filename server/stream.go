@@ -70,24 +70,37 @@ func (c *call) streamBuild() (any, error) {
 		defer close(done)
 		c.writeEvents(events, cancel)
 	}()
-	var result *pipeline.Result
 	var err error
+	var last bytes.Buffer
 	func() { // also if the build panics, nobody writes after this
 		defer func() {
+			c.leave(http.StatusOK, int64(last.Len()))
 			close(events)
 			<-done
 		}()
-		result, err = c.runBuild(ctx, []pipeline.Callback{c.callback(events)})
+		var result *pipeline.Result
+		if result, err = c.runBuild(ctx, []pipeline.Callback{c.callback(events)}); err != nil {
+			return
+		}
+		if err = appendEvent(&last, event{"result", result}); err != nil {
+			return
+		}
+		tenant, size := c.info.Principal.Tenant, int64(last.Len())
+		if !c.s.answers.take(tenant, size) {
+			err = errUnread
+			return
+		}
+		c.after = append(c.after, func() { c.s.answers.give(tenant, size) })
 	}()
 	if c.w.status == 0 && err != nil {
 		return nil, err
 	}
-	last := event{"result", result}
 	if err != nil {
 		status, doc := c.failure(err)
-		last = event{"error", errorEvent{status, doc}}
+		last.Reset()
+		_ = appendEvent(&last, event{"error", errorEvent{status, doc}}) // an error document can be written
 	}
-	if failed := c.writeEvent(last); failed != nil && err == nil {
+	if failed := c.send(last.Bytes()); failed != nil && err == nil {
 		err = failed
 	}
 	return written{}, err
@@ -150,15 +163,8 @@ func (c *call) writeEvents(events <-chan event, cancel context.CancelFunc) {
 	}
 }
 
-// writeEvent writes an event. The first one begins the answer.
+// writeEvent writes an event.
 func (c *call) writeEvent(e event) error {
-	if c.w.status == 0 {
-		h := c.w.Header()
-		h.Set("Content-Type", "text/event-stream")
-		h.Set("Cache-Control", "no-store")
-		h.Set("X-Accel-Buffering", "no")
-		c.w.WriteHeader(http.StatusOK)
-	}
 	b := buffers.Get().(*bytes.Buffer)
 	defer func() {
 		if b.Cap() <= maxKept {
@@ -166,12 +172,31 @@ func (c *call) writeEvent(e event) error {
 			buffers.Put(b)
 		}
 	}()
+	if err := appendEvent(b, e); err != nil {
+		return err
+	}
+	return c.send(b.Bytes())
+}
+
+func appendEvent(b *bytes.Buffer, e event) error {
 	b.WriteString("event: " + e.name + "\ndata: ")
 	if err := encode(b, e.data); err != nil { // JSON has no line break but the one at its end
 		return err
 	}
 	b.WriteByte('\n')
-	if _, err := c.w.Write(b.Bytes()); err != nil {
+	return nil
+}
+
+// send writes to a stream. The first call begins the answer.
+func (c *call) send(data []byte) error {
+	if c.w.status == 0 {
+		h := c.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		c.w.WriteHeader(http.StatusOK)
+	}
+	if _, err := c.w.Write(data); err != nil {
 		return err
 	}
 	return c.w.control.Flush()

@@ -70,4 +70,28 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s has no section in the manual", r.Alert)
 		}
 	}
+	checkManual(t, manual, len(rules.Groups[0].Rules), labels)
+}
+
+// checkManual checks the sections of the manual: each belongs to an alert, has commands, and asks
+// for metrics that there are.
+func checkManual(t *testing.T, manual string, alerts int, labels map[string][]string) {
+	t.Helper()
+	sections := strings.Split(manual, "\n## ")[1:]
+	if len(sections) != alerts {
+		t.Errorf("%d sections for %d alerts", len(sections), alerts)
+	}
+	for _, s := range sections {
+		name, text, _ := strings.Cut(s, "\n")
+		_, block, found := strings.Cut(text, "```sh\n")
+		block, after, ended := strings.Cut(block, "```\n")
+		if !found || !ended || strings.TrimSpace(after) == "" {
+			t.Errorf("%s: want what it means, a block of commands, and the remedy", name)
+		}
+		for _, m := range regexp.MustCompile(`\banchor_[a-z_]+[a-z]`).FindAllString(block, -1) {
+			if _, ok := labels[m]; !ok {
+				t.Errorf("%s: there is no metric %s", name, m)
+			}
+		}
+	}
 }

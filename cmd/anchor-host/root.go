@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/replaycmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/servecmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/sourcescmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/storecmd"
 )
 
 func (a *app) rootCommand() *cobra.Command {
@@ -40,7 +41,7 @@ named entries have no variables.
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), buildscmd.Command(a.App), replaycmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
-		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
+		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), storecmd.Command(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)
 	return root

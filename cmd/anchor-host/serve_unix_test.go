@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -47,11 +49,40 @@ func (g *stderrLog) wait(t *testing.T, pattern string) []string {
 	return nil
 }
 
-// serve takes requests, reloads on SIGHUP, and ends with code 0 when it is interrupted.
+// states listens in the place of systemd. The function waits for the next state.
+func states(t *testing.T) (next func(want string)) {
+	dir, err := os.MkdirTemp("", "notify") // the name of a socket has at most some 100 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		socket.Close()
+		os.RemoveAll(dir)
+	})
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(dir, "s"))
+	return func(want string) {
+		t.Helper()
+		b := make([]byte, 64)
+		if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := socket.Read(b); err != nil || string(b[:n]) != want {
+			t.Errorf("systemd gets %q, %v; want %q", b[:n], err, want)
+		}
+	}
+}
+
+// serve takes requests, reloads on SIGHUP, and ends with code 0 when it is interrupted. systemd
+// hears when it is ready and when it ends.
 func TestServe(t *testing.T) {
 	const text = "tokenizer: words\nserver: {drain_delay: none, watch: false}\npipelines: {p: {system_prompts: [{content: VERSION}]}}\n"
 	t.Chdir(write(t, map[string]string{"anchor.yaml": strings.Replace(text, "VERSION", "one", 1)}))
 	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
+	systemd := states(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stderr, exit := &stderrLog{}, make(chan int, 1)
@@ -72,6 +103,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("status %d, %v: %s, want %q", resp.StatusCode, err, body, want)
 		}
 	}
+	systemd("READY=1")
 	build("one")
 	if err := os.WriteFile("anchor.yaml", []byte(strings.Replace(text, "VERSION", "two", 1)), 0o644); err != nil {
 		t.Fatal(err)
@@ -91,6 +123,7 @@ func TestServe(t *testing.T) {
 	}
 	stderr.wait(t, `"msg":"request","request":"\w+","action":"build","status":200`)
 	cancel()
+	systemd("STOPPING=1")
 	select {
 	case code := <-exit:
 		if code != codeOK {

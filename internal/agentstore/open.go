@@ -145,3 +145,33 @@ func IndexOf(s store.Store) (retrieve.Index, bool) {
 	}
 	return nil, false
 }
+
+// Backup copies the store in a file into a new file, also while others use it; see
+// [sqlite.Backup]. An empty path means the default file of the user.
+func Backup(ctx context.Context, path, file string) (sqlite.Copy, error) {
+	path, err := Path(path)
+	if err != nil {
+		return sqlite.Copy{}, err
+	}
+	return sqlite.Backup(ctx, path, file)
+}
+
+// Restore makes a store of a backup, where there is none; see [sqlite.Restore]. An empty path
+// means the default file of the user.
+func Restore(ctx context.Context, file, path string) (sqlite.Copy, error) {
+	path, err := Path(path)
+	if err != nil {
+		return sqlite.Copy{}, err
+	}
+	return sqlite.Restore(ctx, file, path)
+}
+
+// Examine reads the whole store or backup in a file, also one with an older schema, and changes
+// nothing; see [sqlite.Examine]. An empty path means the default file of the user.
+func Examine(ctx context.Context, path string) (sqlite.Copy, error) {
+	path, err := Path(path)
+	if err != nil {
+		return sqlite.Copy{}, err
+	}
+	return sqlite.Examine(ctx, path)
+}

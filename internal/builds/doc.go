@@ -135,7 +135,7 @@ func hiddenResult(doc json.RawMessage) (json.RawMessage, error) {
 	if result.Window == nil || result.Diagnostics == nil {
 		return nil, errors.New("the result has no window or no diagnostics")
 	}
-	return encoded((&Build{Result: &result}).result(""))
+	return (&Build{Result: &result}).result("").AppendJSON(nil)
 }
 
 func hiddenFailure(doc json.RawMessage) (json.RawMessage, error) {
@@ -147,5 +147,5 @@ func hiddenFailure(doc json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("the error document has no diagnostics")
 	}
 	failed.Error.Message, failed.Diagnostics = "", (&Build{}).shown(failed.Diagnostics, "")
-	return encoded(failed)
+	return failed.append(nil)
 }

@@ -121,6 +121,16 @@ type failureDoc struct {
 	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
 }
 
+// append appends the document as JSON.
+func (d *failureDoc) append(dst []byte) ([]byte, error) {
+	dst, err := appendValue(append(dst, `{"error":`...), d.Error)
+	if err != nil {
+		return nil, err
+	}
+	dst, err = d.Diagnostics.AppendJSON(append(dst, `,"diagnostics":`...))
+	return append(dst, '}'), err
+}
+
 type failure struct {
 	Message string `json:"message"`
 	Reason  string `json:"reason"`
@@ -143,35 +153,61 @@ func (b *Build) encode() (json.RawMessage, error) {
 	return nil, fmt.Errorf("build %s: its record takes more than %d MiB", b.ID, maxDetail>>20)
 }
 
+// detail writes a [Detail].
 func (b *Build) detail(leave string) ([]byte, error) {
-	out := Detail{LeftOut: leave}
-	if b.Content && leave != "items" {
-		out.Request, out.Options = b.Request, b.Options
-	}
+	doc := []byte(`{"result":`)
 	var err error
 	if b.Result != nil {
-		out.Result, err = encoded(b.result(leave))
+		doc, err = b.result(leave).AppendJSON(doc)
 	} else {
-		f := b.Failure
-		doc := failureDoc{Diagnostics: b.shown(f.Diagnostics, leave), Error: failure{Reason: pipeline.ReasonOf(f), Step: f.Step, Plugin: pipeline.PluginOf(f)}}
-		if b.Content {
-			doc.Error.Message = f.Error()
-		}
-		out.Result, err = encoded(doc)
+		doc, err = b.failureDoc(leave).append(doc)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return encoded(out)
+	if b.Content && leave != "items" {
+		if doc, err = b.appendAsked(doc); err != nil {
+			return nil, err
+		}
+	}
+	if leave != "" {
+		doc = append(append(append(doc, `,"left_out":"`...), leave...), '"')
+	}
+	return append(doc, '}'), nil
 }
 
-// encoded writes JSON as it is stored, without escapes for HTML.
-func encoded(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+// failureDoc returns the error document of a build that failed, as it is kept.
+func (b *Build) failureDoc(leave string) *failureDoc {
+	f := b.Failure
+	doc := failureDoc{Diagnostics: b.shown(f.Diagnostics, leave), Error: failure{Reason: pipeline.ReasonOf(f), Step: f.Step, Plugin: pipeline.PluginOf(f)}}
+	if b.Content {
+		doc.Error.Message = f.Error()
+	}
+	return &doc
+}
+
+// appendAsked writes the members of a detail that say what the build was asked for.
+func (b *Build) appendAsked(dst []byte) ([]byte, error) {
+	if len(b.Request) > 0 {
+		out := bytes.NewBuffer(append(dst, `,"request":`...))
+		if err := json.Compact(out, b.Request); err != nil {
+			return nil, fmt.Errorf("its request: %w", err)
+		}
+		dst = out.Bytes()
+	}
+	if b.Options == nil {
+		return dst, nil
+	}
+	return appendValue(append(dst, `,"options":`...), b.Options)
+}
+
+// appendValue writes JSON as it is stored, without escapes for HTML.
+func appendValue(dst []byte, v any) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // result returns the result as it is kept. It is a copy.

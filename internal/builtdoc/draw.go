@@ -60,10 +60,10 @@ func (d *Doc) parts(from float64) (list []svg.Step) {
 		list = append(list, s)
 	}
 	for _, s := range d.Steps {
-		add(svg.Step{Name: s.Name, Start: s.StartMS, Took: s.TimeMS, Fuel: s.Fuel, Plugin: s.Plugin})
+		add(svg.Step{Name: s.Name, Start: s.StartMS, Took: s.TimeMS, Waited: s.WaitMS, Guest: s.GuestMS, Fuel: s.Fuel, Plugin: s.Plugin})
 	}
 	for _, f := range d.Failures {
-		add(svg.Step{Name: f.Step, Start: f.StartMS, Took: f.TimeMS, Fuel: f.Fuel, Plugin: f.Plugin, Failed: f.Reason + ": " + f.Message})
+		add(svg.Step{Name: f.Step, Start: f.StartMS, Took: f.TimeMS, Waited: f.WaitMS, Guest: f.GuestMS, Fuel: f.Fuel, Plugin: f.Plugin, Failed: f.Reason + ": " + f.Message})
 	}
 	return list
 }

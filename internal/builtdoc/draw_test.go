@@ -22,7 +22,7 @@ func built(t *testing.T, name string, items ...string) *Doc {
 		fmt.Fprintf(&list, `{"id": %q, "content": "text of %s", "source": "retrieval", "score": 0.5, "priority": 5, "token_count": %s, "created_at": "2026-01-01T00:00:00Z"}`, id, id, tokens)
 	}
 	d, err := Decode(name, []byte(`{"window": {"items": [`+list.String()+`], "max_tokens": 100, "used_tokens": 60},
-  "diagnostics": {"steps": [{"name": "search", "items_after": 2, "time_ms": 3, "start_ms": 1.5, "fuel": 7}],
+  "diagnostics": {"steps": [{"name": "search", "items_after": 2, "time_ms": 3, "start_ms": 1.5, "wait_ms": 1, "guest_ms": 1.5, "fuel": 7}],
     "step_failures": [{"step": "rerank", "reason": "timeout", "message": "too <slow>", "time_ms": 2}],
     "times_ms": {"steps": 5, "fill": 1}, "cache": {"common_prefix_tokens": 30}}, "build_time_ms": 8}`))
 	if err != nil {
@@ -42,7 +42,7 @@ func drawn(t *testing.T, d ...svg.Drawing) string {
 
 func TestDrawings(t *testing.T) {
 	got := drawn(t, built(t, "a", "one=20", "two=40").Drawings()...)
-	for _, want := range []string{"one, retrieval, 20 tokens", "two, retrieval, 40 tokens", "the first 30 tokens of the prompt", "search: 3.00 ms from 1.50 ms on; 7 fuel", "timeout: too &lt;slow&gt;", "system prompts and the rest: 2.00 ms from 0.00 ms on", "free 40"} {
+	for _, want := range []string{"one, retrieval, 20 tokens", "two, retrieval, 40 tokens", "the first 30 tokens of the prompt", "search: 3.00 ms from 1.50 ms on; 1.50 ms in plugins, 1.00 ms waited, 0.50 ms of the host; 7 fuel", "timeout: too &lt;slow&gt;", "system prompts and the rest: 2.00 ms from 0.00 ms on", "free 40"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)
 		}

@@ -14,7 +14,7 @@ type Server struct {
 	Queue          Queue    `key:"queue" doc:"Bounds of the builds that run and wait."`
 	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
-	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time. Further ones are refused with status 503. At least max_body."`
+	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. Further ones are refused with status 503. At least max_body."`
 	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API. Further ones wait."`
 	MaxTimeout     Duration `key:"max_timeout" default:"2m" doc:"How long a request may take. A client can ask for less."`
 	ClientTimeout  Duration `key:"client_timeout" default:"30s" doc:"How long a client may take to send a request, and to accept 64 KiB of an answer. Headers must come within 10s."`

@@ -34,11 +34,25 @@ func TestCommands(t *testing.T) {
 			"Find out what happened in a build", // what was found
 			"2     assistant  ",                 // the conversation
 			"sha256:",                           // the pin
-			"event: result",                     // the service
-			`"stage":"step"`,                    // why an item of a record is there
-			`"equal":true`,                      // the replay of a record
-			`"ok":true`,                         // its reload
-			"\n0.900  ",                         // what was restored
+		}},
+		"docs/operate-service.md": {10, []string{
+			"event: result",         // the service
+			`"brought_by":"search"`, // why an item of a record is there
+			`"equal":true`,          // the replay of a record
+			`"ok":true`,             // its reload
+		}},
+		"docs/operate-backup.md": {25, []string{
+			"backups/before-upgrade.db",
+			"The customer prefers short answers.", // what was restored, twice
+			`"status":"ready","generation":1`,     // the upgraded service
+		}},
+		"docs/operate-sizing.md": {4, []string{
+			"anchor_plugin_memory_bytes{", // what a plugin has
+			"ulimit -n",                   // the open files
+		}},
+		"docs/operate-alerts.md": {25, []string{
+			"anchor_builds_total{", "anchor_store_duration_seconds_count{", // what was asked for
+			"folder-search", // the plugin
 		}},
 		"docs/embed.md": {11, []string{
 			"Limits of plugins > Limit a plugin's memory",
@@ -47,6 +61,27 @@ func TestCommands(t *testing.T) {
 	} {
 		t.Run(page, func(t *testing.T) { runPage(t, page, want.commands, want.prints) })
 	}
+}
+
+// A site as the first commands of docs/operate.md make it.
+const site = `make build
+export PATH=$PWD/build:$PATH
+mkdir ../site && cd ../site
+anchor-host init
+echo 'pipelines: {main: {}, short: {max_tokens: 600}}' >> anchor.yaml
+trap 'kill -9 ${service:-} || true' EXIT
+`
+
+// A service of the site, after its first build.
+const serving = `anchor-host serve --store service.db 2>service.log & service=$!
+until curl -sf localhost:8790/readyz; do sleep 0.1; done
+curl -sSf localhost:8790/v1/builds -H 'content-type: application/json' -d '{"pipeline": "main", "query": "Which exit codes are there?"}'
+curl -sSf localhost:8790/v1/memory/facts -H 'content-type: application/json' -d '{"content": "Ann prefers the night train"}'
+`
+
+// before has the commands that come before those of a page, on other pages.
+var before = map[string]string{
+	"docs/operate-service.md": site, "docs/operate-backup.md": site, "docs/operate-sizing.md": site + serving, "docs/operate-alerts.md": site + serving,
 }
 
 func runPage(t *testing.T, page string, least int, prints []string) {
@@ -67,7 +102,7 @@ func runPage(t *testing.T, page string, least int, prints []string) {
 	clone := filepath.Join(t.TempDir(), "anchor-host")
 	copyTracked(t, clone)
 
-	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
+	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", before[page]+script)
 	cmd.Dir = clone
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=")
 	out, err := cmd.CombinedOutput()

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -271,7 +272,12 @@ func parse(name string, r io.Reader) (*strict.Node, error) {
 
 // readAll reads a document of at most MaxBytes.
 func readAll(name string, r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	var b bytes.Buffer
+	if known, ok := r.(interface{ Len() int }); ok {
+		b.Grow(min(known.Len(), MaxBytes) + bytes.MinRead) // or it would be copied each time it grows
+	}
+	_, err := b.ReadFrom(io.LimitReader(r, MaxBytes+1))
+	data := b.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Field describes a struct field that takes part in decoding.
@@ -19,8 +20,19 @@ type Field struct {
 	index    int
 }
 
-// Fields returns the fields of a struct type that have a key, in order.
+// fieldsOf has what Fields has returned, by the type. Reading the tags takes longer than decoding.
+var fieldsOf sync.Map // of []Field
+
+// Fields returns the fields of a struct type that have a key, in order. Callers share the list, and do not change it.
 func Fields(t reflect.Type) []Field {
+	if known, ok := fieldsOf.Load(t); ok {
+		return known.([]Field)
+	}
+	known, _ := fieldsOf.LoadOrStore(t, readFields(t))
+	return known.([]Field)
+}
+
+func readFields(t reflect.Type) []Field {
 	var fields []Field
 	for i := range t.NumField() {
 		tag := t.Field(i).Tag
@@ -37,7 +49,7 @@ func Fields(t reflect.Type) []Field {
 		}
 		fields = append(fields, f)
 	}
-	return fields
+	return slices.Clip(fields)
 }
 
 // Of returns the field's value in a struct.

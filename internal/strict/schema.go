@@ -46,7 +46,7 @@ func Schema(t reflect.Type) map[string]any {
 
 // SchemaOf is [Schema] for a struct type, restricted to the given keys.
 func SchemaOf(t reflect.Type, keys []string) map[string]any {
-	fields := slices.DeleteFunc(Fields(t), func(f Field) bool { return !slices.Contains(keys, f.Key) })
+	fields := slices.DeleteFunc(slices.Clone(Fields(t)), func(f Field) bool { return !slices.Contains(keys, f.Key) })
 	return fieldsSchema(t, fields)
 }
 

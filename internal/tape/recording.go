@@ -158,7 +158,7 @@ func (m *Marks) Steps() []StepMark {
 
 // timeKeys are members of a result that differ from run to run, and services, whose numbers the
 // asked models count.
-var timeKeys = []string{"build_time_ms", "time_ms", "start_ms", "times_ms", "services"}
+var timeKeys = []string{"build_time_ms", "time_ms", "start_ms", "wait_ms", "guest_ms", "times_ms", "services"}
 
 // Timeless returns a result, or the error of a build, as a document without times.
 func Timeless(result *pipeline.Result, failed error) (json.RawMessage, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/internal/decode"
+	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
@@ -62,23 +63,42 @@ func ContentID(content string) string {
 }
 
 // MarshalJSON writes absent metadata as an empty object, and parts as they were read.
-func (it Item) MarshalJSON() ([]byte, error) {
-	if it.Metadata == nil {
-		it.Metadata = map[string]any{}
+func (it Item) MarshalJSON() ([]byte, error) { return it.AppendJSON(nil) }
+
+// AppendJSON appends what MarshalJSON returns.
+func (it *Item) AppendJSON(dst []byte) ([]byte, error) {
+	b := appendjson.Buffer{B: dst}
+	b.Begin()
+	it.members(&b)
+	if parts := it.Parts(); parts != nil {
+		raw, err := message.AppendParts(nil, parts)
+		if err != nil {
+			return nil, fmt.Errorf("item %.100q: %w", it.ID, err)
+		}
+		b.Key("parts")
+		b.Other(json.RawMessage(raw))
 	}
-	parts := it.Parts()
-	if parts == nil {
-		return json.Marshal(plainItem(it))
-	}
-	raw, err := message.AppendParts(nil, parts)
-	if err != nil {
-		return nil, fmt.Errorf("item %.100q: %w", it.ID, err)
-	}
-	return json.Marshal(struct {
-		plainItem
-		Parts json.RawMessage `json:"parts"`
-	}{plainItem(it), raw})
+	b.End()
+	return b.B, b.Err
 }
 
-// plainItem is an Item without its methods.
-type plainItem Item
+// members writes the fields.
+func (it *Item) members(b *appendjson.Buffer) {
+	b.Key("id")
+	b.Text(it.ID)
+	b.Key("content")
+	b.Text(it.Content)
+	b.Key("source")
+	b.Text(string(it.Source))
+	b.Key("score")
+	b.Float(it.Score)
+	b.Key("priority")
+	b.Int(int64(it.Priority))
+	b.Key("token_count")
+	b.Int(int64(it.TokenCount))
+	b.Key("metadata")
+	b.Metadata(it.Metadata)
+	b.Key("created_at")
+	b.Time(it.CreatedAt)
+	b.SomeInt("sequence", it.Sequence)
+}

@@ -1,9 +1,8 @@
 package core
 
 import (
-	"encoding/json"
-
 	"github.com/anchor-host/anchor-host/internal/decode"
+	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
 )
 
 // OverflowReason says why an item is not in the window.
@@ -33,15 +32,19 @@ type OverflowItem struct {
 
 // MarshalJSON writes the fields of the item, followed by the reason and the available
 // tokens.
-func (o OverflowItem) MarshalJSON() ([]byte, error) {
-	if o.Metadata == nil {
-		o.Metadata = map[string]any{}
-	}
-	return json.Marshal(struct {
-		plainItem
-		Reason    OverflowReason `json:"reason"`
-		Available int            `json:"available_tokens"`
-	}{plainItem(o.Item), o.Reason, o.Available})
+func (o OverflowItem) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil) }
+
+// AppendJSON appends what MarshalJSON returns.
+func (o *OverflowItem) AppendJSON(dst []byte) ([]byte, error) {
+	b := appendjson.Buffer{B: dst}
+	b.Begin()
+	o.members(&b)
+	b.Key("reason")
+	b.Text(string(o.Reason))
+	b.Key("available_tokens")
+	b.Int(int64(o.Available))
+	b.End()
+	return b.B, b.Err
 }
 
 // UnmarshalJSON decodes what MarshalJSON writes, as strictly as an item.

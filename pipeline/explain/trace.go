@@ -224,15 +224,6 @@ func (t *Trace) All() []ItemTrace {
 	return t.items
 }
 
-// MarshalJSON writes the list of traces.
-func (t *Trace) MarshalJSON() ([]byte, error) {
-	all := t.All()
-	if all == nil {
-		all = []ItemTrace{}
-	}
-	return json.Marshal(all)
-}
-
 // UnmarshalJSON reads a list of traces. Unknown keys, unknown names of actions or outcomes,
 // and traces without an event are errors. After an error the trace is unchanged.
 func (t *Trace) UnmarshalJSON(data []byte) error {

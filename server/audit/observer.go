@@ -29,8 +29,8 @@ func (l *Log) Observer() server.Observer {
 	}}
 }
 
-// open are the actions that need no key.
-var open = map[string]bool{"": true, "livez": true, "readyz": true, "openapi": true}
+// open are the actions that need no key, and the live figures of the console.
+var open = map[string]bool{"": true, "livez": true, "readyz": true, "openapi": true, "consoleAsset": true, "consoleEvents": true}
 
 func (l *Log) request(r *server.RequestInfo, u server.Usage, err error) {
 	if open[r.Action] {

@@ -60,7 +60,7 @@ func New(o Options) *Admission {
 // Admit implements [server.Admission].
 func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost) (func(server.Usage), error) {
 	isBuild := c.Scope == server.ScopeBuild && !quick(c.Action)
-	settle, err := a.limiter.Admit(p, isBuild)
+	settle, err := a.limiter.admit(p, isBuild, c.Answer)
 	if err != nil {
 		return nil, err
 	}

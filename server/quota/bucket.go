@@ -43,6 +43,14 @@ func (b *bucket) wait(p *policy) time.Duration {
 	return max(time.Millisecond, time.Duration(math.Ceil(seconds*1e9)))
 }
 
+// full returns how long it takes until nothing counts as used.
+func (b *bucket) full(p *policy) time.Duration {
+	if seconds := b.used / p.limit * p.window.Seconds(); seconds < longest.Seconds() {
+		return time.Duration(seconds * 1e9)
+	}
+	return longest
+}
+
 // longest is the longest time that a client is told to wait.
 const longest = 24 * time.Hour
 

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,6 +54,11 @@ type held struct {
 // Admit lets a request begin, or refuses it with a [*server.Refusal] of status 429. isBuild says
 // that the request counts as a build. release must be called once, with what was used.
 func (l *Limiter) Admit(p server.Principal, isBuild bool) (release func(server.Usage), err error) {
+	return l.admit(p, isBuild, nil)
+}
+
+// admit is Admit. Unless it is nil, header gets what is left of the limits.
+func (l *Limiter) admit(p server.Principal, isBuild bool, header http.Header) (release func(server.Usage), err error) {
 	tenant, key := l.limits(p)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,6 +89,9 @@ func (l *Limiter) Admit(p server.Principal, isBuild bool) (release func(server.U
 			h.builds++
 		}
 	}
+	if header != nil {
+		tell(header, both)
+	}
 	return func(u server.Usage) { l.settle(both, isBuild, u) }, nil
 }
 
@@ -91,11 +100,7 @@ func (a *account) use(i int, n float64, p *policy, now time.Duration) {
 	b := &a.buckets[i]
 	b.forget(p, now)
 	b.used += n
-	full := longest
-	if seconds := b.used / p.limit * p.window.Seconds(); seconds < longest.Seconds() {
-		full = time.Duration(seconds*1e9) + 1
-	}
-	a.empty = max(a.empty, now+full)
+	a.empty = max(a.empty, now+b.full(p)+1)
 }
 
 // account returns the account of a holder, and marks it as used.
@@ -185,6 +190,48 @@ var words = map[string]string{
 	"model-calls": "requests to models of a minute", "builds": "builds at the same time",
 }
 
+// field is the limit in the field RateLimit-Policy.
+func (p *policy) field() string {
+	return fmt.Sprintf("%q;q=%d;w=%d", p.name, int64(max(1, p.burst)), int64(p.window.Seconds()))
+}
+
+func buildsField(n int) string {
+	return fmt.Sprintf("%q;q=%d;qu=%q", "builds", n, "concurrent-requests")
+}
+
+// tell writes the limits into a header, and what is left of each. If the tenant and the key have the same
+// limit, it is the one of which less is left.
+func tell(header http.Header, both [2]held) {
+	var limits, lefts [buckets + 1]string
+	var least [buckets + 1]int64
+	note := func(i int, left int64, limit, text string) {
+		if limits[i] == "" || left < least[i] {
+			limits[i], lefts[i], least[i] = limit, text, left
+		}
+	}
+	for _, h := range both {
+		if h.account == nil {
+			continue
+		}
+		policies := h.limits.policies()
+		for i := range policies {
+			if p, b := &policies[i], &h.buckets[i]; p.limit > 0 {
+				left, full := b.left(p), b.full(p)
+				note(i, left, p.field(), fmt.Sprintf("%q;r=%d;t=%s", p.name, left, wholeSeconds(full)))
+			}
+		}
+		if n := h.limits.ConcurrentBuilds; n > 0 {
+			left := max(0, n-h.builds)
+			note(buckets, int64(left), buildsField(n), fmt.Sprintf("%q;r=%d", "builds", left))
+		}
+	}
+	empty := func(s string) bool { return s == "" }
+	if list := slices.DeleteFunc(limits[:], empty); len(list) > 0 {
+		header.Set("RateLimit-Policy", strings.Join(list, ", "))
+		header.Set("RateLimit", strings.Join(slices.DeleteFunc(lefts[:], empty), ", "))
+	}
+}
+
 // refuse makes the answer for a limit that is used up.
 func (h *held) refuse(name string, wait time.Duration, policies *[buckets]policy) error {
 	who := "the tenant"
@@ -198,13 +245,13 @@ func (h *held) refuse(name string, wait time.Duration, policies *[buckets]policy
 		if p.limit == 0 {
 			continue
 		}
-		list = append(list, fmt.Sprintf("%q;q=%d;w=%d", p.name, int64(max(1, p.burst)), int64(p.window.Seconds())))
+		list = append(list, p.field())
 		if p.name == name {
 			left = h.buckets[i].left(p)
 		}
 	}
 	if n := h.limits.ConcurrentBuilds; n > 0 {
-		list = append(list, fmt.Sprintf("%q;q=%d;qu=%q", "builds", n, "concurrent-requests"))
+		list = append(list, buildsField(n))
 	}
 	header := http.Header{}
 	header.Set("RateLimit-Policy", strings.Join(list, ", "))

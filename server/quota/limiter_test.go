@@ -216,3 +216,39 @@ func BenchmarkLimiter(b *testing.B) {
 		release(server.Usage{Fuel: 1000, Tokens: 1000})
 	}
 }
+
+// Who is let in is told what is left: of each limit that which ends first.
+func TestAdmittedRequestsAreToldWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{Limits: func(p server.Principal) (Limits, Limits) {
+			if p.Tenant == "free" {
+				return Limits{}, Limits{}
+			}
+			return Limits{RequestsPerSecond: 5, TokensPerMinute: 600, ConcurrentBuilds: 9}, Limits{RequestsPerSecond: 100, TokensPerMinute: 300, ConcurrentBuilds: 2}
+		}})
+		for i, want := range []string{
+			`"requests";r=4;t=1, "tokens";r=300;t=0, "builds";r=1`,
+			`"requests";r=3;t=1, "tokens";r=50;t=50, "builds";r=1`,
+		} {
+			h := http.Header{}
+			release, err := a.Admit(t.Context(), acme, server.Cost{Action: "build", Scope: server.ScopeBuild, Answer: h})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := h.Get("RateLimit"); got != want {
+				t.Errorf("%d: %s, want %s", i, got, want)
+			}
+			if got, want := h.Get("RateLimit-Policy"), `"requests";q=5;w=1, "tokens";q=300;w=60, "builds";q=2;qu="concurrent-requests"`; got != want {
+				t.Errorf("%d: %s, want %s", i, got, want)
+			}
+			release(server.Usage{Tokens: 250})
+		}
+		h := http.Header{}
+		release, err := a.Admit(t.Context(), server.Principal{Tenant: "free"}, server.Cost{Action: "build", Scope: server.ScopeBuild, Answer: h})
+		if err != nil || len(h) > 0 {
+			t.Errorf("%v, %v", h, err)
+		}
+		release(server.Usage{})
+		time.Sleep(time.Second)
+	})
+}

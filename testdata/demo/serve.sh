@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts the service with the demo's plugins, and prints three requests. With CHECK=1 it also sends
+# Starts the service with the demo's plugins, and prints three requests and the address of the console. With CHECK=1 it also sends
 # them, and ends the service.
 #
 #	serve.sh COMMAND CONFIGURATION
@@ -12,6 +12,7 @@ requests=(
 	"curl -sS -X POST $admin/admin/v1/reload"
 )
 
+export ANCHOR_HOST_RECORDS_CONTENT=true # the console shows the windows with their texts
 "$1" serve --config "$2" --store "$(dirname "$2")/service.db" --listen "$api" --admin-listen "$admin" &
 service=$!
 trap 'kill $service 2>/dev/null; wait $service' EXIT
@@ -20,6 +21,7 @@ until curl -sf "$api/readyz" >/dev/null; do
 	sleep 0.1
 done
 printf '%s\n' "${requests[@]}"
+echo "the console: http://$admin/console/"
 if [ -n "${CHECK:-}" ]; then
 	for request in "${requests[@]}"; do
 		bash -c "$request"

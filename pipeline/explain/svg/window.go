@@ -39,8 +39,8 @@ type Segment struct {
 // can tell them apart (Okabe and Ito).
 var colors = [core.NumSources]string{"#56b4e9", "#009e73", "#e69f00", "#cc79a7", "#d55e00", "#f0e442"}
 
-// colorOf is the color of a source, gray for one that is unknown.
-func colorOf(s core.Source) string {
+// Color is the color of a source, as "#rrggbb"; gray for one that is unknown.
+func Color(s core.Source) string {
 	if i := s.Index(); i >= 0 {
 		return colors[i]
 	}
@@ -170,7 +170,7 @@ func (c *canvas) bar(b *Bar, y, scale float64) []piece {
 		if p.changed {
 			more += ` class="changed"`
 		}
-		c.rect(p.from, y, max(p.width(), 0.25), barHeight, colorOf(p.source), more, p.tip(b))
+		c.rect(p.from, y, max(p.width(), 0.25), barHeight, Color(p.source), more, p.tip(b))
 		if p.changed {
 			c.rect(p.from, y, max(p.width(), 1), barHeight, hatch, ` fill-opacity="0.45" pointer-events="none"`, "")
 		}
@@ -203,7 +203,7 @@ func (c *canvas) legend(b *Bar, y float64) {
 		x += float64(14 + 7*len(text) + 12)
 	}
 	for _, s := range names {
-		entry(colorOf(s), "", fmt.Sprintf("%s %d", s, tokens[s]))
+		entry(Color(s), "", fmt.Sprintf("%s %d", s, tokens[s]))
 	}
 	if b.Fixed > 0 {
 		entry("currentColor", ` fill-opacity="0.25"`, fmt.Sprintf("query, tools %d", b.Fixed))

@@ -31,12 +31,12 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `Load the configuration and its plugins once, and answer requests over HTTP until
 SIGTERM or an interrupt. The API has the documents of the commands: POST /v1/builds
 takes what "build --request" takes and answers what it prints. GET /openapi.json
-describes all of it. docs/operate.md is the manual.
+describes all of it. docs/operate-service.md is the manual.
 
 There are two listeners. That of the API (--listen) has builds, assemble, memory,
 runs, collections and evaluations. The other one (--admin-listen) has health,
-configuration, reload and profiles. Without keys both are open to programs of this
-computer only, so other addresses are refused.
+configuration, reload, profiles, and at /console/ the console for browsers. Without
+keys both are open to programs of this computer only, so other addresses are refused.
 
 The configuration is loaded again when its file, anchor.lock or a plugin changes, on
 SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
@@ -116,9 +116,10 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		}
 		text := fmt.Sprintf("the API is at %s://%s", scheme, data)
 		if admin != nil {
-			text += fmt.Sprintf(", and health and reload at http://%s", admin)
+			text += fmt.Sprintf(", and health and reload at http://%s; the console is at http://%s/console/", admin, admin)
 		}
 		a.Say("%s", text)
+		tell(log, stateReady)
 	}
 	options.TLS.Cert, options.TLS.Key, options.TLS.ClientCA = loaded.Path(options.TLS.Cert), loaded.Path(options.TLS.Key), loaded.Path(options.TLS.ClientCA)
 	end, err := control(&options, loaded, app, log)
@@ -133,9 +134,24 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	if err := mount(s, t); err != nil {
 		return err
 	}
+	if options.AdminListen != config.NoListener {
+		closeConsole, err := mountConsole(s, &options, app, t)
+		if err != nil {
+			return err
+		}
+		defer closeConsole()
+	}
 	stop := handleSignals(ctx, s)
 	defer stop()
+	defer context.AfterFunc(ctx, func() { tell(log, stateStopping) })()
 	return s.Run(ctx)
+}
+
+// tell tells systemd a state, and logs if that fails: systemd then waits in vain.
+func tell(log *slog.Logger, state string) {
+	if err := notify(state); err != nil {
+		log.Warn("service: systemd does not know its state", "state", state, "error", err)
+	}
 }
 
 // closeTime bounds the end of the plugins and of work in the background.

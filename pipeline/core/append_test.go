@@ -1,0 +1,93 @@
+package core_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/jsontest"
+	"github.com/anchor-host/anchor-host/pipeline/message"
+)
+
+// The types without their methods, as encoding/json writes them by reflection.
+type (
+	plainItem     core.Item
+	plainOverflow struct {
+		plainItem
+		Reason    core.OverflowReason `json:"reason"`
+		Available int                 `json:"available_tokens"`
+	}
+	plainWindow core.Window
+)
+
+func reflected(it *core.Item) plainItem {
+	p := plainItem(*it)
+	if p.Metadata == nil {
+		p.Metadata = map[string]any{}
+	}
+	return p
+}
+
+// Each field is written as encoding/json writes it by reflection, with its zero value and with
+// another one.
+func TestEachFieldIsWritten(t *testing.T) {
+	jsontest.EachField(t, func(it *core.Item) (any, []byte, error) {
+		got, err := it.AppendJSON(nil)
+		return reflected(it), got, err
+	})
+	jsontest.EachField(t, func(o *core.OverflowItem) (any, []byte, error) {
+		got, err := o.AppendJSON(nil)
+		return plainOverflow{reflected(&o.Item), o.Reason, o.Available}, got, err
+	})
+	jsontest.EachField(t, func(w *core.Window) (any, []byte, error) {
+		got, err := w.AppendJSON(nil)
+		p := plainWindow(*w)
+		if p.Items == nil {
+			p.Items = []core.Item{}
+		}
+		return p, got, err
+	})
+}
+
+// An item with parts has them at its end, compact.
+func TestPartsAreWritten(t *testing.T) {
+	it := core.Item{ID: "a", Content: "<text>", Source: core.SourceUser, Priority: 5, CreatedAt: time.Unix(1, 0).UTC()}
+	parts, err := message.DecodeParts([]byte(`[{"type": "image_url", "image_url": {"url": "https://example.com/<a>&b"}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := it.SetParts(parts); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := message.AppendParts(nil, it.Parts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := json.Marshal(struct {
+		plainItem
+		Parts json.RawMessage `json:"parts"`
+	}{reflected(&it), raw})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(it); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s (%v), want %s", got, err, want)
+	}
+}
+
+// What JSON cannot state is an error, wherever it is.
+func TestAppendErrors(t *testing.T) {
+	good := core.Item{ID: "a", Source: core.SourceUser}
+	for _, bad := range []core.Item{{Score: math.NaN()}, {CreatedAt: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, {Metadata: map[string]any{"f": func() {}}}} {
+		w := core.Window{Items: []core.Item{good, bad, good}}
+		if got, err := json.Marshal(&w); err == nil {
+			t.Errorf("%s", got)
+		}
+		if got, err := (&core.OverflowItem{Item: bad}).AppendJSON(nil); err == nil {
+			t.Errorf("%s", got)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/server"
+)
+
+// App is what the console shows. [*anchor.App] has all of it.
+type App interface {
+	Status() anchor.Status
+	Settings() []anchor.Setting
+	Plugins() (list []anchor.Plugin, took time.Duration)
+	RecordStats() anchor.RecordStats
+	Tenants(ctx context.Context) ([]string, error)
+	Builds(ctx context.Context, tenant string, f anchor.BuildFilter, cursor string, limit int) (anchor.BuildPage, error)
+	BuildRecord(ctx context.Context, tenant, id string) (*anchor.BuildRecord, error)
+	Conversations(ctx context.Context, tenant string) ([]anchor.Stream, error)
+	Facts(ctx context.Context, tenant string) (*memory.Manager, error)
+	Runs(ctx context.Context, tenant string) ([]anchor.Stream, error)
+	Run(ctx context.Context, tenant, id string) (*anchor.Run, error)
+}
+
+// Totals are sums since the program began, from which the console makes its live figures.
+type Totals struct {
+	// Builds and Failed count the builds that ended, and those of them that failed. Skips counts what
+	// builds continued without.
+	Builds, Failed, Skips float64
+	// Buckets count the builds that took at most Bounds seconds, each bucket with those before it.
+	// The last bound is infinite.
+	Bounds, Buckets []float64
+	// In and Out are the tokens of items that are in windows, and of those that were left out, by
+	// source.
+	In, Out map[string]float64
+	// Common and New are the tokens that prompts shared with the one before, and the others.
+	Common, New float64
+	// CostUSD is what models cost, in US dollars, as far as prices are known.
+	CostUSD float64
+}
+
+// Options are what a [Console] needs.
+type Options struct {
+	// App is what it shows.
+	App App
+	// Authenticator knows the keys. nil: there are none, and every user of this computer may do
+	// everything.
+	Authenticator server.Authenticator
+	// Totals are read every two seconds.
+	Totals func() Totals
+	// Rebuild builds the window of a request document again, and returns the id of its record.
+	Rebuild func(ctx context.Context, p server.Principal, document []byte, o anchor.BuildOptions) (*pipeline.Result, error)
+	// Flush waits until the records of builds are written.
+	Flush func(ctx context.Context) error
+	// Logger receives mistakes of the console. nil discards them.
+	Logger *slog.Logger
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// onePlace lets one request run at a time.
+type onePlace chan struct{}
+
+func (p onePlace) Admit(ctx context.Context, _ Principal, _ Cost) (func(Usage), error) {
+	select {
+	case p <- struct{}{}:
+		return func(Usage) { <-p }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// byHeader takes the tenant from a header, for tests.
+type byHeader struct{}
+
+func (byHeader) Authenticate(r *http.Request) (Principal, error) {
+	return Principal{Tenant: r.Header.Get("Tenant"), Scopes: []string{ScopeBuild}}, nil
+}
+
+// largeBuild is a request whose answer is larger than what the system keeps of a connection.
+func largeBuild() string {
+	var b strings.Builder
+	b.WriteString(`{"query": "q", "max_tokens": 1000000, "tokenizer": "words", "items": [`)
+	for i := range 40 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id": "%d", "source": "retrieval", "content": "%s"}`, i, strings.Repeat("x", 100_000))
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
+// readSlowly sends a request for a build, and does not read the answer. It returns when the answer
+// has begun.
+func readSlowly(t *testing.T, address, tenant, accept, body string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+	_, err = fmt.Fprintf(conn, "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nTenant: %s\r\nAccept: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", tenant, accept, len(body), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Clients that do not read their answers do not stop others, whatever form the answers have.
+func TestSlowReadersHoldNoPlace(t *testing.T) {
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		t.Run(accept, func(t *testing.T) {
+			l := start(t, "tokenizer: words\n", Options{Unwatched: true, Admission: make(onePlace, 1), Authenticator: byHeader{}, ClientTimeout: 20 * time.Second, DrainTimeout: time.Millisecond})
+			large := largeBuild()
+			for range 4 {
+				readSlowly(t, l.data, "slow", accept, large)
+			}
+			for range 3 {
+				if a := l.api("POST", "/v1/builds", `{"query": "q"}`, "X-Request-Timeout", "3s"); a.status != http.StatusOK {
+					t.Fatalf("%d %s", a.status, a.body)
+				}
+			}
+			l.answers.mu.Lock()
+			waiting := l.answers.all
+			l.answers.mu.Unlock()
+			if waiting == 0 {
+				t.Fatal("no answer waits: the clients are not slow enough")
+			}
+		})
+	}
+}
+
+// Answers that wait are bounded for each tenant. Other tenants have room, and the tenant has it again
+// when its clients are gone.
+func TestWaitingAnswersAreBounded(t *testing.T) {
+	large := largeBuild()
+	l := start(t, "tokenizer: words\n", Options{
+		Unwatched: true, Authenticator: byHeader{}, ClientTimeout: time.Second, DrainTimeout: time.Millisecond,
+		MaxBody: int64(len(large)), MaxBodies: 5 * int64(len(large)),
+	})
+	refused := func(tenant, accept string) answer {
+		return l.api("POST", "/v1/builds", large, "Tenant", tenant, "Accept", accept)
+	}
+	readSlowly(t, l.data, "slow", "application/json", large) // its answer has twice the size of the request
+	if a := refused("slow", "application/json"); a.status != http.StatusServiceUnavailable || a.reason() != "busy" || a.header.Get("Retry-After") == "" {
+		t.Errorf("%d %.300s", a.status, a.body)
+	}
+	if a := refused("slow", "text/event-stream"); !strings.Contains(string(a.body), "event: error") || !strings.Contains(string(a.body), `"status":503`) {
+		t.Errorf("%d %.300s", a.status, a.body)
+	}
+	if a := refused("other", "application/json"); a.status != http.StatusOK {
+		t.Errorf("%d %.300s", a.status, a.body)
+	}
+	time.Sleep(1500 * time.Millisecond) // the slow client is cut off
+	if a := refused("slow", "application/json"); a.status != http.StatusOK {
+		t.Errorf("%d %.300s", a.status, a.body)
+	}
+	for range 100 {
+		l.answers.mu.Lock()
+		left, tenants := l.answers.all, len(l.answers.tenants)
+		l.answers.mu.Unlock()
+		if left == 0 && tenants == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("answers still count that nobody waits for")
+}
