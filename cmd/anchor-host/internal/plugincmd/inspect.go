@@ -43,9 +43,9 @@ the author has put into the module.`,
 	var readme, changelog bool
 	cmd.Flags().BoolVar(&readme, "readme", false, "show only the README that the module holds")
 	cmd.Flags().BoolVar(&changelog, "changelog", false, "show only the changelog that the module holds")
-	cmd.MarkFlagsMutuallyExclusive("readme", "changelog", "output")
 	cli.HostFlags(cmd)
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
+	cmd.MarkFlagsMutuallyExclusive("readme", "changelog", "output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
 			return err
@@ -137,7 +137,7 @@ type inspection struct {
 	Homepage    string `json:"homepage,omitempty"`
 	// Deprecated says what to use instead of a plugin that is deprecated.
 	Deprecated string `json:"deprecated,omitempty"`
-	Digest      string `json:"digest"`
+	Digest     string `json:"digest"`
 	// Pin is the digest to write into a configuration.
 	Pin          string `json:"pin"`
 	Size         int64  `json:"size"`
