@@ -82,10 +82,16 @@ func (r *testRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// keepFirst makes a plugin without a toolchain. edit changes its manifest.
-func keepFirst(t *testing.T, edit func(manifest string) string, texts spec.Texts) string {
+// quiet makes a plugin that keeps to the contract, without a toolchain. edit changes its manifest.
+func quiet(t *testing.T, edit func(manifest string) string, texts spec.Texts) string {
 	t.Helper()
-	dir := filepath.Join(testdataDir, "../../../testdata/wasm/keep-first")
+	return pluginOf(t, "no-change", edit, texts)
+}
+
+// pluginOf makes a plugin of a fixture.
+func pluginOf(t *testing.T, fixture string, edit func(manifest string) string, texts spec.Texts) string {
+	t.Helper()
+	dir := filepath.Join(testdataDir, "../../../testdata/wasm", fixture)
 	wasm, err := os.ReadFile(filepath.Join(dir, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +103,7 @@ func keepFirst(t *testing.T, edit func(manifest string) string, texts spec.Texts
 	if wasm, err = spec.Embed(wasm, []byte(edit(string(text)))); err == nil {
 		wasm, err = spec.EmbedTexts(wasm, texts)
 	}
-	file := filepath.Join(t.TempDir(), "keep-first.wasm")
+	file := filepath.Join(t.TempDir(), fixture+".wasm")
 	if err == nil {
 		err = os.WriteFile(file, wasm, 0o600)
 	}
@@ -161,7 +167,7 @@ func newKey(t *testing.T, password string) (file string, public trust.PublicKey)
 func TestPublish(t *testing.T) {
 	_, ref := newRegistry(t)
 	key, public := newKey(t, "")
-	file := keepFirst(t, version("1.0.0", ""), readme)
+	file := quiet(t, version("1.0.0", ""), readme)
 	if r, _ := published(t, codeOK, "--dry-run", file, ref); r.Published || r.Reference != ref+":1.0.0" {
 		t.Errorf("dry run: %+v", r)
 	}
@@ -190,9 +196,9 @@ func TestPublish(t *testing.T) {
 	if r, verdicts := published(t, codeOK, "--key", key, file, ref); !r.Published || !strings.Contains(verdicts["tag"], "this artifact already") {
 		t.Errorf("again: %+v", r)
 	}
-	other := keepFirst(t, version("1.0.0", "\ndescription: another\n"), readme)
+	other := quiet(t, version("1.0.0", "\ndescription: another\n"), readme)
 	if strings.Count(string(bytesOf(t, other)), "description") > 1 {
-		other = keepFirst(t, version("1.0.0", "\nhomepage: https://example.com\n"), readme)
+		other = quiet(t, version("1.0.0", "\nhomepage: https://example.com\n"), readme)
 	}
 	if r, verdicts := published(t, codeFailure, "--unsigned", other, ref); r.Published || !strings.HasPrefix(verdicts["tag"], "fail: 1.0.0 names another artifact already") {
 		t.Errorf("another: %v", verdicts)
@@ -211,18 +217,18 @@ func bytesOf(t *testing.T, file string) []byte {
 // A permission more is a major change, whatever was pushed in between; all findings come at once.
 func TestPublishFindings(t *testing.T) {
 	r, ref := newRegistry(t)
-	published(t, codeOK, "--unsigned", keepFirst(t, version("1.2.0", ""), readme), ref)
+	published(t, codeOK, "--unsigned", quiet(t, version("1.2.0", ""), readme), ref)
 	for _, c := range []struct {
 		name   string
 		file   string
 		args   []string
 		checks map[string]string
 	}{
-		{"permission", keepFirst(t, version("1.3.0", oneMore), spec.Texts{}), nil, map[string]string{
+		{"permission", quiet(t, version("1.3.0", oneMore), spec.Texts{}), nil, map[string]string{
 			"version": "want at least 2.0.0", "readme": "the module holds no README (write README.md beside plugin.yaml"}},
-		{"build metadata", keepFirst(t, version("1.3.0+linux", ""), readme), nil, map[string]string{"manifest": "leave it out", "tag": ""}},
-		{"tag", keepFirst(t, version("1.3.0", ""), readme), []string{ref + ":1.4.0"}, map[string]string{"tag": "the tag is 1.4.0, the version in the manifest 1.3.0"}},
-		{"no key", keepFirst(t, version("1.3.0", ""), readme), []string{ref, "--key", "/nowhere"}, map[string]string{"signature": "/nowhere"}},
+		{"build metadata", quiet(t, version("1.3.0+linux", ""), readme), nil, map[string]string{"manifest": "leave it out", "tag": ""}},
+		{"tag", quiet(t, version("1.3.0", ""), readme), []string{ref + ":1.4.0"}, map[string]string{"tag": "the tag is 1.4.0, the version in the manifest 1.3.0"}},
+		{"no key", quiet(t, version("1.3.0", ""), readme), []string{ref, "--key", "/nowhere"}, map[string]string{"signature": "/nowhere"}},
 		{"no module", filepath.Join(testdataDir, "../../../testdata/wasm/empty/plugin.wasm"), nil, map[string]string{"manifest": "", "readme": "see manifest"}},
 	} {
 		args := append([]string{"--dry-run", c.file}, c.args...)
@@ -240,8 +246,8 @@ func TestPublishFindings(t *testing.T) {
 		t.Errorf("the registry has %v", r.tags)
 	}
 	// The highest version below counts: a repair of an old line stays possible.
-	published(t, codeOK, "--unsigned", keepFirst(t, version("2.0.0", oneMore), readme), ref)
-	if _, verdicts := published(t, codeOK, "--dry-run", keepFirst(t, version("1.2.1", ""), readme), ref); !strings.Contains(verdicts["version"], "after 1.2.0") {
+	published(t, codeOK, "--unsigned", quiet(t, version("2.0.0", oneMore), readme), ref)
+	if _, verdicts := published(t, codeOK, "--dry-run", quiet(t, version("1.2.1", ""), readme), ref); !strings.Contains(verdicts["version"], "after 1.2.0") {
 		t.Errorf("%v", verdicts)
 	}
 }
@@ -252,7 +258,7 @@ func TestPublishPassword(t *testing.T) {
 		t.Skip("to decrypt a key takes seconds")
 	}
 	key, _ := newKey(t, "secret")
-	file := keepFirst(t, version("1.0.0", ""), readme)
+	file := quiet(t, version("1.0.0", ""), readme)
 	if _, verdicts := published(t, codeFailure, "--dry-run", "--key", key, file); !strings.Contains(verdicts["signature"], "ANCHOR_HOST_KEY_PASSWORD") {
 		t.Errorf("%v", verdicts)
 	}

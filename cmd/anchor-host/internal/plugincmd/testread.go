@@ -153,7 +153,7 @@ func (o *ownTests) only(plugin string) (leftOut int, err error) {
 		return other
 	})
 	if before > 0 && len(o.cases) == 0 {
-		return before, fmt.Errorf("cases: %w: none is of plugin %q, they are of %.200q (name another folder with --cases)", fs.ErrNotExist, plugin, others)
+		return before, fmt.Errorf("cases of plugin %q: %w (the folder has those of %.200q: name another with --cases)", plugin, fs.ErrNotExist, others)
 	}
 	return before - len(o.cases), nil
 }
