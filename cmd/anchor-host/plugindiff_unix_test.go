@@ -123,3 +123,14 @@ func TestPluginTexts(t *testing.T) {
 		}
 	}
 }
+
+// A build with a deprecated plugin warns once, however many steps use it.
+func TestBuildWarnsOfDeprecatedPlugin(t *testing.T) {
+	file := pluginOf(t, "no-change", version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{})
+	request := `{"query":"q","max_tokens":100,"tokenizer":"words","items":[{"id":"a","content":"A text.","source":"retrieval"}],
+	"steps":[{"name":"one","plugin":"no-change"},{"name":"two","plugin":"no-change"}],"format":"generic"}`
+	code, stdout, stderr := run(t, request, "build", "--plugins", filepath.Dir(file), "--request", "-")
+	if code != codeOK || strings.Count(stderr, "the plugin is deprecated: use keep-best") != 1 {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+}
