@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -41,6 +42,40 @@ type App struct {
 	opening chan struct{} // holds a value while the store is opened
 	store   store.Store
 	opened  bool // the App opened the store and has to close it
+}
+
+// Attempt is one reload.
+type Attempt struct {
+	// Time is when it ended. The zero time: there was none.
+	Time time.Time
+	// Err says why it changed nothing. nil: it succeeded.
+	Err error
+}
+
+// keeping has the keeper of records, which the first build that is recorded makes.
+type keeping struct {
+	mu     sync.Mutex
+	keeper *builds.Keeper
+}
+
+func (k *keeping) current() *builds.Keeper {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.keeper
+}
+
+func (k *keeping) flush(ctx context.Context) error {
+	if keeper := k.current(); keeper != nil {
+		return keeper.Flush(ctx)
+	}
+	return nil
+}
+
+// close writes what waits. What is still waiting when ctx ends is dropped.
+func (k *keeping) close(ctx context.Context) {
+	if keeper := k.current(); keeper != nil {
+		_ = keeper.Close(ctx) // the caller knows that ctx has ended
+	}
 }
 
 // Load reads a configuration file and loads its plugins. A missing or broken plugin fails only
@@ -227,31 +262,10 @@ func (a *App) override(loaded *config.Loaded) error {
 	return loaded.CheckOverrides()
 }
 
-// use returns the generation of the context, or else the current one, and registers a user. The
-// generation stays open until all users are done.
-func (a *App) use(ctx context.Context) (*generation, error) {
-	if p, ok := ctx.Value(pinKey{}).(*pin); ok && p.app == a {
-		if g := p.use(); g != nil {
-			return g, nil
-		}
-	}
-	return a.newest()
-}
-
-// newest returns the current generation and registers a user.
-func (a *App) newest() (*generation, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.current == nil {
-		return nil, errAppClosed
-	}
-	a.current.users.Add(1)
-	return a.current, nil
-}
-
 // replace makes g the current generation; nil means none. The previous generation is closed when
-// its last user is done. replace reports whether there was one.
-func (a *App) replace(g *generation) bool {
+// its last user is done. commit is called at the moment of the change. replace reports whether there
+// was a previous one; otherwise nothing changes.
+func (a *App) replace(g *generation, commit func()) bool {
 	a.mu.Lock()
 	old := a.current
 	if old == nil {
@@ -261,6 +275,7 @@ func (a *App) replace(g *generation) bool {
 	if a.current = g; g != nil {
 		g.number = old.number + 1
 	}
+	commit()
 	a.draining++
 	a.retired.Add(1)
 	a.mu.Unlock()
@@ -283,7 +298,7 @@ func (a *App) replace(g *generation) bool {
 // store if the App opened it. If ctx ends first, Close cancels the promotions and compactions and
 // returns the error of ctx, and the rest happens in the background. Another Close waits for it.
 func (a *App) Close(ctx context.Context) error {
-	a.replace(nil)
+	a.replace(nil, func() {})
 	done := make(chan error, 1)
 	go func() {
 		a.retired.Wait()

@@ -171,9 +171,16 @@ func TestTable(t *testing.T) {
 func TestBuildRequest(t *testing.T) {
 	app := load(t, basic)
 	document := `{"query": "q", "tokenizer": "words", "items": [{"content": "hello world", "source": "user"}]}`
-	r, err := app.BuildRequest(t.Context(), "request", strings.NewReader(document), BuildOptions{Tenant: "other"})
-	if err != nil || contents(r) != "hello world" {
-		t.Errorf("%v: a request is complete in itself", err)
+	for _, c := range []struct{ yaml, document, want string }{
+		{basic, document, "be brief"}, // the step good drops the item
+		{basic, strings.Replace(document, "{", `{"steps": [], "system_prompts": [], `, 1), "hello world"},
+		{basic + "pipelines: {p: {}}\n", document, "hello world"},
+		{basic + "pipelines: {p: {}}\n", strings.Replace(document, "{", `{"pipeline": "p", `, 1), "be brief"},
+	} {
+		r, err := load(t, c.yaml).BuildRequest(t.Context(), "request", strings.NewReader(c.document), BuildOptions{Tenant: "other"})
+		if err != nil || contents(r) != c.want {
+			t.Errorf("%s with %s: %v, want %q", c.document, c.yaml, err, c.want)
+		}
 	}
 	for want, o := range map[string]BuildOptions{
 		"option MaxTokens and a request": {MaxTokens: 5},

@@ -100,10 +100,6 @@ func (p *plan) setFacts(set func(*config.Facts)) error {
 // set sets the value at a path that the command line can also set.
 func (p *plan) set(path, value string) error { return config.Set(&p.config, path, value) }
 
-func excluded(a, b string) error {
-	return fmt.Errorf("%w: %s and %s exclude each other (keep one)", ErrInvalid, a, b)
-}
-
 func setPipeline(p *plan, o *BuildOptions) error {
 	if _, err := p.generation.loaded.Pipeline(o.Pipeline); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -184,10 +185,10 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 		if err == nil && r.stored != nil {
 			// The state is stored: an error would make the caller assemble the same messages again.
 			if err := r.stored.KeepCuts(ctx, cuts); err != nil {
-				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, "the text of a cut result is not stored: "+err.Error())
+				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, "the text of a cut result is not stored: "+observe.Text(ctx, err))
 			}
 			if note := (&Run{run: *r.stored}).read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
-				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(note))
+				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(ctx, note))
 			}
 		}
 		if refusal != "" && result != nil {

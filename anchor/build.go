@@ -149,10 +149,11 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 }
 
 // BuildRequest builds one context window from a JSON document, the input of "anchor-host build
-// --request". Settings that the document leaves out have their defaults. From the configuration
-// it uses the plugin folder, the instances, the tenant, the timeout and the calibration. A
-// document that names a pipeline of the configuration starts from the settings of that pipeline,
-// including its conversation and facts in the store. name identifies the document in errors.
+// --request". A document that names a pipeline of the configuration starts from the settings of that
+// pipeline, including its conversation and facts in the store. So does one that names none, from the
+// top level of the file, unless the file has named pipelines. Otherwise settings that the document
+// leaves out have their defaults, and it uses the plugin folder, the instances, the tenant, the
+// timeout and the calibration of the configuration. name identifies the document in errors.
 // Options that a document can state are refused. A Conversation of the store excludes turns in the
 // document.
 func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader, o BuildOptions) (*pipeline.Result, error) {
@@ -303,7 +304,7 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 		run := &Run{run: agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}}
 		// The turn is stored: an error would make the caller build, and remember, again.
 		if note := run.read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {
-			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(note))
+			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(ctx, note))
 		}
 	}
 	return result, err

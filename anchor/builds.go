@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -167,13 +166,9 @@ func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o 
 // FlushRecords waits until the records of the builds that have ended are written.
 func (a *App) FlushRecords(ctx context.Context) error { return a.keeping.flush(ctx) }
 
-// keeping makes the keeper of records for the first build that is recorded.
-type keeping struct {
-	mu     sync.Mutex
-	keeper *builds.Keeper
-}
-
-func (k *keeping) use(a *App, g *generation) *builds.Keeper {
+// keeper returns the keeper of records. The first call makes it.
+func (a *App) keeper(g *generation) *builds.Keeper {
+	k := &a.keeping
 	var l builds.Limits
 	l.Keep, l.MaxSize = g.loaded.Records.Limits()
 	k.mu.Lock()
@@ -187,26 +182,6 @@ func (k *keeping) use(a *App, g *generation) *builds.Keeper {
 	}
 	k.keeper.SetLimits(l)
 	return k.keeper
-}
-
-func (k *keeping) current() *builds.Keeper {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.keeper
-}
-
-func (k *keeping) flush(ctx context.Context) error {
-	if keeper := k.current(); keeper != nil {
-		return keeper.Flush(ctx)
-	}
-	return nil
-}
-
-// close writes what waits. What is still waiting when ctx ends is dropped.
-func (k *keeping) close(ctx context.Context) {
-	if keeper := k.current(); keeper != nil {
-		_ = keeper.Close(ctx) // the caller knows that ctx has ended
-	}
 }
 
 // recordID is a name that a caller may give to a record.
@@ -248,7 +223,7 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 		b.Time, b.Took = time.Now(), time.Since(began)
 		b.Generation = p.generation.digest(!a.options.Lazy)
 		if b.Take(result, err) {
-			a.keeping.use(a, p.generation).Add(b)
+			a.keeper(p.generation).Add(b)
 		}
 		p.conceal(result, err)
 	}, nil

@@ -39,3 +39,8 @@ type refused struct{ error }
 
 // Unwrap returns the error, and what it is.
 func (r refused) Unwrap() []error { return []error{r.error, ErrInvalid} }
+
+// excluded is the error of two options that cannot be given together.
+func excluded(a, b string) error {
+	return fmt.Errorf("%w: %s and %s exclude each other (keep one)", ErrInvalid, a, b)
+}

@@ -48,6 +48,9 @@ type EvaluateOptions struct {
 	// Build are the options of every build. The evaluation adds a callback of its own to
 	// Build.Callbacks.
 	Build BuildOptions
+	// Around runs each build, such as to wait for its turn and to count what it uses. It calls build at
+	// most once, and its error fails the evaluation. nil: builds run as they come.
+	Around func(ctx context.Context, build func(context.Context) (*pipeline.Result, error)) (*pipeline.Result, error)
 	// Progress is called after each build, with the name of the configuration as in the report.
 	// Calls do not overlap. It may be nil.
 	Progress func(config string, done, total int)
@@ -112,7 +115,7 @@ func (a *App) evaluate(ctx context.Context, o *EvaluateOptions, set *eval.Set, o
 	}
 	build := o.Build
 	build.Callbacks = append([]pipeline.Callback{eval.Callback()}, build.Callbacks...)
-	run, err := eval.Evaluate(ctx, &evalBuilder{a, g, build}, set, options)
+	run, err := eval.Evaluate(ctx, &evalBuilder{a, g, build, o.Around}, set, options)
 	return run, name, err
 }
 
@@ -203,10 +206,17 @@ type evalBuilder struct {
 	app        *App
 	generation *generation
 	options    BuildOptions
+	around     func(context.Context, func(context.Context) (*pipeline.Result, error)) (*pipeline.Result, error)
 }
 
 // Build implements [eval.Builder].
 func (b *evalBuilder) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
-	p := &plan{generation: b.generation, config: b.generation.loaded.Config, query: q}
-	return b.app.build(ctx, p, &b.options)
+	build := func(ctx context.Context) (*pipeline.Result, error) {
+		p := &plan{generation: b.generation, config: b.generation.loaded.Config, query: q}
+		return b.app.build(ctx, p, &b.options)
+	}
+	if b.around == nil {
+		return build(ctx)
+	}
+	return b.around(ctx, build)
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -113,4 +115,17 @@ func (m *Mount) check() error {
 		return fmt.Errorf("guest: %q is no absolute path (want one such as /docs)", m.Guest)
 	}
 	return nil
+}
+
+// Tape hears a build, or tells a recorded one what it was told.
+type Tape struct {
+	t     *tape.Tape
+	marks tape.Marks
+	from  *tape.Recording // what it tells. nil: it hears
+
+	mu      sync.Mutex
+	began   time.Time       // the first reading of the clock
+	since   time.Time       // the clock of the machine at that reading
+	clock   []time.Duration // the readings, from began on
+	reading int             // how many of the recorded ones were repeated
 }

@@ -29,6 +29,28 @@ func (a *App) Pin(ctx context.Context) (pinned context.Context, number int64, re
 	return context.WithValue(ctx, pinKey{}, p), g.number, p.release, nil
 }
 
+// use returns the generation of the context, or else the current one, and registers a user. The
+// generation stays open until all users are done.
+func (a *App) use(ctx context.Context) (*generation, error) {
+	if p, ok := ctx.Value(pinKey{}).(*pin); ok && p.app == a {
+		if g := p.use(); g != nil {
+			return g, nil
+		}
+	}
+	return a.newest()
+}
+
+// newest returns the current generation and registers a user.
+func (a *App) newest() (*generation, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current == nil {
+		return nil, errAppClosed
+	}
+	a.current.users.Add(1)
+	return a.current, nil
+}
+
 // use returns the generation and registers a user. It returns nil if the pin is released.
 func (p *pin) use() *generation {
 	p.mu.Lock()

@@ -13,19 +13,32 @@ import (
 // Reload reads the configuration file again and loads its plugins. New builds use the new
 // configuration; running builds finish with the old one. If Reload fails, nothing changes. The
 // settings under store cannot change.
-func (a *App) Reload(ctx context.Context) error {
+func (a *App) Reload(ctx context.Context) error { return a.ReloadWith(ctx, nil) }
+
+// ReloadWith is [App.Reload] together with something else that belongs to the configuration, such as
+// the keys of a service. prepare reads it before anything is loaded; if it fails, nothing changes.
+// commit puts it in force at the moment in which new builds use the new configuration. It is called
+// at most once, must return at once, and must not call the App. prepare may be nil.
+func (a *App) ReloadWith(ctx context.Context, prepare func() (commit func(), err error)) error {
 	if err := take(ctx, a.reloading); err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
 	defer func() { <-a.reloading }()
-	err := a.reload(ctx)
+	err := a.reload(ctx, prepare)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last = Attempt{Time: time.Now(), Err: err}
 	return err
 }
 
-func (a *App) reload(ctx context.Context) error {
+func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error {
+	commit := func() {}
+	if prepare != nil {
+		var err error
+		if commit, err = prepare(); err != nil {
+			return err
+		}
+	}
 	old, err := a.newest()
 	if err != nil {
 		return err
@@ -45,7 +58,7 @@ func (a *App) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !a.replace(g) {
+	if !a.replace(g, commit) {
 		_ = g.plugins.Close(context.WithoutCancel(ctx)) // the App was closed in the meantime
 		return errAppClosed
 	}

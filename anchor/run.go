@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -108,7 +109,7 @@ func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, 
 		pushed, err := r.push(ctx, f, &o)
 		if err == nil {
 			if err := r.wrote(ctx, o.Step, pushed.ID); err != nil {
-				pushed.Warnings = append(pushed.Warnings, fmt.Sprintf("frame %d is stored, but the plan does not name it: %v", pushed.ID, err))
+				pushed.Warnings = append(pushed.Warnings, fmt.Sprintf("frame %d is stored, but the plan does not name it: %s", pushed.ID, observe.Text(ctx, err)))
 			}
 			return pushed, nil
 		}
@@ -141,7 +142,7 @@ func (r *Run) push(ctx context.Context, f frames.Frame, o *PushOptions) (Pushed,
 	pushed := Pushed{ID: id, Frames: p.Len(), Tokens: p.TotalTokenEstimate()}
 	if o.GlobalSummary != "" || p.Limits() != before {
 		if err := run.SaveLimits(ctx, p); err != nil {
-			pushed.Warnings = append(pushed.Warnings, fmt.Sprintf("frame %d is stored, but the limits and the summary of the run are unchanged: %v", id, err))
+			pushed.Warnings = append(pushed.Warnings, fmt.Sprintf("frame %d is stored, but the limits and the summary of the run are unchanged: %s", id, observe.Text(ctx, err)))
 		}
 	}
 	return pushed, nil

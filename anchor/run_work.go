@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -334,8 +335,8 @@ func (r *Run) read(ctx context.Context, ids []uint64) error {
 }
 
 // notNoted is the warning about frames that could not be noted with the step that read them.
-func notNoted(err error) string {
-	return "the plan does not name the frames that its step has read: " + err.Error()
+func notNoted(ctx context.Context, err error) string {
+	return "the plan does not name the frames that its step has read: " + observe.Text(ctx, err)
 }
 
 // hasFrame reports whether the run has a frame, in its window or not.

@@ -7,14 +7,6 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// Attempt is one reload.
-type Attempt struct {
-	// Time is when it ended. The zero time: there was none.
-	Time time.Time
-	// Err says why it changed nothing. nil: it succeeded.
-	Err error
-}
-
 // Status says which version of the configuration an App uses.
 type Status struct {
 	// Number is that of the version: 1 for the first, and one more for each successful reload. It is

@@ -3,6 +3,7 @@ package anchor
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -22,6 +23,21 @@ func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, 
 		return 0, 0, errors.ErrUnsupported
 	}
 	return sizer.Size(ctx, c.TenantName(), builds.KindSummary, builds.KindDetail)
+}
+
+// CheckStore reads from the store, and returns why that fails. It is nil as long as nothing has needed
+// the store.
+func (a *App) CheckStore(ctx context.Context) error {
+	if err := take(ctx, a.opening); err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	s := a.store
+	<-a.opening
+	if s == nil {
+		return nil
+	}
+	_, err := s.Keys(ctx, a.Status().Tenant, "check")
+	return err
 }
 
 // Tenants lists the tenants that have or had records in the store, sorted. If the store cannot say

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/record"
@@ -25,19 +24,6 @@ type Recording struct{ r *tape.Recording }
 
 // Difference says where a repeated build is not the recorded one.
 type Difference = tape.Difference
-
-// Tape hears a build, or tells a recorded one what it was told.
-type Tape struct {
-	t     *tape.Tape
-	marks tape.Marks
-	from  *tape.Recording // what it tells. nil: it hears
-
-	mu      sync.Mutex
-	began   time.Time       // the first reading of the clock
-	since   time.Time       // the clock of the machine at that reading
-	clock   []time.Duration // the readings, from began on
-	reading int             // how many of the recorded ones were repeated
-}
 
 // NewTape returns a tape that records the build of an App.
 func NewTape() *Tape { return newTape(tape.Record(), nil) }

@@ -265,8 +265,7 @@ func StateOf(s *spec.Spec, stated State) State {
 	return stated
 }
 
-// State returns what happens to an instance between calls: StateReset, StateKeep
-// or StateFresh.
+// State returns what happens to an instance between calls: StateReset, StateKeep or StateFresh.
 func (p *Plugin) State() State { return p.state }
 
 // Notes returns what an operator should know about limits, grants and state: what the plugin

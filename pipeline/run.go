@@ -215,7 +215,7 @@ func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error 
 	if ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: err.Error(),
+	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: observe.Text(ctx, err),
 		StartMS: out.startMS(b), Fuel: out.fuel, WaitMS: values.Milliseconds(out.waited), GuestMS: values.Milliseconds(out.guest)}
 	if b.recorder != nil {
 		failure.TimeMS = values.Milliseconds(out.took)

@@ -154,7 +154,7 @@ func (l *loading) path(digest string) string {
 func (l *loading) read(ctx context.Context, t *tar.Reader) error {
 	for n := 0; ; n++ {
 		h, err := t.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {

@@ -78,7 +78,7 @@ func TestLoadRefuses(t *testing.T) {
 	var entries []tar.Header
 	for r := tar.NewReader(bytes.NewReader(saved.Bytes())); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		body, err := io.ReadAll(r)

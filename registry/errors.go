@@ -19,15 +19,15 @@ var (
 	// ErrBusy marks a registry that asks to come back later.
 	ErrBusy = errors.New("registry is busy")
 	// ErrUnreachable marks a registry that gives no usable answer.
-	ErrUnreachable = kind.Unreachable
+	ErrUnreachable = kind.ErrUnreachable
 	// ErrRedirect marks a redirect that is not followed.
-	ErrRedirect = kind.Redirect
+	ErrRedirect = kind.ErrRedirect
 	// ErrDigest marks bytes that are not those that a digest or a size promises.
 	ErrDigest = errors.New("wrong content")
 	// ErrTooLarge marks something that is larger than its limit.
-	ErrTooLarge = kind.TooLarge
+	ErrTooLarge = kind.ErrTooLarge
 	// ErrNotPlugin marks an artifact that is not a plugin of one core module.
-	ErrNotPlugin = kind.NotPlugin
+	ErrNotPlugin = kind.ErrNotPlugin
 	// ErrExists marks a tag that another artifact has already.
 	ErrExists = errors.New("tag is taken")
 	// ErrArchive marks an archive that Load refuses.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,6 +47,10 @@ type healthDetails struct {
 	Generation int64      `json:"generation"`
 	Since      time.Time  `json:"since"`
 	Reload     *reloadDoc `json:"last_reload,omitempty"`
+	// Keys says why the file of the keys was not taken when it was last read.
+	Keys *failure.Detail `json:"keys_error,omitempty"`
+	// Store says why the store cannot be read.
+	Store *failure.Detail `json:"store_error,omitempty"`
 	// NotReady are plugins of the configuration that cannot be called.
 	NotReady []pluginDoc `json:"plugins_not_ready"`
 	// Draining is the number of former generations that requests still use.
@@ -83,15 +88,31 @@ func (c *call) readyz() (any, error) {
 			Generation: st.Number, Since: st.Since, NotReady: c.s.notReady(), Draining: st.Draining,
 			Running: c.s.running.Load(), BodyBytes: c.s.bodies.used.Load(),
 		}
+		doc.Keys, doc.Store = detailOf(c.s.keysProblem()), detailOf(c.checkStore())
 		if last := st.Last; !last.Time.IsZero() {
-			doc.Reload = &reloadDoc{Time: last.Time, OK: last.Err == nil}
-			if last.Err != nil {
-				detail := failure.Of(last.Err).Error
-				doc.Reload.Error = &detail
-			}
+			doc.Reload = &reloadDoc{Time: last.Time, OK: last.Err == nil, Error: detailOf(last.Err)}
 		}
 	}
 	return &reply{status, doc}, nil
+}
+
+// checkTime bounds the reading of the store for /readyz.
+const checkTime = time.Second
+
+// checkStore returns why the store cannot be read.
+func (c *call) checkStore() error {
+	ctx, cancel := context.WithTimeout(c.ctx, checkTime)
+	defer cancel()
+	return c.s.app.CheckStore(ctx)
+}
+
+// detailOf describes an error, nil if there is none.
+func detailOf(err error) *failure.Detail {
+	if err == nil {
+		return nil
+	}
+	detail := failure.Of(err).Error
+	return &detail
 }
 
 // verbose checks that the client may see details.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -108,10 +109,6 @@ func (c *call) reply(value any, err error) {
 	} else if r, ok := value.(*reply); ok {
 		status, value = r.status, r.value
 	}
-	if status == statusGone {
-		c.w.status = status
-		return // nobody reads it
-	}
 	if value == nil {
 		c.w.WriteHeader(status)
 		return
@@ -131,7 +128,7 @@ func (c *call) reply(value any, err error) {
 	if raw, ok := value.(json.RawMessage); ok {
 		b.Write(raw)
 	} else if failed := encode(b, value); failed != nil {
-		c.s.log.Error("answer cannot be written", "request", c.info.ID, "error", failed)
+		c.why = fmt.Errorf("the answer cannot be written: %w", failed)
 		b.Reset()
 		b.WriteString(`{"error":{"message":"the answer cannot be written","reason":"failure","step":"","plugin":""},"diagnostics":null}` + "\n")
 		status = http.StatusInternalServerError
@@ -304,3 +301,18 @@ func accepted(header string) string {
 
 // errPanic is the answer to a request that panics.
 var errPanic = errors.New("the server has a mistake (its log has more)")
+
+// panicked is a panic of a request. Only the log sees its text.
+type panicked struct {
+	problem any
+	stack   []byte
+}
+
+// Error has the value of the panic and the stack.
+func (p *panicked) Error() string { return fmt.Sprintf("request panics: %v\n%s", p.problem, p.stack) }
+
+// Public is what clients see.
+func (p *panicked) Public() string { return errPanic.Error() }
+
+// Unwrap returns the error by which a panic is known.
+func (p *panicked) Unwrap() error { return errPanic }

@@ -47,6 +47,16 @@ type Authenticator interface {
 	Authenticate(r *http.Request) (Principal, error)
 }
 
+// Companion is what an [Authenticator] may be, too: it has a file that belongs to the configuration, and
+// a reload reads both together.
+type Companion interface {
+	// Prepare reads the file. If it fails, the reload changes nothing. commit puts what was read in
+	// force; it is called at most once, at the moment in which requests use the new configuration.
+	Prepare() (commit func(), err error)
+	// Problem says why the file was not taken when it was last read. nil: it was.
+	Problem() error
+}
+
 // Cost is what is known of a request before it runs.
 type Cost struct {
 	// Action is the operationId of the route in the OpenAPI document, such as "build".
@@ -57,6 +67,8 @@ type Cost struct {
 	Bytes int64
 	// RequestID identifies the request in the log.
 	RequestID string
+	// Part says that this is one build of an evaluation: a build, but no request.
+	Part bool
 	// Answer is the header of the answer, to which Admit may add fields such as RateLimit. It must not
 	// be used after Admit. It may be nil.
 	Answer http.Header
@@ -79,7 +91,8 @@ type Usage struct {
 }
 
 // Admission decides whether a request may run now. It is called after authentication and after the
-// body was read, for every route that needs a scope but those of the admin listener. It may wait,
+// body was read, for every route that needs a scope but those of the admin listener, and for each build
+// of an evaluation, which waits as long as a refusal with RetryAfter says and then asks again. It may wait,
 // until ctx ends. If err is nil, release is called exactly once, before the answer is written: a
 // client that reads slowly holds no place.
 //

@@ -144,7 +144,7 @@ func (c *call) unread(err error) error {
 			Status: http.StatusRequestTimeout, Reason: "body_too_slow", Message: fmt.Sprintf("the body did not come within %v", c.s.o.ClientTimeout),
 			Remedy: "send it faster, or raise server.client_timeout",
 		}
-	case c.r.Context().Err() != nil:
+	case !errors.Is(err, io.ErrUnexpectedEOF) && c.r.Context().Err() != nil:
 		return c.r.Context().Err()
 	}
 	return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_body", Message: fmt.Sprintf("the body cannot be read: %v", err)}

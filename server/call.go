@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/internal/traceparent"
 )
@@ -42,6 +43,8 @@ type call struct {
 	body  []byte
 	read  bool
 	usage Usage
+	// why is what the log says of a failure, and the answer does not.
+	why error
 	// after run in reverse order when the request ends.
 	after []func()
 	// release gives the place of the request back; see [Admission]. It is nil without one.
@@ -80,8 +83,7 @@ func (c *call) run(t *table, data bool) {
 	ended := c.observe()
 	defer func() {
 		if problem := recover(); problem != nil && problem != http.ErrAbortHandler { //nolint:errorlint // net/http compares it, too
-			c.s.log.Error("request panics", "request", c.info.ID, "action", c.info.Action, "problem", problem, "stack", string(debug.Stack()))
-			err = errPanic
+			err = &panicked{problem, debug.Stack()}
 			c.reply(nil, err)
 		} else if problem != nil {
 			defer panic(problem)
@@ -90,6 +92,9 @@ func (c *call) run(t *table, data bool) {
 			f()
 		}
 		c.usage.Status, c.usage.Bytes, c.usage.Took = c.w.status, c.w.bytes, cmp.Or(c.usage.Took, time.Since(start))
+		if c.why != nil {
+			err = errors.Join(err, c.why)
+		}
 		ended(&c.info, c.usage, err)
 		c.logLine(time.Since(start), err)
 	}()
@@ -143,6 +148,9 @@ func (c *call) answer() (any, error) {
 		}
 		c.after = append(c.after, release)
 		c.ctx, c.info.Generation = pinned, number
+		if !c.info.Admin {
+			c.ctx = observe.Discreet(c.ctx)
+		}
 	}
 	return c.endpoint.serve(c)
 }
@@ -275,7 +283,7 @@ func (c *call) admit() error {
 		if errors.As(err, &refusal) || c.ctx.Err() != nil {
 			return err
 		}
-		c.s.log.Error("admission fails", "request", c.info.ID, "error", err)
+		c.why = fmt.Errorf("admission fails: %w", err)
 		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the request cannot be admitted now", Remedy: "try again", RetryAfter: time.Second}
 	}
 	c.release, c.placed = release, time.Now()
@@ -294,18 +302,19 @@ func (c *call) leave(status int, size int64) {
 	release(u)
 }
 
-// logLine logs the request: at level debug, and at warning if the server is at fault.
+// logLine logs the request, unless an observer does: at level debug, and at warning if the server is at
+// fault. The key says to the operator whose request it was; no line has the name of a tenant.
 func (c *call) logLine(took time.Duration, err error) {
 	level := slog.LevelDebug
-	if c.w.status >= 500 && c.endpoint != nil && c.endpoint.Scope != ScopeNone {
+	if c.w.status >= 500 && (err != nil || c.endpoint != nil && c.endpoint.Scope != ScopeNone) {
 		level = slog.LevelWarn
 	}
-	if !c.s.log.Enabled(c.ctx, level) {
+	if c.s.o.Logged || !c.s.log.Enabled(c.ctx, level) {
 		return
 	}
 	args := []any{
 		"request", c.info.ID, "action", cmp.Or(c.info.Action, "none"), "status", c.w.status, "took", took.Round(time.Microsecond),
-		"tenant", c.info.Principal.Tenant, "key", c.info.Principal.KeyID, "bytes", c.w.bytes,
+		"key", c.info.Principal.KeyID, "bytes", c.w.bytes,
 	}
 	if err != nil {
 		args = append(args, "error", err)

@@ -24,7 +24,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// statusGone is the status in the log of a request whose client is gone.
+// statusGone is the status of a request whose client is gone. One that has only ended its half of the
+// connection reads it.
 const statusGone = 499
 
 // reasonStatus are the statuses of reasons of plugins. All others are 500.
@@ -76,16 +77,16 @@ func (c *call) failure(err error) (int, failure.Document) {
 	}
 	if c.ctx.Err() != nil && c.r.Context().Err() != nil {
 		if !c.s.cut.Load() {
-			return statusGone, failure.Of(err)
+			return statusGone, c.document(err)
 		}
-		doc := failure.Of(err)
+		doc := c.document(err)
 		doc.Error.Reason, doc.Error.Remedy = "draining", "the service ends: send the request again"
 		return http.StatusServiceUnavailable, doc
 	}
-	if err == errPanic { //nolint:errorlint // it is not wrapped
-		return http.StatusInternalServerError, failure.Of(err)
+	if errors.Is(err, errPanic) {
+		return http.StatusInternalServerError, failure.Public(err)
 	}
-	doc := failure.Of(err)
+	doc := c.document(err)
 	status := c.statusOf(err, &doc)
 	switch {
 	case status == http.StatusServiceUnavailable:
@@ -96,6 +97,15 @@ func (c *call) failure(err error) (int, failure.Document) {
 		doc.Error.Remedy = "the log of the service has more"
 	}
 	return status, doc
+}
+
+// document is the document of an error. Clients of the API do not see the addresses of other servers
+// and what these have said; the log does.
+func (c *call) document(err error) failure.Document {
+	if c.info.Admin {
+		return failure.Of(err)
+	}
+	return failure.Public(err)
 }
 
 // statusOf returns the status of an error, and completes the reason of its document.

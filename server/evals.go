@@ -18,7 +18,10 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 const (
@@ -178,7 +181,7 @@ func (j *job) end(ctx context.Context, report *anchor.Report, err error) {
 	case errors.Is(ctx.Err(), context.Canceled):
 		j.doc.State = jobCancelled
 	default:
-		detail := failure.Of(err).Error
+		detail := failure.Public(err).Error
 		j.doc.State, j.doc.Error = jobFailed, &detail
 	}
 }
@@ -211,7 +214,8 @@ func (c *call) startEval() (any, error) {
 		Corpus: part{bytes.NewReader(parts["corpus"]), "corpus"}, Queries: part{bytes.NewReader(parts["queries"]), "queries"}, Qrels: part{bytes.NewReader(parts["qrels"]), "qrels"},
 		CorpusItems: in.CorpusItems, Limit: in.Limit, AllowMissing: in.AllowMissing, Metrics: in.Metrics, Depths: in.Depths,
 		IDMetadata: in.IDMetadata, IDCut: in.IDCut, IDAfter: in.IDAfter, ListTies: in.ListTies, Concurrency: 1,
-		Build: anchor.BuildOptions{Pipeline: in.Pipeline, Tenant: c.info.Principal.Tenant},
+		Build:  anchor.BuildOptions{Pipeline: in.Pipeline, Tenant: c.info.Principal.Tenant},
+		Around: c.buildOfEval,
 		Progress: func(_ string, done, total int) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -224,18 +228,72 @@ func (c *call) startEval() (any, error) {
 	go func() {
 		defer c.s.jobs.ended.Done()
 		defer c.s.bodies.give(size)
-		defer n.cancel()
-		var report *anchor.Report
-		err := errPanic
-		defer func() {
-			if problem := recover(); problem != nil {
-				c.s.log.Error("evaluation panics", "request", c.info.ID, "problem", problem, "stack", string(debug.Stack()))
-			}
-			n.end(ctx, report, err)
-		}()
-		report, err = c.s.app.Evaluate(ctx, o)
+		c.runEval(observe.Discreet(ctx), n, o)
 	}()
 	return &reply{http.StatusAccepted, n.snapshot(false)}, nil
+}
+
+// runEval runs an evaluation, and notes how it ended.
+func (c *call) runEval(ctx context.Context, n *job, o anchor.EvaluateOptions) {
+	defer n.cancel()
+	var report *anchor.Report
+	var err error
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = &panicked{problem, debug.Stack()}
+		}
+		if err != nil && ctx.Err() == nil {
+			c.s.log.Warn("evaluation fails", "request", c.info.ID, "id", n.doc.ID, "error", err)
+		}
+		n.end(ctx, report, err)
+	}()
+	report, err = c.s.app.Evaluate(ctx, o)
+}
+
+// buildOfEval runs one build of an evaluation. Its tenant pays for it as for any build, and it waits for
+// its turn among the builds of all tenants.
+func (c *call) buildOfEval(ctx context.Context, build func(context.Context) (*pipeline.Result, error)) (*pipeline.Result, error) {
+	if c.s.o.Admission == nil {
+		return build(ctx)
+	}
+	release, err := c.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, asked := ledger.Under(ctx)
+	var result *pipeline.Result
+	began := time.Now()
+	defer func() {
+		var used call
+		used.account(asked)
+		if result != nil {
+			used.usage.Tokens = result.Window.UsedTokens
+		}
+		if d := pipeline.DiagnosticsOf(result, err); d != nil {
+			used.addFuel(d)
+		}
+		used.usage.Took = time.Since(began)
+		release(used.usage)
+	}()
+	result, err = build(ctx)
+	return result, err
+}
+
+// turn waits until a build of the evaluation may run.
+func (c *call) turn(ctx context.Context) (release func(Usage), err error) {
+	cost := Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, RequestID: c.info.ID, Part: true}
+	for {
+		release, err = c.s.o.Admission.Admit(ctx, c.info.Principal, cost)
+		var refusal *Refusal
+		if err == nil || !errors.As(err, &refusal) || refusal.RetryAfter <= 0 {
+			return release, err
+		}
+		select {
+		case <-time.After(min(refusal.RetryAfter, time.Minute)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // evalParts reads the form.

@@ -25,14 +25,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // newServer returns a server with a configuration, and a store in a file.
 func newServer(t testing.TB, yaml string, o Options) *Server {
 	t.Helper()
+	return newServerWith(t, yaml, anchor.Options{}, o)
+}
+
+// newServerWith is newServer with further options of the App, such as another store.
+func newServerWith(t testing.TB, yaml string, ao anchor.Options, o Options) *Server {
+	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
 	if err := os.WriteFile(path, []byte(yaml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	app, err := anchor.Load(path, anchor.Options{
-		CacheDir: "off", Overrides: map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"},
-	})
+	ao.CacheDir, ao.Overrides = "off", map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"}
+	app, err := anchor.Load(path, ao)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +87,12 @@ func (l *logBuffer) String() string {
 // start starts a server on free ports, and ends it with the test.
 func start(t testing.TB, yaml string, o Options) *live {
 	t.Helper()
+	return startWith(t, yaml, anchor.Options{}, o)
+}
+
+// startWith is start with further options of the App.
+func startWith(t testing.TB, yaml string, ao anchor.Options, o Options) *live {
+	t.Helper()
 	l := &live{t: t, log: &logBuffer{}, ended: make(chan error, 1)}
 	listening := make(chan struct{})
 	o.Listen, o.AdminListen = "127.0.0.1:0", "127.0.0.1:0"
@@ -93,7 +104,7 @@ func start(t testing.TB, yaml string, o Options) *live {
 		l.data, l.admin = data.String(), admin.String()
 		close(listening)
 	}
-	l.Server = newServer(t, yaml, o)
+	l.Server = newServerWith(t, yaml, ao, o)
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
 	l.client = &http.Client{Transport: transport, Timeout: time.Minute}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -40,13 +40,13 @@ func (w *reloadWarnings) set(now map[string]string) {
 	}
 }
 
-// Reload loads the configuration and its plugins again, as [anchor.App.Reload] does, and logs how it
+// Reload loads the configuration, its plugins and the keys again, as [anchor.App.Reload] does, and logs how it
 // ended. An error says why everything is as before. why is logged.
 func (s *Server) Reload(ctx context.Context, why string) error {
 	if !s.o.Unwatched {
 		s.files.set(s.fingerprint()) // before the files are read, so that no change is missed
 	}
-	if err := s.app.Reload(ctx); err != nil {
+	if err := s.app.ReloadWith(ctx, s.prepare()); err != nil {
 		s.log.Error("configuration is not reloaded, and stays as it is", "why", why, "generation", s.app.Status().Number, "error", err)
 		return err
 	}
@@ -57,6 +57,22 @@ func (s *Server) Reload(ctx context.Context, why string) error {
 	}
 	for _, p := range s.notReady() {
 		s.log.Warn("plugin is not ready", "plugin", p.Name, "error", p.Error)
+	}
+	return nil
+}
+
+// prepare returns how the keys are read with the configuration, nil if there are none.
+func (s *Server) prepare() func() (func(), error) {
+	if keys, ok := s.o.Authenticator.(Companion); ok {
+		return keys.Prepare
+	}
+	return nil
+}
+
+// keysProblem says why the file of the keys was not taken when it was last read, nil if it was.
+func (s *Server) keysProblem() error {
+	if keys, ok := s.o.Authenticator.(Companion); ok {
+		return keys.Problem()
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ type Options struct {
 	Admission Admission
 	// Observers hear of requests and builds.
 	Observers []Observer
+	// Logged says that an Observer logs requests, so that Logger gets no line for each.
+	Logged bool
 	// Version is that of the program, as /openapi.json states it.
 	Version string
 	// OnListen is called when the listeners are open. admin is nil if there is none. It may be nil.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestEveryEndpoint(t *testing.T) {
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "explain": true, "items": [{"content": "a b", "source": "retrieval"}]}`, 200, ""},
 		{"POST", "/v1/builds?timeout=10s", "/v1/builds", `{"query": "q", "format": "openai", "max_tokens": 1, "tokenizer": "words", "items": [{"content": "a b", "source": "retrieval"}]}`, 200, ""},
 		{"POST", "/v1/builds?conversation=talk&remember=true", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 200, ""},
-		{"POST", "/v1/builds?remember=true", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 422, ""},
+		{"POST", "/v1/builds?remember=true", "/v1/builds", `{"query": "", "tokenizer": "words"}`, 422, ""},
 		{"GET", "/v1/conversations/talk/turns", "/v1/conversations/{id}/turns", "", 200, "turns"},
 		{"DELETE", "/v1/conversations/talk", "/v1/conversations/{id}", "", 200, ""},
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "max_token": 1}`, 422, ""},
@@ -159,25 +160,34 @@ func fill(t *testing.T, l *live) {
 	}
 }
 
+// evalFiles are the parts of a small evaluation.
+var evalFiles = []string{"corpus", `{"_id": "1", "text": "the night train"}` + "\n", "queries", `{"_id": "q", "text": "train"}` + "\n", "qrels", "query-id\tcorpus-id\tscore\nq\t1\t1\n"}
+
+// evalForm is the form of an evaluation: names of files and their contents, with options.
+func evalForm(options string, parts ...string) (body, contentType string) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for i := 0; i < len(parts); i += 2 {
+		p, _ := w.CreateFormFile(parts[i], parts[i])
+		_, _ = io.WriteString(p, parts[i+1])
+	}
+	if options != "" {
+		_ = w.WriteField("options", options)
+	}
+	_ = w.Close()
+	return b.String(), w.FormDataContentType()
+}
+
 // An evaluation is a job, whose report is there when it is done.
 func TestEvaluation(t *testing.T) {
 	l := start(t, words+"steps: [{name: s, builtin: sort}]\n", Options{})
 	check := newChecker(t)
 	send := func(options string, parts ...string) answer {
 		t.Helper()
-		var b bytes.Buffer
-		w := multipart.NewWriter(&b)
-		for i := 0; i < len(parts); i += 2 {
-			p, _ := w.CreateFormFile(parts[i], parts[i])
-			_, _ = io.WriteString(p, parts[i+1])
-		}
-		if options != "" {
-			_ = w.WriteField("options", options)
-		}
-		_ = w.Close()
-		return l.api("POST", "/v1/evals", b.String(), "Content-Type", w.FormDataContentType())
+		body, contentType := evalForm(options, parts...)
+		return l.api("POST", "/v1/evals", body, "Content-Type", contentType)
 	}
-	files := []string{"corpus", `{"_id": "1", "text": "the night train"}` + "\n", "queries", `{"_id": "q", "text": "train"}` + "\n", "qrels", "query-id\tcorpus-id\tscore\nq\t1\t1\n"}
+	files := evalFiles
 	got := send(`{"corpus_items": true, "metrics": ["recall"], "depths": [1]}`, files...)
 	if got.status != 202 {
 		t.Fatalf("start: %d %s", got.status, got.body)
@@ -206,8 +216,8 @@ func TestEvaluation(t *testing.T) {
 	for name, bad := range map[string]answer{
 		"no parts":     send(""),
 		"no qrels":     send("", files[:4]...),
-		"unknown part": send("", append(files, "more", "x")...),
-		"twice":        send("", append(files, "corpus", "x")...),
+		"unknown part": send("", append(slices.Clone(files), "more", "x")...),
+		"twice":        send("", append(slices.Clone(files), "corpus", "x")...),
 		"options":      send(`{"depth": 1}`, files...),
 		"no form":      l.api("POST", "/v1/evals", "x", "Content-Type", "multipart/form-data; boundary=b"),
 		"no boundary":  l.api("POST", "/v1/evals", "x", "Content-Type", "multipart/form-data"),

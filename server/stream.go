@@ -128,7 +128,7 @@ func (c *call) callback(events chan<- event) pipeline.Callback {
 			return send("step.finished", stepEvent{Step: step, Items: &n, TimeMS: &ms})
 		},
 		OnStepError: func(_ context.Context, step string, err error) error {
-			detail := failure.Of(err).Error
+			detail := failure.Public(err).Error
 			return send("step.failed", stepEvent{Step: step, Error: &detail})
 		},
 	}

@@ -12,6 +12,19 @@ func (t *Telemetry) Watch(app *anchor.App) error {
 	return t.metrics.registry.Register(&appState{t, app})
 }
 
+// WatchKeys shows whether the file of the keys was taken when it was last read: problem says why not. It
+// is called once.
+func (t *Telemetry) WatchKeys(problem func() error) error {
+	return t.metrics.registry.Register(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: metricKeys, Help: "1 if the file of the keys was taken when it was last read, else 0."},
+		func() float64 {
+			if problem() != nil {
+				return 0
+			}
+			return 1
+		}))
+}
+
 // appState collects the state of an App when it is asked.
 type appState struct {
 	t   *Telemetry

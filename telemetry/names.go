@@ -107,6 +107,7 @@ const (
 	metricSearch          = "anchor_search_duration_seconds"
 	metricStore           = "anchor_store_duration_seconds"
 	metricGeneration      = "anchor_config_generation"
+	metricKeys            = "anchor_keys_last_reload_successful"
 	metricReload          = "anchor_config_last_reload_successful"
 	metricReloadTime      = "anchor_config_last_reload_success_timestamp_seconds"
 	metricDraining        = "anchor_config_draining_generations"

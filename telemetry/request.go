@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +40,8 @@ type Answer struct {
 	// Reason is the stable word of a refusal or an error, such as "quota_exceeded". Quota is what a
 	// request with status 429 had too much of.
 	Reason, Quota string
+	// Err is why a request failed. Only the line of one with status 500 or above shows it. It may be nil.
+	Err error
 	// Bytes is the size of the answer, and Generation the number of the configuration.
 	Bytes, Generation int64
 }
@@ -114,7 +117,8 @@ func (m *metrics) answered(span trace.Span, class, route, method string, a *Answ
 }
 
 // RequestLog writes a line for each request: its id, route, status, duration, the class of its tenant
-// and its trace. No line has content. In a flood of requests it leaves lines out, and says how many.
+// and its trace. That of a failure by the fault of the server has the error and level warn. Nothing else
+// in a line can have content. In a flood of requests it leaves lines out, and says how many.
 type RequestLog struct {
 	log *slog.Logger
 
@@ -128,6 +132,9 @@ const (
 	goodLines   = 100
 	failedLines = 50
 )
+
+// maxErrorText bounds the error of a line, in bytes. The stack of a panic has room.
+const maxErrorText = 16 << 10
 
 // NewRequestLog returns a log that writes to log.
 func NewRequestLog(log *slog.Logger) *RequestLog {
@@ -164,7 +171,7 @@ func (l *RequestLog) add(ctx context.Context, t *Telemetry, r *Request, a *Answe
 	if a.Status >= http.StatusInternalServerError {
 		b = &l.failed
 	}
-	if r.Quiet && b == &l.good || !l.log.Enabled(ctx, slog.LevelInfo) {
+	if r.Quiet && b == &l.good || !l.log.Enabled(ctx, slog.LevelWarn) || b == &l.good && !l.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	l.mu.Lock()
@@ -186,5 +193,11 @@ func (l *RequestLog) add(ctx context.Context, t *Telemetry, r *Request, a *Answe
 	if leftOut > 0 {
 		line = append(line, slog.Int64("lines_left_out", leftOut))
 	}
-	l.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "answered", line...)
+	level := slog.LevelInfo
+	if a.Status >= http.StatusInternalServerError && a.Err != nil {
+		level = slog.LevelWarn
+		text := a.Err.Error()
+		line = append(line, slog.String("error", strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "\ufffd")))
+	}
+	l.log.LogAttrs(context.WithoutCancel(ctx), level, "answered", line...)
 }

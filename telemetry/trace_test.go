@@ -187,6 +187,9 @@ func TestNames(t *testing.T) {
 
 // touchAll makes the spans and metrics that a build does not make.
 func touchAll(t *testing.T, x *Telemetry) {
+	if err := x.WatchKeys(func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	t.Helper()
 	ctx := x.Context(t.Context())
 	for _, w := range []struct {

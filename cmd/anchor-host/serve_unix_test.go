@@ -51,7 +51,7 @@ func (g *stderrLog) wait(t *testing.T, pattern string) []string {
 
 // states listens in the place of systemd. The function waits for the next state.
 func states(t *testing.T) (next func(want string)) {
-	dir, err := os.MkdirTemp("", "notify") // the name of a socket has at most some 100 bytes
+	dir, err := os.MkdirTemp("", "notify") //nolint:usetesting // the name of a socket has at most some 100 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestServe(t *testing.T) {
 	if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte(`"path":"server.admin_listen","value":"127.0.0.1:0","origin":"environment ANCHOR_HOST_ADMIN_LISTEN"`)) {
 		t.Errorf("configuration: %s", body)
 	}
-	stderr.wait(t, `"msg":"request","request":"\w+","action":"build","status":200`)
+	stderr.wait(t, `"msg":"answered","request":"\w+","method":"POST","route":"/v1/builds","status":200`)
 	cancel()
 	systemd("STOPPING=1")
 	select {

@@ -51,6 +51,19 @@ type Error struct {
 // Error says what went wrong and what to do.
 func (e *Error) Error() string { return e.text }
 
+// Public says what went wrong without the address of the server and without what it has answered.
+func (e *Error) Public() string {
+	switch e.Kind {
+	case Timeout:
+		return "the server gives no answer in time"
+	case Refused:
+		return "the server refuses the request"
+	case TooLarge:
+		return e.text
+	}
+	return "the server cannot be reached, or refuses for now"
+}
+
 // refused says what an answer with another status than 200 means.
 func (c *Client) refused(answer *http.Response) *Error {
 	said, _ := io.ReadAll(io.LimitReader(answer.Body, maxProblem)) // what was read is enough

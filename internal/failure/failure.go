@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -41,8 +42,13 @@ type Detail struct {
 }
 
 // Of describes an error as a document.
-func Of(err error) Document {
-	doc := Document{Error: Detail{Message: line(err.Error()), Reason: Reason(err)}}
+func Of(err error) Document { return of(err, err.Error()) }
+
+// Public describes an error as a document for others than the operator; see [observe.Public].
+func Public(err error) Document { return of(err, observe.Public(err)) }
+
+func of(err error, text string) Document {
+	doc := Document{Error: Detail{Message: line(text), Reason: Reason(err)}}
 	if problems := problemsOf(err); len(problems) > 1 {
 		doc.Error.Message, doc.Error.Problems = strings.Join(problems, "; "), problems
 	}

@@ -23,7 +23,8 @@ const MaxBytes = 64 << 20
 // Request is a whole build.
 type Request struct {
 	Query Query `key:"query,required"`
-	// Pipeline is a named pipeline of the configuration. The request overrides its settings.
+	// Pipeline is a named pipeline of the configuration. The request overrides its settings. Empty: the
+	// top level of a file without named pipelines, and no pipeline of a file that has some.
 	Pipeline      string                `key:"pipeline"`
 	MaxTokens     int                   `key:"max_tokens" min:"1"`
 	Tokenizer     config.Choice         `key:"tokenizer"`
@@ -47,6 +48,9 @@ type Request struct {
 	AllowPartial bool `key:"allow_partial"`
 	// Explain asks for a trace of every item.
 	Explain bool `key:"explain"`
+
+	// based says that the request overrides the settings of a pipeline of the configuration.
+	based bool
 }
 
 // Query is the query: a string, or an object with text, metadata and other fields.
@@ -159,11 +163,13 @@ func Convert(items []Item) []pipeline.Item {
 
 // SharesPlugins reports whether a request calls only plugins that its pipeline calls.
 func (r *Request) SharesPlugins() bool {
-	return r.Pipeline != "" && r.Steps == nil && r.Tokenizer.Use == nil && r.Format.Use == nil
+	return r.based && r.Steps == nil && r.Tokenizer.Use == nil && r.Format.Use == nil
 }
 
 // Read reads one request. Steps may refer to the instances, the pipelines and the plugin folder
-// of base. name appears in errors. The error is a [strict.Problems] if the document is at fault.
+// of base. A request that names no pipeline starts from the top level of the file of base, if that
+// has no named ones: then nothing else can be meant. name appears in errors. The error is a
+// [strict.Problems] if the document is at fault.
 func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Config, error) {
 	n, err := parse(name, r)
 	if err != nil {
@@ -174,7 +180,7 @@ func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Conf
 		return nil, nil, err
 	}
 	c := req.config(base.Config)
-	if req.Pipeline != "" {
+	if req.based = req.Pipeline != "" || base.File != "" && len(base.Pipelines) == 0; req.based {
 		named, err := base.Pipeline(req.Pipeline)
 		if err != nil {
 			at, _ := n.Find("pipeline")

@@ -123,7 +123,7 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *Pro
 		out.err = ended
 	}
 	if err := out.err; err != nil {
-		d.Outcome, d.Plugin, d.Reason, d.Message = ProviderFailed, pipeline.PluginOf(err), pipeline.ReasonOf(err), err.Error()
+		d.Outcome, d.Plugin, d.Reason, d.Message = ProviderFailed, pipeline.PluginOf(err), pipeline.ReasonOf(err), observe.Text(ctx, err)
 		if ended != nil {
 			return ended
 		}
@@ -248,7 +248,7 @@ func (r *chainRun) measure(ctx context.Context, messages []pipeline.Message) Lis
 }
 
 func (r *chainRun) warn(ctx context.Context, msg string, err error, attrs ...slog.Attr) {
-	r.diag.Warnings = append(r.diag.Warnings, msg+": "+err.Error())
+	r.diag.Warnings = append(r.diag.Warnings, msg+": "+observe.Text(ctx, err))
 	warn.Log(ctx, r.c.cfg.Logger, msg, err, attrs...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/internal/apiclient"
+	"github.com/anchor-host/anchor-host/internal/observe"
 )
 
 // Kind says what an error means for who asked.
@@ -35,6 +36,15 @@ type Error struct {
 
 // Error names the model and the cause.
 func (e *Error) Error() string { return fmt.Sprintf("model %q: %v", e.Model, e.Err) }
+
+// Public names the model and the cause, without what its server has said.
+func (e *Error) Public() string {
+	cause := observe.Public(e.Err)
+	if e.Kind == Invalid {
+		cause = "the answer is not what was asked for"
+	}
+	return fmt.Sprintf("model %q: %s", e.Model, cause)
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -62,6 +62,11 @@ func (e *EmbedError) Error() string {
 	return fmt.Sprintf("embed with %s at %s: %v", e.Model, e.Place, e.Err)
 }
 
+// Public names the model and the cause, without the place and what a server has said.
+func (e *EmbedError) Public() string {
+	return fmt.Sprintf("embed with %s: %s", e.Model, observe.Public(e.Err))
+}
+
 // Unwrap returns the cause.
 func (e *EmbedError) Unwrap() error { return e.Err }
 

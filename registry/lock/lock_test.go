@@ -298,7 +298,7 @@ func TestGuard(t *testing.T) {
 			}
 			list := []spec.Entry{{Name: "bm25", Spec: c.spec}, {Name: "broken", Err: fs.ErrClosed}}
 			notes, err := g.Hold(list)
-			if err != nil || len(notes) > 0 != c.note || list[1].Err != fs.ErrClosed {
+			if err != nil || len(notes) > 0 != c.note || !errors.Is(list[1].Err, fs.ErrClosed) {
 				t.Fatal(notes, err, list[1].Err)
 			}
 			var d *Drift

@@ -354,3 +354,35 @@ func BenchmarkAuthenticate(b *testing.B) {
 		}
 	}
 }
+
+// A key is accepted as its times and the clock say, also when the clock jumps.
+func TestClockJumps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	token, made := NewToken(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	err := Edit(t.Context(), path, func(f *File) error {
+		f.Keys = []Key{{ID: token.ID, SHA256: token.Digest(), Tenant: "acme", Scopes: []string{server.ScopeBuild}, Created: made, Expires: made.Add(24 * time.Hour), Revoked: made.Add(12 * time.Hour)}}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{
+		{made, ""}, {made.Add(13 * time.Hour), "revoked_key"}, {made.Add(-1000 * time.Hour), ""}, {time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), "revoked_key"}, {time.Unix(0, 0), ""}, {made.Add(time.Hour), ""},
+	} {
+		s.now = func() time.Time { return c.at }
+		r, _ := http.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("X-Api-Key", token.String())
+		_, err := s.Authenticate(r)
+		var refusal *server.Refusal
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refusal) || refusal.Reason != c.want) {
+			t.Errorf("at %v: %v, want %q", c.at, err, c.want)
+		}
+	}
+}

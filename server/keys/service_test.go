@@ -32,9 +32,13 @@ type service struct {
 	api, admin http.Handler
 	app        *anchor.App
 	file       string
+	store      *keys.Store
 }
 
-func serve(t *testing.T) *service {
+// serve starts a service that soon sees a change of its keys.
+func serve(t *testing.T) *service { return serveWatching(t, true) }
+
+func serveWatching(t *testing.T, watch bool) *service {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
@@ -54,12 +58,17 @@ func serve(t *testing.T) *service {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	watching := make(chan struct{})
-	go func() { defer close(watching); store.Watch(ctx, time.Millisecond, slog.New(slog.DiscardHandler)) }()
+	go func() {
+		defer close(watching)
+		if watch {
+			store.Watch(ctx, time.Millisecond, slog.New(slog.DiscardHandler))
+		}
+	}()
 	h, err := server.New(app, server.Options{Authenticator: store, Admission: quota.New(quota.Options{Limits: store.Limits, Stored: app.Stored})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.api, s.admin = h.Handler(), h.AdminHandler()
+	s.store, s.api, s.admin = store, h.Handler(), h.AdminHandler()
 	t.Cleanup(func() {
 		cancel()
 		<-watching
@@ -335,5 +344,105 @@ func TestQuotasOfAService(t *testing.T) {
 	}
 	if got := s.send("POST", "/v1/builds", key, build); got.Code != 200 {
 		t.Errorf("another key of the tenant: %d %s", got.Code, got.Body)
+	}
+}
+
+// A reload takes the keys with the rest of the configuration: both, or neither.
+func TestReloadTakesKeysAndConfiguration(t *testing.T) {
+	s := serveWatching(t, false)
+	config := s.app.Status().File
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin := s.key("ops", []string{"admin"})
+	if err := s.store.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	key := s.key("acme", keys.Scopes)
+	good, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name, config, keys string
+		status             int
+		generation         int64
+		accepted           bool
+		problem            string
+	}{
+		{"broken keys", "tokenizer: words\n", "keys: [\n", 422, 1, false, "keys.yaml"},
+		{"broken configuration", "tokenizr: words\n", string(good), 422, 1, false, ""},
+		{"both good", "tokenizer: words\n", string(good), 200, 2, true, ""},
+		{"broken keys again", "tokenizer: words\n", "version: 2\n", 422, 2, true, "keys.yaml"},
+	} {
+		write(config, step.config+"store: {path: s.db, synchronous: normal}\n")
+		write(s.file, step.keys)
+		got := s.send("POST", "/admin/v1/reload", admin, "")
+		if got.Code != step.status || s.app.Status().Number != step.generation {
+			t.Errorf("%s: %d %s, generation %d", step.name, got.Code, got.Body, s.app.Status().Number)
+		}
+		if accepted := s.send("GET", "/v1/evals", key, "").Code == 200; accepted != step.accepted {
+			t.Errorf("%s: the new key is accepted: %v", step.name, accepted)
+		}
+		r := httptest.NewRequest("GET", "/readyz?verbose", nil)
+		r.Header.Set("X-Api-Key", admin)
+		w := httptest.NewRecorder()
+		s.admin.ServeHTTP(w, r)
+		var doc struct {
+			Status string
+			Keys   *struct{ Message string } `json:"keys_error"`
+			Last   struct{ OK bool }         `json:"last_reload"`
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil || doc.Status != "ready" || doc.Last.OK != (step.status == 200) {
+			t.Errorf("%s: %v %s", step.name, err, w.Body)
+		}
+		if (doc.Keys != nil) != (step.problem != "") || doc.Keys != nil && !strings.Contains(doc.Keys.Message, step.problem) {
+			t.Errorf("%s: readyz says %s", step.name, w.Body)
+		}
+	}
+}
+
+// What was read before never replaces what was read later.
+func TestCommitsComeInOrder(t *testing.T) {
+	s := serveWatching(t, false)
+	old, err := s.store.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.key("acme", keys.Scopes)
+	if err := s.store.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if old(); s.store.Len() != 2 {
+		t.Errorf("%d keys, want 2", s.store.Len())
+	}
+}
+
+// The builds of an evaluation use the quotas of their tenant, but they are no requests.
+func TestEvaluationsUseQuotas(t *testing.T) {
+	s := serveWatching(t, false)
+	key := s.key("small", keys.Scopes)
+	err := keys.Edit(t.Context(), s.file, func(f *keys.File) error {
+		f.Tenants = map[string]quota.Limits{"small": {TokensPerMinute: 1, RequestsPerSecond: 1000}}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	id := startEval(t, s, key)
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		got := s.send("GET", "/v1/evals/"+id, key, "") // it uses no tokens itself
+		if got.Code == 429 {
+			return
+		}
+		if strings.Contains(got.Body.String(), `"state":"done"`) || time.Since(begin) > 10*time.Second {
+			t.Fatalf("the tokens of an evaluation are not counted: %d %s", got.Code, got.Body)
+		}
 	}
 }

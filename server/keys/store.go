@@ -17,16 +17,22 @@ import (
 	"github.com/anchor-host/anchor-host/server/quota"
 )
 
-// Store says who sends a request, by the keys of a file. It is a [server.Authenticator]. It is
-// safe for concurrent use, and answers without reading the file.
+// Store says who sends a request, by the keys of a file. It is a [server.Authenticator] and a
+// [server.Companion]. It is safe for concurrent use, and answers without reading the file.
 type Store struct {
 	path    string
+	now     func() time.Time
 	current atomic.Pointer[table]
-	reading sync.Mutex // one Reload at a time, so that an old file never replaces a newer one
+
+	mu      sync.Mutex // one reading at a time
+	reads   int        // how often the file was read
+	problem error      // of the last time
 }
 
 // table is a file as requests use it. It never changes.
 type table struct {
+	// read is how often the file had been read, so that an old file never replaces a newer one.
+	read int
 	file *File
 	keys map[string]*entry
 	seen stamp
@@ -58,7 +64,7 @@ func stampOf(path string) (stamp, error) {
 
 // Open reads a file of keys.
 func Open(path string) (*Store, error) {
-	s := &Store{path: path}
+	s := &Store{path: path, now: time.Now}
 	if err := s.Reload(); err != nil {
 		return nil, err
 	}
@@ -68,18 +74,54 @@ func Open(path string) (*Store, error) {
 // Reload reads the file again. If that fails, the keys stay as they are. Requests that run go on
 // as they began.
 func (s *Store) Reload() error {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	seen, err := stampOf(s.path) // before reading, so that a change in between is read again
-	if err != nil {
-		return fmt.Errorf("keys: read: %w", err)
-	}
-	f, err := Read(s.path)
+	commit, err := s.Prepare()
 	if err != nil {
 		return err
 	}
-	s.current.Store(newTable(f, seen))
+	commit()
 	return nil
+}
+
+// Prepare reads the file. The keys stay as they are until commit is called.
+func (s *Store) Prepare() (commit func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next, err := s.read()
+	if s.problem = err; err != nil {
+		return nil, err
+	}
+	s.reads++
+	next.read = s.reads
+	return func() { s.commit(next) }, nil
+}
+
+// commit puts what was read in force, unless something newer is.
+func (s *Store) commit(next *table) {
+	for {
+		old := s.current.Load()
+		if old != nil && old.read > next.read || s.current.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}
+
+// Problem says why the file was not taken when it was last read, nil if it was.
+func (s *Store) Problem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
+
+func (s *Store) read() (*table, error) {
+	seen, err := stampOf(s.path) // before reading, so that a change in between is read again
+	if err != nil {
+		return nil, fmt.Errorf("keys: read: %w", err)
+	}
+	f, err := Read(s.path)
+	if err != nil {
+		return nil, err
+	}
+	return newTable(f, seen), nil
 }
 
 func newTable(f *File, seen stamp) *table {
@@ -93,8 +135,8 @@ func newTable(f *File, seen stamp) *table {
 }
 
 // Watch reads the file again soon after it has changed, so that a key that was revoked is refused
-// after at most every. It returns when ctx ends. A file that cannot be read is logged, and the
-// keys stay as they are.
+// after at most every, also while the rest of the configuration cannot be loaded. It returns when ctx
+// ends. A file that cannot be read is logged, and the keys stay as they are.
 func (s *Store) Watch(ctx context.Context, every time.Duration, log *slog.Logger) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -113,9 +155,7 @@ func (s *Store) Watch(ctx context.Context, every time.Duration, log *slog.Logger
 			continue // it is logged already
 		}
 		tried = now
-		if err == nil {
-			err = s.Reload()
-		}
+		err = s.Reload()
 		if err != nil {
 			log.Error("keys: the file cannot be used; the keys stay as they are", "file", s.path, "error", err)
 			continue
@@ -161,7 +201,7 @@ func (s *Store) Authenticate(r *http.Request) (server.Principal, error) {
 	if subtle.ConstantTimeCompare(got[:], want[:]) != 1 || e == nil {
 		return server.Principal{}, refuse(http.StatusUnauthorized, "invalid_key", "the key is not known", "check that the key is complete and was not revoked")
 	}
-	switch e.State(time.Now()) {
+	switch e.State(s.now()) {
 	case "revoked":
 		return server.Principal{}, refuse(http.StatusUnauthorized, "revoked_key", "the key was revoked", "ask the operator for another key")
 	case "expired":

@@ -60,7 +60,11 @@ func New(o Options) *Admission {
 // Admit implements [server.Admission].
 func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost) (func(server.Usage), error) {
 	isBuild := c.Scope == server.ScopeBuild && !quick(c.Action)
-	settle, err := a.limiter.admit(p, isBuild, c.Answer)
+	counted := 1.0
+	if c.Part {
+		counted = 0
+	}
+	settle, err := a.limiter.admit(p, isBuild, counted, c.Answer)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ import (
 // those that have used something lately: an account whose buckets are full again is dropped.
 type Limiter struct {
 	limits func(server.Principal) (tenant, key Limits)
-	start  time.Time
+	// clock is the time since the start. It is not that of the wall, which can jump.
+	clock func() time.Duration
 
 	mu       sync.Mutex
 	accounts map[holder]*account
@@ -42,7 +43,8 @@ type account struct {
 // NewLimiter makes a limiter. limits returns the limits of the tenant of a principal, and those of
 // its key alone. It is called for each request, and may return something else each time.
 func NewLimiter(limits func(server.Principal) (tenant, key Limits)) *Limiter {
-	return &Limiter{limits: limits, start: time.Now(), accounts: map[holder]*account{}, recent: list.New()}
+	start := time.Now()
+	return &Limiter{limits: limits, clock: func() time.Duration { return time.Since(start) }, accounts: map[holder]*account{}, recent: list.New()}
 }
 
 // held is an account with its limits, for one request.
@@ -54,15 +56,16 @@ type held struct {
 // Admit lets a request begin, or refuses it with a [*server.Refusal] of status 429. isBuild says
 // that the request counts as a build. release must be called once, with what was used.
 func (l *Limiter) Admit(p server.Principal, isBuild bool) (release func(server.Usage), err error) {
-	return l.admit(p, isBuild, nil)
+	return l.admit(p, isBuild, 1, nil)
 }
 
-// admit is Admit. Unless it is nil, header gets what is left of the limits.
-func (l *Limiter) admit(p server.Principal, isBuild bool, header http.Header) (release func(server.Usage), err error) {
+// admit is Admit for what counts as some requests, or as none. Unless it is nil, header gets what is left
+// of the limits.
+func (l *Limiter) admit(p server.Principal, isBuild bool, counted float64, header http.Header) (release func(server.Usage), err error) {
 	tenant, key := l.limits(p)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.start)
+	now := l.clock()
 	l.drop(now)
 	both := [2]held{{limits: tenant}, {limits: key}}
 	for i := range both {
@@ -74,7 +77,7 @@ func (l *Limiter) admit(p server.Principal, isBuild bool, header http.Header) (r
 			h = holder{p.KeyID, true}
 		}
 		both[i].account = l.account(h)
-		if err := both[i].check(now, isBuild); err != nil {
+		if err := both[i].check(now, isBuild, counted); err != nil {
 			return nil, err
 		}
 	}
@@ -82,8 +85,8 @@ func (l *Limiter) admit(p server.Principal, isBuild bool, header http.Header) (r
 		if h.account == nil {
 			continue
 		}
-		if policies := h.limits.policies(); policies[requests].limit > 0 {
-			h.use(requests, 1, &policies[requests], now)
+		if policies := h.limits.policies(); policies[requests].limit > 0 && counted > 0 {
+			h.use(requests, counted, &policies[requests], now)
 		}
 		if isBuild {
 			h.builds++
@@ -137,7 +140,7 @@ func (l *Limiter) drop(now time.Duration) {
 func (a *account) idle(now time.Duration) bool { return a.builds == 0 && now >= a.empty }
 
 // check brings the buckets up to date, and says whether a request may run.
-func (h *held) check(now time.Duration, isBuild bool) error {
+func (h *held) check(now time.Duration, isBuild bool, counted float64) error {
 	policies := h.limits.policies()
 	for i := range policies {
 		p, b := &policies[i], &h.buckets[i]
@@ -148,7 +151,7 @@ func (h *held) check(now time.Duration, isBuild bool) error {
 		b.forget(p, now)
 	}
 	for i := range policies {
-		if policies[i].limit == 0 {
+		if policies[i].limit == 0 || i == requests && counted == 0 {
 			continue
 		}
 		if wait := h.buckets[i].wait(&policies[i]); wait > 0 {
@@ -165,7 +168,7 @@ func (h *held) check(now time.Duration, isBuild bool) error {
 func (l *Limiter) settle(both [2]held, isBuild bool, u server.Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.start)
+	now := l.clock()
 	for _, h := range both {
 		if h.account == nil {
 			continue

@@ -217,6 +217,40 @@ func BenchmarkLimiter(b *testing.B) {
 	}
 }
 
+// A clock that jumps gives no tenant more than its limit at once, and locks none out for longer than
+// the limit says.
+func TestClockJumps(t *testing.T) {
+	l := limited(Limits{TokensPerMinute: 60, RequestsPerSecond: 10})
+	now := time.Hour
+	l.clock = func() time.Duration { return now }
+	p := server.Principal{Tenant: "acme"}
+	try := func() error {
+		release, err := l.Admit(p, false)
+		if err == nil {
+			release(server.Usage{Tokens: 120}) // twice what a minute has
+		}
+		return err
+	}
+	for name, jump := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour, "a century ahead": 876_000 * time.Hour} {
+		now += 10 * time.Minute // the bucket is full again
+		if err := try(); err != nil {
+			t.Fatalf("%s: before: %v", name, err)
+		}
+		if err := try(); err == nil {
+			t.Errorf("%s: twice the limit is allowed", name)
+		}
+		now += jump
+		first, second := try(), try()
+		if jump > 0 && first != nil || second == nil {
+			t.Errorf("%s: %v, then %v", name, first, second)
+		}
+		now += 3 * time.Minute // 120 tokens more than the minute has, at 60 in a minute
+		if err := try(); err != nil {
+			t.Errorf("%s: locked out: %v", name, err)
+		}
+	}
+}
+
 // Who is let in is told what is left: of each limit that which ends first.
 func TestAdmittedRequestsAreToldWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

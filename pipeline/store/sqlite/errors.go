@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -57,6 +59,38 @@ func translate(err error) error {
 		return fmt.Errorf("%w (%s)", err, f.remedy)
 	}
 	return fmt.Errorf("%w: %w (%s)", f.is, err, f.remedy)
+}
+
+// failure is an error of a store with its file and what was done.
+type failure struct {
+	path, what string
+	err        error
+}
+
+// Error names the file, what was done and the cause.
+func (f *failure) Error() string { return fmt.Sprintf("%s: %v", f.at(f.path), f.err) }
+
+// Unwrap returns the cause.
+func (f *failure) Unwrap() error { return f.err }
+
+// Public says the same without the file and the words of SQLite.
+func (f *failure) Public() string {
+	cause := observe.Public(f.err)
+	if c := primary(f.err); c != 0 {
+		if cause = "it fails"; faults[c].is != nil {
+			cause = faults[c].is.Error()
+		}
+	}
+	return fmt.Sprintf("%s: %s", f.at(""), cause)
+}
+
+// at says what was done with the file of a path.
+func (f *failure) at(path string) string {
+	store := strings.TrimSpace("store " + path)
+	if f.what == "open" || f.what == "close" {
+		return f.what + " " + store
+	}
+	return store + ": " + f.what
 }
 
 // fileError wraps an error of the file system with its meaning and its remedy.

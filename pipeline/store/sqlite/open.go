@@ -37,7 +37,7 @@ const (
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	s, err := open(ctx, path, opts)
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", path, err)
+		return nil, &failure{path, "open", err}
 	}
 	return s, nil
 }

@@ -98,7 +98,7 @@ func (s *Store) Close() error {
 			errs = append(errs, s.writer.close())
 		}
 		if err := errors.Join(errs...); err != nil {
-			s.done = fmt.Errorf("close store %s: %w", s.path, translate(err))
+			s.done = &failure{s.path, "close", translate(err)}
 		}
 	})
 	return s.done
@@ -106,5 +106,5 @@ func (s *Store) Close() error {
 
 // fail adds the file and the operation to an error, and the meaning of an SQLite error.
 func (s *Store) fail(err error, format string, args ...any) error {
-	return fmt.Errorf("store %s: %s: %w", s.path, fmt.Sprintf(format, args...), translate(err))
+	return &failure{s.path, fmt.Sprintf(format, args...), translate(err)}
 }

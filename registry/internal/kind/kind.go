@@ -9,10 +9,10 @@ import (
 
 // The kinds that more than one package uses; registry exports them under names with Err.
 var (
-	Unreachable = errors.New("no usable answer")
-	Redirect    = errors.New("refused redirect")
-	TooLarge    = errors.New("too large")
-	NotPlugin   = errors.New("not a plugin")
+	ErrUnreachable = errors.New("no usable answer")
+	ErrRedirect    = errors.New("refused redirect")
+	ErrTooLarge    = errors.New("too large")
+	ErrNotPlugin   = errors.New("not a plugin")
 )
 
 // kindError makes an error wrap one of the kinds without adding its text: the error says the

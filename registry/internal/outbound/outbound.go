@@ -59,7 +59,7 @@ func New(proxy func(*http.Request) (*url.URL, error), config *tls.Config) *Trans
 			d.Control = func(_, address string, _ syscall.RawConn) error {
 				a, err := netip.ParseAddrPort(address)
 				if err != nil || refuse(a.Addr()) {
-					return kind.As(kind.Redirect, fmt.Errorf("the registry redirects to %s, an address that only this network has", address))
+					return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects to %s, an address that only this network has", address))
 				}
 				return nil
 			}
@@ -92,9 +92,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	switch {
 	case len(via) > maxRedirects:
-		return kind.As(kind.Redirect, fmt.Errorf("the registry redirects more than %d times", maxRedirects))
+		return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects more than %d times", maxRedirects))
 	case from.Scheme == "https" && req.URL.Scheme != "https":
-		return kind.As(kind.Redirect, fmt.Errorf("the registry redirects from https to %s on %s", plain.Name(req.URL.Scheme), plain.Name(req.URL.Host)))
+		return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects from https to %s on %s", plain.Name(req.URL.Scheme), plain.Name(req.URL.Host)))
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	w := &watch{cancel: cancel, stall: t.Stall, stalled: kind.As(kind.Unreachable, fmt.Errorf("no byte came or went for %s", t.Stall))}
+	w := &watch{cancel: cancel, stall: t.Stall, stalled: kind.As(kind.ErrUnreachable, fmt.Errorf("no byte came or went for %s", t.Stall))}
 	w.timer = time.AfterFunc(t.Stall, func() { cancel(w.stalled) })
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
@@ -153,7 +153,7 @@ func (t *Transport) choose(req *http.Request) (*http.Transport, error) {
 	// The proxy makes the connection, so the name can only be judged beforehand.
 	for _, a := range addresses(req.Context(), req.URL.Hostname()) {
 		if refuse(a) {
-			return nil, kind.As(kind.Redirect, fmt.Errorf("the registry redirects to %s (%s), an address that only this network has", plain.Name(req.URL.Host), a))
+			return nil, kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects to %s (%s), an address that only this network has", plain.Name(req.URL.Host), a))
 		}
 	}
 	return t.open, nil

@@ -15,7 +15,7 @@ func TestNotify(t *testing.T) {
 	if err := notify(stateReady); err != nil {
 		t.Errorf("without systemd: %v", err)
 	}
-	dir, err := os.MkdirTemp("", "notify") // the name of a socket has at most some 100 bytes
+	dir, err := os.MkdirTemp("", "notify") //nolint:usetesting // the name of a socket has at most some 100 bytes
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	options := Options(&loaded.Server)
-	options.Observers = append(options.Observers, observer(t, telemetry.NewRequestLog(log)))
+	options.Observers, options.Logged = append(options.Observers, observer(t, telemetry.NewRequestLog(log))), true
 	options.Logger, options.Version = log, cli.ReadBuildInfo().Version
 	options.OnListen = func(data, admin net.Addr) {
 		scheme := "http"
@@ -127,6 +127,11 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	defer end()
+	if keys, ok := options.Authenticator.(server.Companion); ok {
+		if err := t.WatchKeys(keys.Problem); err != nil {
+			return err
+		}
+	}
 	s, err := server.New(app, options)
 	if err != nil {
 		return err

@@ -123,3 +123,100 @@ func TestQuotaOf(t *testing.T) {
 		}
 	}
 }
+
+// A request that fails by the fault of the service has one line in the log, with the error and without
+// the tenant.
+func TestOneLineForAFailure(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	x, err := telemetry.New(telemetry.Options{Logger: logger, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Shutdown(t.Context()) }()
+	path := filepath.Join(t.TempDir(), "anchor.yaml")
+	if err := os.WriteFile(path, []byte("tokenizer: words\ntenant: acme-corp\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(filepath.Dir(path), "store.db")
+	if err := os.WriteFile(broken, []byte(strings.Repeat("no store ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app, err := anchor.Load(path, anchor.Options{Logger: logger, Overrides: map[string]string{"store.path": broken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(t.Context())
+	s, err := server.New(app, server.Options{Logger: logger, Logged: true, Observers: []server.Observer{observer(x, telemetry.NewRequestLog(logger))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	panics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken pipe dream") })
+	if err := s.Mount(server.Route{Method: "GET", Path: "/panics", Action: "panics", Scope: server.ScopeBuild, Handler: panics}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/v1/memory/facts": broken, "/panics": "broken pipe dream"} {
+		log.Reset()
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		lines := strings.Count(log.String(), "\n")
+		if w.Code != 500 || lines != 1 || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), want) || strings.Contains(log.String(), "acme-corp") {
+			t.Errorf("%s: %d, %d lines: %s", path, w.Code, lines, &log)
+		}
+	}
+}
+
+// A plugin that traps on every call is seen in the metrics: why its calls fail, also those that are
+// refused while it rests. Another plugin has no failures.
+func TestTrapsAreCounted(t *testing.T) {
+	logger := slog.New(slog.DiscardHandler)
+	x, err := telemetry.New(telemetry.Options{Logger: logger, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Shutdown(t.Context()) }()
+	dir, err := filepath.Abs("../../../../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "anchor.yaml")
+	text := "tokenizer: words\nsteps: [{name: bad, plugin: trap, on_error: skip}, {name: good, plugin: keep-first, operation: filter}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app, err := anchor.Load(path, anchor.Options{PluginDir: dir, CacheDir: "off", Store: store.NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(t.Context())
+	if err := x.Watch(app); err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(app, server.Options{Logger: logger, Logged: true, Observers: []server.Observer{observer(x, telemetry.NewRequestLog(logger))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := mount(s, x); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		r := httptest.NewRequest(http.MethodPost, "/v1/builds", strings.NewReader(`{"query": "q", "items": [{"content": "a", "source": "user"}]}`))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if s.Handler().ServeHTTP(w, r); w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	w := httptest.NewRecorder()
+	s.AdminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for want, there := range map[string]bool{
+		`anchor_plugin_failures_total{plugin="trap",reason="trap"}`: true, `anchor_plugin_failures_total{plugin="trap",reason="rested"}`: true,
+		`anchor_plugin_failures_total{plugin="keep-first"`: false,
+	} {
+		if strings.Contains(w.Body.String(), want) != there {
+			t.Errorf("%s in the metrics: want %v:\n%s", want, there, w.Body)
+		}
+	}
+}

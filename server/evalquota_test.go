@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// partAdmission notes what was admitted and used.
+type partAdmission struct {
+	mu    sync.Mutex
+	costs []Cost
+	used  []Usage
+	// refuse says how many parts are refused before one is admitted.
+	refuse int
+	now    int // parts that run
+	most   int
+}
+
+func (a *partAdmission) Admit(_ context.Context, p Principal, c Cost) (func(Usage), error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c.Part && a.refuse > 0 {
+		a.refuse--
+		return nil, &Refusal{Status: http.StatusTooManyRequests, Reason: "quota_exceeded", Message: "not yet", RetryAfter: 10 * time.Millisecond}
+	}
+	if !c.Part {
+		return func(Usage) {}, nil
+	}
+	a.costs = append(a.costs, c)
+	a.now++
+	a.most = max(a.most, a.now)
+	return func(u Usage) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.now--
+		a.used = append(a.used, u)
+	}, nil
+}
+
+// Each build of an evaluation is admitted and counted as a build of its tenant, and waits if it is
+// refused for now.
+func TestEvaluationsAreCounted(t *testing.T) {
+	a := &partAdmission{refuse: 3}
+	dir := plugins(t, "keep-first")
+	l := start(t, fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\nsteps: [{name: k, plugin: keep-first, operation: filter}]\n", dir), Options{Admission: a})
+	files := []string{
+		"corpus", `{"_id": "1", "text": "the night train"}` + "\n" + `{"_id": "2", "text": "a day"}` + "\n",
+		"queries", `{"_id": "q", "text": "train"}` + "\n" + `{"_id": "r", "text": "day"}` + "\n", "qrels", "query-id\tcorpus-id\tscore\nq\t1\t1\nr\t2\t1\n",
+	}
+	body, contentType := evalForm(`{"corpus_items": true}`, files...)
+	got := l.api("POST", "/v1/evals", body, "Content-Type", contentType)
+	var doc jobDoc
+	for got.into(t, &doc); doc.State == jobRunning; time.Sleep(5 * time.Millisecond) {
+		got = l.api("GET", "/v1/evals/"+doc.ID, "")
+		got.into(t, &doc)
+	}
+	if doc.State != jobDone {
+		t.Fatalf("%s", got.body)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.costs) != 2 || len(a.used) != 2 || a.most != 1 || a.refuse != 0 || a.costs[0].Scope != ScopeBuild {
+		t.Fatalf("admitted %+v, used %+v, %d at once, %d refusals left", a.costs, a.used, a.most, a.refuse)
+	}
+	for _, u := range a.used {
+		if u.Fuel == 0 || u.Tokens == 0 || u.Took <= 0 {
+			t.Errorf("used %+v", u)
+		}
+	}
+}
+
+// An evaluation that is refused for good fails, and one that waits ends when it is cancelled.
+func TestRefusedEvaluation(t *testing.T) {
+	a := &partAdmission{refuse: 1 << 30}
+	l := start(t, words+"steps: [{name: s, builtin: sort}]\n", Options{Admission: a})
+	body, contentType := evalForm("", evalFiles...)
+	var doc jobDoc
+	l.api("POST", "/v1/evals", body, "Content-Type", contentType).into(t, &doc)
+	time.Sleep(50 * time.Millisecond)
+	if got := l.api("DELETE", "/v1/evals/"+doc.ID, ""); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	for begin := time.Now(); doc.State == jobRunning; time.Sleep(5 * time.Millisecond) {
+		l.api("GET", "/v1/evals/"+doc.ID, "").into(t, &doc)
+		if time.Since(begin) > 10*time.Second {
+			t.Fatal("the evaluation does not end")
+		}
+	}
+	if doc.State != jobCancelled || strings.Contains(l.log.String(), "evaluation fails") {
+		t.Errorf("%+v, log %s", doc, l.log)
+	}
+}
