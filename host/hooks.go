@@ -103,7 +103,7 @@ func (p *Plugin) recorder() *record.Plugin {
 	schemas := maps.Clone(p.schemas)
 	schemas[abi.OpInit] = p.initSchema
 	return &record.Plugin{
-		Name: p.name, Init: p.initRequest, Config: p.cfg.Config, Secrets: p.cfg.secretTexts(), To: p.host.cfg.OnRecord,
+		Name: p.name, Module: p.spec.Name, Init: p.initRequest, Config: p.cfg.Config, Secrets: p.cfg.secretTexts(), To: p.host.cfg.OnRecord,
 		Settings: func(op abi.Operation, s []byte) []string { return schemas[op].SecretTexts(s) },
 	}
 }

@@ -79,6 +79,9 @@ func (p *Plugin) configure() error {
 	}
 	p.state = StateOf(p.spec, p.cfg.State)
 	p.notes = append(cut, notes...)
+	if m := p.spec.Manifest; m != nil && m.Deprecated != "" {
+		p.notes = append(p.notes, "the plugin is deprecated: "+guesttext.Line(m.Deprecated))
+	}
 	for _, n := range p.notes {
 		p.log.Warn(n)
 	}
