@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -132,56 +131,10 @@ func (a *answered) text() string {
 	return string(a.Output)
 }
 
-// write prints the difference.
-func (d *pluginDiff) write(b *bytes.Buffer) {
-	rows := [][]string{
-		{"plugin", d.Old.Plugin, d.New.Plugin}, {"version", d.Old.Version, d.New.Version},
-		{"digest", shortDigest(d.Old.Digest), shortDigest(d.New.Digest)}, {"size", sizeText(d.Old.Size), sizeText(d.New.Size)},
-	}
-	if len(d.Cases) > 0 {
-		rows = append(rows, []string{"fuel of all cases", cli.Fuel(d.Old.Fuel), cli.Fuel(d.New.Fuel)})
-	}
-	cli.Table(b, []string{"", "OLD", "NEW"}, rows)
-	fmt.Fprintf(b, "\nat least a %s version", d.Level)
-	if d.VersionError != "" {
-		fmt.Fprintf(b, "; %s", cli.OneCell(d.VersionError))
-	}
-	b.WriteByte('\n')
-	for _, list := range []struct {
-		sign  string
-		title string
-		lines []string
-	}{
-		{"", "reasons", d.Reasons}, {"+ ", "permissions added", d.PermissionsAdded}, {"- ", "permissions removed", d.PermissionsRemoved},
-		{"+ ", "imports added", d.ImportsAdded}, {"- ", "imports removed", d.ImportsRemoved},
-	} {
-		section(b, list.title, len(list.lines))
-		for _, line := range list.lines {
-			fmt.Fprintf(b, "  %s%s\n", list.sign, cli.OneCell(line))
-		}
-	}
-	section(b, "manifest", len(d.Manifest))
-	for _, v := range d.Manifest {
-		fmt.Fprintf(b, "  %s: %.200s -> %.200s\n", cli.OneCell(v.Path), cli.Dash(cli.OneCell(string(v.Old))), cli.Dash(cli.OneCell(string(v.New))))
-	}
-	d.writeCases(b)
-}
-
-// writeCases prints the cases: those with another answer first, each with both answers.
-func (d *pluginDiff) writeCases(b *bytes.Buffer) {
-	if len(d.Cases) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "cases\n  %d of %d have another answer\n", d.Changed, len(d.Cases))
-	for i := range d.Cases {
-		if c := &d.Cases[i]; !c.Same {
-			fmt.Fprintf(b, "  %s\n    - %.1000s\n    + %.1000s\n", cli.OneCell(c.Case), cli.OneCell(c.Old.text()), cli.OneCell(c.New.text()))
-		}
-	}
-	rows := make([][]string, 0, len(d.Cases))
-	for i := range d.Cases {
-		c := &d.Cases[i]
-		rows = append(rows, []string{"  " + cli.OneCell(c.Case), cli.Fuel(c.Old.Fuel), cli.Fuel(c.New.Fuel)})
-	}
-	cli.Table(b, []string{"  CASE", "OLD FUEL", "NEW FUEL"}, rows)
+// decoded is a JSON value with its numbers as they are written.
+func decoded(text []byte) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&value)
+	return value, err
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -244,4 +246,20 @@ func (p *publication) emit(a *cli.App, format string) error {
 		fmt.Fprintf(&b, "\npublished %s\nsigned by %s\n", r.Reference, cli.Dash(r.Signer))
 	}
 	return a.EmitText(&b)
+}
+
+// readModule reads a module, and at most one byte more than a registry's limit.
+func readModule(file string) ([]byte, error) { return readUpTo(file, registry.DefaultMaxModule+1) }
+
+// readUpTo reads the beginning of a regular file.
+func readUpTo(file string, limit int64) ([]byte, error) {
+	if _, err := os.Stat(file); err == nil && !isFile(file) {
+		return nil, fmt.Errorf("%s: not a regular file (name a file)", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,22 +23,6 @@ import (
 
 // maxKeyFile bounds the file of a secret key, in bytes. minisign writes some hundred.
 const maxKeyFile = 64 << 10
-
-// readModule reads a module, and at most one byte more than a registry's limit.
-func readModule(file string) ([]byte, error) { return readUpTo(file, registry.DefaultMaxModule+1) }
-
-// readUpTo reads the beginning of a regular file.
-func readUpTo(file string, limit int64) ([]byte, error) {
-	if _, err := os.Stat(file); err == nil && !isFile(file) {
-		return nil, fmt.Errorf("%s: not a regular file (name a file)", file)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
-}
 
 // check makes all checks, one after the other.
 func (p *publication) check(cmd *cobra.Command) {
