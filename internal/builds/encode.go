@@ -232,8 +232,11 @@ func (b *Build) result(leave string) *pipeline.Result {
 	return &r
 }
 
-// hide takes the texts out of an item.
-func hide(it *pipeline.Item) { it.Content, it.Metadata = digestOf(it.Content), nil }
+// hide takes the texts out of an item, and its parts, which can be images and files.
+func hide(it *pipeline.Item) {
+	it.Content, it.Metadata = digestOf(it.Content), nil
+	_ = it.SetParts(nil) // no parts are always valid
+}
 
 // digestOf stands for a text that is not kept.
 func digestOf(text string) string {

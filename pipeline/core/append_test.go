@@ -78,6 +78,30 @@ func TestPartsAreWritten(t *testing.T) {
 	}
 }
 
+// An item that did not get into the window keeps its parts when it is written and read again.
+func TestOverflowKeepsParts(t *testing.T) {
+	var it core.Item
+	doc := `{"content":"a","source":"user","parts":[{"type":"image_url","image_url":{"url":"https://example.com/a"}}]}`
+	if err := json.Unmarshal([]byte(doc), &it); err != nil {
+		t.Fatal(err)
+	}
+	want, err := message.AppendParts(nil, it.Parts())
+	if err != nil || it.Parts() == nil {
+		t.Fatalf("no parts: %v", err)
+	}
+	data, err := json.Marshal(core.OverflowItem{Item: it, Reason: core.OverflowSourceCap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back core.OverflowItem
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := message.AppendParts(nil, back.Parts()); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("parts %s (%v), want %s, in %s", got, err, want, data)
+	}
+}
+
 // What JSON cannot state is an error, wherever it is.
 func TestAppendErrors(t *testing.T) {
 	good := core.Item{ID: "a", Source: core.SourceUser}

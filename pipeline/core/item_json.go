@@ -69,21 +69,15 @@ func (it Item) MarshalJSON() ([]byte, error) { return it.AppendJSON(nil) }
 func (it *Item) AppendJSON(dst []byte) ([]byte, error) {
 	b := appendjson.Buffer{B: dst}
 	b.Begin()
-	it.members(&b)
-	if parts := it.Parts(); parts != nil {
-		raw, err := message.AppendParts(nil, parts)
-		if err != nil {
-			return nil, fmt.Errorf("item %.100q: %w", it.ID, err)
-		}
-		b.Key("parts")
-		b.Other(json.RawMessage(raw))
+	if err := it.members(&b); err != nil {
+		return nil, err
 	}
 	b.End()
 	return b.B, b.Err
 }
 
-// members writes the fields.
-func (it *Item) members(b *appendjson.Buffer) {
+// members writes the fields, and after them the parts, if there are any.
+func (it *Item) members(b *appendjson.Buffer) error {
 	b.Key("id")
 	b.Text(it.ID)
 	b.Key("content")
@@ -101,4 +95,15 @@ func (it *Item) members(b *appendjson.Buffer) {
 	b.Key("created_at")
 	b.Time(it.CreatedAt)
 	b.SomeInt("sequence", it.Sequence)
+	parts := it.Parts()
+	if parts == nil {
+		return nil
+	}
+	raw, err := message.AppendParts(nil, parts)
+	if err != nil {
+		return fmt.Errorf("item %.100q: %w", it.ID, err)
+	}
+	b.Key("parts")
+	b.Other(json.RawMessage(raw))
+	return nil
 }

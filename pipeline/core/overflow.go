@@ -30,7 +30,7 @@ type OverflowItem struct {
 	Available int `json:"available_tokens"`
 }
 
-// MarshalJSON writes the fields of the item, followed by the reason and the available
+// MarshalJSON writes the fields and the parts of the item, followed by the reason and the available
 // tokens.
 func (o OverflowItem) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil) }
 
@@ -38,7 +38,9 @@ func (o OverflowItem) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil) }
 func (o *OverflowItem) AppendJSON(dst []byte) ([]byte, error) {
 	b := appendjson.Buffer{B: dst}
 	b.Begin()
-	o.members(&b)
+	if err := o.members(&b); err != nil {
+		return nil, err
+	}
 	b.Key("reason")
 	b.Text(string(o.Reason))
 	b.Key("available_tokens")

@@ -38,6 +38,7 @@ func conceal(d *builtdoc.Doc) {
 	for i := range d.Window.Items {
 		it := &d.Window.Items[i]
 		it.Metadata = nil
+		_ = it.SetParts(nil) // no parts are always valid
 		if !d.Hidden {
 			it.Content = digest(it.Content)
 		}
@@ -45,6 +46,7 @@ func conceal(d *builtdoc.Doc) {
 	for i := range d.Overflow {
 		o := &d.Overflow[i]
 		o.Metadata = nil
+		_ = o.SetParts(nil)
 		if !d.Hidden {
 			o.Content = digest(o.Content)
 		}
