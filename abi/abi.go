@@ -17,6 +17,10 @@ const (
 	MarkerPrefix = "anchor_abi_"
 	// ManifestSection is the custom section that holds the manifest as JSON.
 	ManifestSection = "anchor.manifest"
+	// ReadmeSection and ChangelogSection are the custom sections that hold texts for people, in
+	// Markdown and UTF-8. Hosts run a plugin without looking at them.
+	ReadmeSection    = "anchor.readme"
+	ChangelogSection = "anchor.changelog"
 	// MailboxExport is the export that returns the address of the mailbox.
 	MailboxExport = "anchor_mailbox"
 	// ReserveExport is the export that makes room for n bytes of input.
@@ -50,6 +54,8 @@ const (
 	MaxDimension = layout.MaxDimension
 	// MaxPriority is the highest priority of an item.
 	MaxPriority = 10
+	// MaxText is the maximum size in bytes of ReadmeSection, and of ChangelogSection.
+	MaxText = 256 << 10
 )
 
 // Errors of the contract, for errors.Is.

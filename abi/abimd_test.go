@@ -520,3 +520,11 @@ func decodeExample(b []byte, doc any) error {
 	d.DisallowUnknownFields()
 	return d.Decode(doc)
 }
+
+func TestABITextSections(t *testing.T) {
+	doc := readABI(t)
+	compareTable(t, doc, "text sections", [][]string{{ReadmeSection}, {ChangelogSection}})
+	if want := fmt.Sprintf("at most %d bytes each", MaxText); !strings.Contains(doc, want) {
+		t.Errorf("ABI.md does not say %q", want)
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/observe"
-	"github.com/anchor-host/anchor-host/internal/usedfuel"
 )
 
 // observed finds out about a call for those who observe it. It is nil without them.
@@ -28,36 +27,6 @@ func (p *Plugin) observe(ctx context.Context, op abi.Operation, step string) (co
 		return ctx, nil
 	}
 	return ctx, &observed{CallInfo: CallInfo{Plugin: p.name, Operation: op, Step: step}, at: guest.Clock(), span: span}
-}
-
-// stopwatch measures a call for the step of a build that is explained. Its zero value measures
-// nothing: nobody asks, or the call lies in another one, whose time it is part of.
-type stopwatch struct {
-	meter *usedfuel.Meter
-	began time.Duration
-}
-
-// watch begins to measure a call.
-func watch(ctx context.Context) stopwatch {
-	m := usedfuel.TimerOf(ctx)
-	if m == nil || guest.NestOf(ctx) != nil {
-		return stopwatch{}
-	}
-	return stopwatch{m, guest.Clock()}
-}
-
-// stop ends the measurement. in is nil for a call that got no instance, and only waited.
-func (w stopwatch) stop(in *guest.Instance) {
-	if w.meter == nil {
-		return
-	}
-	now := guest.Clock()
-	if in == nil {
-		w.meter.AddTime(now-w.began, 0)
-		return
-	}
-	waited := in.Call.Began - w.began + in.Call.Waited
-	w.meter.AddTime(waited, now-w.began-waited)
 }
 
 func instanceWait(c *CallInfo) *time.Duration  { return &c.InstanceWait }
@@ -134,7 +103,7 @@ func (p *Plugin) recorder() *record.Plugin {
 	schemas := maps.Clone(p.schemas)
 	schemas[abi.OpInit] = p.initSchema
 	return &record.Plugin{
-		Name: p.name, Init: p.initRequest, Config: p.cfg.Config, Secrets: p.cfg.secretTexts(), To: p.host.cfg.OnRecord,
+		Name: p.name, Module: p.spec.Name, Init: p.initRequest, Config: p.cfg.Config, Secrets: p.cfg.secretTexts(), To: p.host.cfg.OnRecord,
 		Settings: func(op abi.Operation, s []byte) []string { return schemas[op].SecretTexts(s) },
 	}
 }

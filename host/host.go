@@ -89,8 +89,7 @@ type Plugin struct {
 	engine *compile.Engine
 	module *compile.Module
 	pool   *pool.Pool[*guest.Instance]
-	// links are the modules that the plugin imports from. Each comes after those it imports
-	// from.
+	// links are the modules that the plugin imports from. Each comes after those it imports from.
 	links []*linked
 
 	// values are what config_get returns. initRequest is the document that init receives.
@@ -101,8 +100,7 @@ type Plugin struct {
 	initSchema *settings.Schema
 	schemas    map[abi.Operation]*settings.Schema
 
-	// state is StateReset, StateKeep or StateFresh. It is final when the first instance is
-	// made.
+	// state is StateReset, StateKeep or StateFresh. It is final when the first instance is made.
 	state State
 	// env is what the plugin's instances have in common, with the image that they start from.
 	env guest.Environment

@@ -32,7 +32,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 			p.ended(ctx, o, failed)
 		}
 	}()
-	timed := watch(ctx)
+	timed := guest.Watch(ctx)
 	in, err := p.borrow(ctx)
 	o.lap(instanceWait)
 	if err == nil {
@@ -42,7 +42,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 		}
 	}
 	if err != nil {
-		timed.stop(nil)
+		timed.Stop(nil)
 		failed = p.inStep(p.failure(op, nil, err), step)
 		ended = outcome(nil, failed)
 		return failed
@@ -51,7 +51,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	good := false
 	defer func() { p.takeBack(in, good, o) }()
 	err = p.serve(ctx, in, timeout, f, o)
-	timed.stop(in)
+	timed.Stop(in)
 	if err != nil {
 		failed = p.inStep(p.failure(op, in, err), step)
 		ended = outcome(in, failed)

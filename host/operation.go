@@ -97,8 +97,7 @@ func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, erro
 	return out, nil
 }
 
-// setLane chooses the batch lane, if the plugin has it and the configuration asks for no
-// other.
+// setLane chooses the batch lane, if the plugin has it and the configuration asks for no other.
 func (o *Operation) setLane(OperationOptions) error {
 	info, _ := abi.LookupOperation(o.op)
 	o.lane = o.plugin.cfg.Lane
@@ -363,8 +362,7 @@ func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *gu
 	})
 }
 
-// bounds returns the bounds for decoding the answer to a request with the given number of
-// rows.
+// bounds returns the bounds for decoding the answer to a request with the given number of rows.
 func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 	return abi.Bounds{Rows: rows, Writes: o.grant.Writes, MaxItems: o.grant.MaxItems, Meter: in}
 }

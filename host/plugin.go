@@ -79,6 +79,9 @@ func (p *Plugin) configure() error {
 	}
 	p.state = StateOf(p.spec, p.cfg.State)
 	p.notes = append(cut, notes...)
+	if m := p.spec.Manifest; m != nil && m.Deprecated != "" {
+		p.notes = append(p.notes, "the plugin is deprecated: "+guesttext.Line(m.Deprecated))
+	}
 	for _, n := range p.notes {
 		p.log.Warn(n)
 	}
@@ -262,8 +265,7 @@ func StateOf(s *spec.Spec, stated State) State {
 	return stated
 }
 
-// State returns what happens to an instance between calls: StateReset, StateKeep
-// or StateFresh.
+// State returns what happens to an instance between calls: StateReset, StateKeep or StateFresh.
 func (p *Plugin) State() State { return p.state }
 
 // Notes returns what an operator should know about limits, grants and state: what the plugin

@@ -212,8 +212,7 @@ func (p *Plugin) reserve(ctx context.Context) error {
 	})
 }
 
-// pooled makes an instance for the pool. While a caller waits for room, it makes only the
-// first.
+// pooled makes an instance for the pool. While a caller waits for room, it makes only the first.
 func (p *Plugin) pooled(ctx context.Context) (*guest.Instance, error) {
 	if p.host.room.Waiting() > 0 && p.share.Pooled() {
 		return nil, p.failure(abi.OpInit, nil, &guest.Fault{Reason: abi.ReasonBusy, Remedy: guest.MoreInstances,

@@ -32,8 +32,7 @@ type Counters struct {
 	// calls within it.
 	Fuel int64
 	Time time.Duration
-	// BytesIn are the bytes of the requests that guests received, BytesOut those of their
-	// answers.
+	// BytesIn are the bytes of the requests that guests received, BytesOut those of their answers.
 	BytesIn, BytesOut int64
 }
 
@@ -95,8 +94,7 @@ type Totals struct {
 	KV, MaxKV int64
 }
 
-// Stats returns figures of the plugin. It costs a few microseconds, and calls next to
-// nothing.
+// Stats returns figures of the plugin. It costs a few microseconds, and calls next to nothing.
 func (p *Plugin) Stats() Stats {
 	r := p.rests.Status()
 	s := Stats{

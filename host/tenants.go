@@ -17,8 +17,7 @@ type tenantKey struct{}
 // name, and a context without one, mean [store.DefaultTenant]. Only the embedder names
 // tenants, never a guest.
 //
-// Tenants have separate key-value stores: each plugin has one for each tenant, with its full
-// quota.
+// Tenants have separate key-value stores: each plugin has one for each tenant, with its full quota.
 //
 // Under [StateKeep], tenants also have separate instances, because an instance keeps its
 // memory, its Extism variables and the last HTTP response. An instance that served one tenant

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/usedfuel"
 )
 
 // Step is one stage of a build between memory and window.
@@ -134,3 +136,9 @@ func loggerFrom(ctx context.Context) *slog.Logger {
 	}
 	return slog.Default()
 }
+
+// AddFuel adds units of fuel to the step that runs with the context ctx, or to the provider
+// of a chain. A plugin host calls it for the work of its guests, which it measures in fuel.
+// Diagnostics show the sum. With any other context, and after the step has ended, AddFuel
+// has no effect.
+func AddFuel(ctx context.Context, units int64) { usedfuel.Add(ctx, units) }

@@ -176,7 +176,7 @@ func TestDrawingsOfRecords(t *testing.T) {
 		d := xml.NewDecoder(strings.NewReader(string(got.body)))
 		for {
 			token, err := d.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

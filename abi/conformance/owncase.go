@@ -17,6 +17,8 @@ import (
 type OwnCase struct {
 	// Name says what the case checks. The id of the case is "own/" and the name.
 	Name string `json:"name"`
+	// Plugin is the name of the plugin that the case is for, as in its manifest. "" is any.
+	Plugin string `json:"plugin,omitempty"`
 	// Operation may be empty if the plugin has only one.
 	Operation abi.Operation `json:"operation,omitempty"`
 	// Init are the init settings, Settings the step settings. nil means the settings of

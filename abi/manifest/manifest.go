@@ -20,6 +20,9 @@ type Manifest struct {
 	Description string `json:"description,omitempty"`
 	License     string `json:"license,omitempty"`
 	Homepage    string `json:"homepage,omitempty"`
+	// Deprecated says why nobody should use the plugin any more and what to use instead, in one
+	// line of at most 500 bytes. Empty: the plugin is not deprecated.
+	Deprecated string `json:"deprecated,omitempty"`
 	// Operations are the operations the module exports. At least one.
 	Operations  map[abi.Operation]OperationSpec `json:"operations"`
 	Permissions []Permission                    `json:"permissions,omitempty"`

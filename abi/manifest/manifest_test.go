@@ -80,7 +80,7 @@ func TestParseErrors(t *testing.T) {
 		{`{"abi":"1"}`, `manifest: abi: is "1" (want a whole number)`},
 		{`{"abi":1.5}`, "manifest: abi: is 1.5 (want a whole number)"},
 		{`{"nmae":"x"}`, `manifest: nmae: unknown key (did you mean "name"?)`},
-		{`{"zzzzzzzz":1}`, "manifest: zzzzzzzz: unknown key (want one of abi, name, version, description, license, homepage, operations, permissions, limits, settings, self_test)"},
+		{`{"zzzzzzzz":1}`, "manifest: zzzzzzzz: unknown key (want one of abi, name, version, description, license, homepage, deprecated, operations, permissions, limits, settings, self_test)"},
 		{`{}`, "manifest: abi: is missing (want 1)"},
 		{`{"abi":2,"name":"p"}`, "manifest: abi: is 2, this side speaks 1 (build the plugin with an SDK for version 1)"},
 		{`{"abi":1}`, "manifest: name: is missing (want lower-case letters, digits and hyphens)"},

@@ -98,6 +98,7 @@ func parseManifest(b []byte, m *Manifest) error {
 		{"description", stringInto(&m.Description)},
 		{"license", stringInto(&m.License)},
 		{"homepage", stringInto(&m.Homepage)},
+		{"deprecated", m.readDeprecated},
 		{"operations", m.readOperations},
 		{"permissions", m.readPermissions},
 		{"limits", m.Limits.read},
@@ -106,6 +107,17 @@ func parseManifest(b []byte, m *Manifest) error {
 	})
 	if err != nil {
 		return err
+	}
+	return nil
+}
+
+// readDeprecated reads the notice. An empty one would say nothing.
+func (m *Manifest) readDeprecated(path string, raw json.RawMessage) *Error {
+	if err := stringInto(&m.Deprecated)(path, raw); err != nil {
+		return err
+	}
+	if m.Deprecated == "" {
+		return mistake(path, "is empty (say what to use instead, or remove it)")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
@@ -19,6 +20,8 @@ const (
 	// minMemory is one page, maxMemory is the address space of 32 bits.
 	minMemory = 64 << 10
 	maxMemory = 4 << 30
+	// maxNotice bounds the notice of a deprecated plugin, in bytes.
+	maxNotice = 500
 )
 
 // Validate checks everything that can be checked without the module. The error
@@ -48,6 +51,8 @@ func (m *Manifest) checkHead() *Error {
 		return mistake("version", "is missing (want a semantic version such as 0.1.0)")
 	case !validVersion(m.Version):
 		return mistake("version", "%s is not a semantic version (want one such as 0.1.0)", jsontext.Quote(m.Version))
+	case len(m.Deprecated) > maxNotice || strings.ContainsFunc(m.Deprecated, unicode.IsControl):
+		return mistake("deprecated", "is no short line (want at most %d bytes without control characters)", maxNotice)
 	case m.Settings != nil && !isObject(m.Settings):
 		return mistake("settings", "is no object (want a JSON Schema)")
 	}

@@ -12,8 +12,9 @@ import (
 
 // Plugin collects the calls of one plugin. Begin and Init are safe for concurrent use.
 type Plugin struct {
-	// Name and Config are those of each call, Init is the document that init receives.
+	// Name, Module and Config are those of each call, Init is the document that init receives.
 	Name   string
+	Module string
 	Init   []byte
 	Config map[string]string
 	// Secrets are texts to hide. Settings returns those among the settings of an operation.
@@ -58,7 +59,7 @@ func (p *Plugin) End(c *Call, op abi.Operation, step, err string) {
 		out.LeftOut += i.LeftOut
 	}
 	p.mu.Unlock()
-	out.Plugin, out.Operation, out.Step, out.Err = p.Name, op, step, err
+	out.Plugin, out.Module, out.Operation, out.Step, out.Err = p.Name, p.Module, op, step, err
 	out.Init, out.Config = member(p.Init, "settings"), p.Config
 	secrets := append(p.Secrets[:len(p.Secrets):len(p.Secrets)], out.shown()...)
 	secrets = append(secrets, p.Settings(op, member(out.Request, "settings"))...)

@@ -11,8 +11,9 @@ const MaxBytes = 8 << 20
 
 // Call is one call of a plugin. Call and its lists may be kept, and must not be changed.
 type Call struct {
-	// Plugin is the name of the configured plugin.
+	// Plugin is the name of the configured plugin, Module that in the plugin's manifest.
 	Plugin string
+	Module string
 	// Operation is what the host called, Step the step that the call was for, "" for none.
 	Operation abi.Operation
 	Step      string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // The places of a manifest.
@@ -90,6 +91,9 @@ func (r *reader) accept(m *manifest.Manifest, from string) error {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	r.spec.Name, r.spec.Manifest, r.spec.ManifestFrom = cmp.Or(r.spec.Name, m.Name), m, from
+	if m.Deprecated != "" {
+		r.warn("is deprecated: %s", guesttext.Line(m.Deprecated))
+	}
 	return nil
 }
 

@@ -54,6 +54,7 @@ func narrow(own, side *manifest.Manifest) error {
 	if err := narrowSchema(own.Settings, &side.Settings); err != nil {
 		return err
 	}
+	side.Deprecated = cmp.Or(side.Deprecated, own.Deprecated)
 	narrowTests(own, side)
 	return narrowLimits(own.Limits, &side.Limits)
 }

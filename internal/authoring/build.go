@@ -13,7 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+	"unicode/utf8"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -55,7 +57,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
 	}
 	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: j.output(manifest.Name + ".wasm"), LeftOut: j.leftOut()}
-	if wasm, err = spec.Embed(wasm, text); err == nil {
+	if wasm, err = embedAll(wasm, text, j.options.Dir); err == nil {
 		built.Spec, err = spec.Read("", wasm, nil)
 	}
 	if err != nil {
@@ -65,6 +67,42 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
 	}
 	return built, j.write(built.Path, wasm, text)
+}
+
+// The files beside the manifest that become texts of the module.
+const (
+	readmeFile    = "README.md"
+	changelogFile = "CHANGELOG.md"
+)
+
+// embedAll puts the manifest into a module, and the texts in the folder of the manifest. There may be
+// no such files.
+func embedAll(wasm, manifest []byte, dir string) ([]byte, error) {
+	wasm, err := spec.Embed(wasm, manifest)
+	if err != nil {
+		return nil, err
+	}
+	var t spec.Texts
+	for file, text := range map[string]*string{readmeFile: &t.Readme, changelogFile: &t.Changelog} {
+		if *text, err = readText(filepath.Join(dir, file)); err != nil {
+			return nil, err
+		}
+	}
+	return spec.EmbedTexts(wasm, t)
+}
+
+// readText reads a text for a module. It returns "" if there is no such file.
+func readText(file string) (string, error) {
+	text, err := readBounded(file, abi.MaxText, "shorten it")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !utf8.Valid(text):
+		return "", fmt.Errorf("%s: is not UTF-8 (save it as UTF-8)", file)
+	}
+	return string(text), nil
 }
 
 // unused returns an error if the module has a function for batches that a host cannot call.

@@ -13,7 +13,7 @@ import (
 // "# language: tinygo" of its plugin.yaml, or else the one that its files show.
 // Errors wrap ErrLanguage, or are errors of reading the folder.
 func Detect(dir string) (string, error) {
-	manifest, err := readBounded(filepath.Join(dir, ManifestFile), maxManifest)
+	manifest, err := readBounded(filepath.Join(dir, ManifestFile), maxManifest, "shorten it")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}

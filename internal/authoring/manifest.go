@@ -27,7 +27,7 @@ func readManifest(dir string) (*manifest.Manifest, []byte, error) {
 }
 
 func readManifestFile(file string) (*manifest.Manifest, []byte, error) {
-	text, err := readBounded(file, maxManifest)
+	text, err := readBounded(file, maxManifest, "shorten descriptions, or move large values out of it")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s: %w (a project has one; write a project with: anchor-host plugin new)", file, os.ErrNotExist)
 	} else if err != nil {
@@ -138,8 +138,8 @@ func keyOf(n, value *strict.Node) (strict.Pos, bool) {
 // maxManifest bounds the bytes of a manifest, as a host does.
 const maxManifest = 1 << 20
 
-// readBounded reads a regular file of at most limit bytes. To open a pipe could take for ever.
-func readBounded(file string, limit int64) ([]byte, error) {
+// readBounded reads a regular file of at most limit bytes. remedy says what to do with a larger one. To open a pipe could take for ever.
+func readBounded(file string, limit int64, remedy string) ([]byte, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file (name a file)", file)
 	}
@@ -150,7 +150,7 @@ func readBounded(file string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s: larger than %s, the most that a host reads (shorten descriptions, or move large values out of it)", file, units.FormatSize(limit))
+		err = fmt.Errorf("%s: larger than %s, the most that a host reads (%s)", file, units.FormatSize(limit), remedy)
 	}
 	return data, err
 }

@@ -16,7 +16,7 @@ const maxModule = 1 << 30
 // or a folder for <name>.wasm; empty means the folder of the module, which must then have another
 // name.
 func Pack(module, manifestFile, output string) (*spec.Spec, string, error) {
-	wasm, err := readBounded(module, maxModule)
+	wasm, err := readBounded(module, maxModule, "strip it of debug information")
 	if err != nil {
 		return nil, "", err
 	}
@@ -35,7 +35,7 @@ func Pack(module, manifestFile, output string) (*spec.Spec, string, error) {
 	if same(path, module) {
 		return nil, "", fmt.Errorf("%s: is the module itself (name another file with --output)", path)
 	}
-	if wasm, err = spec.Embed(wasm, text); err != nil {
+	if wasm, err = embedAll(wasm, text, filepath.Dir(manifestFile)); err != nil {
 		return nil, "", fmt.Errorf("pack %s: %w", module, err)
 	}
 	packed, err := spec.Read("", wasm, nil)

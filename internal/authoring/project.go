@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -77,6 +78,17 @@ func (p Project) Helper() bool {
 	t, err := Lookup(p.Language)
 	return err == nil && t.helper != ""
 }
+
+// Install returns the version of anchor-host that a workflow installs: the own one if it is a release.
+func (p Project) Install() string {
+	if released.MatchString(p.Version) {
+		return p.Version
+	}
+	return "latest"
+}
+
+// released matches the versions that can be installed by their name.
+var released = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
 
 // Operation returns the operation of the plugin. It is Kind, except for "init", which is an
 // example of a filter with an init function.

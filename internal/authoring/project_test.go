@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"bytes"
 	"errors"
 	"go/format"
 	"io/fs"
@@ -81,6 +82,7 @@ func checkSources(t *testing.T, dir string) {
 			return fs.SkipDir
 		}
 		text, err := os.ReadFile(path)
+		text = bytes.ReplaceAll(text, []byte("${{"), nil) // expressions of workflows
 		if strings.Contains(string(text), "{{") || strings.Contains(string(text), "<no value>") {
 			t.Errorf("%s holds marks of its template", path)
 		}

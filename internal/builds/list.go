@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -126,7 +128,7 @@ func Get(ctx context.Context, s store.Store, tenant, id string) (*Record, error)
 	if rec, err = s.Get(ctx, store.Key{Tenant: tenant, Kind: KindDetail}, id); err != nil {
 		return nil, fmt.Errorf("build %.100q: %w", id, err)
 	}
-	if err := json.Unmarshal(rec.Data, &out.Detail); err != nil {
+	if err := jsonv2.Unmarshal(rec.Data, &out.Detail); err != nil {
 		return nil, fmt.Errorf("build %.100q: read its record: %w: %w", id, store.ErrCorrupt, err)
 	}
 	return &out, nil

@@ -31,7 +31,7 @@ func caseOf(name string, c record.Call) (*conformance.OwnCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &conformance.OwnCase{Name: name, Operation: c.Operation, Request: request, Settings: settings, Log: c.Log}
+	out := &conformance.OwnCase{Name: name, Plugin: c.Module, Operation: c.Operation, Request: request, Settings: settings, Log: c.Log}
 	if out.Init, err = object(c.Init); err != nil {
 		return nil, err
 	}

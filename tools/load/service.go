@@ -117,7 +117,7 @@ type service struct {
 // patience is how long a service may take to start and to end.
 const patience = 90 * time.Second
 
-var listening = regexp.MustCompile(`the API is at (http://\S+), and health and reload at (http://\S+)`)
+var listening = regexp.MustCompile(`the API is at (http://\S+), and health and reload at (http://[^;\s]+)`)
 
 // start starts the service and waits until it takes requests. Its ports are free ones.
 func (st *site) start(ctx context.Context, args ...string) (*service, error) {

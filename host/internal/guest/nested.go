@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 )
@@ -47,4 +48,34 @@ func ChargeFuel(ctx context.Context, fuel int64) {
 	}
 	n.left.Add(-fuel)
 	n.Spent.Add(fuel)
+}
+
+// Stopwatch measures a call for the step of a build that is explained. Its zero value measures
+// nothing: nobody asks, or the call lies in another one, whose time it is part of.
+type Stopwatch struct {
+	meter *usedfuel.Meter
+	began time.Duration
+}
+
+// Watch begins to measure a call.
+func Watch(ctx context.Context) Stopwatch {
+	m := usedfuel.TimerOf(ctx)
+	if m == nil || NestOf(ctx) != nil {
+		return Stopwatch{}
+	}
+	return Stopwatch{m, Clock()}
+}
+
+// Stop ends the measurement. in is nil for a call that got no instance, and only waited.
+func (w Stopwatch) Stop(in *Instance) {
+	if w.meter == nil {
+		return
+	}
+	now := Clock()
+	if in == nil {
+		w.meter.AddTime(now-w.began, 0)
+		return
+	}
+	waited := in.Call.Began - w.began + in.Call.Waited
+	w.meter.AddTime(waited, now-w.began-waited)
 }

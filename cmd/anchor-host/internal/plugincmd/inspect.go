@@ -3,6 +3,7 @@ package plugincmd
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -32,14 +33,19 @@ permissions with the reasons for them, limits, imports, exports, the parts of th
 module, warnings, and advice for the author. A portable module can run on any
 Extism host. PLUGIN is a plugin of the plugin folder, an instance of the
 configuration, a .wasm file, or the path of a folder with a module. For an
-instance the grants are also shown.`,
+instance the grants are also shown. --readme and --changelog show the texts that
+the author has put into the module.`,
 		Example: `  anchor-host plugin inspect bm25-retriever
   anchor-host plugin inspect ./my-plugin
   anchor-host plugin inspect ./plugin.wasm -o json`,
 		Args: cli.Exactly("PLUGIN"),
 	}
+	var readme, changelog bool
+	cmd.Flags().BoolVar(&readme, "readme", false, "show only the README that the module holds")
+	cmd.Flags().BoolVar(&changelog, "changelog", false, "show only the changelog that the module holds")
 	cli.HostFlags(cmd)
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
+	cmd.MarkFlagsMutuallyExclusive("readme", "changelog", "output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
 			return err
@@ -51,6 +57,9 @@ instance the grants are also shown.`,
 		spec, instance, err := findPlugin(loaded, args[0])
 		if err != nil {
 			return err
+		}
+		if readme || changelog {
+			return printText(a, spec, readme)
 		}
 		report, err := inspect(spec, instance)
 		if err != nil {
@@ -64,6 +73,22 @@ instance the grants are also shown.`,
 		return a.EmitText(&b)
 	})
 	return cmd
+}
+
+// printText prints the README of a module, or its changelog.
+func printText(a *cli.App, s *spec.Spec, readme bool) error {
+	texts, err := s.Texts()
+	if err != nil {
+		return fmt.Errorf("plugin %q: %w", s.Name, err)
+	}
+	what, text := "changelog", texts.Changelog
+	if readme {
+		what, text = "README", texts.Readme
+	}
+	if text == "" {
+		return fmt.Errorf("plugin %q: %s: %w (its author can put one beside plugin.yaml and build again)", s.Name, what, fs.ErrNotExist)
+	}
+	return a.EmitText(bytes.NewBufferString(strings.TrimSuffix(text, "\n") + "\n"))
 }
 
 // findPlugin finds the plugin that the user named: by a path, by the name of an instance, or
@@ -110,7 +135,9 @@ type inspection struct {
 	Description string `json:"description,omitempty"`
 	License     string `json:"license,omitempty"`
 	Homepage    string `json:"homepage,omitempty"`
-	Digest      string `json:"digest"`
+	// Deprecated says what to use instead of a plugin that is deprecated.
+	Deprecated string `json:"deprecated,omitempty"`
+	Digest     string `json:"digest"`
 	// Pin is the digest to write into a configuration.
 	Pin          string `json:"pin"`
 	Size         int64  `json:"size"`
@@ -138,6 +165,8 @@ type inspection struct {
 	// Warnings are for all users, and Advice is for the plugin's author.
 	Warnings []string `json:"warnings,omitempty"`
 	Advice   []string `json:"advice,omitempty"`
+	// Texts are README and changelog.
+	spec.Texts
 }
 
 // loadReport is an estimated cost with its limits.
@@ -200,6 +229,7 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 	var asked manifest.LimitRequest
 	if m := spec.Manifest; m != nil {
 		r.Version, r.Description, r.License, r.Homepage = m.Version, m.Description, m.License, m.Homepage
+		r.Deprecated = m.Deprecated
 		asked = m.Limits
 		for _, p := range m.Permissions {
 			r.Permissions = append(r.Permissions, permissionLine{p, granted(p, instance)})
@@ -217,8 +247,28 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 	if r.Anatomy, err = spec.Anatomy(); err != nil {
 		return r, err
 	}
+	if err := r.addTexts(spec); err != nil {
+		return r, err
+	}
 	r.Advice, err = spec.Advice()
 	return r, err
+}
+
+// addTexts adds the texts of the module. A plugin whose texts are not valid runs nevertheless.
+func (r *inspection) addTexts(s *spec.Spec) (err error) {
+	if r.Texts, err = s.Texts(); errors.Is(err, spec.ErrManifest) {
+		r.Warnings = append(slices.Clone(r.Warnings), err.Error())
+		return nil
+	}
+	return err
+}
+
+// textLine says how long a text is, and which flag shows it.
+func textLine(text, flag string) string {
+	if text == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%d lines (shown by --%s)", strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1, flag)
 }
 
 // loadOf estimates the cost of loading, with the engine and limits of the instance.
@@ -320,6 +370,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 		{"name", r.Name}, {"version", cli.Dash(r.Version)}, {"description", cli.Dash(r.Description)},
 		{"license", cli.Dash(r.License)}, {"homepage", cli.Dash(r.Homepage)}, {"digest", r.Digest}, {"pin", r.Pin}, {"size", sizeText(r.Size)},
 		{"abi", fmt.Sprint(r.ABI)}, {"manifest", cli.Dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
+		{"readme", textLine(r.Readme, "readme")}, {"changelog", textLine(r.Changelog, "changelog")},
 		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
 		{"module", fmt.Sprintf("%d functions, %s of code, %s of data", r.Anatomy.Functions, sizeText(r.Anatomy.Code), sizeText(r.Anatomy.Data))},
 		{"load", r.Load.text()},
@@ -327,6 +378,9 @@ func (r *inspection) write(b *bytes.Buffer) {
 	}
 	if r.Uncaptured != "" {
 		rows[len(rows)-1][1] += " (it cannot be reset: " + r.Uncaptured + ")"
+	}
+	if r.Deprecated != "" {
+		rows[1][1] += " (deprecated: " + cli.OneCell(r.Deprecated) + ")"
 	}
 	if r.Foreign {
 		rows[8][1] = "none (a foreign module: its functions can be called, it has no operations)"

@@ -23,6 +23,8 @@ type pluginLine struct {
 	// Pin is the digest to write into a configuration.
 	Pin  string `json:"pin,omitempty"`
 	Path string `json:"path"`
+	// Deprecated says what to use instead of a plugin that is deprecated.
+	Deprecated string `json:"deprecated,omitempty"`
 	// Status is "ok", or the problem and its remedy.
 	Status   string   `json:"status"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -90,7 +92,7 @@ func newPluginLine(e spec.Entry) pluginLine {
 		p.Status = "foreign module: functions can be called, it has no operations"
 		return p
 	}
-	p.Version = e.Spec.Manifest.Version
+	p.Version, p.Deprecated = e.Spec.Manifest.Version, e.Spec.Manifest.Deprecated
 	lanes := map[host.Lane]bool{}
 	for _, o := range e.Spec.Operations {
 		p.Operations = append(p.Operations, string(o.Operation))
@@ -103,7 +105,10 @@ func newPluginLine(e spec.Entry) pluginLine {
 			p.Lanes = append(p.Lanes, lane)
 		}
 	}
-	if n := len(p.Warnings); n > 0 {
+	switch {
+	case p.Deprecated != "":
+		p.Status = "deprecated: " + cli.OneCell(p.Deprecated)
+	case len(p.Warnings) > 0:
 		p.Status = "ok, warning: " + p.Warnings[0]
 	}
 	return p

@@ -1,4 +1,4 @@
-// Package plugincmd implements "anchor-host plugin" with its sub-commands: new, build, pack, dev, list,
+// Package plugincmd implements "anchor-host plugin" with its sub-commands: new, build, pack, dev, publish, diff, list,
 // inspect, call, test, bench, schema and types.
 package plugincmd
 
@@ -20,7 +20,7 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
   anchor-host plugin inspect bm25-retriever`,
 	})
 	cmd.AddCommand(
-		newCommand(a), buildCommand(a), packCommand(a), devCommand(a),
+		newCommand(a), buildCommand(a), packCommand(a), devCommand(a), publishCommand(a), diffCommand(a),
 		listCommand(a), inspectCommand(a), callCommand(a), testCommand(a), benchCommand(a), schemaCommand(a), typesCommand(a),
 	)
 	return cmd

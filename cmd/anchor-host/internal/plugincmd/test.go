@@ -85,7 +85,8 @@ for, with the answers; without a list the answers are made up and always the sam
   "services": [{"service": "llm", "request": {"model": "small"},
                 "answer": {"text": "yes"}}]
 
-plugin call --record and build --record write such cases, which also have config (what
+plugin call --record and build --record write such cases. Those of other plugins in the
+same folder are left out (plugin names whose a case is). They also have config (what
 config_get returns), kv (the key-value store before the call; expect.stored is what it
 holds afterwards), tokens (numbers of tokens) and log (not compared). *** stands for a
 secret, and in headers and bodies for any characters. After a wanted change --update
@@ -168,6 +169,8 @@ type tester struct {
 	cfg      host.Config
 	progress *cli.Progress
 	what     string
+	// leftOut is how many cases of the last plugin's folder are of other plugins.
+	leftOut int
 }
 
 // newTester makes a tester from the flags. The caller stops its progress.
@@ -244,6 +247,9 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 			"the plugin sent %s, for which %s/%s lists no response: it was refused (list one; record one with %s; or send requests with --live)",
 			request, casesFolder, httpFile, recordCommand(path, plugin, request)))
 	}
+	if t.leftOut > 0 {
+		out.Report.Notes = append(out.Report.Notes, fmt.Sprintf("%d cases of other plugins were left out", t.leftOut))
+	}
 	if err := updates.write(t.app); err != nil {
 		return out, err
 	}
@@ -299,6 +305,9 @@ func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conf
 	}
 	own, err := ownCases(file, f.cases)
 	if err != nil {
+		return o, nil, err
+	}
+	if t.leftOut, err = own.only(spec.Name); err != nil {
 		return o, nil, err
 	}
 	o.Own = own.cases

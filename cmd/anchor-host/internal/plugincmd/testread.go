@@ -139,6 +139,25 @@ func ownCases(module, folder string) (own ownTests, err error) {
 	return own, nil
 }
 
+// only keeps the cases of one plugin and those of none, because the recording of a build has the
+// calls of all its plugins. It returns how many it left out. If all are of others, the error names
+// the plugins.
+func (o *ownTests) only(plugin string) (leftOut int, err error) {
+	var others []string
+	before := len(o.cases)
+	o.cases = slices.DeleteFunc(o.cases, func(c conformance.OwnCase) bool {
+		other := c.Plugin != "" && c.Plugin != plugin
+		if other && !slices.Contains(others, c.Plugin) {
+			others = append(others, c.Plugin)
+		}
+		return other
+	})
+	if before > 0 && len(o.cases) == 0 {
+		return before, fmt.Errorf("cases of plugin %q: %w (the folder has those of %.200q: name another with --cases)", plugin, fs.ErrNotExist, others)
+	}
+	return before - len(o.cases), nil
+}
+
 func readCaseFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,0 +1,332 @@
+package plugincmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/registry/lock"
+)
+
+func diffCommand(a *cli.App) *cobra.Command {
+	var cases string
+	cmd := &cobra.Command{
+		Use:   "diff [flags] OLD NEW",
+		Short: "Show how two versions of a plugin differ",
+		Long: `Compare two versions of a plugin: their manifests, permissions, imports and sizes, and
+how much the version has to be raised. With --cases each case of the folder is also
+called with both, and their answers and fuel are compared. Cases are those of "plugin
+test": build --record writes them. Nothing outside is asked. OLD and NEW are
+.wasm files, or folders with one.`,
+		Example: `  anchor-host plugin diff plugins/keep-best.wasm build/keep-best.wasm
+  anchor-host build --request request.json --record cases
+  anchor-host plugin diff old.wasm new.wasm --cases cases -o json`,
+		Args: cli.Exactly("OLD", "NEW"),
+	}
+	cmd.Flags().StringVar(&cases, "cases", "", "folder of cases to call both with")
+	cmd.Flags().String("cache-dir", "", "folder of compiled plugins; off keeps none")
+	format := cli.FormatFlag(cmd, "text", "json")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
+			return err
+		}
+		d, err := diffPlugins(a, cmd, args[0], args[1], cases)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		if *format == "text" {
+			d.write(&b)
+		} else if err := cli.WriteJSON(&b, d); err != nil {
+			return err
+		}
+		return a.EmitText(&b)
+	})
+	return cmd
+}
+
+// pluginDiff is the output of "plugin diff".
+type pluginDiff struct {
+	Old diffSide `json:"old"`
+	New diffSide `json:"new"`
+	// Level is the part of the version that the change must raise: patch, minor or major. Reasons say
+	// why, and VersionError what is wrong with the version of New, "" for nothing.
+	Level        string   `json:"level"`
+	Reasons      []string `json:"reasons,omitempty"`
+	VersionError string   `json:"version_error,omitempty"`
+	// PermissionsAdded are what New asks for beyond Old, as in anchor.lock.
+	PermissionsAdded   []string `json:"permissions_added,omitempty"`
+	PermissionsRemoved []string `json:"permissions_removed,omitempty"`
+	ImportsAdded       []string `json:"imports_added,omitempty"`
+	ImportsRemoved     []string `json:"imports_removed,omitempty"`
+	// Manifest are the values of the manifest that differ.
+	Manifest []valueDiff `json:"manifest,omitempty"`
+	// Cases are the calls that were made with both. Changed is how many have another answer.
+	Cases   []caseDiff `json:"cases,omitempty"`
+	Changed int        `json:"changed_answers"`
+}
+
+// diffSide is one of two plugins.
+type diffSide struct {
+	File    string `json:"file"`
+	Plugin  string `json:"plugin"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+	Size    int64  `json:"size"`
+	// Fuel is what all cases together used.
+	Fuel int64 `json:"fuel,omitempty"`
+}
+
+// valueDiff is a value of the manifest that differs. Old or New is nil for a value that is not there.
+type valueDiff struct {
+	Path string          `json:"path"`
+	Old  json.RawMessage `json:"old,omitempty"`
+	New  json.RawMessage `json:"new,omitempty"`
+}
+
+// caseDiff is a call of a case with both.
+type caseDiff struct {
+	Case      string   `json:"case"`
+	Operation string   `json:"operation"`
+	Same      bool     `json:"same"`
+	Old       answered `json:"old"`
+	New       answered `json:"new"`
+}
+
+func diffPlugins(a *cli.App, cmd *cobra.Command, oldPath, newPath, folder string) (*pluginDiff, error) {
+	before, oldSide, err := readSide(oldPath)
+	if err != nil {
+		return nil, err
+	}
+	after, newSide, err := readSide(newPath)
+	if err != nil {
+		return nil, err
+	}
+	d := &pluginDiff{Old: oldSide, New: newSide}
+	if err := d.compare(before, after); err != nil {
+		return nil, err
+	}
+	if folder == "" {
+		return d, nil
+	}
+	own, err := ownCases("", folder)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := own.only(before.Name); err != nil {
+		return nil, err
+	}
+	return d, d.replay(a, cmd, before, after, own.cases)
+}
+
+// readSide reads one of the two plugins.
+func readSide(path string) (*spec.Spec, diffSide, error) {
+	file, err := moduleFile(path)
+	if err != nil {
+		return nil, diffSide{}, err
+	}
+	s, err := spec.ReadFile(file)
+	if err != nil {
+		return nil, diffSide{}, err
+	}
+	if s.Manifest == nil {
+		return nil, diffSide{}, fmt.Errorf("%s: %w (only plugins of this contract can be compared)", file, spec.ErrABIVersion)
+	}
+	return s, diffSide{File: file, Plugin: s.Name, Version: s.Manifest.Version, Digest: s.Digest, Size: s.Size}, nil
+}
+
+// compare compares what is known without a call.
+func (d *pluginDiff) compare(before, after *spec.Spec) error {
+	c, err := lock.Compare(before.Manifest, after.Manifest)
+	if err != nil {
+		return err
+	}
+	d.Level, d.Reasons = c.Level.String(), c.Reasons
+	if d.Old.Digest != d.New.Digest {
+		if err := c.Check(before.Manifest.Version, after.Manifest.Version); err != nil {
+			d.VersionError = err.Error()
+		}
+	}
+	had, err := lock.Asks(before.Manifest)
+	if err != nil {
+		return err
+	}
+	asks, err := lock.Asks(after.Manifest)
+	if err != nil {
+		return err
+	}
+	d.PermissionsAdded, d.PermissionsRemoved = lock.Difference(had, asks)
+	d.ImportsAdded, d.ImportsRemoved = without(after.Imports, before.Imports), without(before.Imports, after.Imports)
+	d.Manifest, err = manifestDiff(before.Manifest, after.Manifest)
+	return err
+}
+
+// without lists what is in a and not in b, each once. a is sorted.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Compact(slices.Clone(a)), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// manifestDiff lists the values that differ. Objects are compared member by member, other values as
+// a whole.
+func manifestDiff(before, after *manifest.Manifest) ([]valueDiff, error) {
+	values := [2]any{}
+	for i, m := range []*manifest.Manifest{before, after} {
+		text, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		if values[i], err = decoded(text); err != nil {
+			return nil, err
+		}
+	}
+	var list []valueDiff
+	err := walkDiff("", values[0], values[1], &list)
+	return list, err
+}
+
+// walkDiff adds the values that differ below two values. A manifest bounds how many there are.
+func walkDiff(path string, before, after any, list *[]valueDiff) error {
+	a, isA := before.(map[string]any)
+	b, isB := after.(map[string]any)
+	if isA && isB {
+		for _, key := range sortedKeys(a, b) {
+			at := key
+			if path != "" {
+				at = path + "." + key
+			}
+			if err := walkDiff(at, a[key], b[key], list); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	v := valueDiff{Path: path}
+	for _, side := range []struct {
+		value any
+		text  *json.RawMessage
+	}{{before, &v.Old}, {after, &v.New}} {
+		if side.value == nil {
+			continue
+		}
+		text, err := json.Marshal(side.value)
+		if err != nil {
+			return err
+		}
+		*side.text = text
+	}
+	*list = append(*list, v)
+	return nil
+}
+
+// sortedKeys lists the keys of two objects, each once.
+func sortedKeys(a, b map[string]any) []string {
+	keys := make([]string, 0, len(a)+len(b))
+	for key := range a {
+		keys = append(keys, key)
+	}
+	for key := range b {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// replay calls both plugins with each case.
+func (d *pluginDiff) replay(a *cli.App, cmd *cobra.Command, before, after *spec.Spec, cases []conformance.OwnCase) error {
+	base := config.Default()
+	if err := a.Override(cmd, base); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	progress := cli.NewProgress(a)
+	defer progress.Stop()
+	var sides [2]*replayer
+	for i, s := range []*spec.Spec{before, after} {
+		r, err := newReplayer(base.CachePath(), s, cases, progress)
+		if err != nil {
+			return err
+		}
+		defer r.close(ctx)
+		sides[i] = r
+	}
+	for i := range cases {
+		progress.Start(fmt.Sprintf("calling both with %q", cases[i].Name))
+		c := caseDiff{Case: cases[i].Name, Operation: string(cases[i].Operation)}
+		c.Old, c.New = sides[0].answer(ctx, &cases[i]), sides[1].answer(ctx, &cases[i])
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if c.Same = c.Old.equals(&c.New); !c.Same {
+			d.Changed++
+		}
+		d.Old.Fuel, d.New.Fuel = d.Old.Fuel+c.Old.Fuel, d.New.Fuel+c.New.Fuel
+		d.Cases = append(d.Cases, c)
+	}
+	return nil
+}
+
+// write prints the difference.
+func (d *pluginDiff) write(b *bytes.Buffer) {
+	rows := [][]string{
+		{"plugin", d.Old.Plugin, d.New.Plugin}, {"version", d.Old.Version, d.New.Version},
+		{"digest", shortDigest(d.Old.Digest), shortDigest(d.New.Digest)}, {"size", sizeText(d.Old.Size), sizeText(d.New.Size)},
+	}
+	if len(d.Cases) > 0 {
+		rows = append(rows, []string{"fuel of all cases", cli.Fuel(d.Old.Fuel), cli.Fuel(d.New.Fuel)})
+	}
+	cli.Table(b, []string{"", "OLD", "NEW"}, rows)
+	fmt.Fprintf(b, "\nat least a %s version", d.Level)
+	if d.VersionError != "" {
+		fmt.Fprintf(b, "; %s", cli.OneCell(d.VersionError))
+	}
+	b.WriteByte('\n')
+	for _, list := range []struct {
+		sign  string
+		title string
+		lines []string
+	}{
+		{"", "reasons", d.Reasons}, {"+ ", "permissions added", d.PermissionsAdded}, {"- ", "permissions removed", d.PermissionsRemoved},
+		{"+ ", "imports added", d.ImportsAdded}, {"- ", "imports removed", d.ImportsRemoved},
+	} {
+		section(b, list.title, len(list.lines))
+		for _, line := range list.lines {
+			fmt.Fprintf(b, "  %s%s\n", list.sign, cli.OneCell(line))
+		}
+	}
+	section(b, "manifest", len(d.Manifest))
+	for _, v := range d.Manifest {
+		fmt.Fprintf(b, "  %s: %.200s -> %.200s\n", cli.OneCell(v.Path), cli.Dash(cli.OneCell(string(v.Old))), cli.Dash(cli.OneCell(string(v.New))))
+	}
+	d.writeCases(b)
+}
+
+// writeCases prints the cases: those with another answer first, each with both answers.
+func (d *pluginDiff) writeCases(b *bytes.Buffer) {
+	if len(d.Cases) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "cases\n  %d of %d have another answer\n", d.Changed, len(d.Cases))
+	for i := range d.Cases {
+		if c := &d.Cases[i]; !c.Same {
+			fmt.Fprintf(b, "  %s\n    - %.1000s\n    + %.1000s\n", cli.OneCell(c.Case), cli.OneCell(c.Old.text()), cli.OneCell(c.New.text()))
+		}
+	}
+	rows := make([][]string, 0, len(d.Cases))
+	for i := range d.Cases {
+		c := &d.Cases[i]
+		rows = append(rows, []string{"  " + cli.OneCell(c.Case), cli.Fuel(c.Old.Fuel), cli.Fuel(c.New.Fuel)})
+	}
+	cli.Table(b, []string{"  CASE", "OLD FUEL", "NEW FUEL"}, rows)
+}

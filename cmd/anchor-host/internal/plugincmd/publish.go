@@ -1,0 +1,265 @@
+package plugincmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+// passwordVariable is the variable of the environment that has the password of a secret key.
+const passwordVariable = "ANCHOR_HOST_KEY_PASSWORD"
+
+// publishFlags are the flags of "plugin publish".
+type publishFlags struct {
+	testFlags
+	dryRun, unsigned, plainHTTP bool
+	key, project                string
+}
+
+func publishCommand(a *cli.App) *cobra.Command {
+	f := publishFlags{testFlags: testFlags{callFlags: callFlags{repeat: 1}}}
+	cmd := &cobra.Command{
+		Use:   "publish [flags] FILE|FOLDER [oci://REFERENCE]",
+		Short: "Check a plugin, sign it and push it to a registry",
+		Long: `Check whether a plugin can be published, sign it and push it. If a check fails,
+nothing is pushed, all findings are listed, and the exit code is 1. --dry-run only
+checks; without REFERENCE it asks no registry. The tag of REFERENCE is the version in
+the manifest; you can leave it out.
+
+  manifest      the module holds a valid manifest, with a semantic version
+  size          an operator can install it with the default limits
+  readme        the module holds a README (plugin build packs README.md)
+  conformance   plugin test --short passes, with your cases
+  reproducible  a second build of the project gives the same module
+  tag           no other artifact has the tag
+  version       the version is raised enough since the one before: by a major
+                version for a permission more or an operation less
+  signature     the secret key can be read
+
+The password of an encrypted key is in the variable ` + passwordVariable + `.
+The credentials for the registry are those of Docker.`,
+		Example: `  anchor-host plugin publish --dry-run build/keep-best.wasm
+  anchor-host plugin publish --dry-run build/keep-best.wasm oci://ghcr.io/acme/keep-best
+  anchor-host plugin publish build/keep-best.wasm oci://ghcr.io/acme/keep-best --key anchor.key`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only check what would be refused")
+	flags.StringVar(&f.key, "key", "", "file of the secret key that signs")
+	flags.BoolVar(&f.unsigned, "unsigned", false, "push without a signature")
+	flags.BoolVar(&f.plainHTTP, "plain-http", false, "ask the registry without TLS")
+	flags.StringVar(&f.project, "project", "", "folder with the project, to build it again (default: the one of plugin.yaml beside or above FILE)")
+	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests next to plugin.yaml)")
+	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
+	f.short, f.format = true, cli.FormatFlag(cmd, "text", "json")
+	cmd.MarkFlagsMutuallyExclusive("key", "unsigned")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return publish(a, cmd, &f, args) })
+	return cmd
+}
+
+// errRefused is the error of a publication with a finding.
+var errRefused = errors.New("the plugin is not published")
+
+func publish(a *cli.App, cmd *cobra.Command, f *publishFlags, args []string) error {
+	p, err := newPublication(a, cmd, f, args)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	p.check(cmd)
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	if !f.dryRun && p.ok() {
+		if err := p.push(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	if err := p.emit(a, *f.format); err != nil {
+		return err
+	}
+	if !p.ok() {
+		return cli.Silent(errRefused)
+	}
+	return nil
+}
+
+// publication is one plugin on its way to a registry.
+type publication struct {
+	flags *publishFlags
+	tests *tester
+	file  string
+	ref   *registry.Reference // nil: no registry
+	// client is nil without a registry. spec and artifact are nil for a module without a valid manifest,
+	// key for a plugin that is not signed.
+	client   *registry.Client
+	module   []byte
+	spec     *spec.Spec
+	artifact *registry.Artifact
+	key      *trust.SecretKey
+	report   publishReport
+}
+
+// publishReport is the output of "plugin publish".
+type publishReport struct {
+	File    string `json:"file"`
+	Plugin  string `json:"plugin,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Reference has the digest of the artifact once the plugin is published.
+	Reference string `json:"reference,omitempty"`
+	// Digest is that of the artifact in a registry, Module that of the module.
+	Digest string `json:"digest,omitempty"`
+	Module string `json:"module,omitempty"`
+	// Signer is the id of the key that signed, "" for none.
+	Signer    string    `json:"signer,omitempty"`
+	Published bool      `json:"published"`
+	Checks    []finding `json:"checks"`
+}
+
+// The verdicts of a check. verdictSkip says that it does not apply or could not be made.
+const (
+	verdictPass = "pass"
+	verdictFail = "fail"
+	verdictSkip = "skip"
+)
+
+// finding is the outcome of one check.
+type finding struct {
+	Check   string `json:"check"`
+	Verdict string `json:"verdict"`
+	// Detail says what was found, with the remedy of a failure in brackets.
+	Detail string `json:"detail"`
+}
+
+// newPublication reads what is to be published. The caller closes it.
+func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []string) (*publication, error) {
+	if !f.dryRun && (len(args) < 2 || f.key == "" && !f.unsigned) {
+		return nil, cli.Usagef(cmd, "want a REFERENCE, and --key FILE or --unsigned (--dry-run needs neither)")
+	}
+	tests, err := newTester(a, cmd, &f.testFlags)
+	if err != nil {
+		return nil, err
+	}
+	p := &publication{flags: f, tests: tests}
+	if p.file, err = moduleFile(args[0]); err != nil {
+		return nil, err
+	}
+	if p.module, err = readModule(p.file); err != nil {
+		return nil, err
+	}
+	p.report.File = p.file
+	if len(args) < 2 {
+		return p, nil
+	}
+	ref, err := registry.ParseReference(args[1])
+	if err != nil {
+		return nil, cli.UsageError(cmd, err)
+	}
+	options := registry.Options{}
+	if f.plainHTTP {
+		options.PlainHTTP = []string{ref.Host}
+	}
+	p.ref = &ref
+	p.client, err = registry.New(options)
+	return p, err
+}
+
+func (p *publication) close() {
+	p.tests.progress.Stop()
+	if p.client != nil {
+		p.client.Close()
+	}
+}
+
+// ok reports whether no check failed.
+func (p *publication) ok() bool {
+	return !slices.ContainsFunc(p.report.Checks, func(f finding) bool { return f.Verdict == verdictFail })
+}
+
+// push sends the plugin, then its signature. To repeat it after an error is safe.
+func (p *publication) push(ctx context.Context) error {
+	var envelope []byte
+	if p.key != nil {
+		asks, err := lock.Asks(p.spec.Manifest)
+		if err != nil {
+			return err
+		}
+		m := p.spec.Manifest
+		about := trust.Plugin{Name: m.Name, Version: m.Version, ABI: m.ABI, Permissions: lock.Hash(asks)}
+		if envelope, err = p.key.SignStatement(p.ref.Name(), p.artifact.Digest, about); err != nil {
+			return err
+		}
+	}
+	p.tests.progress.Start(fmt.Sprintf("pushing %s", p.ref))
+	pushed, err := p.client.Push(ctx, *p.ref, p.artifact, registry.PushOptions{})
+	if err != nil {
+		return err
+	}
+	if envelope != nil {
+		if _, err := p.client.Attach(ctx, pushed, registry.Attachment{Type: registry.TypeSignature, Data: envelope}); err != nil {
+			return fmt.Errorf("%s is pushed without its signature: %w (run the command again)", pushed, err)
+		}
+		p.report.Signer = p.key.Public().ID
+	}
+	p.report.Reference, p.report.Published = pushed.String(), true
+	return nil
+}
+
+// emit prints the report.
+func (p *publication) emit(a *cli.App, format string) error {
+	p.tests.progress.Stop()
+	var b bytes.Buffer
+	r := &p.report
+	if format == "json" {
+		if err := cli.WriteJSON(&b, r); err != nil {
+			return err
+		}
+		return a.EmitText(&b)
+	}
+	failed := 0
+	var rows [][]string
+	for _, f := range r.Checks {
+		rows = append(rows, []string{f.Check, f.Verdict, cli.OneCell(f.Detail)})
+		if f.Verdict == verdictFail {
+			failed++
+		}
+	}
+	cli.Table(&b, []string{"CHECK", "VERDICT", "DETAIL"}, rows)
+	switch {
+	case failed > 0:
+		fmt.Fprintf(&b, "\n%s: %d of %d checks refuse it, nothing is published\n", r.File, failed, len(r.Checks))
+	case !r.Published:
+		fmt.Fprintf(&b, "\n%s %s can be published\n", r.Plugin, r.Version)
+	default:
+		fmt.Fprintf(&b, "\npublished %s\nsigned by %s\n", r.Reference, cli.Dash(r.Signer))
+	}
+	return a.EmitText(&b)
+}
+
+// readModule reads a module, and at most one byte more than a registry's limit.
+func readModule(file string) ([]byte, error) { return readUpTo(file, registry.DefaultMaxModule+1) }
+
+// readUpTo reads the beginning of a regular file.
+func readUpTo(file string, limit int64) ([]byte, error) {
+	if _, err := os.Stat(file); err == nil && !isFile(file) {
+		return nil, fmt.Errorf("%s: not a regular file (name a file)", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}

@@ -1,0 +1,240 @@
+package plugincmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+// maxKeyFile bounds the file of a secret key, in bytes. minisign writes some hundred.
+const maxKeyFile = 64 << 10
+
+// check makes all checks, one after the other.
+func (p *publication) check(cmd *cobra.Command) {
+	ctx := cmd.Context()
+	for _, c := range []struct {
+		name  string
+		check func() (verdict, detail string)
+		// needs says that the check is about a valid plugin, or also about a registry.
+		plugin, registry bool
+	}{
+		{"manifest", p.checkManifest, false, false},
+		{"size", p.checkSize, false, false},
+		{"readme", p.checkReadme, true, false},
+		{"conformance", func() (string, string) { return p.checkConformance(cmd) }, true, false},
+		{"reproducible", func() (string, string) { return p.checkReproducible(ctx) }, true, false},
+		{"tag", func() (string, string) { return p.checkTag(ctx) }, true, true},
+		{"version", func() (string, string) { return p.checkVersion(ctx) }, true, true},
+		{"signature", p.checkKey, false, false},
+	} {
+		if ctx.Err() != nil {
+			return
+		}
+		out := finding{Check: c.name, Verdict: verdictSkip}
+		switch {
+		case c.plugin && p.spec == nil:
+			out.Detail = "see manifest"
+		case c.registry && p.client == nil:
+			out.Detail = "no registry was named"
+		default:
+			p.tests.progress.Start("checking " + c.name)
+			out.Verdict, out.Detail = c.check()
+		}
+		p.report.Checks = append(p.report.Checks, out)
+	}
+}
+
+// failed is a failure with the text of an error.
+func failed(err error) (verdict, detail string) { return verdictFail, err.Error() }
+
+// checkManifest reads the module as a host does that has nothing beside it.
+func (p *publication) checkManifest() (verdict, detail string) {
+	s, err := spec.Read("", p.module, nil)
+	if err != nil {
+		return failed(err)
+	}
+	if s.Manifest == nil {
+		return verdictFail, fmt.Sprintf("the module has no manifest, and so no name and no version (write plugin.yaml, and put it into the module with plugin build or plugin pack; it exports no %q)", abi.Marker)
+	}
+	if p.artifact, err = registry.Pack(p.module, registry.PackOptions{}); err != nil {
+		return failed(err)
+	}
+	if strings.Contains(s.Manifest.Version, "+") {
+		return verdictFail, fmt.Sprintf("version %s: a tag has no place for the part after + (leave it out)", s.Manifest.Version)
+	}
+	p.spec = s
+	p.report.Plugin, p.report.Version, p.report.Module, p.report.Digest = s.Name, s.Manifest.Version, s.Digest, p.artifact.Digest
+	return verdictPass, s.Name + " " + s.Manifest.Version
+}
+
+func (p *publication) checkSize() (verdict, detail string) {
+	if len(p.module) > registry.DefaultMaxModule {
+		return verdictFail, fmt.Sprintf("the module has more than %s, the most that is installed by default (strip it of debug information)", sizeText(registry.DefaultMaxModule))
+	}
+	return verdictPass, sizeText(int64(len(p.module)))
+}
+
+func (p *publication) checkReadme() (verdict, detail string) {
+	texts, err := p.spec.Texts()
+	switch {
+	case err != nil:
+		return failed(err)
+	case strings.TrimSpace(texts.Readme) == "":
+		return verdictFail, "the module holds no README (write README.md beside plugin.yaml, and build again)"
+	}
+	return verdictPass, textLine(texts.Readme, "readme of plugin inspect")
+}
+
+// checkConformance runs the conformance kit and the author's cases.
+func (p *publication) checkConformance(cmd *cobra.Command) (verdict, detail string) {
+	tested, err := p.tests.test(cmd, p.file)
+	if err != nil {
+		return failed(err)
+	}
+	r := tested.Report
+	if r.OK() {
+		return verdictPass, fmt.Sprintf("%d cases passed, %d skipped", r.Passed, r.Skipped)
+	}
+	first := r.Results[slices.IndexFunc(r.Results, func(c conformance.Result) bool { return c.Verdict == conformance.Fail })]
+	return verdictFail, fmt.Sprintf("%d cases failed, first %s: %s (see all with plugin test --short %s)", r.Failed, first.Case, first.Detail, p.file)
+}
+
+// checkReproducible builds the project again and compares the modules.
+func (p *publication) checkReproducible(ctx context.Context) (verdict, detail string) {
+	dir := p.flags.project
+	if dir == "" {
+		if dir = projectOf(p.file); dir == "" {
+			return verdictSkip, "no plugin.yaml beside or above the module (name the project with --project)"
+		}
+	}
+	if _, err := authoring.Detect(dir); err != nil {
+		return verdictSkip, err.Error()
+	}
+	work, err := os.MkdirTemp("", "anchor-host-publish-*")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.RemoveAll(work)
+	built, err := authoring.Build(ctx, authoring.BuildOptions{Dir: dir, Output: work + string(filepath.Separator)})
+	switch {
+	case errors.Is(err, authoring.ErrMissing):
+		return verdictSkip, err.Error()
+	case err != nil:
+		return verdictFail, fmt.Sprintf("the project does not build: %v", err)
+	case built.Spec.Digest != p.spec.Digest:
+		return verdictFail, fmt.Sprintf("a build of %s is another module, %s (build again with plugin build; if that does not help, the toolchain writes times or paths into it)", dir, shortDigest(built.Spec.Digest))
+	}
+	return verdictPass, "a second build is the same, " + shortDigest(p.spec.Digest)
+}
+
+// projectOf returns the folder of the plugin.yaml beside a module or above it, "" for none.
+func projectOf(file string) string {
+	dir := filepath.Dir(file)
+	for _, d := range []string{dir, filepath.Join(dir, "..")} {
+		if isFile(filepath.Join(d, authoring.ManifestFile)) {
+			return d
+		}
+	}
+	return ""
+}
+
+// checkTag checks that the tag is the version, and free.
+func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
+	version := p.spec.Manifest.Version
+	p.ref.Tag = cmp.Or(p.ref.Tag, version)
+	p.report.Reference = p.ref.String()
+	if p.ref.Tag != version {
+		return verdictFail, fmt.Sprintf("the tag is %s, the version in the manifest %s (leave out the tag, or raise the version)", p.ref.Tag, version)
+	}
+	found, err := p.client.Resolve(ctx, *p.ref)
+	switch {
+	case errors.Is(err, registry.ErrNotFound), errors.Is(err, registry.ErrDenied): // some deny what does not exist yet
+		return verdictPass, p.ref.Tag + " is free"
+	case err != nil:
+		return failed(err)
+	case found.Digest != p.artifact.Digest:
+		return verdictFail, fmt.Sprintf("%s names another artifact already, %s (raise the version in plugin.yaml)", p.ref.Tag, shortDigest(found.Digest))
+	}
+	return verdictPass, p.ref.Tag + " names this artifact already"
+}
+
+// checkVersion compares the plugin with the highest version below it in the registry.
+func (p *publication) checkVersion(ctx context.Context) (verdict, detail string) {
+	tags, err := p.client.Tags(ctx, registry.Reference{Host: p.ref.Host, Repository: p.ref.Repository})
+	if errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrDenied) {
+		tags = nil
+	} else if err != nil {
+		return failed(err)
+	}
+	last := highestBelow(tags, p.spec.Manifest.Version)
+	if last == "" {
+		return verdictPass, "no earlier version"
+	}
+	earlier := *p.ref
+	earlier.Tag, earlier.Digest = last, ""
+	pulled, err := p.client.Pull(ctx, earlier)
+	if err != nil {
+		return failed(err)
+	}
+	before, err := spec.Read("", pulled.Module, nil)
+	if err != nil || before.Manifest == nil {
+		return verdictSkip, fmt.Sprintf("what has the tag %s is no plugin of this contract", last)
+	}
+	compared, err := lock.Compare(before.Manifest, p.spec.Manifest)
+	if err == nil {
+		err = compared.Check(before.Manifest.Version, p.spec.Manifest.Version)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return verdictPass, fmt.Sprintf("%s after %s, at least a %s version", p.spec.Manifest.Version, before.Manifest.Version, compared.Level)
+}
+
+// highestBelow returns the highest of the tags that are versions below a version, "" for none.
+func highestBelow(tags []string, version string) (highest string) {
+	below := func(a, b string) bool { return lock.Comparison{}.Check(a, b) == nil }
+	for _, tag := range tags {
+		if below(tag, version) && (highest == "" || below(highest, tag)) {
+			highest = tag
+		}
+	}
+	return highest
+}
+
+// checkKey reads the secret key.
+func (p *publication) checkKey() (verdict, detail string) {
+	if p.flags.key == "" {
+		return verdictSkip, "not signed: operators who require signatures will refuse it (name a key with --key)"
+	}
+	text, err := readUpTo(p.flags.key, maxKeyFile)
+	password := os.Getenv(passwordVariable)
+	switch {
+	case err != nil:
+	case trust.Encrypted(text) && password == "": // to try would take seconds
+		err = trust.ErrPassword
+	default:
+		p.key, err = trust.ParseSecretKey(text, password)
+	}
+	switch {
+	case errors.Is(err, trust.ErrPassword):
+		return verdictFail, fmt.Sprintf("flag --key: %s: %v (put the password into the variable %s)", p.flags.key, err, passwordVariable)
+	case err != nil:
+		return verdictFail, fmt.Sprintf("flag --key: %s: %v", p.flags.key, err)
+	}
+	return verdictPass, "key " + p.key.Public().ID
+}

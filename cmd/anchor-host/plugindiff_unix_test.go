@@ -1,0 +1,136 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/host/spec"
+)
+
+// Two versions are compared by their manifests, and by their answers to a recorded call.
+func TestPluginDiff(t *testing.T) {
+	t.Chdir(t.TempDir())
+	before := pluginOf(t, "no-change", version("1.0.0", ""), spec.Texts{})
+	after := pluginOf(t, "keep-first", func(m string) string {
+		return version("1.0.1", oneMore)(strings.Replace(m, "name: keep-first", "name: no-change", 1))
+	}, spec.Texts{})
+	if err := os.WriteFile("input.json", []byte(`{"query":{"query_str":"q"},"columns":["score"],"items":[{"score":0.5},{"score":0.4}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", "plugin", "call", before, "anchor_filter", "--input-file", "input.json", "--record", "cases"); code != codeOK {
+		t.Fatal(stderr)
+	}
+	recorded := bytesOf(t, "cases/no-change-filter-001.json")
+	if !strings.Contains(string(recorded), `"plugin": "no-change"`) {
+		t.Fatalf("the case names no plugin: %s", recorded)
+	}
+	foreign := strings.NewReplacer(`"plugin": "no-change"`, `"plugin": "other"`, "filter-001", "other").Replace(string(recorded))
+	if err := os.WriteFile("cases/other.json", []byte(foreign), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, "", "plugin", "diff", before, after, "--cases", "cases", "-o", "json")
+	if code != codeOK {
+		t.Fatal(stderr)
+	}
+	type side struct {
+		Fuel     int64
+		Output   json.RawMessage
+		NoChange bool `json:"no_change"`
+		Error    string
+		Plugin   string
+		Version  string
+	}
+	var d struct {
+		Old, New         side
+		Level            string
+		VersionError     string   `json:"version_error"`
+		PermissionsAdded []string `json:"permissions_added"`
+		Manifest         []struct{ Path string }
+		Changed          int `json:"changed_answers"`
+		Cases            []struct {
+			Same     bool
+			Old, New side
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Level != "major" || !strings.Contains(d.VersionError, "want at least 2.0.0") || len(d.PermissionsAdded) != 1 || d.PermissionsAdded[0] != "service llm" || len(d.Manifest) == 0 {
+		t.Errorf("%s", stdout)
+	}
+	if len(d.Cases) != 1 || d.Changed != 1 || d.Cases[0].Same || !d.Cases[0].Old.NoChange || len(d.Cases[0].New.Output) == 0 || d.Old.Fuel <= 0 || d.New.Fuel <= 0 {
+		t.Errorf("%s", stdout)
+	}
+	code, stdout, _ = run(t, "", "plugin", "diff", before, after, "--cases", "cases")
+	for _, want := range []string{"at least a major version", "+ service llm", "1 of 1 have another answer", "- no change"} {
+		if code != codeOK || !strings.Contains(stdout, want) {
+			t.Errorf("no %q in %s", want, stdout)
+		}
+	}
+	if code, stdout, _ := run(t, "", "plugin", "diff", before, before, "--cases", "cases", "-o", "json"); code != codeOK || !strings.Contains(stdout, `"same": true`) || strings.Contains(stdout, "version_error") {
+		t.Errorf("with itself: %s", stdout)
+	}
+}
+
+// plugin test runs the recorded calls of its plugin and leaves out those of others.
+func TestPluginTestLeavesOutOtherPlugins(t *testing.T) {
+	file := pluginOf(t, "no-change", version("1.0.0", ""), spec.Texts{})
+	for _, c := range []struct {
+		owners []string
+		code   int
+		want   string
+	}{
+		{[]string{"no-change", "other"}, codeOK, "1 cases of other plugins were left out"},
+		{[]string{"other", "third"}, codeNotFound, `the folder has those of ["other" "third"]`},
+	} {
+		dir := t.TempDir()
+		for _, owner := range c.owners {
+			text := `{"name":"` + owner + `","plugin":"` + owner + `","operation":"filter","items":["a"],"expect":{"no_change":true}}`
+			if err := os.WriteFile(filepath.Join(dir, owner+".json"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code, stdout, stderr := run(t, "", "plugin", "test", "--short", "--cases", dir, file)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stdout, "own/other") {
+			t.Errorf("%v: code %d, %s%s", c.owners, code, stdout, stderr)
+		}
+	}
+}
+
+// inspect shows the texts of a module, and list marks what is deprecated.
+func TestPluginTexts(t *testing.T) {
+	file := pluginOf(t, "no-change", version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{Readme: "# One\n\x1b[31mtwo\n"})
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"inspect", file}, codeOK, "1.0.0 (deprecated: use keep-best)"},
+		{[]string{"inspect", file}, codeOK, "2 lines (shown by --readme)"},
+		{[]string{"inspect", "--readme", file}, codeOK, "# One\n"},
+		{[]string{"inspect", "--changelog", file}, codeNotFound, "changelog"},
+		{[]string{"inspect", "-o", "json", file}, codeOK, `"readme": "# One`},
+		{[]string{"list", "--plugins", filepath.Dir(file)}, codeOK, "deprecated: use keep-best"},
+	} {
+		code, stdout, stderr := run(t, "", append([]string{"plugin"}, c.args...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stdout, "\x1b") {
+			t.Errorf("%v: code %d, %q %s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+// A build with a deprecated plugin warns once, however many steps use it.
+func TestBuildWarnsOfDeprecatedPlugin(t *testing.T) {
+	file := pluginOf(t, "no-change", version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{})
+	request := `{"query":"q","max_tokens":100,"tokenizer":"words","items":[{"id":"a","content":"A text.","source":"retrieval"}],
+	"steps":[{"name":"one","plugin":"no-change"},{"name":"two","plugin":"no-change"}],"format":"generic"}`
+	code, stdout, stderr := run(t, request, "build", "--plugins", filepath.Dir(file), "--request", "-")
+	if code != codeOK || strings.Count(stderr, "the plugin is deprecated: use keep-best") != 1 {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+}

@@ -1,0 +1,335 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+// testRegistry keeps one repository in memory. It has no API for attachments.
+type testRegistry struct {
+	mu    sync.Mutex
+	parts map[string][]byte // blobs and manifests, by digest and by tag
+	types map[string]string
+	tags  []string
+}
+
+// newRegistry starts a registry and returns it with the reference of its repository. The cache of the
+// command is a folder of the test.
+func newRegistry(t *testing.T) (*testRegistry, string) {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	r := &testRegistry{parts: map[string][]byte{}, types: map[string]string{}}
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	return r, "oci://" + strings.TrimPrefix(server.URL, "http://") + "/acme/p"
+}
+
+func (r *testRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kind, name, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/acme/p/"), "/")
+	sum := func(b []byte) string { s := sha256.Sum256(b); return "sha256:" + hex.EncodeToString(s[:]) }
+	switch {
+	case q.Method == http.MethodPost:
+		w.Header().Set("Location", q.URL.Path+"1")
+		w.WriteHeader(http.StatusAccepted)
+	case q.Method == http.MethodPut:
+		text, err := io.ReadAll(q.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.parts[sum(text)], r.types[sum(text)] = text, q.Header.Get("Content-Type")
+		if kind == "manifests" && !strings.HasPrefix(name, "sha256:") {
+			r.parts[name], r.types[name] = text, q.Header.Get("Content-Type")
+			if !slices.Contains(r.tags, name) {
+				r.tags = append(r.tags, name)
+			}
+		}
+		w.Header().Set("Docker-Content-Digest", sum(text))
+		w.WriteHeader(http.StatusCreated)
+	case kind == "tags":
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": "acme/p", "tags": r.tags})
+	case r.parts[name] != nil:
+		w.Header().Set("Content-Type", r.types[name])
+		w.Header().Set("Docker-Content-Digest", sum(r.parts[name]))
+		w.Header().Set("Content-Length", fmt.Sprint(len(r.parts[name])))
+		_, _ = w.Write(r.parts[name])
+	default:
+		http.Error(w, `{"errors":[{"code":"MANIFEST_UNKNOWN"}]}`, http.StatusNotFound)
+	}
+}
+
+// quiet makes a plugin that keeps to the contract, without a toolchain. edit changes its manifest.
+func quiet(t *testing.T, edit func(manifest string) string, texts spec.Texts) string {
+	t.Helper()
+	return pluginOf(t, "no-change", edit, texts)
+}
+
+// pluginOf makes a plugin of a fixture.
+func pluginOf(t *testing.T, fixture string, edit func(manifest string) string, texts spec.Texts) string {
+	t.Helper()
+	dir := filepath.Join(testdataDir, "../../../testdata/wasm", fixture)
+	wasm, err := os.ReadFile(filepath.Join(dir, "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wasm, err = spec.Embed(wasm, []byte(edit(string(text)))); err == nil {
+		wasm, err = spec.EmbedTexts(wasm, texts)
+	}
+	file := filepath.Join(t.TempDir(), fixture+".wasm")
+	if err == nil {
+		err = os.WriteFile(file, wasm, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// version returns an edit that states another version, and a permission if asked.
+func version(v, more string) func(string) string {
+	return func(m string) string { return strings.Replace(m, "0.1.0", v, 1) + more }
+}
+
+const oneMore = "\npermissions:\n  - {kind: service, service: llm, reason: to ask}\n"
+
+var readme = spec.Texts{Readme: "# Keep first\n"}
+
+// publishReport is what plugin publish -o json prints.
+type publishReport struct {
+	Reference, Digest, Signer string
+	Published                 bool
+	Checks                    []struct{ Check, Verdict, Detail string }
+}
+
+// published runs plugin publish and returns its report with the verdicts by check.
+func published(t *testing.T, want int, args ...string) (r publishReport, verdicts map[string]string) {
+	t.Helper()
+	code, stdout, stderr := run(t, "", append([]string{"plugin", "publish", "-o", "json"}, args...)...)
+	if code != want {
+		t.Fatalf("code %d, want %d: %s%s", code, want, stdout, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	verdicts = map[string]string{}
+	for _, c := range r.Checks {
+		verdicts[c.Check] = c.Verdict + ": " + c.Detail
+	}
+	return r, verdicts
+}
+
+func newKey(t *testing.T, password string) (file string, public trust.PublicKey) {
+	t.Helper()
+	key, err := trust.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := key.File(password)
+	file = filepath.Join(t.TempDir(), "key")
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, key.Public()
+}
+
+// A plugin is checked, pushed and signed, and the signature counts for an operator who trusts the key.
+func TestPublish(t *testing.T) {
+	_, ref := newRegistry(t)
+	key, public := newKey(t, "")
+	file := quiet(t, version("1.0.0", ""), readme)
+	if r, _ := published(t, codeOK, "--dry-run", file, ref); r.Published || r.Reference != ref+":1.0.0" {
+		t.Errorf("dry run: %+v", r)
+	}
+	r, _ := published(t, codeOK, "--key", key, file, ref)
+	if !r.Published || r.Signer != public.ID || r.Reference != ref+":1.0.0@"+r.Digest {
+		t.Errorf("%+v", r)
+	}
+	client, err := registry.New(registry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	at, err := registry.ParseReference(r.Reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attached, err := client.Referrers(t.Context(), at, registry.TypeSignature)
+	if err != nil || len(attached) != 1 {
+		t.Fatalf("%d signatures, %v", len(attached), err)
+	}
+	policy := &trust.Policy{Require: trust.RequireSigned, Publishers: map[string][]trust.PublicKey{at.Name(): {public}}}
+	if _, err := policy.Verify(at.String(), r.Digest, trust.Signatures{Envelopes: [][]byte{attached[0].Data}}); err != nil {
+		t.Error(err)
+	}
+	// The same again changes nothing. Another module under the same version is refused.
+	if r, verdicts := published(t, codeOK, "--key", key, file, ref); !r.Published || !strings.Contains(verdicts["tag"], "this artifact already") {
+		t.Errorf("again: %+v", r)
+	}
+	other := quiet(t, version("1.0.0", "\ndescription: another\n"), readme)
+	if strings.Count(string(bytesOf(t, other)), "description") > 1 {
+		other = quiet(t, version("1.0.0", "\nhomepage: https://example.com\n"), readme)
+	}
+	if r, verdicts := published(t, codeFailure, "--unsigned", other, ref); r.Published || !strings.HasPrefix(verdicts["tag"], "fail: 1.0.0 names another artifact already") {
+		t.Errorf("another: %v", verdicts)
+	}
+}
+
+func bytesOf(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A permission more is a major change, whatever was pushed in between; all findings come at once.
+func TestPublishFindings(t *testing.T) {
+	r, ref := newRegistry(t)
+	published(t, codeOK, "--unsigned", quiet(t, version("1.2.0", ""), readme), ref)
+	for _, c := range []struct {
+		name   string
+		file   string
+		args   []string
+		checks map[string]string
+	}{
+		{"permission", quiet(t, version("1.3.0", oneMore), spec.Texts{}), nil, map[string]string{
+			"version": "want at least 2.0.0", "readme": "the module holds no README (write README.md beside plugin.yaml"}},
+		{"build metadata", quiet(t, version("1.3.0+linux", ""), readme), nil, map[string]string{"manifest": "leave it out", "tag": ""}},
+		{"tag", quiet(t, version("1.3.0", ""), readme), []string{ref + ":1.4.0"}, map[string]string{"tag": "the tag is 1.4.0, the version in the manifest 1.3.0"}},
+		{"no key", quiet(t, version("1.3.0", ""), readme), []string{ref, "--key", "/nowhere"}, map[string]string{"signature": "/nowhere"}},
+		{"no module", filepath.Join(testdataDir, "../../../testdata/wasm/empty/plugin.wasm"), nil, map[string]string{"manifest": "", "readme": "see manifest"}},
+	} {
+		args := append([]string{"--dry-run", c.file}, c.args...)
+		if len(c.args) == 0 {
+			args = append(args, ref)
+		}
+		_, verdicts := published(t, codeFailure, args...)
+		for check, want := range c.checks {
+			if !strings.Contains(verdicts[check], want) || verdicts[check] == "" || strings.HasPrefix(verdicts[check], "pass") {
+				t.Errorf("%s: %s: %s, want %q", c.name, check, verdicts[check], want)
+			}
+		}
+	}
+	if !slices.Equal(r.tags, []string{"1.2.0"}) {
+		t.Errorf("the registry has %v", r.tags)
+	}
+	// The highest version below counts: a repair of an old line stays possible.
+	published(t, codeOK, "--unsigned", quiet(t, version("2.0.0", oneMore), readme), ref)
+	if _, verdicts := published(t, codeOK, "--dry-run", quiet(t, version("1.2.1", ""), readme), ref); !strings.Contains(verdicts["version"], "after 1.2.0") {
+		t.Errorf("%v", verdicts)
+	}
+}
+
+// The password of a key comes from the environment.
+func TestPublishPassword(t *testing.T) {
+	if testing.Short() {
+		t.Skip("to decrypt a key takes seconds")
+	}
+	key, _ := newKey(t, "secret")
+	file := quiet(t, version("1.0.0", ""), readme)
+	if _, verdicts := published(t, codeFailure, "--dry-run", "--key", key, file); !strings.Contains(verdicts["signature"], "ANCHOR_HOST_KEY_PASSWORD") {
+		t.Errorf("%v", verdicts)
+	}
+	t.Setenv("ANCHOR_HOST_KEY_PASSWORD", "secret")
+	published(t, codeOK, "--dry-run", "--key", key, file)
+}
+
+func TestPublishUsage(t *testing.T) {
+	for _, args := range [][]string{{"p.wasm"}, {"p.wasm", "oci://localhost:1/a"}, {"p.wasm", "oci://localhost:1/a", "--key", "k", "--unsigned"}, {"--dry-run", "-o", "yaml", "p.wasm"}} {
+		if code, _, stderr := run(t, "", append([]string{"plugin", "publish"}, args...)...); code != codeUsage {
+			t.Errorf("%v: code %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// The workflow of a new project is YAML, and its steps run: they build, test, check, sign and push.
+func TestWorkflow(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal("the steps of workflows are for bash: install it")
+	}
+	r, ref := newRegistry(t)
+	keyFile, public := newKey(t, "")
+	t.Chdir(t.TempDir())
+	if code, _, stderr := run(t, "", "plugin", "new", "p"); code != codeOK {
+		t.Fatal(stderr)
+	}
+	var workflow struct {
+		On   map[string]any
+		Jobs map[string]struct {
+			RunsOn string `yaml:"runs-on"`
+			Steps  []struct {
+				Name, Uses, Run, If string
+				With                map[string]string
+				Env                 map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(bytesOf(t, "p/.github/workflows/plugin.yaml"), &workflow); err != nil {
+		t.Fatal(err)
+	}
+	job := workflow.Jobs["plugin"]
+	if len(workflow.On) != 2 || job.RunsOn == "" {
+		t.Fatalf("%+v", workflow)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RUNNER_TEMP", t.TempDir())
+	t.Setenv("SIGNING_KEY", string(bytesOf(t, keyFile)))
+	t.Setenv("REFERENCE", ref)
+	ran := 0
+	for _, step := range job.Steps {
+		if step.Run == "" && step.Uses == "" {
+			t.Errorf("step %q does nothing", step.Name)
+		}
+		if !strings.Contains(step.Run, "anchor-host plugin") { // those that install, or log in elsewhere
+			continue
+		}
+		script := fmt.Sprintf("set -eo pipefail\nanchor-host() { %s=run %q \"$@\"; }\n%s", childMode, self, step.Run)
+		cmd := exec.CommandContext(t.Context(), bash, "-c", script)
+		cmd.Dir = "p"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("step %q: %v\n%s", step.Name, err, out)
+		} else if step.If != "" && !bytes.Contains(out, []byte("signed by "+public.ID)) {
+			t.Errorf("step %q: %s", step.Name, out)
+		}
+		ran++
+	}
+	if ran != 4 || !slices.Contains(r.tags, "0.1.0") {
+		t.Errorf("%d steps ran, the registry has %v", ran, r.tags)
+	}
+}

@@ -1,0 +1,95 @@
+package spec
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// Texts is what a module says about itself for people, in Markdown. Its author wrote it: show it
+// as text that is not trusted.
+type Texts struct {
+	// Readme says what the plugin does, Changelog what changed in which version. Each has at most
+	// abi.MaxText bytes, and is empty if the module has none.
+	Readme    string `json:"readme,omitempty"`
+	Changelog string `json:"changelog,omitempty"`
+}
+
+// Texts returns the texts of the module. It reads the file of the module if a [Reader] has not
+// done so. Errors are those of reading it, or wrap ErrNotWasm, or ErrManifest for a text that is
+// too long, not UTF-8, or there twice.
+func (s *Spec) Texts() (Texts, error) {
+	wasm, err := s.source.bytes()
+	if err != nil {
+		return Texts{}, err
+	}
+	info, err := wasmbin.InspectKnown(wasm, s.module.Facts)
+	if err != nil {
+		return Texts{}, as(ErrNotWasm, err)
+	}
+	var out Texts
+	for _, part := range out.parts() {
+		text, _ := info.Custom(part.section)
+		if err := checkText(text); err != nil {
+			return Texts{}, as(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
+		}
+		if n := info.CountCustom(part.section); n > 1 {
+			return Texts{}, as(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, part.section))
+		}
+		*part.text = string(text)
+	}
+	return out, nil
+}
+
+// textPart is one of the texts with the name of its section.
+type textPart struct {
+	section string
+	text    *string
+}
+
+// parts lists the texts in the order of their sections in a module.
+func (t *Texts) parts() []textPart {
+	return []textPart{{abi.ReadmeSection, &t.Readme}, {abi.ChangelogSection, &t.Changelog}}
+}
+
+// checkText checks one text.
+func checkText(text []byte) error {
+	switch {
+	case len(text) > abi.MaxText:
+		return fmt.Errorf("has %d bytes (shorten it to at most %d)", len(text), abi.MaxText)
+	case !utf8.Valid(text):
+		return fmt.Errorf("is not UTF-8 (save it as UTF-8)")
+	}
+	return nil
+}
+
+// EmbedTexts returns a copy of a module with the texts in custom sections. An empty text adds
+// none. A module that already holds the same text keeps it. Errors wrap ErrManifest, also for a
+// module that holds another text, or ErrNotWasm.
+func EmbedTexts(wasm []byte, t Texts) ([]byte, error) {
+	for _, part := range t.parts() {
+		text := []byte(*part.text)
+		if len(text) == 0 {
+			continue
+		}
+		if err := checkText(text); err != nil {
+			return nil, as(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
+		}
+		own, ok, err := wasmbin.Custom(wasm, part.section)
+		switch {
+		case err != nil:
+			return nil, as(ErrNotWasm, err)
+		case ok && bytes.Equal(own, text):
+			continue
+		case ok:
+			return nil, as(ErrManifest, fmt.Errorf("the module has another text in its custom section %q (build it without one)", part.section))
+		}
+		if wasm, err = wasmbin.AppendCustom(wasm, part.section, text); err != nil {
+			return nil, as(ErrNotWasm, err)
+		}
+	}
+	return wasm, nil
+}
