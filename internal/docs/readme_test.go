@@ -46,9 +46,9 @@ func TestCommands(t *testing.T) {
 			"The customer prefers short answers.", // what was restored, twice
 			`"status":"ready","generation":1`,     // the upgraded service
 		}},
-		"docs/distribute.md": {3, []string{
-			"acme.pub",                          // the key
-			"plugins/keep-best/plugin.wasm  ok", // the signature
+		"docs/distribute.md": {4, []string{
+			"acme.pub",           // the key
+			"keep-best.wasm  ok", // the signature
 		}},
 		"docs/operate-sizing.md": {4, []string{
 			"anchor_plugin_memory_bytes{", // what a plugin has
