@@ -268,6 +268,9 @@ func (s *schemer) object(t reflect.Type) map[string]any {
 	s.defs[name] = nil // it may refer to itself
 	properties, required := map[string]any{}, []any{}
 	s.fields(t, properties, &required)
+	if t == typeOf[pipeline.Item]() || t == typeOf[pipeline.OverflowItem]() { // no field has them
+		properties["parts"] = map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": "images, documents and sounds, in the form of the API that they came from"}
+	}
 	def := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(required) > 0 {
 		def["required"] = required
