@@ -626,6 +626,13 @@ func TestRebuild(t *testing.T) {
 	}}
 	s := newSite(t, keys)
 	s.fill()
+	facts, err := s.app.Facts(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := facts.Delete(t.Context(), "id-of-acme-fact"); err != nil { // the first build did not have it
+		t.Fatal(err)
+	}
 	u := s.signIn("all")
 	form := url.Values{"csrf": {u.csrf("/console/build?id=id-of-acme-b1")}, "id": {"id-of-acme-b1"}}
 	w := u.send("/console/build/again", form)
