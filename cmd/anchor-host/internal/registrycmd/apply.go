@@ -220,8 +220,8 @@ func (f *staged) add(path string, data []byte) error {
 	return nil
 }
 
-// writeTemp writes a file with a name that plugin folders ignore. It does not wait for the disk: a
-// module that a power cut damages differs from the lock, and install brings it back.
+// writeTemp writes a file with a name that plugin folders ignore. The file is on the disk before it
+// can get its name: a power cut leaves the module before or the one after.
 func writeTemp(dir, name string, data []byte) (string, error) {
 	out, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
@@ -229,7 +229,7 @@ func writeTemp(dir, name string, data []byte) (string, error) {
 	}
 	_, err = out.Write(data)
 	if err == nil {
-		err = out.Chmod(0o644)
+		err = errors.Join(out.Chmod(0o644), out.Sync())
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
 		_ = os.Remove(out.Name())
