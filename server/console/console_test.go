@@ -152,7 +152,7 @@ func (s *site) fill() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if _, _, err := facts.Add(s.t.Context(), memory.Entry{ID: id + "-fact", Content: secret + tenant, Relevance: 0.5, Metadata: map[string]any{"note": secret}, Links: []string{id + "-fact"}}); err != nil {
+		if _, _, err := facts.Add(s.t.Context(), memory.Entry{ID: id + "-fact", Content: secret + tenant, Relevance: 0.5, Tags: []string{secret}, Metadata: map[string]any{"note": secret}, Links: []string{id + "-fact"}}); err != nil {
 			s.t.Fatal(err)
 		}
 		run, err := s.app.Run(s.t.Context(), tenant, id+"-run")
@@ -160,6 +160,9 @@ func (s *site) fill() {
 			s.t.Fatal(err)
 		}
 		if _, err := run.Push(s.t.Context(), frames.Frame{Kind: frames.Kinds[0], Summary: secret, Data: json.RawMessage(`{"note":"` + secret + `"}`)}, anchor.PushOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err := run.Push(s.t.Context(), frames.Frame{Kind: frames.Other(secret), Summary: secret}, anchor.PushOptions{}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -283,7 +286,7 @@ func checkPage(t testing.TB, path, page string) {
 
 var everything = []string{
 	"/console/", "/console/builds", "/console/build?id=%s-b1", "/console/build?id=%s-b1&show=left", "/console/build?id=%s-b2&find=item-3", "/console/diff", "/console/diff?a=%s-b1&b=%s-b2",
-	"/console/build/request?id=%s-b1", "/console/conversations", "/console/conversation?id=%s-chat", "/console/memory", "/console/memory?expired=1&user=x&type=semantic&tag=a", "/console/fact?id=%s-fact",
+	"/console/build/request?id=%s-b1", "/console/conversations", "/console/conversation?id=%s-chat", "/console/memory", "/console/memory?expired=1&user=x&type=semantic", "/console/memory?tag=" + secret, "/console/fact?id=%s-fact",
 	"/console/run?id=%s-run", "/console/plugins", "/console/configuration", "/console/configuration?find=store&changed=1",
 }
 
@@ -397,8 +400,15 @@ func TestHostileTexts(t *testing.T) {
 		"/console/configuration?find=" + q(evil), "/console/build?id=b1&find=" + q(evil) + "&show=" + q(evil) + "&page=9999999999999999999999",
 		"/console/diff?a=b1&b=b2&page=-1",
 	}
+	run, err := u.app.Run(t.Context(), "", "r "+evil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.Other(evil + "\x00" + long[:1<<16]), Summary: evil}, anchor.PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	seen := 0
-	for path, page := range u.crawl(start...) {
+	for path, page := range u.crawl(append(start, "/console/run?id="+q("r "+evil))...) {
 		if strings.Contains(path, "/request") {
 			continue // it is a download
 		}
@@ -563,6 +573,7 @@ func TestSignIn(t *testing.T) {
 	}
 	for next, want := range map[string]string{
 		"/console/builds?outcome=ok": "/console/builds?outcome=ok", "": "/console/", "https://evil.example/": "/console/", "//evil.example/": "/console/", "/console/\\evil": "/console/", "/console/sign-out": "/console/",
+		"/console/../debug/pprof/": "/console/", "/console/./sign-out": "/console/", "/console//evil.example": "/console/", "/console/%2e%2e/debug/pprof/": "/console/",
 	} {
 		w := u.send("/console/sign-in", url.Values{"key": {"k"}, "next": {next}})
 		if at := w.Header().Get("Location"); w.Code != http.StatusSeeOther || at != want {

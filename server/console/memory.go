@@ -54,8 +54,8 @@ func (v *visit) memory() error {
 	if d.Type != "" && !f.Type.Valid() {
 		return problemf(http.StatusBadRequest, "There is no such type of facts.")
 	}
-	if d.Find != "" && !v.content() { // the answer would say what texts contain
-		return problemf(http.StatusForbidden, "To search texts needs a key with the scope content.")
+	if (d.Find != "" || d.Tag != "") && !v.content() { // the answer would say what texts and tags are
+		return problemf(http.StatusForbidden, "To search by text or tag needs a key with the scope content.")
 	}
 	list, err := v.facts(d.Find, f)
 	if err != nil {
@@ -104,6 +104,10 @@ func (v *visit) hidden(e memory.Entry) memory.Entry {
 		return e
 	}
 	e.Content, e.Metadata = digest(e.Content)+", "+size(int64(len(e.Content))), nil
+	e.Tags = slices.Clone(e.Tags)
+	for i, tag := range e.Tags {
+		e.Tags[i] = digest(tag)
+	}
 	return e
 }
 
@@ -169,7 +173,7 @@ type runData struct {
 
 type frameRow struct {
 	frames.Frame
-	Text, Data string
+	Label, Text, Data string
 }
 
 // run shows the frames of a run.
@@ -195,8 +199,11 @@ func (v *visit) run() error {
 		list = slices.Clip(list[:framePage])
 	}
 	for _, f := range list {
-		row := frameRow{Frame: f, Text: f.Summary, Data: begin(string(f.Data), excerptLength)}
+		row := frameRow{Frame: f, Label: f.Kind.String(), Text: f.Summary, Data: begin(string(f.Data), excerptLength)}
 		if !v.content() {
+			if !slices.Contains(frames.Kinds, f.Kind) { // an open kind is a text of the application
+				row.Label = digest(row.Label)
+			}
 			row.Text, row.Data = digest(f.Summary)+", "+size(int64(len(f.Summary))), ""
 		}
 		d.Frames = append(d.Frames, row)

@@ -2,6 +2,8 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/server"
@@ -26,8 +28,13 @@ func (v *visit) askToSignIn() error {
 	return nil
 }
 
-// nextPage is where a user goes after signing in: a page of the console and nothing else.
+// nextPage is where a user goes after signing in: a page of the console and nothing else. The path must
+// be clean, because a redirect resolves dots, which may lead out of the console.
 func nextPage(asked string) string {
+	at, err := url.Parse(asked)
+	if err != nil || path.Clean(at.Path) != strings.TrimSuffix(at.Path, "/") {
+		return "/console/"
+	}
 	if !strings.HasPrefix(asked, "/console/") || strings.HasPrefix(asked, "/console/sign-") || strings.ContainsAny(asked, "\\\r\n") || len(asked) > 2000 {
 		return "/console/"
 	}
