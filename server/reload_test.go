@@ -191,6 +191,21 @@ func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	}
 }
 
+// An anchor.lock that cannot be understood would stop all plugins, so the version in use stays.
+func TestReloadRefusesABrokenLock(t *testing.T) {
+	text := fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\nsteps: [{name: s, plugin: keep-first, on_error: raise}]\npipelines: {main: {}}\n", plugins(t, "keep-first"))
+	l := start(t, text, Options{Unwatched: true})
+	if err := os.WriteFile(filepath.Join(filepath.Dir(l.file()), "anchor.lock"), []byte("{broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.control("POST", "/admin/v1/reload", ""); got.status != 422 || !strings.Contains(string(got.body), "anchor.lock") || !strings.Contains(string(got.body), "generation 1 serves on") {
+		t.Errorf("reload: %d %s", got.status, got.body)
+	}
+	if got := l.api("POST", "/v1/builds", `{"pipeline": "main", "query": "q", "items": [{"content": "a", "source": "user"}]}`); got.status != 200 {
+		t.Errorf("build: %d %s", got.status, got.body)
+	}
+}
+
 // A plugin that traps on every call fails its step under skip, and the request under raise; the
 // service goes on.
 func TestTrappingPlugin(t *testing.T) {

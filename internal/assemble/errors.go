@@ -8,6 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
 // The reasons why a plugin cannot be called, in addition to those of package abi.
@@ -32,9 +33,9 @@ func reasonFor(err error) string {
 
 // mistake reports whether an error is a mistake in the configuration itself, with which no build
 // can succeed. A missing or unreadable plugin or granted folder is not a mistake: only the steps
-// that need it fail.
+// that need it fail. An anchor.lock that cannot be understood is one: it stops all plugins.
 func mistake(err error) bool {
-	return (errors.Is(err, config.ErrInvalid) || errors.Is(err, host.ErrConfig)) && !errors.Is(err, host.ErrFolder)
+	return (errors.Is(err, config.ErrInvalid) || errors.Is(err, host.ErrConfig) || errors.Is(err, lock.ErrInvalid)) && !errors.Is(err, host.ErrFolder)
 }
 
 // StepError is the error of a step that cannot be set up.

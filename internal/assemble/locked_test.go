@@ -59,6 +59,7 @@ func TestLockedPlugins(t *testing.T) {
 		name, text string
 		prepare    func(t *testing.T, l *config.Loaded, module string)
 		want, note string
+		stops      bool // no build begins
 	}{
 		{name: "as locked", prepare: func(*testing.T, *config.Loaded, string) {}},
 		{name: "as locked, digest", text: "trust: {require: digest}\n", prepare: func(*testing.T, *config.Loaded, string) {}},
@@ -75,7 +76,7 @@ func TestLockedPlugins(t *testing.T) {
 			if err := os.WriteFile(l.Path(lock.Name), []byte("version: 2\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, want: "anchor.lock:1:10: version: is 2"},
+		}, want: "anchor.lock:1:10: version: is 2", stops: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, module := locked(t, c.text)
@@ -88,6 +89,12 @@ func TestLockedPlugins(t *testing.T) {
 				t.Errorf("notes %q, want %q", got, c.note)
 			}
 			b, err := New(t.Context(), &l.Config, Options{PluginDir: l.PluginDir(), CacheDir: host.CacheOff, Guard: Guard(l)}, Build{})
+			if c.stops {
+				if !errors.Is(err, lock.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("build: %v, want %q", err, c.want)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
