@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -78,6 +79,7 @@ func (c *call) readBody() error {
 	if err != nil {
 		return err
 	}
+	defer c.endWithContext()()
 	if err := c.readAll(in); err != nil {
 		return err
 	}
@@ -88,6 +90,21 @@ func (c *call) readBody() error {
 	}
 	c.r.Body = io.NopCloser(bytes.NewReader(c.body))
 	return nil
+}
+
+// endWithContext ends the reading of the body when the request is cut, such as at the end of the
+// service. Otherwise a slow client would get no answer. stop must be called before the request ends.
+func (c *call) endWithContext() (stop func()) {
+	done := make(chan struct{})
+	cancel := context.AfterFunc(c.r.Context(), func() {
+		defer close(done)
+		c.w.limitRead(time.Nanosecond)
+	})
+	return func() {
+		if !cancel() {
+			<-done // it uses the connection
+		}
+	}
 }
 
 // readAll reads the body into memory that is counted before it is allocated.
@@ -139,7 +156,7 @@ func (c *call) unread(err error) error {
 	switch {
 	case errors.As(err, &large):
 		return c.tooLarge()
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded) && c.r.Context().Err() == nil:
 		return &Refusal{
 			Status: http.StatusRequestTimeout, Reason: "body_too_slow", Message: fmt.Sprintf("the body did not come within %v", c.s.o.ClientTimeout),
 			Remedy: "send it faster, or raise server.client_timeout",

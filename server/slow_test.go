@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -122,4 +123,30 @@ func TestWaitingAnswersAreBounded(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("answers still count that nobody waits for")
+}
+
+// At the end of the service a client that sends its body slowly is told so, and holds nothing up.
+func TestSlowBodiesAreCut(t *testing.T) {
+	l := start(t, "tokenizer: words\n", Options{Unwatched: true, ClientTimeout: 20 * time.Second, DrainTimeout: 100 * time.Millisecond})
+	conn, err := net.Dial("tcp", l.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	for l.Running() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	began := time.Now()
+	l.end()
+	_ = conn.SetReadDeadline(began.Add(20 * time.Second))
+	got, _ := io.ReadAll(conn)
+	if !strings.HasPrefix(string(got), "HTTP/1.1 503") || !strings.Contains(string(got), `"draining"`) {
+		t.Errorf("answer %q", got)
+	}
+	if took := time.Since(began); took > cutGrace {
+		t.Errorf("the end took %v", took)
+	}
 }
