@@ -156,7 +156,7 @@ func (c *call) unread(err error) error {
 	switch {
 	case errors.As(err, &large):
 		return c.tooLarge()
-	case errors.Is(err, os.ErrDeadlineExceeded) && c.r.Context().Err() == nil:
+	case errors.Is(err, os.ErrDeadlineExceeded) && !c.s.cut.Load():
 		return &Refusal{
 			Status: http.StatusRequestTimeout, Reason: "body_too_slow", Message: fmt.Sprintf("the body did not come within %v", c.s.o.ClientTimeout),
 			Remedy: "send it faster, or raise server.client_timeout",
