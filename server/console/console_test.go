@@ -553,8 +553,15 @@ func TestSessions(t *testing.T) {
 	if u.cookie = old; open(u) {
 		t.Error("the session goes on after signing out")
 	}
+	u = s.signIn("k")
 	for range maxSessions + 10 {
-		s.sessions.begin("k")
+		s.sessions.begin("of another user")
+	}
+	if !open(u) {
+		t.Error("the sessions of one key end that of another")
+	}
+	for n := range maxSessions + 10 {
+		s.sessions.begin(fmt.Sprint("key ", n))
 	}
 	if n := len(s.sessions.list); n != maxSessions {
 		t.Errorf("%d sessions", n)

@@ -13,6 +13,8 @@ import (
 // Bounds of sessions.
 const (
 	maxSessions = 1000
+	// maxOfKey bounds the sessions of one key, so that nobody with a key ends those of others.
+	maxOfKey = 20
 	// idleTime ends a session that nobody uses, and wholeTime each one.
 	idleTime, wholeTime = time.Hour, 12 * time.Hour
 	// cookieName is the cookie with the random name of a session.
@@ -42,29 +44,38 @@ func newSessions(now func() time.Time) *sessions {
 	return &sessions{now: now, open: rand.Text(), list: map[[sha256.Size]byte]*session{}}
 }
 
-// begin begins a session and returns its cookie. If there are too many, the one that was used least
-// recently ends.
+// begin begins a session and returns its cookie. If there are too many of the key, or of all keys, the
+// one that was used least recently ends.
 func (s *sessions) begin(key string) (*session, string) {
 	cookie := rand.Text() + rand.Text()
 	now := s.now()
 	one := &session{id: sha256.Sum256([]byte(cookie)), key: key, csrf: rand.Text(), began: now, used: now}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.list) >= maxSessions {
-		var oldest *session
-		for _, other := range s.list {
-			if s.over(other, now) {
-				delete(s.list, other.id)
-			} else if oldest == nil || other.used.Before(oldest.used) {
+	s.bound(maxOfKey, now, func(other *session) bool { return other.key == key })
+	s.bound(maxSessions, now, func(*session) bool { return true })
+	s.list[one.id] = one
+	return one, cookie
+}
+
+// bound makes room for one more of the sessions that count.
+func (s *sessions) bound(most int, now time.Time, counts func(*session) bool) {
+	var oldest *session
+	n := 0
+	for _, other := range s.list {
+		switch {
+		case !counts(other):
+		case s.over(other, now):
+			delete(s.list, other.id)
+		default:
+			if n++; oldest == nil || other.used.Before(oldest.used) {
 				oldest = other
 			}
 		}
-		if len(s.list) >= maxSessions {
-			delete(s.list, oldest.id)
-		}
 	}
-	s.list[one.id] = one
-	return one, cookie
+	if n >= most {
+		delete(s.list, oldest.id)
+	}
 }
 
 // over reports whether a session has expired.
