@@ -24,7 +24,7 @@ fi
 mkdir -p $out $bin
 if [ ! -x $out/tinygo ]; then
 	echo "tinygo: building the compiler (about a minute, once)" >&2
-	$go -C tools/tinygo build -tags llvm19 -o ../../$out/tinygo github.com/tinygo-org/tinygo
+	CGO_ENABLED=1 GOFLAGS= $go -C tools/tinygo build -tags llvm19 -o ../../$out/tinygo github.com/tinygo-org/tinygo
 fi
 if [ ! -d $out/root/src/net ]; then
 	source=$($go -C tools/tinygo list -m -f '{{.Dir}}' github.com/tinygo-org/tinygo)
