@@ -66,6 +66,15 @@ func (s *suite) heapGrowth(before, after, most float64) {
 	s.row("live heap after a collection", fmt.Sprintf("%+.1f MiB", (after-before)/(1<<20)), fmt.Sprintf("at most +%.0f %%, 1 MiB", 100*most), after <= before*(1+most)+1<<20, "%s, then %s", mib(before), mib(after))
 }
 
+// settled returns the growth that a run may show. A short one ends before memory has settled, so it
+// only looks for a leak.
+func (s *suite) settled(most float64) float64 {
+	if s.short {
+		return 0.25
+	}
+	return most
+}
+
 // growth prints how much larger a figure is than it was, and judges it.
 func (s *suite) growth(name string, before, after, most float64, text func(float64) string) {
 	share := after/before - 1
