@@ -155,6 +155,9 @@ func child(b *testing.B, as, address string) (out *bufio.Reader, end, wait func(
 // tenant that flood, on the same machine. A client without pauses needs a whole processor, also for
 // itself. The phases take turns, so that other work on the machine counts for both.
 func BenchmarkFlood(b *testing.B) {
+	if testing.Short() {
+		b.Skip("short: it takes seconds and all processors")
+	}
 	for _, pause := range []time.Duration{0, 5 * time.Millisecond} {
 		b.Run(fmt.Sprintf("pause=%v", pause), func(b *testing.B) {
 			out, end, wait := child(b, "serve", "")
