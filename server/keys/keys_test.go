@@ -344,7 +344,7 @@ func FuzzParse(f *testing.F) {
 
 func BenchmarkAuthenticate(b *testing.B) {
 	token := NewToken()
-	s := &Store{}
+	s := &Store{now: time.Now}
 	f := &File{Keys: []Key{{ID: token.ID, SHA256: token.Digest(), Tenant: "t", Scopes: []string{"build"}}}}
 	s.current.Store(newTable(f, stamp{}))
 	r := &http.Request{Header: http.Header{"Authorization": {"Bearer " + token.String()}}}
