@@ -28,6 +28,8 @@ const (
 	// AnnotationOperations are the operations that a plugin has, joined by commas, in the order
 	// of abi.Operations.
 	AnnotationOperations = "dev.anchor-host.operations"
+	// AnnotationDeprecated says why nobody should use a plugin any more, and what to use instead.
+	AnnotationDeprecated = "dev.anchor-host.deprecated"
 )
 
 // Artifact is a plugin in the form in which registries keep it.
@@ -103,6 +105,7 @@ func annotations(s *spec.Spec, o PackOptions, created string) map[string]string 
 		ocispec.AnnotationDescription: m.Description, ocispec.AnnotationLicenses: m.License, ocispec.AnnotationURL: m.Homepage,
 		ocispec.AnnotationSource: o.Source, ocispec.AnnotationRevision: o.Revision,
 		AnnotationABI: strconv.Itoa(m.ABI), AnnotationOperations: strings.Join(operations, ","),
+		AnnotationDeprecated: m.Deprecated,
 	}
 	for name, value := range all {
 		if value == "" {

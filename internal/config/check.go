@@ -53,6 +53,7 @@ func (c *Config) Check() []Finding {
 		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
 	k.trust()
+	k.registries()
 	k.service()
 	k.telemetry()
 	k.conversation()

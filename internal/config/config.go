@@ -14,6 +14,8 @@ import (
 type Config struct {
 	Plugins       Plugins               `key:"plugins" doc:"Where plugins are found."`
 	Trust         Trust                 `key:"trust" doc:"Which plugins may run, and whose signatures count."`
+	Indexes       []string              `key:"indexes" doc:"Indexes that plugin search reads: addresses that begin with https://, or files. Nothing else needs one."`
+	Registries    Registries            `key:"registries" doc:"How registries are reached."`
 	CacheDir      string                `key:"cache_dir" doc:"Folder of compiled plugins. Default: anchor-host/compiled in the cache folder of the user."`
 	Timeout       Duration              `key:"timeout" doc:"Time limit of a whole build, such as 10s. Default: none."`
 	LogLevel      string                `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`

@@ -227,6 +227,17 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// TestMirrorOfTheFile installs what only the mirror of anchor.yaml has.
+func TestMirrorOfTheFile(t *testing.T) {
+	s := inProcess(t, true)
+	w := newTeam(t, s)
+	w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, "1.0.0"), 0)))
+	w.ok("plugin", "push", "p.wasm", s.host+"/copies/acme/keep-first:1.0.0")
+	w.write("anchor.yaml", fmt.Sprintf("registries: {mirrors: {registry.invalid: [%s/copies]}}\nsteps: [{name: a, plugin: 'oci://registry.invalid/acme/keep-first:1.0.0'}]"+turn, s.host))
+	w.ok("plugin", "install")
+	w.locked("1.0.0")
+}
+
 // TestOwnFile keeps what somebody put into the folder.
 func TestOwnFile(t *testing.T) {
 	s := inProcess(t, true)

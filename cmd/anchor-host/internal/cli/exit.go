@@ -20,6 +20,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/index"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
 )
@@ -83,6 +84,7 @@ var causeCodes = []struct {
 	{registry.ErrDigest, CodeInvalid},
 	{registry.ErrNotPlugin, CodeInvalid},
 	{registry.ErrArchive, CodeInvalid},
+	{index.ErrInvalid, CodeInvalid},
 	{lock.ErrInvalid, CodeInvalid},
 	{lock.ErrDrift, CodeRefused},
 	{trust.ErrUnsigned, CodeRefused},

@@ -18,14 +18,15 @@ import (
 	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
-// passwordVariable is the variable of the environment that has the password of a secret key.
-const passwordVariable = "ANCHOR_HOST_KEY_PASSWORD"
-
 // publishFlags are the flags of "plugin publish".
 type publishFlags struct {
 	testFlags
-	dryRun, unsigned, plainHTTP bool
-	key, project                string
+	dryRun, unsigned bool
+	project          string
+	plainHTTP        []string
+	key              cli.KeyFlags
+	// source and revision are as in registry.PackOptions.
+	source, revision string
 }
 
 func publishCommand(a *cli.App) *cobra.Command {
@@ -48,7 +49,6 @@ the manifest; you can leave it out.
                 version for a permission more or an operation less
   signature     the secret key can be read
 
-The password of an encrypted key is in the variable ` + passwordVariable + `.
 The credentials for the registry are those of Docker.`,
 		Example: `  anchor-host plugin publish --dry-run build/keep-best.wasm
   anchor-host plugin publish --dry-run build/keep-best.wasm oci://ghcr.io/acme/keep-best
@@ -57,9 +57,11 @@ The credentials for the registry are those of Docker.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only check what would be refused")
-	flags.StringVar(&f.key, "key", "", "file of the secret key that signs")
+	f.key.Flags(cmd, "file of the secret key that signs")
+	flags.StringVar(&f.source, "source", "", "address of the source code")
+	flags.StringVar(&f.revision, "revision", "", "revision of the source code")
 	flags.BoolVar(&f.unsigned, "unsigned", false, "push without a signature")
-	flags.BoolVar(&f.plainHTTP, "plain-http", false, "ask the registry without TLS")
+	flags.StringSliceVar(&f.plainHTTP, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
 	flags.StringVar(&f.project, "project", "", "folder with the project, to build it again (default: the one of plugin.yaml beside or above FILE)")
 	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests next to plugin.yaml)")
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
@@ -145,7 +147,7 @@ type finding struct {
 
 // newPublication reads what is to be published. The caller closes it.
 func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []string) (*publication, error) {
-	if !f.dryRun && (len(args) < 2 || f.key == "" && !f.unsigned) {
+	if !f.dryRun && (len(args) < 2 || f.key.Path == "" && !f.unsigned) {
 		return nil, cli.Usagef(cmd, "want a REFERENCE, and --key FILE or --unsigned (--dry-run needs neither)")
 	}
 	tests, err := newTester(a, cmd, &f.testFlags)
@@ -167,12 +169,8 @@ func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []stri
 	if err != nil {
 		return nil, cli.UsageError(cmd, err)
 	}
-	options := registry.Options{}
-	if f.plainHTTP {
-		options.PlainHTTP = []string{ref.Host}
-	}
 	p.ref = &ref
-	p.client, err = registry.New(options)
+	p.client, err = registry.New(registry.Options{PlainHTTP: f.plainHTTP})
 	return p, err
 }
 

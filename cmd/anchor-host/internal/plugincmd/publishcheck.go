@@ -18,11 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
-	"github.com/anchor-host/anchor-host/registry/trust"
 )
-
-// maxKeyFile bounds the file of a secret key, in bytes. minisign writes some hundred.
-const maxKeyFile = 64 << 10
 
 // check makes all checks, one after the other.
 func (p *publication) check(cmd *cobra.Command) {
@@ -71,7 +67,7 @@ func (p *publication) checkManifest() (verdict, detail string) {
 	if s.Manifest == nil {
 		return verdictFail, fmt.Sprintf("the module has no manifest, and so no name and no version (write plugin.yaml, and put it into the module with plugin build or plugin pack; it exports no %q)", abi.Marker)
 	}
-	if p.artifact, err = registry.Pack(p.module, registry.PackOptions{}); err != nil {
+	if p.artifact, err = registry.Pack(p.module, registry.PackOptions{Source: p.flags.source, Revision: p.flags.revision}); err != nil {
 		return failed(err)
 	}
 	if strings.Contains(s.Manifest.Version, "+") {
@@ -218,23 +214,12 @@ func highestBelow(tags []string, version string) (highest string) {
 
 // checkKey reads the secret key.
 func (p *publication) checkKey() (verdict, detail string) {
-	if p.flags.key == "" {
+	if p.flags.key.Path == "" {
 		return verdictSkip, "not signed: operators who require signatures will refuse it (name a key with --key)"
 	}
-	text, err := readUpTo(p.flags.key, maxKeyFile)
-	password := os.Getenv(passwordVariable)
-	switch {
-	case err != nil:
-	case trust.Encrypted(text) && password == "": // to try would take seconds
-		err = trust.ErrPassword
-	default:
-		p.key, err = trust.ParseSecretKey(text, password)
-	}
-	switch {
-	case errors.Is(err, trust.ErrPassword):
-		return verdictFail, fmt.Sprintf("flag --key: %s: %v (put the password into the variable %s)", p.flags.key, err, passwordVariable)
-	case err != nil:
-		return verdictFail, fmt.Sprintf("flag --key: %s: %v", p.flags.key, err)
+	var err error
+	if p.key, err = p.flags.key.Read(); err != nil {
+		return failed(err)
 	}
 	return verdictPass, "key " + p.key.Public().ID
 }

@@ -153,6 +153,9 @@ func (s *session) unlocked(f *lock.File, args []string, beside bool) (jobs []*jo
 			jobs = append(jobs, j)
 			continue
 		}
+		if manifest.ValidName(arg) {
+			return nil, fmt.Errorf("%s: is the name of a plugin, want a reference: %w (find it with: anchor-host plugin search %s)", arg, registry.ErrReference, arg)
+		}
 		ref, err := registry.ParseReference(arg)
 		if err != nil {
 			return nil, err

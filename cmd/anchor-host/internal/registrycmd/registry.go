@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		installCommand(a), updateCommand(a), outdatedCommand(a), approveCommand(a), removeCommand(a), verifyCommand(a),
 		keygenCommand(a), signCommand(a), pushCommand(a), pullCommand(a), saveCommand(a), loadCommand(a),
+		searchCommand(a), indexCommand(a),
 	}
 }
 
@@ -64,19 +66,22 @@ func (o *options) open(a *cli.App, cmd *cobra.Command) (*session, error) {
 		return nil, err
 	}
 	s := &session{app: a, loaded: loaded, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: newBar(a)}
-	if s.client, err = o.client(cmd, s.bar); err != nil {
+	if s.client, err = o.client(cmd, s.bar, loaded.Registries); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// client makes a client from the flags.
-func (o *options) client(cmd *cobra.Command, b *bar) (*registry.Client, error) {
+// client makes a client from the flags and, after them, from what the configuration says.
+func (o *options) client(cmd *cobra.Command, b *bar, r config.Registries) (*registry.Client, error) {
 	cache, err := registry.OpenCache(o.cache)
 	if err != nil {
 		return nil, err
 	}
-	ro := registry.Options{Cache: cache, Offline: o.offline, PlainHTTP: o.plain, Mirrors: map[string][]string{}, Progress: b.progress()}
+	ro := registry.Options{
+		Cache: cache, Offline: o.offline, Progress: b.progress(),
+		PlainHTTP: slices.Concat(o.plain, r.PlainHTTP), Mirrors: map[string][]string{},
+	}
 	for _, m := range o.mirrors {
 		host, server, ok := strings.Cut(m, "=")
 		if !ok || host == "" || server == "" {
@@ -84,7 +89,22 @@ func (o *options) client(cmd *cobra.Command, b *bar) (*registry.Client, error) {
 		}
 		ro.Mirrors[host] = append(ro.Mirrors[host], server)
 	}
+	for host, servers := range r.Mirrors {
+		ro.Mirrors[host] = append(ro.Mirrors[host], servers...)
+	}
 	return registry.New(ro)
+}
+
+// alone runs what needs a client but no configuration.
+func (o *options) alone(a *cli.App, cmd *cobra.Command, run func(*registry.Client) error) error {
+	b := newBar(a)
+	client, err := o.client(cmd, b, config.Registries{})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	defer b.finish()
+	return run(client)
 }
 
 // Close ends the session.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
@@ -33,67 +31,6 @@ const (
 	maxExtra  = 16 << 20
 )
 
-// readFile reads a file of at most limit bytes.
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", path, registry.ErrTooLarge, limit)
-	}
-	return data, nil
-}
-
-// password reads the first line of a file; "" is no password.
-func password(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	data, err := readFile(path, maxText)
-	if err != nil {
-		return "", fmt.Errorf("flag --password-file: %w", err)
-	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	if line = strings.TrimSuffix(line, "\r"); line == "" {
-		return "", fmt.Errorf("flag --password-file: %s: %w: the first line is empty (write the password there)", path, config.ErrInvalid)
-	}
-	return line, nil
-}
-
-// keyFlags say which secret key signs.
-type keyFlags struct{ key, password string }
-
-func (k *keyFlags) flags(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar(&k.key, "key", "", usage)
-	cmd.Flags().StringVar(&k.password, "password-file", "", "file with the password of the key in its first line")
-}
-
-// read reads the secret key.
-func (k *keyFlags) read() (*trust.SecretKey, error) {
-	text, err := readFile(k.key, maxText)
-	if err != nil {
-		return nil, fmt.Errorf("read key: %w (make one with: anchor-host plugin keygen)", err)
-	}
-	if trust.Encrypted(text) && k.password == "" {
-		return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file)", k.key, trust.ErrPassword)
-	}
-	secret, err := password(k.password)
-	if err != nil {
-		return nil, err
-	}
-	key, err := trust.ParseSecretKey(text, secret)
-	if err != nil {
-		return nil, fmt.Errorf("key %s: %w", k.key, err)
-	}
-	return key, nil
-}
-
 // madeKey is what keygen prints.
 type madeKey struct {
 	ID     string `json:"id"`
@@ -104,23 +41,24 @@ type madeKey struct {
 }
 
 func keygenCommand(a *cli.App) *cobra.Command {
-	var path, passwordFile string
+	var path string
+	var password cli.PasswordFlag
 	cmd := &cobra.Command{
 		Use:   "keygen",
 		Short: "Make a pair of keys to sign plugins with",
 		Long: `Make a pair of keys, in the form of the program minisign. The secret key goes to one
 file, which only you can read, the public one to a file of the same name and .pub.
 Give the public key to those who run your plugins, for trust.publishers of their
-anchor.yaml. Without --password-file the secret key is not encrypted.`,
+anchor.yaml. Without a password the secret key is not encrypted.`,
 		Example: `  anchor-host plugin keygen --key acme.key
   anchor-host plugin keygen --key acme.key --password-file password.txt`,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&path, "key", "anchor.key", "file for the secret key")
-	cmd.Flags().StringVar(&passwordFile, "password-file", "", "file with the password of the key in its first line")
+	password.Flag(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		secret, err := password(passwordFile)
+		secret, err := password.Read()
 		if err != nil {
 			return err
 		}
@@ -156,7 +94,7 @@ func printSigned(a *cli.App, cmd *cobra.Command, format string, list []signed) e
 
 func signCommand(a *cli.App) *cobra.Command {
 	var o options
-	var k keyFlags
+	var k cli.KeyFlags
 	cmd := &cobra.Command{
 		Use:   "sign --key FILE (REFERENCE | MODULE)",
 		Short: "Sign a plugin in a registry, or a module file",
@@ -167,12 +105,12 @@ For a file, the signature of the program minisign is written beside it.`,
   anchor-host plugin sign --key acme.key dist/bm25.wasm`,
 		Args: cli.Exactly("REFERENCE or MODULE"),
 	}
-	k.flags(cmd, "file of the secret key")
+	k.Flags(cmd, "file of the secret key")
 	_ = cmd.MarkFlagRequired("key") // fails only for an unknown flag
 	o.flags(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		key, err := k.read()
+		key, err := k.Read()
 		if err != nil {
 			return err
 		}
@@ -187,14 +125,11 @@ For a file, the signature of the program minisign is written beside it.`,
 		if err != nil {
 			return err
 		}
-		b := newBar(a)
-		client, err := o.client(cmd, b)
-		if err != nil {
+		var s signed
+		err = o.alone(a, cmd, func(client *registry.Client) (err error) {
+			s, err = signReference(cmd.Context(), client, key, ref)
 			return err
-		}
-		defer client.Close()
-		defer b.finish()
-		s, err := signReference(cmd.Context(), client, key, ref)
+		})
 		if err != nil {
 			return err
 		}
@@ -205,7 +140,7 @@ For a file, the signature of the program minisign is written beside it.`,
 
 // signFile writes the signature beside a file.
 func signFile(key *trust.SecretKey, path string) (signed, error) {
-	data, err := readFile(path, maxModule)
+	data, err := cli.ReadFile(path, maxModule)
 	if err != nil {
 		return signed{}, fmt.Errorf("sign: %w (name a module, or a reference that begins with %s)", err, registry.Scheme)
 	}
@@ -367,11 +302,11 @@ func (s *session) verifyOne(ctx context.Context, target string, keyFiles []strin
 
 // verifyFile checks the signature beside a file.
 func (s *session) verifyFile(path string, keyFiles []string) (trust.Signer, error) {
-	data, err := readFile(path, maxModule)
+	data, err := cli.ReadFile(path, maxModule)
 	if err != nil {
 		return trust.Signer{}, err
 	}
-	signature, err := readFile(path+signatureSuffix, maxText)
+	signature, err := cli.ReadFile(path+signatureSuffix, maxText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return trust.Signer{}, fmt.Errorf("there is no %s: %w (ask its author for it)", path+signatureSuffix, trust.ErrUnsigned)
 	}
@@ -380,7 +315,7 @@ func (s *session) verifyFile(path string, keyFiles []string) (trust.Signer, erro
 	}
 	var keys []trust.PublicKey
 	for _, file := range keyFiles {
-		text, err := readFile(file, maxText)
+		text, err := cli.ReadFile(file, maxText)
 		if err != nil {
 			return trust.Signer{}, fmt.Errorf("flag --public-key: %w", err)
 		}

@@ -1,6 +1,7 @@
 package registrycmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -51,7 +52,7 @@ func extras() []*extra {
 
 func pushCommand(a *cli.App) *cobra.Command {
 	var o options
-	var k keyFlags
+	var k cli.KeyFlags
 	var source, revision string
 	var move bool
 	documents := extras()
@@ -68,7 +69,7 @@ that another artifact has is refused without --move.
   anchor-host plugin push dist/bm25.wasm oci://ghcr.io/acme/bm25:1.2.0 --readme README.md`,
 		Args: cli.Exactly("MODULE", "REFERENCE"),
 	}
-	k.flags(cmd, "file of the secret key that signs")
+	k.Flags(cmd, "file of the secret key that signs")
 	o.flags(cmd)
 	f := cmd.Flags()
 	for _, d := range documents {
@@ -79,7 +80,7 @@ that another artifact has is refused without --move.
 	f.BoolVar(&move, "move", false, "let a tag that names another artifact name this one")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		module, err := readFile(args[0], maxModule)
+		module, err := cli.ReadFile(args[0], maxModule)
 		if err != nil {
 			return fmt.Errorf("push: %w (build it with: anchor-host plugin build)", err)
 		}
@@ -95,8 +96,8 @@ that another artifact has is refused without --move.
 			ref.Tag = artifact.Version
 		}
 		var key *trust.SecretKey // read before anything is sent
-		if k.key != "" {
-			if key, err = k.read(); err != nil {
+		if k.Path != "" {
+			if key, err = k.Read(); err != nil {
 				return err
 			}
 		}
@@ -104,35 +105,40 @@ that another artifact has is refused without --move.
 		if err != nil {
 			return err
 		}
-		b := newBar(a)
-		client, err := o.client(cmd, b)
+		var m moved
+		err = o.alone(a, cmd, func(client *registry.Client) (err error) {
+			m, err = push(cmd.Context(), client, ref, artifact, key, attached, move)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		defer client.Close()
-		defer b.finish()
-		pushed, err := client.Push(cmd.Context(), ref, artifact, registry.PushOptions{Move: move})
-		if err != nil {
-			return err
-		}
-		m := moved{Reference: ref.String(), Digest: pushed.Digest, Module: artifact.ModuleDigest}
-		for _, each := range attached {
-			if _, err := client.Attach(cmd.Context(), pushed, each); err != nil {
-				return err
-			}
-			m.Attached = append(m.Attached, each.Type)
-		}
-		if key != nil {
-			s, err := signReference(cmd.Context(), client, key, pushed)
-			if err != nil {
-				return err
-			}
-			m.Signer, m.Attached = s.Key, append(m.Attached, registry.TypeSignature)
-		}
-		b.finish()
 		return m.print(a, cmd, *format)
 	})
 	return cmd
+}
+
+// push sends an artifact, then what is attached to it.
+func push(ctx context.Context, client *registry.Client, ref registry.Reference, artifact *registry.Artifact, key *trust.SecretKey, attached []registry.Attachment, move bool) (moved, error) {
+	pushed, err := client.Push(ctx, ref, artifact, registry.PushOptions{Move: move})
+	if err != nil {
+		return moved{}, err
+	}
+	m := moved{Reference: ref.String(), Digest: pushed.Digest, Module: artifact.ModuleDigest}
+	for _, each := range attached {
+		if _, err := client.Attach(ctx, pushed, each); err != nil {
+			return moved{}, err
+		}
+		m.Attached = append(m.Attached, each.Type)
+	}
+	if key != nil {
+		s, err := signReference(ctx, client, key, pushed)
+		if err != nil {
+			return moved{}, err
+		}
+		m.Signer, m.Attached = s.Key, append(m.Attached, registry.TypeSignature)
+	}
+	return m, nil
 }
 
 // readExtras reads the documents whose flags are given.
@@ -141,7 +147,7 @@ func readExtras(documents []*extra) (list []registry.Attachment, err error) {
 		if d.path == "" {
 			continue
 		}
-		data, err := readFile(d.path, maxExtra)
+		data, err := cli.ReadFile(d.path, maxExtra)
 		if err != nil {
 			return nil, fmt.Errorf("flag --%s: %w", d.flag, err)
 		}
@@ -170,14 +176,11 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
 		if err != nil {
 			return err
 		}
-		b := newBar(a)
-		client, err := o.client(cmd, b)
-		if err != nil {
+		var p *registry.Plugin
+		err = o.alone(a, cmd, func(client *registry.Client) (err error) {
+			p, err = client.Pull(cmd.Context(), ref)
 			return err
-		}
-		defer client.Close()
-		p, err := client.Pull(cmd.Context(), ref)
-		b.finish()
+		})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/trust"
+)
+
+// PasswordVariable is the variable of the environment that has the password of a secret key.
+const PasswordVariable = "ANCHOR_HOST_KEY_PASSWORD"
+
+// maxKeyFile is far more than a key or a password has, in bytes.
+const maxKeyFile = 64 << 10
+
+// KeyFlags say which secret key signs.
+type KeyFlags struct {
+	// Path is the file of the key, "" for none.
+	Path string
+	// Password is where its password is.
+	Password PasswordFlag
+}
+
+// Flags adds --key and --password-file.
+func (k *KeyFlags) Flags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&k.Path, "key", "", usage)
+	k.Password.Flag(cmd)
+}
+
+// Read reads the secret key.
+func (k *KeyFlags) Read() (*trust.SecretKey, error) {
+	text, err := ReadFile(k.Path, maxKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read key: %w (make one with: anchor-host plugin keygen)", err)
+	}
+	password, err := k.Password.Read()
+	if err != nil {
+		return nil, err
+	}
+	if trust.Encrypted(text) && password == "" { // to try would take seconds
+		return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file, or put the password into the variable %s)", k.Path, trust.ErrPassword, PasswordVariable)
+	}
+	key, err := trust.ParseSecretKey(text, password)
+	if err != nil {
+		return nil, fmt.Errorf("key %s: %w", k.Path, err)
+	}
+	return key, nil
+}
+
+// PasswordFlag says where the password of a secret key is.
+type PasswordFlag struct{ file string }
+
+// Flag adds --password-file.
+func (p *PasswordFlag) Flag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.file, "password-file", "", "file with the password of the key in its first line (default: the variable "+PasswordVariable+")")
+}
+
+// Read returns the password, "" for none.
+func (p *PasswordFlag) Read() (string, error) {
+	if p.file == "" {
+		return os.Getenv(PasswordVariable), nil
+	}
+	data, err := ReadFile(p.file, maxKeyFile)
+	if err != nil {
+		return "", fmt.Errorf("flag --password-file: %w", err)
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	if line = strings.TrimSuffix(line, "\r"); line == "" {
+		return "", fmt.Errorf("flag --password-file: %s: %w: the first line is empty (write the password there)", p.file, config.ErrInvalid)
+	}
+	return line, nil
+}
+
+// ReadFile reads a regular file of at most limit bytes. The error of a larger one wraps
+// registry.ErrTooLarge.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return nil, errors.Join(err, fmt.Errorf("%s: is a folder: %w (name a file)", path, config.ErrInvalid))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", path, registry.ErrTooLarge, limit)
+	}
+	return data, nil
+}

@@ -1,0 +1,50 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/registry"
+)
+
+// Registries says how the commands that move plugins reach registries.
+type Registries struct {
+	Mirrors   map[string][]string `key:"mirrors" doc:"Servers that are asked before a registry when something is pulled, by registry, such as ghcr.io: [mirror.example/ghcr]."`
+	PlainHTTP []string            `key:"plain_http" doc:"Registries that are asked without TLS, such as registry.internal:5000. One on this machine needs no entry."`
+}
+
+// registries checks the names of servers and the places of indexes.
+func (k *checker) registries() {
+	r := &k.config.Registries
+	for _, host := range slices.Sorted(maps.Keys(r.Mirrors)) {
+		at := "registries.mirrors." + host
+		if err := registry.CheckHost(host); err != nil {
+			k.find(at, "%v", err)
+		}
+		for i, mirror := range r.Mirrors[host] {
+			if err := registry.CheckMirror(mirror); err != nil {
+				k.find(fmt.Sprintf("%s[%d]", at, i), "%v", err)
+			}
+		}
+	}
+	for i, host := range r.PlainHTTP {
+		if err := registry.CheckHost(host); err != nil {
+			k.find(fmt.Sprintf("registries.plain_http[%d]", i), "%v", err)
+		}
+	}
+	seen := map[string]int{}
+	for i, place := range k.config.Indexes {
+		at := fmt.Sprintf("indexes[%d]", i)
+		if j, twice := seen[place]; twice {
+			k.find(at, "is also at [%d] (keep one)", j)
+		}
+		seen[place] = i
+		if strings.TrimSpace(place) == "" {
+			k.find(at, "is empty (name a file, or an address that begins with https://)")
+		} else if scheme, _, ok := strings.Cut(place, "://"); ok && scheme != "https" && scheme != "http" {
+			k.find(at, "begins with %q (want https://, or a file)", scheme+"://")
+		}
+	}
+}
