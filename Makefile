@@ -135,8 +135,9 @@ bench-engine: build plugins ## the engine beside its peers, target by target (a 
 		$(GO) -C tools/engine run $$peers . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
 
 # Clients of other projects that push and pull the same artifacts.
-ORAS_VERSION := v1.3.6
-WKG_VERSION  := 0.16.1
+ORAS_VERSION   := v1.3.6
+WKG_VERSION    := 0.16.1
+COSIGN_VERSION := v2.6.1
 
 .PHONY: test-registry
 test-registry: build/registry/oras ## test package registry against docker-registry and go-containerregistry, and beside oras (installs them; Linux)
@@ -151,6 +152,11 @@ test-registry-wkg: ## the same beside wkg (Rust; takes minutes to build)
 	@tools/registry/install.sh build/registry
 	cargo install --locked --root build/registry/wkg --target-dir build/registry/wkg/target wkg@$(WKG_VERSION)
 	ANCHOR_WKG=$(CURDIR)/build/registry/wkg/bin/wkg $(GO) -C tools/registry test -run Wkg .
+
+.PHONY: test-registry-cosign
+test-registry-cosign: ## the same with plugins that cosign signs (minutes to build)
+	GOBIN=$(CURDIR)/build/registry $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@$(COSIGN_VERSION)
+	ANCHOR_COSIGN=$(CURDIR)/build/registry/cosign $(GO) -C tools/registry test -run 'Cosign$$' .
 
 .PHONY: record-clients
 record-clients: ## run Claude Code and Codex against a fake of their API and write testdata/messages (installs them; needs npm and Linux)

@@ -52,7 +52,7 @@ func (c *Client) push(ctx context.Context, ref Reference, a *Artifact, o PushOpt
 	case err == nil && image.DigestOf(now) == a.Digest:
 		return nil
 	case err == nil && !o.Move:
-		return kind.As(ErrExists, fmt.Errorf("the tag %s names %s already: push under a new version, or move the tag on purpose", ref.Tag, image.DigestOf(now)))
+		return kind.As(ErrExists, fmt.Errorf("the tag %s names %s already: push under a new version, or move the tag with --move", ref.Tag, image.DigestOf(now)))
 	case err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDenied):
 		return err // some registries deny what does not exist yet; a push says whether it may
 	}

@@ -142,6 +142,10 @@ func Parse(path string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, path, maxFile>>20)
 	}
+	if line, found := conflict(data); found {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, strict.Problem{File: path, Pos: strict.Pos{Line: line, Column: 1}, Message: "has a conflict of version control" +
+			" (take one side of the whole file, then run: anchor-host plugin install)"})
+	}
 	n, err := strict.ParseYAML(path, data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -161,6 +165,17 @@ func Parse(path string, data []byte) (*File, error) {
 	}
 	f.sort()
 	return &f, nil
+}
+
+// conflict returns the first line that marks a conflict of git.
+func conflict(data []byte) (line int, found bool) {
+	i := 0
+	if !bytes.HasPrefix(data, []byte("<<<<<<< ")) {
+		if i = bytes.Index(data, []byte("\n<<<<<<< ")) + 1; i == 0 {
+			return 0, false
+		}
+	}
+	return bytes.Count(data[:i], []byte("\n")) + 1, true
 }
 
 // encode writes the file as YAML.

@@ -90,6 +90,9 @@ func parsePEM(text string) (PublicKey, error) {
 // String returns the key as one line in minisign's form, for a policy. It is "" for a key in PEM.
 func (k PublicKey) String() string { return k.text }
 
+// PEM reports whether the key was read from a PEM block, as cosign writes it.
+func (k PublicKey) PEM() bool { return k.text == "" && k.ID != "" }
+
 // File returns the content of minisign's file for the key.
 func (k PublicKey) File() []byte {
 	return []byte(commentPrefix + "minisign public key " + k.ID + "\n" + k.text + "\n")

@@ -135,10 +135,6 @@ func (s *session) folder(names ...string) (map[string][]spec.Entry, error) {
 	return there, err
 }
 
-// maxSignatures is how many signatures of one plugin are checked. Whoever may push can attach
-// signatures.
-const maxSignatures = 64
-
 // typeBundle is the type of cosign's signatures in their new form.
 const typeBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
@@ -151,8 +147,17 @@ func (s *session) signer(ctx context.Context, ref registry.Reference, is *spec.S
 			if err != nil {
 				return trust.Signer{}, err
 			}
-			for _, a := range list[:min(len(list), maxSignatures)] {
+			for _, a := range list {
 				found.Envelopes = append(found.Envelopes, a.Data)
+			}
+		}
+		if slices.ContainsFunc(keys, trust.PublicKey.PEM) {
+			list, err := s.client.CosignSignatures(ctx, ref)
+			if err != nil {
+				return trust.Signer{}, err
+			}
+			for _, c := range list {
+				found.Simple = append(found.Simple, trust.SimpleSignature(c))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package registrycmd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/nearest"
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
@@ -145,9 +147,12 @@ func (s *session) newest(ctx context.Context, ref registry.Reference, version st
 
 // available is one line of "plugin outdated".
 type available struct {
-	Name      string `json:"name"`
-	Version   string `json:"version"`
-	Newest    string `json:"newest"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Update is the version that plugin update takes, or its digest. Newest is the highest in the
+	// repository. Each is "" if it is the locked one, or there is none.
+	Update    string `json:"update,omitempty"`
+	Newest    string `json:"newest,omitempty"`
 	Reference string `json:"reference"`
 }
 
@@ -155,9 +160,10 @@ func outdatedCommand(a *cli.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "outdated",
-		Short: "List locked plugins that have a higher version in their registry",
-		Long: `List the plugins of anchor.lock for which the repository has the tag of a higher
-version. Nothing is changed.`,
+		Short: "List locked plugins that have another version in their registry",
+		Long: `List the plugins of anchor.lock for which "plugin update" would take another version
+(UPDATE), for example because the tag in anchor.yaml was moved, or for which the
+repository has the tag of a higher one (NEWEST). Nothing is changed.`,
 		Example: `  anchor-host plugin outdated`,
 		Args:    cobra.NoArgs,
 	}
@@ -175,25 +181,55 @@ version. Nothing is changed.`,
 			return err
 		}
 		list := []available{}
-		l := cli.Listing{Header: []string{"PLUGIN", "VERSION", "NEWEST", "REFERENCE"}}
+		l := cli.Listing{Header: []string{"PLUGIN", "VERSION", "UPDATE", "NEWEST", "REFERENCE"}}
 		for _, e := range f.Plugins {
-			ref, err := registry.ParseReference(e.Reference)
-			if e.Reference == "" || err != nil {
+			if e.Reference == "" {
 				continue
 			}
-			newest, err := s.newest(cmd.Context(), ref, e.Version)
+			one, err := s.available(cmd.Context(), &e)
 			if err != nil {
 				return err
 			}
-			if newest != "" {
-				list = append(list, available{e.Name, e.Version, newest, e.Reference})
-				l.Rows = append(l.Rows, []string{e.Name, cli.Dash(e.Version), newest, e.Reference})
+			if one.Update != "" || one.Newest != "" {
+				list = append(list, one)
+				l.Rows = append(l.Rows, []string{one.Name, cli.Dash(one.Version), cli.Dash(one.Update), cli.Dash(one.Newest), one.Reference})
 			}
 		}
 		l.Data = list
 		return a.Print(cmd, *format, l)
 	})
 	return cmd
+}
+
+// available says which other versions a locked plugin has.
+func (s *session) available(ctx context.Context, e *lock.Entry) (available, error) {
+	one := available{Name: e.Name, Version: e.Version, Reference: e.Reference}
+	ref, err := registry.ParseReference(e.Reference)
+	if err != nil {
+		return one, err
+	}
+	if one.Newest, err = s.newest(ctx, ref, e.Version); err != nil {
+		return one, err
+	}
+	if strings.Contains(e.Name, "@") { // is not updated
+		return one, nil
+	}
+	j, err := s.update(ctx, e)
+	if err != nil {
+		return one, err
+	}
+	now, err := s.client.Resolve(ctx, j.ref)
+	if errors.Is(err, registry.ErrNotFound) || err == nil && now.Digest == e.Manifest {
+		return one, nil
+	}
+	if err != nil {
+		return one, err
+	}
+	one.Update = now.Digest
+	if d, err := s.client.Describe(ctx, now); err == nil && d.Version != "" && !plain.Has(d.Version) {
+		one.Update = d.Version
+	}
+	return one, nil
 }
 
 func approveCommand(a *cli.App) *cobra.Command {

@@ -1,0 +1,118 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
+)
+
+const (
+	// cosignLayer is the type of a signature of cosign that is kept under a tag.
+	cosignLayer = "application/vnd.dev.cosign.simplesigning.v1+json"
+	// cosignAnnotation has the signature itself.
+	cosignAnnotation = "dev.cosignproject.cosign/signature"
+	// maxCosignPayload is far more than such a document has, in bytes.
+	maxCosignPayload = 64 << 10
+	// maxCosignSignatures is how many signatures of one artifact are read.
+	maxCosignSignatures = 64
+)
+
+// CosignSignature is a signature of cosign in the form that is kept under a tag, as versions
+// before 3 write it by default.
+type CosignSignature struct {
+	// Payload is what was signed. Nothing in it is checked.
+	Payload []byte
+	// Signature is in base64.
+	Signature string
+}
+
+// CosignSignatures returns the signatures under the tag that cosign gives an artifact, none if
+// there is no such tag. The reference names the artifact by digest. An offline client returns
+// those of the cache. Whoever may push may write them: package trust says whose count.
+//
+// Errors wrap ErrReference, or are those of Pull.
+func (c *Client) CosignSignatures(ctx context.Context, ref Reference) ([]CosignSignature, error) {
+	digits, ok := strings.CutPrefix(ref.Digest, "sha256:")
+	if !ok {
+		return nil, kind.As(ErrReference, fmt.Errorf("list the signatures of %s: names no digest, add @sha256:…", ref))
+	}
+	ref.Tag, ref.Digest = "sha256-"+digits+".sig", ""
+	all, err := c.cosignSignatures(ctx, ref)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the signatures under %s: %w", ref, err)
+	}
+	return all, nil
+}
+
+func (c *Client) cosignSignatures(ctx context.Context, ref Reference) (all []CosignSignature, err error) {
+	if c.options.Offline {
+		if ref.Digest, err = c.cache.tagged(ref); err != nil {
+			return nil, err
+		}
+	}
+	unlock, err := c.cache.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	text, mediaType, err := c.fetchManifest(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := readCosign(mediaType, text)
+	if err != nil {
+		return nil, err
+	}
+	for _, layer := range layers {
+		payload, err := c.cache.read(string(layer.Digest), layer.Size)
+		if err != nil && !c.options.Offline {
+			if err = c.fetch(ctx, c.sites(ref), layer, nil); err == nil {
+				payload, err = c.cache.read(string(layer.Digest), layer.Size)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, CosignSignature{Payload: payload, Signature: layer.Annotations[cosignAnnotation]})
+	}
+	if c.options.Offline {
+		return all, nil
+	}
+	if err := c.cache.put(text); err != nil {
+		return nil, err
+	}
+	return all, c.cache.note(ctx, entry(ref.At(image.DigestOf(text)), image.Describe(ocispec.MediaTypeImageManifest, text)))
+}
+
+// readCosign returns the layers of a manifest that are signatures.
+func readCosign(mediaType string, text []byte) (layers []ocispec.Descriptor, err error) {
+	if _, err := image.ManifestType(mediaType, text); err != nil {
+		return nil, err
+	}
+	var m ocispec.Manifest
+	if err := image.Strict(text, &m); err != nil {
+		return nil, kind.As(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
+	}
+	for _, layer := range m.Layers {
+		if layer.MediaType != cosignLayer {
+			continue
+		}
+		if len(layers) == maxCosignSignatures {
+			return nil, kind.As(ErrTooLarge, fmt.Errorf("has more than %d signatures", maxCosignSignatures))
+		}
+		if err := image.CheckDescriptor("layer", layer, maxCosignPayload); err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	return layers, nil
+}
