@@ -23,6 +23,7 @@ type catalog struct {
 	others []string
 	// notes name plugins that run although anchor.lock does not list them.
 	notes []string
+	guard *lock.Guard
 	// err is why the folder or anchor.lock could not be read.
 	err error
 }
@@ -34,7 +35,7 @@ func Guard(l *config.Loaded) *lock.Guard {
 
 // readCatalog reads the named plugins, and no others: reading takes time.
 func readCatalog(dir, cacheDir string, names []string, guard *lock.Guard) *catalog {
-	c := &catalog{dir: dir, entries: map[string]spec.Entry{}}
+	c := &catalog{dir: dir, entries: map[string]spec.Entry{}, guard: guard}
 	var list []spec.Entry
 	list, c.others, c.err = spec.Reader{CacheDir: cacheDir}.ReadNamed(dir, names...)
 	if c.err == nil {
@@ -58,6 +59,9 @@ func (c *catalog) spec(plugin string) (*spec.Spec, *Unavailable) {
 	case !ok:
 		path := filepath.Join(c.dir, plugin, "plugin.wasm")
 		hint := fmt.Sprintf(" (build or copy the plugin there, or remove the step%s)", c.near(plugin))
+		if f, err := c.guard.File(); err == nil && f.Find(plugin) != nil {
+			hint = fmt.Sprintf(" (%s lists it: get it with: anchor-host plugin install)", lock.Name)
+		}
 		return nil, &Unavailable{Plugin: plugin, Code: ReasonNotFound, Err: &hinted{path, fs.ErrNotExist, hint}}
 	case e.Err != nil:
 		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(e.Err), Err: named(e.Path, plugin, e.Err)}

@@ -160,6 +160,21 @@ type Guard struct {
 	Policy *trust.Policy
 }
 
+// File reads the lock. Without a file, or a Guard, it is one whose Plugins are nil. Errors are those of [Read].
+func (g *Guard) File() (*File, error) {
+	if g == nil {
+		return &File{Version: Version}, nil
+	}
+	f, err := Read(g.Path)
+	if missing(err) {
+		return &File{Version: Version}, nil
+	}
+	if err == nil && f.Plugins == nil {
+		f.Plugins = []Entry{}
+	}
+	return f, err
+}
+
 // Hold sets Err of those entries that may not run: what is locked with another digest, asks for
 // more, is not locked although the policy requires it, or is revoked. Such an error wraps
 // [ErrDrift]. If there is a lock, the notes name the plugins that it does not list and that may
@@ -170,11 +185,7 @@ func (g *Guard) Hold(entries []spec.Entry) (notes []string, err error) {
 	if g == nil {
 		return nil, nil
 	}
-	f, err := Read(g.Path)
-	none := missing(err)
-	if none {
-		f, err = &File{Version: Version}, nil
-	}
+	f, err := g.File()
 	if err != nil {
 		return nil, oneLine(err)
 	}
@@ -187,7 +198,7 @@ func (g *Guard) Hold(entries []spec.Entry) (notes []string, err error) {
 		case d == nil:
 		case !d.Allowed:
 			e.Spec, e.Err = nil, d
-		case !none:
+		case f.Plugins != nil:
 			notes = append(notes, d.Error())
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/nearest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
 // Command returns "doctor".
@@ -35,7 +36,8 @@ that it uses, how the state of plugins is reset, the folder of compiled plugins,
 the configuration, how it counts tokens, the folders that it grants, the files and
 keys of its models and embedders, the environment, the store with all its records, the collections of retrievers, free disk
 space for the store and for compiled plugins, limits of the system (memory of the
-control group, addresses, open files), and every plugin of the plugin folder. The exit code is 1 if there is a problem.`,
+control group, addresses, open files), and every plugin of the plugin folder, which is
+held against anchor.lock. The exit code is 1 if there is a problem.`,
 		Example: `  anchor-host doctor
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,
@@ -94,7 +96,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	cache, _ := cachePath(loaded) // cacheFinding reports this error
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
 		addressFinding(), filesFinding())
-	return append(findings, pluginFindings(loaded.PluginDir())...)
+	return append(findings, pluginFindings(loaded)...)
 }
 
 // tokensFinding says how the tokens of the pipeline at the top level are counted.
@@ -209,7 +211,7 @@ func featureFinding(h *host.Host) finding {
 
 // environmentFindings report variables that look like settings but are unknown.
 func environmentFindings(environ []string) []finding {
-	known := []string{config.EnvPrefix + "CONFIG"}
+	known := []string{config.EnvPrefix + "CONFIG", cli.PasswordVariable}
 	for _, o := range config.Overrides {
 		known = append(known, o.Env())
 	}
@@ -279,21 +281,57 @@ func dataFinding() finding {
 }
 
 // pluginFindings say of each plugin in the plugin folder whether it can be used.
-func pluginFindings(dir string) []finding {
+func pluginFindings(loaded *config.Loaded) []finding {
+	dir := loaded.PluginDir()
 	entries, err := spec.ReadDir(dir)
-	if err != nil {
-		return []finding{{"plugins", statusWarning, err.Error()}}
-	}
 	findings := []finding{{"plugins", statusOK, fmt.Sprintf("%d in %s", len(entries), dir)}}
+	if err != nil {
+		findings = []finding{{"plugins", statusWarning, err.Error()}}
+	}
+	lockFinding, drifts := lockFindings(loaded, entries)
+	findings = append(findings, lockFinding...)
 	for _, e := range entries {
 		f := finding{"plugin " + e.Name, statusOK, e.Path}
+		drift := drifts[e.Name]
+		delete(drifts, e.Name)
 		switch {
 		case e.Err != nil:
 			f.Status, f.Detail = statusProblem, e.Err.Error()
+		case drift.Status != "":
+			f = drift
 		case len(e.Spec.Warnings) > 0:
 			f.Status, f.Detail = statusWarning, strings.Join(e.Spec.Warnings, "; ")
 		}
 		findings = append(findings, f)
 	}
+	for _, name := range slices.Sorted(maps.Keys(drifts)) { // the folder lacks them
+		findings = append(findings, drifts[name])
+	}
 	return findings
+}
+
+// lockFindings hold plugins against anchor.lock and trust. The map has those that differ, by name.
+func lockFindings(loaded *config.Loaded, entries []spec.Entry) ([]finding, map[string]finding) {
+	guard := assemble.Guard(loaded)
+	f, err := guard.File()
+	if err != nil {
+		return []finding{{"lock", statusProblem, err.Error()}}, nil
+	}
+	drifts := map[string]finding{}
+	for _, d := range f.Check(entries, guard.Policy) {
+		line := finding{"plugin " + d.Plugin, statusProblem, d.Error()}
+		if d.Allowed {
+			line.Status = statusWarning
+		}
+		if f.Plugins != nil || !d.Allowed {
+			drifts[d.Plugin] = line
+		}
+	}
+	switch {
+	case f.Plugins == nil:
+		return []finding{{"lock", statusOK, "no " + lock.Name + ": nothing notices when the file of a plugin changes (begin one with: anchor-host plugin approve NAME)"}}, drifts
+	case len(drifts) > 0:
+		return []finding{{"lock", statusWarning, fmt.Sprintf("%d plugins differ from %s", len(drifts), guard.Path)}}, drifts
+	}
+	return []finding{{"lock", statusOK, fmt.Sprintf("%d plugins are as %s lists them", len(f.Plugins), guard.Path)}}, drifts
 }

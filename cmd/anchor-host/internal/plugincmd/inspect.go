@@ -34,7 +34,8 @@ module, warnings, and advice for the author. A portable module can run on any
 Extism host. PLUGIN is a plugin of the plugin folder, an instance of the
 configuration, a .wasm file, or the path of a folder with a module. For an
 instance the grants are also shown. --readme and --changelog show the texts that
-the author has put into the module.`,
+the author has put into the module. For a plugin of the plugin folder, it is also
+said what anchor.lock says of it.`,
 		Example: `  anchor-host plugin inspect bm25-retriever
   anchor-host plugin inspect ./my-plugin
   anchor-host plugin inspect ./plugin.wasm -o json`,
@@ -62,6 +63,13 @@ the author has put into the module.`,
 			return printText(a, spec, readme)
 		}
 		report, err := inspect(spec, instance)
+		if err == nil && !isPath(args[0]) {
+			name := args[0]
+			if instance != nil {
+				name = instance.Plugin
+			}
+			err = report.addLock(loaded, spec, name)
+		}
 		if err != nil {
 			return err
 		}
@@ -167,6 +175,51 @@ type inspection struct {
 	Advice   []string `json:"advice,omitempty"`
 	// Texts are README and changelog.
 	spec.Texts
+	// Lock is what anchor.lock says of a plugin of the plugin folder. It is nil without an entry.
+	Lock *lockReport `json:"lock,omitempty"`
+}
+
+// lockReport is an entry of anchor.lock.
+type lockReport struct {
+	Reference string `json:"reference,omitempty"`
+	// Artifact is the digest of the artifact in the registry, Signer the id of the key that signed it.
+	Artifact string `json:"artifact,omitempty"`
+	Signer   string `json:"signer,omitempty"`
+	// Differs says what is not as the lock lists it, and what to do about it.
+	Differs string `json:"differs,omitempty"`
+}
+
+// addLock adds what anchor.lock says, and a warning if the plugin may not run.
+func (r *inspection) addLock(loaded *config.Loaded, s *spec.Spec, name string) error {
+	guard := assemble.Guard(loaded)
+	f, err := guard.File()
+	if err != nil {
+		return err
+	}
+	if e := f.Find(name); e != nil {
+		r.Lock = &lockReport{Reference: e.Reference, Artifact: e.Manifest, Signer: e.Signer}
+	}
+	for _, d := range f.Check([]spec.Entry{{Name: name, Spec: s}}, guard.Policy) {
+		if d.Plugin != name || d.Allowed && f.Plugins == nil {
+			continue
+		}
+		r.Warnings = append(slices.Clone(r.Warnings), d.Error())
+		if r.Lock != nil {
+			r.Lock.Differs = d.Error()
+		}
+	}
+	return nil
+}
+
+// text says in a line where the plugin comes from.
+func (l *lockReport) text() string {
+	switch {
+	case l == nil:
+		return "-"
+	case l.Reference == "":
+		return "a file of the plugin folder"
+	}
+	return fmt.Sprintf("%s, signed by %s", l.Reference, cmp.Or(l.Signer, "nobody"))
 }
 
 // loadReport is an estimated cost with its limits.
@@ -323,8 +376,6 @@ func granted(p manifest.Permission, instance *config.Instance) string {
 	return "no"
 }
 
-// limitLines lists every limit: its default, the value that the plugin requests, and the
-// value that the instance sets.
 // limitLines lists the limits, and says what the plugin asks for and does not get.
 func limitLines(s *spec.Spec, asked manifest.LimitRequest, instance *config.Instance) ([]limitLine, []string, error) {
 	var set config.Limits
@@ -368,7 +419,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 	yesNo := map[bool]string{true: "yes", false: "no"}
 	rows := [][]string{
 		{"name", r.Name}, {"version", cli.Dash(r.Version)}, {"description", cli.Dash(r.Description)},
-		{"license", cli.Dash(r.License)}, {"homepage", cli.Dash(r.Homepage)}, {"digest", r.Digest}, {"pin", r.Pin}, {"size", sizeText(r.Size)},
+		{"license", cli.Dash(r.License)}, {"homepage", cli.Dash(r.Homepage)}, {"locked", r.Lock.text()}, {"digest", r.Digest}, {"pin", r.Pin}, {"size", sizeText(r.Size)},
 		{"abi", fmt.Sprint(r.ABI)}, {"manifest", cli.Dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
 		{"readme", textLine(r.Readme, "readme")}, {"changelog", textLine(r.Changelog, "changelog")},
 		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
@@ -383,7 +434,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 		rows[1][1] += " (deprecated: " + cli.OneCell(r.Deprecated) + ")"
 	}
 	if r.Foreign {
-		rows[8][1] = "none (a foreign module: its functions can be called, it has no operations)"
+		rows[9][1] = "none (a foreign module: its functions can be called, it has no operations)"
 	}
 	cli.Table(b, nil, rows)
 	section(b, "operations", len(r.Operations))

@@ -114,13 +114,7 @@ func (s *session) Close() {
 }
 
 // readLock reads anchor.lock; without a file it is empty.
-func (s *session) readLock() (*lock.File, error) {
-	f, err := lock.Read(s.lock)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &lock.File{Version: lock.Version}, nil
-	}
-	return f, err
-}
+func (s *session) readLock() (*lock.File, error) { return (&lock.Guard{Path: s.lock}).File() }
 
 // folder reads the named plugins of the plugin folder, which may be missing.
 func (s *session) folder(names ...string) (map[string][]spec.Entry, error) {
