@@ -1,11 +1,22 @@
 package registrytest
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/anchor-host/anchor-host/registry"
 )
@@ -76,5 +87,180 @@ func TestDrift(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// counted is a registry in this process that counts requests, and sends large answers slowly.
+func counted(t *testing.T, pause time.Duration) (s server, requests *atomic.Int64) {
+	t.Helper()
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	inner := ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0)))
+	requests = &atomic.Int64{}
+	s.host = handler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		inner.ServeHTTP(slow{w, pause}, r)
+	}))
+	return s, requests
+}
+
+// slow waits between the parts of an answer.
+type slow struct {
+	http.ResponseWriter
+	pause time.Duration
+}
+
+func (s slow) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && err == nil {
+		var wrote int
+		wrote, err = s.ResponseWriter.Write(b[:min(len(b), 64<<10)])
+		if n, b = n+wrote, b[wrote:]; len(b) > 0 && s.pause > 0 {
+			s.ResponseWriter.(http.Flusher).Flush()
+			time.Sleep(s.pause)
+		}
+	}
+	return n, err
+}
+
+// large pushes a version of half a megabyte.
+func large(t *testing.T, s server, name, version string) {
+	t.Helper()
+	wasm := module(t, fmt.Sprintf("abi: 1\nname: %s\nversion: %s\noperations: {filter: {reads: [score]}}\n", name, version), 512<<10)
+	a, err := registry.Pack(wasm, registry.PackOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client(t, registry.Options{}).Push(t.Context(), s.ref("acme/"+name, version), a, registry.PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkCache holds each blob of the cache against its name, and looks for half downloads.
+func (w *team) checkCache(parts bool) {
+	w.t.Helper()
+	blobs, err := filepath.Glob(filepath.Join(w.dir, "cache/anchor-host/oci/blobs/sha256/*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, path := range blobs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256(text)); sum != filepath.Base(path) {
+			w.t.Errorf("the cache has a blob %s with the digest %s", filepath.Base(path), sum)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(w.dir, "cache/anchor-host/oci/ingest/*")); parts && len(left) > 0 {
+		w.t.Errorf("the cache has half downloads: %v", left)
+	}
+}
+
+// TestKilledInstalls kills installs and updates at any moment. What is half done is never used,
+// the next run goes on, and nothing stays behind.
+func TestKilledInstalls(t *testing.T) {
+	s, _ := counted(t, 5*time.Millisecond)
+	large(t, s, "keep-first", "1.0.0")
+	large(t, s, "keep-first", "1.1.0")
+	path, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newTeam(t, s)
+	use := func(version string) {
+		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, plugin: 'oci://%s/acme/keep-first:%s'}]"+turn, s.host, version))
+	}
+	kill := func(after time.Duration) {
+		c := exec.Command(path, "plugin", "install")
+		c.Dir, c.Env = w.dir, w.env
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after)
+		_ = c.Process.Kill()
+		_ = c.Wait() // says that it was killed, or that it was faster
+		w.checkCache(false)
+	}
+	for range 15 {
+		use("1.0.0")
+		for _, name := range []string{"plugins", "anchor.lock", "cache"} {
+			if err := os.RemoveAll(filepath.Join(w.dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kill(time.Duration(rand.IntN(150)) * time.Millisecond)
+		w.ok("plugin", "install")
+		w.locked("1.0.0")
+		use("1.1.0")
+		kill(time.Duration(rand.IntN(150)) * time.Millisecond)
+		w.ok("plugin", "install")
+		w.locked("1.1.0")
+		w.checkCache(false)
+	}
+	// What the killed ones left is swept an hour later, or when the cache is pruned a day later.
+	left, _ := filepath.Glob(filepath.Join(w.dir, "plugins/.*"))
+	if err := os.WriteFile(filepath.Join(w.dir, "plugins/.keep-first.wasm.1234"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	left = append(left, filepath.Join(w.dir, "plugins/.keep-first.wasm.1234"))
+	parts, _ := filepath.Glob(filepath.Join(w.dir, "cache/anchor-host/oci/ingest/*"))
+	yesterday := time.Now().Add(-25 * time.Hour)
+	for _, path := range append(left, parts...) {
+		if err := os.Chtimes(path, yesterday, yesterday); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ok("plugin", "install", "keep-first@1.0.0")
+	if left, _ := filepath.Glob(filepath.Join(w.dir, "plugins/.*")); len(left) > 0 {
+		t.Errorf("the plugin folder has %v", left)
+	}
+	w.ok("plugin", "prune")
+	w.checkCache(true)
+	w.ok("plugin", "install", "--frozen", "--offline")
+}
+
+// TestManyInstalls has many processes install into folders of their own and into the same one, all
+// with one cache. Each plugin is fetched once.
+func TestManyInstalls(t *testing.T) {
+	s, requests := counted(t, time.Millisecond)
+	large(t, s, "keep-first", "1.0.0")
+	large(t, s, "keep-last", "1.0.0")
+	if _, err := command(); err != nil {
+		t.Fatal(err)
+	}
+	before := requests.Load()
+	first := newTeam(t, s)
+	var work sync.WaitGroup
+	teams := []*team{first, first, first, first}
+	for len(teams) < 16 {
+		other := newTeam(t, s)
+		other.env = append(other.env, "XDG_CACHE_HOME="+filepath.Join(first.dir, "cache"))
+		teams = append(teams, other)
+	}
+	for _, w := range teams {
+		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: a, plugin: 'oci://%s/acme/keep-first:1.0.0'}, {name: b, plugin: 'oci://%s/acme/keep-last:1.0.0'}]"+turn, s.host, s.host))
+	}
+	for _, w := range teams {
+		work.Go(func() {
+			if code, _, stderr := w.try("plugin", "install"); code != 0 {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+		})
+	}
+	work.Wait()
+	sent := requests.Load() - before
+	for _, w := range teams {
+		w.locked("1.0.0")
+	}
+	first.checkCache(true)
+	// A greeting, two manifests by tag, and for the first two layers and two configs.
+	if most := int64(len(teams)*3 + 4); sent > most {
+		t.Errorf("%d requests, want at most %d", sent, most)
+	}
+	before = requests.Load()
+	for _, args := range [][]string{{"install"}, {"install", "--frozen"}, {"verify"}, {"list"}, {"remove", "keep-last"}} {
+		first.ok(append([]string{"plugin"}, args...)...)
+	}
+	if sent := requests.Load() - before; sent > 0 {
+		t.Errorf("installed plugins were asked for with %d requests", sent)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,7 +105,11 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 		}
 		return done, nil
 	}
-	if err = lock.Edit(ctx, s.lock, stage); err != nil {
+	err = lock.Edit(ctx, s.lock, func(f *lock.File) error {
+		sweep(s.dir)
+		return stage(f)
+	})
+	if err != nil {
 		return nil, errors.Join(err, files.undo())
 	}
 	return done, nil
@@ -201,6 +207,24 @@ func (s *session) stage(files *staged, j *job) error {
 		return fmt.Errorf("plugin folder: make: %w", err)
 	}
 	return files.add(path, j.module)
+}
+
+// leftover is the name of a file that writeTemp or commit made.
+var leftover = regexp.MustCompile(`^\.[a-z0-9@.+-]+\.wasm\.[0-9]+(\.old)?$`)
+
+// sweep removes what killed processes left in the plugin folder. The lock is held. Only a process
+// that restores files may work beside this one, and it needs less than an hour.
+func sweep(dir string) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return // there is none yet
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		if err == nil && info.Mode().IsRegular() && leftover.MatchString(file.Name()) && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(filepath.Join(dir, file.Name())) // the next one tries again
+		}
+	}
 }
 
 // staged are files that are complete, but not at their places yet.

@@ -28,7 +28,7 @@ func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		installCommand(a), updateCommand(a), outdatedCommand(a), approveCommand(a), removeCommand(a), verifyCommand(a),
 		keygenCommand(a), signCommand(a), pushCommand(a), pullCommand(a), saveCommand(a), loadCommand(a),
-		searchCommand(a), indexCommand(a),
+		searchCommand(a), indexCommand(a), pruneCommand(a),
 	}
 }
 

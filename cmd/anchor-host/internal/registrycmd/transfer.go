@@ -326,3 +326,50 @@ checked, and it is read whole or not at all. "plugin install --offline" then wor
 	})
 	return cmd
 }
+
+// pruned is what prune prints.
+type pruned struct {
+	Kept  int   `json:"kept"`
+	Freed int64 `json:"freed_bytes"`
+}
+
+func pruneCommand(a *cli.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove from the cache what anchor.lock does not list",
+		Long: `Remove from the cache of artifacts all but the plugins that anchor.lock lists, with
+their signatures, and half downloads older than a day. All configurations of a user
+share the cache: what another one needs is fetched again.`,
+		Example: `  anchor-host plugin prune`,
+		Args:    cobra.NoArgs,
+	}
+	cli.HostFlags(cmd)
+	cmd.Flags().StringVar(&o.cache, "registry-cache", "", "folder in which artifacts are kept (default: in the cache folder of the user)")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		o.offline = true
+		s, err := o.open(a, cmd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		f, err := s.readLock()
+		if err != nil {
+			return err
+		}
+		var p pruned
+		var keep []string
+		for _, e := range f.Plugins {
+			if e.Manifest != "" {
+				keep = append(keep, e.Manifest)
+			}
+		}
+		p.Kept = len(keep)
+		if p.Freed, err = s.client.Cache().Prune(cmd.Context(), keep...); err != nil {
+			return err
+		}
+		return a.Print(cmd, *format, cli.Listing{Rows: [][]string{{"kept", fmt.Sprint(p.Kept)}, {"freed", fmt.Sprintf("%d bytes", p.Freed)}}, Data: p})
+	})
+	return cmd
+}
