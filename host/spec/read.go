@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/decoded"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
@@ -27,8 +28,15 @@ import (
 // wrap ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrImport, ErrSignature or
 // ErrTooLarge.
 func Read(name string, wasm, sideManifest []byte) (*Spec, error) {
-	info, err := wasmbin.Inspect(wasm)
-	return readSpec(name, &source{wasm: wasm, digest: sha256.Sum256(wasm)}, info, err, sideManifest)
+	return Reader{codestore.Off}.Read(name, wasm, sideManifest)
+}
+
+// Read is the function [Read]. What it keeps spares reading a file with this module into memory,
+// also one that is written just now.
+func (r Reader) Read(name string, wasm, sideManifest []byte) (*Spec, error) {
+	src := &source{wasm: wasm, digest: sha256.Sum256(wasm)}
+	info, err := src.inspect(nil, r.facts())
+	return readSpec(name, src, info, err, sideManifest)
 }
 
 // readSpec makes the spec of a decoded module. err is the error of decoding it, if that

@@ -2,6 +2,8 @@ package spec_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -78,10 +80,31 @@ func TestFreshFileIsRead(t *testing.T) {
 	if err := os.WriteFile(path, constant(0), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		if s, err := (spec.Reader{CacheDir: cache}).ReadFile(path); err != nil || spec.Unread(s) {
-			t.Errorf("error %v, or the file was not read", err)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string]bool{}
+	for i := range byte(3) {
+		err := errors.Join(os.WriteFile(path, constant(i%2), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
+		if err != nil {
+			t.Fatal(err)
 		}
+		s, err := (spec.Reader{CacheDir: cache}).ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := sha256.Sum256(constant(i % 2))
+		if s.Digest != "sha256:"+hex.EncodeToString(want[:]) {
+			t.Errorf("read %d: the digest of the module that was there", i)
+		}
+		digests[s.Digest] = true
+		if known := i == 2; spec.Unread(s) != known {
+			t.Errorf("read %d: kept in memory: %t", i, !spec.Unread(s))
+		}
+	}
+	if len(digests) != 2 {
+		t.Errorf("%d digests of two modules", len(digests))
 	}
 }
 

@@ -254,7 +254,7 @@ func (s *session) get(ctx context.Context, j *job) error {
 		j.entry = *j.locked
 		return nil
 	}
-	is, err := spec.Read("", p.Module, nil)
+	is, err := spec.Reader{CacheDir: s.loaded.CachePath()}.Read("", p.Module, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Reference, err)
 	}
