@@ -76,16 +76,21 @@ func problem(answer *http.Response) error {
 	return e
 }
 
-// explain says what went wrong with a request to a host. It names no address beyond the host:
-// those of redirects hold secrets.
-func explain(host string, err error) error {
+// withoutAddress takes the address of the request out of an error.
+func withoutAddress(err error) error {
 	for {
 		var at *url.Error
 		if !errors.As(err, &at) {
-			break
+			return err
 		}
 		err = at.Err
 	}
+}
+
+// explain says what went wrong with a request to a host. It names no address beyond the host:
+// those of redirects hold secrets.
+func explain(host string, err error) error {
+	err = withoutAddress(err)
 	var refused *errcode.ErrorResponse
 	switch {
 	case errors.As(err, &refused):

@@ -60,7 +60,7 @@ func (c *Client) Document(ctx context.Context, address string, limit int64) ([]b
 	}
 	text, err := c.newerDocument(ctx, u, have, path, limit)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", plain.Path(address), explain(u.Host, err))
+		return nil, fmt.Errorf("%s: %w", plain.Path(address), unsent(err))
 	}
 	return text, nil
 }
@@ -112,7 +112,7 @@ func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, path
 	case answer.StatusCode == http.StatusNotModified && have != nil:
 		return have.text, nil
 	case answer.StatusCode != http.StatusOK:
-		return nil, problem(answer)
+		return nil, noDocument(answer.StatusCode)
 	case answer.ContentLength > limit:
 		return nil, kind.As(ErrTooLarge, fmt.Errorf("announces %d bytes, the limit is %d", answer.ContentLength, limit))
 	}
@@ -126,6 +126,30 @@ func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, path
 	return text, c.cache.keep(ctx, path, &kept{text: text, stamp: stamp{
 		Digest: image.DigestOf(text), ETag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified"),
 	}})
+}
+
+// unsent marks the error of a request that failed before there was an answer.
+func unsent(err error) error {
+	for _, known := range []error{ErrDenied, ErrNotFound, ErrBusy, ErrUnreachable, ErrRedirect, ErrTooLarge, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, known) {
+			return withoutAddress(err)
+		}
+	}
+	return kind.As(ErrUnreachable, kind.Safe(withoutAddress(err)))
+}
+
+// noDocument says why a server did not send a document, and what to do.
+func noDocument(status int) error {
+	said := fmt.Errorf("answers %d %s", status, http.StatusText(status))
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return kind.As(ErrDenied, fmt.Errorf("%w: no credentials are sent, serve it without a login", said))
+	case http.StatusNotFound, http.StatusGone:
+		return kind.As(ErrNotFound, fmt.Errorf("%w: check the address", said))
+	case http.StatusTooManyRequests:
+		return kind.As(ErrBusy, fmt.Errorf("%w: try again later, or take what came last with --offline", said))
+	}
+	return kind.As(ErrUnreachable, fmt.Errorf("%w: try again later, or take what came last with --offline", said))
 }
 
 // documentPath is the file of a document in the cache.
