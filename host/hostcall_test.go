@@ -69,7 +69,7 @@ func loadForever(t *testing.T, cfg host.Config, timeout time.Duration) *host.Plu
 func checkStop(t *testing.T, p *host.Plugin, name string, timeout time.Duration) {
 	t.Helper()
 	late := time.Duration(0)
-	for range 3 {
+	for range 6 { // a busy machine may be late, a guest that is not stopped always is
 		began := time.Now()
 		_, err := p.Call(t.Context(), name, nil)
 		late = time.Since(began) - timeout

@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/recording"
+	"github.com/anchor-host/anchor-host/registry"
 )
 
 const (
@@ -31,6 +32,9 @@ const (
 // moduleFile returns the module of a folder: plugin.wasm, or the only *.wasm in it or in the
 // output folders of builds.
 func moduleFile(path string) (string, error) {
+	if strings.HasPrefix(path, registry.Scheme) {
+		return "", fmt.Errorf("%s: is in a registry, want a file: %w (get it with: anchor-host plugin pull %s --file FILE)", path, registry.ErrReference, path)
+	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return path, nil // reading the file reports the error
