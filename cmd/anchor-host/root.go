@@ -1,6 +1,9 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/auditcmd"
@@ -42,10 +45,29 @@ named entries have no variables.
 	root.CompletionOptions.HiddenDefaultCmd = false
 	plugin := plugincmd.Command(a.App)
 	plugin.AddCommand(registrycmd.Commands(a.App)...)
+	groupPlugin(plugin)
 	root.AddCommand(
 		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), buildscmd.Command(a.App), replaycmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugin, a.configCommand(),
 		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), storecmd.Command(a.App), a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)
 	return root
+}
+
+// groupPlugin lists the commands of "plugin" by who needs them.
+func groupPlugin(plugin *cobra.Command) {
+	for _, g := range []struct{ title, names string }{
+		{"Write a plugin", "new build dev test bench diff schema types pack"},
+		{"Publish it", "publish keygen sign push index"},
+		{"Find and install plugins", "search install update outdated approve remove verify"},
+		{"Look at plugins", "list inspect call"},
+		{"Move and keep artifacts", "pull save load prune"},
+	} {
+		plugin.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, cmd := range plugin.Commands() {
+			if slices.Contains(strings.Fields(g.names), cmd.Name()) {
+				cmd.GroupID = g.title
+			}
+		}
+	}
 }

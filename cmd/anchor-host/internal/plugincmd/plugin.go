@@ -12,11 +12,11 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "plugin",
-		Short: "Write, build, test, list, inspect and call plugins",
-		Long: `Write, build, test, list, inspect and call plugins. A plugin is a folder with
+		Short: "Write, test, publish, find, install and inspect plugins",
+		Long: `Write, test, publish, find, install and inspect plugins. A plugin is a folder with
 plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
-		Example: `  anchor-host plugin build keep-best
-  anchor-host plugin list
+		Example: `  anchor-host plugin new keep-best
+  anchor-host plugin search rerank
   anchor-host plugin inspect bm25-retriever`,
 	})
 	cmd.AddCommand(

@@ -151,14 +151,13 @@ func printHits(a *cli.App, cmd *cobra.Command, format string, hits []hit, severa
 }
 
 func indexCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "index",
 		Short: "Make an index of plugins, for plugin search",
 		Long: `Make an index: a JSON file that lists plugins and where they are, for "plugin search".
 Anybody can make one and serve it from a web server.`,
 		Example: `  anchor-host plugin index build oci://ghcr.io/acme/bm25 --file index.json`,
-		Args:    cobra.NoArgs,
-	}
+	})
 	cmd.AddCommand(indexBuildCommand(a))
 	return cmd
 }
