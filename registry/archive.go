@@ -28,7 +28,7 @@ const (
 func withAttachments(index *ocispec.Index, d ocispec.Descriptor) []ocispec.Descriptor {
 	all := []ocispec.Descriptor{d}
 	for _, a := range index.Manifests {
-		if a.Annotations[annotationSubject] == string(d.Digest) {
+		if belongs(a, string(d.Digest)) {
 			all = append(all, a)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
@@ -42,7 +43,7 @@ func (c *Client) CosignSignatures(ctx context.Context, ref Reference) ([]CosignS
 	if !ok {
 		return nil, kind.As(ErrReference, fmt.Errorf("list the signatures of %s: names no digest, add @sha256:…", ref))
 	}
-	ref.Tag, ref.Digest = "sha256-"+digits+".sig", ""
+	ref.Tag, ref.Digest = cosignTag(digits), ""
 	all, err := c.cosignSignatures(ctx, ref)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -51,6 +52,20 @@ func (c *Client) CosignSignatures(ctx context.Context, ref Reference) ([]CosignS
 		return nil, fmt.Errorf("list the signatures under %s: %w", ref, err)
 	}
 	return all, nil
+}
+
+// cosignTag is the tag for the signatures of the artifact whose digest has these digits.
+func cosignTag(digits string) string { return "sha256-" + digits + ".sig" }
+
+// belongs says whether an entry of an index is attached to an artifact: the entry says so, or has
+// the tag of its signatures.
+func belongs(d ocispec.Descriptor, artifact string) bool {
+	digits, ok := strings.CutPrefix(artifact, "sha256:")
+	if !ok {
+		return false
+	}
+	ref, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
+	return d.Annotations[annotationSubject] == artifact || err == nil && ref.Tag == cosignTag(digits)
 }
 
 func (c *Client) cosignSignatures(ctx context.Context, ref Reference) (all []CosignSignature, err error) {
@@ -68,17 +83,16 @@ func (c *Client) cosignSignatures(ctx context.Context, ref Reference) (all []Cos
 	if err != nil {
 		return nil, err
 	}
-	layers, err := readCosign(mediaType, text)
+	m, err := readCosign(mediaType, text)
 	if err != nil {
 		return nil, err
 	}
-	for _, layer := range layers {
-		payload, err := c.cache.read(string(layer.Digest), layer.Size)
-		if err != nil && !c.options.Offline {
-			if err = c.fetch(ctx, c.sites(ref), layer, nil); err == nil {
-				payload, err = c.cache.read(string(layer.Digest), layer.Size)
-			}
-		}
+	// Nothing is read from the config, but an archive of the cache must be complete.
+	if _, err := c.blob(ctx, ref, m.Config); err != nil {
+		return nil, err
+	}
+	for _, layer := range m.Layers {
+		payload, err := c.blob(ctx, ref, layer)
 		if err != nil {
 			return nil, err
 		}
@@ -90,11 +104,25 @@ func (c *Client) cosignSignatures(ctx context.Context, ref Reference) (all []Cos
 	if err := c.cache.put(text); err != nil {
 		return nil, err
 	}
-	return all, c.cache.note(ctx, entry(ref.At(image.DigestOf(text)), image.Describe(ocispec.MediaTypeImageManifest, text)))
+	note := entry(ref.At(image.DigestOf(text)), image.Describe(ocispec.MediaTypeImageManifest, text))
+	note.ArtifactType = cosignLayer
+	return all, c.cache.note(ctx, note)
 }
 
-// readCosign returns the layers of a manifest that are signatures.
-func readCosign(mediaType string, text []byte) (layers []ocispec.Descriptor, err error) {
+// blob returns a small blob of the cache. If the cache lacks it, it is fetched.
+func (c *Client) blob(ctx context.Context, ref Reference, d ocispec.Descriptor) ([]byte, error) {
+	text, err := c.cache.read(string(d.Digest), d.Size)
+	if err == nil || c.options.Offline {
+		return text, err
+	}
+	if err := c.fetch(ctx, c.sites(ref), d, nil); err != nil {
+		return nil, err
+	}
+	return c.cache.read(string(d.Digest), d.Size)
+}
+
+// readCosign reads a manifest whose layers are signatures, all of them.
+func readCosign(mediaType string, text []byte) (*ocispec.Manifest, error) {
 	if _, err := image.ManifestType(mediaType, text); err != nil {
 		return nil, err
 	}
@@ -102,17 +130,19 @@ func readCosign(mediaType string, text []byte) (layers []ocispec.Descriptor, err
 	if err := image.Strict(text, &m); err != nil {
 		return nil, kind.As(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
 	}
+	if len(m.Layers) > maxCosignSignatures {
+		return nil, kind.As(ErrTooLarge, fmt.Errorf("has more than %d signatures", maxCosignSignatures))
+	}
+	if err := image.CheckDescriptor("config", m.Config, maxCosignPayload); err != nil {
+		return nil, err
+	}
 	for _, layer := range m.Layers {
 		if layer.MediaType != cosignLayer {
-			continue
-		}
-		if len(layers) == maxCosignSignatures {
-			return nil, kind.As(ErrTooLarge, fmt.Errorf("has more than %d signatures", maxCosignSignatures))
+			return nil, kind.As(ErrNotPlugin, fmt.Errorf("layers: one is %s, want only %s: sign the plugin again with cosign", plain.Name(layer.MediaType), cosignLayer))
 		}
 		if err := image.CheckDescriptor("layer", layer, maxCosignPayload); err != nil {
 			return nil, err
 		}
-		layers = append(layers, layer)
 	}
-	return layers, nil
+	return &m, nil
 }

@@ -212,7 +212,7 @@ func (c *Cache) Prune(ctx context.Context, keep ...string) (freed int64, err err
 	needed := map[string]bool{}
 	err = c.change(ctx, func(index *ocispec.Index) {
 		index.Manifests = slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
-			kept := slices.Contains(keep, string(d.Digest)) || slices.Contains(keep, d.Annotations[annotationSubject])
+			kept := slices.Contains(keep, string(d.Digest)) || slices.ContainsFunc(keep, func(digest string) bool { return belongs(d, digest) })
 			if kept && image.DigestForm.MatchString(string(d.Digest)) {
 				for _, part := range c.parts(string(d.Digest)) {
 					needed[part] = true

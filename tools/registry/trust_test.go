@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
@@ -317,11 +318,71 @@ func TestCosignTag(t *testing.T) {
 		t.Errorf("the lock does not name the key:\n%s", lock)
 	}
 	x.operator.ok("plugin", "verify", "--offline", "oci://"+x.s.host+"/acme/keep-first:1.0.0")
+
+	// The signature travels with the plugin, and prune keeps it.
+	x.operator.ok("plugin", "prune")
+	x.operator.ok("plugin", "save", "--file", "plugins.tar")
+	away := newTeam(t, x.s)
+	for _, name := range []string{"anchor.yaml", "anchor.lock", "plugins.tar"} {
+		away.write(name, x.operator.read(name))
+	}
+	away.ok("plugin", "load", "plugins.tar")
+	away.ok("plugin", "install", "--frozen", "--offline")
+	away.ok("plugin", "verify", "--offline", "oci://"+x.s.host+"/acme/keep-first:1.0.0")
+
 	x.trusts([]string{string(trusted)}, "", "2.0.0")
 	sign(two, one)
 	x.operator.refused(5, "it is about", "plugin", "install")
 	x.trusts([]string{string(trusted)}, "", "1.0.0")
 	x.operator.locked("1.0.0")
+}
+
+// TestFlood has a stranger attach more than is read, and much in one piece. It ends soon, with
+// an error that says so, and what was installed before still runs.
+func TestFlood(t *testing.T) {
+	const repository = "acme/keep-first"
+	x := newSigners(t)
+	old := x.push(t, repository, "1.0.0")
+	x.attach(t, old, x.statement(t, "acme", repository, old.Digest, is("1.0.0")))
+	acme := []string{x.keys["acme"].Public().String()}
+	x.trusts(acme, "", "1.0.0")
+	x.operator.ok("plugin", "install")
+	attack := func(version string, sizes int64, count int) registry.Reference {
+		ref := x.push(t, repository, version)
+		put(t, x.s, repository, "", "application/octet-stream", []byte("{}"))
+		layer := put(t, x.s, repository, "", "application/octet-stream", []byte("{}"))
+		for i := range count {
+			text := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":%q,"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[{"mediaType":%q,"digest":%q,"size":%d}],"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":%q,"size":2},"annotations":{"n":"%d"}}`,
+				registry.TypeSignature, layer, registry.TypeSignature, layer, sizes, ref.Digest, i)
+			sum := sha256.Sum256(text)
+			put(t, x.s, repository, "sha256:"+hex.EncodeToString(sum[:]), "application/vnd.oci.image.manifest.v1+json", text)
+		}
+		x.attach(t, ref, x.statement(t, "acme", repository, ref.Digest, is(version)))
+		return ref
+	}
+	for _, each := range []struct {
+		name, version, want string
+		size                int64
+		count               int
+	}{
+		{"10,000 attachments", "2.0.0", "more than 1000 attachments", 2, 10_000},
+		{"a signature of 1 GB", "3.0.0", "limit", 1 << 30, 1},
+	} {
+		t.Run(each.name, func(t *testing.T) {
+			attack(each.version, each.size, each.count)
+			x.trusts(acme, "", each.version)
+			before, start := x.operator.read("anchor.lock"), time.Now()
+			x.operator.refused(7, each.want, "plugin", "install")
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if x.operator.read("anchor.lock") != before {
+				t.Error("the lock changed")
+			}
+			x.trusts(acme, "", "1.0.0")
+			x.operator.locked("1.0.0")
+		})
+	}
 }
 
 // TestCosign has the program itself sign, in both of its forms. ANCHOR_COSIGN is its path.
