@@ -43,9 +43,12 @@ type kept struct {
 // are sent. The cache keeps the document: a server that says it has not changed does not send it
 // again, and an offline client takes what came last. limit is the largest size, in bytes.
 //
-// Errors wrap ErrReference for an address that is not accepted, ErrNotFound, ErrDenied, ErrBusy,
+// check says what is wrong with the document, such as a login page in its place; nil accepts all.
+// What it refuses does not replace what the cache has. Document adds the address to its error.
+//
+// Other errors wrap ErrReference for an address that is not accepted, ErrNotFound, ErrDenied, ErrBusy,
 // ErrUnreachable, ErrRedirect, ErrOffline or ErrTooLarge.
-func (c *Client) Document(ctx context.Context, address string, limit int64) ([]byte, error) {
+func (c *Client) Document(ctx context.Context, address string, limit int64, check func(text []byte) error) ([]byte, error) {
 	u, err := c.documentAddress(address)
 	if err != nil {
 		return nil, kind.As(ErrReference, fmt.Errorf("address %s: %w", plain.Path(address), err))
@@ -56,13 +59,30 @@ func (c *Client) Document(ctx context.Context, address string, limit int64) ([]b
 		if have == nil {
 			return nil, kind.As(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: ask once without --offline", plain.Path(address)))
 		}
-		return have.text, nil
+		return have.text, accept(address, have.text, check)
 	}
-	text, err := c.newerDocument(ctx, u, have, path, limit)
+	now, err := c.newerDocument(ctx, u, have, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", plain.Path(address), unsent(err))
 	}
-	return text, nil
+	if err := accept(address, now.text, check); err != nil {
+		return nil, err
+	}
+	if now != have {
+		err = c.cache.keep(ctx, path, now)
+	}
+	return now.text, err
+}
+
+// accept asks check about a document.
+func accept(address string, text []byte, check func([]byte) error) error {
+	if check == nil {
+		return nil
+	}
+	if err := check(text); err != nil {
+		return fmt.Errorf("%s: %w", plain.Path(address), err)
+	}
+	return nil
 }
 
 // documentAddress checks where a document is.
@@ -90,8 +110,9 @@ func (c *Client) documentAddress(address string) (*url.URL, error) {
 	return nil, fmt.Errorf("begins with %s, want https://", plain.Name(u.Scheme+"://"))
 }
 
-// newerDocument asks a server for a document that may be kept already.
-func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, path string, limit int64) ([]byte, error) {
+// newerDocument asks a server for a document that may be kept already. It returns have if that has
+// not changed.
+func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, limit int64) (*kept, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -110,7 +131,7 @@ func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, path
 	defer answer.Body.Close()
 	switch {
 	case answer.StatusCode == http.StatusNotModified && have != nil:
-		return have.text, nil
+		return have, nil
 	case answer.StatusCode != http.StatusOK:
 		return nil, noDocument(answer.StatusCode)
 	case answer.ContentLength > limit:
@@ -123,9 +144,9 @@ func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, path
 	if int64(len(text)) > limit {
 		return nil, kind.As(ErrTooLarge, fmt.Errorf("sends more than %d bytes", limit))
 	}
-	return text, c.cache.keep(ctx, path, &kept{text: text, stamp: stamp{
+	return &kept{text: text, stamp: stamp{
 		Digest: image.DigestOf(text), ETag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified"),
-	}})
+	}}, nil
 }
 
 // unsent marks the error of a request that failed before there was an answer.

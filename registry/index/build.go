@@ -97,7 +97,11 @@ func (x *Index) Write() ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(x); err != nil {
+	out := *x
+	if out.Plugins == nil {
+		out.Plugins = []Plugin{} // null is refused
+	}
+	if err := e.Encode(out); err != nil {
 		return nil, fmt.Errorf("index: write: %w", err)
 	}
 	if b.Len() > MaxSize {

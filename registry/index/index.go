@@ -83,14 +83,24 @@ func Read(text []byte) (*Index, error) {
 		}
 		return nil, fmt.Errorf("%w: %s", ErrInvalid, plain.Line(err.Error()))
 	}
-	if x.Version != Version {
-		remedy := "build it with: anchor-host plugin index build"
-		if x.Version > Version {
-			remedy = "use a newer anchor-host"
-		}
-		return nil, fmt.Errorf("%w: version is %d, want %d (%s)", ErrInvalid, x.Version, Version, remedy)
+	if err := x.checkVersion(); err != nil {
+		return nil, err
+	}
+	if x.Plugins == nil {
+		return nil, fmt.Errorf("%w: has no plugins, want a list, such as [] (build it with: anchor-host plugin index build)", ErrInvalid)
 	}
 	return x, x.Check()
+}
+
+func (x *Index) checkVersion() error {
+	if x.Version == Version {
+		return nil
+	}
+	remedy := "build it with: anchor-host plugin index build"
+	if x.Version > Version {
+		remedy = "use a newer anchor-host"
+	}
+	return fmt.Errorf("%w: version is %d, want %d (%s)", ErrInvalid, x.Version, Version, remedy)
 }
 
 // decode reads the members one by one, so that a plugin too many is refused before it takes
@@ -107,6 +117,9 @@ func (x *Index) decode(d *jsontext.Decoder) error {
 		switch name.String() {
 		case "version":
 			err = json.UnmarshalDecode(d, &x.Version)
+			if err == nil && x.Version > Version {
+				return x.checkVersion() // what follows may have another form
+			}
 		case "plugins":
 			err = x.decodePlugins(d)
 		default:
@@ -129,6 +142,7 @@ func (x *Index) decodePlugins(d *jsontext.Decoder) error {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
 		return errors.Join(err, errors.New("plugins: want a list"))
 	}
+	x.Plugins = []Plugin{}
 	for d.PeekKind() != ']' {
 		if len(x.Plugins) == MaxPlugins {
 			return fmt.Errorf("%w: has more than %d plugins (split it)", ErrInvalid, MaxPlugins)

@@ -37,6 +37,9 @@ func TestReadsWhatItWrites(t *testing.T) {
 	if err != nil || !bytes.Equal(again, text) {
 		t.Errorf("written again: %s, %v", again, err)
 	}
+	if x, err := index.Read(file(t)); err != nil || len(x.Plugins) != 0 {
+		t.Errorf("an index without plugins: %v, %v", x, err)
+	}
 	later := bytes.Replace(text, []byte(`"version": 1,`), []byte(`"version": 1, "stars": {"bm25": [5]},`), 1)
 	if _, err := index.Read(later); err != nil {
 		t.Errorf("a member of a later version: %v", err)
@@ -64,7 +67,9 @@ func TestRefuses(t *testing.T) {
 		"two documents":         {good + good, "something follows"},
 		"no version":            {`{"plugins": []}`, "plugin index build"},
 		"a newer version":       {`{"version": 2, "plugins": []}`, "use a newer anchor-host"},
+		"another form":          {`{"version": 2, "plugins": {"bm25": {"reference": []}}}`, "use a newer anchor-host"},
 		"a member twice":        {`{"version": 1, "version": 1}`, "duplicate"},
+		"no plugins":            {`{"version": 1}`, "has no plugins"},
 		"plugins of no list":    {`{"version": 1, "plugins": {}}`, "want a list"},
 		"too large":             {strings.Repeat(" ", index.MaxSize+1), "split it"},
 		"too many":              {`{"version": 1, "plugins": [` + strings.Repeat("{},", index.MaxPlugins) + `{}]}`, "more than 10000 plugins"},
@@ -154,6 +159,7 @@ func TestSearch(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(file(f, plugin("bm25"), plugin("mmr")))
 	f.Add([]byte(`{"version": 1, "plugins": [{"name": "a"}], "more": [{}]}`))
+	f.Add([]byte(`{"version": 1}`))
 	f.Add([]byte(fmt.Sprintf(`{"version": 1, "plugins": [%s]}`, strings.Repeat("[", 100))))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		x, err := index.Read(text)

@@ -95,12 +95,15 @@ func (s *session) search(ctx context.Context, places []string, q index.Query) (h
 
 // readIndex reads an index from a file or a server.
 func (s *session) readIndex(ctx context.Context, place string) (x *index.Index, err error) {
-	var text []byte
 	if strings.Contains(place, "://") {
-		if text, err = s.client.Document(ctx, place, index.MaxSize); err != nil {
-			return nil, err // names the address
-		}
-	} else if text, err = cli.ReadFile(place, index.MaxSize); err != nil {
+		_, err = s.client.Document(ctx, place, index.MaxSize, func(text []byte) (err error) {
+			x, err = index.Read(text)
+			return err
+		})
+		return x, err // names the address
+	}
+	text, err := cli.ReadFile(place, index.MaxSize)
+	if err != nil {
 		return nil, err
 	}
 	if x, err = index.Read(text); err != nil {
