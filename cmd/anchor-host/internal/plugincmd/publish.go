@@ -55,6 +55,7 @@ The credentials for the registry are those of Docker.`,
   anchor-host plugin publish build/keep-best.wasm oci://ghcr.io/acme/keep-best --key anchor.key`,
 		Args: cobra.RangeArgs(1, 2),
 	}
+	cli.ConfigFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only check what would be refused")
 	f.key.Flags(cmd, "file of the secret key that signs")
@@ -170,7 +171,12 @@ func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []stri
 		return nil, cli.UsageError(cmd, err)
 	}
 	p.ref = &ref
-	p.client, err = registry.New(registry.Options{PlainHTTP: f.plainHTTP})
+	loaded, err := a.Load(cmd)
+	if err != nil {
+		return nil, err
+	}
+	r := loaded.Registries
+	p.client, err = registry.New(registry.Options{PlainHTTP: slices.Concat(f.plainHTTP, r.PlainHTTP), Mirrors: r.Mirrors})
 	return p, err
 }
 

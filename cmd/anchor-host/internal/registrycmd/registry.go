@@ -95,10 +95,14 @@ func (o *options) client(cmd *cobra.Command, b *bar, r config.Registries) (*regi
 	return registry.New(ro)
 }
 
-// alone runs what needs a client but no configuration.
+// alone runs what needs a client, and of the configuration only how registries are reached.
 func (o *options) alone(a *cli.App, cmd *cobra.Command, run func(*registry.Client) error) error {
+	loaded, err := a.Load(cmd)
+	if err != nil {
+		return err
+	}
 	b := newBar(a)
-	client, err := o.client(cmd, b, config.Registries{})
+	client, err := o.client(cmd, b, loaded.Registries)
 	if err != nil {
 		return err
 	}

@@ -181,6 +181,7 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
   xargs anchor-host plugin index build --file index.json < plugins.txt`,
 		Args: cobra.MinimumNArgs(1),
 	}
+	cli.ConfigFlag(cmd)
 	o.flags(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "file for the index (default: it is printed)")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {

@@ -107,6 +107,7 @@ For a file, the signature of the program minisign is written beside it.`,
 	}
 	k.Flags(cmd, "file of the secret key")
 	_ = cmd.MarkFlagRequired("key") // fails only for an unknown flag
+	cli.ConfigFlag(cmd)
 	o.flags(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {

@@ -70,6 +70,7 @@ that another artifact has is refused without --move.
 		Args: cli.Exactly("MODULE", "REFERENCE"),
 	}
 	k.Flags(cmd, "file of the secret key that signs")
+	cli.ConfigFlag(cmd)
 	o.flags(cmd)
 	f := cmd.Flags()
 	for _, d := range documents {
@@ -168,6 +169,7 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
   anchor-host plugin pull oci://ghcr.io/acme/bm25:1.2 --file bm25.wasm`,
 		Args: cli.Exactly("REFERENCE"),
 	}
+	cli.ConfigFlag(cmd)
 	o.flags(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "file for the module")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
