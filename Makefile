@@ -268,7 +268,7 @@ format: ## gofmt everything
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZ (10s) each
-	GO="$(GO)" WITHOUT="$(WITHOUT)" tools/fuzz.sh $(FUZZ)
+	GO="$(GO)" BLIND="$(BLIND)" tools/fuzz.sh $(FUZZ)
 
 .PHONY: bench
 bench: ## run the benchmarks that match BENCH

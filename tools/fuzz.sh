@@ -1,8 +1,7 @@
 #!/bin/sh
 # Runs every fuzz target of the module for the given time, one after another.
 # Each package is built once for all of its targets.
-# WITHOUT=modernc.org/sqlite leaves out packages whose tests link that one: compiling it for
-# the fuzzer takes minutes. BLIND=1 fuzzes without coverage: the targets are built as the tests
+# BLIND=1 fuzzes without coverage: the targets are built as the tests
 # are, which are compiled already, and in a second chance finds as much as guidance does.
 # usage: tools/fuzz.sh 10s
 set -eu
@@ -22,15 +21,8 @@ ended_late() {
 guided=-fuzz=.
 [ -z "${BLIND:-}" ] || guided=
 
-left_out=
-[ -z "${WITHOUT:-}" ] || left_out=$($go list -test -f '{{if .ForTest}}{{.Dir}} {{.Deps}}{{end}}' ./... | tr '[]' '  ' | grep " $WITHOUT " | cut -d ' ' -f 1 | sort -u)
-
 for dir in $($go list -f '{{$dir := .Dir}}{{range .TestGoFiles}}{{$dir}}/{{.}} {{end}}{{range .XTestGoFiles}}{{$dir}}/{{.}} {{end}}' ./... |
 	xargs grep -l '^func Fuzz' | xargs -n 1 dirname | sort -u); do
-	if echo "$left_out" | grep -qx "$dir"; then
-		echo "fuzz ${dir#"$PWD"/}: left out, as it links $WITHOUT"
-		continue
-	fi
 	# shellcheck disable=SC2086
 	$go test -c $guided -o "$work/fuzz.test" "$dir"
 	for target in $("$work/fuzz.test" -test.list '^Fuzz'); do
