@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/units"
+	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
 // MaxAsks is the largest number of lines that [Asks] returns.
@@ -182,4 +183,17 @@ func (b line) covers(l line) bool {
 		return l.size > 0 && b.size >= l.size
 	}
 	return false
+}
+
+// Statement returns what a signature says about a plugin. Errors wrap [ErrTooMany].
+func Statement(s *spec.Spec) (trust.Plugin, error) {
+	asks, err := Asks(s.Manifest)
+	if err != nil {
+		return trust.Plugin{}, err
+	}
+	p := trust.Plugin{Name: s.Name, ABI: s.ABI, Permissions: Hash(asks)}
+	if s.Manifest != nil {
+		p.Name, p.Version = s.Manifest.Name, s.Manifest.Version
+	}
+	return p, nil
 }

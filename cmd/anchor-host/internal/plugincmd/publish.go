@@ -196,12 +196,10 @@ func (p *publication) ok() bool {
 func (p *publication) push(ctx context.Context) error {
 	var envelope []byte
 	if p.key != nil {
-		asks, err := lock.Asks(p.spec.Manifest)
+		about, err := lock.Statement(p.spec)
 		if err != nil {
 			return err
 		}
-		m := p.spec.Manifest
-		about := trust.Plugin{Name: m.Name, Version: m.Version, ABI: m.ABI, Permissions: lock.Hash(asks)}
 		if envelope, err = p.key.SignStatement(p.ref.Name(), p.artifact.Digest, about); err != nil {
 			return err
 		}

@@ -163,7 +163,7 @@ func (s *session) signer(ctx context.Context, ref registry.Reference, is *spec.S
 	if err != nil {
 		return trust.Signer{}, err
 	}
-	plugin, err := statementOf(is)
+	plugin, err := lock.Statement(is)
 	if err != nil {
 		return trust.Signer{}, err
 	}
@@ -177,17 +177,4 @@ func (s *session) signer(ctx context.Context, ref registry.Reference, is *spec.S
 // end, so that trust.require: digest holds.
 func (s *session) locked(reference, signer string, digests ...string) error {
 	return s.policy.CheckLocked(reference, signer, digests...)
-}
-
-// statementOf is what a signature says about a plugin.
-func statementOf(is *spec.Spec) (trust.Plugin, error) {
-	asks, err := lock.Asks(is.Manifest)
-	if err != nil {
-		return trust.Plugin{}, err
-	}
-	p := trust.Plugin{Name: is.Name, ABI: is.ABI, Permissions: lock.Hash(asks)}
-	if is.Manifest != nil {
-		p.Name, p.Version = is.Manifest.Name, is.Manifest.Version
-	}
-	return p, nil
 }

@@ -172,7 +172,7 @@ func signReference(ctx context.Context, client *registry.Client, key *trust.Secr
 	if err != nil {
 		return signed{}, fmt.Errorf("%s: %w", p.Reference, err)
 	}
-	plugin, err := statementOf(is)
+	plugin, err := lock.Statement(is)
 	if err != nil {
 		return signed{}, err
 	}
