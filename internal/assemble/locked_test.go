@@ -131,3 +131,23 @@ func (g *Generation) loadOf(name string) error {
 	}
 	return nil
 }
+
+// Two versions side by side are two plugins with a key-value store each: what one version stored,
+// the other need not understand. The versions of an instance share its store.
+func TestNamesOfStores(t *testing.T) {
+	c := &config.Config{Instances: map[string]config.Instance{"mine": {Plugin: "bm25@2.0.0"}}}
+	for _, each := range []struct {
+		use  config.Use
+		want string
+	}{
+		{config.Use{Plugin: "bm25"}, "bm25"},
+		{config.Use{Plugin: "bm25@2.0.0"}, "bm25@2.0.0"},
+		{config.Use{Instance: "mine"}, "mine"},
+	} {
+		name, instance := resolve(c, each.use)
+		p, err := pluginConfig(name, instance, func(path string) string { return path })
+		if err != nil || p.Name != each.want {
+			t.Errorf("%+v: the owner is %q, want %q; %v", each.use, p.Name, each.want, err)
+		}
+	}
+}

@@ -236,11 +236,19 @@ func TestWrongFiles(t *testing.T) {
 		{"version: 1\nplugins:\n" + strings.Repeat("  - {name: a, module: x, permissions_hash: y}\n", MaxPlugins+1), "has 1001 plugins"},
 		{strings.Repeat("#", maxFile+1), "larger than 4 MiB"},
 		{"a: &a [x]\nb: [*a, *a", "not valid YAML"},
+		{"version: 1\nplugins: &a\n  - *a\n", "anchor.lock"},
+		{"version: 1\na: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b]\n" +
+			"d: &d [*c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d]\nplugins: [*e, *e, *e, *e, *e, *e, *e, *e]\n", "anchor.lock"},
 	} {
 		_, err := Parse(Name, []byte(c.text))
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.200s:\n%v\nwant %s", c.text, err, c.want)
 		}
+	}
+	// Git on Windows may write the file with other ends of lines.
+	crlf := strings.ReplaceAll(plugin(module+hash), "\n", "\r\n")
+	if f, err := Parse(Name, []byte(crlf)); err != nil || len(f.Plugins) != 1 || f.Plugins[0].Name != "a" {
+		t.Errorf("%+v, %v", f, err)
 	}
 	if _, err := Read(t.TempDir()); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
