@@ -113,7 +113,7 @@ func New(o Options) (*Client, error) {
 	}
 	for origin, mirrors := range o.Mirrors {
 		for _, m := range mirrors {
-			if err := CheckMirror(m); err != nil {
+			if _, err := mirrorSite(m, Reference{Repository: "repository"}); err != nil {
 				return nil, fmt.Errorf("mirrors: %s: %w", origin, err)
 			}
 		}
@@ -156,12 +156,6 @@ func (c *Client) sites(ref Reference) []site {
 		}
 	}
 	return append(all, site{ref.Host, ref.Repository})
-}
-
-// CheckMirror checks one value of Options.Mirrors. The error wraps ErrReference.
-func CheckMirror(mirror string) error {
-	_, err := mirrorSite(mirror, Reference{Repository: "repository"})
-	return err
 }
 
 func mirrorSite(mirror string, ref Reference) (site, error) {

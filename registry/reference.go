@@ -80,15 +80,6 @@ func parseReference(text string) (r Reference, err error) {
 	return r, errors.New("the repository is not valid, want names of letters, digits and single . _ - in between, joined by /")
 }
 
-// CheckHost checks the name of a registry as references begin with it, such as "ghcr.io" or
-// "registry.internal:5000". The error wraps ErrReference.
-func CheckHost(host string) error {
-	if _, err := parseHost(host); err != nil {
-		return kind.As(ErrReference, err)
-	}
-	return nil
-}
-
 // parseHost checks the name of a server with an optional port.
 func parseHost(text string) (string, error) {
 	text = strings.ToLower(text)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
 // Registries says how the commands that move plugins reach registries.
@@ -20,19 +20,13 @@ func (k *checker) registries() {
 	r := &k.config.Registries
 	for _, host := range slices.Sorted(maps.Keys(r.Mirrors)) {
 		at := "registries.mirrors." + host
-		if err := registry.CheckHost(host); err != nil {
-			k.find(at, "%v", err)
-		}
+		k.registryName(at, host, "ghcr.io")
 		for i, mirror := range r.Mirrors[host] {
-			if err := registry.CheckMirror(mirror); err != nil {
-				k.find(fmt.Sprintf("%s[%d]", at, i), "%v", err)
-			}
+			k.registryName(fmt.Sprintf("%s[%d]", at, i), mirror, "mirror.example/ghcr")
 		}
 	}
 	for i, host := range r.PlainHTTP {
-		if err := registry.CheckHost(host); err != nil {
-			k.find(fmt.Sprintf("registries.plain_http[%d]", i), "%v", err)
-		}
+		k.registryName(fmt.Sprintf("registries.plain_http[%d]", i), host, "registry.internal:5000")
 	}
 	seen := map[string]int{}
 	for i, place := range k.config.Indexes {
@@ -46,5 +40,12 @@ func (k *checker) registries() {
 		} else if scheme, _, ok := strings.Cut(place, "://"); ok && scheme != "https" && scheme != "http" {
 			k.find(at, "begins with %q (want https://, or a file)", scheme+"://")
 		}
+	}
+}
+
+// registryName checks the name of a registry, or a name and the beginning of a path.
+func (k *checker) registryName(at, name, example string) {
+	if _, err := trust.Repository(name + "/repository"); err != nil || strings.Contains(name, "@") {
+		k.find(at, "%.100q is not the name of a server (want one such as %s)", name, example)
 	}
 }
