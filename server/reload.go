@@ -55,10 +55,15 @@ func (s *Server) Reload(ctx context.Context, why string) error {
 	for _, w := range s.warnings.get() {
 		s.log.Warn(w)
 	}
+	s.warnNotReady()
+	return nil
+}
+
+// warnNotReady logs which plugins cannot be called. Steps that use them are skipped.
+func (s *Server) warnNotReady() {
 	for _, p := range s.notReady() {
 		s.log.Warn("plugin is not ready", "plugin", p.Name, "error", p.Error)
 	}
-	return nil
 }
 
 // prepare returns how the keys are read with the configuration, nil if there are none.

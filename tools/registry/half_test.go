@@ -119,7 +119,12 @@ func TestRefusedEverywhere(t *testing.T) {
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			each.do()
-			// serve begins without a plugin that only steps use, but not without a required one.
+			// serve begins without a plugin that only steps use, and says so; not without a required one.
+			w.before = []string{"timeout", "-s", "KILL", "1"}
+			_, stdout, stderr := w.try("serve", "--listen", "127.0.0.1:0", "--admin-listen", "none")
+			if !strings.Contains(stdout+stderr, each.want) {
+				t.Errorf("serve does not say %q: %s%s", each.want, stdout, stderr)
+			}
 			w.write("anchor.yaml", "instances: {k: {plugin: keep-first, required: true}}\n"+w.read("anchor.yaml"))
 			for _, args := range [][]string{{"build", "--strict", "q"}, {"serve", "--listen", "127.0.0.1:0"}, {"config", "validate"}, {"doctor"}, {"plugin", "verify"}} {
 				w.before = nil
