@@ -262,6 +262,19 @@ func writeTemp(dir, name string, data []byte) (string, error) {
 	return out.Name(), nil
 }
 
+// replaceFile writes a file, all or nothing.
+func replaceFile(path string, data []byte) error {
+	temp, err := writeTemp(filepath.Dir(path), filepath.Base(path), data)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
 // commit moves all files to their places, and keeps what was there for undo.
 func (f *staged) commit() error {
 	for i, path := range f.paths {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -207,11 +205,7 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
 		if file == "" {
 			return a.EmitText(bytes.NewBuffer(text))
 		}
-		temp, err := writeTemp(filepath.Dir(file), filepath.Base(file), text)
-		if err == nil {
-			err = os.Rename(temp, file)
-		}
-		if err != nil {
+		if err := replaceFile(file, text); err != nil {
 			return fmt.Errorf("index: write %s: %w", file, err)
 		}
 		a.Say("%s lists %d plugins", file, len(x.Plugins))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,11 +151,7 @@ func signFile(key *trust.SecretKey, path string) (signed, error) {
 	if err != nil {
 		return signed{}, err
 	}
-	temp, err := writeTemp(filepath.Dir(path), filepath.Base(path), text)
-	if err == nil {
-		err = os.Rename(temp, path+signatureSuffix)
-	}
-	if err != nil {
+	if err := replaceFile(path+signatureSuffix, text); err != nil {
 		return signed{}, fmt.Errorf("sign %s: write: %w", path, err)
 	}
 	return signed{Target: path, Status: "signed", Key: key.Public().ID, Form: trust.FormMinisign}, nil

@@ -187,11 +187,7 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
 			return err
 		}
 		if file != "" {
-			temp, err := writeTemp(filepath.Dir(file), filepath.Base(file), p.Module)
-			if err == nil {
-				err = os.Rename(temp, file)
-			}
-			if err != nil {
+			if err := replaceFile(file, p.Module); err != nil {
 				return fmt.Errorf("pull: write %s: %w", file, err)
 			}
 		}
