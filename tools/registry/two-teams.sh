@@ -86,7 +86,9 @@ permissions:
 END
 replace 'version: 0.1.0' 'version: 0.1.1' plugin.yaml
 anchor-host plugin build
-refused 1 anchor-host plugin publish --dry-run build/keep-best.wasm "$reference" --key ../acme.key
+refused 1 anchor-host plugin publish --dry-run build/keep-best.wasm "$reference" --key ../acme.key >refused.txt
+cat refused.txt
+grep -q 'permission more: .*want at least 0.2.0' refused.txt
 replace 'version: 0.1.1' 'version: 1.0.0' plugin.yaml
 anchor-host plugin build
 anchor-host plugin diff ../0.1.0.wasm build/keep-best.wasm --cases ../cases

@@ -88,7 +88,7 @@ func TestWorkflow(t *testing.T) {
 		}
 		c := exec.Command("bash", "-e", "-o", "pipefail", "-c", step.Run)
 		c.Dir = filepath.Join(w.dir, "keep-best")
-		c.Env = append(append(w.env, goCaches(t)...), "PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"), "RUNNER_TEMP="+w.dir, "REFERENCE=oci://"+s.host+"/acme/keep-best")
+		c.Env = append(append(w.env, goCaches(t)...), "PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"), "RUNNER_TEMP="+w.dir, "REFERENCE=oci://"+s.host+"/acme/keep-best", "GITHUB_REF_NAME=v0.1.0")
 		for name, value := range step.Env {
 			of := expression.FindStringSubmatch(value)
 			secret, known := secrets[of[1]]
@@ -96,6 +96,13 @@ func TestWorkflow(t *testing.T) {
 				t.Fatalf("step %q: %s is %s", step.Name, name, value)
 			}
 			c.Env = append(c.Env, name+"="+secret)
+		}
+		if strings.HasPrefix(step.Name, "Sign") { // the version in plugin.yaml was not raised
+			wrong := *c
+			wrong.Env = append(c.Env, "GITHUB_REF_NAME=v0.2.0")
+			if out, err := wrong.CombinedOutput(); err == nil || !strings.Contains(string(out), "the tag is 0.2.0, the version in the manifest 0.1.0") {
+				t.Errorf("with another tag: %v\n%s", err, out)
+			}
 		}
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("step %q: %v\n%s", step.Name, err, out)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/registry"
@@ -159,8 +160,10 @@ func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
 	}
 	found, err := p.client.Resolve(ctx, *p.ref)
 	switch {
-	case errors.Is(err, registry.ErrNotFound), errors.Is(err, registry.ErrDenied): // some deny what does not exist yet
+	case errors.Is(err, registry.ErrNotFound):
 		return verdictPass, p.ref.Tag + " is free"
+	case errors.Is(err, registry.ErrDenied): // some deny what does not exist yet
+		return verdictSkip, p.untold()
 	case err != nil:
 		return failed(err)
 	case found.Digest != p.artifact.Digest:
@@ -169,47 +172,77 @@ func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
 	return verdictPass, p.ref.Tag + " names this artifact already"
 }
 
-// checkVersion compares the plugin with the highest version below it in the registry.
-func (p *publication) checkVersion(ctx context.Context) (verdict, detail string) {
-	tags, err := p.client.Tags(ctx, registry.Reference{Host: p.ref.Host, Repository: p.ref.Repository})
-	if errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrDenied) {
-		tags = nil
-	} else if err != nil {
-		return failed(err)
-	}
-	last := highestBelow(tags, p.spec.Manifest.Version)
-	if last == "" {
-		return verdictPass, "no earlier version"
-	}
-	earlier := *p.ref
-	earlier.Tag, earlier.Digest = last, ""
-	pulled, err := p.client.Pull(ctx, earlier)
-	if err != nil {
-		return failed(err)
-	}
-	before, err := spec.Read("", pulled.Module, nil)
-	if err != nil || before.Manifest == nil {
-		return verdictSkip, fmt.Sprintf("what has the tag %s is no plugin of this contract", last)
-	}
-	compared, err := lock.Compare(before.Manifest, p.spec.Manifest)
-	if err == nil {
-		err = compared.Check(before.Manifest.Version, p.spec.Manifest.Version)
-	}
-	if err != nil {
-		return failed(err)
-	}
-	return verdictPass, fmt.Sprintf("%s after %s, at least a %s version", p.spec.Manifest.Version, before.Manifest.Version, compared.Level)
+// untold is what a check says that the registry does not answer.
+func (p *publication) untold() string {
+	return fmt.Sprintf("%s does not tell this user (log in with docker login %s; some registries answer so until the first push)", p.ref.Host, p.ref.Host)
 }
 
-// highestBelow returns the highest of the tags that are versions below a version, "" for none.
-func highestBelow(tags []string, version string) (highest string) {
-	below := func(a, b string) bool { return lock.Comparison{}.Check(a, b) == nil }
-	for _, tag := range tags {
-		if below(tag, version) && (highest == "" || below(highest, tag)) {
-			highest = tag
+// checkVersion compares the plugin with the highest version below it in the registry, and with the
+// highest release below it: between the two, everything may have changed.
+func (p *publication) checkVersion(ctx context.Context) (verdict, detail string) {
+	tags, err := p.client.Tags(ctx, registry.Reference{Host: p.ref.Host, Repository: p.ref.Repository})
+	switch {
+	case errors.Is(err, registry.ErrDenied):
+		return verdictSkip, p.untold()
+	case errors.Is(err, registry.ErrNotFound):
+	case err != nil:
+		return failed(err)
+	}
+	below := versionsBelow(tags, p.spec.Manifest.Version)
+	releases := slices.DeleteFunc(slices.Clone(below), func(tag string) bool { return strings.Contains(tag, "-") })
+	detail = "no earlier version"
+	for _, list := range [][]string{releases, below} {
+		before, err := p.newest(ctx, list)
+		if err == nil && before == nil {
+			continue
+		}
+		var compared lock.Comparison
+		if err == nil {
+			compared, err = lock.Compare(before, p.spec.Manifest)
+		}
+		if err == nil {
+			err = compared.Check(before.Version, p.spec.Manifest.Version)
+		}
+		if err != nil {
+			return failed(err)
+		}
+		detail = fmt.Sprintf("%s after %s, at least a %s version", p.spec.Manifest.Version, before.Version, compared.Level)
+	}
+	return verdictPass, detail
+}
+
+// maxEarlier is how many tags are looked at for one that names a plugin.
+const maxEarlier = 20
+
+// newest returns the manifest of the first tag that names a plugin of this contract, nil for none.
+func (p *publication) newest(ctx context.Context, tags []string) (*manifest.Manifest, error) {
+	for _, tag := range tags[:min(len(tags), maxEarlier)] {
+		pulled, err := p.client.Pull(ctx, registry.Reference{Host: p.ref.Host, Repository: p.ref.Repository, Tag: tag})
+		if errors.Is(err, registry.ErrNotPlugin) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s, err := spec.Read("", pulled.Module, nil); err == nil && s.Manifest != nil {
+			return s.Manifest, nil
 		}
 	}
-	return highest
+	return nil, nil
+}
+
+// versionsBelow returns the tags that are versions below a version, the highest first.
+func versionsBelow(tags []string, version string) (below []string) {
+	for _, tag := range tags {
+		if order, err := lock.CompareVersions(tag, version); err == nil && order < 0 {
+			below = append(below, tag)
+		}
+	}
+	slices.SortFunc(below, func(a, b string) int {
+		order, _ := lock.CompareVersions(b, a) // both are valid
+		return order
+	})
+	return below
 }
 
 // checkKey reads the secret key.

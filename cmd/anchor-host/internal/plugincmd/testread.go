@@ -95,7 +95,8 @@ func (o *ownTests) similar() (list []conformance.Exchange) {
 // ownCases reads the folder of cases: the given folder, or the folder tests next to the
 // module or next to the plugin.yaml above it.
 func ownCases(module, folder string) (own ownTests, err error) {
-	if folder == "" {
+	given := folder != ""
+	if !given {
 		dir := filepath.Dir(module)
 		for _, d := range []string{dir, filepath.Dir(dir)} {
 			if isFile(filepath.Join(d, "plugin.yaml")) {
@@ -109,6 +110,9 @@ func ownCases(module, folder string) (own ownTests, err error) {
 	names, err := fs.Glob(os.DirFS(folder), "*.json")
 	if err != nil || folder == "" {
 		return own, err
+	}
+	if given && len(names) == 0 {
+		return own, fmt.Errorf("flag --cases: %s: %w: holds no *.json (name a folder of cases, as build --record DIR writes it)", folder, config.ErrInvalid)
 	}
 	for _, name := range names {
 		file := filepath.Join(folder, name)
