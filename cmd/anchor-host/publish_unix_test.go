@@ -289,19 +289,20 @@ func TestWorkflow(t *testing.T) {
 	var workflow struct {
 		On   map[string]any
 		Jobs map[string]struct {
+			If     string
 			RunsOn string `yaml:"runs-on"`
 			Steps  []struct {
-				Name, Uses, Run, If string
-				With                map[string]string
-				Env                 map[string]string
+				Name, Uses, Run string
+				With            map[string]string
+				Env             map[string]string
 			}
 		}
 	}
 	if err := yaml.Unmarshal(bytesOf(t, "p/.github/workflows/plugin.yaml"), &workflow); err != nil {
 		t.Fatal(err)
 	}
-	job := workflow.Jobs["plugin"]
-	if len(workflow.On) != 2 || job.RunsOn == "" {
+	job, publish := workflow.Jobs["plugin"], workflow.Jobs["publish"]
+	if len(workflow.On) != 2 || job.RunsOn == "" || publish.RunsOn == "" || publish.If != "startsWith(github.ref, 'refs/tags/v')" {
 		t.Fatalf("%+v", workflow)
 	}
 	self, err := os.Executable()
@@ -312,7 +313,7 @@ func TestWorkflow(t *testing.T) {
 	t.Setenv("SIGNING_KEY", string(bytesOf(t, keyFile)))
 	t.Setenv("REFERENCE", ref)
 	ran := 0
-	for _, step := range job.Steps {
+	for _, step := range append(job.Steps, publish.Steps...) {
 		if step.Run == "" && step.Uses == "" {
 			t.Errorf("step %q does nothing", step.Name)
 		}
@@ -320,16 +321,51 @@ func TestWorkflow(t *testing.T) {
 			continue
 		}
 		script := fmt.Sprintf("set -eo pipefail\nanchor-host() { %s=run %q \"$@\"; }\n%s", childMode, self, step.Run)
-		cmd := exec.CommandContext(t.Context(), bash, "-c", script)
-		cmd.Dir = "p"
-		if out, err := cmd.CombinedOutput(); err != nil {
+		of := func(tag string) ([]byte, error) {
+			cmd := exec.CommandContext(t.Context(), bash, "-c", script)
+			cmd.Dir, cmd.Env = "p", append(os.Environ(), "GITHUB_REF_NAME="+tag)
+			return cmd.CombinedOutput()
+		}
+		signs := strings.HasPrefix(step.Name, "Sign")
+		if signs { // nobody raised the version in plugin.yaml
+			if out, err := of("v0.2.0"); err == nil || !bytes.Contains(out, []byte("the tag is 0.2.0, the version in the manifest 0.1.0")) {
+				t.Errorf("with another tag: %v\n%s", err, out)
+			}
+		}
+		if out, err := of("v0.1.0"); err != nil {
 			t.Fatalf("step %q: %v\n%s", step.Name, err, out)
-		} else if step.If != "" && !bytes.Contains(out, []byte("signed by "+public.ID)) {
+		} else if signs && !bytes.Contains(out, []byte("signed by "+public.ID)) {
 			t.Errorf("step %q: %s", step.Name, out)
 		}
 		ran++
 	}
-	if ran != 4 || !slices.Contains(r.tags, "0.1.0") {
+	if ran != 5 || !slices.Contains(r.tags, "0.1.0") || slices.Contains(r.tags, "0.2.0") {
 		t.Errorf("%d steps ran, the registry has %v", ran, r.tags)
+	}
+}
+
+// A version before a release does not hide what the release has: everything may change between the
+// two, but not between two releases.
+func TestPublishAfterAPreRelease(t *testing.T) {
+	_, ref := newRegistry(t)
+	for _, v := range []string{"1.0.0", "1.0.1-rc.1"} {
+		published(t, codeOK, "--unsigned", quiet(t, version(v, ""), readme), ref)
+	}
+	if _, verdicts := published(t, codeFailure, "--dry-run", quiet(t, version("1.0.1", oneMore), readme), ref); !strings.HasPrefix(verdicts["version"], "fail: ") || !strings.Contains(verdicts["version"], "permission more") {
+		t.Errorf("a permission more: %v", verdicts)
+	}
+	published(t, codeOK, "--unsigned", quiet(t, version("2.0.0-rc.1", oneMore), readme), ref)
+	published(t, codeOK, "--unsigned", quiet(t, version("2.0.0", oneMore), readme), ref)
+}
+
+// Cases that are named and not there are an error, not a test without cases.
+func TestCasesThatAreNone(t *testing.T) {
+	file, folder := quiet(t, version("1.0.0", ""), readme), t.TempDir()
+	for _, cases := range []string{folder, file} {
+		for _, args := range [][]string{{"test", file}, {"publish", "--dry-run", file}, {"diff", file, file}} {
+			if code, stdout, stderr := run(t, "", append(append([]string{"plugin"}, args...), "--cases", cases)...); code == codeOK || !strings.Contains(stdout+stderr, "holds no *.json") {
+				t.Errorf("%v --cases %s: code %d, %s%s", args, cases, code, stdout, stderr)
+			}
+		}
 	}
 }

@@ -7,7 +7,6 @@ replace github.com/anchor-host/anchor-host => ../..
 require (
 	github.com/anchor-host/anchor-host v0.0.0-00010101000000-000000000000
 	github.com/google/go-containerregistry v0.22.1
-	go.yaml.in/yaml/v3 v3.0.5
 )
 
 require (
@@ -18,6 +17,7 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
