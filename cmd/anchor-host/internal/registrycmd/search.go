@@ -66,6 +66,9 @@ others say is still listed.`,
 		}
 		q.Text = strings.Join(args, " ")
 		hits, err := s.search(cmd.Context(), places, q)
+		if err != nil && len(hits) == 0 {
+			return err // whether one matches is not known
+		}
 		return errors.Join(printHits(a, cmd, *format, hits, len(places) > 1), err)
 	})
 	return cmd
@@ -81,7 +84,7 @@ func (s *session) search(ctx context.Context, places []string, q index.Query) (h
 	for _, place := range places {
 		x, problem := s.readIndex(ctx, place)
 		if problem != nil {
-			err = errors.Join(err, fmt.Errorf("index %w", problem))
+			err = errors.Join(err, fmt.Errorf("index: %w", problem))
 			continue
 		}
 		for _, p := range x.Search(q) {
