@@ -185,7 +185,7 @@ func FuzzMessage(f *testing.F) {
 		`{"role":"assistant","tool_calls":[{"id":"c"}]}`, `{"role":"user","content":[{"type":"document","source":{"type":"content","content":[{"type":"tool_result"}]}}]}`,
 		`{"type":"reasoning","encrypted_content":"x"}`, `{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`,
 		`{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"x"}]}`,
-		`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1}}}]}`) {
+		`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1}}}]}`, `{"role":"user","content":[{"type":"later_result","tool_use_id":"c"}]}`) {
 		f.Add(in)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
@@ -204,12 +204,12 @@ func FuzzMessage(f *testing.F) {
 }
 
 // checkUnits fails the test when a unit does not begin with its first message, or when a
-// message that neither calls nor answers is in one of several.
+// message that neither calls nor answers nor names a link is in one of several.
 func checkUnits(t *testing.T, messages []pipeline.Message) {
 	units := Units(messages)
 	for i, unit := range units {
 		m := &messages[i]
-		apart := m.Role != pipeline.RoleAssistant && len(m.Results()) == 0
+		apart := m.Role != pipeline.RoleAssistant && len(m.Results()) == 0 && len(m.Links()) == 0
 		if unit > i || units[unit] != unit || unit != i && apart {
 			t.Errorf("message %d is in unit %d", i, unit)
 		}
