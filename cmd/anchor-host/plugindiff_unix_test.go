@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,47 @@ func TestPluginDiff(t *testing.T) {
 	}
 	if code, stdout, _ := run(t, "", "plugin", "diff", before, before, "--cases", "cases", "-o", "json"); code != codeOK || !strings.Contains(stdout, `"same": true`) || strings.Contains(stdout, "version_error") {
 		t.Errorf("with itself: %s", stdout)
+	}
+}
+
+// The settings.json and http.json of a folder of cases count in plugin diff as in plugin test, and
+// calls that fail with both versions are told from equal answers.
+func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
+	keepBest := filepath.Join(testdataDir, "../../../plugins/starter/keep-best")
+	sends := pluginOf(t, "http-ungranted", func(m string) string {
+		return m + "permissions:\n  - {kind: http, hosts: [\"http://127.0.0.1:1\"], reason: to ask}\n"
+	}, spec.Texts{})
+	const answer = `[{"request":{"url":"http://127.0.0.1:1/"},"response":{"status":200,"body":"x"}}]`
+	for name, c := range map[string]struct {
+		file, test string
+		files      map[string]string
+		want       []string
+	}{
+		"defaults": {keepBest, `"items":[{"content":"a","score":1},{"content":"b","score":0.8}]`, nil, []string{`"keep": [ 0, 1 ]`, `"failed_with_both": 0`}},
+		"settings": {keepBest, `"items":[{"content":"a","score":1},{"content":"b","score":0.8}]`,
+			map[string]string{"settings.json": `{"filter":{"share":0.9}}`}, []string{`"keep": [ 0 ]`, `"same": true`}},
+		"refused settings": {keepBest, `"items":["a"]`, map[string]string{"settings.json": `{"filter":{"share":9}}`}, []string{`"failed_with_both": 1`, "share"}},
+		"no answer":        {sends, `"items":["a"]`, nil, []string{`"failed_with_both": 1`, `"unlisted_requests": [ "GET http://127.0.0.1:1/" ]`}},
+		"answer":           {sends, `"items":["a"]`, map[string]string{"http.json": answer}, []string{`"no_change": true`, `"failed_with_both": 0`}},
+	} {
+		dir := t.TempDir()
+		texts := map[string]string{"case.json": `{"name":"case","operation":"filter",` + c.test + `,"expect":{"no_change":true}}`}
+		maps.Copy(texts, c.files)
+		for file, text := range texts {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code, stdout, stderr := run(t, "", "plugin", "diff", c.file, c.file, "--cases", dir, "-o", "json")
+		for _, want := range c.want {
+			if code != codeOK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+				t.Errorf("%s: code %d, no %q in %s%s", name, code, want, stdout, stderr)
+			}
+		}
+		_, stdout, _ = run(t, "", "plugin", "diff", c.file, c.file, "--cases", dir)
+		if fails := strings.Contains(c.want[0], "failed_with_both"); fails != strings.Contains(stdout, "0 of 1 have another answer, 1 fail with both\n  case\n    = ") {
+			t.Errorf("%s: %s", name, stdout)
+		}
 	}
 }
 

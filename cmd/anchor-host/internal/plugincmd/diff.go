@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -25,8 +24,8 @@ func diffCommand(a *cli.App) *cobra.Command {
 		Long: `Compare two versions of a plugin: their manifests, permissions, imports and sizes, and
 how much the version has to be raised. With --cases each case of the folder is also
 called with both, and their answers and fuel are compared. Cases are those of "plugin
-test": build --record writes them. Nothing outside is asked. OLD and NEW are
-.wasm files, or folders with one.`,
+test", with the settings.json and http.json of their folder: build --record writes
+them. Nothing outside is asked. OLD and NEW are .wasm files, or folders with one.`,
 		Example: `  anchor-host plugin diff plugins/keep-best.wasm build/keep-best.wasm
   anchor-host build --request request.json --record cases
   anchor-host plugin diff old.wasm new.wasm --cases cases -o json`,
@@ -70,9 +69,11 @@ type pluginDiff struct {
 	ImportsRemoved     []string `json:"imports_removed,omitempty"`
 	// Manifest are the values of the manifest that differ.
 	Manifest []valueDiff `json:"manifest,omitempty"`
-	// Cases are the calls that were made with both. Changed is how many have another answer.
+	// Cases are the calls that were made with both. Changed is how many have another answer,
+	// Failed how many fail with both or lack the answer to a request, so that there is nothing to compare.
 	Cases   []caseDiff `json:"cases,omitempty"`
 	Changed int        `json:"changed_answers"`
+	Failed  int        `json:"failed_with_both"`
 }
 
 // diffSide is one of two plugins.
@@ -125,7 +126,7 @@ func diffPlugins(a *cli.App, cmd *cobra.Command, oldPath, newPath, folder string
 	if _, err := own.only(before.Name); err != nil {
 		return nil, err
 	}
-	return d, d.replay(a, cmd, before, after, own.cases)
+	return d, d.replay(a, cmd, before, after, &own)
 }
 
 // readSide reads one of the two plugins.
@@ -244,7 +245,7 @@ func sortedKeys(a, b map[string]any) []string {
 }
 
 // replay calls both plugins with each case.
-func (d *pluginDiff) replay(a *cli.App, cmd *cobra.Command, before, after *spec.Spec, cases []conformance.OwnCase) error {
+func (d *pluginDiff) replay(a *cli.App, cmd *cobra.Command, before, after *spec.Spec, own *ownTests) error {
 	base := config.Default()
 	if err := a.Override(cmd, base); err != nil {
 		return err
@@ -254,22 +255,26 @@ func (d *pluginDiff) replay(a *cli.App, cmd *cobra.Command, before, after *spec.
 	defer progress.Stop()
 	var sides [2]*replayer
 	for i, s := range []*spec.Spec{before, after} {
-		r, err := newReplayer(base.CachePath(), s, cases, progress)
+		r, err := newReplayer(base.CachePath(), s, own, progress)
 		if err != nil {
 			return err
 		}
 		defer r.close(ctx)
 		sides[i] = r
 	}
-	for i := range cases {
-		progress.Start(fmt.Sprintf("calling both with %q", cases[i].Name))
-		c := caseDiff{Case: cases[i].Name, Operation: string(cases[i].Operation)}
-		c.Old, c.New = sides[0].answer(ctx, &cases[i]), sides[1].answer(ctx, &cases[i])
+	for i := range own.cases {
+		called := &own.cases[i]
+		progress.Start(fmt.Sprintf("calling both with %q", called.Name))
+		c := caseDiff{Case: called.Name, Operation: string(called.Operation)}
+		c.Old, c.New = sides[0].answer(ctx, called), sides[1].answer(ctx, called)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if c.Same = c.Old.equals(&c.New); !c.Same {
 			d.Changed++
+		}
+		if c.Old.failed() && c.New.failed() {
+			d.Failed++
 		}
 		d.Old.Fuel, d.New.Fuel = d.Old.Fuel+c.Old.Fuel, d.New.Fuel+c.New.Fuel
 		d.Cases = append(d.Cases, c)
@@ -312,14 +317,22 @@ func (d *pluginDiff) write(b *bytes.Buffer) {
 	d.writeCases(b)
 }
 
-// writeCases prints the cases: those with another answer first, each with both answers.
+// writeCases prints the cases: first those with another answer, each with both answers, and
+// those that fail in the same way.
 func (d *pluginDiff) writeCases(b *bytes.Buffer) {
 	if len(d.Cases) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "cases\n  %d of %d have another answer\n", d.Changed, len(d.Cases))
+	fmt.Fprintf(b, "cases\n  %d of %d have another answer", d.Changed, len(d.Cases))
+	if d.Failed > 0 {
+		fmt.Fprintf(b, ", %d fail with both", d.Failed)
+	}
+	b.WriteByte('\n')
 	for i := range d.Cases {
-		if c := &d.Cases[i]; !c.Same {
+		switch c := &d.Cases[i]; {
+		case c.Same && c.Old.failed():
+			fmt.Fprintf(b, "  %s\n    = %.1000s\n", cli.OneCell(c.Case), cli.OneCell(c.Old.text()))
+		case !c.Same:
 			fmt.Fprintf(b, "  %s\n    - %.1000s\n    + %.1000s\n", cli.OneCell(c.Case), cli.OneCell(c.Old.text()), cli.OneCell(c.New.text()))
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -16,22 +18,25 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// replayer calls a plugin with cases. What the plugin asks the host for, the case answers.
+// replayer calls a plugin with cases. What the plugin asks the host for, the case or the
+// http.json of the folder answers.
 type replayer struct {
-	host   *host.Host
-	spec   *spec.Spec
-	config host.PluginConfig
+	host     *host.Host
+	spec     *spec.Spec
+	config   host.PluginConfig
+	own      *ownTests
+	requests *conform.Exchanges // answers the requests of the call that runs
 }
 
 // newReplayer makes a host for a plugin and its cases. The caller closes it.
-func newReplayer(cacheDir string, s *spec.Spec, cases []conformance.OwnCase, progress *cli.Progress) (*replayer, error) {
+func newReplayer(cacheDir string, s *spec.Spec, own *ownTests, progress *cli.Progress) (*replayer, error) {
+	r := &replayer{spec: s, own: own, requests: &conform.Exchanges{}}
 	cfg := host.Config{
 		Logger: slog.New(slog.DiscardHandler), CacheDir: cacheDir, ImageCache: host.DefaultImageCache, DefaultLimits: neverRested,
-		OnCompile: progress.Compiling, HTTPTransport: conform.Exchanges{Run: conformance.NewExchanges(nil)},
+		OnCompile: progress.Compiling, HTTPTransport: r.requests,
 	}
-	r := &replayer{spec: s}
-	conform.Replays(&cfg, &r.config, cases)
-	conform.Serve(&cfg, &r.config, conform.ServicesOf(s.Manifest), cases)
+	conform.Replays(&cfg, &r.config, own.cases)
+	conform.Serve(&cfg, &r.config, conform.ServicesOf(s.Manifest), own.cases)
 	r.config.Grants.HTTP = conform.GrantHTTP(s.Manifest)
 	r.config = conform.Settle(r.config)
 	var err error
@@ -48,25 +53,36 @@ type answered struct {
 	NoChange bool            `json:"no_change,omitempty"`
 	// Error is why the call failed or could not be made, in one line.
 	Error string `json:"error,omitempty"`
+	// Unlisted are the requests that the plugin sent and nothing answered, such as
+	// "GET https://example.org/".
+	Unlisted []string `json:"unlisted_requests,omitempty"`
 	// Fuel is what the call used, 0 for one that failed.
 	Fuel int64 `json:"fuel,omitempty"`
 }
 
 // answer calls the plugin with a case.
 func (r *replayer) answer(ctx context.Context, c *conformance.OwnCase) answered {
-	result, err := r.call(conformance.WithCase(ctx, c), c)
-	if err != nil {
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		return answered{Error: line}
+	ctx = conformance.WithCase(ctx, c)
+	r.requests.Run = conformance.NewExchanges(r.own.http)
+	result, err := r.call(ctx, c)
+	requests := conformance.ExchangesOf(ctx)
+	if requests == nil {
+		requests = r.requests.Run
 	}
-	out := answered{NoChange: result.Status == abi.StatusNoChange, Fuel: result.Fuel}
-	if out.NoChange {
+	out := answered{Unlisted: requests.Unlisted()}
+	if err != nil {
+		out.Error, _, _ = strings.Cut(err.Error(), "\n")
 		return out
 	}
-	if !json.Valid(result.Output) {
-		return answered{Error: "the answer is not JSON", Fuel: result.Fuel}
+	out.Fuel = result.Fuel
+	switch {
+	case result.Status == abi.StatusNoChange:
+		out.NoChange = true
+	case !json.Valid(result.Output):
+		out.Error = "the answer is not JSON"
+	default:
+		out.Output = result.Output
 	}
-	out.Output = result.Output
 	return out
 }
 
@@ -75,6 +91,12 @@ func (r *replayer) call(ctx context.Context, c *conformance.OwnCase) (*host.Call
 	own, pc := *c, r.config
 	if own.Operation == "" {
 		own.Operation = r.onlyOperation()
+	}
+	if own.Settings == nil {
+		own.Settings = r.own.settings[own.Operation]
+	}
+	if own.Init == nil {
+		own.Init = r.own.settings[abi.OpInit]
 	}
 	settings, err := r.spec.CheckSettings(own.Operation, own.Settings)
 	if err != nil {
@@ -107,9 +129,10 @@ func (r *replayer) onlyOperation() (only abi.Operation) {
 	return only
 }
 
-// equals reports whether two answers mean the same. Fuel is not compared.
+// equals reports whether two answers mean the same, and the same requests were left without an
+// answer. Fuel is not compared.
 func (a *answered) equals(b *answered) bool {
-	if a.Error != b.Error || a.NoChange != b.NoChange {
+	if a.Error != b.Error || a.NoChange != b.NoChange || !slices.Equal(a.Unlisted, b.Unlisted) {
 		return false
 	}
 	if bytes.Equal(a.Output, b.Output) {
@@ -122,14 +145,22 @@ func (a *answered) equals(b *answered) bool {
 
 // text is an answer in one line.
 func (a *answered) text() string {
+	text := string(a.Output)
 	switch {
 	case a.Error != "":
-		return "error: " + a.Error
+		text = "error: " + a.Error
 	case a.NoChange:
-		return "no change"
+		text = "no change"
 	}
-	return string(a.Output)
+	if len(a.Unlisted) == 0 {
+		return text
+	}
+	return fmt.Sprintf("sent %s, for which the cases and %s list no response; %s", strings.Join(a.Unlisted, ", "), httpFile, text)
 }
+
+// failed reports whether there is no answer that could be compared: the call failed, or a request of the
+// plugin was not answered.
+func (a *answered) failed() bool { return a.Error != "" || len(a.Unlisted) > 0 }
 
 // decoded is a JSON value with its numbers as they are written.
 func decoded(text []byte) (value any, err error) {
