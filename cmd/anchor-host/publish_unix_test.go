@@ -126,6 +126,7 @@ var readme = spec.Texts{Readme: "# Keep first\n"}
 type publishReport struct {
 	Reference, Digest, Signer string
 	Published                 bool
+	Attached                  []string
 	Checks                    []struct{ Check, Verdict, Detail string }
 }
 
@@ -171,7 +172,14 @@ func TestPublish(t *testing.T) {
 	if r, _ := published(t, codeOK, "--dry-run", file, ref); r.Published || r.Reference != ref+":1.0.0" {
 		t.Errorf("dry run: %+v", r)
 	}
-	r, _ := published(t, codeOK, "--key", key, file, ref)
+	sbom := filepath.Join(t.TempDir(), "sbom.json")
+	if err := os.WriteFile(sbom, []byte(`{"spdxVersion":"SPDX-2.3"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", "plugin", "publish", "--key", key, "--sbom", sbom+"x", file, ref); code != codeNotFound || !strings.Contains(stderr, "flag --sbom: ") {
+		t.Errorf("no such list: code %d, %s", code, stderr)
+	}
+	r, _ := published(t, codeOK, "--key", key, "--sbom", sbom, file, ref)
 	if !r.Published || r.Signer != public.ID || r.Reference != ref+":1.0.0@"+r.Digest {
 		t.Errorf("%+v", r)
 	}
@@ -193,7 +201,21 @@ func TestPublish(t *testing.T) {
 		t.Error(err)
 	}
 	// The same again changes nothing. Another module under the same version is refused.
-	if r, verdicts := published(t, codeOK, "--key", key, file, ref); !r.Published || !strings.Contains(verdicts["tag"], "this artifact already") {
+	before, err := client.Referrers(t.Context(), at, "")
+	if err != nil || len(before) != 3 || !slices.Equal(r.Attached, []string{registry.TypeSignature, registry.TypeSBOM, registry.TypeConformance}) {
+		t.Errorf("%d attachments, %q, %v", len(before), r.Attached, err)
+	}
+	for _, a := range before {
+		if home := filepath.Dir(file); strings.Contains(string(a.Data), home) || a.Type == registry.TypeConformance && !strings.Contains(string(a.Data), `"failed":0`) {
+			t.Errorf("%s: %s", a.Type, a.Data)
+		}
+	}
+	defer func() {
+		if after, err := client.Referrers(t.Context(), at, ""); err != nil || len(after) != len(before) {
+			t.Errorf("%d attachments after the second time, %v", len(after), err)
+		}
+	}()
+	if r, verdicts := published(t, codeOK, "--key", key, "--sbom", sbom, file, ref); !r.Published || !strings.Contains(verdicts["tag"], "this artifact already") {
 		t.Errorf("again: %+v", r)
 	}
 	other := quiet(t, version("1.0.0", "\ndescription: another\n"), readme)
@@ -242,7 +264,8 @@ func TestPublishFindings(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(r.tags, []string{"1.2.0"}) {
+	// The other tag lists the attachments.
+	if len(r.tags) != 2 || r.tags[0] != "1.2.0" || !strings.HasPrefix(r.tags[1], "sha256-") {
 		t.Errorf("the registry has %v", r.tags)
 	}
 	// The highest version below counts: a repair of an old line stays possible.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -25,8 +26,8 @@ type publishFlags struct {
 	project          string
 	plainHTTP        []string
 	key              cli.KeyFlags
-	// source and revision are as in registry.PackOptions.
-	source, revision string
+	// source and revision are as in registry.PackOptions. sbom is the name of a file.
+	source, revision, sbom string
 }
 
 func publishCommand(a *cli.App) *cobra.Command {
@@ -49,7 +50,7 @@ the manifest; you can leave it out.
                 version for a permission more or an operation less
   signature     the secret key can be read
 
-The credentials for the registry are those of Docker.`,
+The signature, the report of the conformance check and --sbom are attached. The credentials for the registry are those of Docker.`,
 		Example: `  anchor-host plugin publish --dry-run build/keep-best.wasm
   anchor-host plugin publish --dry-run build/keep-best.wasm oci://ghcr.io/acme/keep-best
   anchor-host plugin publish build/keep-best.wasm oci://ghcr.io/acme/keep-best --key anchor.key`,
@@ -61,6 +62,7 @@ The credentials for the registry are those of Docker.`,
 	f.key.Flags(cmd, "file of the secret key that signs")
 	flags.StringVar(&f.source, "source", "", "address of the source code")
 	flags.StringVar(&f.revision, "revision", "", "revision of the source code")
+	flags.StringVar(&f.sbom, "sbom", "", "attach this list of what the module is made of (SPDX in JSON)")
 	flags.BoolVar(&f.unsigned, "unsigned", false, "push without a signature")
 	flags.StringSliceVar(&f.plainHTTP, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
 	flags.StringVar(&f.project, "project", "", "folder with the project, to build it again (default: the one of plugin.yaml beside or above FILE)")
@@ -71,6 +73,9 @@ The credentials for the registry are those of Docker.`,
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return publish(a, cmd, &f, args) })
 	return cmd
 }
+
+// maxSBOM is the largest list of contents that is attached, in bytes.
+const maxSBOM = 16 << 20
 
 // errRefused is the error of a publication with a finding.
 var errRefused = errors.New("the plugin is not published")
@@ -113,6 +118,8 @@ type publication struct {
 	artifact *registry.Artifact
 	key      *trust.SecretKey
 	report   publishReport
+	// attachments are the documents that are pushed with the plugin.
+	attachments []registry.Attachment
 }
 
 // publishReport is the output of "plugin publish".
@@ -126,7 +133,9 @@ type publishReport struct {
 	Digest string `json:"digest,omitempty"`
 	Module string `json:"module,omitempty"`
 	// Signer is the id of the key that signed, "" for none.
-	Signer    string    `json:"signer,omitempty"`
+	Signer string `json:"signer,omitempty"`
+	// Attached are the media types of what was attached.
+	Attached  []string  `json:"attached,omitempty"`
 	Published bool      `json:"published"`
 	Checks    []finding `json:"checks"`
 }
@@ -163,6 +172,13 @@ func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []stri
 		return nil, err
 	}
 	p.report.File = p.file
+	if f.sbom != "" {
+		data, err := cli.ReadFile(f.sbom, maxSBOM)
+		if err != nil {
+			return nil, fmt.Errorf("flag --sbom: %w", err)
+		}
+		p.attachments = append(p.attachments, registry.Attachment{Type: registry.TypeSBOM, Title: filepath.Base(f.sbom), Data: data})
+	}
 	if len(args) < 2 {
 		return p, nil
 	}
@@ -192,28 +208,30 @@ func (p *publication) ok() bool {
 	return !slices.ContainsFunc(p.report.Checks, func(f finding) bool { return f.Verdict == verdictFail })
 }
 
-// push sends the plugin, then its signature. To repeat it after an error is safe.
+// push sends the plugin, then its signature, then its documents. To repeat it after an error is safe.
 func (p *publication) push(ctx context.Context) error {
-	var envelope []byte
 	if p.key != nil {
 		about, err := lock.Statement(p.spec)
 		if err != nil {
 			return err
 		}
-		if envelope, err = p.key.SignStatement(p.ref.Name(), p.artifact.Digest, about); err != nil {
+		envelope, err := p.key.SignStatement(p.ref.Name(), p.artifact.Digest, about)
+		if err != nil {
 			return err
 		}
+		p.attachments = slices.Insert(p.attachments, 0, registry.Attachment{Type: registry.TypeSignature, Data: envelope})
+		p.report.Signer = p.key.Public().ID
 	}
 	p.tests.progress.Start(fmt.Sprintf("pushing %s", p.ref))
 	pushed, err := p.client.Push(ctx, *p.ref, p.artifact, registry.PushOptions{})
 	if err != nil {
 		return err
 	}
-	if envelope != nil {
-		if _, err := p.client.Attach(ctx, pushed, registry.Attachment{Type: registry.TypeSignature, Data: envelope}); err != nil {
-			return fmt.Errorf("%s is pushed without its signature: %w (run the command again)", pushed, err)
+	for i, a := range p.attachments {
+		if _, err := p.client.Attach(ctx, pushed, a); err != nil {
+			return fmt.Errorf("%s is pushed without %d of its %d attachments: %w (run the command again)", pushed, len(p.attachments)-i, len(p.attachments), err)
 		}
-		p.report.Signer = p.key.Public().ID
+		p.report.Attached = append(p.report.Attached, a.Type)
 	}
 	p.report.Reference, p.report.Published = pushed.String(), true
 	return nil

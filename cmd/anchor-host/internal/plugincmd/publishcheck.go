@@ -3,6 +3,7 @@ package plugincmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -105,10 +106,27 @@ func (p *publication) checkConformance(cmd *cobra.Command) (verdict, detail stri
 	}
 	r := tested.Report
 	if r.OK() {
+		report, err := publicReport(r)
+		if err != nil {
+			return failed(err)
+		}
+		p.attachments = append(p.attachments, registry.Attachment{Type: registry.TypeConformance, Title: "conformance.json", Data: report})
 		return verdictPass, fmt.Sprintf("%d cases passed, %d skipped", r.Passed, r.Skipped)
 	}
 	first := r.Results[slices.IndexFunc(r.Results, func(c conformance.Result) bool { return c.Verdict == conformance.Fail })]
 	return verdictFail, fmt.Sprintf("%d cases failed, first %s: %s (see all with plugin test --short %s)", r.Failed, first.Case, first.Detail, p.file)
+}
+
+// publicReport is a report without its notes, which may name files of the author, and without times,
+// so that another run has the same report.
+func publicReport(r *conformance.Report) ([]byte, error) {
+	public := *r
+	public.Notes, public.Costs = nil, nil
+	public.Results = slices.Clone(r.Results)
+	for i := range public.Results {
+		public.Results[i].Millis = 0
+	}
+	return json.Marshal(public)
 }
 
 // checkReproducible builds the project again and compares the modules.
