@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/registry"
@@ -34,8 +35,8 @@ func (k *KeyFlags) Flags(cmd *cobra.Command, usage string) {
 	k.Password.Flag(cmd)
 }
 
-// Read reads the secret key.
-func (k *KeyFlags) Read() (*trust.SecretKey, error) {
+// Read reads the secret key. It asks for a password that is missing.
+func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
 	text, err := ReadFile(k.Path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w (make one with: anchor-host plugin keygen)", err)
@@ -43,6 +44,11 @@ func (k *KeyFlags) Read() (*trust.SecretKey, error) {
 	password, err := k.Password.Read()
 	if err != nil {
 		return nil, err
+	}
+	if trust.Encrypted(text) && password == "" {
+		if password, err = a.AskPassword(fmt.Sprintf("password of the key %s: ", k.Path)); err != nil {
+			return nil, err
+		}
 	}
 	if trust.Encrypted(text) && password == "" { // to try would take seconds
 		return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file, or put the password into the variable %s)", k.Path, trust.ErrPassword, PasswordVariable)
@@ -59,7 +65,7 @@ type PasswordFlag struct{ file string }
 
 // Flag adds --password-file.
 func (p *PasswordFlag) Flag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.file, "password-file", "", "file with the password of the key in its first line (default: the variable "+PasswordVariable+")")
+	cmd.Flags().StringVar(&p.file, "password-file", "", "file with the password of the key in its first line (default: the variable "+PasswordVariable+", or a question on the terminal)")
 }
 
 // Read returns the password, "" for none.
@@ -76,6 +82,48 @@ func (p *PasswordFlag) Read() (string, error) {
 		return "", fmt.Errorf("flag --password-file: %s: %w: the first line is empty (write the password there)", p.file, config.ErrInvalid)
 	}
 	return line, nil
+}
+
+// ReadNew returns the password of a new key, "" for none. If none is given, it asks for one twice.
+func (p *PasswordFlag) ReadNew(a *App) (string, error) {
+	password, err := p.Read()
+	if err != nil || password != "" {
+		return password, err
+	}
+	if password, err = a.AskPassword("password of the new key, empty for none: "); err != nil || password == "" {
+		return "", err
+	}
+	again, err := a.AskPassword("the password again: ")
+	if err == nil && again != password {
+		err = fmt.Errorf("%w: the two differ (run the command again)", trust.ErrPassword)
+	}
+	return password, err
+}
+
+// AskPassword asks for a password on the terminal, which does not show it. It returns "" if stdin or
+// stderr is no terminal.
+func (a *App) AskPassword(question string) (string, error) {
+	in, _ := a.In.(*input)
+	if in == nil || !a.Err.Terminal() {
+		return "", nil
+	}
+	f, ok := in.r.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return "", nil
+	}
+	terminal := int(f.Fd())
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return "", fmt.Errorf("ask for a password: %w", err)
+	}
+	fmt.Fprint(a.Err, question)
+	line, err := await(a.interrupted, func() ([]byte, error) { return term.ReadPassword(terminal) })
+	_ = term.Restore(terminal, before) // an abandoned read has not done it
+	fmt.Fprintln(a.Err)
+	if errors.Is(err, io.EOF) {
+		return "", nil
+	}
+	return string(line), err
 }
 
 // ReadFile reads a regular file of at most limit bytes. The error of a larger one wraps

@@ -268,8 +268,9 @@ func (p *publication) checkKey() (verdict, detail string) {
 	if p.flags.key.Path == "" {
 		return verdictSkip, "not signed: operators who require signatures will refuse it (name a key with --key)"
 	}
+	p.tests.progress.Stop() // the terminal may be needed for a question
 	var err error
-	if p.key, err = p.flags.key.Read(); err != nil {
+	if p.key, err = p.flags.key.Read(p.tests.app); err != nil {
 		return failed(err)
 	}
 	return verdictPass, "key " + p.key.Public().ID

@@ -35,6 +35,8 @@ type madeKey struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret_file"`
 	Public string `json:"public_file"`
+	// Encrypted is whether the secret key has a password.
+	Encrypted bool `json:"encrypted"`
 	// Key is the line for trust.publishers.
 	Key string `json:"key"`
 }
@@ -57,7 +59,7 @@ anchor.yaml. Without a password the secret key is not encrypted.`,
 	password.Flag(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		secret, err := password.Read()
+		secret, err := password.ReadNew(a)
 		if err != nil {
 			return err
 		}
@@ -65,11 +67,15 @@ anchor.yaml. Without a password the secret key is not encrypted.`,
 		if err != nil {
 			return err
 		}
-		m := madeKey{ID: key.Public().ID, Secret: path, Public: strings.TrimSuffix(path, ".key") + ".pub", Key: key.Public().String()}
+		m := madeKey{ID: key.Public().ID, Secret: path, Public: strings.TrimSuffix(path, ".key") + ".pub", Encrypted: secret != "", Key: key.Public().String()}
+		encrypted := "no, it has no password"
+		if m.Encrypted {
+			encrypted = "yes"
+		}
 		if err := trust.WriteKeys(key, secret, m.Secret, m.Public); err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"public", m.Public}, {"key", m.Key}}, Data: m})
+		return a.Print(cmd, *format, cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"encrypted", encrypted}, {"public", m.Public}, {"key", m.Key}}, Data: m})
 	})
 	return cmd
 }
@@ -110,7 +116,7 @@ For a file, the signature of the program minisign is written beside it.`,
 	o.flags(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		key, err := k.Read()
+		key, err := k.Read(a)
 		if err != nil {
 			return err
 		}

@@ -98,7 +98,7 @@ that another artifact has is refused without --move.
 		}
 		var key *trust.SecretKey // read before anything is sent
 		if k.Path != "" {
-			if key, err = k.Read(); err != nil {
+			if key, err = k.Read(a); err != nil {
 				return err
 			}
 		}
