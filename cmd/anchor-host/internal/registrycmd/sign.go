@@ -50,7 +50,8 @@ func keygenCommand(a *cli.App) *cobra.Command {
 		Long: `Make a pair of keys, in the form of the program minisign. The secret key goes to one
 file, which only you can read, the public one to a file of the same name and .pub.
 Give the public key to those who run your plugins, for trust.publishers of their
-anchor.yaml. Without a password the secret key is not encrypted.`,
+anchor.yaml. On a terminal you are asked for a password that is not given. Without one
+the secret key is not encrypted.`,
 		Example: `  anchor-host plugin keygen --key acme.key
   anchor-host plugin keygen --key acme.key --password-file password.txt`,
 		Args: cobra.NoArgs,
