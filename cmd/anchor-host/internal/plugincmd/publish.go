@@ -50,7 +50,8 @@ the manifest; you can leave it out.
                 version for a permission more or an operation less
   signature     the secret key can be read
 
-The signature, the report of the conformance check and --sbom are attached. The credentials for the registry are those of Docker.`,
+The signature, the report of the conformance check and --sbom are attached. The
+credentials for the registry are those of Docker.`,
 		Example: `  anchor-host plugin publish --dry-run build/keep-best.wasm
   anchor-host plugin publish --dry-run build/keep-best.wasm oci://ghcr.io/acme/keep-best
   anchor-host plugin publish build/keep-best.wasm oci://ghcr.io/acme/keep-best --key anchor.key`,
