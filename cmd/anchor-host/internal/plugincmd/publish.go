@@ -40,6 +40,7 @@ nothing is pushed, all findings are listed, and the exit code is 1. --dry-run on
 checks; without REFERENCE it asks no registry. The tag of REFERENCE is the version in
 the manifest; you can leave it out.
 
+  signature     the secret key can be read
   manifest      the module holds a valid manifest, with a semantic version
   size          an operator can install it with the default limits
   readme        the module holds a README (plugin build packs README.md)
@@ -48,7 +49,6 @@ the manifest; you can leave it out.
   tag           no other artifact has the tag
   version       the version is raised enough since the one before: by a major
                 version for a permission more or an operation less
-  signature     the secret key can be read
 
 The signature, the report of the conformance check and --sbom are attached. The
 credentials for the registry are those of Docker.`,

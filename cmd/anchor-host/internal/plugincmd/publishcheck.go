@@ -31,6 +31,7 @@ func (p *publication) check(cmd *cobra.Command) {
 		// needs says that the check is about a valid plugin, or also about a registry.
 		plugin, registry bool
 	}{
+		{"signature", p.checkKey, false, false}, // may ask the user, who need not wait for the others
 		{"manifest", p.checkManifest, false, false},
 		{"size", p.checkSize, false, false},
 		{"readme", p.checkReadme, true, false},
@@ -38,7 +39,6 @@ func (p *publication) check(cmd *cobra.Command) {
 		{"reproducible", func() (string, string) { return p.checkReproducible(ctx) }, true, false},
 		{"tag", func() (string, string) { return p.checkTag(ctx) }, true, true},
 		{"version", func() (string, string) { return p.checkVersion(ctx) }, true, true},
-		{"signature", p.checkKey, false, false},
 	} {
 		if ctx.Err() != nil {
 			return
@@ -268,7 +268,7 @@ func (p *publication) checkKey() (verdict, detail string) {
 	if p.flags.key.Path == "" {
 		return verdictSkip, "not signed: operators who require signatures will refuse it (name a key with --key)"
 	}
-	p.tests.progress.Stop() // the terminal may be needed for a question
+	p.tests.progress.Stop() // it would write over a question
 	var err error
 	if p.key, err = p.flags.key.Read(p.tests.app); err != nil {
 		return failed(err)
