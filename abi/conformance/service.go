@@ -93,6 +93,17 @@ func (r *Replay) Serve(service string, request []byte) (answer json.RawMessage, 
 	return s.list[found].Answer, true
 }
 
+// Unlisted returns the first requests to services that the case answers none of, such as
+// "llm {…}".
+func (r *Replay) Unlisted() []string {
+	if r == nil || r.services == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.services.unlisted)
+}
+
 // problem says what a case expected of services and the guest did not do, "" for nothing.
 func (r *Replay) problem() string {
 	r.mu.Lock()

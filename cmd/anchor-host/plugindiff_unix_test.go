@@ -96,10 +96,15 @@ func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
 			map[string]string{"settings.json": `{"filter":{"share":0.9}}`}, []string{`"keep": [ 0 ]`, `"same": true`}},
 		"refused settings": {keepBest, `"items":["a"]`, map[string]string{"settings.json": `{"filter":{"share":9}}`}, []string{`"failed_with_both": 1`, "share"}},
 		"no answer":        {sends, `"items":["a"]`, nil, []string{`"failed_with_both": 1`, `"unlisted_requests": [ "GET http://127.0.0.1:1/" ]`}},
+		"no service":       {filepath.Join(testdataDir, "../../../testdata/wasm/services"), `"services":[{"service":"embed","request":{"texts":["zzz"]},"answer":{}}]`, nil, []string{`"failed_with_both": 1`, `"unlisted_requests": [ "embed `}},
 		"answer":           {sends, `"items":["a"]`, map[string]string{"http.json": answer}, []string{`"no_change": true`, `"failed_with_both": 0`}},
 	} {
 		dir := t.TempDir()
-		texts := map[string]string{"case.json": `{"name":"case","operation":"filter",` + c.test + `,"expect":{"no_change":true}}`}
+		operation, expect := "filter", `{"no_change":true}`
+		if name == "no service" {
+			operation, expect = "retrieve", `{"texts":[]}`
+		}
+		texts := map[string]string{"case.json": `{"name":"case","operation":"` + operation + `",` + c.test + `,"expect":` + expect + `}`}
 		maps.Copy(texts, c.files)
 		for file, text := range texts {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
@@ -113,7 +118,7 @@ func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
 			}
 		}
 		_, stdout, _ = run(t, "", "plugin", "diff", c.file, c.file, "--cases", dir)
-		if fails := strings.Contains(c.want[0], "failed_with_both"); fails != strings.Contains(stdout, "0 of 1 have another answer, 1 fail with both\n  case\n    = ") {
+		if fails := strings.Contains(c.want[0], `both": 1`); fails != strings.Contains(stdout, "cases: 1 of 1 fail with both, which compares nothing\n  case\n    - ") || !strings.Contains(stdout, "cases: 0 of 1 have another answer\n") {
 			t.Errorf("%s: %s", name, stdout)
 		}
 	}

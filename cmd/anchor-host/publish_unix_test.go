@@ -176,10 +176,23 @@ func TestPublish(t *testing.T) {
 	if err := os.WriteFile(sbom, []byte(`{"spdxVersion":"SPDX-2.3"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for name, text := range map[string]string{"empty": "", "random": "\x00\x01", "other": `{"a":1}`} {
+		bad := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := run(t, "", "plugin", "publish", "--dry-run", "--sbom", bad, file, ref); code != codeInvalid || !strings.Contains(stderr, "flag --sbom: "+bad) {
+			t.Errorf("%s: code %d, %s", name, code, stderr)
+		}
+	}
 	if code, _, stderr := run(t, "", "plugin", "publish", "--key", key, "--sbom", sbom+"x", file, ref); code != codeNotFound || !strings.Contains(stderr, "flag --sbom: ") {
 		t.Errorf("no such list: code %d, %s", code, stderr)
 	}
-	r, _ := published(t, codeOK, "--key", key, "--sbom", sbom, file, ref)
+	cases := t.TempDir()
+	if err := os.WriteFile(filepath.Join(cases, "case.json"), []byte(`{"name":"of a customer","operation":"filter","items":["a"],"expect":{"no_change":true}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := published(t, codeOK, "--key", key, "--sbom", sbom, "--cases", cases, file, ref)
 	if !r.Published || r.Signer != public.ID || r.Reference != ref+":1.0.0@"+r.Digest {
 		t.Errorf("%+v", r)
 	}
@@ -206,8 +219,10 @@ func TestPublish(t *testing.T) {
 		t.Errorf("%d attachments, %q, %v", len(before), r.Attached, err)
 	}
 	for _, a := range before {
-		if home := filepath.Dir(file); strings.Contains(string(a.Data), home) || a.Type == registry.TypeConformance && !strings.Contains(string(a.Data), `"failed":0`) {
-			t.Errorf("%s: %s", a.Type, a.Data)
+		for text, want := range map[string]bool{`"failed":0`: true, `"own/1"`: true, "customer": false, "time_ms": false, filepath.Dir(file): false} {
+			if a.Type == registry.TypeConformance && strings.Contains(string(a.Data), text) != want {
+				t.Errorf("%q in the report is not %t: %s", text, want, a.Data)
+			}
 		}
 	}
 	defer func() {
@@ -215,7 +230,7 @@ func TestPublish(t *testing.T) {
 			t.Errorf("%d attachments after the second time, %v", len(after), err)
 		}
 	}()
-	if r, verdicts := published(t, codeOK, "--key", key, "--sbom", sbom, file, ref); !r.Published || !strings.Contains(verdicts["tag"], "this artifact already") {
+	if r, verdicts := published(t, codeOK, "--key", key, "--sbom", sbom, "--cases", cases, file, ref); !r.Published || !strings.Contains(verdicts["tag"], "this artifact already") {
 		t.Errorf("again: %+v", r)
 	}
 	other := quiet(t, version("1.0.0", "\ndescription: another\n"), readme)
@@ -250,7 +265,7 @@ func TestPublishFindings(t *testing.T) {
 			"version": "want at least 2.0.0", "readme": "the module holds no README (write README.md beside plugin.yaml"}},
 		{"build metadata", quiet(t, version("1.3.0+linux", ""), readme), nil, map[string]string{"manifest": "leave it out", "tag": ""}},
 		{"tag", quiet(t, version("1.3.0", ""), readme), []string{ref + ":1.4.0"}, map[string]string{"tag": "the tag is 1.4.0, the version in the manifest 1.3.0"}},
-		{"no key", quiet(t, version("1.3.0", ""), readme), []string{ref, "--key", "/nowhere"}, map[string]string{"signature": "/nowhere"}},
+		{"no key", quiet(t, version("1.3.0", ""), readme), []string{ref, "--key", "/nowhere"}, map[string]string{"key": "/nowhere"}},
 		{"no module", filepath.Join(testdataDir, "../../../testdata/wasm/empty/plugin.wasm"), nil, map[string]string{"manifest": "", "readme": "see manifest"}},
 	} {
 		args := append([]string{"--dry-run", c.file}, c.args...)
@@ -282,7 +297,7 @@ func TestPublishPassword(t *testing.T) {
 	}
 	key, _ := newKey(t, "secret")
 	file := quiet(t, version("1.0.0", ""), readme)
-	if _, verdicts := published(t, codeFailure, "--dry-run", "--key", key, file); !strings.Contains(verdicts["signature"], "ANCHOR_HOST_KEY_PASSWORD") {
+	if _, verdicts := published(t, codeFailure, "--dry-run", "--key", key, file); !strings.Contains(verdicts["key"], "ANCHOR_HOST_KEY_PASSWORD") {
 		t.Errorf("%v", verdicts)
 	}
 	t.Setenv("ANCHOR_HOST_KEY_PASSWORD", "secret")

@@ -110,7 +110,7 @@ func checkBody(t *testing.T, b *Body, data []byte, pick uint8) {
 	p.Text = "changed"
 	if out, err = b.Append(nil, list); err != nil {
 		if !fits && errors.Is(err, ErrLoss) {
-			return // a part of another API, which cannot be written here with all its members
+			return // the form has no place for a member of a part of another API
 		}
 		if Check(b.Messages, b.Form) != nil {
 			return // parts of several APIs in one message, which none accepts

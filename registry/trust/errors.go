@@ -16,8 +16,8 @@ var (
 	ErrSubject = errors.New("signed for something else")
 	// ErrRevoked says that the key or the artifact is on a list of revoked ones.
 	ErrRevoked = errors.New("revoked")
-	// ErrPassword says that a secret key cannot be decrypted with the password.
-	ErrPassword = errors.New("wrong password")
+	// ErrPassword says that a secret key cannot be decrypted with the password, or without one.
+	ErrPassword = errors.New("no password, or a wrong one")
 	// ErrReference says that a reference or a pattern of references is not valid.
 	ErrReference = errors.New("not a valid reference")
 )

@@ -41,7 +41,7 @@ func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w (make one with: anchor-host plugin keygen)", err)
 	}
-	password, err := k.Password.Read()
+	password, _, err := k.Password.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -68,26 +68,28 @@ func (p *PasswordFlag) Flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.file, "password-file", "", "file with the password of the key in its first line (default: the variable "+PasswordVariable+", or a question on the terminal)")
 }
 
-// Read returns the password, "" for none.
-func (p *PasswordFlag) Read() (string, error) {
+// Read returns the password, "" for none. given is false if there is neither a flag nor a variable.
+func (p *PasswordFlag) Read() (password string, given bool, err error) {
 	if p.file == "" {
-		return os.Getenv(PasswordVariable), nil
+		password, given = os.LookupEnv(PasswordVariable)
+		return password, given, nil
 	}
 	data, err := ReadFile(p.file, maxKeyFile)
 	if err != nil {
-		return "", fmt.Errorf("flag --password-file: %w", err)
+		return "", true, fmt.Errorf("flag --password-file: %w", err)
 	}
 	line, _, _ := strings.Cut(string(data), "\n")
 	if line = strings.TrimSuffix(line, "\r"); line == "" {
-		return "", fmt.Errorf("flag --password-file: %s: %w: the first line is empty (write the password there)", p.file, config.ErrInvalid)
+		return "", true, fmt.Errorf("flag --password-file: %s: %w: the first line is empty (write the password there)", p.file, config.ErrInvalid)
 	}
-	return line, nil
+	return line, true, nil
 }
 
-// ReadNew returns the password of a new key, "" for none. If none is given, it asks for one twice.
+// ReadNew returns the password of a new key, "" for none. If there is neither a flag nor a variable,
+// it asks for one, and once more to be sure. A variable that is empty says that there is none.
 func (p *PasswordFlag) ReadNew(a *App) (string, error) {
-	password, err := p.Read()
-	if err != nil || password != "" {
+	password, given, err := p.Read()
+	if err != nil || given {
 		return password, err
 	}
 	if password, err = a.AskPassword("password of the new key, empty for none: "); err != nil || password == "" {
@@ -95,7 +97,7 @@ func (p *PasswordFlag) ReadNew(a *App) (string, error) {
 	}
 	again, err := a.AskPassword("the password again: ")
 	if err == nil && again != password {
-		err = fmt.Errorf("%w: the two differ (run the command again)", trust.ErrPassword)
+		err = fmt.Errorf("the two passwords differ: %w (run the command again)", config.ErrInvalid)
 	}
 	return password, err
 }
@@ -118,11 +120,8 @@ func (a *App) AskPassword(question string) (string, error) {
 	}
 	fmt.Fprint(a.Err, question)
 	line, err := await(a.interrupted, func() ([]byte, error) { return term.ReadPassword(terminal) })
-	_ = term.Restore(terminal, before) // an abandoned read has not done it
+	_ = term.Restore(terminal, before) // after an interrupt, the terminal still hides what is typed
 	fmt.Fprintln(a.Err)
-	if errors.Is(err, io.EOF) {
-		return "", nil
-	}
 	return string(line), err
 }
 

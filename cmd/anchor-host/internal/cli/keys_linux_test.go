@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
@@ -89,7 +90,8 @@ func (u *typist) answers(t *testing.T, question, answer string) {
 
 // A password that is missing is asked for on the terminal, which does not show it.
 func TestPasswordsAreAskedFor(t *testing.T) {
-	t.Setenv(PasswordVariable, "")
+	t.Setenv(PasswordVariable, "") // restores it after the test
+	os.Unsetenv(PasswordVariable)
 	user, program := newTerminal(t)
 	a := New(t.Context(), program, &bytes.Buffer{}, program)
 	type answer struct {
@@ -108,7 +110,7 @@ func TestPasswordsAreAskedFor(t *testing.T) {
 	made := ask(func() (string, error) { return p.ReadNew(a) })
 	user.answers(t, "password of the new key, empty for none: ", "correct horse\n")
 	user.answers(t, "the password again: ", "correct hors\n")
-	if got := <-made; !errors.Is(got.err, trust.ErrPassword) {
+	if got := <-made; !errors.Is(got.err, config.ErrInvalid) {
 		t.Errorf("two passwords: %+v", got)
 	}
 
@@ -122,6 +124,10 @@ func TestPasswordsAreAskedFor(t *testing.T) {
 	user.answers(t, "password of the key "+file+": ", "\n")
 	if got := <-read; !errors.Is(got.err, trust.ErrPassword) || !strings.Contains(got.err.Error(), "is encrypted") {
 		t.Errorf("%+v", got)
+	}
+	t.Setenv(PasswordVariable, "") // no password, and no question
+	if password, err := p.ReadNew(a); password != "" || err != nil {
+		t.Errorf("with an empty variable: %q, %v", password, err)
 	}
 	if strings.Contains(user.shown(), "horse") {
 		t.Errorf("the screen shows the password: %q", user.shown())

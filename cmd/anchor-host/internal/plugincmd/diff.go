@@ -24,8 +24,8 @@ func diffCommand(a *cli.App) *cobra.Command {
 		Long: `Compare two versions of a plugin: their manifests, permissions, imports and sizes, and
 how much the version has to be raised. With --cases each case of the folder is also
 called with both, and their answers and fuel are compared. Cases are those of "plugin
-test", with the settings.json and http.json of their folder: build --record writes
-them. Nothing outside is asked. OLD and NEW are .wasm files, or folders with one.`,
+test", which build --record writes; settings.json and http.json in their folder count
+too. No network is used. OLD and NEW are .wasm files, or folders with one.`,
 		Example: `  anchor-host plugin diff plugins/keep-best.wasm build/keep-best.wasm
   anchor-host build --request request.json --record cases
   anchor-host plugin diff old.wasm new.wasm --cases cases -o json`,
@@ -69,8 +69,8 @@ type pluginDiff struct {
 	ImportsRemoved     []string `json:"imports_removed,omitempty"`
 	// Manifest are the values of the manifest that differ.
 	Manifest []valueDiff `json:"manifest,omitempty"`
-	// Cases are the calls that were made with both. Changed is how many have another answer,
-	// Failed how many fail with both or lack the answer to a request, so that there is nothing to compare.
+	// Cases are the calls that were made with both. Failed is how many failed with both, or sent a
+	// request that nothing answers. Changed is how many of the others have another answer.
 	Cases   []caseDiff `json:"cases,omitempty"`
 	Changed int        `json:"changed_answers"`
 	Failed  int        `json:"failed_with_both"`
@@ -102,6 +102,9 @@ type caseDiff struct {
 	Old       answered `json:"old"`
 	New       answered `json:"new"`
 }
+
+// failed reports whether there is no answer of either to compare.
+func (c *caseDiff) failed() bool { return c.Old.failed() && c.New.failed() }
 
 func diffPlugins(a *cli.App, cmd *cobra.Command, oldPath, newPath, folder string) (*pluginDiff, error) {
 	before, oldSide, err := readSide(oldPath)
@@ -270,11 +273,12 @@ func (d *pluginDiff) replay(a *cli.App, cmd *cobra.Command, before, after *spec.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if c.Same = c.Old.equals(&c.New); !c.Same {
-			d.Changed++
-		}
-		if c.Old.failed() && c.New.failed() {
+		c.Same = c.Old.equals(&c.New)
+		switch {
+		case c.failed():
 			d.Failed++
+		case !c.Same:
+			d.Changed++
 		}
 		d.Old.Fuel, d.New.Fuel = d.Old.Fuel+c.Old.Fuel, d.New.Fuel+c.New.Fuel
 		d.Cases = append(d.Cases, c)
@@ -317,23 +321,25 @@ func (d *pluginDiff) write(b *bytes.Buffer) {
 	d.writeCases(b)
 }
 
-// writeCases prints the cases: first those with another answer, each with both answers, and
-// those that fail in the same way.
+// writeCases prints the cases: those with another answer, those that fail with both, and the fuel of
+// all.
 func (d *pluginDiff) writeCases(b *bytes.Buffer) {
 	if len(d.Cases) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "cases\n  %d of %d have another answer", d.Changed, len(d.Cases))
-	if d.Failed > 0 {
-		fmt.Fprintf(b, ", %d fail with both", d.Failed)
-	}
-	b.WriteByte('\n')
-	for i := range d.Cases {
-		switch c := &d.Cases[i]; {
-		case c.Same && c.Old.failed():
-			fmt.Fprintf(b, "  %s\n    = %.1000s\n", cli.OneCell(c.Case), cli.OneCell(c.Old.text()))
-		case !c.Same:
-			fmt.Fprintf(b, "  %s\n    - %.1000s\n    + %.1000s\n", cli.OneCell(c.Case), cli.OneCell(c.Old.text()), cli.OneCell(c.New.text()))
+	for _, group := range []struct {
+		title  string
+		count  int
+		failed bool
+	}{{"have another answer", d.Changed, false}, {"fail with both, which compares nothing", d.Failed, true}} {
+		if group.failed && group.count == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\ncases: %d of %d %s\n", group.count, len(d.Cases), group.title)
+		for i := range d.Cases {
+			if c := &d.Cases[i]; c.failed() == group.failed && (group.failed || !c.Same) {
+				fmt.Fprintf(b, "  %s\n    - %.1000s\n    + %.1000s\n", cli.OneCell(c.Case), cli.OneCell(c.Old.text()), cli.OneCell(c.New.text()))
+			}
 		}
 	}
 	rows := make([][]string, 0, len(d.Cases))

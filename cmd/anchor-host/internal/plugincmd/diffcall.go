@@ -53,8 +53,8 @@ type answered struct {
 	NoChange bool            `json:"no_change,omitempty"`
 	// Error is why the call failed or could not be made, in one line.
 	Error string `json:"error,omitempty"`
-	// Unlisted are the requests that the plugin sent and nothing answered, such as
-	// "GET https://example.org/".
+	// Unlisted are the requests to servers and services that neither the case nor http.json answers,
+	// such as "GET https://example.org/".
 	Unlisted []string `json:"unlisted_requests,omitempty"`
 	// Fuel is what the call used, 0 for one that failed.
 	Fuel int64 `json:"fuel,omitempty"`
@@ -69,7 +69,7 @@ func (r *replayer) answer(ctx context.Context, c *conformance.OwnCase) answered 
 	if requests == nil {
 		requests = r.requests.Run
 	}
-	out := answered{Unlisted: requests.Unlisted()}
+	out := answered{Unlisted: slices.Concat(requests.Unlisted(), conformance.ReplayOf(ctx).Unlisted())}
 	if err != nil {
 		out.Error, _, _ = strings.Cut(err.Error(), "\n")
 		return out
@@ -155,11 +155,11 @@ func (a *answered) text() string {
 	if len(a.Unlisted) == 0 {
 		return text
 	}
-	return fmt.Sprintf("sent %s, for which the cases and %s list no response; %s", strings.Join(a.Unlisted, ", "), httpFile, text)
+	return fmt.Sprintf("%s; no answer is listed for %s (list one in the case, or for HTTP in %s)", text, strings.Join(a.Unlisted, ", "), httpFile)
 }
 
-// failed reports whether there is no answer that could be compared: the call failed, or a request of the
-// plugin was not answered.
+// failed reports whether the call failed, or a request of the plugin got no answer. Then there is
+// nothing to compare.
 func (a *answered) failed() bool { return a.Error != "" || len(a.Unlisted) > 0 }
 
 // decoded is a JSON value with its numbers as they are written.

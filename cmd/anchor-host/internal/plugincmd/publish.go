@@ -3,17 +3,20 @@ package plugincmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
@@ -40,7 +43,7 @@ nothing is pushed, all findings are listed, and the exit code is 1. --dry-run on
 checks; without REFERENCE it asks no registry. The tag of REFERENCE is the version in
 the manifest; you can leave it out.
 
-  signature     the secret key can be read
+  key           the secret key can be read
   manifest      the module holds a valid manifest, with a semantic version
   size          an operator can install it with the default limits
   readme        the module holds a README (plugin build packs README.md)
@@ -50,7 +53,8 @@ the manifest; you can leave it out.
   version       the version is raised enough since the one before: by a major
                 version for a permission more or an operation less
 
-The signature, the report of the conformance check and --sbom are attached. The
+The signature, the report of plugin test (your cases without their names) and the file
+of --sbom are attached to the plugin, where everybody who may pull it reads them. The
 credentials for the registry are those of Docker.`,
 		Example: `  anchor-host plugin publish --dry-run build/keep-best.wasm
   anchor-host plugin publish --dry-run build/keep-best.wasm oci://ghcr.io/acme/keep-best
@@ -63,7 +67,7 @@ credentials for the registry are those of Docker.`,
 	f.key.Flags(cmd, "file of the secret key that signs")
 	flags.StringVar(&f.source, "source", "", "address of the source code")
 	flags.StringVar(&f.revision, "revision", "", "revision of the source code")
-	flags.StringVar(&f.sbom, "sbom", "", "attach this list of what the module is made of (SPDX in JSON)")
+	flags.StringVar(&f.sbom, "sbom", "", "attach this software bill of materials: SPDX in JSON")
 	flags.BoolVar(&f.unsigned, "unsigned", false, "push without a signature")
 	flags.StringSliceVar(&f.plainHTTP, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
 	flags.StringVar(&f.project, "project", "", "folder with the project, to build it again (default: the one of plugin.yaml beside or above FILE)")
@@ -174,7 +178,7 @@ func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []stri
 	}
 	p.report.File = p.file
 	if f.sbom != "" {
-		data, err := cli.ReadFile(f.sbom, maxSBOM)
+		data, err := readSBOM(f.sbom)
 		if err != nil {
 			return nil, fmt.Errorf("flag --sbom: %w", err)
 		}
@@ -264,9 +268,28 @@ func (p *publication) emit(a *cli.App, format string) error {
 	case !r.Published:
 		fmt.Fprintf(&b, "\n%s %s can be published\n", r.Plugin, r.Version)
 	default:
-		fmt.Fprintf(&b, "\npublished %s\nsigned by %s\n", r.Reference, cli.Dash(r.Signer))
+		fmt.Fprintf(&b, "\npublished %s\nsigned by %s\nattached %s\n", r.Reference, cli.Dash(r.Signer), strings.Join(r.Attached, ", "))
 	}
 	return a.EmitText(&b)
+}
+
+// readSBOM reads a software bill of materials.
+func readSBOM(file string) ([]byte, error) {
+	if _, err := os.Stat(file); err == nil && !isFile(file) { // a pipe would wait
+		return nil, fmt.Errorf("%s: not a regular file: %w (name a file)", file, config.ErrInvalid)
+	}
+	data, err := cli.ReadFile(file, maxSBOM)
+	if err != nil {
+		return nil, err
+	}
+	var spdx struct {
+		Version string          `json:"spdxVersion"`
+		Context json.RawMessage `json:"@context"` // SPDX 3
+	}
+	if err := json.Unmarshal(data, &spdx); err != nil || spdx.Version == "" && len(spdx.Context) == 0 {
+		return nil, fmt.Errorf("%s: %w: is no SPDX in JSON (want an object with spdxVersion, or with @context)", file, config.ErrInvalid)
+	}
+	return data, nil
 }
 
 // readModule reads a module, and at most one byte more than a registry's limit.

@@ -129,7 +129,7 @@ func TestPasswords(t *testing.T) {
 		if err := cmd.Flags().Set("password-file", path); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := p.Read(); got != want || (err != nil) != (want == "") {
+		if got, _, err := p.Read(); got != want || (err != nil) != (want == "") {
 			t.Errorf("%q: %q, %v", path, got, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,8 +51,8 @@ func keygenCommand(a *cli.App) *cobra.Command {
 		Long: `Make a pair of keys, in the form of the program minisign. The secret key goes to one
 file, which only you can read, the public one to a file of the same name and .pub.
 Give the public key to those who run your plugins, for trust.publishers of their
-anchor.yaml. On a terminal you are asked for a password that is not given. Without one
-the secret key is not encrypted.`,
+anchor.yaml. If you give no password, you are asked for one on the terminal. An empty
+answer makes a secret key that is not encrypted, and so does an empty variable.`,
 		Example: `  anchor-host plugin keygen --key acme.key
   anchor-host plugin keygen --key acme.key --password-file password.txt`,
 		Args: cobra.NoArgs,
@@ -60,6 +61,15 @@ the secret key is not encrypted.`,
 	password.Flag(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		if err := cli.CheckFormat(cmd, *format, "table", "json", "yaml"); err != nil {
+			return err
+		}
+		public := strings.TrimSuffix(path, ".key") + ".pub"
+		for _, file := range []string{path, public} { // the user need not type a password for nothing
+			if err := canBeMade(file); err != nil {
+				return fmt.Errorf("key: write: %w (give another name, or remove the file)", err)
+			}
+		}
 		secret, err := password.ReadNew(a)
 		if err != nil {
 			return err
@@ -68,7 +78,7 @@ the secret key is not encrypted.`,
 		if err != nil {
 			return err
 		}
-		m := madeKey{ID: key.Public().ID, Secret: path, Public: strings.TrimSuffix(path, ".key") + ".pub", Encrypted: secret != "", Key: key.Public().String()}
+		m := madeKey{ID: key.Public().ID, Secret: path, Public: public, Encrypted: secret != "", Key: key.Public().String()}
 		encrypted := "no, it has no password"
 		if m.Encrypted {
 			encrypted = "yes"
@@ -79,6 +89,15 @@ the secret key is not encrypted.`,
 		return a.Print(cmd, *format, cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"encrypted", encrypted}, {"public", m.Public}, {"key", m.Key}}, Data: m})
 	})
 	return cmd
+}
+
+// canBeMade says why a new file cannot have this name.
+func canBeMade(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrExist}
+	}
+	_, err := os.Stat(filepath.Dir(path))
+	return err
 }
 
 // signed is what sign and verify print.
