@@ -79,7 +79,7 @@ credentials for the registry are those of Docker.`,
 	return cmd
 }
 
-// maxSBOM is the largest list of contents that is attached, in bytes.
+// maxSBOM is the largest software bill of materials that is attached, in bytes.
 const maxSBOM = 16 << 20
 
 // errRefused is the error of a publication with a finding.

@@ -60,7 +60,7 @@ func (k *keeper) encode(r conformance.Result, document []byte) ([]byte, error) {
 	}
 	c := conformance.OwnCase{Name: r.Case, Settings: map[string]any{}}
 	if i := slices.IndexFunc(k.own.cases, func(c conformance.OwnCase) bool {
-		return "own/"+c.Name == r.Case && (c.Operation == "" || c.Operation == r.Operation)
+		return ownPrefix+c.Name == r.Case && (c.Operation == "" || c.Operation == r.Operation)
 	}); i >= 0 {
 		c = k.own.cases[i]
 		c.Query, c.Items, c.TopK, c.TokensLeft = "", nil, 0, 0

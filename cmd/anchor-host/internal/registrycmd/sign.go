@@ -67,7 +67,7 @@ answer makes a secret key that is not encrypted, and so does an empty variable.`
 		public := strings.TrimSuffix(path, ".key") + ".pub"
 		for _, file := range []string{path, public} { // the user need not type a password for nothing
 			if err := canBeMade(file); err != nil {
-				return fmt.Errorf("key: write: %w (give another name, or remove the file)", err)
+				return fmt.Errorf("key: write: %w", err)
 			}
 		}
 		secret, err := password.ReadNew(a)
@@ -94,10 +94,12 @@ answer makes a secret key that is not encrypted, and so does an empty variable.`
 // canBeMade says why a new file cannot have this name.
 func canBeMade(path string) error {
 	if _, err := os.Lstat(path); err == nil {
-		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrExist}
+		return fmt.Errorf("%s: %w (give another name, or remove the file)", path, fs.ErrExist)
 	}
-	_, err := os.Stat(filepath.Dir(path))
-	return err
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%w (make the folder first)", err)
+	}
+	return nil
 }
 
 // signed is what sign and verify print.
