@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -360,11 +362,11 @@ func TestFullDisk(t *testing.T) {
 	wait(func(s Stats) bool { return s.Kept == 1 })
 }
 
-// Two processes that write into one file neither lose records nor miscount their size.
-func TestTwoProcesses(t *testing.T) {
+// Processes that write into one file neither lose records nor miscount their size.
+func TestManyProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	var all sync.WaitGroup
-	for p := range 2 {
+	for p := range 4 {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Sync: sqlite.Normal})
 		if err != nil {
 			t.Fatal(err)
@@ -395,8 +397,41 @@ func TestTwoProcesses(t *testing.T) {
 	for i := range page.Builds {
 		sum += page.Builds[i].Bytes
 	}
-	if size, err := Size(t.Context(), s, "t"); err != nil || size != sum || len(page.Builds) != 120 {
+	if size, err := Size(t.Context(), s, "t"); err != nil || size != sum || len(page.Builds) != 240 {
 		t.Errorf("%d records of %d bytes, size %d, %v", len(page.Builds), sum, size, err)
+	}
+}
+
+// contended is a store into which others write before each of the next writes.
+type contended struct {
+	store.Store
+	lost atomic.Int64
+}
+
+func (s *contended) Apply(ctx context.Context, changes ...store.Change) error {
+	if s.lost.Add(-1) >= 0 {
+		return store.ErrConflict
+	}
+	return s.Store.Apply(ctx, changes...)
+}
+
+// Records are written again while other processes win, and a keeper that must end does not wait.
+func TestOthersWriteMeanwhile(t *testing.T) {
+	mem, _ := memory()
+	s := &contended{Store: mem}
+	k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
+	s.lost.Store(20)
+	k.Add(build("one", "t", start, 1, 0))
+	if err := k.Flush(t.Context()); err != nil || k.Stats().Kept != 1 || k.Stats().Failed != 0 {
+		t.Errorf("%v, %+v", err, k.Stats())
+	}
+	s.lost.Store(math.MaxInt64)
+	k.Add(build("two", "t", start, 1, 0))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := k.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || k.Stats().Failed != 1 || time.Since(began) > patience/2 {
+		t.Errorf("%v, %+v after %v", err, k.Stats(), time.Since(began))
 	}
 }
 

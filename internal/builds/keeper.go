@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -271,8 +272,23 @@ func (k *Keeper) writeTenant(ctx context.Context, tenant string, list []*Build) 
 	return kept, failed
 }
 
-// attempts bounds how often records are written again because another process wrote meanwhile.
-const attempts = 16
+// patience is how long records are written again because another process wrote meanwhile.
+const patience = 10 * time.Second
+
+// longestPause is the longest wait before the next attempt.
+const longestPause = 100 * time.Millisecond
+
+// pause waits before the attempt after n failed ones. The time is random: processes that wait
+// equally long would meet again, and the same one would lose each time.
+func pause(ctx context.Context, n int) error {
+	longest := min(time.Millisecond<<min(n, 10), longestPause)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(rand.N(longest) + time.Microsecond):
+		return nil
+	}
+}
 
 // written is a record as it is written: the detail is encoded.
 type written struct {
@@ -283,7 +299,8 @@ type written struct {
 // put writes records after those that are there.
 func put(ctx context.Context, s store.Store, tenant string, records []written) error {
 	summaries, details := store.Key{Tenant: tenant, Kind: KindSummary}, store.Key{Tenant: tenant, Kind: KindDetail}
-	for range attempts {
+	began := time.Now()
+	for n := 0; ; n++ {
 		var newest int64
 		var until int64
 		last, err := lastSummary(ctx, s, tenant)
@@ -308,6 +325,11 @@ func put(ctx context.Context, s store.Store, tenant string, records []written) e
 		if err = s.Apply(ctx, first, second); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("write records of builds: other processes wrote %d times meanwhile: %w", n+1, err)
+		}
+		if err := pause(ctx, n); err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("write records of builds: other processes wrote %d times meanwhile: %w", attempts, store.ErrConflict)
 }
