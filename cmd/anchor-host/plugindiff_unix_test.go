@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,46 @@ func TestPluginDiff(t *testing.T) {
 	}
 	if code, stdout, _ := run(t, "", "plugin", "diff", before, before, "--cases", "cases", "-o", "json"); code != codeOK || !strings.Contains(stdout, `"same": true`) || strings.Contains(stdout, "version_error") {
 		t.Errorf("with itself: %s", stdout)
+	}
+}
+
+// plugin diff pulls what is named by a reference, and says which digest it was.
+func TestPluginDiffOfReferences(t *testing.T) {
+	_, repository := newRegistry(t)
+	before, after := quiet(t, version("1.0.0", ""), readme), quiet(t, version("1.1.0", oneMore), readme)
+	for _, file := range []string{before, after} {
+		if code, _, stderr := run(t, "", "plugin", "push", file, repository); code != codeOK {
+			t.Fatal(stderr)
+		}
+	}
+	both := func(targets ...string) (files [2]string) {
+		t.Helper()
+		code, stdout, stderr := run(t, "", append([]string{"plugin", "diff", "-o", "json"}, targets...)...)
+		var d struct {
+			Old, New struct{ File string }
+			Added    []string `json:"permissions_added"`
+			Error    string   `json:"version_error"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &d); code != codeOK || err != nil || !slices.Equal(d.Added, []string{"service llm"}) || !strings.Contains(d.Error, "want at least 2.0.0") {
+			t.Fatalf("%q: %s%s", targets, stdout, stderr)
+		}
+		return [2]string{d.Old.File, d.New.File}
+	}
+	files := both(repository+":1.0.0", repository+":1.1.0")
+	for _, from := range files {
+		if !strings.HasPrefix(from, repository+":1.") || !strings.Contains(from, "@sha256:") {
+			t.Errorf("from %s", from)
+		}
+	}
+	if got := both("--offline", files[0], after); got != [2]string{files[0], after} {
+		t.Errorf("%q", got)
+	}
+	code, _, stderr := run(t, "", "plugin", "diff", before, repository+":3.0.0")
+	if code != codeNotFound || !strings.Contains(stderr, ":3.0.0") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	if code, _, stderr = run(t, "", "plugin", "diff", "oci://", after); code != codeInvalid || !strings.Contains(stderr, "oci://") {
+		t.Errorf("code %d: %s", code, stderr)
 	}
 }
 

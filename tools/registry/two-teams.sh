@@ -44,7 +44,6 @@ anchor-host plugin verify build/keep-best.wasm --public-key ../acme.pub
 anchor-host plugin push build/keep-best.wasm "$reference" --key ../acme.key --readme README.md
 # To publish what is there already changes nothing: push and publish make the same artifact.
 anchor-host plugin publish build/keep-best.wasm "$reference" --key ../acme.key
-cp build/keep-best.wasm ../0.1.0.wasm
 
 say "operator: trusts the author, and installs the plugin"
 cd ../../operator
@@ -91,7 +90,7 @@ cat refused.txt
 grep -q 'permission more: .*want at least 0.2.0' refused.txt
 replace 'version: 0.1.1' 'version: 1.0.0' plugin.yaml
 anchor-host plugin build
-anchor-host plugin diff ../0.1.0.wasm build/keep-best.wasm --cases ../cases
+anchor-host plugin diff "$reference:0.1.0" build/keep-best.wasm --cases ../cases
 anchor-host plugin publish build/keep-best.wasm "$reference" --key ../acme.key
 
 say "operator: sees the update; it waits, and the old version runs"
@@ -102,7 +101,9 @@ refused 5 anchor-host plugin update
 git checkout --quiet anchor.yaml
 anchor-host build --strict "What do I like?" >/dev/null
 
-say "operator: looks at what it asks for, and approves it"
+say "operator: looks at what it answers and asks for, and approves it"
+anchor-host plugin diff "$reference:0.1.0" "$reference:1.0.0" --cases ../author/cases >diff.txt
+grep '+ http' diff.txt
 replace 'keep-best:0.1.0' 'keep-best:1.0.0' anchor.yaml
 refused 5 anchor-host plugin approve keep-best </dev/null
 anchor-host plugin approve keep-best --yes

@@ -35,7 +35,10 @@ func (k *KeyFlags) Flags(cmd *cobra.Command, usage string) {
 	k.Password.Flag(cmd)
 }
 
-// Read reads the secret key. It asks for a password that is missing.
+// questions is how often a password is asked for, as long as it is a wrong one.
+const questions = 3
+
+// Read reads the secret key. It asks for a password that is missing, and again after a wrong answer.
 func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
 	text, err := ReadFile(k.Path, maxKeyFile)
 	if err != nil {
@@ -45,14 +48,25 @@ func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if trust.Encrypted(text) && password == "" {
+	if password != "" || !trust.Encrypted(text) {
+		return k.parse(text, password)
+	}
+	for n := 1; ; n++ {
 		if password, err = a.AskPassword(fmt.Sprintf("password of the key %s: ", k.Path)); err != nil {
 			return nil, err
 		}
+		if password == "" { // to try would take seconds
+			return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file, or put the password into the variable %s)", k.Path, trust.ErrPassword, PasswordVariable)
+		}
+		key, err := k.parse(text, password)
+		if n == questions || !errors.Is(err, trust.ErrPassword) {
+			return key, err
+		}
+		fmt.Fprintf(a.Err, "this is not its password (%d of %d answers)\n", n, questions)
 	}
-	if trust.Encrypted(text) && password == "" { // to try would take seconds
-		return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file, or put the password into the variable %s)", k.Path, trust.ErrPassword, PasswordVariable)
-	}
+}
+
+func (k *KeyFlags) parse(text []byte, password string) (*trust.SecretKey, error) {
 	key, err := trust.ParseSecretKey(text, password)
 	if err != nil {
 		return nil, fmt.Errorf("key %s: %w", k.Path, err)

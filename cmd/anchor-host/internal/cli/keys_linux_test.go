@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -131,6 +133,43 @@ func TestPasswordsAreAskedFor(t *testing.T) {
 	}
 	if strings.Contains(user.shown(), "horse") {
 		t.Errorf("the screen shows the password: %q", user.shown())
+	}
+}
+
+// A wrong password is asked for again, but not for ever.
+func TestWrongAnswers(t *testing.T) {
+	t.Setenv(PasswordVariable, "")
+	os.Unsetenv(PasswordVariable)
+	text, err := os.ReadFile("../../../../registry/trust/testdata/locked.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment, line, _ := bytes.Cut(text, []byte("\n"))
+	raw, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(line)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(raw[38:54]) // the work and the memory of an attempt: with these, each password is wrong at once
+	file := filepath.Join(t.TempDir(), "a.key")
+	if err := os.WriteFile(file, fmt.Appendf(comment, "\n%s\n", base64.StdEncoding.EncodeToString(raw)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	user, program := newTerminal(t)
+	k, a := KeyFlags{Path: file}, New(t.Context(), program, &bytes.Buffer{}, program)
+	done := make(chan error, 1)
+	go func() {
+		_, err := k.Read(a)
+		done <- err
+	}()
+	for n := range questions {
+		if n > 0 {
+			user.answers(t, fmt.Sprintf("this is not its password (%d of %d answers)\r\npassword of the key %s: ", n, questions, file), "wrong\n")
+		} else {
+			user.answers(t, "password of the key "+file+": ", "wrong\n")
+		}
+	}
+	if err := <-done; !errors.Is(err, trust.ErrPassword) || strings.Contains(err.Error(), "is encrypted") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package plugincmd
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -11,13 +12,16 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
 func diffCommand(a *cli.App) *cobra.Command {
 	var cases string
+	var o openregistry.Flags
 	cmd := &cobra.Command{
 		Use:   "diff [flags] OLD NEW",
 		Short: "Show how two versions of a plugin differ",
@@ -25,12 +29,17 @@ func diffCommand(a *cli.App) *cobra.Command {
 how much the version has to be raised. With --cases each case of the folder is also
 called with both, and their answers and fuel are compared. Cases are those of "plugin
 test", which build --record writes; settings.json and http.json in their folder count
-too. No network is used. OLD and NEW are .wasm files, or folders with one.`,
+too. OLD and NEW are .wasm files, folders with one, or references, which begin with
+oci:// and are pulled into the cache. Their signatures are not checked, and the plugins
+use no network.`,
 		Example: `  anchor-host plugin diff plugins/keep-best.wasm build/keep-best.wasm
+  anchor-host plugin diff oci://ghcr.io/acme/bm25:1.2.0 oci://ghcr.io/acme/bm25:1.3.0
   anchor-host build --request request.json --record cases
   anchor-host plugin diff old.wasm new.wasm --cases cases -o json`,
 		Args: cli.Exactly("OLD", "NEW"),
 	}
+	cli.ConfigFlag(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringVar(&cases, "cases", "", "folder of cases to call both with")
 	cmd.Flags().String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	format := cli.FormatFlag(cmd, "text", "json")
@@ -38,7 +47,11 @@ too. No network is used. OLD and NEW are .wasm files, or folders with one.`,
 		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
 			return err
 		}
-		d, err := diffPlugins(a, cmd, args[0], args[1], cases)
+		sides, err := readSides(a, cmd, &o, args)
+		if err != nil {
+			return err
+		}
+		d, err := diffPlugins(a, cmd, sides, cases)
 		if err != nil {
 			return err
 		}
@@ -78,6 +91,7 @@ type pluginDiff struct {
 
 // diffSide is one of two plugins.
 type diffSide struct {
+	// File is the name of the file, or the reference with its digest.
 	File    string `json:"file"`
 	Plugin  string `json:"plugin"`
 	Version string `json:"version"`
@@ -106,16 +120,9 @@ type caseDiff struct {
 // failed reports whether there is no answer of either to compare.
 func (c *caseDiff) failed() bool { return c.Old.failed() && c.New.failed() }
 
-func diffPlugins(a *cli.App, cmd *cobra.Command, oldPath, newPath, folder string) (*pluginDiff, error) {
-	before, oldSide, err := readSide(oldPath)
-	if err != nil {
-		return nil, err
-	}
-	after, newSide, err := readSide(newPath)
-	if err != nil {
-		return nil, err
-	}
-	d := &pluginDiff{Old: oldSide, New: newSide}
+func diffPlugins(a *cli.App, cmd *cobra.Command, sides [2]compared, folder string) (*pluginDiff, error) {
+	before, after := sides[0].spec, sides[1].spec
+	d := &pluginDiff{Old: sides[0].side(), New: sides[1].side()}
 	if err := d.compare(before, after); err != nil {
 		return nil, err
 	}
@@ -132,20 +139,60 @@ func diffPlugins(a *cli.App, cmd *cobra.Command, oldPath, newPath, folder string
 	return d, d.replay(a, cmd, before, after, &own)
 }
 
-// readSide reads one of the two plugins.
-func readSide(path string) (*spec.Spec, diffSide, error) {
-	file, err := moduleFile(path)
+// compared is one of the two plugins, and where it was read.
+type compared struct {
+	from string
+	spec *spec.Spec
+}
+
+func (c *compared) side() diffSide {
+	return diffSide{File: c.from, Plugin: c.spec.Name, Version: c.spec.Manifest.Version, Digest: c.spec.Digest, Size: c.spec.Size}
+}
+
+// readSides reads both plugins. Only references need a client, and a valid configuration.
+func readSides(a *cli.App, cmd *cobra.Command, o *openregistry.Flags, targets []string) (sides [2]compared, err error) {
+	read := func(client *registry.Client) error {
+		for i, target := range targets {
+			if sides[i], err = readSide(cmd.Context(), client, target); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if slices.ContainsFunc(targets, isReference) {
+		return sides, o.Do(a, cmd, read)
+	}
+	return sides, read(nil)
+}
+
+// readSide reads one of the two plugins. client is nil unless there is a reference.
+func readSide(ctx context.Context, client *registry.Client, target string) (c compared, err error) {
+	if isReference(target) {
+		c.from, c.spec, err = pullSpec(ctx, client, target)
+	} else if c.from, err = moduleFile(target); err == nil {
+		c.spec, err = spec.ReadFile(c.from)
+	}
+	if err == nil && c.spec.Manifest == nil {
+		err = fmt.Errorf("%s: %w (only plugins of this contract can be compared)", c.from, spec.ErrABIVersion)
+	}
+	return c, err
+}
+
+// pullSpec pulls a plugin, and returns its reference with the digest.
+func pullSpec(ctx context.Context, client *registry.Client, target string) (string, *spec.Spec, error) {
+	ref, err := registry.ParseReference(target)
 	if err != nil {
-		return nil, diffSide{}, err
+		return target, nil, err
 	}
-	s, err := spec.ReadFile(file)
+	p, err := client.Pull(ctx, ref)
 	if err != nil {
-		return nil, diffSide{}, err
+		return target, nil, err
 	}
-	if s.Manifest == nil {
-		return nil, diffSide{}, fmt.Errorf("%s: %w (only plugins of this contract can be compared)", file, spec.ErrABIVersion)
+	s, err := spec.Read("", p.Module, nil)
+	if err != nil {
+		return target, nil, fmt.Errorf("%s: %w", p.Reference, err)
 	}
-	return s, diffSide{File: file, Plugin: s.Name, Version: s.Manifest.Version, Digest: s.Digest, Size: s.Size}, nil
+	return p.Reference.String(), s, nil
 }
 
 // compare compares what is known without a call.

@@ -32,7 +32,7 @@ const (
 // moduleFile returns the module of a folder: plugin.wasm, or the only *.wasm in it or in the
 // output folders of builds.
 func moduleFile(path string) (string, error) {
-	if strings.HasPrefix(path, registry.Scheme) {
+	if isReference(path) {
 		return "", fmt.Errorf("%s: is in a registry, want a file: %w (get it with: anchor-host plugin pull %s --file FILE)", path, registry.ErrReference, path)
 	}
 	info, err := os.Stat(path)
@@ -53,6 +53,9 @@ func moduleFile(path string) (string, error) {
 	}
 	return "", fmt.Errorf("%s: no *.wasm: %w (build the plugin first; of a folder of plugins name one)", path, fs.ErrNotExist)
 }
+
+// isReference reports whether a plugin is named by its place in a registry.
+func isReference(target string) bool { return strings.HasPrefix(target, registry.Scheme) }
 
 func isFile(path string) bool {
 	info, err := os.Stat(path)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
@@ -19,7 +20,7 @@ import (
 )
 
 func installCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var frozen, beside bool
 	cmd := &cobra.Command{
 		Use:   "install [flags] [REFERENCE | NAME@VERSION]...",
@@ -43,7 +44,7 @@ changes the lock, and fails if anything differs from it, as it should in product
   anchor-host plugin install --frozen --offline`,
 	}
 	cli.HostFlags(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	cmd.Flags().BoolVar(&frozen, "frozen", false, "fail if anything differs from anchor.lock")
 	cmd.Flags().BoolVar(&beside, "beside", false, "keep the version that is there, and name the new one NAME@VERSION")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
@@ -51,7 +52,7 @@ changes the lock, and fails if anything differs from it, as it should in product
 		if frozen && len(args) > 0 {
 			return cli.Usagef(cmd, "--frozen takes no arguments (it installs what %s says)", lock.Name)
 		}
-		s, err := o.open(a, cmd)
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}
@@ -230,7 +231,7 @@ func (s *session) fetch(ctx context.Context, jobs []*job) error {
 		})
 	}
 	wg.Wait()
-	s.bar.finish()
+	s.bar.Finish()
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -11,11 +11,11 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/registry"
@@ -32,88 +32,33 @@ func Commands(a *cli.App) []*cobra.Command {
 	}
 }
 
-// options are the flags of all commands that use registries.
-type options struct {
-	offline bool
-	cache   string
-	plain   []string
-	mirrors []string
-}
-
-func (o *options) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolVar(&o.offline, "offline", false, "open no connection: take everything from the cache")
-	f.StringVar(&o.cache, "registry-cache", "", "folder in which artifacts are kept (default: in the cache folder of the user)")
-	f.StringSliceVar(&o.plain, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
-	f.StringArrayVar(&o.mirrors, "mirror", nil, "REGISTRY=SERVER: ask SERVER before REGISTRY when something is pulled")
-}
-
 // session is one run of a command: a configuration, its lock and its policy, and a client.
 type session struct {
 	app    *cli.App
 	loaded *config.Loaded
 	client *registry.Client
-	bar    *bar
+	bar    *openregistry.Bar
 	policy *trust.Policy
 	// lock is the path of anchor.lock, dir the plugin folder.
 	lock, dir string
 }
 
 // open reads the configuration and makes a client. Close the session.
-func (o *options) open(a *cli.App, cmd *cobra.Command) (*session, error) {
+func open(a *cli.App, cmd *cobra.Command, o *openregistry.Flags) (*session, error) {
 	loaded, err := a.Load(cmd)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, loaded: loaded, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: newBar(a)}
-	if s.client, err = o.client(cmd, s.bar, loaded.Registries); err != nil {
+	s := &session{app: a, loaded: loaded, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: openregistry.NewBar(a)}
+	if s.client, err = o.Client(cmd, s.bar, loaded.Registries); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// client makes a client from the flags and, after them, from what the configuration says.
-func (o *options) client(cmd *cobra.Command, b *bar, r config.Registries) (*registry.Client, error) {
-	cache, err := registry.OpenCache(o.cache)
-	if err != nil {
-		return nil, err
-	}
-	ro := registry.Options{
-		Cache: cache, Offline: o.offline, Progress: b.progress(),
-		PlainHTTP: slices.Concat(o.plain, r.PlainHTTP), Mirrors: map[string][]string{},
-	}
-	for _, m := range o.mirrors {
-		host, server, ok := strings.Cut(m, "=")
-		if !ok || host == "" || server == "" {
-			return nil, cli.Usagef(cmd, "flag --mirror: want REGISTRY=SERVER, got %.100q", m)
-		}
-		ro.Mirrors[host] = append(ro.Mirrors[host], server)
-	}
-	for host, servers := range r.Mirrors {
-		ro.Mirrors[host] = append(ro.Mirrors[host], servers...)
-	}
-	return registry.New(ro)
-}
-
-// alone runs what needs a client, and of the configuration only how registries are reached.
-func (o *options) alone(a *cli.App, cmd *cobra.Command, run func(*registry.Client) error) error {
-	loaded, err := a.Load(cmd)
-	if err != nil {
-		return err
-	}
-	b := newBar(a)
-	client, err := o.client(cmd, b, loaded.Registries)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	defer b.finish()
-	return run(client)
-}
-
 // Close ends the session.
 func (s *session) Close() {
-	s.bar.finish()
+	s.bar.Finish()
 	s.client.Close()
 }
 

@@ -1,7 +1,6 @@
 package registrycmd
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,32 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 )
-
-// TestClientOptions joins flags and configuration.
-func TestClientOptions(t *testing.T) {
-	a, cmd := cli.New(t.Context(), strings.NewReader(""), io.Discard, io.Discard), &cobra.Command{Use: "x"}
-	for _, mirror := range []string{"ghcr.io", "=mirror.example", "ghcr.io=", "ghcr.io=https://x"} {
-		o := options{cache: t.TempDir(), mirrors: []string{mirror}}
-		if client, err := o.client(cmd, newBar(a), config.Registries{}); err == nil {
-			client.Close()
-			t.Errorf("--mirror %s is accepted", mirror)
-		}
-	}
-	o := options{cache: t.TempDir(), mirrors: []string{"ghcr.io=first.example"}, plain: []string{"one.example"}}
-	r := config.Registries{Mirrors: map[string][]string{"ghcr.io": {"second.example"}}, PlainHTTP: []string{"two.example"}}
-	client, err := o.client(cmd, newBar(a), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client.Close()
-	if len(r.Mirrors["ghcr.io"]) != 1 || len(r.PlainHTTP) != 1 {
-		t.Errorf("the configuration changed: %+v", r)
-	}
-}
 
 func TestSuspicious(t *testing.T) {
 	entry := func(version, module string) *lock.Entry { return &lock.Entry{Version: version, Module: module} }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/index"
 	"github.com/anchor-host/anchor-host/registry/lock"
@@ -25,7 +26,7 @@ type hit struct {
 }
 
 func searchCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var q index.Query
 	var more []string
 	cmd := &cobra.Command{
@@ -44,12 +45,12 @@ others say is still listed.`,
   anchor-host plugin search --offline -o json`,
 	}
 	cli.HostFlags(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringArrayVar(&more, "index", nil, "search this index too: an address that begins with https://, or a file")
 	cmd.Flags().StringVar(&q.Operation, "operation", "", "only plugins with this operation, such as rerank")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		s, err := o.open(a, cmd)
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ Anybody can make one and serve it from a web server.`,
 }
 
 func indexBuildCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var file string
 	cmd := &cobra.Command{
 		Use:   "build [flags] REFERENCE...",
@@ -183,7 +184,7 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
 		Args: cobra.MinimumNArgs(1),
 	}
 	cli.ConfigFlag(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "file for the index (default: it is printed)")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		refs := make([]registry.Reference, len(args))
@@ -194,7 +195,7 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
 			}
 		}
 		var x *index.Index
-		err := o.alone(a, cmd, func(client *registry.Client) (err error) {
+		err := o.Do(a, cmd, func(client *registry.Client) (err error) {
 			x, err = index.Build(cmd.Context(), client, refs)
 			return err
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
@@ -120,7 +121,7 @@ func printSigned(a *cli.App, cmd *cobra.Command, format string, list []signed) e
 }
 
 func signCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var k cli.KeyFlags
 	cmd := &cobra.Command{
 		Use:   "sign --key FILE (REFERENCE | MODULE)",
@@ -135,15 +136,11 @@ For a file, the signature of the program minisign is written beside it.`,
 	k.Flags(cmd, "file of the secret key")
 	_ = cmd.MarkFlagRequired("key") // fails only for an unknown flag
 	cli.ConfigFlag(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		key, err := k.Read(a)
-		if err != nil {
-			return err
-		}
 		if !strings.HasPrefix(args[0], registry.Scheme) {
-			s, err := signFile(key, args[0])
+			s, err := signFile(a, &k, args[0])
 			if err != nil {
 				return err
 			}
@@ -153,8 +150,12 @@ For a file, the signature of the program minisign is written beside it.`,
 		if err != nil {
 			return err
 		}
+		key, err := k.Read(a)
+		if err != nil {
+			return err
+		}
 		var s signed
-		err = o.alone(a, cmd, func(client *registry.Client) (err error) {
+		err = o.Do(a, cmd, func(client *registry.Client) (err error) {
 			s, err = signReference(cmd.Context(), client, key, ref)
 			return err
 		})
@@ -166,14 +167,18 @@ For a file, the signature of the program minisign is written beside it.`,
 	return cmd
 }
 
-// signFile writes the signature beside a file.
-func signFile(key *trust.SecretKey, path string) (signed, error) {
+// signFile writes the signature beside a file. It reads the key last, as that may ask for a password.
+func signFile(a *cli.App, k *cli.KeyFlags, path string) (signed, error) {
 	data, err := cli.ReadFile(path, maxModule)
 	if err != nil {
 		return signed{}, fmt.Errorf("sign: %w (name a module, or a reference that begins with %s)", err, registry.Scheme)
 	}
 	if _, err := spec.Read("", data, nil); err != nil {
 		return signed{}, fmt.Errorf("sign %s: %w", path, err)
+	}
+	key, err := k.Read(a)
+	if err != nil {
+		return signed{}, err
 	}
 	text, err := key.SignFile(data, filepath.Base(path), time.Now())
 	if err != nil {
@@ -210,7 +215,7 @@ func signReference(ctx context.Context, client *registry.Client, key *trust.Secr
 }
 
 func verifyCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var keys []string
 	cmd := &cobra.Command{
 		Use:   "verify [flags] [REFERENCE | MODULE]...",
@@ -225,11 +230,11 @@ any publisher in anchor.yaml.`,
   anchor-host plugin verify --public-key acme.pub dist/bm25.wasm`,
 	}
 	cli.HostFlags(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringArrayVar(&keys, "public-key", nil, "file of a public key that may have signed a module file")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		s, err := o.open(a, cmd)
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}
@@ -243,7 +248,7 @@ any publisher in anchor.yaml.`,
 			err = errors.Join(err, problem)
 			list = append(list, one)
 		}
-		s.bar.finish()
+		s.bar.Finish()
 		if list == nil {
 			list = []signed{}
 		}

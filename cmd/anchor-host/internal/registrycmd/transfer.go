@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
@@ -51,7 +52,7 @@ func extras() []*extra {
 }
 
 func pushCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var k cli.KeyFlags
 	var source, revision string
 	var move bool
@@ -71,7 +72,7 @@ that another artifact has is refused without --move.
 	}
 	k.Flags(cmd, "file of the secret key that signs")
 	cli.ConfigFlag(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	f := cmd.Flags()
 	for _, d := range documents {
 		f.StringVar(&d.path, d.flag, "", d.usage)
@@ -96,18 +97,18 @@ that another artifact has is refused without --move.
 		if ref.Tag == "" {
 			ref.Tag = artifact.Version
 		}
-		var key *trust.SecretKey // read before anything is sent
+		attached, err := readExtras(documents)
+		if err != nil {
+			return err
+		}
+		var key *trust.SecretKey // read before anything is sent, and last, as it may ask for a password
 		if k.Path != "" {
 			if key, err = k.Read(a); err != nil {
 				return err
 			}
 		}
-		attached, err := readExtras(documents)
-		if err != nil {
-			return err
-		}
 		var m moved
-		err = o.alone(a, cmd, func(client *registry.Client) (err error) {
+		err = o.Do(a, cmd, func(client *registry.Client) (err error) {
 			m, err = push(cmd.Context(), client, ref, artifact, key, attached, move)
 			return err
 		})
@@ -158,7 +159,7 @@ func readExtras(documents []*extra) (list []registry.Attachment, err error) {
 }
 
 func pullCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var file string
 	cmd := &cobra.Command{
 		Use:   "pull [flags] REFERENCE",
@@ -170,7 +171,7 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
 		Args: cli.Exactly("REFERENCE"),
 	}
 	cli.ConfigFlag(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "file for the module")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
@@ -179,7 +180,7 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
 			return err
 		}
 		var p *registry.Plugin
-		err = o.alone(a, cmd, func(client *registry.Client) (err error) {
+		err = o.Do(a, cmd, func(client *registry.Client) (err error) {
 			p, err = client.Pull(cmd.Context(), ref)
 			return err
 		})
@@ -212,7 +213,7 @@ func printArchived(a *cli.App, cmd *cobra.Command, format string, list []archive
 }
 
 func saveCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var file string
 	cmd := &cobra.Command{
 		Use:   "save [flags] [REFERENCE]...",
@@ -223,12 +224,12 @@ What the cache lacks is not fetched: install or pull it first.`,
 		Example: `  anchor-host plugin save --file plugins.tar`,
 	}
 	cli.HostFlags(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringVar(&file, "file", "plugins.tar", "file for the tar")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		o.offline = true
-		s, err := o.open(a, cmd)
+		o.Offline = true
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}
@@ -290,7 +291,7 @@ func (s *session) savedReferences(args []string) (refs []registry.Reference, err
 }
 
 func loadCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	cmd := &cobra.Command{
 		Use:   "load [flags] FILE",
 		Short: "Read plugins from a file that save wrote into the cache",
@@ -300,10 +301,10 @@ checked, and it is read whole or not at all. "plugin install --offline" then wor
   anchor-host plugin install --frozen --offline`,
 		Args: cli.Exactly("FILE"),
 	}
-	cmd.Flags().StringVar(&o.cache, "registry-cache", "", "folder in which artifacts are kept (default: in the cache folder of the user)")
+	o.AddCache(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		cache, err := registry.OpenCache(o.cache)
+		cache, err := registry.OpenCache(o.Cache)
 		if err != nil {
 			return err
 		}
@@ -332,7 +333,7 @@ type pruned struct {
 }
 
 func pruneCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove from the cache what anchor.lock does not list",
@@ -343,11 +344,11 @@ share the cache: what another one needs is fetched again.`,
 		Args:    cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
-	cmd.Flags().StringVar(&o.cache, "registry-cache", "", "folder in which artifacts are kept (default: in the cache folder of the user)")
+	o.AddCache(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		o.offline = true
-		s, err := o.open(a, cmd)
+		o.Offline = true
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/nearest"
 	"github.com/anchor-host/anchor-host/internal/plain"
@@ -22,7 +23,7 @@ import (
 )
 
 func updateCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	cmd := &cobra.Command{
 		Use:   "update [flags] [NAME]...",
 		Short: "Update all or some locked plugins",
@@ -37,10 +38,10 @@ The exit code is then 5. A plugin whose name states its version is not updated.`
   anchor-host plugin update bm25 -o json`,
 	}
 	cli.HostFlags(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, names []string) error {
-		s, err := o.open(a, cmd)
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}
@@ -157,7 +158,7 @@ type available struct {
 }
 
 func outdatedCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	cmd := &cobra.Command{
 		Use:   "outdated",
 		Short: "List locked plugins that have another version in their registry",
@@ -168,10 +169,10 @@ repository has the tag of a higher one (NEWEST). Nothing is changed.`,
 		Args:    cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		s, err := o.open(a, cmd)
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}
@@ -233,7 +234,7 @@ func (s *session) available(ctx context.Context, e *lock.Entry) (available, erro
 }
 
 func approveCommand(a *cli.App) *cobra.Command {
-	var o options
+	var o openregistry.Flags
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "approve [flags] NAME[@VERSION]",
@@ -246,11 +247,11 @@ all, that file is shown and locked instead.`,
 		Args: cli.Exactly("NAME"),
 	}
 	cli.HostFlags(cmd)
-	o.flags(cmd)
+	o.Add(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		s, err := o.open(a, cmd)
+		s, err := open(a, cmd, &o)
 		if err != nil {
 			return err
 		}

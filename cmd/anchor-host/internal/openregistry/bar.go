@@ -1,4 +1,4 @@
-package registrycmd
+package openregistry
 
 import (
 	"sync"
@@ -9,25 +9,26 @@ import (
 	"github.com/anchor-host/anchor-host/registry"
 )
 
-// bar draws on a terminal how far all downloads and uploads of a command are together.
-type bar struct {
+// Bar draws on a terminal how far all downloads and uploads of a command are together.
+type Bar struct {
 	app *cli.App
 	mu  sync.Mutex
 	at  map[registry.Reference]registry.Progress
 	bar *progressbar.ProgressBar
 }
 
-func newBar(a *cli.App) *bar { return &bar{app: a, at: map[registry.Reference]registry.Progress{}} }
+// NewBar returns a bar that is not drawn yet.
+func NewBar(a *cli.App) *Bar { return &Bar{app: a, at: map[registry.Reference]registry.Progress{}} }
 
 // progress returns what a client calls, nil if nothing is drawn.
-func (b *bar) progress() func(registry.Progress) {
+func (b *Bar) progress() func(registry.Progress) {
 	if !b.app.Err.Terminal() {
 		return nil
 	}
 	return b.show
 }
 
-func (b *bar) show(p registry.Progress) {
+func (b *Bar) show(p registry.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.at[p.Reference] = p
@@ -43,8 +44,8 @@ func (b *bar) show(p registry.Progress) {
 	_ = b.bar.Set64(done)        // a lost frame does not matter
 }
 
-// finish clears the line.
-func (b *bar) finish() {
+// Finish clears the line.
+func (b *Bar) Finish() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.bar != nil {
