@@ -133,6 +133,7 @@ func TestResetAfterDeadline(t *testing.T) {
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	p := loadCounting(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1, Timeout: 20 * time.Millisecond}})
 	made := host.Made(p)
+	inits := strings.Count(log.String(), "init 1") // on a busy machine, one for a warm-up that was cut off
 	rounds := 100
 	if testing.Short() {
 		rounds = 10
@@ -151,8 +152,8 @@ func TestResetAfterDeadline(t *testing.T) {
 	if n := host.Made(p) - made; n != 0 {
 		t.Errorf("%d instances made, none was to be closed", n)
 	}
-	if n := strings.Count(log.String(), "init 1"); n != 1 {
-		t.Errorf("init ran %d times", n)
+	if n := strings.Count(log.String(), "init 1"); n != inits || n == 0 {
+		t.Errorf("init ran %d times, %d of them when the plugin was loaded", n, inits)
 	}
 }
 
