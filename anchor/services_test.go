@@ -217,13 +217,17 @@ func TestServersOfEmbeddersFail(t *testing.T) {
 				}
 				return modeltest.Answer{}
 			})
-			app := searching(t, fmt.Sprintf(`embedders: {far: {http: {base_url: %q, model: v, key: %q, retries: 0, timeout: 200ms, dimensions: 8}}}
+			timeout := "1m" // what is answered has its time, on a busy machine too
+			if c.answer.Never {
+				timeout = "200ms"
+			}
+			app := searching(t, fmt.Sprintf(`embedders: {far: {http: {base_url: %q, model: v, key: %q, retries: 0, timeout: %s, dimensions: 8}}}
 collections: {docs: {embedder: far}}
 retrievers:
   near: {collection: docs, by: vectors}
   words: {collection: docs, by: words}
 steps: [{name: near, retriever: near, on_error: skip}, {name: words, retriever: words, on_error: raise}]
-`, s.URL, serverKey), nil)
+`, s.URL, serverKey, timeout), nil)
 			ingested(t, app, retrieve.Collection{Name: "docs"}, map[string]string{"a.md": "hello bridge"})
 			broken.Store(true)
 			r, err := app.Build(t.Context(), pipeline.Query{Text: "bridge"}, BuildOptions{})

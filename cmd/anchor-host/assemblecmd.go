@@ -86,9 +86,6 @@ input holds the whole list; -o json also prints the state for the next call.`,
 	}
 	f.register(cmd)
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, f.output, "messages", "json"); err != nil {
-			return err
-		}
 		if err := f.check(cmd); err != nil {
 			return err
 		}
@@ -113,7 +110,7 @@ func (f *assembleFlags) register(cmd *cobra.Command) {
 	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base, r50k_base or file:PATH of a tokenizer.json")
 	flags.String("timeout", "", "time limit of the whole run, such as 10s")
 	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
-	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
+	cli.FormatFlagVar(cmd, &f.output, "output: messages (the list) or json (with state and diagnostics)", "messages", "json")
 	flags.StringVar(&f.from, "from", "", "form of the input: anthropic, openai, openai-responses or gemini (default: found out)")
 	flags.StringVar(&f.to, "to", "", "form of the output (default: that of the input)")
 	flags.BoolVar(&f.lossy, "lossy", false, "with --to, leave out what that form has no place for, with a line on stderr for each")

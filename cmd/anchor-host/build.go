@@ -85,7 +85,7 @@ anchor.yaml or in a request.`,
 	flags.StringVar(&f.pipeline, "pipeline", "", "a named pipeline of the configuration")
 	flags.String("conversation", "", "take the newest turns of this conversation from the store")
 	flags.BoolVar(&f.remember, "remember", false, "add the query to the conversation as a turn of the user")
-	flags.StringVarP(&f.output, "output", "o", "text", "output: text (the formatted window) or json (the whole result)")
+	cli.FormatFlagVar(cmd, &f.output, "output: text (the formatted window) or json (the whole result)", "text", "json")
 	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
 	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin) and print the result as JSON")
@@ -107,9 +107,6 @@ anchor.yaml or in a request.`,
 
 // buildQuery builds a window for a query with the configuration.
 func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error {
-	if err := cli.CheckFormat(cmd, f.output, "text", "json"); err != nil {
-		return err
-	}
 	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err

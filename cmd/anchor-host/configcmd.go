@@ -80,7 +80,7 @@ printed.`,
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, settingsListing(loaded.Settings(), *origin))
+		return a.Print(*format, settingsListing(loaded.Settings(), *origin))
 	})
 	return cmd
 }

@@ -100,7 +100,7 @@ them. Without both, the estimate is one token for four characters.`,
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, pushed)
+		return a.Print(*format, pushed)
 	})
 	return cmd
 }

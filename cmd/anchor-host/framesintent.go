@@ -38,9 +38,6 @@ func (a *app) runCommand(cmd *cobra.Command, with func(sessionFunc) func(*cobra.
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = with(func(cmd *cobra.Command, args []string, s *session) error {
-		if err := cli.CheckFormat(cmd, *format, "table", "json", "yaml"); err != nil {
-			return err // nothing has changed yet
-		}
 		run, err := s.front.Run(cmd.Context(), "", *id)
 		if err != nil {
 			return err
@@ -49,7 +46,7 @@ func (a *app) runCommand(cmd *cobra.Command, with func(sessionFunc) func(*cobra.
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }

@@ -41,7 +41,7 @@ that have no frames but a state, an intent, a plan or a snapshot.`,
 			if err != nil {
 				return err
 			}
-			return a.Print(cmd, *format, streamListing("RUN", "FRAMES", list))
+			return a.Print(*format, streamListing("RUN", "FRAMES", list))
 		}
 		r, err := s.front.Run(cmd.Context(), "", run)
 		if err != nil {
@@ -51,7 +51,7 @@ that have no frames but a state, an intent, a plan or a snapshot.`,
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, frameListing(list, list))
+		return a.Print(*format, frameListing(list, list))
 	})
 	return cmd
 }
@@ -129,7 +129,7 @@ document prints the stored form, which is the JSON that git-internal reads.`,
 		if list == nil {
 			list = []frames.Frame{}
 		}
-		return a.Print(cmd, *format, frameListing(list, windowDocument{
+		return a.Print(*format, frameListing(list, windowDocument{
 			Run: run, Pipeline: w.Pipeline, Positions: w.Positions, Limits: p.Limits(),
 			Tokens: w.TotalTokenEstimate(), GlobalSummary: p.GlobalSummary(), Frames: list,
 		}))

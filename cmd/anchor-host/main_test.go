@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -292,6 +293,30 @@ func TestHelp(t *testing.T) {
 		if code, stdout, stderr := run(t, "", args...); code != codeOK || stdout == "" || stderr != "" {
 			t.Errorf("%v: %d, stderr %q", args, code, stderr)
 		}
+	}
+}
+
+// Every command with forms of the output lists them, so that another one is refused before the
+// command does anything.
+func TestFormsOfTheOutputAreKnown(t *testing.T) {
+	found := 0
+	for todo := newApp(t.Context(), nil, nil, nil).rootCommand().Commands(); len(todo) > 0; todo = todo[1:] {
+		if flag := todo[0].Flags().ShorthandLookup("o"); flag != nil {
+			found++
+			names := []string{"anchor-host plugin build", "anchor-host plugin pack"} // there it names a file
+			if len(flag.Annotations) == 0 && !slices.Contains(names, todo[0].CommandPath()) {
+				t.Errorf("%s: -o was not made by cli.FormatFlag", todo[0].CommandPath())
+			}
+		}
+		todo = append(todo, todo[0].Commands()...)
+	}
+	if found < 40 {
+		t.Errorf("%d commands have -o", found)
+	}
+	store := filepath.Join(t.TempDir(), "s.db")
+	code, _, stderr := run(t, "", "memory", "add", "--store", store, "-o", "xml", "a fact")
+	if _, err := os.Stat(store); code != codeUsage || !strings.Contains(stderr, `flag --output: want one of table, json, yaml, got "xml"`) || err == nil {
+		t.Errorf("code %d, %s%v", code, stderr, err)
 	}
 }
 

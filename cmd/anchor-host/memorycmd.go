@@ -125,7 +125,7 @@ that build writes. "-" reads stdin.`,
 			if err != nil {
 				return err
 			}
-			return a.Print(cmd, *format, l)
+			return a.Print(*format, l)
 		}
 		if err := cli.Exactly("TEXT")(cmd, args); err != nil {
 			return err
@@ -149,7 +149,7 @@ that build writes. "-" reads stdin.`,
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }
@@ -293,7 +293,7 @@ A damaged fact is left out, and a line on stderr names it; the exit code is stil
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }

@@ -108,9 +108,6 @@ Should that fail, a warning says why, and builds make them later.`,
 	storeFlags(cmd)
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
-			return err
-		}
 		r, name, err := a.Open(args[0])
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
@@ -124,7 +121,7 @@ Should that fail, a warning says why, and builds make them later.`,
 		if done.Embedded, err = s.front.EmbedFacts(cmd.Context(), ""); err != nil {
 			a.Say("warning: facts have no vectors yet: %v", err)
 		}
-		return a.printImport(cmd, *format, done)
+		return a.printImport(*format, done)
 	})
 	return cmd
 }
@@ -136,9 +133,9 @@ type imported struct {
 	Embedded int `json:"embedded"`
 }
 
-func (a *app) printImport(cmd *cobra.Command, format string, done imported) error {
+func (a *app) printImport(format string, done imported) error {
 	if format != "text" {
-		return a.Print(cmd, format, cli.Listing{Data: done})
+		return a.Print(format, cli.Listing{Data: done})
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "imported: %d\n", done.Imported)

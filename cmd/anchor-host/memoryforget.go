@@ -235,7 +235,7 @@ often the fact was used. Turns are never deleted.`,
 		if !f.dryRun {
 			a.emptyLog(cmd.Context(), s)
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }

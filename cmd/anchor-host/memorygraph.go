@@ -107,7 +107,7 @@ added.`,
 		for _, r := range relations {
 			l.Rows = append(l.Rows, []string{cli.OneCell(r.Source), cli.Dash(cli.OneCell(r.Relation)), cli.Dash(cli.OneCell(r.Target)), cli.Dash(cli.OneCell(r.Fact))})
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }
@@ -150,7 +150,7 @@ search for the entities that its query mentions.`,
 				l.Rows = append(l.Rows, []string{cli.OneCell(r.Entity), cli.OneCell(e.ID), cli.Excerpt(e.Content)})
 			}
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }

@@ -43,7 +43,7 @@ new turns as every says. The default is 10. With 0, builds promote nothing.`,
 			return cli.Usagef(cmd, "name the conversation (--conversation ID)")
 		}
 		p, err := s.front.Promote(cmd.Context(), conversation, o)
-		return a.printPromotion(cmd, *format, p, err)
+		return a.printPromotion(*format, p, err)
 	})
 	return cmd
 }
@@ -70,13 +70,13 @@ and removes facts. It never sees facts of different users or sessions together.`
 			return err
 		}
 		p, err := s.front.Consolidate(cmd.Context(), "", filter)
-		return a.printPromotion(cmd, *format, p, err)
+		return a.printPromotion(*format, p, err)
 	})
 	return cmd
 }
 
 // printPromotion prints how facts changed, including the changes before an error.
-func (a *app) printPromotion(cmd *cobra.Command, format string, p memory.Promotion, failed error) error {
+func (a *app) printPromotion(format string, p memory.Promotion, failed error) error {
 	if failed != nil && len(p.Added)+len(p.Updated)+p.Removed == 0 {
 		return failed
 	}
@@ -98,7 +98,7 @@ func (a *app) printPromotion(cmd *cobra.Command, format string, p memory.Promoti
 	if p.Removed > 0 {
 		l.Rows = append(l.Rows, []string{"removed", "-", "-", "-", strconv.Itoa(p.Removed) + " facts"})
 	}
-	if err := a.Print(cmd, format, l); err != nil {
+	if err := a.Print(format, l); err != nil {
 		return err
 	}
 	a.Say("%s", promotionSummary(p))

@@ -63,7 +63,7 @@ With --conversation find the turns that contain the text.`,
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }

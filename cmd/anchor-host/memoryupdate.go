@@ -52,7 +52,7 @@ second argument, or with "-" what comes on stdin. --tag replaces all tags.
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, factListing([]memory.Entry{e}, e))
+		return a.Print(*format, factListing([]memory.Entry{e}, e))
 	})
 	return cmd
 }

@@ -81,8 +81,13 @@ func TestPluginDiff(t *testing.T) {
 
 // plugin diff pulls what is named by a reference, and says which digest it was.
 func TestPluginDiffOfReferences(t *testing.T) {
-	_, repository := newRegistry(t)
+	r, repository := newRegistry(t)
 	before, after := quiet(t, version("1.0.0", ""), readme), quiet(t, version("1.1.0", oneMore), readme)
+	extism := filepath.Join(testdataDir, "../../../testdata/wasm/extism-imports-old/plugin.wasm")
+	code, _, stderr := run(t, "", "plugin", "push", before, repository, "-o", "xml")
+	if code != codeUsage || len(r.parts) > 0 {
+		t.Errorf("push -o xml: code %d, %d parts, %s", code, len(r.parts), stderr)
+	}
 	for _, file := range []string{before, after} {
 		if code, _, stderr := run(t, "", "plugin", "push", file, repository); code != codeOK {
 			t.Fatal(stderr)
@@ -110,9 +115,28 @@ func TestPluginDiffOfReferences(t *testing.T) {
 	if got := both("--offline", files[0], after); got != [2]string{files[0], after} {
 		t.Errorf("%q", got)
 	}
-	code, _, stderr := run(t, "", "plugin", "diff", before, repository+":3.0.0")
+	code, _, stderr = run(t, "", "plugin", "diff", before, repository+":3.0.0")
 	if code != codeNotFound || !strings.Contains(stderr, ":3.0.0") {
 		t.Errorf("code %d: %s", code, stderr)
+	}
+	code, stdout, _ := run(t, "", "plugin", "diff", before, files[1])
+	if code != codeOK || !strings.HasPrefix(stdout, "OLD "+before+"\nNEW "+files[1]+"\n") {
+		t.Errorf("code %d: %s", code, stdout)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{before, after, "--offline"}, codeUsage, "flag --offline: is for references"},
+		{[]string{before, "127.0.0.1:1/acme/p:1.0.0"}, codeNotFound, "or a reference that begins with oci://"},
+		{[]string{"oci://localhost:1/never/asked:1", "missing.wasm"}, codeNotFound, "missing.wasm"},
+		{[]string{before, extism}, codeInvalid, "the module holds no manifest (put one into it"},
+	} {
+		code, stdout, stderr := run(t, "", append([]string{"plugin", "diff"}, c.args...)...)
+		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q: code %d, %s%s", c.args, code, stdout, stderr)
+		}
 	}
 	if code, _, stderr = run(t, "", "plugin", "diff", "oci://", after); code != codeInvalid || !strings.Contains(stderr, "oci://") {
 		t.Errorf("code %d: %s", code, stderr)

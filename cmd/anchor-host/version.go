@@ -18,13 +18,10 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = a.Run(func(*cobra.Command, []string) error {
 		v := cli.ReadBuildInfo()
 		if *format != "text" {
-			if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
-				return err
-			}
-			return a.Print(cmd, *format, cli.Listing{Data: v})
+			return a.Print(*format, cli.Listing{Data: v})
 		}
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "anchor-host %s (ABI %d, %s, wazero %s, %s)\n", v.Version, v.ABI, v.Go, v.Wazero, v.Platform)

@@ -35,8 +35,8 @@ type Limits struct {
 
 // Stats are what a keeper has done so far, in builds.
 type Stats struct {
-	// Kept were written. Dropped were not, because too many waited, and Failed because the store
-	// refused them.
+	// Kept were written. Dropped were not, because too many waited. Failed were not, because the store
+	// refused them, other processes kept writing, or Close could not wait.
 	Kept, Dropped, Failed int64
 	// Deleted were removed for their age or their size.
 	Deleted int64
@@ -145,7 +145,7 @@ func (k *Keeper) send(ctx context.Context, mark *Build) error {
 	}
 }
 
-// Close writes what waits and ends the keeper. If ctx ends first, what still waits is dropped.
+// Close writes what waits and ends the keeper. If ctx ends first, what still waits is not written.
 func (k *Keeper) Close(ctx context.Context) error {
 	k.mu.Lock()
 	if !k.closed {
@@ -217,8 +217,9 @@ func (k *Keeper) gather(b *Build) (by map[string][]*Build, reached chan struct{}
 
 // write writes builds of each tenant together.
 func (k *Keeper) write(ctx context.Context, by map[string][]*Build) {
+	until := time.Now().Add(patience)
 	for tenant, list := range by {
-		kept, err := k.writeTenant(ctx, tenant, list)
+		kept, err := k.writeTenant(ctx, tenant, list, until)
 		k.stats.kept.Add(int64(kept))
 		k.stats.failed.Add(int64(len(list) - kept))
 		k.stats.waiting.Add(-int64(len(list)))
@@ -241,7 +242,7 @@ func (k *Keeper) complain(what string, err error) {
 
 // writeTenant writes builds of one tenant, and returns how many. Builds whose records cannot be
 // made are left out.
-func (k *Keeper) writeTenant(ctx context.Context, tenant string, list []*Build) (int, error) {
+func (k *Keeper) writeTenant(ctx context.Context, tenant string, list []*Build, until time.Time) (int, error) {
 	s, err := k.open(ctx)
 	if err != nil {
 		return 0, err
@@ -264,7 +265,7 @@ func (k *Keeper) writeTenant(ctx context.Context, tenant string, list []*Build) 
 			size += r.Bytes
 			records = append(records, r)
 		}
-		if err := put(ctx, s, tenant, records); err != nil {
+		if err := put(ctx, s, tenant, records, until); err != nil {
 			return kept, errors.Join(failed, err)
 		}
 		kept += len(records)
@@ -272,20 +273,21 @@ func (k *Keeper) writeTenant(ctx context.Context, tenant string, list []*Build) 
 	return kept, failed
 }
 
-// patience is how long records are written again because another process wrote meanwhile.
-const patience = 10 * time.Second
+// patience is how long the records of one batch are written again because other processes write
+// meanwhile. A batch that waits holds up all others, and the end of the process.
+const patience = 2 * time.Second
 
 // longestPause is the longest wait before the next attempt.
-const longestPause = 100 * time.Millisecond
+const longestPause = 50 * time.Millisecond
 
-// pause waits before the attempt after n failed ones. The time is random: processes that wait
-// equally long would meet again, and the same one would lose each time.
+// pause waits after n failed attempts. The time is random: processes that wait equally long would
+// meet again, and the same one would lose each time.
 func pause(ctx context.Context, n int) error {
 	longest := min(time.Millisecond<<min(n, 10), longestPause)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(rand.N(longest) + time.Microsecond):
+	case <-time.After(rand.N(longest)):
 		return nil
 	}
 }
@@ -296,25 +298,23 @@ type written struct {
 	doc json.RawMessage
 }
 
-// put writes records after those that are there.
-func put(ctx context.Context, s store.Store, tenant string, records []written) error {
+// put writes records after those that are there. It tries at least once, and not after the time until.
+func put(ctx context.Context, s store.Store, tenant string, records []written, until time.Time) error {
 	summaries, details := store.Key{Tenant: tenant, Kind: KindSummary}, store.Key{Tenant: tenant, Kind: KindDetail}
-	began := time.Now()
-	for n := 0; ; n++ {
-		var newest int64
-		var until int64
+	for n := 1; ; n++ {
+		var newest, sum int64
 		last, err := lastSummary(ctx, s, tenant)
 		if err != nil {
 			return err
 		}
 		if last != nil {
-			newest, until = last.seq, last.Until
+			newest, sum = last.seq, last.Until
 		}
 		first, second := store.Change{Key: summaries, IfNewest: &newest}, store.Change{Key: details}
 		for i := range records {
 			r := &records[i]
-			until += r.Bytes
-			r.Until = until
+			sum += r.Bytes
+			r.Until = sum
 			doc, err := json.Marshal(&r.Summary)
 			if err != nil {
 				return fmt.Errorf("build %s: %w", r.ID, err)
@@ -325,11 +325,9 @@ func put(ctx context.Context, s store.Store, tenant string, records []written) e
 		if err = s.Apply(ctx, first, second); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("write records of builds: other processes wrote %d times meanwhile: %w", n+1, err)
-		}
-		if err := pause(ctx, n); err != nil {
-			return err
+		ended := pause(ctx, n)
+		if ended != nil || time.Now().After(until) {
+			return fmt.Errorf("write records of builds: other processes wrote %d times meanwhile: %w", n, errors.Join(err, ended))
 		}
 	}
 }

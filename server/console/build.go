@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
@@ -361,10 +362,15 @@ func (v *visit) rebuild() error {
 	return nil
 }
 
+// flushTime bounds the wait for a record that is not written yet.
+const flushTime = 5 * time.Second
+
 // flush waits until the records of the builds that have ended are written.
 func (v *visit) flush() error {
 	if v.c.o.Flush == nil {
 		return nil
 	}
-	return v.c.o.Flush(context.WithoutCancel(v.ctx))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), flushTime)
+	defer cancel()
+	return v.c.o.Flush(ctx)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/server/audit"
 )
@@ -23,14 +21,14 @@ func logs(names []string) (list []string) {
 	return list
 }
 
-func printReport(a *cli.App, cmd *cobra.Command, format string, r *audit.Report) error {
+func printReport(a *cli.App, format string, r *audit.Report) error {
 	var err error
 	if format == "text" {
 		var b bytes.Buffer
 		text(&b, r)
 		err = a.EmitText(&b)
 	} else {
-		err = a.Print(cmd, format, cli.Listing{Data: r})
+		err = a.Print(format, cli.Listing{Data: r})
 	}
 	if err == nil && r.Broken != nil {
 		err = fmt.Errorf("%s:%d: %s: %w", r.Broken.File, r.Broken.Line, r.Broken.What, audit.ErrInvalid)

@@ -81,7 +81,7 @@ func list(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.Print(cmd, *format, listing(page.Builds, page)); err != nil {
+			if err := a.Print(*format, listing(page.Builds, page)); err != nil {
 				return err
 			}
 			if page.Next != "" && *format == "table" {
@@ -140,9 +140,6 @@ has texts and the build was asked for with a request.`,
 	cmd.Flags().BoolVar(&asRequest, "as-request", false, "print the request of the build")
 	format := cli.FormatFlag(cmd, "text", "json")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
-			return err
-		}
 		return openstore.Do(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
 			r, err := app.BuildRecord(cmd.Context(), "", args[0])
 			if err != nil {
@@ -217,9 +214,6 @@ and why. Without texts in the records, "rewritten" follows from digests.`,
 	cmd.Flags().StringVar(&drawing, "svg", "", "draw both windows as SVG into this file (- for stdout, in place of the text)")
 	format := cli.FormatFlag(cmd, "text", "json")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
-			return err
-		}
 		return openstore.Do(a, cmd, anchor.ReadAnyway, func(app *anchor.App) error {
 			var docs [2]*builtdoc.Doc
 			for i, id := range args {

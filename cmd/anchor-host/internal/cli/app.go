@@ -50,11 +50,12 @@ func New(ctx context.Context, in io.Reader, out, err io.Writer) *App {
 }
 
 // Run wraps the function of a command. Errors of f are not mistakes on the command line, so
-// they get no hint to --help. Flags that are given without a value are refused.
+// they get no hint to --help. Flags that are given without a value are refused, and forms of the
+// output that the command does not have.
 func (a *App) Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.started = true
-		if err := refuseEmpty(cmd); err != nil {
+		if err := errors.Join(refuseEmpty(cmd), checkFormat(cmd)); err != nil {
 			return err
 		}
 		return f(cmd, args)

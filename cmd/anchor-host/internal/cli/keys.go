@@ -35,8 +35,8 @@ func (k *KeyFlags) Flags(cmd *cobra.Command, usage string) {
 	k.Password.Flag(cmd)
 }
 
-// questions is how often a password is asked for, as long as it is a wrong one.
-const questions = 3
+// passwordTries is how often a password is asked for, as long as the answer is wrong.
+const passwordTries = 3
 
 // Read reads the secret key. It asks for a password that is missing, and again after a wrong answer.
 func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
@@ -49,7 +49,7 @@ func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
 		return nil, err
 	}
 	if password != "" || !trust.Encrypted(text) {
-		return k.parse(text, password)
+		return k.parse(a, text, password)
 	}
 	for n := 1; ; n++ {
 		if password, err = a.AskPassword(fmt.Sprintf("password of the key %s: ", k.Path)); err != nil {
@@ -58,16 +58,20 @@ func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
 		if password == "" { // to try would take seconds
 			return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file, or put the password into the variable %s)", k.Path, trust.ErrPassword, PasswordVariable)
 		}
-		key, err := k.parse(text, password)
-		if n == questions || !errors.Is(err, trust.ErrPassword) {
+		key, err := k.parse(a, text, password)
+		if n == passwordTries || !errors.Is(err, trust.ErrPassword) {
 			return key, err
 		}
-		fmt.Fprintf(a.Err, "this is not its password (%d of %d answers)\n", n, questions)
+		fmt.Fprintf(a.Err, "wrong password (attempt %d of %d)\n", n, passwordTries)
 	}
 }
 
-func (k *KeyFlags) parse(text []byte, password string) (*trust.SecretKey, error) {
-	key, err := trust.ParseSecretKey(text, password)
+// parse reads the text of the key. To try a password takes seconds, which an interrupt ends.
+func (k *KeyFlags) parse(a *App, text []byte, password string) (*trust.SecretKey, error) {
+	key, err := await(a.interrupted, func() (*trust.SecretKey, error) { return trust.ParseSecretKey(text, password) })
+	if errors.Is(err, trust.ErrPassword) {
+		return nil, fmt.Errorf("key %s: %w (give the right one with --password-file or the variable %s)", k.Path, err, PasswordVariable)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("key %s: %w", k.Path, err)
 	}

@@ -161,9 +161,9 @@ func TestWrongAnswers(t *testing.T) {
 		_, err := k.Read(a)
 		done <- err
 	}()
-	for n := range questions {
+	for n := range passwordTries {
 		if n > 0 {
-			user.answers(t, fmt.Sprintf("this is not its password (%d of %d answers)\r\npassword of the key %s: ", n, questions, file), "wrong\n")
+			user.answers(t, fmt.Sprintf("wrong password (attempt %d of %d)\r\npassword of the key %s: ", n, passwordTries, file), "wrong\n")
 		} else {
 			user.answers(t, "password of the key "+file+": ", "wrong\n")
 		}

@@ -4,28 +4,45 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
-// FormatFlag adds -o with the given choices. The first is the default.
+// FormatFlag adds -o with the given choices. The first is the default. [App.Run] refuses any other
+// value before the command does anything.
 func FormatFlag(cmd *cobra.Command, choices ...string) *string {
-	return cmd.Flags().StringP("output", "o", choices[0], "output format: "+strings.Join(choices, ", "))
+	var format string
+	FormatFlagVar(cmd, &format, "output format: "+strings.Join(choices, ", "), choices...)
+	return &format
 }
 
-// CheckFormat refuses a value of -o that is not among the choices.
-func CheckFormat(cmd *cobra.Command, format string, choices ...string) error {
-	for _, c := range choices {
-		if format == c {
-			return nil
-		}
+// FormatFlagVar is [FormatFlag] for a variable, with another text of help.
+func FormatFlagVar(cmd *cobra.Command, format *string, usage string, choices ...string) {
+	cmd.Flags().StringVarP(format, outputFlag, "o", choices[0], usage)
+	_ = cmd.Flags().SetAnnotation(outputFlag, choicesOfFlag, choices) // fails only for an unknown flag
+}
+
+// outputFlag is the flag for the form of the output. The annotation choicesOfFlag has its values.
+const outputFlag, choicesOfFlag = "output", "anchor-host choices"
+
+// checkFormat refuses a value of -o that is not among the choices.
+func checkFormat(cmd *cobra.Command) error {
+	flag := cmd.Flags().Lookup(outputFlag)
+	if flag == nil {
+		return nil
 	}
-	return Usagef(cmd, "flag --output: want one of %s, got %q", strings.Join(choices, ", "), format)
+	choices := flag.Annotations[choicesOfFlag]
+	if choices == nil || slices.Contains(choices, flag.Value.String()) {
+		return nil
+	}
+	return Usagef(cmd, "flag --%s: want one of %s, got %q", outputFlag, strings.Join(choices, ", "), flag.Value)
 }
 
 // Listing is data that can be printed as a table.
@@ -39,7 +56,7 @@ type Listing struct {
 }
 
 // Print writes a listing as "table", "json" or "yaml".
-func (a *App) Print(cmd *cobra.Command, format string, l Listing) error {
+func (a *App) Print(format string, l Listing) error {
 	var b bytes.Buffer
 	switch format {
 	case "table":
@@ -53,7 +70,7 @@ func (a *App) Print(cmd *cobra.Command, format string, l Listing) error {
 			return err
 		}
 	default:
-		return CheckFormat(cmd, format, "table", "json", "yaml")
+		return fmt.Errorf("output: no format %q: %w", format, config.ErrInvalid)
 	}
 	return a.Emit(&b)
 }

@@ -55,7 +55,7 @@ held against anchor.lock. The exit code is 1 if there is a problem.`,
 				problems++
 			}
 		}
-		if err := a.Print(cmd, *format, l); err != nil {
+		if err := a.Print(*format, l); err != nil {
 			return err
 		}
 		if problems > 0 {

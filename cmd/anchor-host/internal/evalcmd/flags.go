@@ -35,7 +35,7 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.limit, "limit", 0, "evaluate only the first N queries (default: all)")
 	flags.IntVar(&f.jobs, "jobs", 0, "builds at the same time (default: one per processor)")
 	flags.StringVar(&f.compare, "compare", "", "a second configuration to compare with")
-	flags.StringVarP(&f.output, "output", "o", "table", "output: table or json")
+	cli.FormatFlagVar(cmd, &f.output, "output: table or json", "table", "json")
 	flags.StringVar(&f.html, "html", "", "write a report as one HTML page to this file")
 	flags.IntVar(&f.worst, "worst", 10, "how many of the worst queries to list")
 	flags.StringArrayVar(&f.mounts, "mount", nil, "give a plugin instance the corpus: INSTANCE or INSTANCE=/guest/path")
@@ -59,9 +59,6 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 // check refuses values that no evaluation can have.
 func (f *evalFlags) check(cmd *cobra.Command) error {
 	f.chosen = cmd.Flags().Changed("metric") || cmd.Flags().Changed("k")
-	if err := cli.CheckFormat(cmd, f.output, "table", "json"); err != nil {
-		return err
-	}
 	if f.ties != "id" && f.ties != "list" {
 		return cli.Usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
 	}

@@ -46,9 +46,6 @@ windows above each other. The drawing needs no traces; - is stdout.`,
 	format := cli.FormatFlag(cmd, "text", "json")
 	drawing := cmd.Flags().String("svg", "", "draw the builds as SVG into this file (- for stdout, in place of the text)")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
-			return err
-		}
 		if len(args) == 2 && args[0] == "-" && args[1] == "-" {
 			return cli.Usagef(cmd, "only one of the builds can come from stdin")
 		}

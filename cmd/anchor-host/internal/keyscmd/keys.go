@@ -79,12 +79,12 @@ func view(k keys.Key) shown {
 }
 
 // printMade prints a new key.
-func printMade(a *cli.App, cmd *cobra.Command, format string, token keys.Token, k keys.Key) error {
+func printMade(a *cli.App, format string, token keys.Token, k keys.Key) error {
 	if format == "text" {
 		a.Say("key %s of tenant %s: this is the only time that it is shown", k.ID, k.Tenant)
 		return a.Emit(bytes.NewBufferString(token.String() + "\n"))
 	}
-	return a.Print(cmd, format, cli.Listing{Data: made{token.String(), view(k)}})
+	return a.Print(format, cli.Listing{Data: made{token.String(), view(k)}})
 }
 
 func add(a *cli.App) *cobra.Command {
@@ -114,9 +114,6 @@ tokens_per_minute, model_calls_per_minute, memory_records and memory_bytes.`,
 	flags.StringArrayVar(&quotas, "quota", nil, "a limit of this key, such as requests_per_second=5; repeat it for more")
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
-			return err
-		}
 		if tenant == "" || len(scopes) == 0 {
 			return cli.Usagef(cmd, "a key needs a tenant and scopes (--tenant NAME --scopes LIST)")
 		}
@@ -143,7 +140,7 @@ tokens_per_minute, model_calls_per_minute, memory_records and memory_bytes.`,
 		if err != nil {
 			return err
 		}
-		return printMade(a, cmd, *format, token, k)
+		return printMade(a, *format, token, k)
 	})
 	return cmd
 }
@@ -178,7 +175,7 @@ accepted now: active, expired or revoked.`,
 				data = append(data, view(k))
 			}
 		}
-		return a.Print(cmd, *format, listing(data, data))
+		return a.Print(*format, listing(data, data))
 	})
 	return cmd
 }
@@ -223,7 +220,7 @@ the middle part of a key.`,
 			return unknown(args[0])
 		}
 		k := view(f.Keys[i])
-		return a.Print(cmd, *format, listing([]shown{k}, k))
+		return a.Print(*format, listing([]shown{k}, k))
 	})
 	return cmd
 }
@@ -295,9 +292,6 @@ others may know should be revoked instead.`,
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key is still accepted")
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
-			return err
-		}
 		if overlap < 0 {
 			return cli.Usagef(cmd, "flag --overlap: want a time span such as 1h, or 0s")
 		}
@@ -327,7 +321,7 @@ others may know should be revoked instead.`,
 		if err != nil {
 			return err
 		}
-		return printMade(a, cmd, *format, token, k)
+		return printMade(a, *format, token, k)
 	})
 	return cmd
 }

@@ -22,7 +22,7 @@ func NewBar(a *cli.App) *Bar { return &Bar{app: a, at: map[registry.Reference]re
 
 // progress returns what a client calls, nil if nothing is drawn.
 func (b *Bar) progress() func(registry.Progress) {
-	if !b.app.Err.Terminal() {
+	if b == nil || !b.app.Err.Terminal() {
 		return nil
 	}
 	return b.show

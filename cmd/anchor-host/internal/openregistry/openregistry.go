@@ -13,7 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/registry"
 )
 
-// Flags are the flags of all commands that use registries.
+// Flags are the flags of commands that use registries.
 type Flags struct {
 	// Offline is --offline: no connection is opened.
 	Offline bool
@@ -24,13 +24,17 @@ type Flags struct {
 	PlainHTTP, Mirrors []string
 }
 
-// Add adds the flags to a command.
+// Add adds the flags to a command that can do without a network.
 func (f *Flags) Add(cmd *cobra.Command) {
+	f.AddOnline(cmd)
+	cmd.Flags().BoolVar(&f.Offline, "offline", false, "open no connection: take everything from the cache")
+}
+
+// AddOnline adds the flags to a command that needs a network.
+func (f *Flags) AddOnline(cmd *cobra.Command) {
 	f.AddCache(cmd)
-	flags := cmd.Flags()
-	flags.BoolVar(&f.Offline, "offline", false, "open no connection: take everything from the cache")
-	flags.StringSliceVar(&f.PlainHTTP, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
-	flags.StringArrayVar(&f.Mirrors, "mirror", nil, "REGISTRY=SERVER: ask SERVER before REGISTRY when something is pulled")
+	cmd.Flags().StringSliceVar(&f.PlainHTTP, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
+	cmd.Flags().StringArrayVar(&f.Mirrors, "mirror", nil, "REGISTRY=SERVER: ask SERVER before REGISTRY when something is pulled")
 }
 
 // AddCache adds the flag of the cache alone.
@@ -38,7 +42,7 @@ func (f *Flags) AddCache(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Cache, "registry-cache", "", "folder in which artifacts are kept (default: in the cache folder of the user)")
 }
 
-// Client makes a client that draws its transfers on b. The caller closes it.
+// Client makes a client that draws its transfers on b, unless b is nil. The caller closes it.
 func (f *Flags) Client(cmd *cobra.Command, b *Bar, r config.Registries) (*registry.Client, error) {
 	cache, err := registry.OpenCache(f.Cache)
 	if err != nil {

@@ -133,9 +133,6 @@ func idle(card *authoring.Card) bool {
 // check converts the flags to the configuration of a plugin.
 func (f *benchFlags) check(cmd *cobra.Command) (host.PluginConfig, error) {
 	var pc host.PluginConfig
-	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
-		return pc, err
-	}
 	lanes := []string{bothLanes, string(host.LaneJSON), string(host.LaneBatch)}
 	switch {
 	case !slices.Contains(lanes, f.lane):

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"reflect"
 	"slices"
 
@@ -29,9 +32,11 @@ func diffCommand(a *cli.App) *cobra.Command {
 how much the version has to be raised. With --cases each case of the folder is also
 called with both, and their answers and fuel are compared. Cases are those of "plugin
 test", which build --record writes; settings.json and http.json in their folder count
-too. OLD and NEW are .wasm files, folders with one, or references, which begin with
-oci:// and are pulled into the cache. Their signatures are not checked, and the plugins
-use no network.`,
+too. The plugins run without a network.
+
+OLD and NEW are .wasm files, folders that hold one, or references with a tag or a
+digest, which begin with oci://. References are pulled into the cache of artifacts, as
+anchor.yaml and the flags for registries say. Their signatures are not checked.`,
 		Example: `  anchor-host plugin diff plugins/keep-best.wasm build/keep-best.wasm
   anchor-host plugin diff oci://ghcr.io/acme/bm25:1.2.0 oci://ghcr.io/acme/bm25:1.3.0
   anchor-host build --request request.json --record cases
@@ -44,9 +49,6 @@ use no network.`,
 	cmd.Flags().String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	format := cli.FormatFlag(cmd, "text", "json")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
-			return err
-		}
 		sides, err := readSides(a, cmd, &o, args)
 		if err != nil {
 			return err
@@ -95,8 +97,9 @@ type diffSide struct {
 	File    string `json:"file"`
 	Plugin  string `json:"plugin"`
 	Version string `json:"version"`
-	Digest  string `json:"digest"`
-	Size    int64  `json:"size"`
+	// Digest is that of the module.
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
 	// Fuel is what all cases together used.
 	Fuel int64 `json:"fuel,omitempty"`
 }
@@ -149,50 +152,73 @@ func (c *compared) side() diffSide {
 	return diffSide{File: c.from, Plugin: c.spec.Name, Version: c.spec.Manifest.Version, Digest: c.spec.Digest, Size: c.spec.Size}
 }
 
-// readSides reads both plugins. Only references need a client, and a valid configuration.
+// flagsOfReferences are the flags that say nothing about files.
+var flagsOfReferences = []string{"config", "offline", "registry-cache", "plain-http", "mirror"}
+
+// readSides reads both plugins, first what is a file. Only references need a client, and a valid
+// configuration.
 func readSides(a *cli.App, cmd *cobra.Command, o *openregistry.Flags, targets []string) (sides [2]compared, err error) {
-	read := func(client *registry.Client) error {
-		for i, target := range targets {
-			if sides[i], err = readSide(cmd.Context(), client, target); err != nil {
-				return err
+	var refs [2]registry.Reference
+	for i, target := range targets {
+		if isReference(target) {
+			refs[i], err = registry.ParseReference(target)
+		} else {
+			sides[i], err = readSide(target)
+		}
+		if err != nil {
+			return sides, err
+		}
+	}
+	if !slices.ContainsFunc(targets, isReference) {
+		for _, name := range flagsOfReferences {
+			if cmd.Flags().Changed(name) {
+				return sides, cli.Usagef(cmd, "flag --%s: is for references, and both are files (leave it out)", name)
 			}
 		}
-		return nil
+		return sides, nil
 	}
-	if slices.ContainsFunc(targets, isReference) {
-		return sides, o.Do(a, cmd, read)
-	}
-	return sides, read(nil)
+	err = o.Do(a, cmd, func(client *registry.Client) (err error) {
+		for i, target := range targets {
+			if err == nil && isReference(target) {
+				sides[i], err = pullSide(cmd.Context(), client, refs[i])
+			}
+		}
+		return err
+	})
+	return sides, err
 }
 
-// readSide reads one of the two plugins. client is nil unless there is a reference.
-func readSide(ctx context.Context, client *registry.Client, target string) (c compared, err error) {
-	if isReference(target) {
-		c.from, c.spec, err = pullSpec(ctx, client, target)
-	} else if c.from, err = moduleFile(target); err == nil {
-		c.spec, err = spec.ReadFile(c.from)
+// readSide reads one of the two plugins from a file.
+func readSide(path string) (c compared, err error) {
+	if c.from, err = moduleFile(path); err != nil {
+		return c, err
 	}
-	if err == nil && c.spec.Manifest == nil {
-		err = fmt.Errorf("%s: %w (only plugins of this contract can be compared)", c.from, spec.ErrABIVersion)
+	if _, err := os.Stat(c.from); errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("%w (name a module, or a reference that begins with %s)", err, registry.Scheme)
 	}
-	return c, err
+	c.spec, err = spec.ReadFile(c.from)
+	return c, c.check(err)
 }
 
-// pullSpec pulls a plugin, and returns its reference with the digest.
-func pullSpec(ctx context.Context, client *registry.Client, target string) (string, *spec.Spec, error) {
-	ref, err := registry.ParseReference(target)
-	if err != nil {
-		return target, nil, err
-	}
+// pullSide pulls one of the two plugins.
+func pullSide(ctx context.Context, client *registry.Client, ref registry.Reference) (c compared, err error) {
 	p, err := client.Pull(ctx, ref)
 	if err != nil {
-		return target, nil, err
+		return c, err
 	}
-	s, err := spec.Read("", p.Module, nil)
-	if err != nil {
-		return target, nil, fmt.Errorf("%s: %w", p.Reference, err)
+	c.from = p.Reference.String()
+	if c.spec, err = spec.Read("", p.Module, nil); err != nil {
+		err = fmt.Errorf("%s: %w", c.from, err)
 	}
-	return p.Reference.String(), s, nil
+	return c, c.check(err)
+}
+
+// check refuses a plugin that cannot be compared.
+func (c *compared) check(err error) error {
+	if err == nil && c.spec.Manifest == nil {
+		err = fmt.Errorf("%s: %w: the module holds no manifest (put one into it with: anchor-host plugin pack)", c.from, spec.ErrManifest)
+	}
+	return err
 }
 
 // compare compares what is known without a call.
@@ -337,11 +363,12 @@ func (d *pluginDiff) replay(a *cli.App, cmd *cobra.Command, before, after *spec.
 func (d *pluginDiff) write(b *bytes.Buffer) {
 	rows := [][]string{
 		{"plugin", d.Old.Plugin, d.New.Plugin}, {"version", d.Old.Version, d.New.Version},
-		{"digest", shortDigest(d.Old.Digest), shortDigest(d.New.Digest)}, {"size", sizeText(d.Old.Size), sizeText(d.New.Size)},
+		{"module", shortDigest(d.Old.Digest), shortDigest(d.New.Digest)}, {"size", sizeText(d.Old.Size), sizeText(d.New.Size)},
 	}
 	if len(d.Cases) > 0 {
 		rows = append(rows, []string{"fuel of all cases", cli.Fuel(d.Old.Fuel), cli.Fuel(d.New.Fuel)})
 	}
+	fmt.Fprintf(b, "OLD %s\nNEW %s\n\n", d.Old.File, d.New.File)
 	cli.Table(b, []string{"", "OLD", "NEW"}, rows)
 	fmt.Fprintf(b, "\nat least a %s version", d.Level)
 	if d.VersionError != "" {

@@ -48,9 +48,6 @@ said what anchor.lock says of it.`,
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
 	cmd.MarkFlagsMutuallyExclusive("readme", "changelog", "output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
-			return err
-		}
 		loaded, err := a.Load(cmd)
 		if err != nil {
 			return err
@@ -74,7 +71,7 @@ said what anchor.lock says of it.`,
 			return err
 		}
 		if *format != "text" {
-			return a.Print(cmd, *format, cli.Listing{Data: report})
+			return a.Print(*format, cli.Listing{Data: report})
 		}
 		var b bytes.Buffer
 		report.write(&b)

@@ -58,7 +58,7 @@ why, also if anchor.lock or trust of the configuration refuses it. No plugin is 
 		for _, note := range notes {
 			a.Say("note: %s", note)
 		}
-		return a.Print(cmd, *format, pluginListing(entries))
+		return a.Print(*format, pluginListing(entries))
 	})
 	return cmd
 }

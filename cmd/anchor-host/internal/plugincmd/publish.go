@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/registry"
@@ -27,7 +28,7 @@ type publishFlags struct {
 	testFlags
 	dryRun, unsigned bool
 	project          string
-	plainHTTP        []string
+	registry         openregistry.Flags
 	key              cli.KeyFlags
 	// source and revision are as in registry.PackOptions. sbom is the name of a file.
 	source, revision, sbom string
@@ -69,7 +70,7 @@ credentials for the registry are those of Docker.`,
 	flags.StringVar(&f.revision, "revision", "", "revision of the source code")
 	flags.StringVar(&f.sbom, "sbom", "", "attach this software bill of materials: SPDX in JSON")
 	flags.BoolVar(&f.unsigned, "unsigned", false, "push without a signature")
-	flags.StringSliceVar(&f.plainHTTP, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
+	f.registry.AddOnline(cmd)
 	flags.StringVar(&f.project, "project", "", "folder with the project, to build it again (default: the one of plugin.yaml beside or above FILE)")
 	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests next to plugin.yaml)")
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
@@ -196,8 +197,7 @@ func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []stri
 	if err != nil {
 		return nil, err
 	}
-	r := loaded.Registries
-	p.client, err = registry.New(registry.Options{PlainHTTP: slices.Concat(f.plainHTTP, r.PlainHTTP), Mirrors: r.Mirrors})
+	p.client, err = f.registry.Client(cmd, nil, loaded.Registries) // the progress of the checks is shown
 	return p, err
 }
 

@@ -175,9 +175,6 @@ type tester struct {
 
 // newTester makes a tester from the flags. The caller stops its progress.
 func newTester(a *cli.App, cmd *cobra.Command, f *testFlags) (*tester, error) {
-	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
-		return nil, err
-	}
 	pc, err := f.pluginConfig(cmd)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/registry/lock"
 )
@@ -39,7 +37,7 @@ type result struct {
 var errWaiting = fmt.Errorf("waits for approval: %w", lock.ErrDrift)
 
 // report prints what became of the plugins. It fails if one of them waits.
-func (s *session) report(cmd *cobra.Command, format string, done []result) error {
+func (s *session) report(format string, done []result) error {
 	if done == nil {
 		done = []result{}
 	}
@@ -60,7 +58,7 @@ func (s *session) report(cmd *cobra.Command, format string, done []result) error
 		s.app.Say("nothing to do: the plugin folder is as %s says", lock.Name)
 		return nil
 	}
-	if err := s.app.Print(cmd, format, l); err != nil {
+	if err := s.app.Print(format, l); err != nil {
 		return err
 	}
 	if len(waiting) > 0 {

@@ -61,7 +61,7 @@ changes the lock, and fails if anything differs from it, as it should in product
 		if err != nil {
 			return err
 		}
-		return s.report(cmd, *format, done)
+		return s.report(*format, done)
 	})
 	return cmd
 }

@@ -70,7 +70,7 @@ others say is still listed.`,
 		if err != nil && len(hits) == 0 {
 			return err // whether one matches is not known
 		}
-		return errors.Join(printHits(a, cmd, *format, hits, len(places) > 1), err)
+		return errors.Join(printHits(a, *format, hits, len(places) > 1), err)
 	})
 	return cmd
 }
@@ -128,7 +128,7 @@ func installed(f *lock.File, reference string) string {
 	return ""
 }
 
-func printHits(a *cli.App, cmd *cobra.Command, format string, hits []hit, several bool) error {
+func printHits(a *cli.App, format string, hits []hit, several bool) error {
 	l := cli.Listing{Header: []string{"NAME", "VERSION", "INSTALLED", "REFERENCE", "DESCRIPTION"}, Data: hits}
 	if several {
 		l.Header = append(l.Header, "INDEX")
@@ -144,7 +144,7 @@ func printHits(a *cli.App, cmd *cobra.Command, format string, hits []hit, severa
 		}
 		l.Rows = append(l.Rows, row)
 	}
-	if err := a.Print(cmd, format, l); err != nil || format != "table" {
+	if err := a.Print(format, l); err != nil || format != "table" {
 		return err
 	}
 	if len(hits) == 0 {

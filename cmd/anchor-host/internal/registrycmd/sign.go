@@ -61,10 +61,7 @@ answer makes a secret key that is not encrypted, and so does an empty variable.`
 	cmd.Flags().StringVar(&path, "key", "anchor.key", "file for the secret key")
 	password.Flag(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		if err := cli.CheckFormat(cmd, *format, "table", "json", "yaml"); err != nil {
-			return err
-		}
+	cmd.RunE = a.Run(func(*cobra.Command, []string) error {
 		public := strings.TrimSuffix(path, ".key") + ".pub"
 		for _, file := range []string{path, public} { // the user need not type a password for nothing
 			if err := canBeMade(file); err != nil {
@@ -87,7 +84,7 @@ answer makes a secret key that is not encrypted, and so does an empty variable.`
 		if err := trust.WriteKeys(key, secret, m.Secret, m.Public); err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"encrypted", encrypted}, {"public", m.Public}, {"key", m.Key}}, Data: m})
+		return a.Print(*format, cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"encrypted", encrypted}, {"public", m.Public}, {"key", m.Key}}, Data: m})
 	})
 	return cmd
 }
@@ -112,12 +109,12 @@ type signed struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-func printSigned(a *cli.App, cmd *cobra.Command, format string, list []signed) error {
+func printSigned(a *cli.App, format string, list []signed) error {
 	l := cli.Listing{Header: []string{"PLUGIN", "STATUS", "KEY", "DIGEST"}, Data: list}
 	for _, s := range list {
 		l.Rows = append(l.Rows, []string{s.Target, s.Status, cli.Dash(s.Key), cli.Dash(s.Digest)})
 	}
-	return a.Print(cmd, format, l)
+	return a.Print(format, l)
 }
 
 func signCommand(a *cli.App) *cobra.Command {
@@ -136,7 +133,7 @@ For a file, the signature of the program minisign is written beside it.`,
 	k.Flags(cmd, "file of the secret key")
 	_ = cmd.MarkFlagRequired("key") // fails only for an unknown flag
 	cli.ConfigFlag(cmd)
-	o.Add(cmd)
+	o.AddOnline(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if !strings.HasPrefix(args[0], registry.Scheme) {
@@ -144,25 +141,30 @@ For a file, the signature of the program minisign is written beside it.`,
 			if err != nil {
 				return err
 			}
-			return printSigned(a, cmd, *format, []signed{s})
+			return printSigned(a, *format, []signed{s})
 		}
 		ref, err := registry.ParseReference(args[0])
 		if err != nil {
 			return err
 		}
-		key, err := k.Read(a)
-		if err != nil {
-			return err
-		}
 		var s signed
-		err = o.Do(a, cmd, func(client *registry.Client) (err error) {
-			s, err = signReference(cmd.Context(), client, key, ref)
+		err = o.Do(a, cmd, func(client *registry.Client) error {
+			p, err := client.Pull(cmd.Context(), ref)
+			if err != nil {
+				return err
+			}
+			key, err := k.Read(a)
+			if err != nil {
+				return err
+			}
+			s, err = signPulled(cmd.Context(), client, key, p)
+			s.Target = ref.String()
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		return printSigned(a, cmd, *format, []signed{s})
+		return printSigned(a, *format, []signed{s})
 	})
 	return cmd
 }
@@ -190,12 +192,8 @@ func signFile(a *cli.App, k *cli.KeyFlags, path string) (signed, error) {
 	return signed{Target: path, Status: "signed", Key: key.Public().ID, Form: trust.FormMinisign}, nil
 }
 
-// signReference pulls a plugin and attaches a signature to it.
-func signReference(ctx context.Context, client *registry.Client, key *trust.SecretKey, ref registry.Reference) (signed, error) {
-	p, err := client.Pull(ctx, ref)
-	if err != nil {
-		return signed{}, err
-	}
+// signPulled attaches a signature to a plugin that was pulled.
+func signPulled(ctx context.Context, client *registry.Client, key *trust.SecretKey, p *registry.Plugin) (signed, error) {
 	is, err := spec.Read("", p.Module, nil)
 	if err != nil {
 		return signed{}, fmt.Errorf("%s: %w", p.Reference, err)
@@ -204,14 +202,14 @@ func signReference(ctx context.Context, client *registry.Client, key *trust.Secr
 	if err != nil {
 		return signed{}, err
 	}
-	envelope, err := key.SignStatement(ref.Name(), p.Reference.Digest, plugin)
+	envelope, err := key.SignStatement(p.Reference.Name(), p.Reference.Digest, plugin)
 	if err != nil {
 		return signed{}, err
 	}
 	if _, err := client.Attach(ctx, p.Reference, registry.Attachment{Type: registry.TypeSignature, Data: envelope}); err != nil {
 		return signed{}, err
 	}
-	return signed{Target: ref.String(), Status: "signed", Key: key.Public().ID, Form: trust.FormDSSE, Digest: p.Reference.Digest}, nil
+	return signed{Status: "signed", Key: key.Public().ID, Form: trust.FormDSSE, Digest: p.Reference.Digest}, nil
 }
 
 func verifyCommand(a *cli.App) *cobra.Command {
@@ -252,7 +250,7 @@ any publisher in anchor.yaml.`,
 		if list == nil {
 			list = []signed{}
 		}
-		return errors.Join(printSigned(a, cmd, *format, list), err)
+		return errors.Join(printSigned(a, *format, list), err)
 	})
 	return cmd
 }

@@ -27,7 +27,7 @@ type moved struct {
 	Attached []string `json:"attached,omitempty"`
 }
 
-func (m moved) print(a *cli.App, cmd *cobra.Command, format string) error {
+func (m moved) print(a *cli.App, format string) error {
 	rows := [][]string{{"reference", m.Reference}, {"digest", m.Digest}}
 	for _, row := range [][]string{{"file", m.File}, {"key", m.Signer}} {
 		if row[1] != "" {
@@ -37,7 +37,7 @@ func (m moved) print(a *cli.App, cmd *cobra.Command, format string) error {
 	for _, kind := range m.Attached {
 		rows = append(rows, []string{"attached", kind})
 	}
-	return a.Print(cmd, format, cli.Listing{Rows: rows, Data: m})
+	return a.Print(format, cli.Listing{Rows: rows, Data: m})
 }
 
 // extra is a document that push attaches.
@@ -72,7 +72,7 @@ that another artifact has is refused without --move.
 	}
 	k.Flags(cmd, "file of the secret key that signs")
 	cli.ConfigFlag(cmd)
-	o.Add(cmd)
+	o.AddOnline(cmd)
 	f := cmd.Flags()
 	for _, d := range documents {
 		f.StringVar(&d.path, d.flag, "", d.usage)
@@ -101,21 +101,21 @@ that another artifact has is refused without --move.
 		if err != nil {
 			return err
 		}
-		var key *trust.SecretKey // read before anything is sent, and last, as it may ask for a password
-		if k.Path != "" {
-			if key, err = k.Read(a); err != nil {
-				return err
-			}
-		}
 		var m moved
 		err = o.Do(a, cmd, func(client *registry.Client) (err error) {
+			var key *trust.SecretKey // read before anything is sent, and last, as it may ask for a password
+			if k.Path != "" {
+				if key, err = k.Read(a); err != nil {
+					return err
+				}
+			}
 			m, err = push(cmd.Context(), client, ref, artifact, key, attached, move)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		return m.print(a, cmd, *format)
+		return m.print(a, *format)
 	})
 	return cmd
 }
@@ -134,7 +134,11 @@ func push(ctx context.Context, client *registry.Client, ref registry.Reference, 
 		m.Attached = append(m.Attached, each.Type)
 	}
 	if key != nil {
-		s, err := signReference(ctx, client, key, pushed)
+		p, err := client.Pull(ctx, pushed)
+		if err != nil {
+			return moved{}, err
+		}
+		s, err := signPulled(ctx, client, key, p)
 		if err != nil {
 			return moved{}, err
 		}
@@ -192,7 +196,7 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
 				return fmt.Errorf("pull: write %s: %w", file, err)
 			}
 		}
-		return moved{Reference: ref.String(), Digest: p.Reference.Digest, Module: p.ModuleDigest, File: file}.print(a, cmd, *format)
+		return moved{Reference: ref.String(), Digest: p.Reference.Digest, Module: p.ModuleDigest, File: file}.print(a, *format)
 	})
 	return cmd
 }
@@ -204,12 +208,12 @@ type archived struct {
 	Type string `json:"type,omitempty"`
 }
 
-func printArchived(a *cli.App, cmd *cobra.Command, format string, list []archived) error {
+func printArchived(a *cli.App, format string, list []archived) error {
 	l := cli.Listing{Header: []string{"REFERENCE", "TYPE"}, Data: list}
 	for _, e := range list {
 		l.Rows = append(l.Rows, []string{e.Reference, cli.Dash(e.Type)})
 	}
-	return a.Print(cmd, format, l)
+	return a.Print(format, l)
 }
 
 func saveCommand(a *cli.App) *cobra.Command {
@@ -253,7 +257,7 @@ What the cache lacks is not fetched: install or pull it first.`,
 		for i, ref := range refs {
 			list[i].Reference = ref.String()
 		}
-		return printArchived(a, cmd, *format, list)
+		return printArchived(a, *format, list)
 	})
 	return cmd
 }
@@ -321,7 +325,7 @@ checked, and it is read whole or not at all. "plugin install --offline" then wor
 		for i, e := range entries {
 			list[i] = archived{e.Reference.String(), e.ArtifactType}
 		}
-		return printArchived(a, cmd, *format, list)
+		return printArchived(a, *format, list)
 	})
 	return cmd
 }
@@ -368,7 +372,7 @@ share the cache: what another one needs is fetched again.`,
 		if p.Freed, err = s.client.Cache().Prune(cmd.Context(), keep...); err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, cli.Listing{Rows: [][]string{{"kept", fmt.Sprint(p.Kept)}, {"freed", fmt.Sprintf("%d bytes", p.Freed)}}, Data: p})
+		return a.Print(*format, cli.Listing{Rows: [][]string{{"kept", fmt.Sprint(p.Kept)}, {"freed", fmt.Sprintf("%d bytes", p.Freed)}}, Data: p})
 	})
 	return cmd
 }

@@ -62,7 +62,7 @@ The exit code is then 5. A plugin whose name states its version is not updated.`
 		if err != nil {
 			return err
 		}
-		return s.report(cmd, *format, done)
+		return s.report(*format, done)
 	})
 	return cmd
 }
@@ -197,7 +197,7 @@ repository has the tag of a higher one (NEWEST). Nothing is changed.`,
 			}
 		}
 		l.Data = list
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }
@@ -260,7 +260,7 @@ all, that file is shown and locked instead.`,
 		if err != nil {
 			return err
 		}
-		return s.report(cmd, *format, done)
+		return s.report(*format, done)
 	})
 	return cmd
 }
@@ -408,7 +408,7 @@ locked one. Another file stays, and so does what you built there yourself.`,
 		if err := s.remove(cmd.Context(), *e); err != nil {
 			return err
 		}
-		return s.report(cmd, *format, []result{{Name: e.Name, Action: removed, Version: e.Version, Reference: e.Reference}})
+		return s.report(*format, []result{{Name: e.Name, Action: removed, Version: e.Version, Reference: e.Reference}})
 	})
 	return cmd
 }

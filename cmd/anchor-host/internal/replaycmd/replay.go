@@ -52,9 +52,6 @@ plugins define are compared by digests.`,
 	cmd.Flags().String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	format := cli.FormatFlag(cmd, "text", "json")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
-			return err
-		}
 		r, err := replay(a, cmd, args[0])
 		if err != nil {
 			return err

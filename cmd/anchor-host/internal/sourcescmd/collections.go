@@ -50,7 +50,7 @@ vectors, the model of the vectors, and the size of the texts and of the index.`,
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, infoListing(infos, infos))
+		return a.Print(*format, infoListing(infos, infos))
 	})
 	return cmd
 }
@@ -87,7 +87,7 @@ line without chunks stands for a file of which each record is a document.`,
 			return err
 		}
 		if !documents {
-			return a.Print(cmd, *format, showListing(&info))
+			return a.Print(*format, showListing(&info))
 		}
 		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNKS", "VECTORS", "SIZE", "ID"}}
 		docs := []retrieve.DocumentInfo{}
@@ -99,7 +99,7 @@ line without chunks stands for a file of which each record is a document.`,
 			l.Rows = append(l.Rows, []string{cli.OneCell(d.Path), strconv.Itoa(d.Chunks), strconv.Itoa(d.Vectors), size(d.Size), cli.OneCell(d.ID)})
 		}
 		l.Data = docs
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }
@@ -160,7 +160,7 @@ they are items, which "anchor-host build --items -" takes.`,
 				strconv.FormatFloat(it.Score, 'f', 3, 64), cli.OneCell(fmt.Sprint(it.Metadata["path"])), cli.Dash(line), cli.Excerpt(it.Content),
 			})
 		}
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }
@@ -200,9 +200,6 @@ one JSON or YAML list, or as a table of the chunks.`,
 	flags(cmd)
 	format := cli.FormatFlag(cmd, "jsonl", "table", "json", "yaml")
 	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
-		if err := cli.CheckFormat(cmd, *format, "jsonl", "table", "json", "yaml"); err != nil {
-			return err
-		}
 		if _, err := app.Collection(cmd.Context(), named(args[0])); err != nil {
 			return err
 		}
@@ -222,7 +219,7 @@ one JSON or YAML list, or as a table of the chunks.`,
 			}
 		}
 		l.Data = docs
-		return a.Print(cmd, *format, l)
+		return a.Print(*format, l)
 	})
 	return cmd
 }

@@ -87,7 +87,7 @@ them is returned) and semantic (sentences of similar vectors). Tables stay whole
 		if report.Files == 0 {
 			a.Say("ingest: no files were found in %s (hidden files, links, pictures, archives and programs are left out, and what --include and --exclude leave out)", cli.OneCell(strings.Join(args, ", ")))
 		}
-		if err := a.Print(cmd, *f.output, reportListing(report)); err != nil {
+		if err := a.Print(*f.output, reportListing(report)); err != nil {
 			return err
 		}
 		if report.Failed > 0 {

@@ -50,7 +50,7 @@ Each document that the model refuses gets a line on stderr, and the exit code is
 		if err != nil {
 			return err
 		}
-		if err := a.Print(cmd, *format, reembedListing(report)); err != nil {
+		if err := a.Print(*format, reembedListing(report)); err != nil {
 			return err
 		}
 		if report.Failed > 0 {

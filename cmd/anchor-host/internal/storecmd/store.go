@@ -98,9 +98,6 @@ func withStore(a *cli.App, cmd *cobra.Command, work func(cmd *cobra.Command, pat
 	cli.StoreFileFlag(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		if err := cli.CheckFormat(cmd, *format, "table", "json", "yaml"); err != nil {
-			return err
-		}
 		loaded, err := a.Load(cmd)
 		if err != nil {
 			return err
@@ -113,7 +110,7 @@ func withStore(a *cli.App, cmd *cobra.Command, work func(cmd *cobra.Command, pat
 		if err != nil {
 			return err
 		}
-		return a.Print(cmd, *format, cli.Listing{
+		return a.Print(*format, cli.Listing{
 			Header: []string{"FILE", "SCHEMA", "RECORDS", "BYTES"}, Data: r,
 			Rows: [][]string{{cli.OneCell(r.File), fmt.Sprint(r.Schema), fmt.Sprint(r.Records), fmt.Sprint(r.Bytes)}},
 		})
