@@ -71,7 +71,7 @@ func (k *keeping) flush(ctx context.Context) error {
 	return nil
 }
 
-// close writes what waits. What is still waiting when ctx ends is dropped.
+// close writes what waits. What is still waiting when ctx ends is not written.
 func (k *keeping) close(ctx context.Context) {
 	if keeper := k.current(); keeper != nil {
 		_ = keeper.Close(ctx) // the caller knows that ctx has ended

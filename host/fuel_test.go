@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // Fuel is the same for the same work, on every call and in both engines.
@@ -91,7 +92,7 @@ type coldStarts struct {
 func (*coldStarts) Enabled(context.Context, slog.Level) bool { return true }
 
 func (c *coldStarts) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "no warm-up" {
+	if r.Message == guest.NoWarmUp {
 		c.seen.Add(1)
 	}
 	return nil

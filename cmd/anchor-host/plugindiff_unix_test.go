@@ -131,7 +131,7 @@ func TestPluginDiffOfReferences(t *testing.T) {
 		{[]string{before, after, "--offline"}, codeUsage, "flag --offline: is for references"},
 		{[]string{before, "127.0.0.1:1/acme/p:1.0.0"}, codeNotFound, "or a reference that begins with oci://"},
 		{[]string{"oci://localhost:1/never/asked:1", "missing.wasm"}, codeNotFound, "missing.wasm"},
-		{[]string{before, extism}, codeInvalid, "the module holds no manifest (put one into it"},
+		{[]string{before, extism}, codeInvalid, "does not export \"anchor_abi_1\" (only plugins"},
 	} {
 		code, stdout, stderr := run(t, "", append([]string{"plugin", "diff"}, c.args...)...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {

@@ -402,14 +402,16 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-// contended is a store into which others write before each of the next writes of the tenant "t".
+// contended is a store into which others write: before so many of the next writes of the tenant "t",
+// and before five of the tenant "u".
 type contended struct {
 	store.Store
-	lost atomic.Int64
+	lost, lostOfU atomic.Int64
 }
 
 func (s *contended) Apply(ctx context.Context, changes ...store.Change) error {
-	if changes[0].Key.Tenant == "t" && s.lost.Add(-1) >= 0 {
+	switch tenant := changes[0].Key.Tenant; {
+	case tenant == "t" && s.lost.Add(-1) >= 0, tenant == "u" && s.lostOfU.Add(1) <= 5:
 		return store.ErrConflict
 	}
 	return s.Store.Apply(ctx, changes...)

@@ -35,8 +35,8 @@ type Limits struct {
 
 // Stats are what a keeper has done so far, in builds.
 type Stats struct {
-	// Kept were written. Dropped were not, because too many waited. Failed were not, because the store
-	// refused them, other processes kept writing, or Close could not wait.
+	// Kept were written. Dropped were not, because too many waited. Failed were not, because they could
+	// not be encoded, the store refused them, other processes kept writing, or Close could not wait.
 	Kept, Dropped, Failed int64
 	// Deleted were removed for their age or their size.
 	Deleted int64
@@ -273,9 +273,13 @@ func (k *Keeper) writeTenant(ctx context.Context, tenant string, list []*Build, 
 	return kept, failed
 }
 
-// patience is how long the records of one batch are written again because other processes write
-// meanwhile. A batch that waits holds up all others, and the end of the process.
-const patience = 2 * time.Second
+// Records are written again while other processes write: those of one batch for as long as patience
+// says, because a batch that waits holds up all others and the end of the process, but each tenant's
+// at least so many times, because one tenant may use that time up.
+const (
+	patience = time.Second
+	attempts = 10
+)
 
 // longestPause is the longest wait before the next attempt.
 const longestPause = 50 * time.Millisecond
@@ -298,7 +302,7 @@ type written struct {
 	doc json.RawMessage
 }
 
-// put writes records after those that are there. It tries at least once, and not after the time until.
+// put writes records after those that are there. It tries again until the time until.
 func put(ctx context.Context, s store.Store, tenant string, records []written, until time.Time) error {
 	summaries, details := store.Key{Tenant: tenant, Kind: KindSummary}, store.Key{Tenant: tenant, Kind: KindDetail}
 	for n := 1; ; n++ {
@@ -326,7 +330,7 @@ func put(ctx context.Context, s store.Store, tenant string, records []written, u
 			return err
 		}
 		ended := pause(ctx, n)
-		if ended != nil || time.Now().After(until) {
+		if ended != nil || n >= attempts && time.Now().After(until) {
 			return fmt.Errorf("write records of builds: other processes wrote %d times meanwhile: %w", n, errors.Join(err, ended))
 		}
 	}

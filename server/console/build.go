@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -355,7 +356,9 @@ func (v *visit) rebuild() error {
 		}
 		return err
 	}
-	if err := v.flush(); err != nil {
+	if err := v.flush(); errors.Is(err, context.DeadlineExceeded) && v.ctx.Err() == nil {
+		return problemf(http.StatusServiceUnavailable, "The build was repeated as %s, but its record is not written yet. Look for it under Builds in a moment.", id)
+	} else if err != nil {
 		return err
 	}
 	http.Redirect(v.w, v.r, v.link("diff", "a", r.ID, "b", id), http.StatusSeeOther)

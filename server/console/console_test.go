@@ -671,6 +671,10 @@ func TestRebuild(t *testing.T) {
 		t.Errorf("two at the same time: status %d", w.Code)
 	}
 	<-u.rebuilds
+	u.o.Flush = func(context.Context) error { return context.DeadlineExceeded }
+	if w := u.send("/console/build/again", form); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "its record is not written yet") {
+		t.Errorf("a store that is busy: status %d, %s", w.Code, w.Body)
+	}
 	u = s.signIn("none")
 	form.Set("csrf", u.csrf("/console/builds"))
 	if w := u.send("/console/build/again", form); w.Code != http.StatusForbidden {

@@ -48,6 +48,9 @@ func (e *Environment) StartBare(ctx context.Context) (*Instance, error) {
 // warmTimeout bounds the warm-up, which is optional.
 const warmTimeout = 250 * time.Millisecond
 
+// NoWarmUp is what the log says of a warm-up that failed.
+const NoWarmUp = "no warm-up"
+
 // warmUp asks the guest for room for a request before the image is made. The image then
 // contains the heap that the guest sets up for this, which each call from the image would
 // otherwise have to do again. After an error the instance must be replaced by one without a
@@ -63,7 +66,7 @@ func (in *Instance) warmUp(ctx context.Context) error {
 	in.chargeStacks()
 	in.start = uint64(in.Size())
 	if err != nil {
-		in.Env.Log.Debug("no warm-up", "error", err)
+		in.Env.Log.Debug(NoWarmUp, "error", err)
 	}
 	return err
 }

@@ -55,7 +55,10 @@ func New(ctx context.Context, in io.Reader, out, err io.Writer) *App {
 func (a *App) Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.started = true
-		if err := errors.Join(refuseEmpty(cmd), checkFormat(cmd)); err != nil {
+		if err := refuseEmpty(cmd); err != nil {
+			return err
+		}
+		if err := checkFormat(cmd); err != nil {
 			return err
 		}
 		return f(cmd, args)

@@ -38,27 +38,46 @@ func (k *KeyFlags) Flags(cmd *cobra.Command, usage string) {
 // passwordTries is how often a password is asked for, as long as the answer is wrong.
 const passwordTries = 3
 
-// Read reads the secret key. It asks for a password that is missing, and again after a wrong answer.
+// Read opens and unlocks the key.
 func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
+	sealed, err := k.Open()
+	if err != nil {
+		return nil, err
+	}
+	return sealed.Unlock(a)
+}
+
+// SealedKey is a secret key that may still need its password.
+type SealedKey struct {
+	path, password string
+	text           []byte
+}
+
+// Open reads the file of the key, and the password if it is in a file or a variable.
+func (k *KeyFlags) Open() (*SealedKey, error) {
 	text, err := ReadFile(k.Path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w (make one with: anchor-host plugin keygen)", err)
 	}
 	password, _, err := k.Password.Read()
-	if err != nil {
-		return nil, err
-	}
-	if password != "" || !trust.Encrypted(text) {
-		return k.parse(a, text, password)
+	return &SealedKey{k.Path, password, text}, err
+}
+
+// Unlock returns the key. It asks for a password that is missing, and again after a wrong answer. To
+// try a password takes seconds, so everything that can fail before should be done before.
+func (k *SealedKey) Unlock(a *App) (*trust.SecretKey, error) {
+	if k.password != "" || !trust.Encrypted(k.text) {
+		return k.parse(a, k.password)
 	}
 	for n := 1; ; n++ {
-		if password, err = a.AskPassword(fmt.Sprintf("password of the key %s: ", k.Path)); err != nil {
+		password, err := a.AskPassword(fmt.Sprintf("password of the key %s: ", k.path))
+		if err != nil {
 			return nil, err
 		}
-		if password == "" { // to try would take seconds
-			return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file, or put the password into the variable %s)", k.Path, trust.ErrPassword, PasswordVariable)
+		if password == "" {
+			return nil, fmt.Errorf("key %s: is encrypted: %w (give --password-file, or put the password into the variable %s)", k.path, trust.ErrPassword, PasswordVariable)
 		}
-		key, err := k.parse(a, text, password)
+		key, err := k.parse(a, password)
 		if n == passwordTries || !errors.Is(err, trust.ErrPassword) {
 			return key, err
 		}
@@ -66,14 +85,14 @@ func (k *KeyFlags) Read(a *App) (*trust.SecretKey, error) {
 	}
 }
 
-// parse reads the text of the key. To try a password takes seconds, which an interrupt ends.
-func (k *KeyFlags) parse(a *App, text []byte, password string) (*trust.SecretKey, error) {
-	key, err := await(a.interrupted, func() (*trust.SecretKey, error) { return trust.ParseSecretKey(text, password) })
+// parse tries a password, until it is done or the user interrupts.
+func (k *SealedKey) parse(a *App, password string) (*trust.SecretKey, error) {
+	key, err := await(a.interrupted, func() (*trust.SecretKey, error) { return trust.ParseSecretKey(k.text, password) })
 	if errors.Is(err, trust.ErrPassword) {
-		return nil, fmt.Errorf("key %s: %w (give the right one with --password-file or the variable %s)", k.Path, err, PasswordVariable)
+		return nil, fmt.Errorf("key %s: %w (give the right one with --password-file or the variable %s)", k.path, err, PasswordVariable)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("key %s: %w", k.Path, err)
+		return nil, fmt.Errorf("key %s: %w", k.path, err)
 	}
 	return key, nil
 }

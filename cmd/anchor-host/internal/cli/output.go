@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
@@ -70,7 +69,7 @@ func (a *App) Print(format string, l Listing) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("output: no format %q: %w", format, config.ErrInvalid)
+		return fmt.Errorf("output: no format %q", format)
 	}
 	return a.Emit(&b)
 }

@@ -65,8 +65,9 @@ func (f *Flags) Client(cmd *cobra.Command, b *Bar, r config.Registries) (*regist
 	return registry.New(o)
 }
 
-// Do runs what needs a client, and of the configuration only how registries are reached.
-func (f *Flags) Do(a *cli.App, cmd *cobra.Command, run func(*registry.Client) error) error {
+// Do runs what needs a client, and of the configuration only how registries are reached. run finishes
+// the bar before it asks the user something.
+func (f *Flags) Do(a *cli.App, cmd *cobra.Command, run func(*registry.Client, *Bar) error) error {
 	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
@@ -78,5 +79,5 @@ func (f *Flags) Do(a *cli.App, cmd *cobra.Command, run func(*registry.Client) er
 	}
 	defer client.Close()
 	defer b.Finish()
-	return run(client)
+	return run(client, b)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
@@ -177,7 +178,7 @@ func readSides(a *cli.App, cmd *cobra.Command, o *openregistry.Flags, targets []
 		}
 		return sides, nil
 	}
-	err = o.Do(a, cmd, func(client *registry.Client) (err error) {
+	err = o.Do(a, cmd, func(client *registry.Client, _ *openregistry.Bar) (err error) {
 		for i, target := range targets {
 			if err == nil && isReference(target) {
 				sides[i], err = pullSide(cmd.Context(), client, refs[i])
@@ -216,7 +217,7 @@ func pullSide(ctx context.Context, client *registry.Client, ref registry.Referen
 // check refuses a plugin that cannot be compared.
 func (c *compared) check(err error) error {
 	if err == nil && c.spec.Manifest == nil {
-		err = fmt.Errorf("%s: %w: the module holds no manifest (put one into it with: anchor-host plugin pack)", c.from, spec.ErrManifest)
+		err = fmt.Errorf("%s: %w: it does not export %q (only plugins of this contract can be compared)", c.from, spec.ErrABIVersion, abi.Marker)
 	}
 	return err
 }

@@ -197,7 +197,7 @@ func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []stri
 	if err != nil {
 		return nil, err
 	}
-	p.client, err = f.registry.Client(cmd, nil, loaded.Registries) // the progress of the checks is shown
+	p.client, err = f.registry.Client(cmd, nil, loaded.Registries) // no bar: the checks have that line
 	return p, err
 }
 

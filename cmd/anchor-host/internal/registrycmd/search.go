@@ -195,7 +195,7 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
 			}
 		}
 		var x *index.Index
-		err := o.Do(a, cmd, func(client *registry.Client) (err error) {
+		err := o.Do(a, cmd, func(client *registry.Client, _ *openregistry.Bar) (err error) {
 			x, err = index.Build(cmd.Context(), client, refs)
 			return err
 		})

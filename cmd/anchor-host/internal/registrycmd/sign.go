@@ -136,8 +136,12 @@ For a file, the signature of the program minisign is written beside it.`,
 	o.AddOnline(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		sealed, err := k.Open()
+		if err != nil {
+			return err
+		}
 		if !strings.HasPrefix(args[0], registry.Scheme) {
-			s, err := signFile(a, &k, args[0])
+			s, err := signFile(a, sealed, args[0])
 			if err != nil {
 				return err
 			}
@@ -148,12 +152,13 @@ For a file, the signature of the program minisign is written beside it.`,
 			return err
 		}
 		var s signed
-		err = o.Do(a, cmd, func(client *registry.Client) error {
+		err = o.Do(a, cmd, func(client *registry.Client, b *openregistry.Bar) error {
 			p, err := client.Pull(cmd.Context(), ref)
 			if err != nil {
 				return err
 			}
-			key, err := k.Read(a)
+			b.Finish()
+			key, err := sealed.Unlock(a)
 			if err != nil {
 				return err
 			}
@@ -169,8 +174,8 @@ For a file, the signature of the program minisign is written beside it.`,
 	return cmd
 }
 
-// signFile writes the signature beside a file. It reads the key last, as that may ask for a password.
-func signFile(a *cli.App, k *cli.KeyFlags, path string) (signed, error) {
+// signFile writes the signature beside a file.
+func signFile(a *cli.App, sealed *cli.SealedKey, path string) (signed, error) {
 	data, err := cli.ReadFile(path, maxModule)
 	if err != nil {
 		return signed{}, fmt.Errorf("sign: %w (name a module, or a reference that begins with %s)", err, registry.Scheme)
@@ -178,7 +183,7 @@ func signFile(a *cli.App, k *cli.KeyFlags, path string) (signed, error) {
 	if _, err := spec.Read("", data, nil); err != nil {
 		return signed{}, fmt.Errorf("sign %s: %w", path, err)
 	}
-	key, err := k.Read(a)
+	key, err := sealed.Unlock(a)
 	if err != nil {
 		return signed{}, err
 	}

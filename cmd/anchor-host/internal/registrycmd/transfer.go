@@ -101,11 +101,17 @@ that another artifact has is refused without --move.
 		if err != nil {
 			return err
 		}
+		var sealed *cli.SealedKey
+		if k.Path != "" {
+			if sealed, err = k.Open(); err != nil {
+				return err
+			}
+		}
 		var m moved
-		err = o.Do(a, cmd, func(client *registry.Client) (err error) {
-			var key *trust.SecretKey // read before anything is sent, and last, as it may ask for a password
-			if k.Path != "" {
-				if key, err = k.Read(a); err != nil {
+		err = o.Do(a, cmd, func(client *registry.Client, _ *openregistry.Bar) (err error) {
+			var key *trust.SecretKey
+			if sealed != nil {
+				if key, err = sealed.Unlock(a); err != nil {
 					return err
 				}
 			}
@@ -184,7 +190,7 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
 			return err
 		}
 		var p *registry.Plugin
-		err = o.Do(a, cmd, func(client *registry.Client) (err error) {
+		err = o.Do(a, cmd, func(client *registry.Client, _ *openregistry.Bar) (err error) {
 			p, err = client.Pull(cmd.Context(), ref)
 			return err
 		})
