@@ -32,6 +32,8 @@ type testRegistry struct {
 	parts map[string][]byte // blobs and manifests, by digest and by tag
 	types map[string]string
 	tags  []string
+	// before, if not nil, sees a request before it is answered.
+	before func(*http.Request)
 }
 
 // newRegistry starts a registry and returns it with the reference of its repository. The cache of the
@@ -47,6 +49,12 @@ func newRegistry(t *testing.T) (*testRegistry, string) {
 }
 
 func (r *testRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	before := r.before
+	r.mu.Unlock()
+	if before != nil {
+		before(q)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kind, name, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/acme/p/"), "/")

@@ -256,7 +256,7 @@ func (c *checker) entry(at string, e *Entry) {
 	if len(e.Permissions) > MaxAsks {
 		c.find(at+".permissions", "has %d lines (want %d at most)", len(e.Permissions), MaxAsks)
 	} else if Hash(e.Permissions) != e.PermissionsHash {
-		c.find(at+".permissions_hash", "is not that of permissions, which is %s (do not edit them; install or approve the plugin again)", Hash(e.Permissions))
+		c.find(at+".permissions_hash", "is not that of permissions, which is %s (do not edit them; take the file from version control, or delete this entry and run: anchor-host plugin install)", Hash(e.Permissions))
 	}
 	for i, op := range e.Operations {
 		if !abi.Operation(op).Valid() {

@@ -18,7 +18,7 @@ type Kind string
 const (
 	// Missing: the lock lists it, and the plugin folder does not have it.
 	Missing Kind = "missing"
-	// Changed: its digest is another one.
+	// Changed: its digest is another one, or the lock states another version for the digest.
 	Changed Kind = "changed"
 	// AsksMore: it asks for more than the lock lists.
 	AsksMore Kind = "asks_more"
@@ -93,6 +93,11 @@ func (f *File) drift(name string, s *spec.Spec, policy *trust.Policy) *Drift {
 	if s.Digest != locked.Module {
 		d.Kind = Changed
 		d.text = fmt.Sprintf("its digest is %s, that in %s is %s (get the locked one with: anchor-host plugin install; or lock this one with: anchor-host plugin approve %s)", s.Digest, Name, locked.Module, name)
+		return d
+	}
+	if s.Manifest != nil && locked.Version != "" && locked.Version != s.Manifest.Version {
+		d.Kind = Changed
+		d.text = fmt.Sprintf("its version is %.50q, that in %s is %.50q (take %s from version control; or run: anchor-host plugin remove %s, and install it again)", s.Manifest.Version, Name, locked.Version, Name, name)
 		return d
 	}
 	asks, err := Asks(s.Manifest)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,11 @@ func (s *session) report(format string, done []result) error {
 			s.app.Say("plugin %q: %s stays, because %s %s (allow it with: anchor-host plugin approve %s)", r.Name, r.Before, r.Version, strings.Join(r.Reasons, "; "), r.Name)
 		}
 	}
+	for _, r := range done {
+		if base, _, ok := strings.Cut(r.Name, "@"); ok && r.Action == string(lock.Add) {
+			s.app.Say("plugin %q: is there beside %q; a step uses it with plugin: %s", r.Name, base, r.Name)
+		}
+	}
 	if len(done) == 0 && format == "table" {
 		s.app.Say("nothing to do: the plugin folder is as %s says", lock.Name)
 		return nil
@@ -78,9 +84,16 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 	stage := func(f *lock.File) error {
 		done = nil
 		for _, j := range jobs {
+			if j.locked != nil && !unchanged(f.Find(j.name), j.locked) {
+				s.app.Say("plugin %q: another command has changed it in %s meanwhile: it stays as that says", j.name, lock.Name)
+				continue
+			}
 			r, err := s.place(f, j, approved)
 			if err != nil {
 				return err
+			}
+			if r.Action == string(lock.Keep) && !j.chosen { // another process was faster
+				continue
 			}
 			done = append(done, r)
 			if r.Action == string(lock.Wait) {
@@ -89,7 +102,9 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 			if err := s.stage(&files, j); err != nil {
 				return err
 			}
-			f.Set(j.entry)
+			if j.locked == nil {
+				f.Set(j.entry)
+			}
 		}
 		return files.commit()
 	}
@@ -113,6 +128,11 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 	return done, nil
 }
 
+// unchanged reports whether the lock says the same of a plugin as before.
+func unchanged(now, before *lock.Entry) bool {
+	return now != nil && now.Reference == before.Reference && now.Manifest == before.Manifest && now.Module == before.Module
+}
+
 func onlyRestores(jobs []*job) bool {
 	for _, j := range jobs {
 		if j.locked == nil {
@@ -126,6 +146,9 @@ func onlyRestores(jobs []*job) bool {
 func (s *session) place(f *lock.File, j *job, approved map[string]bool) (result, error) {
 	if j.locked != nil {
 		return result{Name: j.name, Action: restored, Version: j.entry.Version, Reference: j.text, Signer: j.entry.Signer}, nil
+	}
+	if i := slices.IndexFunc(f.Plugins, func(e lock.Entry) bool { return e.Reference == j.text }); i >= 0 && j.name == "" {
+		j.name = f.Plugins[i].Name // another process has added it meanwhile
 	}
 	name, err := s.nameOf(f, j)
 	if err != nil {
@@ -187,6 +210,9 @@ func (s *session) nameOf(f *lock.File, j *job) (string, error) {
 // stage writes the module of a job beside its place.
 func (s *session) stage(files *staged, j *job) error {
 	path := filepath.Join(s.dir, j.entry.Name+".wasm")
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("plugin %q: %s is not a file: %w (remove or rename it)", j.entry.Name, path, lock.ErrDrift)
+	}
 	there, err := s.folder(j.entry.Name)
 	if err != nil {
 		return err

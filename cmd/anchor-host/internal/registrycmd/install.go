@@ -10,13 +10,15 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/cobra"
+
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
-	"github.com/spf13/cobra"
+	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
 func installCommand(a *cli.App) *cobra.Command {
@@ -90,7 +92,7 @@ func (s *session) install(ctx context.Context, args []string, frozen, beside boo
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := s.lacking(f)
+	jobs, refused, err := s.lacking(f)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +103,13 @@ func (s *session) install(ctx context.Context, args []string, frozen, beside boo
 	if frozen && len(fresh) > 0 {
 		return nil, fmt.Errorf("%s is not in %s: %w (lock it with: anchor-host plugin install, without --frozen)", fresh[0].text, s.lock, lock.ErrDrift)
 	}
-	jobs = slices.DeleteFunc(jobs, func(j *job) bool { // another version takes its place
-		return slices.ContainsFunc(fresh, func(n *job) bool { return n.name == j.name })
-	})
+	replaced := func(name string) bool { return slices.ContainsFunc(fresh, func(n *job) bool { return n.name == name }) }
+	for _, r := range refused {
+		if !replaced(r.name) {
+			return nil, r.err
+		}
+	}
+	jobs = slices.DeleteFunc(jobs, func(j *job) bool { return replaced(j.name) })
 	jobs = append(jobs, fresh...)
 	if err := s.fetch(ctx, jobs); err != nil {
 		return nil, err
@@ -115,31 +121,42 @@ func (s *session) install(ctx context.Context, args []string, frozen, beside boo
 	return done, err
 }
 
-// lacking lists the plugins of the lock that the folder lacks or has with another digest.
-func (s *session) lacking(f *lock.File) (jobs []*job, err error) {
+// refusal says why the policy refuses a locked plugin.
+type refusal struct {
+	name string
+	err  error
+}
+
+// lacking lists the plugins of the lock that the folder lacks or has with another digest, and those
+// of all that the policy refuses.
+func (s *session) lacking(f *lock.File) (jobs []*job, refused []refusal, err error) {
 	names := make([]string, len(f.Plugins))
 	for i, e := range f.Plugins {
 		names[i] = e.Name
 	}
 	there, err := s.folder(names...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, e := range f.Plugins {
-		have := there[e.Name]
-		if e.Reference == "" || len(have) == 1 && have[0].Err == nil && have[0].Spec.Digest == e.Module {
+		if e.Reference == "" {
 			continue
 		}
 		if err := s.locked(e.Reference, e.Signer, e.Module, e.Manifest); err != nil {
-			return nil, fmt.Errorf("plugin %q: %w", e.Name, err)
+			err = fmt.Errorf("plugin %q: %w; another version, or a new signature, comes with: anchor-host plugin update %s", e.Name, err, e.Name)
+			refused = append(refused, refusal{e.Name, err})
+			continue
+		}
+		if have := there[e.Name]; len(have) == 1 && have[0].Err == nil && have[0].Spec.Digest == e.Module {
+			continue
 		}
 		ref, err := registry.ParseReference(e.Reference)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		jobs = append(jobs, &job{ref: ref.At(e.Manifest), text: e.Reference, name: e.Name, locked: &e})
 	}
-	return jobs, nil
+	return jobs, refused, nil
 }
 
 // unlocked lists what the configuration and the arguments name and the lock does not.
@@ -153,6 +170,9 @@ func (s *session) unlocked(f *lock.File, args []string, beside bool) (jobs []*jo
 			}
 			jobs = append(jobs, j)
 			continue
+		}
+		if name, version, ok := strings.Cut(arg, "@"); ok && manifest.ValidName(name) && !strings.Contains(version, ":") {
+			return nil, fmt.Errorf("%.100q: %s lists no plugin %q: %w (install it by its reference)", arg, lock.Name, name, registry.ErrReference)
 		}
 		if manifest.ValidName(arg) {
 			return nil, fmt.Errorf("%s: is the name of a plugin, want a reference: %w (find it with: anchor-host plugin search %s)", arg, registry.ErrReference, arg)
@@ -253,11 +273,16 @@ func (s *session) get(ctx context.Context, j *job) error {
 				p.Reference, p.ModuleDigest, lock.Name, j.locked.Module, lock.ErrDrift, lock.Name, j.name)
 		}
 		j.entry = *j.locked
+	}
+	if j.locked != nil && s.policy.Require != trust.RequireSigned {
 		return nil
 	}
 	is, err := spec.Reader{CacheDir: s.loaded.CachePath()}.Read("", p.Module, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Reference, err)
+	}
+	if j.locked != nil {
+		return s.checkSigned(ctx, p.Reference, is)
 	}
 	if is.Name == "" {
 		is.Name = path.Base(p.Reference.Repository)

@@ -37,6 +37,8 @@ type session struct {
 	app    *cli.App
 	loaded *config.Loaded
 	client *registry.Client
+	// kept is a client of the cache alone.
+	kept   *registry.Client
 	bar    *openregistry.Bar
 	policy *trust.Policy
 	// lock is the path of anchor.lock, dir the plugin folder.
@@ -50,7 +52,12 @@ func open(a *cli.App, cmd *cobra.Command, o *openregistry.Flags) (*session, erro
 		return nil, err
 	}
 	s := &session{app: a, loaded: loaded, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: openregistry.NewBar(a)}
+	cached := openregistry.Flags{Cache: o.Cache, Offline: true}
+	if s.kept, err = cached.Client(cmd, nil, config.Registries{}); err != nil {
+		return nil, err
+	}
 	if s.client, err = o.Client(cmd, s.bar, loaded.Registries); err != nil {
+		s.kept.Close()
 		return nil, err
 	}
 	return s, nil
@@ -60,6 +67,7 @@ func open(a *cli.App, cmd *cobra.Command, o *openregistry.Flags) (*session, erro
 func (s *session) Close() {
 	s.bar.Finish()
 	s.client.Close()
+	s.kept.Close()
 }
 
 // readLock reads anchor.lock; without a file it is empty.
@@ -81,12 +89,30 @@ func (s *session) folder(names ...string) (map[string][]spec.Entry, error) {
 // typeBundle is the type of cosign's signatures in their new form.
 const typeBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
+// checkSigned fails if the policy wants a signature and no publisher's key signed a locked artifact.
+// Whoever writes anchor.lock can name a signer in it, so the signature is looked for: in the cache,
+// where the first install put it, and then in the registry.
+func (s *session) checkSigned(ctx context.Context, ref registry.Reference, is *spec.Spec) error {
+	if s.policy.Require != trust.RequireSigned {
+		return nil
+	}
+	if _, err := s.signerOf(ctx, s.kept, ref, is); err == nil {
+		return nil
+	}
+	_, err := s.signer(ctx, ref, is)
+	return err
+}
+
 // signer returns who signed an artifact, and checks it against the policy. ref has a digest.
 func (s *session) signer(ctx context.Context, ref registry.Reference, is *spec.Spec) (trust.Signer, error) {
+	return s.signerOf(ctx, s.client, ref, is)
+}
+
+func (s *session) signerOf(ctx context.Context, client *registry.Client, ref registry.Reference, is *spec.Spec) (trust.Signer, error) {
 	var found trust.Signatures
 	if pattern, keys := s.policy.Publisher(ref.String()); pattern != "" && len(keys) > 0 {
 		for _, kind := range []string{registry.TypeSignature, typeBundle} {
-			list, err := s.client.Referrers(ctx, ref, kind)
+			list, err := client.Referrers(ctx, ref, kind)
 			if err != nil {
 				return trust.Signer{}, err
 			}
@@ -95,7 +121,7 @@ func (s *session) signer(ctx context.Context, ref registry.Reference, is *spec.S
 			}
 		}
 		if slices.ContainsFunc(keys, trust.PublicKey.PEM) {
-			list, err := s.client.CosignSignatures(ctx, ref)
+			list, err := client.CosignSignatures(ctx, ref)
 			if err != nil {
 				return trust.Signer{}, err
 			}

@@ -244,7 +244,7 @@ any publisher in anchor.yaml.`,
 		defer s.Close()
 		var list []signed
 		if len(args) == 0 {
-			list, err = s.verifyFolder()
+			list, err = s.verifyFolder(cmd.Context())
 		}
 		for _, arg := range args {
 			one, problem := s.verifyOne(cmd.Context(), arg, keys)
@@ -261,7 +261,7 @@ any publisher in anchor.yaml.`,
 }
 
 // verifyFolder holds the plugin folder against lock and policy.
-func (s *session) verifyFolder() (list []signed, err error) {
+func (s *session) verifyFolder(ctx context.Context) (list []signed, err error) {
 	f, err := s.readLock()
 	if err != nil {
 		return nil, err
@@ -284,6 +284,8 @@ func (s *session) verifyFolder() (list []signed, err error) {
 		}
 		if i := slices.IndexFunc(drifts, func(d *lock.Drift) bool { return d.Plugin == e.Name }); i >= 0 {
 			one.Status = string(drifts[i].Kind)
+		} else if problem := s.checkLockedSignature(ctx, f.Find(e.Name), e.Spec); problem != nil {
+			one.Status, err = string(lock.Refused), errors.Join(err, problem)
 		}
 		list = append(list, one)
 	}
@@ -296,6 +298,21 @@ func (s *session) verifyFolder() (list []signed, err error) {
 		}
 	}
 	return list, err
+}
+
+// checkLockedSignature looks for the signature of a plugin of the folder that came from a registry.
+func (s *session) checkLockedSignature(ctx context.Context, locked *lock.Entry, is *spec.Spec) error {
+	if locked == nil || locked.Reference == "" || is == nil {
+		return nil
+	}
+	ref, err := registry.ParseReference(locked.Reference)
+	if err == nil {
+		err = s.checkSigned(ctx, ref.At(locked.Manifest), is)
+	}
+	if err != nil {
+		return fmt.Errorf("plugin %q: %w", locked.Name, err)
+	}
+	return nil
 }
 
 // verifyOne checks a reference or a file.

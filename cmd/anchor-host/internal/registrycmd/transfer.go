@@ -174,8 +174,9 @@ func pullCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull [flags] REFERENCE",
 		Short: "Get a plugin from a registry into the cache, or a file",
-		Long: `Get a plugin into the cache, and write its module to a file if you name one. Neither
-the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
+		Long: `Get a plugin with its signatures into the cache, and write its module to a file if you
+name one. Neither the plugin folder nor anchor.lock changes: that is what "plugin
+install" does.`,
 		Example: `  anchor-host plugin pull oci://ghcr.io/acme/bm25:1.2
   anchor-host plugin pull oci://ghcr.io/acme/bm25:1.2 --file bm25.wasm`,
 		Args: cli.Exactly("REFERENCE"),
@@ -191,8 +192,15 @@ the plugin folder nor anchor.lock changes: that is what "plugin install" does.`,
 		}
 		var p *registry.Plugin
 		err = o.Do(a, cmd, func(client *registry.Client, _ *openregistry.Bar) (err error) {
-			p, err = client.Pull(cmd.Context(), ref)
-			return err
+			if p, err = client.Pull(cmd.Context(), ref); err != nil || o.Offline {
+				return err
+			}
+			for _, kind := range []string{registry.TypeSignature, typeBundle} { // into the cache, for save and install
+				if _, err := client.Referrers(cmd.Context(), p.Reference, kind); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err

@@ -54,6 +54,9 @@ The exit code is then 5. A plugin whose name states its version is not updated.`
 		if err != nil {
 			return err
 		}
+		if o.Offline && len(jobs) > 0 {
+			return fmt.Errorf("update: what a registry has now is not known: %w (leave --offline out)", registry.ErrOffline)
+		}
 		if err := s.fetch(cmd.Context(), jobs); err != nil {
 			return err
 		}
@@ -405,29 +408,37 @@ locked one. Another file stays, and so does what you built there yourself.`,
 		if slices.Contains(loaded.References(), e.Reference) {
 			a.Say("anchor.yaml still names %s: install brings it back", e.Reference)
 		}
-		if err := s.remove(cmd.Context(), *e); err != nil {
+		left, err := s.remove(cmd.Context(), *e)
+		if err != nil {
 			return err
+		}
+		if left != "" {
+			a.Say("%s stays: it is not the locked file", left)
 		}
 		return s.report(*format, []result{{Name: e.Name, Action: removed, Version: e.Version, Reference: e.Reference}})
 	})
 	return cmd
 }
 
-// remove removes an entry, and then its file if it came from a registry.
-func (s *session) remove(ctx context.Context, e lock.Entry) error {
+// remove removes an entry, and then its file if it came from a registry. It returns the path of a
+// file that stays.
+func (s *session) remove(ctx context.Context, e lock.Entry) (left string, err error) {
 	there, err := s.folder(e.Name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := lock.Edit(ctx, s.lock, func(f *lock.File) error { f.Remove(e.Name); return nil }); err != nil {
-		return err
+		return "", err
 	}
 	have := there[e.Name]
+	if len(have) == 0 {
+		return "", nil
+	}
 	if e.Reference == "" || len(have) != 1 || have[0].Err != nil || have[0].Spec.Digest != e.Module {
-		return nil
+		return have[0].Path, nil
 	}
 	if err := os.Remove(have[0].Path); err != nil {
-		return fmt.Errorf("plugin folder: remove: %w", err)
+		return "", fmt.Errorf("plugin folder: remove: %w", err)
 	}
-	return nil
+	return "", nil
 }

@@ -1,0 +1,194 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// operator is a folder with anchor.yaml, in which commands run.
+type operator struct {
+	*testing.T
+	registry   *testRegistry
+	repository string
+}
+
+// newOperator makes a folder for an operator, and a registry with the versions 1.0.0 and 1.1.0 of the
+// plugin no-change. The second one is signed with the key, unless that is "".
+func newOperator(t *testing.T, key string) *operator {
+	r, repository := newRegistry(t)
+	for _, v := range []string{"1.0.0", "1.1.0"} {
+		args := []string{"plugin", "push", quiet(t, version(v, ""), readme), repository}
+		if v == "1.1.0" && key != "" {
+			args = append(args, "--key", key)
+		}
+		if code, _, stderr := run(t, "", args...); code != codeOK {
+			t.Fatal(stderr)
+		}
+	}
+	t.Chdir(t.TempDir())
+	return &operator{t, r, repository}
+}
+
+// config writes anchor.yaml, with one step of the plugin.
+func (o *operator) config(plugin, more string) {
+	o.Helper()
+	text := fmt.Sprintf("tokenizer: words\nsteps: [{name: s, plugin: %q}]\n%s", plugin, more)
+	if err := os.WriteFile("anchor.yaml", []byte(text), 0o600); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// plugin runs a command under plugin, and wants an exit code and a text of its messages.
+func (o *operator) plugin(code int, want string, args ...string) {
+	o.Helper()
+	got, stdout, stderr := run(o.T, "", append([]string{"plugin"}, args...)...)
+	if got != code || !strings.Contains(stdout+stderr, want) {
+		o.Fatalf("plugin %q: code %d, want %d and %q:\n%s%s", args, got, code, want, stdout, stderr)
+	}
+}
+
+// meanwhile runs a command in the middle of the next download of a module.
+func (o *operator) meanwhile(args ...string) {
+	var done atomic.Bool
+	o.registry.mu.Lock()
+	defer o.registry.mu.Unlock()
+	o.registry.before = func(q *http.Request) {
+		if q.Method == http.MethodGet && strings.Contains(q.URL.Path, "/blobs/") && !done.Swap(true) {
+			if code, _, stderr := run(o.T, "", append([]string{"plugin"}, args...)...); code != codeOK {
+				o.Errorf("meanwhile: %s", stderr)
+			}
+		}
+	}
+}
+
+// edit changes anchor.lock, as one who may change files of the repository can.
+func (o *operator) edit(pattern, by string) {
+	o.Helper()
+	before := string(bytesOf(o.T, "anchor.lock"))
+	after := regexp.MustCompile(pattern).ReplaceAllString(before, by)
+	if after == before {
+		o.Fatalf("%s changes nothing in\n%s", pattern, before)
+	}
+	if err := os.WriteFile("anchor.lock", []byte(after), 0o600); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// holds wants these names and versions in anchor.lock.
+func (o *operator) holds(want string) {
+	o.Helper()
+	var got []string
+	for _, m := range regexp.MustCompile(`(?s)name: (\S+).*?version: (\S+)`).FindAllStringSubmatch(string(bytesOf(o.T, "anchor.lock")), -1) {
+		got = append(got, m[1]+" "+m[2])
+	}
+	if strings.Join(got, ", ") != want {
+		o.Errorf("anchor.lock has %q, want %q", got, want)
+	}
+}
+
+// Commands that work at the same time neither add a plugin twice nor undo what the other one did.
+func TestInstallsMeet(t *testing.T) {
+	other := "--registry-cache=" + filepath.Join(t.TempDir(), "cache")
+	t.Run("the same plugin", func(t *testing.T) {
+		o := newOperator(t, "")
+		o.config(o.repository+":1.0.0", "")
+		o.meanwhile("install", other)
+		o.plugin(codeOK, "nothing to do", "install")
+		o.holds("no-change 1.0.0")
+	})
+	for name, c := range map[string]struct {
+		meanwhile []string
+		holds     string
+	}{
+		"an upgrade": {[]string{"install", "no-change@1.1.0", other}, "no-change 1.1.0"},
+		"a removal":  {[]string{"remove", "no-change"}, ""},
+	} {
+		for _, alone := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, alone %t", name, alone), func(t *testing.T) {
+				o := newOperator(t, "")
+				o.config("no-change", "")
+				o.plugin(codeOK, "add", "install", o.repository+":1.0.0")
+				if err := os.Remove("plugins/no-change.wasm"); err != nil {
+					t.Fatal(err)
+				}
+				args := []string{"install", "--registry-cache", t.TempDir()}
+				want := c.holds
+				if !alone { // another plugin comes too, which the upgrade has added already
+					args, want = append(args, "--beside", o.repository+":1.1.0"), "no-change 1.1.0"
+				}
+				o.meanwhile(c.meanwhile...)
+				o.plugin(codeOK, "another command has changed it", args...)
+				if o.holds(want); want != "" {
+					o.plugin(codeOK, "ok", "verify")
+				} else if _, err := os.Stat("plugins/no-change.wasm"); err == nil {
+					t.Error("the removed plugin is back")
+				}
+			})
+		}
+	}
+}
+
+// What anchor.lock says of a signer is believed no more than the signature.
+func TestForgedLocks(t *testing.T) {
+	key, public := newKey(t, "")
+	o := newOperator(t, key)
+	trust := fmt.Sprintf("trust: {require: signed, publishers: {%q: [%q]}}\n", strings.TrimPrefix(o.repository, "oci://"), public)
+	o.config(o.repository+":1.0.0", "")
+	o.plugin(codeOK, "add", "install")
+	o.config(o.repository+":1.0.0", trust)
+	o.plugin(codeRefused, "not signed", "install") // although it is there
+	o.edit(`(module: \S+)`, "$1\n    signer: "+public.ID)
+	o.plugin(codeRefused, "not signed", "verify")
+	if err := os.RemoveAll("plugins"); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeRefused, "not signed", "install", "--frozen")
+
+	// A signature that is there counts, without a network too.
+	o.config(o.repository+":1.1.0", trust)
+	o.plugin(codeOK, "1.0.0 -> 1.1.0", "install")
+	if err := os.RemoveAll("plugins"); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeOK, "restore", "install", "--frozen", "--offline")
+	o.plugin(codeOK, public.ID, "verify", "--offline")
+	o.plugin(codeFailure, "offline", "update", "--offline")
+
+	// Another key, until the owner has signed with it.
+	second, next := newKey(t, "")
+	o.config(o.repository+":1.1.0", strings.Replace(trust, public.String(), next.String(), 1))
+	o.plugin(codeRefused, "comes with: anchor-host plugin update no-change", "install")
+	o.plugin(codeOK, "signed", "sign", "--key", second, o.repository+":1.1.0")
+	o.plugin(codeOK, "replace", "update", "no-change")
+	o.plugin(codeOK, next.ID, "verify")
+
+	o.edit(`version: 1\.1\.0`, "version: 7.0.0")
+	o.plugin(codeRefused, `its version is "1.1.0", that in anchor.lock is "7.0.0"`, "verify")
+}
+
+// A folder of the operator stays, and what remove leaves is said.
+func TestOwnFilesStay(t *testing.T) {
+	o := newOperator(t, "")
+	o.config("no-change", "")
+	if err := os.MkdirAll("plugins/no-change.wasm", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeRefused, "is not a file", "install", o.repository+":1.0.0")
+	if err := os.Remove("plugins/no-change.wasm"); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeOK, "add", "install", o.repository+":1.0.0")
+	if err := os.WriteFile("plugins/no-change.wasm", bytesOf(t, quiet(t, version("3.0.0", ""), readme)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeOK, "plugins/no-change.wasm stays: it is not the locked file", "remove", "no-change")
+	o.plugin(codeInvalid, `anchor.lock lists no plugin "other"`, "install", "other@1.0.0")
+}
