@@ -190,5 +190,18 @@ func TestOwnFilesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.plugin(codeOK, "plugins/no-change.wasm stays: it is not the locked file", "remove", "no-change")
+	if err := os.Remove("plugins/no-change.wasm"); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeOK, "add", "install", o.repository+":1.0.0")
+	if err := os.WriteFile("plugins/no-change.wasm", []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeInvalid, "get the locked one with: anchor-host plugin install", "verify")
+	o.plugin(codeOK, "restore", "install")
+	o.plugin(codeOK, "ok", "verify")
+	delete(o.registry.parts, "1.0.0")
+	o.config(o.repository+":1.0.0", "")
+	o.plugin(codeOK, "gone", "outdated")
 	o.plugin(codeInvalid, `anchor.lock lists no plugin "other"`, "install", "other@1.0.0")
 }

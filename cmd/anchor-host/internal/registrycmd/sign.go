@@ -273,21 +273,12 @@ func (s *session) verifyFolder(ctx context.Context) (list []signed, err error) {
 	drifts := f.Check(entries, s.policy)
 	err = nil
 	for _, e := range entries {
-		one := signed{Target: e.Name, Status: "ok"}
-		if e.Err != nil {
-			one.Status, err = cli.OneCell(e.Err.Error()), errors.Join(err, e.Err)
-		} else {
-			one.Digest = e.Spec.Digest
+		drift := slices.IndexFunc(drifts, func(d *lock.Drift) bool { return d.Plugin == e.Name })
+		one, problem := s.verifyEntry(ctx, f.Find(e.Name), &e, drift < 0)
+		if drift >= 0 {
+			one.Status = string(drifts[drift].Kind)
 		}
-		if locked := f.Find(e.Name); locked != nil {
-			one.Key = locked.Signer
-		}
-		if i := slices.IndexFunc(drifts, func(d *lock.Drift) bool { return d.Plugin == e.Name }); i >= 0 {
-			one.Status = string(drifts[i].Kind)
-		} else if problem := s.checkLockedSignature(ctx, f.Find(e.Name), e.Spec); problem != nil {
-			one.Status, err = string(lock.Refused), errors.Join(err, problem)
-		}
-		list = append(list, one)
+		list, err = append(list, one), errors.Join(err, problem)
 	}
 	for _, d := range drifts {
 		if d.Kind == lock.Missing {
@@ -300,9 +291,35 @@ func (s *session) verifyFolder(ctx context.Context) (list []signed, err error) {
 	return list, err
 }
 
+// verifyEntry checks one plugin of the folder, and its signature if it is what the lock says. locked is nil
+// for one that the lock does not list.
+func (s *session) verifyEntry(ctx context.Context, locked *lock.Entry, e *spec.Entry, asLocked bool) (signed, error) {
+	one := signed{Target: e.Name, Status: "ok"}
+	if locked != nil {
+		one.Key = locked.Signer
+	}
+	switch {
+	case e.Err != nil && locked != nil:
+		one.Status = string(lock.Changed)
+		return one, fmt.Errorf("%w; get the locked one with: anchor-host plugin install", e.Err)
+	case e.Err != nil:
+		one.Status = cli.OneCell(e.Err.Error())
+		return one, e.Err
+	}
+	one.Digest = e.Spec.Digest
+	if !asLocked {
+		return one, nil
+	}
+	err := s.checkLockedSignature(ctx, locked, e.Spec)
+	if err != nil {
+		one.Status = string(lock.Refused)
+	}
+	return one, err
+}
+
 // checkLockedSignature looks for the signature of a plugin of the folder that came from a registry.
 func (s *session) checkLockedSignature(ctx context.Context, locked *lock.Entry, is *spec.Spec) error {
-	if locked == nil || locked.Reference == "" || is == nil {
+	if locked == nil || locked.Reference == "" {
 		return nil
 	}
 	ref, err := registry.ParseReference(locked.Reference)

@@ -154,8 +154,10 @@ type available struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	// Update is the version that plugin update takes, or its digest. Newest is the highest in the
-	// repository. Each is "" if it is the locked one, or there is none.
+	// repository. Each is "" if it is the locked one, or there is none. Gone says that the registry no
+	// longer has what anchor.yaml or the lock names.
 	Update    string `json:"update,omitempty"`
+	Gone      bool   `json:"gone,omitempty"`
 	Newest    string `json:"newest,omitempty"`
 	Reference string `json:"reference"`
 }
@@ -167,7 +169,8 @@ func outdatedCommand(a *cli.App) *cobra.Command {
 		Short: "List locked plugins that have another version in their registry",
 		Long: `List the plugins of anchor.lock for which "plugin update" would take another version
 (UPDATE), for example because the tag in anchor.yaml was moved, or for which the
-repository has the tag of a higher one (NEWEST). Nothing is changed.`,
+repository has the tag of a higher one (NEWEST). "gone" is what the registry no longer
+has. Nothing is changed.`,
 		Example: `  anchor-host plugin outdated`,
 		Args:    cobra.NoArgs,
 	}
@@ -194,9 +197,13 @@ repository has the tag of a higher one (NEWEST). Nothing is changed.`,
 			if err != nil {
 				return err
 			}
-			if one.Update != "" || one.Newest != "" {
+			if one.Update != "" || one.Newest != "" || one.Gone {
 				list = append(list, one)
-				l.Rows = append(l.Rows, []string{one.Name, cli.Dash(one.Version), cli.Dash(one.Update), cli.Dash(one.Newest), one.Reference})
+				update := cli.Dash(one.Update)
+				if one.Gone {
+					update = "gone"
+				}
+				l.Rows = append(l.Rows, []string{one.Name, cli.Dash(one.Version), update, cli.Dash(one.Newest), one.Reference})
 			}
 		}
 		l.Data = list
@@ -223,7 +230,7 @@ func (s *session) available(ctx context.Context, e *lock.Entry) (available, erro
 		return one, err
 	}
 	now, err := s.client.Resolve(ctx, j.ref)
-	if errors.Is(err, registry.ErrNotFound) || err == nil && now.Digest == e.Manifest {
+	if one.Gone = errors.Is(err, registry.ErrNotFound); one.Gone || err == nil && now.Digest == e.Manifest {
 		return one, nil
 	}
 	if err != nil {
