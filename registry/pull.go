@@ -93,7 +93,7 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 		}
 	}
 	if pinned.Digest != "" {
-		p, err := c.cached(pinned)
+		p, err := c.cached(ctx, pinned)
 		if err == nil || c.options.Offline && !errors.Is(err, ErrNotFound) {
 			return p, err
 		}
@@ -110,7 +110,7 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 }
 
 // cached reads a plugin from the cache.
-func (c *Client) cached(ref Reference) (*Plugin, error) {
+func (c *Client) cached(ctx context.Context, ref Reference) (*Plugin, error) {
 	text, err := c.cache.read(ref.Digest, image.MaxManifest)
 	if err != nil {
 		return nil, err
@@ -128,6 +128,9 @@ func (c *Client) cached(ref Reference) (*Plugin, error) {
 		return nil, err
 	}
 	p.Cached = true
+	if !c.options.Offline {
+		c.cache.relist(ctx, entry(ref, img.Manifest))
+	}
 	return p, nil
 }
 
