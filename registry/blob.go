@@ -45,20 +45,27 @@ func (c *Client) fetch(ctx context.Context, sites []site, want ocispec.Descripto
 	path := c.cache.partPath(digest)
 	part, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("cache: write %s: %w", path, err)
+		return writeError(path, err)
 	}
 	defer part.Close()
 	d := &download{client: c, want: want, report: report, part: part}
 	if err := d.from(ctx, sites); err != nil {
-		if errors.Is(err, ErrDigest) {
-			os.Remove(path)
-		}
+		d.discard(err)
 		return err
 	}
 	if err := part.Close(); err != nil {
-		return fmt.Errorf("cache: write %s: %w", path, err)
+		d.discard(err)
+		return writeError(path, err)
 	}
 	return c.cache.adopt(path, digest)
+}
+
+// discard removes half a download that nothing comes of: one of wrong bytes, and one that keeps
+// the disk full. Others are kept to be resumed.
+func (d *download) discard(err error) {
+	if errors.Is(err, ErrDigest) || full(err) {
+		os.Remove(d.part.Name())
+	}
 }
 
 // from asks one site after the other until the blob is complete. The error is that of the last
@@ -71,7 +78,7 @@ func (d *download) from(ctx context.Context, sites []site) (err error) {
 		return d.disk(err)
 	}
 	for _, s := range sites {
-		if err = d.site(ctx, s); err == nil || ctx.Err() != nil {
+		if err = d.site(ctx, s); err == nil || ctx.Err() != nil || errors.Is(err, errDisk) {
 			return err
 		}
 	}
@@ -187,6 +194,4 @@ func (d *download) restart() (err error) {
 	return nil
 }
 
-func (d *download) disk(err error) error {
-	return fmt.Errorf("cache: write %s: %w", d.part.Name(), err)
-}
+func (d *download) disk(err error) error { return writeError(d.part.Name(), err) }
