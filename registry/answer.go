@@ -1,7 +1,10 @@
 package registry
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -76,6 +79,24 @@ func problem(answer *http.Response) error {
 	return e
 }
 
+// remedy is what to do about a registry that gives no usable answer.
+const remedy = "(is the registry up? what is cached installs with --offline)"
+
+// unreachable makes an error one of a registry that gives no usable answer, and says what to do.
+func unreachable(err error) error {
+	return kind.As(ErrUnreachable, fmt.Errorf("%w %s", err, remedy))
+}
+
+// webPage is the error of a host that answers with something else than a registry's documents.
+func webPage(host string) error {
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers with a web page (is there a proxy or a portal between?)", host))
+}
+
+// isWebPage says whether a text is HTML or XML. No document of a registry begins like that.
+func isWebPage(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, "\ufeff \t\r\n"), []byte("<"))
+}
+
 // withoutAddress takes the address of the request out of an error.
 func withoutAddress(err error) error {
 	for {
@@ -92,6 +113,8 @@ func withoutAddress(err error) error {
 func explain(host string, err error) error {
 	err = withoutAddress(err)
 	var refused *errcode.ErrorResponse
+	var certificate *tls.CertificateVerificationError
+	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &refused):
 		return refusal(host, refused)
@@ -103,8 +126,12 @@ func explain(host string, err error) error {
 		return fmt.Errorf("%s: %w", host, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return kind.As(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
+	case errors.As(err, &syntax) && strings.Contains(syntax.Error(), "'<'"): // in a list or a token
+		return webPage(host)
+	case errors.As(err, &certificate): // it is up
+		return kind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
 	}
-	return kind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
+	return unreachable(fmt.Errorf("%s: %w", host, kind.Safe(err)))
 }
 
 // refusal says why a registry refused a request, and what to do.
@@ -130,5 +157,9 @@ func refusal(host string, e *errcode.ErrorResponse) error {
 	case http.StatusRequestEntityTooLarge:
 		return kind.As(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
 	}
-	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers %s", host, said))
+	err := fmt.Errorf("%s: answers %s", host, said)
+	if e.StatusCode >= http.StatusInternalServerError {
+		return unreachable(err)
+	}
+	return kind.As(ErrUnreachable, err)
 }

@@ -176,9 +176,9 @@ func (d *download) write(s site, from io.Reader) error {
 		case err == io.EOF:
 			return kind.As(ErrDigest, kind.As(errTruncated, fmt.Errorf("%s: ends after %d of the %d bytes of %s", s.host, d.sum.n, d.want.Size, d.want.Digest)))
 		case err != nil && errors.Is(err, ErrUnreachable):
-			return fmt.Errorf("%s: %w", s.host, err)
+			return unreachable(fmt.Errorf("%s: %w", s.host, err))
 		case err != nil:
-			return kind.As(errTruncated, kind.As(ErrUnreachable, fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err))))
+			return kind.As(errTruncated, unreachable(fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err))))
 		}
 	}
 }

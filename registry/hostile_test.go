@@ -156,7 +156,7 @@ func tamperedArtifacts() []tampered {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"errors":[{"code":"DENIED","message":"no\u001b[2J `+strings.Repeat("x", 5000)+`"}]}`)
 		}),
-		answerCase("login page in place of a manifest", ErrNotPlugin, "is not valid JSON", theTag, func(w http.ResponseWriter, _ *Artifact) {
+		answerCase("login page in place of a manifest", ErrUnreachable, "answers with a web page (is there a proxy or a portal between?)", theTag, func(w http.ResponseWriter, _ *Artifact) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>log in</html>")
 		}),

@@ -225,10 +225,13 @@ func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text 
 	}
 	text, err = io.ReadAll(io.LimitReader(answer.Body, image.MaxManifest+1))
 	if err != nil {
-		return nil, "", kind.As(ErrUnreachable, fmt.Errorf("manifest: %s breaks off: %w", s.host, kind.Safe(err)))
+		return nil, "", unreachable(fmt.Errorf("manifest: %s breaks off: %w", s.host, kind.Safe(err)))
 	}
 	if len(text) > image.MaxManifest {
 		return nil, "", kind.As(ErrTooLarge, fmt.Errorf("manifest: %s sends more than %d bytes", s.host, image.MaxManifest))
+	}
+	if isWebPage(text) {
+		return nil, "", webPage(s.host)
 	}
 	if stated := answer.Header.Get("Docker-Content-Digest"); strings.HasPrefix(stated, "sha256:") && stated != image.DigestOf(text) {
 		return nil, "", kind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest that it states: tell its owner, nothing was installed", s.host))
