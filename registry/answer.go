@@ -87,6 +87,17 @@ func unreachable(err error) error {
 	return kind.As(ErrUnreachable, fmt.Errorf("%w %s", err, remedy))
 }
 
+// allFailed says what each of the servers said that were asked one after the other. It is of the
+// kind of the last, and says once what to do.
+func allFailed(all []error) error {
+	last := len(all) - 1
+	said := ""
+	for _, err := range all[:last] {
+		said += strings.TrimSuffix(err.Error(), " "+remedy) + "; "
+	}
+	return fmt.Errorf("%s%w", said, all[last])
+}
+
 // webPage is the error of a host that answers with something else than a registry's documents.
 func webPage(host string) error {
 	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers with a web page (is there a proxy or a portal between?)", host))

@@ -68,8 +68,7 @@ func (d *download) discard(err error) {
 	}
 }
 
-// from asks one site after the other until the blob is complete. The error is that of the last
-// site, which is the registry itself.
+// from asks one site after the other until the blob is complete.
 func (d *download) from(ctx context.Context, sites []site) (err error) {
 	if d.sum, err = hashFile(d.part, d.want.Size); err != nil {
 		return d.disk(err)
@@ -77,12 +76,14 @@ func (d *download) from(ctx context.Context, sites []site) (err error) {
 	if err := d.part.Truncate(d.sum.n); err != nil {
 		return d.disk(err)
 	}
+	var failed []error
 	for _, s := range sites {
 		if err = d.site(ctx, s); err == nil || ctx.Err() != nil || errors.Is(err, errDisk) {
 			return err
 		}
+		failed = append(failed, err)
 	}
-	return err
+	return allFailed(failed)
 }
 
 // site asks one site, again from where it broke off. If what was there before turns out to be

@@ -197,10 +197,8 @@ func (c *Client) fetchManifest(ctx context.Context, ref Reference) (text []byte,
 			return text, "", nil
 		}
 	}
-	for _, s := range c.sites(ref) {
-		if text, mediaType, err = c.manifestFrom(ctx, s, ref); err == nil || ctx.Err() != nil {
-			return text, mediaType, err
-		}
+	if text, mediaType, err = c.manifestFromAny(ctx, c.sites(ref), ref); err == nil || ctx.Err() != nil {
+		return text, mediaType, err
 	}
 	if errors.Is(err, ErrNotFound) && ref.Digest != "" && ref.Tag != "" {
 		if now, moved := c.Resolve(ctx, ref.At("")); moved == nil {
@@ -208,6 +206,18 @@ func (c *Client) fetchManifest(ctx context.Context, ref Reference) (text []byte,
 		}
 	}
 	return nil, "", err
+}
+
+// manifestFromAny asks one site after the other.
+func (c *Client) manifestFromAny(ctx context.Context, sites []site, ref Reference) (text []byte, mediaType string, err error) {
+	var failed []error
+	for _, s := range sites {
+		if text, mediaType, err = c.manifestFrom(ctx, s, ref); err == nil || ctx.Err() != nil {
+			return text, mediaType, err
+		}
+		failed = append(failed, err)
+	}
+	return nil, "", allFailed(failed)
 }
 
 func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text []byte, mediaType string, err error) {
