@@ -27,9 +27,9 @@ const maxProblem = 8 << 10
 // get sends one request to a registry. The body of the answer is the caller's to close; answers
 // with another status than those wanted are errors.
 func (c *Client) get(ctx context.Context, s site, path string, header http.Header, wanted ...int) (*http.Response, error) {
-	h := c.host(ctx, s.host)
+	signer, bare := c.host(ctx, s.host)
 	address := url.URL{Scheme: "https", Host: dialName(s.host), Path: "/v2/" + s.repository + "/" + path}
-	if h.plain {
+	if bare {
 		address.Scheme = "http"
 	}
 	ctx = auth.AppendScopesForHost(ctx, address.Host, auth.ScopeRepository(s.repository, auth.ActionPull))
@@ -40,7 +40,7 @@ func (c *Client) get(ctx context.Context, s site, path string, header http.Heade
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	answer, err := h.auth.Do(req)
+	answer, err := signer.Do(req)
 	if err != nil {
 		return nil, explain(s.host, err)
 	}

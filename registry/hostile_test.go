@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -432,6 +433,53 @@ func TestPlainHTTP(t *testing.T) {
 	roots := secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	if _, err := newClient(t, Options{RootCAs: roots}).Pull(t.Context(), ref); err != nil {
 		t.Errorf("a known certificate: %v", err)
+	}
+}
+
+// curt closes connections that do not begin with an HTTP request, without a word or with a reset.
+type curt struct {
+	net.Listener
+	reset bool
+}
+
+func (l curt) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(conn, first); err == nil && first[0] != 0x16 { // 0x16 begins a TLS greeting
+			return &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}, nil
+		}
+		if !l.reset { // what is left unread makes the end a reset
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			_, _ = io.Copy(io.Discard, conn)
+		}
+		conn.Close()
+	}
+}
+
+// begun is a connection whose first byte was read already.
+type begun struct {
+	net.Conn
+	from io.Reader
+}
+
+func (b *begun) Read(p []byte) (int, error) { return b.from.Read(p) }
+
+// TestCurtRegistry asks a registry on this machine that hangs up on a TLS greeting.
+func TestCurtRegistry(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		f := &fake{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}}
+		f.Server = httptest.NewUnstartedServer(f)
+		f.Listener = curt{f.Listener, reset}
+		f.Start()
+		hold(f, "1", pack(t, "1.0.0", 0))
+		if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); err != nil {
+			t.Errorf("reset %v: %v", reset, err)
+		}
+		f.Close()
 	}
 }
 
