@@ -42,7 +42,7 @@ func (c *Client) get(ctx context.Context, s site, path string, header http.Heade
 	}
 	answer, err := signer.Do(req)
 	if err != nil {
-		return nil, explain(s.host, err)
+		return nil, c.explain(s.host, err)
 	}
 	for _, status := range wanted {
 		if answer.StatusCode == status {
@@ -50,7 +50,7 @@ func (c *Client) get(ctx context.Context, s site, path string, header http.Heade
 		}
 	}
 	defer answer.Body.Close()
-	return nil, explain(s.host, problem(answer))
+	return nil, c.explain(s.host, problem(answer))
 }
 
 // dialName is the server of a registry: Docker's has another name than its references.
@@ -119,18 +119,30 @@ func withoutAddress(err error) error {
 	}
 }
 
+// explained is explain for an error that may be nil.
+func (c *Client) explained(host string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.explain(host, err)
+}
+
 // explain says what went wrong with a request to a host. It names no address beyond the host:
 // those of redirects hold secrets.
-func explain(host string, err error) error {
+func (c *Client) explain(host string, err error) error {
 	err = withoutAddress(err)
 	var refused *errcode.ErrorResponse
 	var certificate *tls.CertificateVerificationError
 	var syntax *json.SyntaxError
+	var unread *credentialError
 	switch {
+	case errors.As(err, &unread):
+		return c.noCredentials(host, unread)
 	case errors.As(err, &refused):
-		return refusal(host, refused)
+		_, given := c.given.Load(dialName(host))
+		return refusal(host, refused, given)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, log in with \"docker login %s\"", host, host))
+		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, and no credentials are given (log in with: docker login %s)", host, host))
 	case errors.Is(err, errdef.ErrNotFound):
 		return kind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
 	case errors.Is(err, ErrRedirect), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -145,8 +157,18 @@ func explain(host string, err error) error {
 	return unreachable(fmt.Errorf("%s: %w", host, kind.Safe(err)))
 }
 
-// refusal says why a registry refused a request, and what to do.
-func refusal(host string, e *errcode.ErrorResponse) error {
+// noCredentials says why there are no credentials for a host.
+func (c *Client) noCredentials(host string, err *credentialError) error {
+	remedy := ""
+	if c.options.Credentials == nil {
+		remedy = fmt.Sprintf(" (repair Docker's config.json, or run docker login %s)", host)
+	}
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: %w%s", host, kind.Safe(err), remedy))
+}
+
+// refusal says why a registry refused a request, and what to do. given says that credentials were
+// given for it.
+func refusal(host string, e *errcode.ErrorResponse, given bool) error {
 	said := fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	var parts []string
 	for i, each := range e.Errors {
@@ -160,7 +182,13 @@ func refusal(host string, e *errcode.ErrorResponse) error {
 	}
 	switch e.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return kind.As(ErrDenied, fmt.Errorf("%s: answers %s: it does not exist for this user, log in with \"docker login %s\"", host, said, host))
+		why := "it does not exist for this user (log in with"
+		if e.StatusCode == http.StatusUnauthorized && given {
+			why = "the registry refuses these credentials (log in again with"
+		} else if !given {
+			why = "it does not exist for users without credentials, and none are given (log in with"
+		}
+		return kind.As(ErrDenied, fmt.Errorf("%s: answers %s: %s: docker login %s)", host, said, why, host))
 	case http.StatusNotFound:
 		return kind.As(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
 	case http.StatusTooManyRequests:

@@ -84,6 +84,8 @@ type Client struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
+	// given has the servers for which there are credentials.
+	given sync.Map
 }
 
 // host is a server and how it is spoken to.
@@ -239,19 +241,36 @@ func (c *Client) authenticator(name string) *auth.Client {
 	return a
 }
 
-// credential asks for the credentials of a host.
+// credentialError is a failure to find out credentials.
+type credentialError struct{ error }
+
+func (e *credentialError) Unwrap() error { return e.error }
+
+// credential asks for the credentials of a host, and notes that there are some.
 func (c *Client) credential(ctx context.Context, host string) (auth.Credential, error) {
-	if c.options.Credentials != nil {
-		cred, err := c.options.Credentials(ctx, host)
-		return auth.Credential(cred), err
+	ask := c.options.Credentials
+	if ask == nil {
+		ask = dockerCredential
 	}
+	cred, err := ask(ctx, host)
+	if err != nil {
+		return auth.Credential{}, &credentialError{err}
+	}
+	if cred != (Credential{}) {
+		c.given.Store(host, true)
+	}
+	return auth.Credential(cred), nil
+}
+
+// dockerCredential asks Docker's config.json and the credential helpers that it names.
+func dockerCredential(ctx context.Context, host string) (Credential, error) {
 	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
 	if err != nil {
-		return auth.Credential{}, fmt.Errorf("read Docker's config.json: %w", err)
+		return Credential{}, fmt.Errorf("read Docker's config.json: %w", err)
 	}
 	cred, err := credentials.Credential(store)(ctx, host)
 	if err != nil {
-		return auth.Credential{}, fmt.Errorf("%s: get its credentials from %s: %w", host, store.ConfigPath(), err)
+		return Credential{}, fmt.Errorf("get its credentials from %s: %w", store.ConfigPath(), err)
 	}
-	return cred, nil
+	return Credential(cred), nil
 }

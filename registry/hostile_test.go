@@ -572,4 +572,50 @@ func TestDockerConfig(t *testing.T) {
 	if _, err := c.credential(t.Context(), "a.example"); err == nil || !strings.Contains(err.Error(), "config.json") {
 		t.Errorf("a broken file: %v", err)
 	}
+	f := newFake(t)
+	f.before = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	remedy := "(repair Docker's config.json, or run docker login " + f.ref("").Host + ")"
+	for name, text := range map[string]string{"broken file": `{`, "missing helper": `{"credsStore":"gone"}`} {
+		write(config, text, 0o600)
+		if _, err := c.Pull(t.Context(), f.ref("1")); err == nil || !strings.HasSuffix(err.Error(), remedy) || strings.Contains(err.Error(), "http://") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRefusedCredentials tells credentials that are refused from none.
+func TestRefusedCredentials(t *testing.T) {
+	f := newFake(t)
+	for name, each := range map[string]struct {
+		scheme string
+		status int
+		given  Credential
+		want   string
+	}{
+		"basic":                {`Basic realm="x"`, 401, Credential{Username: "u", Password: "p"}, "the registry refuses these credentials (log in again with: docker login 127"},
+		"basic, none given":    {`Basic realm="x"`, 401, Credential{}, "no credentials are given (log in with: docker login 127"},
+		"bearer":               {`Bearer realm="` + f.URL + `/token"`, 401, Credential{Username: "u", Password: "p"}, "the registry refuses these credentials"},
+		"bearer, none given":   {`Bearer realm="` + f.URL + `/token"`, 401, Credential{}, "none are given (log in with"},
+		"forbidden":            {`Basic realm="x"`, 403, Credential{Username: "u", Password: "p"}, "it does not exist for this user (log in with"},
+		"not even asked about": {"", 401, Credential{}, "none are given (log in with"},
+	} {
+		f.before = func(w http.ResponseWriter, r *http.Request) bool {
+			status := each.status
+			if r.Header.Get("Authorization") == "" && each.scheme != "" {
+				w.Header().Set("WWW-Authenticate", each.scheme)
+				status = http.StatusUnauthorized
+			}
+			w.WriteHeader(status)
+			return true
+		}
+		c := newClient(t, Options{Credentials: func(context.Context, string) (Credential, error) { return each.given, nil }})
+		_, err := c.Pull(t.Context(), f.ref("1"))
+		if !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), each.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -86,7 +86,7 @@ func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added
 	}
 	want := image.Describe(ocispec.MediaTypeImageManifest, manifest)
 	if err := repo.Manifests().Push(ctx, want, bytes.NewReader(manifest)); err != nil {
-		return "", fmt.Errorf("attach to %s: %w", ref, explain(ref.Host, err))
+		return "", fmt.Errorf("attach to %s: %w", ref, c.explain(ref.Host, err))
 	}
 	return string(want.Digest), nil
 }
@@ -171,7 +171,7 @@ func (c *Client) listReferrers(ctx context.Context, s site, ref Reference) (all 
 	if errors.Is(err, ErrTooLarge) {
 		return nil, err
 	}
-	return all, explained(s.host, err)
+	return all, c.explained(s.host, err)
 }
 
 // attachments fetches the documents that a registry lists, within the limits for all of them.
