@@ -306,6 +306,27 @@ func TestMovedTag(t *testing.T) {
 	}
 }
 
+// TestGone asks for a digest that is deleted in the registry, with or without its tag.
+func TestGone(t *testing.T) {
+	a := pack(t, "1.0.0", 0)
+	const want = "the registry no longer has it (load it from an archive with: anchor-host plugin load, or install another version)"
+	for name, drop := range map[string]func(f *fake){
+		"all":          func(f *fake) { clear(f.manifests) },
+		"the manifest": func(f *fake) { delete(f.manifests, a.Digest); delete(f.manifests, "1") },
+		"the module":   func(f *fake) { delete(f.blobs, a.ModuleDigest) },
+	} {
+		for _, tag := range []string{"1", ""} {
+			f := newFake(t)
+			hold(f, "1", a)
+			drop(f)
+			_, err := newClient(t, Options{}).Pull(t.Context(), f.ref(tag).At(a.Digest))
+			if !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s, tag %q: %v", name, tag, err)
+			}
+		}
+	}
+}
+
 // TestImages reads the form that images for Envoy and Istio have.
 func TestImages(t *testing.T) {
 	wasm := string(module(t, "1.0.0", 0))

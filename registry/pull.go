@@ -106,7 +106,21 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 		return nil, err
 	}
 	defer unlock()
-	return c.download(ctx, pinned)
+	p, err := c.download(ctx, pinned)
+	if pinned.Digest != "" && errors.Is(err, ErrNotFound) {
+		err = c.gone(ctx, pinned)
+	}
+	return p, err
+}
+
+// gone says that the registry no longer has a digest, and what to do.
+func (c *Client) gone(ctx context.Context, ref Reference) error {
+	if ref.Tag != "" {
+		if now, err := c.Resolve(ctx, ref.At("")); err == nil && now.Digest != ref.Digest {
+			return kind.As(ErrNotFound, fmt.Errorf("the registry no longer has this digest, and the tag %s names %s now: update to it after a look, or restore the old one", ref.Tag, now.Digest))
+		}
+	}
+	return kind.As(ErrNotFound, errors.New("the registry no longer has it (load it from an archive with: anchor-host plugin load, or install another version)"))
 }
 
 // cached reads a plugin from the cache.
@@ -197,15 +211,7 @@ func (c *Client) fetchManifest(ctx context.Context, ref Reference) (text []byte,
 			return text, "", nil
 		}
 	}
-	if text, mediaType, err = c.manifestFromAny(ctx, c.sites(ref), ref); err == nil || ctx.Err() != nil {
-		return text, mediaType, err
-	}
-	if errors.Is(err, ErrNotFound) && ref.Digest != "" && ref.Tag != "" {
-		if now, moved := c.Resolve(ctx, ref.At("")); moved == nil {
-			return nil, "", kind.As(ErrNotFound, fmt.Errorf("the registry no longer has this digest, and the tag %s names %s now: update to it after a look, or restore the old one", ref.Tag, now.Digest))
-		}
-	}
-	return nil, "", err
+	return c.manifestFromAny(ctx, c.sites(ref), ref)
 }
 
 // manifestFromAny asks one site after the other.
