@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,7 +13,7 @@ import (
 
 const freeSpace = "(free space, or name another folder with --registry-cache)"
 
-// TestFullDisk pulls into a cache on a disk that is too small: no half download stays, and what
+// TestFullDisk adds to a cache on a disk that is too small: no half download stays, and what
 // fits is pulled afterwards.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
@@ -33,6 +34,17 @@ func TestFullDisk(t *testing.T) {
 	part := c.cache.partPath(large.ModuleDigest)
 	if !errors.Is(err, syscall.ENOSPC) || !strings.HasSuffix(err.Error(), freeSpace) || strings.Count(err.Error(), part) != 1 {
 		t.Errorf("got %v", err)
+	}
+	roomy := newClient(t, Options{})
+	if _, err := roomy.Pull(t.Context(), f.ref("large")); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := roomy.cache.Save(&archive, f.ref("large")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.cache.Load(t.Context(), &archive); !errors.Is(err, syscall.ENOSPC) || !strings.HasSuffix(err.Error(), freeSpace) {
+		t.Errorf("load: %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(part)); err != nil || len(left) != 0 {
 		t.Errorf("what is left: %v, %v", left, err)
