@@ -1,7 +1,10 @@
 package registry
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,9 +27,9 @@ const maxProblem = 8 << 10
 // get sends one request to a registry. The body of the answer is the caller's to close; answers
 // with another status than those wanted are errors.
 func (c *Client) get(ctx context.Context, s site, path string, header http.Header, wanted ...int) (*http.Response, error) {
-	h := c.host(ctx, s.host)
+	signer, bare := c.host(ctx, s.host)
 	address := url.URL{Scheme: "https", Host: dialName(s.host), Path: "/v2/" + s.repository + "/" + path}
-	if h.plain {
+	if bare {
 		address.Scheme = "http"
 	}
 	ctx = auth.AppendScopesForHost(ctx, address.Host, auth.ScopeRepository(s.repository, auth.ActionPull))
@@ -37,9 +40,9 @@ func (c *Client) get(ctx context.Context, s site, path string, header http.Heade
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	answer, err := h.auth.Do(req)
+	answer, err := signer.Do(req)
 	if err != nil {
-		return nil, explain(s.host, err)
+		return nil, c.explain(s.host, err)
 	}
 	for _, status := range wanted {
 		if answer.StatusCode == status {
@@ -47,7 +50,7 @@ func (c *Client) get(ctx context.Context, s site, path string, header http.Heade
 		}
 	}
 	defer answer.Body.Close()
-	return nil, explain(s.host, problem(answer))
+	return nil, c.explain(s.host, problem(answer))
 }
 
 // dialName is the server of a registry: Docker's has another name than its references.
@@ -76,6 +79,35 @@ func problem(answer *http.Response) error {
 	return e
 }
 
+// remedy is what to do about a registry that gives no usable answer.
+const remedy = "(is the registry up? what is cached installs with --offline)"
+
+// unreachable makes an error one of a registry that gives no usable answer, and says what to do.
+func unreachable(err error) error {
+	return kind.As(ErrUnreachable, fmt.Errorf("%w %s", err, remedy))
+}
+
+// allFailed says what each of the servers said that were asked one after the other. It is of the
+// kind of the last, and says once what to do.
+func allFailed(all []error) error {
+	last := len(all) - 1
+	said := ""
+	for _, err := range all[:last] {
+		said += strings.TrimSuffix(err.Error(), " "+remedy) + "; "
+	}
+	return fmt.Errorf("%s%w", said, all[last])
+}
+
+// webPage is the error of a host that answers with something else than a registry's documents.
+func webPage(host string) error {
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers with a web page (is there a proxy or a portal between?)", host))
+}
+
+// isWebPage says whether a text is HTML or XML. No document of a registry begins like that.
+func isWebPage(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, "\ufeff \t\r\n"), []byte("<"))
+}
+
 // withoutAddress takes the address of the request out of an error.
 func withoutAddress(err error) error {
 	for {
@@ -87,28 +119,56 @@ func withoutAddress(err error) error {
 	}
 }
 
+// explained is explain for an error that may be nil.
+func (c *Client) explained(host string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.explain(host, err)
+}
+
 // explain says what went wrong with a request to a host. It names no address beyond the host:
 // those of redirects hold secrets.
-func explain(host string, err error) error {
+func (c *Client) explain(host string, err error) error {
 	err = withoutAddress(err)
 	var refused *errcode.ErrorResponse
+	var certificate *tls.CertificateVerificationError
+	var syntax *json.SyntaxError
+	var unread *credentialError
 	switch {
+	case errors.As(err, &unread):
+		return c.noCredentials(host, unread)
 	case errors.As(err, &refused):
-		return refusal(host, refused)
+		_, given := c.given.Load(dialName(host))
+		return refusal(host, refused, given)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, log in with \"docker login %s\"", host, host))
+		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, and no credentials are given (log in with: docker login %s)", host, host))
 	case errors.Is(err, errdef.ErrNotFound):
 		return kind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
 	case errors.Is(err, ErrRedirect), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", host, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return kind.As(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
+	case errors.As(err, &syntax) && strings.Contains(syntax.Error(), "'<'"): // in a list or a token
+		return webPage(host)
+	case errors.As(err, &certificate): // it is up
+		return kind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
 	}
-	return kind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
+	return unreachable(fmt.Errorf("%s: %w", host, kind.Safe(err)))
 }
 
-// refusal says why a registry refused a request, and what to do.
-func refusal(host string, e *errcode.ErrorResponse) error {
+// noCredentials says why there are no credentials for a host.
+func (c *Client) noCredentials(host string, err *credentialError) error {
+	remedy := ""
+	if c.options.Credentials == nil {
+		remedy = fmt.Sprintf(" (repair Docker's config.json, or run docker login %s)", host)
+	}
+	return kind.As(ErrUnreachable, fmt.Errorf("%s: %w%s", host, kind.Safe(err), remedy))
+}
+
+// refusal says why a registry refused a request, and what to do. given says that credentials were
+// given for it.
+func refusal(host string, e *errcode.ErrorResponse, given bool) error {
 	said := fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	var parts []string
 	for i, each := range e.Errors {
@@ -122,7 +182,13 @@ func refusal(host string, e *errcode.ErrorResponse) error {
 	}
 	switch e.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return kind.As(ErrDenied, fmt.Errorf("%s: answers %s: it does not exist for this user, log in with \"docker login %s\"", host, said, host))
+		why := "it does not exist for this user (log in with"
+		if e.StatusCode == http.StatusUnauthorized && given {
+			why = "the registry refuses these credentials (log in again with"
+		} else if !given {
+			why = "it does not exist for users without credentials, and none are given (log in with"
+		}
+		return kind.As(ErrDenied, fmt.Errorf("%s: answers %s: %s: docker login %s)", host, said, why, host))
 	case http.StatusNotFound:
 		return kind.As(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
 	case http.StatusTooManyRequests:
@@ -130,5 +196,9 @@ func refusal(host string, e *errcode.ErrorResponse) error {
 	case http.StatusRequestEntityTooLarge:
 		return kind.As(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
 	}
-	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers %s", host, said))
+	err := fmt.Errorf("%s: answers %s", host, said)
+	if e.StatusCode >= http.StatusInternalServerError {
+		return unreachable(err)
+	}
+	return kind.As(ErrUnreachable, err)
 }

@@ -241,7 +241,9 @@ func (l *loading) takeBlob(digest string, size int64, from io.Reader) error {
 		return err
 	}
 	defer f.Close()
-	if n, err := io.Copy(f, from); err != nil || n != size {
+	if n, err := io.Copy(f, from); full(err) {
+		return writeError(f.Name(), err)
+	} else if err != nil || n != size {
 		return kind.As(ErrArchive, fmt.Errorf("the entry of %s ends after %d of %d bytes", digest, n, size))
 	}
 	sum, err := hashFile(f, size)

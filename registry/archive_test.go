@@ -193,16 +193,59 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestBrokenIndex names the file and the remedy.
+// TestBrokenIndex damages the index: offline the error names the file and the remedy, and the next
+// write heals it.
 func TestBrokenIndex(t *testing.T) {
-	c, f, _, _ := filled(t)
-	path := filepath.Join(c.cache.dir, "index.json")
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+	for name, damage := range map[string]string{"empty": "", "cut": "{", "of another form": `{"manifests":5}`} {
+		for by, heal := range map[string]func(c *Client, ref Reference, archive io.Reader) error{
+			"pull": func(c *Client, ref Reference, _ io.Reader) error { _, err := c.Pull(t.Context(), ref); return err },
+			"pull of what is there": func(c *Client, ref Reference, _ io.Reader) error {
+				ref, err := c.Resolve(t.Context(), ref)
+				if err == nil {
+					_, err = c.Pull(t.Context(), ref)
+				}
+				return err
+			},
+			"load": func(c *Client, _ Reference, archive io.Reader) error {
+				_, err := c.cache.Load(t.Context(), archive)
+				return err
+			},
+		} {
+			c, f, _, _ := filled(t)
+			var archive bytes.Buffer
+			if err := c.cache.Save(&archive, f.ref("1.0")); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(c.cache.dir, "index.json")
+			if err := os.WriteFile(path, []byte(damage), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			offline := newClient(t, Options{Offline: true, Cache: c.cache})
+			if _, err := offline.Pull(t.Context(), f.ref("1.0")); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "plugin load") {
+				t.Errorf("%s: got %v", name, err)
+			}
+			if err := heal(c, f.ref("1.0"), &archive); err != nil {
+				t.Errorf("%s, %s: %v", name, by, err)
+			}
+			if _, err := offline.Pull(t.Context(), f.ref("1.0")); err != nil {
+				t.Errorf("%s, offline after a %s: %v", name, by, err)
+			}
+		}
+	}
+}
+
+// TestPruneBrokenIndex keeps what is to be kept even if the index has lost it.
+func TestPruneBrokenIndex(t *testing.T) {
+	c, f, a, b := filled(t)
+	if err := os.WriteFile(filepath.Join(c.cache.dir, "index.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if freed, err := c.cache.Prune(t.Context(), a.Digest); err != nil || freed < int64(len(b.Module)) {
+		t.Fatalf("freed %d, %v", freed, err)
+	}
 	offline := newClient(t, Options{Offline: true, Cache: c.cache})
-	if _, err := offline.Pull(t.Context(), f.ref("1.0")); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "delete the file") {
-		t.Errorf("got %v", err)
+	if _, err := offline.Pull(t.Context(), f.ref("1.0").At(a.Digest)); err != nil {
+		t.Errorf("what was kept: %v", err)
 	}
 }
 

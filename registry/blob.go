@@ -45,24 +45,30 @@ func (c *Client) fetch(ctx context.Context, sites []site, want ocispec.Descripto
 	path := c.cache.partPath(digest)
 	part, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("cache: write %s: %w", path, err)
+		return writeError(path, err)
 	}
 	defer part.Close()
 	d := &download{client: c, want: want, report: report, part: part}
 	if err := d.from(ctx, sites); err != nil {
-		if errors.Is(err, ErrDigest) {
-			os.Remove(path)
-		}
+		d.discard(err)
 		return err
 	}
 	if err := part.Close(); err != nil {
-		return fmt.Errorf("cache: write %s: %w", path, err)
+		d.discard(err)
+		return writeError(path, err)
 	}
 	return c.cache.adopt(path, digest)
 }
 
-// from asks one site after the other until the blob is complete. The error is that of the last
-// site, which is the registry itself.
+// discard removes half a download that nothing comes of: one of wrong bytes, and one that keeps
+// the disk full. Others are kept to be resumed.
+func (d *download) discard(err error) {
+	if errors.Is(err, ErrDigest) || full(err) {
+		os.Remove(d.part.Name())
+	}
+}
+
+// from asks one site after the other until the blob is complete.
 func (d *download) from(ctx context.Context, sites []site) (err error) {
 	if d.sum, err = hashFile(d.part, d.want.Size); err != nil {
 		return d.disk(err)
@@ -70,12 +76,14 @@ func (d *download) from(ctx context.Context, sites []site) (err error) {
 	if err := d.part.Truncate(d.sum.n); err != nil {
 		return d.disk(err)
 	}
+	var failed []error
 	for _, s := range sites {
-		if err = d.site(ctx, s); err == nil || ctx.Err() != nil {
+		if err = d.site(ctx, s); err == nil || ctx.Err() != nil || errors.Is(err, errDisk) {
 			return err
 		}
+		failed = append(failed, err)
 	}
-	return err
+	return allFailed(failed)
 }
 
 // site asks one site, again from where it broke off. If what was there before turns out to be
@@ -169,9 +177,9 @@ func (d *download) write(s site, from io.Reader) error {
 		case err == io.EOF:
 			return kind.As(ErrDigest, kind.As(errTruncated, fmt.Errorf("%s: ends after %d of the %d bytes of %s", s.host, d.sum.n, d.want.Size, d.want.Digest)))
 		case err != nil && errors.Is(err, ErrUnreachable):
-			return fmt.Errorf("%s: %w", s.host, err)
+			return unreachable(fmt.Errorf("%s: %w", s.host, err))
 		case err != nil:
-			return kind.As(errTruncated, kind.As(ErrUnreachable, fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err))))
+			return kind.As(errTruncated, unreachable(fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err))))
 		}
 	}
 }
@@ -187,6 +195,4 @@ func (d *download) restart() (err error) {
 	return nil
 }
 
-func (d *download) disk(err error) error {
-	return fmt.Errorf("cache: write %s: %w", d.part.Name(), err)
-}
+func (d *download) disk(err error) error { return writeError(d.part.Name(), err) }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -72,6 +73,9 @@ func (c *Cache) partPath(digest string) string {
 func (c *Cache) prepare() error {
 	for _, sub := range []string{filepath.Join("blobs", "sha256"), "ingest", "locks"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, sub), 0o700); err != nil {
+			if full(err) {
+				return writeError(filepath.Join(c.dir, sub), err)
+			}
 			return fmt.Errorf("cache: make its folder: %w", err)
 		}
 	}
@@ -88,7 +92,7 @@ const layoutText = `{"imageLayoutVersion":"1.0.0"}`
 func (c *Cache) replace(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Join(c.dir, "ingest"), "file-*")
 	if err != nil {
-		return fmt.Errorf("cache: write %s: %w", filepath.Base(path), err)
+		return writeError(path, err)
 	}
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Close())
@@ -97,10 +101,29 @@ func (c *Cache) replace(path string, text []byte) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		return fmt.Errorf("cache: write %s: %w", filepath.Base(path), err)
+		return writeError(path, err)
 	}
 	return nil
 }
+
+// errDisk marks that a file of the cache cannot be written.
+var errDisk = errors.New("cannot write")
+
+// writeError says that a file of the cache cannot be written, and what to do about a full disk.
+func writeError(path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) { // it would name the file once more
+		err = at.Err
+	}
+	remedy := ""
+	if full(err) {
+		remedy = " (free space, or name another folder with --registry-cache)"
+	}
+	return kind.As(errDisk, fmt.Errorf("cache: write %s: %w%s", path, err, remedy))
+}
+
+// full says whether there is no room for a file, on the disk or for its user.
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // read returns the bytes of a digest. The error wraps ErrNotFound if the cache does not have
 // them, ErrTooLarge if they are more than limit, and ErrDigest if the file is damaged.

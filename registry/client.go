@@ -84,6 +84,8 @@ type Client struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
+	// given has the servers for which there are credentials.
+	given sync.Map
 }
 
 // host is a server and how it is spoken to.
@@ -170,9 +172,9 @@ func mirrorSite(mirror string, ref Reference) (site, error) {
 
 // repository returns the client of oras for one repository.
 func (c *Client) repository(ctx context.Context, s site) *remote.Repository {
-	h := c.host(ctx, s.host)
+	signer, bare := c.host(ctx, s.host)
 	return &remote.Repository{
-		Client: h.auth, PlainHTTP: h.plain,
+		Client: signer, PlainHTTP: bare,
 		Reference:       registry.Reference{Registry: s.host, Repository: s.repository},
 		TagListMaxPages: maxPages, ReferrerListMaxPages: maxPages, MaxMetadataBytes: image.MaxManifest,
 		// Many registries refuse to delete, which would fail a push that has succeeded.
@@ -183,8 +185,8 @@ func (c *Client) repository(ctx context.Context, s site) *remote.Repository {
 // maxPages is how many pages of a list are read.
 const maxPages = 20
 
-// host finds out how a server is spoken to.
-func (c *Client) host(ctx context.Context, name string) *host {
+// host finds out how a server is spoken to: with which credentials, and whether without TLS.
+func (c *Client) host(ctx context.Context, name string) (signer *auth.Client, bare bool) {
 	c.mu.Lock()
 	h := c.hosts[name]
 	if h == nil {
@@ -194,16 +196,15 @@ func (c *Client) host(ctx context.Context, name string) *host {
 	c.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.known {
-		return h
+	if !h.known {
+		h.plain, h.known = c.speaksPlain(ctx, name)
 	}
-	h.plain, h.known = c.speaksPlain(ctx, name)
-	return h
+	return h.auth, h.plain
 }
 
 // speaksPlain says whether a server is asked without TLS: if the options say so, or if it is on
-// this machine and answers HTTP to a TLS greeting. Nothing secret is sent to find out. known is
-// false if the server did not answer.
+// this machine and answers HTTP to a TLS greeting, or hangs up. Nothing secret is sent to find
+// out. known is false if the server did not answer.
 func (c *Client) speaksPlain(ctx context.Context, name string) (speaks, known bool) {
 	for _, p := range c.options.PlainHTTP {
 		if strings.EqualFold(p, name) {
@@ -222,8 +223,8 @@ func (c *Client) speaksPlain(ctx context.Context, name string) (speaks, known bo
 	greet := http.Client{Transport: c.net.Direct(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := greet.Do(req)
 	if err != nil {
-		speaks = errors.Is(err, http.ErrSchemeMismatch)
-		return speaks, speaks
+		known = errors.Is(err, http.ErrSchemeMismatch)
+		return known || brokeOff(err), known
 	}
 	answer.Body.Close()
 	return false, true
@@ -240,19 +241,36 @@ func (c *Client) authenticator(name string) *auth.Client {
 	return a
 }
 
-// credential asks for the credentials of a host.
+// credentialError is a failure to find out credentials.
+type credentialError struct{ error }
+
+func (e *credentialError) Unwrap() error { return e.error }
+
+// credential asks for the credentials of a host, and notes that there are some.
 func (c *Client) credential(ctx context.Context, host string) (auth.Credential, error) {
-	if c.options.Credentials != nil {
-		cred, err := c.options.Credentials(ctx, host)
-		return auth.Credential(cred), err
+	ask := c.options.Credentials
+	if ask == nil {
+		ask = dockerCredential
 	}
+	cred, err := ask(ctx, host)
+	if err != nil {
+		return auth.Credential{}, &credentialError{err}
+	}
+	if cred != (Credential{}) {
+		c.given.Store(host, true)
+	}
+	return auth.Credential(cred), nil
+}
+
+// dockerCredential asks Docker's config.json and the credential helpers that it names.
+func dockerCredential(ctx context.Context, host string) (Credential, error) {
 	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
 	if err != nil {
-		return auth.Credential{}, fmt.Errorf("read Docker's config.json: %w", err)
+		return Credential{}, fmt.Errorf("read Docker's config.json: %w", err)
 	}
 	cred, err := credentials.Credential(store)(ctx, host)
 	if err != nil {
-		return auth.Credential{}, fmt.Errorf("%s: get its credentials from %s: %w", host, store.ConfigPath(), err)
+		return Credential{}, fmt.Errorf("get its credentials from %s: %w", store.ConfigPath(), err)
 	}
-	return cred, nil
+	return Credential(cred), nil
 }

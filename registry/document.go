@@ -156,7 +156,7 @@ func unsent(err error) error {
 			return withoutAddress(err)
 		}
 	}
-	return kind.As(ErrUnreachable, kind.Safe(withoutAddress(err)))
+	return kind.As(ErrUnreachable, fmt.Errorf("%w (try again later, or take what came last with --offline)", kind.Safe(withoutAddress(err))))
 }
 
 // noDocument says why a server did not send a document, and what to do.

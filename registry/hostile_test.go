@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -156,7 +157,7 @@ func tamperedArtifacts() []tampered {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"errors":[{"code":"DENIED","message":"no\u001b[2J `+strings.Repeat("x", 5000)+`"}]}`)
 		}),
-		answerCase("login page in place of a manifest", ErrNotPlugin, "is not valid JSON", theTag, func(w http.ResponseWriter, _ *Artifact) {
+		answerCase("login page in place of a manifest", ErrUnreachable, "answers with a web page (is there a proxy or a portal between?)", theTag, func(w http.ResponseWriter, _ *Artifact) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>log in</html>")
 		}),
@@ -305,6 +306,27 @@ func TestMovedTag(t *testing.T) {
 	}
 }
 
+// TestGone asks for a digest that is deleted in the registry, with or without its tag.
+func TestGone(t *testing.T) {
+	a := pack(t, "1.0.0", 0)
+	const want = "the registry no longer has it (load it from an archive with: anchor-host plugin load, or install another version)"
+	for name, drop := range map[string]func(f *fake){
+		"all":          func(f *fake) { clear(f.manifests) },
+		"the manifest": func(f *fake) { delete(f.manifests, a.Digest); delete(f.manifests, "1") },
+		"the module":   func(f *fake) { delete(f.blobs, a.ModuleDigest) },
+	} {
+		for _, tag := range []string{"1", ""} {
+			f := newFake(t)
+			hold(f, "1", a)
+			drop(f)
+			_, err := newClient(t, Options{}).Pull(t.Context(), f.ref(tag).At(a.Digest))
+			if !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s, tag %q: %v", name, tag, err)
+			}
+		}
+	}
+}
+
 // TestImages reads the form that images for Envoy and Istio have.
 func TestImages(t *testing.T) {
 	wasm := string(module(t, "1.0.0", 0))
@@ -435,6 +457,53 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
+// curt closes connections that do not begin with an HTTP request, without a word or with a reset.
+type curt struct {
+	net.Listener
+	reset bool
+}
+
+func (l curt) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(conn, first); err == nil && first[0] != 0x16 { // 0x16 begins a TLS greeting
+			return &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}, nil
+		}
+		if !l.reset { // what is left unread makes the end a reset
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			_, _ = io.Copy(io.Discard, conn)
+		}
+		conn.Close()
+	}
+}
+
+// begun is a connection whose first byte was read already.
+type begun struct {
+	net.Conn
+	from io.Reader
+}
+
+func (b *begun) Read(p []byte) (int, error) { return b.from.Read(p) }
+
+// TestCurtRegistry asks a registry on this machine that hangs up on a TLS greeting.
+func TestCurtRegistry(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		f := &fake{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}}
+		f.Server = httptest.NewUnstartedServer(f)
+		f.Listener = curt{f.Listener, reset}
+		f.Start()
+		hold(f, "1", pack(t, "1.0.0", 0))
+		if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); err != nil {
+			t.Errorf("reset %v: %v", reset, err)
+		}
+		f.Close()
+	}
+}
+
 // TestMirrors asks mirrors first, and the registry where they fail.
 func TestMirrors(t *testing.T) {
 	a := pack(t, "1.0.0", 50_000)
@@ -469,6 +538,35 @@ func TestMirrors(t *testing.T) {
 	}
 }
 
+// TestAllMirrorsFail names what each server said, and what to do once.
+func TestAllMirrorsFail(t *testing.T) {
+	a := pack(t, "1.0.0", 50_000)
+	origin, closed, empty := newFake(t), newFake(t), newFake(t)
+	closed.Close()
+	broken := func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true }
+	noLayer := func(w http.ResponseWriter, r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, a.ModuleDigest) && broken(w, r)
+	}
+	hold(origin, "1", a)
+	c := newClient(t, Options{Mirrors: map[string][]string{origin.ref("").Host: {closed.ref("").Host, empty.ref("").Host}}})
+	for name, before := range map[string]func(http.ResponseWriter, *http.Request) bool{"manifest": broken, "layer": noLayer} {
+		origin.before = before
+		_, err := c.Pull(t.Context(), origin.ref("1"))
+		if !errors.Is(err, ErrUnreachable) || strings.Count(err.Error(), remedy) != 1 || !strings.HasSuffix(err.Error(), remedy) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, want := range []string{closed.ref("").Host + ": dial tcp", empty.ref("").Host + ": answers 404 Not Found", origin.ref("").Host + ": answers 502 Bad Gateway"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s in it", name, err, want)
+			}
+		}
+	}
+	empty.before, origin.before = broken, broken
+	if _, err := c.Referrers(t.Context(), origin.ref("1").At(a.Digest), ""); err == nil || strings.Count(err.Error(), "502 Bad Gateway") != 2 {
+		t.Errorf("attachments: %v", err)
+	}
+}
+
 // TestDockerConfig takes credentials from Docker's file and from a helper.
 func TestDockerConfig(t *testing.T) {
 	dir := t.TempDir()
@@ -494,5 +592,51 @@ func TestDockerConfig(t *testing.T) {
 	write(config, `{`, 0o600)
 	if _, err := c.credential(t.Context(), "a.example"); err == nil || !strings.Contains(err.Error(), "config.json") {
 		t.Errorf("a broken file: %v", err)
+	}
+	f := newFake(t)
+	f.before = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	remedy := "(repair Docker's config.json, or run docker login " + f.ref("").Host + ")"
+	for name, text := range map[string]string{"broken file": `{`, "missing helper": `{"credsStore":"gone"}`} {
+		write(config, text, 0o600)
+		if _, err := c.Pull(t.Context(), f.ref("1")); err == nil || !strings.HasSuffix(err.Error(), remedy) || strings.Contains(err.Error(), "http://") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRefusedCredentials tells credentials that are refused from none.
+func TestRefusedCredentials(t *testing.T) {
+	f := newFake(t)
+	for name, each := range map[string]struct {
+		scheme string
+		status int
+		given  Credential
+		want   string
+	}{
+		"basic":                {`Basic realm="x"`, 401, Credential{Username: "u", Password: "p"}, "the registry refuses these credentials (log in again with: docker login 127"},
+		"basic, none given":    {`Basic realm="x"`, 401, Credential{}, "no credentials are given (log in with: docker login 127"},
+		"bearer":               {`Bearer realm="` + f.URL + `/token"`, 401, Credential{Username: "u", Password: "p"}, "the registry refuses these credentials"},
+		"bearer, none given":   {`Bearer realm="` + f.URL + `/token"`, 401, Credential{}, "none are given (log in with"},
+		"forbidden":            {`Basic realm="x"`, 403, Credential{Username: "u", Password: "p"}, "it does not exist for this user (log in with"},
+		"not even asked about": {"", 401, Credential{}, "none are given (log in with"},
+	} {
+		f.before = func(w http.ResponseWriter, r *http.Request) bool {
+			status := each.status
+			if r.Header.Get("Authorization") == "" && each.scheme != "" {
+				w.Header().Set("WWW-Authenticate", each.scheme)
+				status = http.StatusUnauthorized
+			}
+			w.WriteHeader(status)
+			return true
+		}
+		c := newClient(t, Options{Credentials: func(context.Context, string) (Credential, error) { return each.given, nil }})
+		_, err := c.Pull(t.Context(), f.ref("1"))
+		if !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), each.want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

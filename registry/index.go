@@ -57,7 +57,11 @@ func entries(index *ocispec.Index) (all []Entry) {
 	return all
 }
 
-// index reads index.json. A missing file is an empty index.
+// errDamaged marks an index that cannot be read as one.
+var errDamaged = errors.New("damaged index")
+
+// index reads index.json. A missing file is an empty index. The error wraps errDamaged if the
+// file holds something else, such as nothing after a power cut.
 func (c *Cache) index() (*ocispec.Index, error) {
 	path := filepath.Join(c.dir, ocispec.ImageIndexFile)
 	f, err := os.Open(path)
@@ -74,7 +78,7 @@ func (c *Cache) index() (*ocispec.Index, error) {
 	}
 	index, err := parseIndex(text)
 	if err != nil {
-		return nil, fmt.Errorf("cache: read %s: %w: delete the file, what it listed is fetched again when it is needed", path, err)
+		return nil, kind.As(errDamaged, fmt.Errorf("cache: read %s: %w (install again online, or load an archive with: anchor-host plugin load)", path, err))
 	}
 	return index, nil
 }
@@ -103,6 +107,22 @@ func (c *Cache) note(ctx context.Context, all ...ocispec.Descriptor) error {
 	})
 }
 
+// relist lists a plugin of the cache that a damaged index has lost, so that its tag is known
+// offline. What is listed already stays as it is. It is no matter if that fails: the plugin is
+// there.
+func (c *Cache) relist(ctx context.Context, d ocispec.Descriptor) {
+	known, err := c.index()
+	if err == nil && slices.ContainsFunc(known.Manifests, func(old ocispec.Descriptor) bool {
+		return old.Digest == d.Digest || old.Annotations[ocispec.AnnotationRefName] == d.Annotations[ocispec.AnnotationRefName]
+	}) {
+		return
+	}
+	if unlock, err := c.use(ctx); err == nil {
+		defer unlock()
+		_ = c.note(ctx, d)
+	}
+}
+
 // listed says whether an index has an entry already.
 func listed(index *ocispec.Index, d ocispec.Descriptor) bool {
 	return slices.ContainsFunc(index.Manifests, func(old ocispec.Descriptor) bool {
@@ -121,7 +141,8 @@ func replaces(d, old ocispec.Descriptor) bool {
 	return d.Digest == old.Digest || err == nil && ref.Tag != ""
 }
 
-// change rewrites the index under its lock.
+// change rewrites the index under its lock. A damaged one counts as empty: nothing wrong can come
+// of it, as content is held against its digest, and attachments that it listed are fetched again.
 func (c *Cache) change(ctx context.Context, edit func(*ocispec.Index)) error {
 	unlock, err := c.lock(ctx, "index", false)
 	if err != nil {
@@ -129,6 +150,9 @@ func (c *Cache) change(ctx context.Context, edit func(*ocispec.Index)) error {
 	}
 	defer unlock()
 	index, err := c.index()
+	if errors.Is(err, errDamaged) {
+		index, err = &ocispec.Index{}, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -201,8 +225,8 @@ func (c *Cache) parts(digest string) []string {
 const abandoned = 24 * time.Hour
 
 // Prune removes everything that does not belong to the artifacts whose digests are kept, and
-// returns how many bytes that freed. Attachments of kept artifacts stay. It waits until no other
-// process adds to the cache.
+// returns how many bytes that freed. Attachments of kept artifacts stay if the index lists them.
+// It waits until no other process adds to the cache.
 func (c *Cache) Prune(ctx context.Context, keep ...string) (freed int64, err error) {
 	unlock, err := c.lock(ctx, "use", false)
 	if err != nil {
@@ -210,15 +234,23 @@ func (c *Cache) Prune(ctx context.Context, keep ...string) (freed int64, err err
 	}
 	defer unlock()
 	needed := map[string]bool{}
+	need := func(digest string) {
+		if image.DigestForm.MatchString(digest) {
+			for _, part := range c.parts(digest) {
+				needed[part] = true
+			}
+		}
+	}
+	for _, digest := range keep { // the index may have lost them
+		need(digest)
+	}
 	err = c.change(ctx, func(index *ocispec.Index) {
 		index.Manifests = slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
-			kept := slices.Contains(keep, string(d.Digest)) || slices.ContainsFunc(keep, func(digest string) bool { return belongs(d, digest) })
-			if kept && image.DigestForm.MatchString(string(d.Digest)) {
-				for _, part := range c.parts(string(d.Digest)) {
-					needed[part] = true
-				}
+			if slices.Contains(keep, string(d.Digest)) || slices.ContainsFunc(keep, func(digest string) bool { return belongs(d, digest) }) {
+				need(string(d.Digest))
+				return false
 			}
-			return !kept
+			return true
 		})
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 		}
 	}
 	if pinned.Digest != "" {
-		p, err := c.cached(pinned)
+		p, err := c.cached(ctx, pinned)
 		if err == nil || c.options.Offline && !errors.Is(err, ErrNotFound) {
 			return p, err
 		}
@@ -106,11 +106,25 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 		return nil, err
 	}
 	defer unlock()
-	return c.download(ctx, pinned)
+	p, err := c.download(ctx, pinned)
+	if pinned.Digest != "" && errors.Is(err, ErrNotFound) {
+		err = c.gone(ctx, pinned)
+	}
+	return p, err
+}
+
+// gone says that the registry no longer has a digest, and what to do.
+func (c *Client) gone(ctx context.Context, ref Reference) error {
+	if ref.Tag != "" {
+		if now, err := c.Resolve(ctx, ref.At("")); err == nil && now.Digest != ref.Digest {
+			return kind.As(ErrNotFound, fmt.Errorf("the registry no longer has this digest, and the tag %s names %s now: update to it after a look, or restore the old one", ref.Tag, now.Digest))
+		}
+	}
+	return kind.As(ErrNotFound, errors.New("the registry no longer has it (load it from an archive with: anchor-host plugin load, or install another version)"))
 }
 
 // cached reads a plugin from the cache.
-func (c *Client) cached(ref Reference) (*Plugin, error) {
+func (c *Client) cached(ctx context.Context, ref Reference) (*Plugin, error) {
 	text, err := c.cache.read(ref.Digest, image.MaxManifest)
 	if err != nil {
 		return nil, err
@@ -128,6 +142,9 @@ func (c *Client) cached(ref Reference) (*Plugin, error) {
 		return nil, err
 	}
 	p.Cached = true
+	if !c.options.Offline {
+		c.cache.relist(ctx, entry(ref, img.Manifest))
+	}
 	return p, nil
 }
 
@@ -194,17 +211,19 @@ func (c *Client) fetchManifest(ctx context.Context, ref Reference) (text []byte,
 			return text, "", nil
 		}
 	}
-	for _, s := range c.sites(ref) {
+	return c.manifestFromAny(ctx, c.sites(ref), ref)
+}
+
+// manifestFromAny asks one site after the other.
+func (c *Client) manifestFromAny(ctx context.Context, sites []site, ref Reference) (text []byte, mediaType string, err error) {
+	var failed []error
+	for _, s := range sites {
 		if text, mediaType, err = c.manifestFrom(ctx, s, ref); err == nil || ctx.Err() != nil {
 			return text, mediaType, err
 		}
+		failed = append(failed, err)
 	}
-	if errors.Is(err, ErrNotFound) && ref.Digest != "" && ref.Tag != "" {
-		if now, moved := c.Resolve(ctx, ref.At("")); moved == nil {
-			return nil, "", kind.As(ErrNotFound, fmt.Errorf("the registry no longer has this digest, and the tag %s names %s now: update to it after a look, or restore the old one", ref.Tag, now.Digest))
-		}
-	}
-	return nil, "", err
+	return nil, "", allFailed(failed)
 }
 
 func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text []byte, mediaType string, err error) {
@@ -222,10 +241,13 @@ func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text 
 	}
 	text, err = io.ReadAll(io.LimitReader(answer.Body, image.MaxManifest+1))
 	if err != nil {
-		return nil, "", kind.As(ErrUnreachable, fmt.Errorf("manifest: %s breaks off: %w", s.host, kind.Safe(err)))
+		return nil, "", unreachable(fmt.Errorf("manifest: %s breaks off: %w", s.host, kind.Safe(err)))
 	}
 	if len(text) > image.MaxManifest {
 		return nil, "", kind.As(ErrTooLarge, fmt.Errorf("manifest: %s sends more than %d bytes", s.host, image.MaxManifest))
+	}
+	if isWebPage(text) {
+		return nil, "", webPage(s.host)
 	}
 	if stated := answer.Header.Get("Docker-Content-Digest"); strings.HasPrefix(stated, "sha256:") && stated != image.DigestOf(text) {
 		return nil, "", kind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest that it states: tell its owner, nothing was installed", s.host))

@@ -64,7 +64,7 @@ func (c *Client) push(ctx context.Context, ref Reference, a *Artifact, o PushOpt
 		return err
 	}
 	manifest := image.Describe(ocispec.MediaTypeImageManifest, a.Manifest)
-	return explained(ref.Host, repo.Manifests().PushReference(ctx, manifest, bytes.NewReader(a.Manifest), ref.Tag))
+	return c.explained(ref.Host, repo.Manifests().PushReference(ctx, manifest, bytes.NewReader(a.Manifest), ref.Tag))
 }
 
 // pushBlob sends bytes, unless the repository has them. An upload that breaks off starts again.
@@ -72,7 +72,7 @@ func (c *Client) pushBlob(ctx context.Context, repo *remote.Repository, ref Refe
 	want := ocispec.Descriptor{MediaType: "application/octet-stream", Digest: digest.Digest(image.DigestOf(text)), Size: int64(len(text))}
 	report := c.reporter(ref, want.Size, true)
 	if there, err := repo.Blobs().Exists(ctx, want); err != nil {
-		return explained(ref.Host, err)
+		return c.explained(ref.Host, err)
 	} else if there {
 		if progress && report != nil {
 			report(want.Size)
@@ -88,20 +88,12 @@ func (c *Client) pushBlob(ctx context.Context, repo *remote.Repository, ref Refe
 			break
 		}
 	}
-	return explained(ref.Host, err)
+	return c.explained(ref.Host, err)
 }
 
 // brokeOff says that a connection ended in the middle of a request.
 func brokeOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-// explained is explain for an error that may be nil.
-func explained(host string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return explain(host, err)
 }
 
 // Tags lists the tags of a repository, in the order of the registry, at most ten thousand.
@@ -123,7 +115,7 @@ func (c *Client) Tags(ctx context.Context, ref Reference) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the tags of %s: %w", ref, explain(ref.Host, err))
+		return nil, fmt.Errorf("list the tags of %s: %w", ref, c.explain(ref.Host, err))
 	}
 	return all, nil
 }

@@ -86,7 +86,7 @@ func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added
 	}
 	want := image.Describe(ocispec.MediaTypeImageManifest, manifest)
 	if err := repo.Manifests().Push(ctx, want, bytes.NewReader(manifest)); err != nil {
-		return "", fmt.Errorf("attach to %s: %w", ref, explain(ref.Host, err))
+		return "", fmt.Errorf("attach to %s: %w", ref, c.explain(ref.Host, err))
 	}
 	return string(want.Digest), nil
 }
@@ -145,21 +145,17 @@ func (c *Client) referrers(ctx context.Context, ref Reference, of string) (all [
 	// A mirror may lack what was attached later, so the registry comes first.
 	sites := c.sites(ref)
 	slices.Reverse(sites)
-	var listed []ocispec.Descriptor
+	var failed []error
 	for i, s := range sites {
-		var failed error
-		if listed, failed = c.listReferrers(ctx, s, ref); failed == nil {
-			sites = append([]site{s}, sites...)
-			err = nil
-			break
-		} else if i == 0 {
-			err = failed
+		listed, err := c.listReferrers(ctx, s, ref)
+		if err == nil {
+			sites[0], sites[i] = s, sites[0]
+			return c.attachments(ctx, sites, ref, of, listed)
 		}
+		failed = append(failed, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c.attachments(ctx, sites, ref, of, listed)
+	slices.Reverse(failed) // the error is of the kind of the registry's
+	return nil, allFailed(failed)
 }
 
 // listReferrers asks one site for the manifests of attachments. It asks for all types, as
@@ -175,7 +171,7 @@ func (c *Client) listReferrers(ctx context.Context, s site, ref Reference) (all 
 	if errors.Is(err, ErrTooLarge) {
 		return nil, err
 	}
-	return all, explained(s.host, err)
+	return all, c.explained(s.host, err)
 }
 
 // attachments fetches the documents that a registry lists, within the limits for all of them.
@@ -215,12 +211,7 @@ func (c *Client) attached(ctx context.Context, sites []site, d ocispec.Descripto
 	if text, err = c.cache.read(string(d.Digest), image.MaxManifest); err == nil {
 		return text, nil
 	}
-	for _, s := range sites {
-		at := Reference{Host: s.host, Repository: s.repository, Digest: string(d.Digest)}
-		if text, _, err = c.manifestFrom(ctx, s, at); err == nil || ctx.Err() != nil {
-			break
-		}
-	}
+	text, _, err = c.manifestFromAny(ctx, sites, Reference{Digest: string(d.Digest)})
 	return text, err
 }
 
