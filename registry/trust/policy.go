@@ -44,7 +44,7 @@ const maxReference = 1000
 // Repository returns the host and path of a reference such as oci://ghcr.io/acme/bm25:1.2, here
 // ghcr.io/acme/bm25. Errors wrap [ErrReference].
 func Repository(reference string) (string, error) {
-	bad := fmt.Errorf("reference: read %.100q: %w (want one such as oci://ghcr.io/acme/bm25:1.2)", reference, ErrReference)
+	bad := fmt.Errorf("reference: read %.300q: %w (want one such as oci://ghcr.io/acme/bm25:1.2)", reference, ErrReference)
 	if len(reference) > maxReference {
 		return "", bad
 	}
@@ -134,7 +134,7 @@ func unknownKey(id, pattern, reference string) error {
 		id = "which it does not name"
 	}
 	if pattern == "" {
-		return fmt.Errorf("signature: verify: %w, %s: trust.publishers has no entry for %.100q (add one with the key if you trust its owner)", ErrKey, id, reference)
+		return fmt.Errorf("signature: verify: %w, %s: trust.publishers has no entry for %.300q (add one with the key if you trust its owner)", ErrKey, id, reference)
 	}
 	return fmt.Errorf("signature: verify: %w, %s: trust.publishers does not list it for %q (add it there if you trust its owner)", ErrKey, id, pattern)
 }

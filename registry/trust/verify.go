@@ -89,10 +89,10 @@ func (s Signer) Check(is Plugin) error {
 // digest that is revoked is always an error.
 func (p *Policy) Verify(reference, digest string, s Signatures) (Signer, error) {
 	if err := CheckDigest(digest); err != nil {
-		return Signer{}, fmt.Errorf("%.100q: %w", reference, err)
+		return Signer{}, fmt.Errorf("%.300q: %w", reference, err)
 	}
 	if slices.Contains(p.RevokedDigests, digest) {
-		return Signer{}, fmt.Errorf("%.100q: %w", reference, revokedDigest(digest))
+		return Signer{}, fmt.Errorf("%.300q: %w", reference, revokedDigest(digest))
 	}
 	v := &verifier{policy: p, reference: reference, digest: digest}
 	v.pattern, v.keys = p.Publisher(reference)
@@ -105,7 +105,7 @@ func (p *Policy) Verify(reference, digest string, s Signatures) (Signer, error) 
 	if v.err == nil {
 		v.err = fmt.Errorf("signature: look for: %w, and trust.require is signed (ask its author to sign it)", ErrUnsigned)
 	}
-	return Signer{}, fmt.Errorf("%.100q: %w", reference, v.err)
+	return Signer{}, fmt.Errorf("%.300q: %w", reference, v.err)
 }
 
 // verifier checks the signatures of one artifact.

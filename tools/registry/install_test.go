@@ -296,7 +296,7 @@ func TestTamperedInstalls(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 		}},
 		{"denied", "docker login", 5, theTag, func(w http.ResponseWriter, _ *registry.Artifact) { w.WriteHeader(http.StatusForbidden) }},
-		{"login page", "is not valid JSON", 3, theTag, func(w http.ResponseWriter, _ *registry.Artifact) { fmt.Fprint(w, "<html>log in</html>") }},
+		{"login page", "answers with a web page", 1, theTag, func(w http.ResponseWriter, _ *registry.Artifact) { fmt.Fprint(w, "<html>log in</html>") }},
 		{"manifest without an end", "more than 4194304 bytes", 7, theTag, func(w http.ResponseWriter, _ *registry.Artifact) { endless(w) }},
 		{"gigabyte of manifest", "announces 1073741824 bytes", 7, theTag, func(w http.ResponseWriter, _ *registry.Artifact) { w.Header().Set("Content-Length", "1073741824") }},
 		{"another digest", "digest that it states", 3, theTag, func(w http.ResponseWriter, a *registry.Artifact) {
