@@ -241,6 +241,9 @@ func TestPublish(t *testing.T) {
 	if r, verdicts := published(t, codeOK, "--key", key, "--sbom", sbom, "--cases", cases, file, ref); !r.Published || !strings.Contains(verdicts["tag"], "this artifact already") {
 		t.Errorf("again: %+v", r)
 	}
+	if _, out, _ := run(t, "", "plugin", "publish", "--key", key, "--sbom", sbom, "--cases", cases, file, ref); !strings.Contains(out, "\nwas there already: "+ref) || strings.Contains(out, "published") {
+		t.Errorf("again, as text: %s", out)
+	}
 	other := quiet(t, version("1.0.0", "\ndescription: another\n"), readme)
 	if strings.Count(string(bytesOf(t, other)), "description") > 1 {
 		other = quiet(t, version("1.0.0", "\nhomepage: https://example.com\n"), readme)
@@ -273,6 +276,7 @@ func TestPublishFindings(t *testing.T) {
 			"version": "want at least 2.0.0", "readme": "the module holds no README (write README.md beside plugin.yaml"}},
 		{"build metadata", quiet(t, version("1.3.0+linux", ""), readme), nil, map[string]string{"manifest": "leave it out", "tag": ""}},
 		{"tag", quiet(t, version("1.3.0", ""), readme), []string{ref + ":1.4.0"}, map[string]string{"tag": "the tag is 1.4.0, the version in the manifest 1.3.0"}},
+		{"a tag that moves", quiet(t, version("1.3.0", ""), readme), []string{ref + ":1.3"}, map[string]string{"tag": ref + ":1.3 --move --key KEY)"}},
 		{"no key", quiet(t, version("1.3.0", ""), readme), []string{ref, "--key", "/nowhere"}, map[string]string{"key": "/nowhere"}},
 		{"no module", filepath.Join(testdataDir, "../../../testdata/wasm/empty/plugin.wasm"), nil, map[string]string{"manifest": "", "readme": "see manifest"}},
 	} {

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -40,11 +41,26 @@ func readCatalog(dir, cacheDir string, names []string, guard *lock.Guard) *catal
 	list, c.others, c.err = spec.Reader{CacheDir: cacheDir}.ReadNamed(dir, names...)
 	if c.err == nil {
 		c.notes, c.err = guard.Hold(list)
+	} else {
+		c.err = FolderError(dir, guard, c.err)
 	}
 	for _, e := range list {
 		c.entries[e.Name] = e
 	}
 	return c
+}
+
+// FolderError returns the error of a plugin folder that could not be read. If there is none, and
+// anchor.lock lists plugins of a registry, as in a fresh clone, the remedy is to get these.
+func FolderError(dir string, guard *lock.Guard, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, unread := guard.File()
+	if unread != nil || !slices.ContainsFunc(f.Plugins, func(e lock.Entry) bool { return e.Reference != "" }) {
+		return err
+	}
+	return fmt.Errorf("plugin directory %s: lacks the plugins of %s: %w (get them with: anchor-host plugin install --frozen)", dir, lock.Name, fs.ErrNotExist)
 }
 
 // spec returns the spec of a plugin. The error names the file, the problem and

@@ -27,6 +27,10 @@ func TestTrust(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `f:2:12: trust.require: unknown value "signd" (did you mean "signed"?)`) {
 		t.Error(err)
 	}
+	_, err = Parse("f", []byte("trust:\n  revoked: [1f]\n"))
+	if err == nil || !strings.Contains(err.Error(), "f:2:12: trust.revoked: want a map, got a list (want keys, digests below it)") {
+		t.Error(err)
+	}
 	_, err = Parse("f", []byte("trust:\n  publishers:\n    ghcr.io: [x]\n    ghcr.io/a/*: ["+key+", "+key+"]\n  revoked: {keys: [key], digests: [sha256:0]}\n"))
 	for _, want := range []string{
 		"f:3:14: trust.publishers.ghcr.io: pattern of references: ", "trust.publishers.ghcr.io[0]: public key: read: not readable (want 56 characters",

@@ -93,7 +93,7 @@ func TestMistakesInYAML(t *testing.T) {
 		{"string for a number", "name: n\ncount: 8k", `f.yaml:2:8: count: want a whole number, got the string "8k"`},
 		{"fraction for a whole number", "name: n\ncount: 1.5", `f.yaml:2:8: count: want a whole number, got 1.5`},
 		{"yes is a string", "name: n\non: yes", `f.yaml:2:5: on: want true or false, got the string "yes"`},
-		{"list for a map", "name: n\ninner: [1]", `f.yaml:2:8: inner: want a map, got a list`},
+		{"list for a map", "name: n\ninner: [1]", `f.yaml:2:8: inner: want a map, got a list (want size below it)`},
 		{"map for a list", "name: n\ntags: {a: 1}", `f.yaml:2:7: tags: want a list, got a map`},
 		{"above the bounds", "name: n\ncount: 10", `f.yaml:2:8: count: want 1 to 9, got 10`},
 		{"below one bound", "name: n\ninner: {size: -1}", `f.yaml:2:15: inner.size: want 0 or more, got -1`},

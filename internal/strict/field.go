@@ -58,13 +58,20 @@ func (f Field) Of(v reflect.Value) reflect.Value { return v.Field(f.index) }
 // Type returns the field's type in a struct type.
 func (f Field) Type(t reflect.Type) reflect.Type { return t.Field(f.index).Type }
 
+// maxNamed is how many keys of a map a message names: more would hide what is wrong.
+const maxNamed = 4
+
 func (d *Decoder) object(n *Node, v reflect.Value, path string) {
+	fields := Fields(v.Type())
 	if n.Kind != Map {
-		d.Fail(n, path, "want a map, got %s", n.describe())
+		hint := ""
+		if n.Kind == List && path != "" && len(fields) <= maxNamed {
+			hint = " (want " + strings.Join(keys(fields), ", ") + " below it)"
+		}
+		d.Fail(n, path, "want a map, got %s%s", n.describe(), hint)
 		return
 	}
 	d.duplicates(n, path)
-	fields := Fields(v.Type())
 	given := map[string]bool{}
 	for _, e := range n.Entries {
 		at := Join(path, e.Key)

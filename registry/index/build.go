@@ -16,12 +16,18 @@ import (
 
 // Build makes an index of repositories. For each, it takes the highest release among the tags, or
 // the highest version of all if there is none, and reads the annotations of its manifest; no module
-// is fetched. A tag in a reference is taken instead of the highest; a digest is refused. The error joins all that was
-// wrong, and wraps those of registry.Client.Pull, or ErrInvalid and ErrAlike.
+// is fetched. A tag in a reference is taken instead of the highest; a digest is refused, and so is
+// a repository that is named twice. The error joins all that was wrong, and wraps those of
+// registry.Client.Pull, or ErrInvalid and ErrAlike.
 func Build(ctx context.Context, client *registry.Client, refs []registry.Reference) (*Index, error) {
 	x := &Index{Version: Version, Plugins: []Plugin{}}
 	var problems []error
-	for _, ref := range refs {
+	for i, ref := range refs {
+		same := func(other registry.Reference) bool { return other.Name() == ref.Name() }
+		if j := slices.IndexFunc(refs[:i], same); j >= 0 {
+			problems = append(problems, fmt.Errorf("%s: is the repository of %s: %w (name it once)", ref, refs[j], registry.ErrReference))
+			continue
+		}
 		p, err := describe(ctx, client, ref)
 		if err != nil {
 			problems = append(problems, err)

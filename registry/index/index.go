@@ -107,7 +107,7 @@ func (x *Index) checkVersion() error {
 // memory.
 func (x *Index) decode(d *jsontext.Decoder) error {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return errors.Join(err, errors.New("want a JSON object"))
+		return wanted("a JSON object", err)
 	}
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
@@ -138,9 +138,17 @@ func (x *Index) decode(d *jsontext.Decoder) error {
 	return nil
 }
 
+// wanted is the error of a place that has something else, or no JSON at all: then err says why.
+func wanted(what string, err error) error {
+	if err == nil {
+		return fmt.Errorf("want %s", what)
+	}
+	return fmt.Errorf("want %s: %w", what, err)
+}
+
 func (x *Index) decodePlugins(d *jsontext.Decoder) error {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
-		return errors.Join(err, errors.New("plugins: want a list"))
+		return fmt.Errorf("plugins: %w", wanted("a list", err))
 	}
 	x.Plugins = []Plugin{}
 	for d.PeekKind() != ']' {

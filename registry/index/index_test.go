@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/index"
 )
 
@@ -61,7 +62,7 @@ func TestRefuses(t *testing.T) {
 	good := string(file(t, plugin("bm25")))
 	for name, each := range map[string]struct{ text, want string }{
 		"nothing":               {"", "EOF"},
-		"a page":                {"<html>", "invalid character"},
+		"a page":                {"<html>", "want a JSON object: jsontext: invalid character"},
 		"a list":                {"[]", "want a JSON object"},
 		"an end too early":      {good[:len(good)/2], "EOF"},
 		"two documents":         {good + good, "something follows"},
@@ -105,6 +106,31 @@ func TestRefuses(t *testing.T) {
 				t.Errorf("acts on a terminal: %q", err)
 			}
 		})
+	}
+}
+
+// A repository has one line. To name it with two tags is a mistake, and not two names that look alike.
+func TestBuildTwice(t *testing.T) {
+	cache, err := registry.OpenCache(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := registry.New(registry.Options{Cache: cache, Offline: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var refs []registry.Reference
+	for _, text := range []string{"oci://ghcr.io/acme/bm25:1.2", "oci://ghcr.io/acme/mmr", "oci://ghcr.io/acme/bm25"} {
+		ref, err := registry.ParseReference(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, ref)
+	}
+	_, err = index.Build(t.Context(), client, refs)
+	if want := "oci://ghcr.io/acme/bm25: is the repository of oci://ghcr.io/acme/bm25:1.2: "; !errors.Is(err, registry.ErrReference) || strings.Count(err.Error(), want) != 1 {
+		t.Errorf("want %q once, got: %v", want, err)
 	}
 }
 

@@ -286,7 +286,7 @@ func pluginFindings(loaded *config.Loaded) []finding {
 	entries, err := spec.ReadDir(dir)
 	findings := []finding{{"plugins", statusOK, fmt.Sprintf("%d in %s", len(entries), dir)}}
 	if err != nil {
-		findings = []finding{{"plugins", statusWarning, err.Error()}}
+		findings = []finding{{"plugins", statusWarning, assemble.FolderError(dir, assemble.Guard(loaded), err).Error()}}
 	}
 	lockFinding, drifts := lockFindings(loaded, entries)
 	findings = append(findings, lockFinding...)

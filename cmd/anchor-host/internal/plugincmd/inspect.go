@@ -120,7 +120,7 @@ func findPlugin(loaded *config.Loaded, name string) (*spec.Spec, *config.Instanc
 	if _, here := os.Stat(plugin); here == nil && found == nil {
 		hint = fmt.Sprintf(" (what is in this folder has a path: ./%s)", plugin)
 	} else if err != nil {
-		return nil, nil, err
+		return nil, nil, assemble.FolderError(loaded.PluginDir(), assemble.Guard(loaded), err)
 	}
 	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, cmp.Or(hint, elsewhere))
 }

@@ -49,7 +49,7 @@ why, also if anchor.lock or trust of the configuration refuses it. No plugin is 
 		}
 		entries, err := spec.Reader{CacheDir: loaded.CachePath()}.ReadDir(loaded.PluginDir())
 		if err != nil {
-			return err
+			return assemble.FolderError(loaded.PluginDir(), assemble.Guard(loaded), err)
 		}
 		notes, err := assemble.Guard(loaded).Hold(entries)
 		if err != nil {

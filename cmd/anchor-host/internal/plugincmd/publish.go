@@ -51,8 +51,8 @@ the manifest; you can leave it out.
   conformance   plugin test --short passes, with your cases
   reproducible  a second build of the project gives the same module
   tag           no other artifact has the tag
-  version       the version is raised enough since the one before: by a major
-                version for a permission more or an operation less
+  version       the version is raised enough since the one before: a permission
+                more or an operation less is a major version, for 0.x a minor one
 
 The signature, the report of plugin test (your cases without their names) and the file
 of --sbom are attached to the plugin, where everybody who may pull it reads them. The
@@ -124,6 +124,7 @@ type publication struct {
 	artifact *registry.Artifact
 	key      *trust.SecretKey
 	report   publishReport
+	outcome  string // what the last lines of the report begin with
 	// attachments are the documents that are pushed with the plugin.
 	attachments []registry.Attachment
 }
@@ -170,7 +171,7 @@ func newPublication(a *cli.App, cmd *cobra.Command, f *publishFlags, args []stri
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{flags: f, tests: tests}
+	p := &publication{flags: f, tests: tests, outcome: "published"}
 	if p.file, err = moduleFile(args[0]); err != nil {
 		return nil, err
 	}
@@ -268,7 +269,7 @@ func (p *publication) emit(a *cli.App, format string) error {
 	case !r.Published:
 		fmt.Fprintf(&b, "\n%s %s can be published\n", r.Plugin, r.Version)
 	default:
-		fmt.Fprintf(&b, "\npublished %s\nsigned by %s\nattached %s\n", r.Reference, cli.Dash(r.Signer), strings.Join(r.Attached, ", "))
+		fmt.Fprintf(&b, "\n%s %s\nsigned by %s\nattached %s\n", p.outcome, r.Reference, cli.Dash(r.Signer), strings.Join(r.Attached, ", "))
 	}
 	return a.EmitText(&b)
 }

@@ -190,7 +190,7 @@ func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
 	p.ref.Tag = cmp.Or(p.ref.Tag, version)
 	p.report.Reference = p.ref.String()
 	if p.ref.Tag != version {
-		return verdictFail, fmt.Sprintf("the tag is %s, the version in the manifest %s (leave out the tag, or raise the version)", p.ref.Tag, version)
+		return verdictFail, fmt.Sprintf("the tag is %s, the version in the manifest %s (leave out the tag, or raise the version; a tag that moves is moved after this: anchor-host plugin push %s %s --move --key KEY)", p.ref.Tag, version, p.file, p.ref)
 	}
 	found, err := p.client.Resolve(ctx, *p.ref)
 	switch {
@@ -203,6 +203,7 @@ func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
 	case found.Digest != p.artifact.Digest:
 		return verdictFail, fmt.Sprintf("%s names another artifact already, %s (raise the version in plugin.yaml)", p.ref.Tag, shortDigest(found.Digest))
 	}
+	p.outcome = "was there already:"
 	return verdictPass, p.ref.Tag + " names this artifact already"
 }
 

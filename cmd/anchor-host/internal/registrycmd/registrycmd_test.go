@@ -57,6 +57,44 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
+// What save cannot write is named as the user named it, and what the cache lacks with the command that
+// gets it. Nothing is left behind.
+func TestSaveErrors(t *testing.T) {
+	cache, err := registry.OpenCache(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, device := t.TempDir(), filepath.Join(t.TempDir(), "device")
+	if err := os.Symlink(os.DevNull, device); err != nil { // a mistake replaces the link, not the device
+		t.Skip(err)
+	}
+	var refs []registry.Reference
+	for _, name := range []string{"bm25", "mmr"} {
+		refs = append(refs, registry.Reference{Host: "ghcr.io", Repository: "acme/" + name, Tag: "1.2", Digest: "sha256:" + strings.Repeat("0", 64)})
+	}
+	hint := func(ref registry.Reference) string { return "(with: anchor-host plugin pull " + ref.String() + ")" }
+	for _, each := range []struct {
+		file string
+		refs []registry.Reference
+		want []string
+	}{
+		{dir, nil, []string{"save: write " + dir + ": is a folder (name a file)"}},
+		{device, nil, []string{"save: write " + device + ": is not a regular file (name a file)"}},
+		{filepath.Join(dir, "none", "x.tar"), nil, []string{"save: write " + filepath.Join(dir, "none", "x.tar") + ": "}},
+		{filepath.Join(dir, "x.tar"), refs, []string{hint(refs[0]), hint(refs[1])}},
+	} {
+		err := save(cache, each.file, each.refs)
+		for _, want := range each.want {
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), ".x.tar.") {
+				t.Errorf("%s: want %q, got: %v", each.file, want, err)
+			}
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 // TestSweep removes what a killed process left, and nothing else.
 func TestSweep(t *testing.T) {
 	dir, old := t.TempDir(), time.Now().Add(-2*time.Hour)

@@ -209,8 +209,8 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
 		if file == "" {
 			return a.EmitText(bytes.NewBuffer(text))
 		}
-		if err := replaceFile(file, text); err != nil {
-			return fmt.Errorf("index: write %s: %w", file, err)
+		if err := writeFile(file, text); err != nil {
+			return fmt.Errorf("index: %w", err)
 		}
 		a.Say("%s lists %d plugins", file, len(x.Plugins))
 		return nil

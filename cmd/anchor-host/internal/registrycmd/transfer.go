@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -206,8 +208,8 @@ install" does.`,
 			return err
 		}
 		if file != "" {
-			if err := replaceFile(file, p.Module); err != nil {
-				return fmt.Errorf("pull: write %s: %w", file, err)
+			if err := writeFile(file, p.Module); err != nil {
+				return fmt.Errorf("pull: %w", err)
 			}
 		}
 		return moved{Reference: ref.String(), Digest: p.Reference.Digest, Module: p.ModuleDigest, File: file}.print(a, *format)
@@ -238,7 +240,8 @@ func saveCommand(a *cli.App) *cobra.Command {
 		Short: "Write plugins of the cache to one file, for machines without a network",
 		Long: `Write the plugins that anchor.lock lists, or those that you name, with their
 signatures into one tar. It is an OCI image layout, which other tools read too.
-What the cache lacks is not fetched: install or pull it first.`,
+What the cache lacks is not fetched, even if the plugin folder has it: the error says
+how to pull it.`,
 		Example: `  anchor-host plugin save --file plugins.tar`,
 	}
 	cli.HostFlags(cmd)
@@ -256,16 +259,8 @@ What the cache lacks is not fetched: install or pull it first.`,
 		if err != nil {
 			return err
 		}
-		temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-		if err != nil {
-			return fmt.Errorf("save: %w", err)
-		}
-		defer os.Remove(temp.Name()) // after the renaming there is nothing to remove
-		if err = errors.Join(s.client.Cache().Save(temp, refs...), temp.Close()); err != nil {
+		if err := save(s.client.Cache(), file, refs); err != nil {
 			return err
-		}
-		if err := os.Rename(temp.Name(), file); err != nil {
-			return fmt.Errorf("save: %w", err)
 		}
 		list := make([]archived, len(refs))
 		for i, ref := range refs {
@@ -274,6 +269,84 @@ What the cache lacks is not fetched: install or pull it first.`,
 		return printArchived(a, *format, list)
 	})
 	return cmd
+}
+
+// save writes artifacts of the cache to a file, all or nothing.
+func save(cache *registry.Cache, file string, refs []registry.Reference) error {
+	if err := replaceable(file); err != nil {
+		return fmt.Errorf("save: %w", err)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return fmt.Errorf("save: %w", unwritten(file, err))
+	}
+	defer os.Remove(temp.Name()) // after the renaming there is nothing to remove
+	err = errors.Join(cache.Save(temp, refs...), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	var of *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		return lacking(cache, refs, err)
+	case errors.As(err, &link), errors.As(err, &of) && of.Path == temp.Name(): // another path is in the cache
+		return fmt.Errorf("save: %w", unwritten(file, err))
+	}
+	return err
+}
+
+// lacking names all that the cache lacks, each with the command that gets it. first is the error of
+// one of them.
+func lacking(cache *registry.Cache, refs []registry.Reference, first error) error {
+	var all []error
+	for _, ref := range refs {
+		if err := cache.Save(io.Discard, ref); errors.Is(err, registry.ErrNotFound) {
+			all = append(all, fmt.Errorf("%w (with: anchor-host plugin pull %s)", err, ref))
+		}
+	}
+	if len(all) == 0 { // another command has just pulled it
+		return first
+	}
+	return errors.Join(all...)
+}
+
+// writeFile writes a file that the user named, all or nothing.
+func writeFile(file string, data []byte) error {
+	if err := replaceable(file); err != nil {
+		return err
+	}
+	if err := replaceFile(file, data); err != nil {
+		return unwritten(file, err)
+	}
+	return nil
+}
+
+// replaceable refuses what a new file must not take the place of: a folder, or a device.
+func replaceable(file string) error {
+	switch info, err := os.Stat(file); {
+	case err != nil: // none is there, or writing says why
+		return nil
+	case info.IsDir():
+		return fmt.Errorf("write %s: is a folder (name a file)", file)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("write %s: is not a regular file (name a file)", file)
+	}
+	return nil
+}
+
+// unwritten is the error of a file that could not be written. It names that file, and not the
+// temporary one beside it.
+func unwritten(file string, err error) error {
+	var of *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &link):
+		err = link.Err
+	case errors.As(err, &of):
+		err = of.Err
+	}
+	return fmt.Errorf("write %s: %w", file, err)
 }
 
 // savedReferences are the arguments, or what the lock lists.
