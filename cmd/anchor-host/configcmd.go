@@ -53,7 +53,7 @@ with file, line and column. No plugin is run.`,
 			name = "no file, defaults only"
 		}
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "%s: ok (%d instances, %d steps)\n", name, len(loaded.Instances), len(loaded.Steps))
+		fmt.Fprintf(&b, "%s: ok (%s, %s)\n", name, cli.Count(len(loaded.Instances), "instance"), cli.Count(len(loaded.Steps), "step"))
 		return a.EmitText(&b)
 	})
 	return cmd

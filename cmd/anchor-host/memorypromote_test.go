@@ -185,7 +185,7 @@ func TestFactsWithModels(t *testing.T) {
 	do(lines, "imported: 2", "import", "-")
 	do("", "Bob repairs engines.", "search", "--semantic", "--top-k", "1", "Bob repairs engines.")
 	do("", "", "add", "--conversation", "c", "I have a cat")
-	do("", "asked llm small: 1 calls, 10 tokens in", "promote", "--conversation", "c")
+	do("", "asked llm small: 1 call, 10 tokens in", "promote", "--conversation", "c")
 	do("", "Ann has a cat.", "search", "cat")
 	if code, _, stderr := run(t, "", "memory", "search", "--semantic", "--contains", "x"); code != codeUsage {
 		t.Errorf("two ways to search: code %d: %s", code, stderr)

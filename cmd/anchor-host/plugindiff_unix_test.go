@@ -197,7 +197,7 @@ func TestPluginTestLeavesOutOtherPlugins(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{[]string{"no-change", "other"}, codeOK, "1 cases of other plugins were left out"},
+		{[]string{"no-change", "other"}, codeOK, "1 case of other plugins left out"},
 		{[]string{"other", "third"}, codeNotFound, `the folder has those of ["other" "third"]`},
 	} {
 		dir := t.TempDir()

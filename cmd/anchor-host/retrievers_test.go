@@ -63,7 +63,7 @@ func TestRetrieverWithoutCollection(t *testing.T) {
 	if out := must(t, "", "build", "ferry"); !strings.Contains(out, "It sails.") {
 		t.Errorf("build:\n%s", out)
 	}
-	if _, out, _ = run(t, "", "doctor", "-o", "json"); !strings.Contains(out, "1 documents, 1 chunks") {
+	if _, out, _ = run(t, "", "doctor", "-o", "json"); !strings.Contains(out, "1 document, 1 chunk,") {
 		t.Errorf("doctor with a collection:\n%s", out)
 	}
 }

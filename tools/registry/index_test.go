@@ -72,7 +72,7 @@ func TestIndex(t *testing.T) {
 			w.ok("plugin", "install", find("first", "--offline")[0].Reference)
 			w.locked("1.10.0")
 			w.refused(3, "plugin search keep-first", "plugin", "install", "keep-first")
-			w.refused(3, "names alike", "plugin", "index", "build", repositories[1], repositories[1]+":1.0.0")
+			w.refused(3, "name it once", "plugin", "index", "build", repositories[1], repositories[1]+":1.0.0")
 			w.refused(6, "check repository and version", "plugin", "index", "build", "oci://"+s.host+"/acme/none")
 		})
 	}

@@ -23,6 +23,14 @@ func Dash(s string) string {
 	return OneCell(s)
 }
 
+// Count is a number of things, such as "1 plugin" or "2 plugins", of the name of one.
+func Count[N int | int64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
 // Fuel formats units of fuel: 0 becomes a dash.
 func Fuel(units int64) string {
 	if units == 0 {
@@ -36,7 +44,7 @@ func Millis(t float64) string { return fmt.Sprintf("%.2f ms", t) }
 
 // Usage says in one cell what was asked of a model or an embedder.
 func Usage(l ledger.Line) string {
-	parts := []string{fmt.Sprintf("%d calls", l.Calls)}
+	parts := []string{Count(l.Calls, "call")}
 	for _, p := range []struct {
 		n    int64
 		what string

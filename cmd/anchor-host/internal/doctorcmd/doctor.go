@@ -331,7 +331,7 @@ func lockFindings(loaded *config.Loaded, entries []spec.Entry) ([]finding, map[s
 	case f.Plugins == nil:
 		return []finding{{"lock", statusOK, "no " + lock.Name + ": nothing notices when the file of a plugin changes (begin one with: anchor-host plugin approve NAME)"}}, drifts
 	case len(drifts) > 0:
-		return []finding{{"lock", statusWarning, fmt.Sprintf("%d plugins differ from %s", len(drifts), guard.Path)}}, drifts
+		return []finding{{"lock", statusWarning, fmt.Sprintf("%s not as %s says", cli.Count(len(drifts), "plugin"), guard.Path)}}, drifts
 	}
-	return []finding{{"lock", statusOK, fmt.Sprintf("%d plugins are as %s lists them", len(f.Plugins), guard.Path)}}, drifts
+	return []finding{{"lock", statusOK, fmt.Sprintf("%s as %s says", cli.Count(len(f.Plugins), "plugin"), guard.Path)}}, drifts
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -37,7 +38,7 @@ func retrieverFindings(ctx context.Context, loaded *config.Loaded) (findings []f
 
 // searchable describes a collection, and says what it lacks.
 func searchable(c *retrieve.CollectionInfo, byVectors bool) (status, detail string) {
-	detail = fmt.Sprintf("collection %s: %d documents, %d chunks, %d of them with vectors", c.Name, c.Documents, c.Chunks, c.Vectors)
+	detail = fmt.Sprintf("collection %s: %s, %s, %d of them with vectors", c.Name, cli.Count(c.Documents, "document"), cli.Count(c.Chunks, "chunk"), c.Vectors)
 	switch {
 	case c.Documents == 0:
 		return statusWarning, detail + fmt.Sprintf(" (fill it with anchor-host ingest PATH --collection %s)", c.Name)

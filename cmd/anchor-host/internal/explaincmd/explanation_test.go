@@ -16,7 +16,7 @@ func TestDiagnosticRowsNameServices(t *testing.T) {
 	}})
 	for _, want := range [][]string{
 		{"asked llm small", "8 calls, 3 cached, 910 tokens in, 0.0123 USD (judge)"},
-		{"asked embed local", "1 calls, 1 failed, 2 texts"},
+		{"asked embed local", "1 call, 1 failed, 2 texts"},
 	} {
 		if !slices.ContainsFunc(rows, func(row []string) bool { return slices.Equal(row, want) }) {
 			t.Errorf("%q lack %q", rows, want)

@@ -318,7 +318,7 @@ func textLine(text, flag string) string {
 	if text == "" {
 		return "-"
 	}
-	return fmt.Sprintf("%d lines (shown by --%s)", strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1, flag)
+	return fmt.Sprintf("%s (shown by --%s)", cli.Count(strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1, "line"), flag)
 }
 
 // loadOf estimates the cost of loading, with the engine and limits of the instance.

@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/registry"
@@ -111,10 +112,10 @@ func (p *publication) checkConformance(cmd *cobra.Command) (verdict, detail stri
 			return failed(err)
 		}
 		p.attachments = append(p.attachments, registry.Attachment{Type: registry.TypeConformance, Title: "conformance.json", Data: report})
-		return verdictPass, fmt.Sprintf("%d cases passed, %d skipped", r.Passed, r.Skipped)
+		return verdictPass, fmt.Sprintf("%s passed, %d skipped", cli.Count(r.Passed, "case"), r.Skipped)
 	}
 	first := r.Results[slices.IndexFunc(r.Results, func(c conformance.Result) bool { return c.Verdict == conformance.Fail })]
-	return verdictFail, fmt.Sprintf("%d cases failed, first %s: %s (see all with plugin test --short %s)", r.Failed, first.Case, first.Detail, p.file)
+	return verdictFail, fmt.Sprintf("%s failed, first %s: %s (see all with plugin test --short %s)", cli.Count(r.Failed, "case"), first.Case, first.Detail, p.file)
 }
 
 // publicReport is a report as others may read it: the author's cases have numbers in place of names.

@@ -245,7 +245,7 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 			request, casesFolder, httpFile, recordCommand(path, plugin, request)))
 	}
 	if t.leftOut > 0 {
-		out.Report.Notes = append(out.Report.Notes, fmt.Sprintf("%d cases of other plugins were left out", t.leftOut))
+		out.Report.Notes = append(out.Report.Notes, cli.Count(t.leftOut, "case")+" of other plugins left out")
 	}
 	if err := updates.write(t.app); err != nil {
 		return out, err

@@ -212,7 +212,7 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
 		if err := writeFile(file, text); err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
-		a.Say("%s lists %d plugins", file, len(x.Plugins))
+		a.Say("%s lists %s", file, cli.Count(len(x.Plugins), "plugin"))
 		return nil
 	})
 	return cmd
