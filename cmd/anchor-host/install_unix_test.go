@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
 // operator is a folder with anchor.yaml, in which commands run.
@@ -165,13 +168,117 @@ func TestForgedLocks(t *testing.T) {
 	// Another key, until the owner has signed with it.
 	second, next := newKey(t, "")
 	o.config(o.repository+":1.1.0", strings.Replace(trust, public.String(), next.String(), 1))
-	o.plugin(codeRefused, "comes with: anchor-host plugin update no-change", "install")
+	o.plugin(codeRefused, "a new signature of this one with plugin install no-change@1.1.0", "install")
 	o.plugin(codeOK, "signed", "sign", "--key", second, o.repository+":1.1.0")
 	o.plugin(codeOK, "replace", "update", "no-change")
 	o.plugin(codeOK, next.ID, "verify")
 
+	o.edit("signer: "+next.ID, "signer: "+public.ID)
+	o.config(o.repository+":1.1.0", strings.Replace(trust, `"`+public.String(), `"`+public.String()+`", "`+next.String(), 1))
+	o.signedBy(public.ID, next.ID)
 	o.edit(`version: 1\.1\.0`, "version: 7.0.0")
 	o.plugin(codeRefused, `its version is "1.1.0", that in anchor.lock is "7.0.0"`, "verify")
+}
+
+// signedBy wants verify to show one of the keys that signed, whatever the lock says.
+func (o *operator) signedBy(ids ...string) {
+	o.Helper()
+	_, stdout, _ := run(o.T, "", "plugin", "verify")
+	for _, id := range ids {
+		if strings.Contains(stdout, "ok") && strings.Contains(stdout, id) {
+			return
+		}
+	}
+	o.Errorf("verify: %s", stdout)
+}
+
+// Whatever the policy refuses, there is a way out, and what waits leaves the old version in place.
+func TestWaysOut(t *testing.T) {
+	key, public := newKey(t, "")
+	o := newOperator(t, key)
+	trusted := fmt.Sprintf("trust: {publishers: {%q: [%q]}", strings.TrimPrefix(o.repository, "oci://"), public)
+	revoked := trusted + ", revoked: {keys: [" + public.ID + "]}}\n"
+	o.config("no-change", trusted+"}\n")
+	o.plugin(codeOK, "add", "install", o.repository+":1.1.0")
+	o.plugin(codeOK, "is there beside", "install", "--beside", o.repository+":1.0.0")
+	o.edit(`(name: no-change@1\.0\.0(?s:.*?)module: \S+)`, "$1\n    signer: "+public.ID)
+	o.config("no-change", revoked)
+	o.plugin(codeRefused, "remove it with plugin remove no-change@1.0.0", "install")
+	o.plugin(codeRefused, "is not signed", "update", "no-change@1.0.0")
+	o.plugin(codeOK, "remove", "remove", "no-change@1.0.0")
+	o.plugin(codeRefused, "allow it with: anchor-host plugin approve", "install", "no-change@1.0.0")
+	o.plugin(codeOK, "1.1.0 -> 1.0.0", "approve", "no-change@1.0.0", "--yes")
+	o.plugin(codeOK, "nothing to do", "install")
+
+	// A fresh clone, whose anchor.yaml asks for what has to be approved first.
+	if code, _, stderr := run(t, "", "plugin", "push", quiet(t, version("2.0.0", oneMore), readme), o.repository); code != codeOK {
+		t.Fatal(stderr)
+	}
+	o.config(o.repository+":1.0.0", "")
+	o.plugin(codeOK, "nothing to do", "install")
+	if err := os.RemoveAll("plugins"); err != nil {
+		t.Fatal(err)
+	}
+	o.config(o.repository+":2.0.0", "")
+	o.plugin(codeRefused, "1.0.0 stays", "install")
+	o.plugin(codeOK, "ok", "verify")
+
+	// A version that somebody wrote into the lock is mended, and makes no file of the plugin.
+	o.config(o.repository+":1.0.0", "")
+	o.edit(`version: 1\.0\.0`, "version: 7.0.0")
+	o.plugin(codeRefused, "", "verify")
+	o.plugin(codeOK, "", "approve", "no-change", "--yes")
+	o.plugin(codeOK, "ok", "verify")
+	o.holds("no-change 1.0.0")
+}
+
+// A plugin.yaml that narrows a signed plugin does not spoil its signature.
+func TestNarrowedPluginsAreVerified(t *testing.T) {
+	key, public := newKey(t, "")
+	o := newOperator(t, "")
+	file := quiet(t, version("3.0.0", oneMore), readme)
+	if code, _, stderr := run(t, "", "plugin", "push", file, o.repository, "--key", key); code != codeOK {
+		t.Fatal(stderr)
+	}
+	o.config("no-change", fmt.Sprintf("trust: {require: signed, publishers: {%q: [%q]}}\n", strings.TrimPrefix(o.repository, "oci://"), public))
+	o.plugin(codeOK, "add", "install", o.repository+":3.0.0")
+	if err := os.Mkdir("plugins/no-change", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename("plugins/no-change.wasm", "plugins/no-change/plugin.wasm"); err != nil {
+		t.Fatal(err)
+	}
+	own := strings.Replace(string(bytesOf(t, filepath.Join(testdataDir, "../../../testdata/wasm/no-change/plugin.yaml"))), "0.1.0", "3.0.0", 1)
+	if err := os.WriteFile("plugins/no-change/plugin.yaml", []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeOK, public.ID, "verify")
+}
+
+// A restore waits for a command that edits the lock.
+func TestRestoresWaitForEdits(t *testing.T) {
+	o := newOperator(t, "")
+	o.config("no-change", "")
+	o.plugin(codeOK, "add", "install", o.repository+":1.0.0")
+	if err := os.Remove("plugins/no-change.wasm"); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string, 1)
+	err := lock.Edit(t.Context(), "anchor.lock", func(f *lock.File) error {
+		go func() {
+			_, stdout, stderr := run(t, "", "plugin", "install")
+			done <- stdout + stderr
+		}()
+		time.Sleep(300 * time.Millisecond)
+		if _, err := os.Stat("plugins/no-change.wasm"); err == nil {
+			t.Error("the plugin is there before the edit has ended")
+		}
+		f.Remove("no-change")
+		return nil
+	})
+	if said := <-done; err != nil || !strings.Contains(said, "another command has changed it") {
+		t.Errorf("%v: %s", err, said)
+	}
 }
 
 // A folder of the operator stays, and what remove leaves is said.
@@ -181,7 +288,7 @@ func TestOwnFilesStay(t *testing.T) {
 	if err := os.MkdirAll("plugins/no-change.wasm", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o.plugin(codeRefused, "is not a file", "install", o.repository+":1.0.0")
+	o.plugin(codeRefused, "is a link, a folder or a device", "install", o.repository+":1.0.0")
 	if err := os.Remove("plugins/no-change.wasm"); err != nil {
 		t.Fatal(err)
 	}

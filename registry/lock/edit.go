@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -21,20 +23,12 @@ const lockTime = 10 * time.Second
 // Processes that edit the same file wait for each other, 10 s at most, with a lock on the file
 // .anchor.lock.held beside it. A reader sees the file before or after the change.
 func Edit(ctx context.Context, path string, change func(*File) error) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // the file is replaced, not the link
+	path, release, err := hold(ctx, path)
+	if err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockTime)
-	defer cancel()
-	held := flock.New(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".held"))
-	if ok, err := held.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
-		return fmt.Errorf("lock: hold %s: %w (another process edits it, or the folder cannot be written)", held.Path(), err)
-	}
-	defer held.Close() // gives up the lock; the file stays, because removing it would race
-	f, err := Read(path)
-	if missing(err) {
-		f, err = &File{Version: Version}, nil
-	}
+	defer release()
+	f, err := readOrEmpty(path)
 	if err != nil {
 		return err
 	}
@@ -42,6 +36,47 @@ func Edit(ctx context.Context, path string, change func(*File) error) error {
 		return err
 	}
 	return f.write(path)
+}
+
+// Hold reads a file, and calls use while no process edits it. Without a file, use gets an empty one.
+// Where the folder cannot be written, no process of this user edits the file, so Hold does not wait.
+func Hold(ctx context.Context, path string, use func(*File) error) error {
+	path, release, err := hold(ctx, path)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		release, err = func() {}, nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	f, err := readOrEmpty(path)
+	if err != nil {
+		return err
+	}
+	return use(f)
+}
+
+// hold waits until no other process edits a file. It returns the path of the file itself, if path is
+// that of a link.
+func hold(ctx context.Context, path string) (target string, release func(), err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // the file is replaced, not the link
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	held := flock.New(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".held"))
+	if ok, err := held.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
+		return path, nil, fmt.Errorf("lock: hold %s: %w (another process edits it, or the folder cannot be written)", held.Path(), err)
+	}
+	return path, func() { _ = held.Close() }, nil // the file stays, because removing it would race
+}
+
+func readOrEmpty(path string) (*File, error) {
+	f, err := Read(path)
+	if missing(err) {
+		return &File{Version: Version}, nil
+	}
+	return f, err
 }
 
 // write replaces the file. After a power cut the old one or the new one is there.

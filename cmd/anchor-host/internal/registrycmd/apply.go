@@ -60,6 +60,9 @@ func (s *session) report(format string, done []result) error {
 			s.app.Say("plugin %q: is there beside %q; a step uses it with plugin: %s", r.Name, base, r.Name)
 		}
 	}
+	if len(done) == 0 && format == "table" && s.skipped {
+		return nil
+	}
 	if len(done) == 0 && format == "table" {
 		s.app.Say("nothing to do: the plugin folder is as %s says", lock.Name)
 		return nil
@@ -86,6 +89,7 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 		for _, j := range jobs {
 			if j.locked != nil && !unchanged(f.Find(j.name), j.locked) {
 				s.app.Say("plugin %q: another command has changed it in %s meanwhile: it stays as that says", j.name, lock.Name)
+				s.skipped = true
 				continue
 			}
 			r, err := s.place(f, j, approved)
@@ -97,6 +101,9 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 			}
 			done = append(done, r)
 			if r.Action == string(lock.Wait) {
+				if err := s.keep(ctx, &files, f, j.old); err != nil {
+					return err
+				}
 				continue
 			}
 			if err := s.stage(&files, j); err != nil {
@@ -109,23 +116,28 @@ func (s *session) apply(ctx context.Context, jobs []*job, approved map[string]bo
 		return files.commit()
 	}
 	if onlyRestores(jobs) { // the lock stays as it is, and may be read-only
-		f, err := s.readLock()
-		if err != nil {
-			return nil, err
-		}
-		if err := stage(f); err != nil {
-			return nil, err
-		}
-		return done, nil
+		err = lock.Hold(ctx, s.lock, stage)
+	} else {
+		err = lock.Edit(ctx, s.lock, func(f *lock.File) error {
+			sweep(s.dir)
+			return stage(f)
+		})
 	}
-	err = lock.Edit(ctx, s.lock, func(f *lock.File) error {
-		sweep(s.dir)
-		return stage(f)
-	})
 	if err != nil {
 		return nil, errors.Join(err, files.undo())
 	}
 	return done, nil
+}
+
+// keep brings back the locked plugin that a waiting update would have replaced, if the folder lacks it.
+func (s *session) keep(ctx context.Context, files *staged, f *lock.File, old *job) error {
+	if old == nil || !unchanged(f.Find(old.name), old.locked) {
+		return nil
+	}
+	if err := s.get(ctx, old); err != nil {
+		return err
+	}
+	return s.stage(files, old)
 }
 
 // unchanged reports whether the lock says the same of a plugin as before.
@@ -188,6 +200,12 @@ func suspicious(old, update *lock.Entry) string {
 // another version has the name.
 func (s *session) nameOf(f *lock.File, j *job) (string, error) {
 	base := j.entry.Name
+	if b, version, ok := strings.Cut(j.name, "@"); ok && b == base {
+		if version != j.entry.Version {
+			return "", fmt.Errorf("%s: has the version %q now: %w (install that beside it with: anchor-host plugin install --beside %s)", j.ref, j.entry.Version, lock.ErrDrift, j.ref)
+		}
+		return j.name, nil
+	}
 	if b, _, ok := strings.Cut(j.name, "@"); j.name != "" && !ok {
 		if b != base {
 			return "", fmt.Errorf("%s: is the plugin %q, but %s has %q from there: %w (remove that with: anchor-host plugin remove %s)", j.ref, base, lock.Name, b, lock.ErrDrift, b)
@@ -211,7 +229,7 @@ func (s *session) nameOf(f *lock.File, j *job) (string, error) {
 func (s *session) stage(files *staged, j *job) error {
 	path := filepath.Join(s.dir, j.entry.Name+".wasm")
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("plugin %q: %s is not a file: %w (remove or rename it)", j.entry.Name, path, lock.ErrDrift)
+		return fmt.Errorf("plugin %q: %s is a link, a folder or a device, and is not replaced: %w (remove or rename it)", j.entry.Name, path, lock.ErrDrift)
 	}
 	there, err := s.folder(j.entry.Name)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -60,10 +61,10 @@ changes the lock, and fails if anything differs from it, as it should in product
 		}
 		defer s.Close()
 		done, err := s.install(cmd.Context(), args, frozen, beside)
-		if err != nil {
+		if err != nil && len(done) == 0 {
 			return err
 		}
-		return s.report(*format, done)
+		return errors.Join(s.report(*format, done), err)
 	})
 	return cmd
 }
@@ -77,6 +78,9 @@ type job struct {
 	name string
 	// locked is what the lock says, for a plugin that only has to come back.
 	locked *lock.Entry
+	// old is the job of bringing back the locked one, if the folder lacks it: it is done if this one
+	// waits.
+	old *job
 	// chosen says that the operator named this version.
 	chosen bool
 
@@ -103,33 +107,61 @@ func (s *session) install(ctx context.Context, args []string, frozen, beside boo
 	if frozen && len(fresh) > 0 {
 		return nil, fmt.Errorf("%s is not in %s: %w (lock it with: anchor-host plugin install, without --frozen)", fresh[0].text, s.lock, lock.ErrDrift)
 	}
-	replaced := func(name string) bool { return slices.ContainsFunc(fresh, func(n *job) bool { return n.name == name }) }
-	for _, r := range refused {
-		if !replaced(r.name) {
-			return nil, r.err
+	for _, j := range fresh {
+		if i := slices.IndexFunc(jobs, func(old *job) bool { return old.name == j.name }); i >= 0 {
+			j.old = jobs[i]
+			jobs = slices.Delete(jobs, i, i+1)
 		}
 	}
-	jobs = slices.DeleteFunc(jobs, func(j *job) bool { return replaced(j.name) })
+	replaced := func(name string) bool { return slices.ContainsFunc(fresh, func(j *job) bool { return j.name == name }) }
+	if err := refused.but(replaced); err != nil && len(args) == 0 {
+		return nil, err
+	}
 	jobs = append(jobs, fresh...)
 	if err := s.fetch(ctx, jobs); err != nil {
 		return nil, err
 	}
 	done, err := s.apply(ctx, jobs, nil)
-	if err == nil && frozen {
+	if err != nil {
+		return nil, err
+	}
+	if frozen {
 		err = s.same(f)
 	}
-	return done, err
+	return done, errors.Join(err, refused.but(func(name string) bool {
+		return slices.ContainsFunc(done, func(r result) bool { return r.Name == name && r.Action != string(lock.Wait) })
+	}))
 }
 
-// refusal says why the policy refuses a locked plugin.
-type refusal struct {
-	name string
-	err  error
+// refusals say, by name, why the policy refuses locked plugins.
+type refusals map[string]error
+
+// but joins all refusals except those of some names.
+func (r refusals) but(except func(name string) bool) error {
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if !except(name) {
+			all = append(all, r[name])
+		}
+	}
+	return errors.Join(all...)
+}
+
+// refuse adds a refusal with its remedy.
+func (r refusals) refuse(e *lock.Entry, err error) {
+	remedy := fmt.Sprintf("another version comes with plugin update %s", e.Name)
+	if e.Version != "" {
+		remedy += fmt.Sprintf(", a new signature of this one with plugin install %s@%s", e.Name, e.Version)
+	}
+	if strings.Contains(e.Name, "@") {
+		remedy = "a new signature comes with plugin update " + e.Name
+	}
+	r[e.Name] = fmt.Errorf("plugin %q: %w; %s; or remove it with plugin remove %s", e.Name, err, remedy, e.Name)
 }
 
 // lacking lists the plugins of the lock that the folder lacks or has with another digest, and those
 // of all that the policy refuses.
-func (s *session) lacking(f *lock.File) (jobs []*job, refused []refusal, err error) {
+func (s *session) lacking(f *lock.File) (jobs []*job, refused refusals, err error) {
 	names := make([]string, len(f.Plugins))
 	for i, e := range f.Plugins {
 		names[i] = e.Name
@@ -138,13 +170,13 @@ func (s *session) lacking(f *lock.File) (jobs []*job, refused []refusal, err err
 	if err != nil {
 		return nil, nil, err
 	}
+	refused = refusals{}
 	for _, e := range f.Plugins {
 		if e.Reference == "" {
 			continue
 		}
 		if err := s.locked(e.Reference, e.Signer, e.Module, e.Manifest); err != nil {
-			err = fmt.Errorf("plugin %q: %w; another version, or a new signature, comes with: anchor-host plugin update %s", e.Name, err, e.Name)
-			refused = append(refused, refusal{e.Name, err})
+			refused.refuse(&e, err)
 			continue
 		}
 		if have := there[e.Name]; len(have) == 1 && have[0].Err == nil && have[0].Spec.Digest == e.Module {
@@ -282,7 +314,8 @@ func (s *session) get(ctx context.Context, j *job) error {
 		return fmt.Errorf("%s: %w", p.Reference, err)
 	}
 	if j.locked != nil {
-		return s.checkSigned(ctx, p.Reference, is)
+		_, err := s.signed(ctx, p.Reference, is)
+		return err
 	}
 	if is.Name == "" {
 		is.Name = path.Base(p.Reference.Repository)

@@ -37,6 +37,10 @@ type session struct {
 	app    *cli.App
 	loaded *config.Loaded
 	client *registry.Client
+	// offline says that client opens no connection.
+	offline bool
+	// skipped says that a plugin was left alone, because another command has changed it.
+	skipped bool
 	// kept is a client of the cache alone.
 	kept   *registry.Client
 	bar    *openregistry.Bar
@@ -51,7 +55,7 @@ func open(a *cli.App, cmd *cobra.Command, o *openregistry.Flags) (*session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, loaded: loaded, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: openregistry.NewBar(a)}
+	s := &session{app: a, loaded: loaded, offline: o.Offline, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: openregistry.NewBar(a)}
 	cached := openregistry.Flags{Cache: o.Cache, Offline: true}
 	if s.kept, err = cached.Client(cmd, nil, config.Registries{}); err != nil {
 		return nil, err
@@ -89,18 +93,23 @@ func (s *session) folder(names ...string) (map[string][]spec.Entry, error) {
 // typeBundle is the type of cosign's signatures in their new form.
 const typeBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-// checkSigned fails if the policy wants a signature and no publisher's key signed a locked artifact.
-// Whoever writes anchor.lock can name a signer in it, so the signature is looked for: in the cache,
-// where the first install put it, and then in the registry.
-func (s *session) checkSigned(ctx context.Context, ref registry.Reference, is *spec.Spec) error {
+// signed returns who signed a locked artifact, and fails if the policy wants a signature and no
+// publisher's key made one. Whoever writes anchor.lock can name a signer in it, so the signature is
+// looked for: in the cache, where the first install put it, and then in the registry.
+func (s *session) signed(ctx context.Context, ref registry.Reference, is *spec.Spec) (trust.Signer, error) {
 	if s.policy.Require != trust.RequireSigned {
-		return nil
+		return trust.Signer{}, nil
 	}
-	if _, err := s.signerOf(ctx, s.kept, ref, is); err == nil {
-		return nil
+	signer, err := s.signerOf(ctx, s.kept, ref, is)
+	switch {
+	case err == nil:
+		return signer, nil
+	case !s.offline:
+		return s.signer(ctx, ref, is)
+	case errors.Is(err, trust.ErrUnsigned):
+		return signer, fmt.Errorf("%s: the cache has no signature of it: %w (pull it without --offline, or load an archive that plugin save has made)", ref, trust.ErrUnsigned)
 	}
-	_, err := s.signer(ctx, ref, is)
-	return err
+	return signer, err
 }
 
 // signer returns who signed an artifact, and checks it against the policy. ref has a digest.

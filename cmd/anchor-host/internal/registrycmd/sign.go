@@ -2,6 +2,7 @@ package registrycmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,8 +225,9 @@ func verifyCommand(a *cli.App) *cobra.Command {
 		Use:   "verify [flags] [REFERENCE | MODULE]...",
 		Short: "Check digests and signatures of plugins",
 		Long: `Check plugins, and run nothing. Without arguments, all plugins of the folder are held
-against anchor.lock and trust of anchor.yaml. A reference, which begins with oci://,
-is pulled, and one of its publisher's keys must have signed it. A module file needs
+against anchor.lock and trust of anchor.yaml. With trust.require: signed, their
+signatures are looked for in the cache, then in the registry. A reference, which begins
+with oci://, is pulled, and one of its publisher's keys must have signed it. A module file needs
 its signature beside it, such as bm25.wasm.minisig, by a key of --public-key or of
 any publisher in anchor.yaml.`,
 		Example: `  anchor-host plugin verify
@@ -310,26 +312,39 @@ func (s *session) verifyEntry(ctx context.Context, locked *lock.Entry, e *spec.E
 	if !asLocked {
 		return one, nil
 	}
-	err := s.checkLockedSignature(ctx, locked, e.Spec)
-	if err != nil {
+	signer, err := s.verifyLocked(ctx, locked, e)
+	one.Key = cmp.Or(signer.Key, one.Key)
+	switch {
+	case errors.Is(err, registry.ErrUnreachable):
+		one.Status = "unchecked"
+	case err != nil:
 		one.Status = string(lock.Refused)
 	}
 	return one, err
 }
 
-// checkLockedSignature looks for the signature of a plugin of the folder that came from a registry.
-func (s *session) checkLockedSignature(ctx context.Context, locked *lock.Entry, is *spec.Spec) error {
-	if locked == nil || locked.Reference == "" {
-		return nil
+// verifyLocked looks for the signature of a plugin of the folder that came from a registry. It reads
+// the module alone: a plugin.yaml beside it may narrow what the author signed.
+func (s *session) verifyLocked(ctx context.Context, locked *lock.Entry, e *spec.Entry) (signer trust.Signer, err error) {
+	if locked == nil || locked.Reference == "" || s.policy.Require != trust.RequireSigned {
+		return signer, nil
 	}
 	ref, err := registry.ParseReference(locked.Reference)
+	if err != nil {
+		return signer, err
+	}
+	module, err := cli.ReadFile(e.Path, maxModule)
+	if err != nil {
+		return signer, err
+	}
+	is, err := spec.Read("", module, nil)
 	if err == nil {
-		err = s.checkSigned(ctx, ref.At(locked.Manifest), is)
+		signer, err = s.signed(ctx, ref.At(locked.Manifest), is)
 	}
 	if err != nil {
-		return fmt.Errorf("plugin %q: %w", locked.Name, err)
+		return signer, fmt.Errorf("plugin %q: %w", locked.Name, err)
 	}
-	return nil
+	return signer, nil
 }
 
 // verifyOne checks a reference or a file.

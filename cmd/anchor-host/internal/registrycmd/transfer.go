@@ -197,10 +197,8 @@ install" does.`,
 			if p, err = client.Pull(cmd.Context(), ref); err != nil || o.Offline {
 				return err
 			}
-			for _, kind := range []string{registry.TypeSignature, typeBundle} { // into the cache, for save and install
-				if _, err := client.Referrers(cmd.Context(), p.Reference, kind); err != nil {
-					return err
-				}
+			if err := getSignatures(cmd.Context(), client, p.Reference); err != nil {
+				a.Say("%s: pulled without its signatures: %v", ref, err)
 			}
 			return nil
 		})
@@ -215,6 +213,17 @@ install" does.`,
 		return moved{Reference: ref.String(), Digest: p.Reference.Digest, Module: p.ModuleDigest, File: file}.print(a, *format)
 	})
 	return cmd
+}
+
+// getSignatures gets all signatures of an artifact into the cache, for save and install.
+func getSignatures(ctx context.Context, client *registry.Client, ref registry.Reference) error {
+	for _, kind := range []string{registry.TypeSignature, typeBundle} {
+		if _, err := client.Referrers(ctx, ref, kind); err != nil {
+			return err
+		}
+	}
+	_, err := client.CosignSignatures(ctx, ref)
+	return err
 }
 
 // archived is one artifact of an archive.

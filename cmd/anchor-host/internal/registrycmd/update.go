@@ -33,7 +33,8 @@ there. Other plugins go to the highest version among the tags of their repositor
 
 A version that asks for more permissions, is no longer signed, is older, or is
 another file of the same version waits: the locked one stays until "plugin approve".
-The exit code is then 5. A plugin whose name states its version is not updated.`,
+The exit code is then 5. A plugin whose name states its version is only updated if you
+name it: that looks for a new signature.`,
 		Example: `  anchor-host plugin update
   anchor-host plugin update bm25 -o json`,
 	}
@@ -78,7 +79,8 @@ func (s *session) updates(ctx context.Context, f *lock.File, names []string) (jo
 		}
 	}
 	for _, e := range f.Plugins {
-		if e.Reference == "" || strings.Contains(e.Name, "@") || len(names) > 0 && !slices.Contains(names, e.Name) {
+		named := slices.Contains(names, e.Name)
+		if e.Reference == "" || len(names) > 0 && !named || strings.Contains(e.Name, "@") && !named {
 			continue
 		}
 		j, err := s.update(ctx, &e)
@@ -114,7 +116,7 @@ func (s *session) update(ctx context.Context, e *lock.Entry) (*job, error) {
 	}
 	j := &job{ref: ref, text: e.Reference, name: e.Name}
 	wanted := s.loaded.References()
-	if slices.Contains(wanted, e.Reference) {
+	if slices.Contains(wanted, e.Reference) || strings.Contains(e.Name, "@") { // that version stays
 		return j, nil
 	}
 	for _, text := range wanted { // the configuration has another tag now
@@ -219,7 +221,11 @@ func (s *session) available(ctx context.Context, e *lock.Entry) (available, erro
 	if err != nil {
 		return one, err
 	}
-	if one.Newest, err = s.newest(ctx, ref, e.Version); err != nil {
+	one.Newest, err = s.newest(ctx, ref, e.Version)
+	if one.Gone = errors.Is(err, registry.ErrNotFound); one.Gone {
+		return one, nil
+	}
+	if err != nil {
 		return one, err
 	}
 	if strings.Contains(e.Name, "@") { // is not updated
@@ -289,7 +295,10 @@ func (s *session) approve(ctx context.Context, name string, yes bool) ([]result,
 		if have[0].Err != nil {
 			return nil, have[0].Err
 		}
-		if drift := (&lock.File{Plugins: only(f, name)}).Check(have, s.policy); len(drift) > 0 && drift[0].Kind != lock.Refused {
+		drift := (&lock.File{Plugins: only(f, name)}).Check(have, s.policy)
+		locked := f.Find(name)
+		same := locked != nil && locked.Reference != "" && locked.Module == have[0].Spec.Digest // then it is no file of the operator
+		if len(drift) > 0 && drift[0].Kind != lock.Refused && !same {
 			return s.approveFile(ctx, f, have[0].Spec, yes)
 		}
 	}
@@ -419,7 +428,9 @@ locked one. Another file stays, and so does what you built there yourself.`,
 		if err != nil {
 			return err
 		}
-		if left != "" {
+		if left != "" && e.Reference == "" {
+			a.Say("%s stays: it did not come from a registry", left)
+		} else if left != "" {
 			a.Say("%s stays: it is not the locked file", left)
 		}
 		return s.report(*format, []result{{Name: e.Name, Action: removed, Version: e.Version, Reference: e.Reference}})
