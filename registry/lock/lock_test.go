@@ -385,6 +385,37 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A lock that was edited by hand is not kept as it is, although the module is the locked one.
+func TestPlanOfAnEditedLock(t *testing.T) {
+	update := entry(t, asking(t, `{"kind":"kv","quota":"1MiB"}`))
+	more := []string{"kv 1MiB", "service llm"}
+	for _, c := range []struct {
+		name   string
+		edit   func(*Entry)
+		action Action
+	}{
+		{"nothing", func(*Entry) {}, Keep},
+		{"a lower version", func(e *Entry) { e.Version = "1.0.0" }, Replace},
+		{"a higher version", func(e *Entry) { e.Version = "9.9.9" }, Replace},
+		{"no version", func(e *Entry) { e.Version = "" }, Replace},
+		{"more permissions", func(e *Entry) { e.Permissions, e.PermissionsHash = more, Hash(more) }, Replace},
+		{"fewer permissions", func(e *Entry) { e.Permissions, e.PermissionsHash = nil, Hash(nil) }, Wait},
+		{"a wider permission", func(e *Entry) { e.Permissions = []string{"kv 2MiB"}; e.PermissionsHash = Hash(e.Permissions) }, Replace},
+		{"other operations", func(e *Entry) { e.Operations = []string{"rerank"} }, Replace},
+		{"no operations", func(e *Entry) { e.Operations = nil }, Replace},
+	} {
+		old := update
+		c.edit(&old)
+		f := &File{Version: Version, Plugins: []Entry{old}}
+		if d := f.Plan(update); d.Action != c.action {
+			t.Errorf("%s: %+v", c.name, d)
+		}
+		if f.Set(update); f.Plan(update).Action != Keep {
+			t.Errorf("%s: is not kept after it was mended", c.name)
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	base := `{"abi":1,"name":"bm25","version":"1.0.0","operations":{"filter":{"writes":[]},"rerank":{}},"settings":{"type":"object","properties":{"k":{"type":"number"}}},"permissions":[{"kind":"kv","quota":"1MiB","reason":"r"}]}`
 	for _, c := range []struct {

@@ -1,6 +1,9 @@
 package lock
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Action says what becomes of an update.
 type Action string
@@ -32,7 +35,9 @@ type Decision struct {
 }
 
 // Plan decides whether an update may take the place of what is locked. One that asks for more, or
-// is not signed any more, waits. To approve it is to [File.Set] its entry. Nothing is changed.
+// is not signed any more, waits. To approve it is to [File.Set] its entry. An update that differs
+// from the lock only in what the lock says of the same module replaces that: somebody edited the
+// file. Nothing is changed.
 func (f *File) Plan(update Entry) Decision {
 	d := Decision{Action: Add, New: update, Added: update.Permissions}
 	old := f.Find(update.Name)
@@ -51,12 +56,18 @@ func (f *File) Plan(update Entry) Decision {
 	switch {
 	case len(d.Reasons) > 0:
 		d.Action = Wait
-	case old.Module == update.Module && old.Manifest == update.Manifest && old.Reference == update.Reference && old.Signer == update.Signer:
+	case old.same(&update):
 		d.Action = Keep
 	default:
 		d.Action = Replace
 	}
 	return d
+}
+
+// same reports whether two entries of one name say the same.
+func (e *Entry) same(as *Entry) bool {
+	return e.Module == as.Module && e.Manifest == as.Manifest && e.Reference == as.Reference && e.Signer == as.Signer &&
+		e.Version == as.Version && slices.Equal(e.Permissions, as.Permissions) && slices.Equal(e.Operations, as.Operations)
 }
 
 func orVersion(e *Entry) string {

@@ -28,7 +28,9 @@ type Policy struct {
 	// If several patterns match, the longest decides alone. Several keys let a publisher change
 	// to a new one.
 	Publishers map[string][]PublicKey
-	// RevokedKeys are the ids of keys whose signatures do not count any more.
+	// RevokedKeys are the ids of keys whose signatures do not count any more. [Policy.Verify] needs
+	// the key itself to know its signatures: they are those of a revoked key only if Publishers
+	// still lists it for the reference.
 	RevokedKeys []string
 	// RevokedDigests are manifests and modules that may not run, whoever signed them.
 	RevokedDigests []string

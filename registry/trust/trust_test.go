@@ -329,12 +329,56 @@ func TestWrongEnvelopes(t *testing.T) {
 			if err != nil || s.Key != acme.Public().ID {
 				t.Errorf("with a good one: %+v, %v", s, err)
 			}
-			// A policy that needs no signature learns of none.
+			// A policy that needs no signature learns of none, but for those of revoked keys.
 			p.Require = RequireDigest
-			if s, err = p.Verify(reference, digest, Signatures{Envelopes: c.envelopes}); err != nil || s != (Signer{}) {
+			s, err = p.Verify(reference, digest, Signatures{Envelopes: c.envelopes})
+			if revoked := errors.Is(c.want, ErrRevoked); (err != nil) != revoked || errors.Is(err, ErrRevoked) != revoked || s != (Signer{}) {
 				t.Errorf("not required: %+v, %v", s, err)
 			}
 		})
+	}
+}
+
+// What a revoked key signed does not run, whatever the policy requires. Without the key, nothing
+// shows that a signature is its: the id in an envelope is what anybody may write there.
+func TestRevokedKey(t *testing.T) {
+	acme, evil, old := generate(t), generate(t), generate(t)
+	by := func(list ...[]byte) Signatures { return Signatures{Envelopes: list} }
+	claims := edited(t, signed(t, evil, digest), func(e *envelope) { e.Signatures[0].KeyID = old.Public().ID })
+	payload := []byte(`{"critical":{"image":{"docker-manifest-digest":"` + digest + `"},"type":"` + simpleType + `"}}`)
+	simple := SimpleSignature{Payload: payload, Signature: base64.StdEncoding.EncodeToString(old.sign(payload))}
+	both, rotated := []PublicKey{acme.Public(), old.Public()}, []PublicKey{acme.Public()}
+	for _, c := range []struct {
+		name    string
+		keys    []PublicKey
+		s       Signatures
+		without error // if none or digest is required
+		signed  error
+		key     string
+	}{
+		{"an envelope", both, by(signed(t, old, digest)), ErrRevoked, ErrRevoked, ""},
+		{"the form of cosign", both, Signatures{Simple: []SimpleSignature{simple}}, ErrRevoked, ErrRevoked, ""},
+		{"beside one by an unknown key", both, by(signed(t, evil, digest), signed(t, old, digest)), ErrRevoked, ErrRevoked, ""},
+		{"beside one that counts", both, by(signed(t, old, digest), signed(t, acme, digest)), nil, nil, acme.Public().ID},
+		{"about another artifact", both, by(signed(t, old, other)), nil, ErrSubject, ""},
+		{"only its id", both, by(claims), nil, ErrSignature, ""},
+		{"a key that is not listed any more", rotated, by(signed(t, old, digest)), nil, ErrKey, ""},
+		{"no publisher", nil, by(signed(t, old, digest)), nil, ErrKey, ""},
+	} {
+		for _, require := range []Require{"", RequireNone, RequireDigest, RequireSigned} {
+			want := c.without
+			if require == RequireSigned {
+				want = c.signed
+			}
+			p := policy(c.keys...)
+			p.Require, p.RevokedKeys = require, []string{old.Public().ID}
+			if c.keys == nil {
+				p.Publishers = nil
+			}
+			if s, err := p.Verify(reference, digest, c.s); !errors.Is(err, want) || s.Key != c.key {
+				t.Errorf("%s, require %q: %+v, %v, want %v", c.name, require, s, err, want)
+			}
+		}
 	}
 }
 

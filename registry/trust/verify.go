@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -85,8 +86,9 @@ func (s Signer) Check(is Plugin) error {
 // signature by a key of the publisher is enough; others are not regarded.
 //
 // Without one, the result is the zero Signer, and an error if the policy requires a signature: it
-// wraps [ErrUnsigned], [ErrFormat], [ErrKey], [ErrSignature], [ErrSubject] or [ErrRevoked]. A
-// digest that is revoked is always an error.
+// wraps [ErrUnsigned], [ErrFormat], [ErrKey], [ErrSignature], [ErrSubject] or [ErrRevoked].
+// Whatever the policy requires, it is an error if the digest is revoked, or if a revoked key of the
+// publisher signed the artifact and no other one did.
 func (p *Policy) Verify(reference, digest string, s Signatures) (Signer, error) {
 	if err := CheckDigest(digest); err != nil {
 		return Signer{}, fmt.Errorf("%.300q: %w", reference, err)
@@ -99,7 +101,7 @@ func (p *Policy) Verify(reference, digest string, s Signatures) (Signer, error) 
 	if signer, ok := v.any(s); ok {
 		return signer, nil
 	}
-	if p.Require != RequireSigned {
+	if p.Require != RequireSigned && !errors.Is(v.err, ErrRevoked) {
 		return Signer{}, nil
 	}
 	if v.err == nil {
@@ -174,11 +176,10 @@ func (v *verifier) one(id, text string, message []byte, read func() (*Plugin, er
 			named = named || k.ID == id
 			continue
 		}
-		if slices.Contains(v.policy.RevokedKeys, k.ID) {
-			v.note(revokedKey(k.ID))
-			return Signer{}, false
-		}
 		plugin, err := read()
+		if err == nil && slices.Contains(v.policy.RevokedKeys, k.ID) {
+			err = revokedKey(k.ID)
+		}
 		if err != nil {
 			v.note(err)
 			return Signer{}, false
