@@ -97,7 +97,7 @@ func (f *File) drift(name string, s *spec.Spec, policy *trust.Policy) *Drift {
 	}
 	if s.Manifest != nil && locked.Version != "" && locked.Version != s.Manifest.Version {
 		d.Kind = Changed
-		d.text = fmt.Sprintf("its version is %.50q, that in %s is %.50q (take %s from version control; or run: anchor-host plugin remove %s, and install it again)", s.Manifest.Version, Name, locked.Version, Name, name)
+		d.text = fmt.Sprintf("its version is %.50q, that in %s is %.50q (take %s from version control, or run: anchor-host plugin update %s)", s.Manifest.Version, Name, locked.Version, Name, name)
 		return d
 	}
 	asks, err := Asks(s.Manifest)

@@ -188,7 +188,7 @@ func suspicious(old, update *lock.Entry) string {
 	order, err := lock.CompareVersions(update.Version, old.Version)
 	switch {
 	case err != nil:
-	case order < 0:
+	case order < 0 && update.Module != old.Module: // otherwise only the lock was edited
 		return "is older"
 	case order == 0 && update.Module != old.Module:
 		return "is another file of the same version"
