@@ -49,6 +49,9 @@ func (c *Client) Resolve(ctx context.Context, ref Reference) (Reference, error) 
 		digest, err := c.cache.tagged(ref)
 		if errors.Is(err, ErrNotFound) {
 			err = c.online(ref)
+			if _, damaged := c.cache.index(); damaged != nil {
+				err = damaged // it may have known the tag
+			}
 		}
 		return ref.At(digest), err
 	}

@@ -248,11 +248,11 @@ func readAttachment(text []byte, subject string) (a Attachment, layer ocispec.De
 
 // attachments reads what the cache has of an artifact.
 func (c *Cache) attachments(ref Reference, of string) (all []Attachment, err error) {
-	index, err := c.index()
+	index, err := c.repaired()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries(index) {
+	for _, e := range entries(under(index, ref)) {
 		if e.Subject != ref.Digest || of != "" && e.ArtifactType != of {
 			continue
 		}
