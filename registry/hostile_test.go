@@ -309,7 +309,7 @@ func TestMovedTag(t *testing.T) {
 // TestGone asks for a digest that is deleted in the registry, with or without its tag.
 func TestGone(t *testing.T) {
 	a := pack(t, "1.0.0", 0)
-	const want = "the registry no longer has it (load it from an archive with: anchor-host plugin load, or install another version)"
+	const want = "(check the digest; if it was right, load it from an archive with: anchor-host plugin load, or install another version)"
 	for name, drop := range map[string]func(f *fake){
 		"all":          func(f *fake) { clear(f.manifests) },
 		"the manifest": func(f *fake) { delete(f.manifests, a.Digest); delete(f.manifests, "1") },
@@ -320,8 +320,29 @@ func TestGone(t *testing.T) {
 			hold(f, "1", a)
 			drop(f)
 			_, err := newClient(t, Options{}).Pull(t.Context(), f.ref(tag).At(a.Digest))
-			if !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) {
+			if !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) || !strings.Contains(err.Error(), "has no artifact with this digest, or not all of it: ") ||
+				!strings.Contains(err.Error(), f.ref("").Host+": answers 404 Not Found") {
 				t.Errorf("%s, tag %q: %v", name, tag, err)
+			}
+		}
+	}
+}
+
+// TestGoneWithMirror asks a mirror and a registry for a digest. Only if none has it, the error says
+// that there is no such artifact.
+func TestGoneWithMirror(t *testing.T) {
+	mirror, origin := newFake(t), newFake(t)
+	c := newClient(t, Options{Mirrors: map[string][]string{origin.ref("").Host: {mirror.ref("").Host}}})
+	ref := origin.ref("").At("sha256:" + strings.Repeat("0", 64))
+	for status, want := range map[int]string{http.StatusNotFound: "answers 404 Not Found", http.StatusServiceUnavailable: "answers 503 Service Unavailable"} {
+		mirror.before = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true }
+		_, err := c.Pull(t.Context(), ref)
+		if !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), "no artifact with this digest") != (status == http.StatusNotFound) || !strings.Contains(err.Error(), "anchor-host plugin load") {
+			t.Errorf("%d: %v", status, err)
+		}
+		for _, want := range []string{mirror.ref("").Host + ": " + want, origin.ref("").Host + ": answers 404 Not Found"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%d: got %v, want %s in it", status, err, want)
 			}
 		}
 	}
