@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -481,7 +482,9 @@ func TestPlainHTTP(t *testing.T) {
 // curt closes connections that do not begin with an HTTP request, without a word or with a reset.
 type curt struct {
 	net.Listener
-	reset bool
+	reset    bool
+	greeted  *atomic.Int32
+	speaking bool // TLS, after the first greeting
 }
 
 func (l curt) Accept() (net.Conn, error) {
@@ -492,6 +495,9 @@ func (l curt) Accept() (net.Conn, error) {
 		}
 		first := make([]byte, 1)
 		if _, err := io.ReadFull(conn, first); err == nil && first[0] != 0x16 { // 0x16 begins a TLS greeting
+			return &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}, nil
+		}
+		if l.greeted.Add(1) > 1 && l.speaking {
 			return &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}, nil
 		}
 		if !l.reset { // what is left unread makes the end a reset
@@ -510,18 +516,34 @@ type begun struct {
 
 func (b *begun) Read(p []byte) (int, error) { return b.from.Read(p) }
 
-// TestCurtRegistry asks a registry on this machine that hangs up on a TLS greeting.
+// TestCurtRegistry asks a registry on this machine that hangs up on a TLS greeting. It is greeted
+// once.
 func TestCurtRegistry(t *testing.T) {
 	for _, reset := range []bool{false, true} {
 		f := &fake{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}}
 		f.Server = httptest.NewUnstartedServer(f)
-		f.Listener = curt{f.Listener, reset}
+		greeted := &atomic.Int32{}
+		f.Listener = curt{Listener: f.Listener, reset: reset, greeted: greeted}
 		f.Start()
 		hold(f, "1", pack(t, "1.0.0", 0))
-		if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); err != nil {
-			t.Errorf("reset %v: %v", reset, err)
+		if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); err != nil || greeted.Load() != 1 {
+			t.Errorf("reset %v: greeted %d times, %v", reset, greeted.Load(), err)
 		}
 		f.Close()
+	}
+}
+
+// TestStumblingRegistry hangs up on the first TLS greeting only: the client stays with TLS.
+func TestStumblingRegistry(t *testing.T) {
+	f := &fake{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}}
+	f.Server = httptest.NewUnstartedServer(f)
+	f.Listener = curt{Listener: f.Listener, greeted: &atomic.Int32{}, speaking: true}
+	f.StartTLS()
+	defer f.Close()
+	hold(f, "1", pack(t, "1.0.0", 0))
+	roots := f.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	if _, err := newClient(t, Options{RootCAs: roots}).Pull(t.Context(), f.ref("1")); err != nil {
+		t.Error(err)
 	}
 }
 
