@@ -147,11 +147,12 @@ func (c *Cache) signedBy(m *ocispec.Manifest) string {
 // repository of a reference: they belong to a digest, and whoever asks says where it is from.
 func under(index *ocispec.Index, ref Reference) *ocispec.Index {
 	named := &ocispec.Index{Versioned: index.Versioned}
+	taken := map[string]bool{}
 	var lost []ocispec.Descriptor
 	for _, d := range index.Manifests {
 		subject := d.Annotations[annotationSubject]
-		if d.Annotations[ocispec.AnnotationRefName] != "" || !image.DigestForm.MatchString(subject) {
-			named.Manifests = append(named.Manifests, d)
+		if name := d.Annotations[ocispec.AnnotationRefName]; name != "" || !image.DigestForm.MatchString(subject) {
+			named.Manifests, taken[name] = append(named.Manifests, d), true
 			continue
 		}
 		e := entry(Reference{Host: ref.Host, Repository: ref.Repository, Digest: string(d.Digest)}, d)
@@ -162,9 +163,7 @@ func under(index *ocispec.Index, ref Reference) *ocispec.Index {
 		lost = append(lost, e)
 	}
 	for _, e := range lost {
-		if !slices.ContainsFunc(named.Manifests, func(d ocispec.Descriptor) bool { // fetched again since
-			return d.Annotations[ocispec.AnnotationRefName] == e.Annotations[ocispec.AnnotationRefName]
-		}) {
+		if !taken[e.Annotations[ocispec.AnnotationRefName]] { // else it was fetched again since
 			named.Manifests = append(named.Manifests, e)
 		}
 	}
