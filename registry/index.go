@@ -201,6 +201,33 @@ func (c *Cache) tagged(ref Reference) (string, error) {
 	return "", kind.As(ErrNotFound, fmt.Errorf("cache: has no %s", ref))
 }
 
+// under returns an index in which the attachments that lost their names have names in the
+// repository of a reference: they belong to a digest, and whoever asks says where it is from.
+func under(index *ocispec.Index, ref Reference) *ocispec.Index {
+	named := &ocispec.Index{Versioned: index.Versioned}
+	taken := map[string]bool{}
+	var lost []ocispec.Descriptor
+	for _, d := range index.Manifests {
+		subject := d.Annotations[annotationSubject]
+		if name := d.Annotations[ocispec.AnnotationRefName]; name != "" || !image.DigestForm.MatchString(subject) {
+			named.Manifests, taken[name] = append(named.Manifests, d), true
+			continue
+		}
+		e := entry(Reference{Host: ref.Host, Repository: ref.Repository, Digest: string(d.Digest)}, d)
+		e.Annotations[annotationSubject] = subject
+		if d.ArtifactType == cosignLayer {
+			e = entry(Reference{Host: ref.Host, Repository: ref.Repository, Tag: cosignTag(subject[len("sha256:"):])}, d)
+		}
+		lost = append(lost, e)
+	}
+	for _, e := range lost {
+		if !taken[e.Annotations[ocispec.AnnotationRefName]] { // else it was fetched again since
+			named.Manifests = append(named.Manifests, e)
+		}
+	}
+	return named
+}
+
 // parts returns the digests that a manifest of the cache consists of, itself included. What is
 // missing or unreadable is left out.
 func (c *Cache) parts(digest string) []string {
