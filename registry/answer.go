@@ -87,15 +87,35 @@ func unreachable(err error) error {
 	return kind.As(ErrUnreachable, fmt.Errorf("%w %s", err, remedy))
 }
 
+// pushRemedy is remedy for a push, which what is cached does not help.
+const pushRemedy = "(is the registry up?)"
+
+// pushFailed gives an error of a push the remedy for pushes.
+func pushFailed(err error) error {
+	if text, ok := strings.CutSuffix(err.Error(), remedy); ok {
+		return kind.As(err, errors.New(text+pushRemedy))
+	}
+	return err
+}
+
+// errNowhere marks what every server said that it does not have.
+var errNowhere = errors.New("found nowhere")
+
 // allFailed says what each of the servers said that were asked one after the other. It is of the
 // kind of the last, and says once what to do.
 func allFailed(all []error) error {
 	last := len(all) - 1
 	said := ""
+	nowhere := errors.Is(all[last], ErrNotFound)
 	for _, err := range all[:last] {
 		said += strings.TrimSuffix(err.Error(), " "+remedy) + "; "
+		nowhere = nowhere && errors.Is(err, ErrNotFound)
 	}
-	return fmt.Errorf("%s%w", said, all[last])
+	err := fmt.Errorf("%s%w", said, all[last])
+	if nowhere {
+		return kind.As(errNowhere, err)
+	}
+	return err
 }
 
 // webPage is the error of a host that answers with something else than a registry's documents.

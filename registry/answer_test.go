@@ -57,3 +57,38 @@ func TestRemedies(t *testing.T) {
 		}
 	}
 }
+
+// TestPushRemedy pushes to a registry that is down: what is cached does not help.
+func TestPushRemedy(t *testing.T) {
+	a := pack(t, "1.0.0", 0)
+	for name, set := range map[string]func(f *fake){
+		"nobody there": func(f *fake) { f.Close() },
+		"broken": func(f *fake) {
+			f.before = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true }
+		},
+		"broken for uploads": func(f *fake) {
+			f.before = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodPost {
+					w.WriteHeader(http.StatusBadGateway)
+				}
+				return r.Method == http.MethodPost
+			}
+		},
+	} {
+		f := newFake(t)
+		hold(f, "1", a)
+		c := newClient(t, Options{})
+		if _, err := c.Pull(t.Context(), f.ref("1")); err != nil {
+			t.Fatal(err)
+		}
+		delete(f.blobs, a.ModuleDigest)
+		set(f)
+		_, push := c.Push(t.Context(), f.ref("2"), a, PushOptions{})
+		_, attach := c.Attach(t.Context(), f.ref("1").At(a.Digest), Attachment{Type: TypeReadme, Data: []byte("x")})
+		for what, err := range map[string]error{"push": push, "attach": attach} {
+			if !errors.Is(err, ErrUnreachable) || !strings.HasSuffix(err.Error(), " "+pushRemedy) || strings.Contains(err.Error(), "--offline") {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}

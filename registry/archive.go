@@ -39,7 +39,7 @@ func withAttachments(index *ocispec.Index, d ocispec.Descriptor) []ocispec.Descr
 // layout, which other tools read too. References name a tag or a digest. The same artifacts give
 // the same bytes. Each file is verified; the error says what is missing and how to get it.
 func (c *Cache) Save(w io.Writer, refs ...Reference) error {
-	index, err := c.index()
+	repaired, err := c.repaired()
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *Cache) Save(w io.Writer, refs ...Reference) error {
 		if err := ref.versioned(); err != nil {
 			return err
 		}
-		found := false
+		found, index := false, under(repaired, ref)
 		for _, d := range index.Manifests {
 			name, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
 			is := err == nil && name.Name() == ref.Name() && d.Annotations[annotationSubject] == "" &&

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,6 +124,8 @@ func New(o Options) (*Client, error) {
 	c := &Client{options: o, cache: o.Cache, hosts: map[string]*host{}}
 	if !o.Offline {
 		c.net = outbound.New(o.Proxy, &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12})
+		// A name of this machine may mean another one to the resolver.
+		c.net.Near = func(host string) bool { return loopback(host) && !c.plainAllowed(host) }
 		c.http = c.net.Client()
 	}
 	return c, nil
@@ -203,31 +206,48 @@ func (c *Client) host(ctx context.Context, name string) (signer *auth.Client, ba
 }
 
 // speaksPlain says whether a server is asked without TLS: if the options say so, or if it is on
-// this machine and answers HTTP to a TLS greeting, or hangs up. Nothing secret is sent to find
-// out. known is false if the server did not answer.
+// this machine and answers HTTP to a TLS greeting, or hangs up on that and answers HTTP without.
+// Nothing secret is sent to find out. known is false if the server did not answer.
 func (c *Client) speaksPlain(ctx context.Context, name string) (speaks, known bool) {
-	for _, p := range c.options.PlainHTTP {
-		if strings.EqualFold(p, name) {
-			return true, true
-		}
+	if c.plainAllowed(name) {
+		return true, true
 	}
 	if !loopback(name) {
 		return false, true
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+name+"/v2/", nil)
-	if err != nil {
-		return false, false
+	_, err := c.greet(ctx, "https://"+name+"/v2/")
+	switch {
+	case err == nil:
+		return false, true
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return true, true
+	case brokeOff(err):
+		status, err := c.greet(ctx, "http://"+name+"/v2/")
+		speaks = err == nil && status != http.StatusBadRequest // servers with TLS answer so
+		return speaks, speaks
 	}
-	greet := http.Client{Transport: c.net.Direct(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := greet.Do(req)
+	return false, false
+}
+
+// plainAllowed says whether the options have a server asked without TLS.
+func (c *Client) plainAllowed(name string) bool {
+	return slices.ContainsFunc(c.options.PlainHTTP, func(p string) bool { return strings.EqualFold(p, name) })
+}
+
+// greet sends one request without credentials, to see whether there is an answer.
+func (c *Client) greet(ctx context.Context, address string) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
 	if err != nil {
-		known = errors.Is(err, http.ErrSchemeMismatch)
-		return known || brokeOff(err), known
+		return 0, err
 	}
-	answer.Body.Close()
-	return false, true
+	greeter := http.Client{Transport: c.net.Direct(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := greeter.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
 }
 
 // authenticator returns what signs requests to one host.

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
@@ -97,10 +96,7 @@ func (c *Client) documentAddress(address string) (*url.URL, error) {
 	if u.User != nil {
 		return nil, errors.New("has a user or a password in it, which logs would show: serve the document without them")
 	}
-	open := loopback(u.Host)
-	for _, p := range c.options.PlainHTTP {
-		open = open || strings.EqualFold(p, u.Host)
-	}
+	open := loopback(u.Host) || c.plainAllowed(u.Host)
 	switch {
 	case u.Scheme == "https", u.Scheme == "http" && open:
 		return u, nil

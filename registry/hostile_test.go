@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -309,7 +310,7 @@ func TestMovedTag(t *testing.T) {
 // TestGone asks for a digest that is deleted in the registry, with or without its tag.
 func TestGone(t *testing.T) {
 	a := pack(t, "1.0.0", 0)
-	const want = "the registry no longer has it (load it from an archive with: anchor-host plugin load, or install another version)"
+	const want = "(check the digest; if it was right, load it from an archive with: anchor-host plugin load, or install another version)"
 	for name, drop := range map[string]func(f *fake){
 		"all":          func(f *fake) { clear(f.manifests) },
 		"the manifest": func(f *fake) { delete(f.manifests, a.Digest); delete(f.manifests, "1") },
@@ -320,8 +321,29 @@ func TestGone(t *testing.T) {
 			hold(f, "1", a)
 			drop(f)
 			_, err := newClient(t, Options{}).Pull(t.Context(), f.ref(tag).At(a.Digest))
-			if !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) {
+			if !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), want) || !strings.Contains(err.Error(), "has no artifact with this digest, or not all of it: ") ||
+				!strings.Contains(err.Error(), f.ref("").Host+": answers 404 Not Found") {
 				t.Errorf("%s, tag %q: %v", name, tag, err)
+			}
+		}
+	}
+}
+
+// TestGoneWithMirror asks a mirror and a registry for a digest. Only if none has it, the error says
+// that there is no such artifact.
+func TestGoneWithMirror(t *testing.T) {
+	mirror, origin := newFake(t), newFake(t)
+	c := newClient(t, Options{Mirrors: map[string][]string{origin.ref("").Host: {mirror.ref("").Host}}})
+	ref := origin.ref("").At("sha256:" + strings.Repeat("0", 64))
+	for status, want := range map[int]string{http.StatusNotFound: "answers 404 Not Found", http.StatusServiceUnavailable: "answers 503 Service Unavailable"} {
+		mirror.before = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true }
+		_, err := c.Pull(t.Context(), ref)
+		if !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), "no artifact with this digest") != (status == http.StatusNotFound) || !strings.Contains(err.Error(), "anchor-host plugin load") {
+			t.Errorf("%d: %v", status, err)
+		}
+		for _, want := range []string{mirror.ref("").Host + ": " + want, origin.ref("").Host + ": answers 404 Not Found"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%d: got %v, want %s in it", status, err, want)
 			}
 		}
 	}
@@ -460,7 +482,9 @@ func TestPlainHTTP(t *testing.T) {
 // curt closes connections that do not begin with an HTTP request, without a word or with a reset.
 type curt struct {
 	net.Listener
-	reset bool
+	reset    bool
+	greeted  *atomic.Int32
+	speaking bool // TLS, after the first greeting
 }
 
 func (l curt) Accept() (net.Conn, error) {
@@ -471,6 +495,9 @@ func (l curt) Accept() (net.Conn, error) {
 		}
 		first := make([]byte, 1)
 		if _, err := io.ReadFull(conn, first); err == nil && first[0] != 0x16 { // 0x16 begins a TLS greeting
+			return &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}, nil
+		}
+		if l.greeted.Add(1) > 1 && l.speaking {
 			return &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}, nil
 		}
 		if !l.reset { // what is left unread makes the end a reset
@@ -489,18 +516,34 @@ type begun struct {
 
 func (b *begun) Read(p []byte) (int, error) { return b.from.Read(p) }
 
-// TestCurtRegistry asks a registry on this machine that hangs up on a TLS greeting.
+// TestCurtRegistry asks a registry on this machine that hangs up on a TLS greeting. It is greeted
+// once.
 func TestCurtRegistry(t *testing.T) {
 	for _, reset := range []bool{false, true} {
 		f := &fake{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}}
 		f.Server = httptest.NewUnstartedServer(f)
-		f.Listener = curt{f.Listener, reset}
+		greeted := &atomic.Int32{}
+		f.Listener = curt{Listener: f.Listener, reset: reset, greeted: greeted}
 		f.Start()
 		hold(f, "1", pack(t, "1.0.0", 0))
-		if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); err != nil {
-			t.Errorf("reset %v: %v", reset, err)
+		if _, err := newClient(t, Options{}).Pull(t.Context(), f.ref("1")); err != nil || greeted.Load() != 1 {
+			t.Errorf("reset %v: greeted %d times, %v", reset, greeted.Load(), err)
 		}
 		f.Close()
+	}
+}
+
+// TestStumblingRegistry hangs up on the first TLS greeting only: the client stays with TLS.
+func TestStumblingRegistry(t *testing.T) {
+	f := &fake{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}}
+	f.Server = httptest.NewUnstartedServer(f)
+	f.Listener = curt{Listener: f.Listener, greeted: &atomic.Int32{}, speaking: true}
+	f.StartTLS()
+	defer f.Close()
+	hold(f, "1", pack(t, "1.0.0", 0))
+	roots := f.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	if _, err := newClient(t, Options{RootCAs: roots}).Pull(t.Context(), f.ref("1")); err != nil {
+		t.Error(err)
 	}
 }
 

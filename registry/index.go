@@ -78,7 +78,7 @@ func (c *Cache) index() (*ocispec.Index, error) {
 	}
 	index, err := parseIndex(text)
 	if err != nil {
-		return nil, kind.As(errDamaged, fmt.Errorf("cache: read %s: %w (install again online, or load an archive with: anchor-host plugin load)", path, err))
+		return nil, kind.As(errDamaged, fmt.Errorf("cache: read %s: %w (repair it with: anchor-host plugin pull REFERENCE, or load an archive with: anchor-host plugin load)", path, err))
 	}
 	return index, nil
 }
@@ -107,13 +107,14 @@ func (c *Cache) note(ctx context.Context, all ...ocispec.Descriptor) error {
 	})
 }
 
-// relist lists a plugin of the cache that a damaged index has lost, so that its tag is known
-// offline. What is listed already stays as it is. It is no matter if that fails: the plugin is
+// relist gives a plugin of the cache the name that a damaged index has lost, so that its tag is
+// known offline. What has a name stays as it is. It is no matter if that fails: the plugin is
 // there.
 func (c *Cache) relist(ctx context.Context, d ocispec.Descriptor) {
 	known, err := c.index()
 	if err == nil && slices.ContainsFunc(known.Manifests, func(old ocispec.Descriptor) bool {
-		return old.Digest == d.Digest || old.Annotations[ocispec.AnnotationRefName] == d.Annotations[ocispec.AnnotationRefName]
+		name := old.Annotations[ocispec.AnnotationRefName]
+		return name != "" && old.Digest == d.Digest || name == d.Annotations[ocispec.AnnotationRefName]
 	}) {
 		return
 	}
@@ -131,28 +132,24 @@ func listed(index *ocispec.Index, d ocispec.Descriptor) bool {
 }
 
 // replaces says whether a new entry takes the place of an old one: it has the name of the old
-// one, and this name is a tag's or means the same artifact.
+// one, and this name is a tag's or means the same artifact. One that lost its name gets it back.
 func replaces(d, old ocispec.Descriptor) bool {
-	name := d.Annotations[ocispec.AnnotationRefName]
-	if name != old.Annotations[ocispec.AnnotationRefName] {
-		return false
+	name, oldName := d.Annotations[ocispec.AnnotationRefName], old.Annotations[ocispec.AnnotationRefName]
+	if name != oldName {
+		return oldName == "" && d.Digest == old.Digest
 	}
 	ref, err := ParseReference(name)
 	return d.Digest == old.Digest || err == nil && ref.Tag != ""
 }
 
-// change rewrites the index under its lock. A damaged one counts as empty: nothing wrong can come
-// of it, as content is held against its digest, and attachments that it listed are fetched again.
+// change rewrites the index under its lock. A damaged one is rebuilt first.
 func (c *Cache) change(ctx context.Context, edit func(*ocispec.Index)) error {
 	unlock, err := c.lock(ctx, "index", false)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	index, err := c.index()
-	if errors.Is(err, errDamaged) {
-		index, err = &ocispec.Index{}, nil
-	}
+	index, err := c.repaired()
 	if err != nil {
 		return err
 	}
@@ -192,16 +189,43 @@ func entry(ref Reference, manifest ocispec.Descriptor) ocispec.Descriptor {
 
 // tagged returns the digest that a tag named when it was last fetched.
 func (c *Cache) tagged(ref Reference) (string, error) {
-	index, err := c.index()
+	index, err := c.repaired()
 	if err != nil {
 		return "", err
 	}
-	for _, e := range entries(index) {
+	for _, e := range entries(under(index, ref)) {
 		if e.Subject == "" && e.Reference.At("") == ref.At("") {
 			return e.Reference.Digest, nil
 		}
 	}
 	return "", kind.As(ErrNotFound, fmt.Errorf("cache: has no %s", ref))
+}
+
+// under returns an index in which the attachments that lost their names have names in the
+// repository of a reference: they belong to a digest, and whoever asks says where it is from.
+func under(index *ocispec.Index, ref Reference) *ocispec.Index {
+	named := &ocispec.Index{Versioned: index.Versioned}
+	taken := map[string]bool{}
+	var lost []ocispec.Descriptor
+	for _, d := range index.Manifests {
+		subject := d.Annotations[annotationSubject]
+		if name := d.Annotations[ocispec.AnnotationRefName]; name != "" || !image.DigestForm.MatchString(subject) {
+			named.Manifests, taken[name] = append(named.Manifests, d), true
+			continue
+		}
+		e := entry(Reference{Host: ref.Host, Repository: ref.Repository, Digest: string(d.Digest)}, d)
+		e.Annotations[annotationSubject] = subject
+		if d.ArtifactType == cosignLayer {
+			e = entry(Reference{Host: ref.Host, Repository: ref.Repository, Tag: cosignTag(subject[len("sha256:"):])}, d)
+		}
+		lost = append(lost, e)
+	}
+	for _, e := range lost {
+		if !taken[e.Annotations[ocispec.AnnotationRefName]] { // else it was fetched again since
+			named.Manifests = append(named.Manifests, e)
+		}
+	}
+	return named
 }
 
 // parts returns the digests that a manifest of the cache consists of, itself included. What is

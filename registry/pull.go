@@ -49,6 +49,9 @@ func (c *Client) Resolve(ctx context.Context, ref Reference) (Reference, error) 
 		digest, err := c.cache.tagged(ref)
 		if errors.Is(err, ErrNotFound) {
 			err = c.online(ref)
+			if _, damaged := c.cache.index(); damaged != nil {
+				err = damaged // it may have known the tag
+			}
 		}
 		return ref.At(digest), err
 	}
@@ -108,19 +111,24 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 	defer unlock()
 	p, err := c.download(ctx, pinned)
 	if pinned.Digest != "" && errors.Is(err, ErrNotFound) {
-		err = c.gone(ctx, pinned)
+		err = c.gone(ctx, pinned, err)
 	}
 	return p, err
 }
 
-// gone says that the registry no longer has a digest, and what to do.
-func (c *Client) gone(ctx context.Context, ref Reference) error {
+// gone adds to the error about a digest that was not found what to do. Whether it was there once
+// is not known: a digest with a typo looks the same.
+func (c *Client) gone(ctx context.Context, ref Reference, err error) error {
+	const archive = "load it from an archive with: anchor-host plugin load, or install another version)"
+	if !errors.Is(err, errNowhere) {
+		return fmt.Errorf("%w (try again later, %s", err, archive) // a server that failed may have it
+	}
 	if ref.Tag != "" {
-		if now, err := c.Resolve(ctx, ref.At("")); err == nil && now.Digest != ref.Digest {
-			return kind.As(ErrNotFound, fmt.Errorf("the registry no longer has this digest, and the tag %s names %s now: update to it after a look, or restore the old one", ref.Tag, now.Digest))
+		if now, again := c.Resolve(ctx, ref.At("")); again == nil && now.Digest != ref.Digest {
+			return fmt.Errorf("has no artifact with this digest: %w, the tag %s names %s now (check the digest; if it was right, update after a look, or restore the old one)", err, ref.Tag, now.Digest)
 		}
 	}
-	return kind.As(ErrNotFound, errors.New("the registry no longer has it (load it from an archive with: anchor-host plugin load, or install another version)"))
+	return fmt.Errorf("has no artifact with this digest, or not all of it: %w (check the digest; if it was right, %s", err, archive)
 }
 
 // cached reads a plugin from the cache.

@@ -40,7 +40,7 @@ func (c *Client) Push(ctx context.Context, ref Reference, a *Artifact, o PushOpt
 	}
 	ref = ref.At(a.Digest)
 	if err := c.push(ctx, ref, a, o); err != nil {
-		return Reference{}, fmt.Errorf("push %s: %w", ref.At(""), err)
+		return Reference{}, fmt.Errorf("push %s: %w", ref.At(""), pushFailed(err))
 	}
 	return ref, nil
 }

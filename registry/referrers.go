@@ -66,29 +66,33 @@ func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added
 	case c.options.Offline:
 		return "", kind.As(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
 	}
+	if added, err = c.attach(ctx, ref, a); err != nil {
+		return "", fmt.Errorf("attach to %s: %w", ref, pushFailed(err))
+	}
+	return added, nil
+}
+
+func (c *Client) attach(ctx context.Context, ref Reference, a Attachment) (added string, err error) {
 	subject, _, err := c.fetchManifest(ctx, ref)
 	if err != nil {
-		return "", fmt.Errorf("attach to %s: %w", ref, err)
+		return "", err
 	}
 	mediaType, err := image.ManifestType("", subject)
 	if err != nil {
-		return "", fmt.Errorf("attach to %s: %w", ref, err)
+		return "", err
 	}
 	manifest, err := attachmentManifest(image.Describe(mediaType, subject), a)
 	if err != nil {
-		return "", fmt.Errorf("attach to %s: %w", ref, err)
+		return "", err
 	}
 	repo := c.repository(ctx, site{ref.Host, ref.Repository})
 	for _, blob := range [][]byte{emptyConfig, a.Data} {
 		if err := c.pushBlob(ctx, repo, ref, blob, false); err != nil {
-			return "", fmt.Errorf("attach to %s: %w", ref, err)
+			return "", err
 		}
 	}
 	want := image.Describe(ocispec.MediaTypeImageManifest, manifest)
-	if err := repo.Manifests().Push(ctx, want, bytes.NewReader(manifest)); err != nil {
-		return "", fmt.Errorf("attach to %s: %w", ref, c.explain(ref.Host, err))
-	}
-	return string(want.Digest), nil
+	return string(want.Digest), c.explained(ref.Host, repo.Manifests().Push(ctx, want, bytes.NewReader(manifest)))
 }
 
 var emptyConfig = []byte("{}")
@@ -248,11 +252,11 @@ func readAttachment(text []byte, subject string) (a Attachment, layer ocispec.De
 
 // attachments reads what the cache has of an artifact.
 func (c *Cache) attachments(ref Reference, of string) (all []Attachment, err error) {
-	index, err := c.index()
+	index, err := c.repaired()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries(index) {
+	for _, e := range entries(under(index, ref)) {
 		if e.Subject != ref.Digest || of != "" && e.ArtifactType != of {
 			continue
 		}

@@ -39,8 +39,11 @@ const (
 type Transport struct {
 	proxy func(*http.Request) (*url.URL, error)
 	// open reaches every address. beyond is for redirects of public registries, within for those
-	// of registries in a private network.
-	open, beyond, within *http.Transport
+	// of registries in a private network, near for this machine alone.
+	open, beyond, within, near *http.Transport
+	// Near says which hosts are asked without TLS only if they are at an address of this machine.
+	// nil says none.
+	Near func(host string) bool
 	// Inside says whether a host is in a private network.
 	Inside func(ctx context.Context, host string) bool
 	// Stall is how long no byte may move, Pause the first wait before a retry.
@@ -53,28 +56,43 @@ func New(proxy func(*http.Request) (*url.URL, error), config *tls.Config) *Trans
 		proxy = http.ProxyFromEnvironment
 	}
 	t := &Transport{proxy: proxy, Inside: inside, Stall: time.Minute, Pause: 250 * time.Millisecond}
-	reaching := func(proxy func(*http.Request) (*url.URL, error), refuse func(netip.Addr) bool) *http.Transport {
+	reaching := func(proxy func(*http.Request) (*url.URL, error), refused func(netip.Addr, string) error) *http.Transport {
 		d := &net.Dialer{Timeout: 15 * time.Second}
-		if refuse != nil {
+		if refused != nil {
 			d.Control = func(_, address string, _ syscall.RawConn) error {
-				a, err := netip.ParseAddrPort(address)
-				if err != nil || refuse(a.Addr()) {
-					return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects to %s, an address that only this network has", address))
-				}
-				return nil
+				a, _ := netip.ParseAddrPort(address) // all refuse the zero address
+				return refused(a.Addr(), address)
 			}
 		}
 		return &http.Transport{Proxy: proxy, DialContext: d.DialContext, TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: 15 * time.Second, ExpectContinueTimeout: time.Second, IdleConnTimeout: 30 * time.Second,
 			MaxIdleConnsPerHost: 8, MaxResponseHeaderBytes: 64 << 10}
 	}
-	t.open, t.beyond, t.within = reaching(proxy, nil), reaching(nil, private), reaching(nil, special)
+	t.open, t.beyond, t.within, t.near = reaching(proxy, nil), reaching(nil, redirected(private)), reaching(nil, redirected(special)), reaching(nil, far)
 	return t
+}
+
+// redirected refuses the addresses that a redirect must not lead to.
+func redirected(refuse func(netip.Addr) bool) func(netip.Addr, string) error {
+	return func(a netip.Addr, address string) error {
+		if refuse(a) {
+			return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects to %s, an address that only this network has", address))
+		}
+		return nil
+	}
+}
+
+// far refuses the addresses of other machines.
+func far(a netip.Addr, address string) error {
+	if !unwrap(a).IsLoopback() {
+		return kind.As(kind.ErrUnreachable, fmt.Errorf("%s is no address of this machine, and others are only asked without TLS if --plain-http allows it", address))
+	}
+	return nil
 }
 
 // Close closes the connections that are kept for later requests.
 func (t *Transport) Close() {
-	for _, each := range []*http.Transport{t.open, t.beyond, t.within} {
+	for _, each := range []*http.Transport{t.open, t.beyond, t.within, t.near} {
 		each.CloseIdleConnections()
 	}
 }
@@ -126,22 +144,37 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// Direct sends a request as it is, once.
-func (t *Transport) Direct() http.RoundTripper { return t.open }
+// Direct sends a request that no redirect caused as it is, once.
+func (t *Transport) Direct() http.RoundTripper { return direct{t} }
+
+type direct struct{ *Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
+	return d.chosen(req.URL).RoundTrip(req)
+}
+
+// chosen returns the transport for an address that the user chose.
+func (t *Transport) chosen(u *url.URL) *http.Transport {
+	if u.Scheme == "http" && t.Near != nil && t.Near(u.Host) {
+		return t.near
+	}
+	return t.open
+}
 
 // choose returns the transport for a request. What a redirect leads to must not be an address
 // that the registry itself cannot reach. The address is checked when the connection is made, so
 // that a name cannot mean something else by then.
 func (t *Transport) choose(req *http.Request) (*http.Transport, error) {
 	if req.Response == nil {
-		return t.open, nil
+		return t.chosen(req.URL), nil
 	}
 	first := req
 	for first.Response != nil && first.Response.Request != nil {
 		first = first.Response.Request
 	}
 	if strings.EqualFold(first.URL.Host, req.URL.Host) {
-		return t.open, nil
+		return t.chosen(req.URL), nil
 	}
 	refuse, direct := private, t.beyond
 	if t.Inside(req.Context(), first.URL.Hostname()) {
