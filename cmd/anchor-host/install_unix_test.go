@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
@@ -256,6 +258,33 @@ func TestNarrowedPluginsAreVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.plugin(codeOK, public.ID, "verify")
+}
+
+// A module of another tool, which has no name of its own, is signed and installed as others are.
+func TestForeignPluginsAreSigned(t *testing.T) {
+	key, public := newKey(t, "")
+	o := newOperator(t, "")
+	module := bytesOf(t, filepath.Join(testdataDir, "../../../testdata/wasm/foreign/plugin.wasm"))
+	digest := func(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
+	config := fmt.Appendf(nil, `{"created":"2020-01-01T00:00:00Z","architecture":"wasm","os":"wasip1","layerDigests":[%q]}`, digest(module))
+	manifest := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":%q,"digest":%q,"size":%d},"layers":[{"mediaType":%q,"digest":%q,"size":%d}]}`,
+		registry.ConfigType, digest(config), len(config), registry.ModuleType, digest(module), len(module))
+	o.registry.mu.Lock()
+	for _, part := range [][]byte{module, config, manifest} {
+		o.registry.parts[digest(part)] = part
+	}
+	o.registry.parts["foreign"], o.registry.types["foreign"] = manifest, "application/vnd.oci.image.manifest.v1+json"
+	o.registry.types[digest(manifest)] = o.registry.types["foreign"]
+	o.registry.mu.Unlock()
+
+	o.config("no-change", fmt.Sprintf("trust: {require: signed, publishers: {%q: [%q]}}\n", strings.TrimPrefix(o.repository, "oci://"), public))
+	o.plugin(codeOK, public.ID, "sign", "--key", key, o.repository+":foreign")
+	o.plugin(codeOK, "add", "install", o.repository+":foreign")
+	o.plugin(codeOK, public.ID, "verify")
+	if err := os.RemoveAll("plugins"); err != nil {
+		t.Fatal(err)
+	}
+	o.plugin(codeOK, "restore", "install", "--frozen", "--offline")
 }
 
 // A restore waits for a command that edits the lock.

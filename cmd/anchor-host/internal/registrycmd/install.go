@@ -317,15 +317,15 @@ func (s *session) get(ctx context.Context, j *job) error {
 		_, err := s.signed(ctx, p.Reference, is)
 		return err
 	}
+	signer, err := s.signer(ctx, p.Reference, is) // before a foreign module gets a name, which no signature has
+	if err != nil {
+		return err
+	}
 	if is.Name == "" {
 		is.Name = path.Base(p.Reference.Repository)
 	}
 	if !manifest.ValidName(is.Name) {
 		return fmt.Errorf("%s: %.100q is not a valid plugin name: %w (ask its author for a module with a manifest)", p.Reference, is.Name, registry.ErrNotPlugin)
-	}
-	signer, err := s.signer(ctx, p.Reference, is)
-	if err != nil {
-		return err
 	}
 	j.entry, err = lock.EntryOf(is, j.text, p.Reference.Digest, signer.Key)
 	return err

@@ -227,9 +227,9 @@ func verifyCommand(a *cli.App) *cobra.Command {
 		Long: `Check plugins, and run nothing. Without arguments, all plugins of the folder are held
 against anchor.lock and trust of anchor.yaml. With trust.require: signed, their
 signatures are looked for in the cache, then in the registry. A reference, which begins
-with oci://, is pulled, and one of its publisher's keys must have signed it. A module file needs
-its signature beside it, such as bm25.wasm.minisig, by a key of --public-key or of
-any publisher in anchor.yaml.`,
+with oci://, is pulled, and one of its publisher's keys must have signed it. A module
+file needs its signature beside it, such as bm25.wasm.minisig, by a key of --public-key
+or of any publisher in anchor.yaml.`,
 		Example: `  anchor-host plugin verify
   anchor-host plugin verify oci://ghcr.io/acme/bm25:1.2.0
   anchor-host plugin verify --public-key acme.pub dist/bm25.wasm`,
