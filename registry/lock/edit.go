@@ -28,14 +28,12 @@ func Edit(ctx context.Context, path string, change func(*File) error) error {
 		return err
 	}
 	defer release()
-	f, err := readOrEmpty(path)
-	if err != nil {
-		return err
-	}
-	if err := change(f); err != nil {
-		return err
-	}
-	return f.write(path)
+	return read(path, func(f *File) error {
+		if err := change(f); err != nil {
+			return err
+		}
+		return f.write(path)
+	})
 }
 
 // Hold reads a file, and calls use while no process edits it. Without a file, use gets an empty one.
@@ -49,11 +47,7 @@ func Hold(ctx context.Context, path string, use func(*File) error) error {
 		return err
 	}
 	defer release()
-	f, err := readOrEmpty(path)
-	if err != nil {
-		return err
-	}
-	return use(f)
+	return read(path, use)
 }
 
 // hold waits until no other process edits a file. It returns the path of the file itself, if path is
@@ -71,12 +65,16 @@ func hold(ctx context.Context, path string) (target string, release func(), err 
 	return path, func() { _ = held.Close() }, nil // the file stays, because removing it would race
 }
 
-func readOrEmpty(path string) (*File, error) {
+// read calls use with a file, or with an empty one if there is none.
+func read(path string, use func(*File) error) error {
 	f, err := Read(path)
 	if missing(err) {
-		return &File{Version: Version}, nil
+		f, err = &File{Version: Version}, nil
 	}
-	return f, err
+	if err != nil {
+		return err
+	}
+	return use(f)
 }
 
 // write replaces the file. After a power cut the old one or the new one is there.
