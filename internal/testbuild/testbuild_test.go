@@ -1,0 +1,90 @@
+package testbuild
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// source makes a source folder in the checkout's build folder, which git ignores.
+func source(t *testing.T) (path string) {
+	t.Helper()
+	all := filepath.Join(Root(), "build", "test")
+	if err := os.MkdirAll(all, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(all, "source-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a leftover in the build folder is no failure
+	write(t, dir, "main.go", "package main")
+	path, err = filepath.Rel(Root(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was built is found again until a source changes. A test file is no source.
+func TestFind(t *testing.T) {
+	from := source(t)
+	built := 0
+	find := func() string {
+		t.Helper()
+		dir, err := find("testbuild", []string{from}, func(dir string) error {
+			built++
+			return os.WriteFile(filepath.Join(dir, "out"), nil, 0o600)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		if _, err := os.Stat(filepath.Join(dir, "out")); err != nil {
+			t.Errorf("what was built: %v", err)
+		}
+		return dir
+	}
+	first := find()
+	write(t, filepath.Join(Root(), from), "main_test.go", "package main")
+	if again := find(); again != first || built != 1 {
+		t.Errorf("the same sources: %s after %s, built %d times, want the same folder, built once", again, first, built)
+	}
+	write(t, filepath.Join(Root(), from), "main.go", "package main // changed")
+	if other := find(); other == first || built != 2 {
+		t.Errorf("changed sources: %s after %s, built %d times, want another folder, built again", other, first, built)
+	}
+}
+
+// A build that fails leaves nothing that a later test would take for its result.
+func TestFailedBuild(t *testing.T) {
+	from, boom := []string{source(t)}, errors.New("boom")
+	dir, err := find("testbuild", from, func(dir string) error { return boom })
+	if !errors.Is(err, boom) {
+		t.Fatalf("find: %q, %v, want the error of the build", dir, err)
+	}
+	dir, err = find("testbuild", from, func(dir string) error { return nil })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err != nil {
+		t.Fatalf("find after a failure: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "testbuild.new-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestGoSaysWhatFailed(t *testing.T) {
+	err := Go(nil, "build", "./no-such-folder")
+	if err == nil || !strings.Contains(err.Error(), "go build ./no-such-folder") || !strings.Contains(err.Error(), "no-such-folder: directory not found") {
+		t.Errorf("error: %v, want the command and what it printed", err)
+	}
+}
