@@ -146,16 +146,6 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 // KeepAllImages has a host keep images on disk however little time they took.
 func KeepAllImages(h *Host) { h.slowInit = 0 }
 
-// The engine in a test binary is that of this module, which these tests know.
-func init() { engineBuild = func() (string, error) { return "the engine of the tests", nil } }
-
-// UnknownEngine has hosts find what they find without that, until the test ends.
-func UnknownEngine(t *testing.T) {
-	old := engineBuild
-	engineBuild = readEngineBuild
-	t.Cleanup(func() { engineBuild = old })
-}
-
 // OtherBoot has hosts find another start of the system, or none that they can tell, until
 // the test ends.
 func OtherBoot(t *testing.T, id string) {

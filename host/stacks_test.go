@@ -161,12 +161,7 @@ func TestRecursionWithinACall(t *testing.T) {
 
 // What deep recursion ordinary Go guests need has room.
 func TestDeepGoGuest(t *testing.T) {
-	compilesGo(t)
-	spec, err := deep()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{WASI: true, Limits: host.Limits{Timeout: time.Minute}})
+	p, err := newHost(t, host.Config{}).Load(t.Context(), deep.load(t), host.PluginConfig{WASI: true, Limits: host.Limits{Timeout: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}
