@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// thorough says that tests run their long forms.
+var thorough = os.Getenv("ANCHOR_THOROUGH") != ""
+
 // shrinks skips a test that counts instances where those that grew are replaced.
 func shrinks(t *testing.T) {
 	if portable() {
