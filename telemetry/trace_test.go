@@ -225,19 +225,14 @@ func TestCollectorIsDown(t *testing.T) {
 			c.answer = func(_ int, w http.ResponseWriter) bool { w.WriteHeader(500); return true }
 		},
 		"hangs": func(c *collector) {
-			c.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				select {
-				case <-r.Context().Done():
-				case <-time.After(3 * time.Second):
-				}
-			})
+			c.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCollector(t)
 			prepare(c)
 			var log bytes.Buffer
-			x := start(t, Options{Getenv: environment(c, "OTEL_EXPORTER_OTLP_TIMEOUT", "300"), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			x := start(t, Options{Getenv: environment(c, "OTEL_EXPORTER_OTLP_TIMEOUT", "60000"), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			ctx := x.Context(t.Context())
 			began := time.Now()
 			const spans = 5000 // more than the queue holds
@@ -245,15 +240,11 @@ func TestCollectorIsDown(t *testing.T) {
 				_, s := observe.Begin(ctx, observe.Work{Kind: observe.Step, Name: "s"})
 				s.End(observe.Result{})
 			}
-			if took := time.Since(began); took > 2500*time.Millisecond {
-				t.Errorf("%d spans took %v", spans, took)
-			}
-			limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			limited, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			began = time.Now()
 			_ = x.Shutdown(limited) // it may run out of time
-			if took := time.Since(began); took > 6*time.Second {
-				t.Errorf("the end took %v", took)
+			if took := time.Since(began); took > 50*time.Second { // a collector that hangs has a minute for each batch
+				t.Errorf("%d spans and the end took %v", spans, took)
 			}
 			if n := strings.Count(log.String(), "spans are lost"); n != 1 {
 				t.Errorf("%d lines in the log: %s", n, &log)
