@@ -11,11 +11,20 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // client makes a client, and a function that posts to a server that answers with f. n is how many
 // requests there were before.
 func client(t *testing.T, o Options, f func(n int, w http.ResponseWriter, r *http.Request)) (post func(context.Context) (string, error), requests *atomic.Int32) {
+	t.Helper()
+	_, post, requests = newClient(t, o, f)
+	return post, requests
+}
+
+// newClient is client that also returns the client.
+func newClient(t *testing.T, o Options, f func(n int, w http.ResponseWriter, r *http.Request)) (c *Client, post func(context.Context) (string, error), requests *atomic.Int32) {
 	t.Helper()
 	requests = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,12 +36,12 @@ func client(t *testing.T, o Options, f func(n int, w http.ResponseWriter, r *htt
 		s.Close()
 	})
 	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
+		o.Timeout = await.Patience
 	}
 	o.Concurrency, o.Pause = max(o.Concurrency, 1), time.Millisecond
-	c := New(o)
+	c = New(o)
 	t.Cleanup(c.Close)
-	return func(ctx context.Context) (string, error) {
+	return c, func(ctx context.Context) (string, error) {
 		var got []byte
 		err := c.Post(ctx, Request{Address: s.URL, Body: []byte("{}"), MaxAnswer: 100, Read: func(r io.Reader) (err error) {
 			got, err = io.ReadAll(r)
@@ -64,12 +73,13 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestRetryAfterHoldsAll(t *testing.T) {
 	var mu sync.Mutex
 	var at []time.Time
-	post, _ := client(t, Options{Retries: 2, Concurrency: 4}, func(n int, w http.ResponseWriter, _ *http.Request) {
+	t.Parallel()
+	c, post, _ := newClient(t, Options{Retries: 2, Concurrency: 4}, func(n int, w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		at = append(at, time.Now())
 		mu.Unlock()
 		if n == 0 {
-			w.Header().Set("Retry-After", "0.3")
+			w.Header().Set("Retry-After", "2")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
@@ -78,12 +88,13 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 		_, err := post(t.Context())
 		done <- err
 	}()
-	for first := true; first; time.Sleep(10 * time.Millisecond) {
-		mu.Lock()
-		first = len(at) == 0
-		mu.Unlock()
+	if !await.True(func() bool { // the client has read the answer
+		c.pace.mu.Lock()
+		defer c.pace.mu.Unlock()
+		return c.pace.next.After(time.Now())
+	}) {
+		t.Fatal("the client does not note how long the server asks to wait")
 	}
-	time.Sleep(50 * time.Millisecond) // the client has read the answer
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	var failed *Error
@@ -97,7 +108,7 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 		t.Error(err)
 	}
 	for _, later := range at[1:] {
-		if pause := later.Sub(at[0]); pause < 250*time.Millisecond {
+		if pause := later.Sub(at[0]); pause < 1900*time.Millisecond {
 			t.Errorf("a request after %v", pause)
 		}
 	}

@@ -29,7 +29,7 @@ func TestTruncateReturnsTheLongestPrefix(t *testing.T) {
 		t.Run(v.Base+"/"+v.Name, func(t *testing.T) {
 			tokenizer, random := v.tokenizer(t), rand.New(rand.NewPCG(1, 2))
 			rounds := 6
-			if testing.Short() {
+			if os.Getenv("ANCHOR_THOROUGH") == "" {
 				rounds = 1
 			}
 			for range rounds {
@@ -81,6 +81,7 @@ func TestTokensOfBothPartsAddUp(t *testing.T) {
 // TestLongTextIsQuick counts long texts without white space, or of nothing else. A time that grows
 // with the square of the length would be hours for a mebibyte.
 func TestLongTextIsQuick(t *testing.T) {
+	t.Parallel()
 	size := 1 << 18
 	if os.Getenv("ANCHOR_THOROUGH") != "" {
 		size = 1 << 20
@@ -130,6 +131,7 @@ func TestTruncateOfLongTextIsQuick(t *testing.T) {
 }
 
 func TestCountEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	_, list := variants(t)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
