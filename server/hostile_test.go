@@ -35,6 +35,9 @@ func (l *live) targets() (list []target) {
 			}
 		}
 	}
+	if len(list) < 25 {
+		l.t.Fatalf("%d endpoints, want all", len(list))
+	}
 	return list
 }
 
