@@ -440,10 +440,8 @@ func TestStalls(t *testing.T) {
 		}
 		c := newClient(t, Options{})
 		c.net.Stall = 200 * time.Millisecond
-		begin := time.Now()
-		_, err := c.Pull(t.Context(), f.ref("1"))
-		if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "no byte came or went") || time.Since(begin) > 10*time.Second {
-			t.Errorf("%s: %v after %s", what, err, time.Since(begin))
+		if _, err := c.Pull(t.Context(), f.ref("1")); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "no byte came or went") {
+			t.Errorf("%s: error %v, want that no byte came or went", what, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		c.net.Stall = time.Hour

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // partAdmission notes what was admitted and used.
@@ -55,10 +57,8 @@ func TestEvaluationsAreCounted(t *testing.T) {
 	body, contentType := evalForm(`{"corpus_items": true}`, files...)
 	got := l.api("POST", "/v1/evals", body, "Content-Type", contentType)
 	var doc jobDoc
-	for got.into(t, &doc); doc.State == jobRunning; time.Sleep(5 * time.Millisecond) {
-		got = l.api("GET", "/v1/evals/"+doc.ID, "")
-		got.into(t, &doc)
-	}
+	got.into(t, &doc)
+	got, doc = l.awaitJob(doc.ID)
 	if doc.State != jobDone {
 		t.Fatalf("%s", got.body)
 	}
@@ -81,17 +81,13 @@ func TestRefusedEvaluation(t *testing.T) {
 	body, contentType := evalForm("", evalFiles...)
 	var doc jobDoc
 	l.api("POST", "/v1/evals", body, "Content-Type", contentType).into(t, &doc)
-	time.Sleep(50 * time.Millisecond)
+	if !await.True(func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.refuse < 1<<30 }) {
+		t.Fatal("no build of the evaluation is refused")
+	}
 	if got := l.api("DELETE", "/v1/evals/"+doc.ID, ""); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	for begin := time.Now(); doc.State == jobRunning; time.Sleep(5 * time.Millisecond) {
-		l.api("GET", "/v1/evals/"+doc.ID, "").into(t, &doc)
-		if time.Since(begin) > 10*time.Second {
-			t.Fatal("the evaluation does not end")
-		}
-	}
-	if doc.State != jobCancelled || strings.Contains(l.log.String(), "evaluation fails") {
+	if _, doc = l.awaitJob(doc.ID); doc.State != jobCancelled || strings.Contains(l.log.String(), "evaluation fails") {
 		t.Errorf("%+v, log %s", doc, l.log)
 	}
 }

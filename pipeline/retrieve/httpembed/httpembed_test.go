@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -184,8 +185,9 @@ func TestCache(t *testing.T) {
 }
 
 func TestConcurrencyAndRate(t *testing.T) {
-	f := serve(t, func(_ int, _ http.ResponseWriter, _ *http.Request) bool {
-		time.Sleep(5 * time.Millisecond)
+	var f *fake
+	f = serve(t, func(_ int, _ http.ResponseWriter, _ *http.Request) bool {
+		await.True(func() bool { return f.most.Load() >= 2 }) // another one comes meanwhile
 		return false
 	})
 	e := f.embedder(t, func(o *Options) { o.Batch, o.Concurrency, o.Dimensions = 1, 3, 3 })
@@ -322,7 +324,7 @@ func TestStops(t *testing.T) {
 		}
 		select {
 		case <-r.Context().Done():
-		case <-time.After(5 * time.Second):
+		case <-time.After(await.Patience):
 			t.Error("a request goes on after another failed")
 		}
 		return true
