@@ -231,11 +231,11 @@ test: ## test what a change of the code can break; needs Go and make (five minut
 
 .PHONY: test-docs
 test-docs: ## run the commands of README.md and of the pages of docs, as a reader would (needs bash, git and curl)
-	ANCHOR_DOCS=1 $(GO) test -vet=off -timeout 30m ./internal/docs $(TEST)
+	ANCHOR_DOCS=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m ./internal/docs $(TEST)
 
 .PHONY: test-thorough
 test-thorough: ## run the tests that are short in `make test` with their large counts (ANCHOR_THOROUGH)
-	ANCHOR_THOROUGH=1 $(GO) test -vet=off -timeout 30m $$(git grep -l ANCHOR_THOROUGH -- '*_test.go' ':!tools' | xargs -n 1 dirname | sort -u | sed 's|^|./|') $(TEST)
+	ANCHOR_THOROUGH=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m $$(git grep -l ANCHOR_THOROUGH -- '*_test.go' ':!tools' | xargs -n 1 dirname | sort -u | sed 's|^|./|') $(TEST)
 
 .PHONY: race
 race: export CGO_ENABLED = 1

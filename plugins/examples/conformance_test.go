@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // conformFlags are what examples need to be tested.
@@ -18,24 +20,23 @@ var conformFlags = map[string][]string{
 // TestExamplesConform puts every example through the conformance kit and the
 // cases in its folder tests, as plugin test does for an author.
 func TestExamplesConform(t *testing.T) {
-	needGuests(t)
+	plugins := needGuests(t)
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := []string{"plugin", "test", filepath.Join(work, "plugins", name), "--short", "-o", "json",
-				"--cache-dir", filepath.Join(work, "cache")}
+			args := []string{"plugin", "test", filepath.Join(plugins, name), "--short", "-o", "json", "--cache-dir", testbuild.CacheDir(t)}
 			if _, err := os.Stat(filepath.Join(name, "tests")); err == nil {
 				args = append(args, "--cases", filepath.Join(name, "tests"))
 			}
-			conform(t, filepath.Join(work, "anchor-host"), append(args, conformFlags[name]...)...)
+			conform(t, append(args, conformFlags[name]...)...)
 		})
 	}
 }
 
 // conform runs plugin test, and fails with each case that fails.
-func conform(t *testing.T, command string, args ...string) {
+func conform(t *testing.T, args ...string) {
 	t.Helper()
-	out, err := exec.Command(command, args...).Output()
+	out, err := exec.CommandContext(t.Context(), testbuild.Command(t), args...).Output()
 	var doc struct {
 		Report struct {
 			Passed, Failed int

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // modelConfig has every plugin that asks a model, and an embedder, all at a fake server.
@@ -63,11 +64,13 @@ func answerAsked(r modeltest.Request) modeltest.Answer {
 
 // TestModelPlugins runs the plugins that ask models through the command, against a fake server.
 func TestModelPlugins(t *testing.T) {
-	needGuests(t)
+	plugins := filepath.ToSlash(needGuests(t))
+	t.Parallel()
 	server := modeltest.New(t, answerAsked)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"anchor.yaml": fmt.Sprintf(modelConfig, server.URL, filepath.ToSlash(filepath.Join(work, "plugins")), filepath.ToSlash(filepath.Join(work, "cache"))), "docs/a.md": "It opened in 1890.\n", "docs/b.md": "The steel is painted red.\n", "docs/c.md": "A red hue of the paint.\n",
+		"anchor.yaml": fmt.Sprintf(modelConfig, server.URL, plugins, filepath.ToSlash(testbuild.CacheDir(t))),
+		"docs/a.md":   "It opened in 1890.\n", "docs/b.md": "The steel is painted red.\n", "docs/c.md": "A red hue of the paint.\n",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -78,7 +81,7 @@ func TestModelPlugins(t *testing.T) {
 		}
 	}
 	run := func(args ...string) string {
-		cmd := exec.Command(filepath.Join(work, "anchor-host"), append(args, "--config", "anchor.yaml")...)
+		cmd := exec.CommandContext(t.Context(), testbuild.Command(t), append(args, "--config", "anchor.yaml")...)
 		cmd.Dir = dir
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
@@ -135,10 +138,10 @@ func readmeBlock(t *testing.T, begins string) string {
 
 // What README.md says about measuring a plugin works: two configurations and a command.
 func TestMeasuring(t *testing.T) {
-	needGuests(t)
+	plugins := filepath.ToSlash(needGuests(t))
+	t.Parallel()
 	server := modeltest.New(t, answerAsked)
 	dir := t.TempDir()
-	plugins := filepath.ToSlash(filepath.Join(work, "plugins"))
 	for name, text := range map[string]string{
 		"without.yaml":  strings.ReplaceAll(readmeBlock(t, "# without.yaml"), "build/plugins", plugins),
 		"with.yaml":     strings.NewReplacer("build/plugins", plugins, "http://localhost:11434/v1", server.URL).Replace(readmeBlock(t, "# with.yaml")),
@@ -151,7 +154,7 @@ func TestMeasuring(t *testing.T) {
 		}
 	}
 	command := strings.Fields(strings.ReplaceAll(readmeBlock(t, "build/anchor-host eval"), "\\\n", " "))
-	cmd := exec.Command(filepath.Join(work, "anchor-host"), append(command[1:], "--cache-dir", filepath.Join(work, "cache"), "-o", "json")...)
+	cmd := exec.CommandContext(t.Context(), testbuild.Command(t), append(command[1:], "--cache-dir", testbuild.CacheDir(t), "-o", "json")...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(server.Requests()) != 1 || !strings.Contains(string(out), "ndcg@10") {

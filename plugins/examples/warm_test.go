@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // TestCallsFindTheirInstanceWarm holds what a call costs whose memory is put back after
@@ -36,11 +37,11 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 // fuelOfThird is the fuel of the third call of three.
 func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane host.Lane, state host.State) (fuel int64) {
 	t.Helper()
-	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), plugin, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.New(host.Config{CacheDir: filepath.Join(work, "cache")})
+	h, err := host.New(host.Config{CacheDir: testbuild.CacheDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
