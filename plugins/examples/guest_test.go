@@ -71,6 +71,7 @@ func TestExampleBuilds(t *testing.T) {
 		{plugin: "intent-classifier", query: "When do I water tomatoes?", want: "garden:garden.md", content: "even watering"},
 	} {
 		t.Run(c.plugin+" "+c.query, func(t *testing.T) {
+			needThorough(t, c.plugin)
 			t.Parallel()
 			var got result
 			if c.query == "" {

@@ -12,7 +12,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
-// modelConfig has every plugin that asks a model, and an embedder, all at a fake server.
+// modelConfig has every plugin that asks a model, and an embedder, all at a fake server. The
+// plugins have little to do, so they are interpreted: compiling them would take longer.
 const modelConfig = `plugins: {dir: "%[2]s"}
 cache_dir: "%[3]s"
 models:
@@ -23,21 +24,24 @@ embedder: local
 store: {path: store.db}
 max_tokens: 2000
 instances:
-  placed: {plugin: contextual-chunks, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  hyde: {plugin: hyde, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  back: {plugin: step-back, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  many: {plugin: multi-query, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  ordered: {plugin: llm-reranker, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  placed: {plugin: contextual-chunks, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  hyde: {plugin: hyde, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  back: {plugin: step-back, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  many: {plugin: multi-query, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  ordered: {plugin: llm-reranker, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
   docs: {plugin: bm25-retriever, grants: {files: [{host: docs, guest: /docs, mode: ro}]}}
+  once: {plugin: dedupe, engine: interpreter, limits: {timeout: 60s}}
+  near: {plugin: dense-rerank, engine: interpreter, limits: {timeout: 60s}}
+  varied: {plugin: mmr-reranker, engine: interpreter, limits: {timeout: 60s}}
 collections:
   docs: {context: {instance: placed}}
 steps:
   - {name: hyde, instance: hyde, on_error: raise, retriever: {instance: docs}}
   - {name: back, instance: back, on_error: raise, retriever: {instance: docs}}
   - {name: many, instance: many, on_error: raise, retriever: {instance: docs}}
-  - {name: once, plugin: dedupe, on_error: raise}
-  - {name: near, plugin: dense-rerank, on_error: raise}
-  - {name: varied, plugin: mmr-reranker, on_error: raise}
+  - {name: once, instance: once, on_error: raise}
+  - {name: near, instance: near, on_error: raise}
+  - {name: varied, instance: varied, on_error: raise}
   - {name: ordered, instance: ordered, on_error: raise}
 `
 
