@@ -3,62 +3,31 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
-// allops is the folder of a plugin that has every operation, built once with
-// stock Go.
-var allops = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "anchor-host-plugins-*")
-	if err != nil {
-		return "", err
-	}
-	source := "../../testdata/guests/allops"
-	if err := os.MkdirAll(filepath.Join(dir, "plugins", "allops"), 0o755); err != nil {
-		return dir, err
-	}
-	manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
-	if err != nil {
-		return dir, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "plugins", "allops", "plugin.yaml"), manifest, 0o644); err != nil {
-		return dir, err
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w",
-		"-o", filepath.Join(dir, "plugins", "allops", "plugin.wasm"), ".")
-	cmd.Dir = source
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	cmd.Stderr = os.Stderr
-	return dir, cmd.Run()
-})
-
 func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, dir := range leftovers {
-		_ = os.RemoveAll(dir) // what stays in the temporary folder is no failure
-	}
-	os.Exit(code)
+	testbuild.SetConfigDir()
+	os.Exit(m.Run())
 }
 
-// leftovers are the folders that were made for all tests.
-var leftovers []string
+// allopsFlags say where the plugin is that has every operation, and where compiled plugins are kept.
+func allopsFlags(t *testing.T) []string {
+	t.Helper()
+	return []string{"--plugins", filepath.Dir(testbuild.Guest(t, "testdata/guests/allops")), "--cache-dir", testbuild.CacheDir(t)}
+}
 
-// buildFolder moves into a folder with a configuration and returns the plugin
-// folder and the cache folder.
+// buildFolder moves into a folder with a configuration, and returns the flags that a build with the
+// plugin allops needs there.
 func buildFolder(t *testing.T, config string) (flags []string) {
 	t.Helper()
-	dir, err := allops()
-	leftovers = append(leftovers, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Chdir(write(t, map[string]string{"anchor.yaml": config, "docs/a.txt": "text of a"}))
-	return []string{"--plugins", filepath.Join(dir, "plugins"), "--cache-dir", filepath.Join(dir, "cache")}
+	return allopsFlags(t)
 }
 
 const everyPart = `

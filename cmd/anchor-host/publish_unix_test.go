@@ -22,6 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/trust"
 )
@@ -36,10 +37,21 @@ type testRegistry struct {
 	before func(*http.Request)
 }
 
+// goCache is where the go command keeps what it built, also for tests with a cache folder of their own.
+var goCache = sync.OnceValues(func() (string, error) {
+	dir, err := exec.Command("go", "env", "GOCACHE").Output()
+	return strings.TrimSpace(string(dir)), err
+})
+
 // newRegistry starts a registry and returns it with the reference of its repository. The cache of the
 // command is a folder of the test.
 func newRegistry(t *testing.T) (*testRegistry, string) {
 	t.Helper()
+	dir, err := goCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", dir)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	r := &testRegistry{parts: map[string][]byte{}, types: map[string]string{}}
@@ -355,10 +367,7 @@ func TestWorkflow(t *testing.T) {
 	if len(workflow.On) != 2 || job.RunsOn == "" || publish.RunsOn == "" || publish.If != "startsWith(github.ref, 'refs/tags/v')" {
 		t.Fatalf("%+v", workflow)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv("ANCHOR_HOST_CACHE_DIR", testbuild.CacheDir(t))
 	t.Setenv("RUNNER_TEMP", t.TempDir())
 	t.Setenv("SIGNING_KEY", string(bytesOf(t, keyFile)))
 	t.Setenv("REFERENCE", ref)
@@ -370,7 +379,7 @@ func TestWorkflow(t *testing.T) {
 		if !strings.Contains(step.Run, "anchor-host plugin") { // those that install, or log in elsewhere
 			continue
 		}
-		script := fmt.Sprintf("set -eo pipefail\nanchor-host() { %s=run %q \"$@\"; }\n%s", childMode, self, step.Run)
+		script := fmt.Sprintf("set -eo pipefail\nanchor-host() { %q \"$@\"; }\n%s", testbuild.Command(t), step.Run)
 		of := func(tag string) ([]byte, error) {
 			cmd := exec.CommandContext(t.Context(), bash, "-c", script)
 			cmd.Dir, cmd.Env = "p", append(os.Environ(), "GITHUB_REF_NAME="+tag)
