@@ -13,6 +13,13 @@ KILLS    ?= 200
 EXAMPLES ?= 100
 GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 
+# One way of compiling serves the command, the tests and CI: without C, and without paths. So
+# what one of them compiled is there for the others, in this checkout and in any other.
+export CGO_ENABLED ?= 0
+export GOFLAGS ?= -trimpath
+# Symbols for debuggers are a quarter of the command and half of the time of linking it.
+LDFLAGS := -s -w
+
 export Q
 
 GO_FILES     := $(shell find abi anchor pipeline host internal registry server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) server/openapi.json go.mod go.sum
@@ -31,7 +38,7 @@ build: build/anchor-host ## build the command into build/, static: it runs on an
 
 build/anchor-host: $(GO_FILES)
 	@mkdir -p build
-	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/anchor-host
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="$(LDFLAGS)" -o $@ ./cmd/anchor-host
 
 .PHONY: release
 release: ## build the archives of a release with their checksums into build/release/
@@ -217,11 +224,21 @@ test-schema: build plugins ## schemathesis against /openapi.json of a running se
 	@tools/load/schemathesis.sh build/schemathesis && if [ -x build/schemathesis/bin/schemathesis ]; then \
 		$(load_tool) -count $(EXAMPLES) -schemathesis $(CURDIR)/build/schemathesis/bin/schemathesis schema; fi
 
+# vet is part of `make lint`. The timeout is for one package, on a machine that has much else to do.
 .PHONY: test
-test: ## run all tests
-	$(GO) test ./... $(TEST)
+test: ## test what a change of the code can break; needs Go and make (five minutes the first time, TEST='-run NAME' narrows it)
+	$(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 60m ./... $(TEST)
+
+.PHONY: test-docs
+test-docs: ## run the commands of README.md and of the pages of docs, as a reader would (needs bash, git and curl)
+	ANCHOR_DOCS=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m ./internal/docs $(TEST)
+
+.PHONY: test-thorough
+test-thorough: ## run the tests that are short in `make test` with their large counts (ANCHOR_THOROUGH)
+	ANCHOR_THOROUGH=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m $$(git grep -l ANCHOR_THOROUGH -- '*_test.go' ':!tools' | xargs -n 1 dirname | sort -u | sed 's|^|./|') $(TEST)
 
 .PHONY: race
+race: export CGO_ENABLED = 1
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short $$($(GO) list ./pipeline/... | grep -Ev '/pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis|tokens/internal/hf)(/|$$)')
 	$(GO) test -race -short ./server/quota ./server/console ./internal/builds
@@ -309,8 +326,8 @@ alerts: ## test the alert rules of docs/alerts (needs promtool of Prometheus)
 	cd docs/alerts && promtool check rules rules.yaml && promtool test rules tests.yaml
 
 .PHONY: check
-check: lint test race ## what a change must pass; ends in a clean tree
-	@test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean" >&2; exit 1; }
+check: ## all that CI runs: tests, pages, lint, race, fuzz, languages, servers, browsers; installs what it needs as root (half an hour)
+	.ci/run
 
 .PHONY: clean
 clean: ## remove build/

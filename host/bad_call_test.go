@@ -21,7 +21,7 @@ const (
 	// badTime is what a call of a guest that never returns has, others have badLimit: a
 	// call that ends by itself must do so on a busy machine, too.
 	badTime  = 100 * time.Millisecond
-	badLimit = 20 * time.Second
+	badLimit = 5 * time.Minute
 
 	tooLong  = `not done within 100ms (raise limits.timeout, or have the plugin do less)`
 	noOutput = `invalid_output: status 0 without an output (set an output, or return status 1 for no change)`

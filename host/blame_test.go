@@ -121,7 +121,9 @@ func TestProbeOfASessionEndsWithItsGoroutine(t *testing.T) {
 	s := session(t, t.Context(), p)
 	_, err := p.Call(t.Context(), "greet", nil)
 	checkReason(t, err, abi.ReasonTrap)
-	time.Sleep(5 * time.Millisecond)
+	for p.Stats().Rest != host.RestHalfOpen {
+		time.Sleep(time.Millisecond)
+	}
 	do = func() error { runtime.Goexit(); return nil }
 	gone := make(chan struct{})
 	go func() {

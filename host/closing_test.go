@@ -53,7 +53,7 @@ func TestCloseWhileLoading(t *testing.T) {
 // Who closes with little time does not wait for one who closes with much.
 func TestCloseTwiceAtOnce(t *testing.T) {
 	h := newHost(t, host.Config{})
-	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute}})
+	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: 2 * badLimit, Fuel: host.Unlimited}})
 	calls, end := context.WithCancel(t.Context())
 	defer end()
 	done := make(chan error, 2)
@@ -70,7 +70,7 @@ func TestCloseTwiceAtOnce(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	late := time.AfterFunc(5*time.Second, end)
+	late := time.AfterFunc(badLimit, end)
 	if err := p.Close(short); !errors.Is(err, context.DeadlineExceeded) || !late.Stop() {
 		t.Errorf("error %v (want that the time is over, before the call is)", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -162,7 +163,7 @@ func TestInterpreter(t *testing.T) {
 }
 
 func TestClosedHost(t *testing.T) {
-	h, err := host.New(host.Config{CacheDir: cacheDir})
+	h, err := host.New(host.Config{CacheDir: testbuild.CacheDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

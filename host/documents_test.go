@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,15 +94,11 @@ func TestDocumentThatWasNotTaken(t *testing.T) {
 }
 
 // echoDocuments is a plugin in stock Go that answers each document with itself.
-var echoDocuments = goGuestIn(filepath.Join("..", "sdk", "pdk-go", "testdata", "echo"), "echodocuments")
+var echoDocuments = &goGuest{source: "sdk/pdk-go/testdata/echo"}
 
 func loadEchoDocuments(tb testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugin {
 	tb.Helper()
-	spec, err := echoDocuments()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	p, err := h.Load(context.Background(), spec, cfg)
+	p, err := h.Load(context.Background(), echoDocuments.load(tb), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -113,7 +108,6 @@ func loadEchoDocuments(tb testing.TB, h *host.Host, cfg host.PluginConfig) *host
 // A plugin made with the SDK takes documents of any size, in memory that the pool puts
 // back and in memory that stays.
 func TestDocumentsOfTheSDK(t *testing.T) {
-	compilesGo(t)
 	h := newHost(t, host.Config{})
 	for _, state := range []host.State{host.StateReset, host.StateKeep} {
 		p := loadEchoDocuments(t, h, host.PluginConfig{State: state})

@@ -146,14 +146,11 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 // KeepAllImages has a host keep images on disk however little time they took.
 func KeepAllImages(h *Host) { h.slowInit = 0 }
 
-// The engine in a test binary is that of this module, which these tests know.
-func init() { engineBuild = func() (string, error) { return "the engine of the tests", nil } }
-
-// UnknownEngine has hosts find what they find without that, until the test ends.
-func UnknownEngine(t *testing.T) {
-	old := engineBuild
-	engineBuild = readEngineBuild
-	t.Cleanup(func() { engineBuild = old })
+// PatientWarmUp gives warm-ups as much time as a busy machine may need, until the test ends.
+func PatientWarmUp(t testing.TB) {
+	old := guest.WarmTimeout
+	guest.WarmTimeout = 5 * time.Minute
+	t.Cleanup(func() { guest.WarmTimeout = old })
 }
 
 // OtherBoot has hosts find another start of the system, or none that they can tell, until

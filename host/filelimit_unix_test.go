@@ -19,12 +19,17 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // What this test starts is this test program again, under a limit of open files, with the
-// folder that holds what hoarders.prepare wrote.
-const childHoards = "ANCHOR_HOST_TEST_HOARDS"
+// folder whose files it opens, the folder of the plugin and a cache.
+const (
+	childHoards  = "ANCHOR_HOST_TEST_HOARDS"
+	childPlugin  = "ANCHOR_HOST_TEST_PLUGIN"
+	childCompile = "ANCHOR_HOST_TEST_COMPILED"
+)
 
 func init() {
 	dir := os.Getenv(childHoards)
@@ -64,7 +69,7 @@ type hoarded struct {
 const ownFiles = 60
 
 func (h *hoarders) load(name string) (*host.Plugin, error) {
-	return h.host.Load(h.ctx, h.spec, host.PluginConfig{Name: name, Limits: host.Limits{Timeout: time.Minute, Instances: 1},
+	return h.host.Load(h.ctx, h.spec, host.PluginConfig{Name: name, Limits: host.Limits{Timeout: 10 * time.Minute, Instances: 1},
 		Grants: host.Grants{Files: []host.FileGrant{{Host: h.dir, Guest: "/docs", Mode: host.ModeRW}}}})
 }
 
@@ -82,18 +87,10 @@ func (h *hoarders) ask(p *host.Plugin, settings map[string]any) string {
 }
 
 func (h *hoarders) run() (out hoarded, err error) {
-	wasm, err := os.ReadFile(filepath.Join(h.dir, "plugin.wasm"))
-	if err != nil {
+	if h.spec, err = spec.ReadFile(filepath.Join(os.Getenv(childPlugin), "plugin.wasm")); err != nil {
 		return out, err
 	}
-	manifest, err := os.ReadFile(filepath.Join(h.dir, "plugin.yaml"))
-	if err != nil {
-		return out, err
-	}
-	if h.spec, err = spec.Read("allops", wasm, manifest); err != nil {
-		return out, err
-	}
-	if h.host, err = host.New(host.Config{CacheDir: filepath.Join(h.dir, "cache")}); err != nil {
+	if h.host, err = host.New(host.Config{CacheDir: os.Getenv(childCompile)}); err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, h.host.Close(h.ctx)) }()
@@ -112,11 +109,23 @@ func (h *hoarders) run() (out hoarded, err error) {
 			out.Errors[i] = h.ask(plugins[i], map[string]any{"mode": "hoard", "path": "/docs/text", "word": "/docs/hold"})
 		})
 	}
-	time.Sleep(time.Second) // by then they have what they get
-	out.beside(h, plugins[6])
-	err = os.Remove(filepath.Join(h.dir, "hold"))
+	if err = h.waitUntilHeld(len(out.Errors)); err == nil {
+		out.beside(h, plugins[6])
+	}
+	err = errors.Join(err, os.Remove(filepath.Join(h.dir, "hold")))
 	wg.Wait()
 	return out, err
+}
+
+// waitUntilHeld waits until n hoarders have what they get. Each makes a folder then.
+func (h *hoarders) waitUntilHeld(n int) error {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		held, err := filepath.Glob(filepath.Join(h.dir, "held-*"))
+		if err != nil || len(held) == n {
+			return err
+		}
+	}
+	return errors.New("the hoarders do not come to an end")
 }
 
 // beside is what happens while the hoarders hold their files.
@@ -140,29 +149,19 @@ func (out *hoarded) beside(h *hoarders, neighbor *host.Plugin) {
 // Plugins that open all files they can leave enough to their neighbors, to those that are
 // loaded, and to the embedder, and are told why they get no more.
 func TestHoardersOfFiles(t *testing.T) {
-	compilesGo(t)
-	allopsSpec(t)
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no shell:", err)
 	}
 	dir := t.TempDir()
-	for name, from := range map[string]string{
-		"plugin.wasm": filepath.Join(cacheDir, "allops.wasm"), "plugin.yaml": filepath.Join("..", "testdata", "guests", "allops", "plugin.yaml"),
-		"text": "", "hold": "",
-	} {
-		b := []byte("text")
-		if from != "" {
-			if b, err = os.ReadFile(from); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+	for _, name := range []string{"text", "hold"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{}) // so that the process need not compile it
 	cmd := exec.CommandContext(t.Context(), sh, "-c", `ulimit -n 256 && exec "$0"`, os.Args[0])
-	cmd.Env = append(os.Environ(), childHoards+"="+dir)
+	cmd.Env = append(os.Environ(), childHoards+"="+dir, childPlugin+"="+allops.dir(t), childCompile+"="+testbuild.CacheDir(t))
 	cmd.Stderr = os.Stderr
 	answer, err := cmd.Output()
 	var got hoarded

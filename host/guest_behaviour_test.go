@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -327,5 +328,36 @@ func TestGuestLogReachesTheHost(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "from=guest") {
 		t.Errorf("a message below the host's level was logged:\n%s", &log)
+	}
+}
+
+// endsMeanwhile is a context that has ended when anybody looks for the second time.
+type endsMeanwhile struct {
+	context.Context
+	looked atomic.Bool
+}
+
+func (c *endsMeanwhile) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (c *endsMeanwhile) Err() error {
+	if c.looked.CompareAndSwap(false, true) {
+		return nil
+	}
+	return context.Canceled
+}
+
+// A guest may exit at the moment when its call is cancelled. An exit frees the memory, so that
+// the instance must not be reset, whatever else ended the call.
+func TestExitAtTheEndOfTheCall(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "exit", host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1}})
+	for range 3 {
+		_, err := p.Call(&endsMeanwhile{Context: t.Context()}, "anchor_filter", nil)
+		checkReason(t, err, abi.ReasonCancelled)
+		_, err = p.Call(t.Context(), "anchor_filter", nil)
+		checkReason(t, err, abi.ReasonExit)
 	}
 }

@@ -3,10 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,41 +13,73 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
-// goGuest builds a guest of testdata/guests with stock Go, once.
-func goGuest(name string) func() (*spec.Spec, error) {
-	return goGuestIn(filepath.Join("..", "testdata", "guests", name), name)
-}
-
-// goGuestIn builds the guest in a folder with stock Go, once.
-func goGuestIn(dir, name string) func() (*spec.Spec, error) {
-	return sync.OnceValues(func() (*spec.Spec, error) {
-		out := filepath.Join(cacheDir, name+".wasm")
-		cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-		if msg, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build %s: %w\n%s", dir, err, msg)
-		}
-		wasm, err := os.ReadFile(out)
-		if err != nil {
-			return nil, err
-		}
-		manifest, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a foreign module has none
-			return nil, err
-		}
-		return spec.Read(name, wasm, manifest)
-	})
+// goGuest is a guest in stock Go, read once. Its source is a folder of the checkout.
+type goGuest struct {
+	source string
+	once   sync.Once
+	spec   *spec.Spec
 }
 
 var (
-	allops   = goGuest("allops")
-	counting = goGuest("counting")
-	echo     = goGuest("echo")
-	deep     = goGuest("deep")
+	allops   = &goGuest{source: "testdata/guests/allops"}
+	counting = &goGuest{source: "testdata/guests/counting"}
+	echo     = &goGuest{source: "testdata/guests/echo"}
+	deep     = &goGuest{source: "testdata/guests/deep"}
 )
+
+// dir is the folder with the module and, except for a foreign one, its manifest.
+func (g *goGuest) dir(t testing.TB) string {
+	t.Helper()
+	return testbuild.Guest(t, g.source)
+}
+
+// load reads the spec.
+func (g *goGuest) load(t testing.TB) *spec.Spec {
+	t.Helper()
+	dir := g.dir(t)
+	g.once.Do(func() {
+		var err error
+		if g.spec, err = spec.ReadFile(filepath.Join(dir, "plugin.wasm")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if g.spec == nil {
+		t.Fatalf("%s could not be read", g.source)
+	}
+	return g.spec
+}
+
+// parts are the module and the manifest.
+func (g *goGuest) parts(t testing.TB) (wasm []byte, manifest string) {
+	t.Helper()
+	dir := g.dir(t)
+	wasm, err := os.ReadFile(filepath.Join(dir, "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm, string(text)
+}
+
+// with is the spec with a text of the manifest replaced.
+func (g *goGuest) with(t testing.TB, text, by string) *spec.Spec {
+	t.Helper()
+	wasm, manifest := g.parts(t)
+	if !strings.Contains(manifest, text) {
+		t.Fatalf("the manifest of %s has no %q", g.source, text)
+	}
+	spec, err := spec.Read(filepath.Base(g.source), wasm, []byte(strings.Replace(manifest, text, by, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
 
 // compilesGo skips a test under the race detector that compiles a guest of stock Go of its
 // own: the compiler takes half a minute there, and runs no goroutine that other tests
@@ -65,35 +94,12 @@ func compilesGo(t testing.TB) {
 // allopsWith is the spec of the guest with a text of its manifest replaced.
 func allopsWith(t testing.TB, text, by string) *spec.Spec {
 	t.Helper()
-	allopsSpec(t)
-	return guestWith(t, "allops", text, by)
-}
-
-// guestWith is the spec of a guest that is built, with a text of its manifest replaced.
-func guestWith(t testing.TB, name, text, by string) *spec.Spec {
-	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join(cacheDir, name+".wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := os.ReadFile(filepath.Join("..", "testdata", "guests", name, "plugin.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := spec.Read(name, wasm, []byte(strings.Replace(string(manifest), text, by, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spec
+	return allops.with(t, text, by)
 }
 
 func allopsSpec(t testing.TB) *spec.Spec {
 	t.Helper()
-	spec, err := allops()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spec
+	return allops.load(t)
 }
 
 // loadAllops loads the guest in one lane.
@@ -109,11 +115,7 @@ func loadAllops(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugin 
 // loadCounting loads the guest that keeps state.
 func loadCounting(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugin {
 	t.Helper()
-	spec, err := counting()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := h.Load(t.Context(), spec, cfg)
+	p, err := h.Load(t.Context(), counting.load(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,11 +125,7 @@ func loadCounting(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugi
 // loadEcho loads the foreign guest that echoes.
 func loadEcho(t testing.TB, h *host.Host) *host.Plugin {
 	t.Helper()
-	spec, err := echo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := h.Load(context.Background(), spec, host.PluginConfig{WASI: true, Limits: host.Limits{Instances: 1}})
+	p, err := h.Load(context.Background(), echo.load(t), host.PluginConfig{WASI: true, Limits: host.Limits{Instances: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,39 +29,35 @@ func fetchAll(t *testing.T, p *host.Plugin, limit time.Duration, timeout string,
 	return items[0].Content, nil
 }
 
-// Six requests of half a second each take little more than one.
+// The requests of a batch are under way at the same time: the server answers none before it
+// has all of them.
 func TestHTTPBatchAtOnce(t *testing.T) {
-	const each = 500 * time.Millisecond
+	const n = 6
+	var under atomic.Int32
+	all := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(each)
+		if under.Add(1) == n {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-r.Context().Done(): // the call's time is over
+		}
 		w.Header().Set("X-Test", r.Header.Get("X-Number"))
 		fmt.Fprint(w, r.URL.Path)
 	}))
 	t.Cleanup(s.Close)
 	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Limits: host.Limits{Timeout: badLimit},
 		Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}, Private: true}}})
-	if _, err := fetch(t, p, s.URL, badLimit); err != nil { // the plugin is warm
-		t.Fatal(err)
-	}
 	var addresses []string
 	want := ""
-	for i := range 6 {
+	for i := range n {
 		addresses = append(addresses, fmt.Sprintf("%s/%d", s.URL, i))
 		want += fmt.Sprintf("200 %d /%d\n", i, i)
 	}
-	best := time.Hour
-	for range 3 { // other tests may hold the processors meanwhile
-		began := time.Now()
-		got, err := fetchAll(t, p, badLimit, "", addresses...)
-		if err != nil || got != want {
-			t.Fatalf("found %q, error %v", got, err)
-		}
-		if best = min(best, time.Since(began)); best <= 700*time.Millisecond {
-			t.Logf("six requests of %v: %v (target: 700ms)", each, best.Round(time.Millisecond))
-			return
-		}
+	if got, err := fetchAll(t, p, badLimit, "", addresses...); err != nil || got != want {
+		t.Errorf("found %q, error %v (want %q)", got, err, want)
 	}
-	t.Errorf("six requests of %v took %v (want 700ms at most)", each, best)
 }
 
 // TestHTTPBatch checks what becomes of batches: what is refused, late or too large ends no

@@ -38,11 +38,6 @@ func withoutRootsRights(t *testing.T) {
 // A folder in a mount that cannot be read keeps the image off the disk. The log says so once
 // for each load, with the name of the folder, and the plugin works.
 func TestUnreadableFolderInAMount(t *testing.T) {
-	compilesGo(t)
-	spec, err := counting()
-	if err != nil {
-		t.Fatal(err)
-	}
 	cache, dir := emptyImages(t), settledFolder(t)
 	below := filepath.Join(dir, "lost+found")
 	if err := os.Mkdir(below, 0); err != nil {
@@ -58,7 +53,7 @@ func TestUnreadableFolderInAMount(t *testing.T) {
 	}
 	defer h.Close(t.Context())
 	host.KeepAllImages(h)
-	p, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs"}}}})
+	p, err := h.Load(t.Context(), counting.load(t), host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,6 @@ func outcome(r *host.CallResult, err error) string {
 // The same calls have the same outcome through both kernels: outputs, errors,
 // fuel.
 func TestSameThroughBothKernels(t *testing.T) {
-	compilesGo(t)
 	inputs := []string{"", "x", "1234567", "12345678", strings.Repeat("long ", 20_000)}
 	var seen []map[string]string
 	kernels(t, func(t *testing.T, cfg host.Config) {
@@ -81,7 +80,6 @@ func TestSameThroughBothKernels(t *testing.T) {
 
 // A stock Go guest with Extism's own kit has its input back.
 func TestGoEcho(t *testing.T) {
-	compilesGo(t)
 	kernels(t, func(t *testing.T, cfg host.Config) {
 		p := loadEcho(t, newHost(t, cfg))
 		for _, n := range []int{0, 1, 64, 4095, 64 << 10, 1<<20 + 3} {

@@ -70,13 +70,13 @@ func TestLargeModules(t *testing.T) {
 	checkOtherPlugin(t, h)
 	for _, tc := range largeModules {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.slow && (testing.Short() || underRace) {
-				t.Skip("compiles for seconds, and far longer under the race detector")
+			if tc.slow && (!thorough || underRace) {
+				t.Skip("compiles for seconds (ANCHOR_THOROUGH=1 runs it), and far longer under the race detector")
 			}
 			wasm := tc.make()
 			before, began := takeStock(t, h), time.Now()
 			err := serve(t, h, wasm)
-			checkTime(t, time.Since(began), 2*host.DefaultInitTimeout, false) // compiling is slow under the race detector
+			checkTime(t, time.Since(began), badLimit, false)
 			if tc.kind == nil && err != nil {
 				t.Error(err)
 			}

@@ -107,9 +107,9 @@ func TestRandomBombs(t *testing.T) {
 	if underRace {
 		t.Skip("measures memory and time")
 	}
-	n := 40
-	if testing.Short() {
-		n = 6
+	n := 6
+	if thorough {
+		n = 40
 	}
 	seed := uint64(1)
 	if s, err := strconv.ParseUint(os.Getenv("ANCHOR_BOMBS"), 10, 64); err == nil {

@@ -11,29 +11,19 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 const fixtures = "../testdata/wasm"
-
-var cacheDir string
 
 // portable says that all hosts of the tests are to do without what is
 // experimental.
 func portable() bool { return os.Getenv("ANCHOR_PORTABLE") != "" }
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "anchor-host-cache-")
-	if err != nil {
-		panic(err)
-	}
-	cacheDir = filepath.Join(dir, "cache")
-	// The key of the cache lies here, not in the folder of who runs the tests.
-	if err := os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")); err != nil {
-		panic(err)
-	}
+	testbuild.SetConfigDir()
 	code := m.Run()
-	_ = os.RemoveAll(dir)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
 			println("leaked:", err.Error())
@@ -42,6 +32,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// thorough says that tests run their long forms.
+var thorough = os.Getenv("ANCHOR_THOROUGH") != ""
 
 // shrinks skips a test that counts instances where those that grew are replaced.
 func shrinks(t *testing.T) {
@@ -54,7 +47,7 @@ func shrinks(t *testing.T) {
 func newHost(t testing.TB, cfg host.Config) *host.Host {
 	t.Helper()
 	if cfg.CacheDir == "" {
-		cfg.CacheDir = cacheDir
+		cfg.CacheDir = testbuild.CacheDir(t)
 	}
 	cfg.Portable = cfg.Portable || portable()
 	if cfg.DefaultLimits.RestAfter == 0 { // most tests have plugins fail on purpose

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -154,15 +155,19 @@ func TestBorrowedMemoryFromImage(t *testing.T) {
 	for _, engine := range bothEngines {
 		for i, want := range []string{"The borrower's", "lent!"} {
 			p := load(t, newHost(t, host.Config{}), "memory-borrows", host.PluginConfig{Engine: engine, State: host.StateReset,
-				Links: borrowed(t)["middleman"], Limits: host.Limits{Instances: 2, Timeout: time.Second}})
+				Links: borrowed(t)["middleman"], Limits: host.Limits{Instances: 2, Timeout: badLimit, Fuel: host.Unlimited}})
+			ctx, end := context.WithCancel(t.Context())
 			var spins sync.WaitGroup
 			spins.Go(func() {
-				_, err := p.Call(t.Context(), "spin", nil)
-				checkReason(t, err, abi.ReasonTimeout)
+				_, err := p.Call(ctx, "spin", nil)
+				checkReason(t, err, abi.ReasonCancelled)
 			})
-			time.Sleep(100 * time.Millisecond) // the first instance is taken
+			for p.Stats().InUse == 0 { // until the first instance is taken
+				time.Sleep(time.Millisecond)
+			}
 			checkCall(t, p, []string{"data", "read"}[i], "", want)
 			checkCall(t, p, "echo", "again", "again")
+			end()
 			spins.Wait()
 		}
 	}
@@ -175,7 +180,7 @@ func TestBorrowedMemoryLimits(t *testing.T) {
 		h := newHost(t, host.Config{})
 		_, empty := host.Usage(h)
 		p := load(t, h, "memory-borrows", host.PluginConfig{Engine: engine, Links: borrowed(t)["middleman"],
-			Limits: host.Limits{Instances: 1, Memory: 16 << 20, Timeout: time.Second}})
+			Limits: host.Limits{Instances: 1, Memory: 16 << 20, Timeout: badLimit, Fuel: host.Unlimited}})
 		_, before := host.Usage(h)
 		if _, err := p.Call(t.Context(), "grow", nil); err != nil {
 			t.Fatal(err)
@@ -185,7 +190,10 @@ func TestBorrowedMemoryLimits(t *testing.T) {
 		}
 		_, err := p.Call(t.Context(), "grow_far", nil)
 		checkReason(t, err, abi.ReasonMemory)
-		checkStop(t, p, "spin", time.Second)
+		short, end := context.WithTimeout(t.Context(), badTime)
+		_, err = p.Call(short, "spin", nil)
+		end()
+		checkReason(t, err, abi.ReasonTimeout)
 		checkCall(t, p, "echo", "after", "after")
 		if err := p.Close(t.Context()); err != nil {
 			t.Error(err)

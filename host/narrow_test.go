@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -156,8 +157,11 @@ func narrowed(t *testing.T, own, side *manifest.Manifest) *manifest.Manifest {
 // under the manifest in its module, whatever the operator grants.
 func TestNarrowIsPart(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(1, 2))}
-	accepted := 0
-	for range 5_000 {
+	accepted, rolls := 0, 800
+	if os.Getenv("ANCHOR_THOROUGH") != "" {
+		rolls = 5_000
+	}
+	for range rolls {
 		own := d.manifest()
 		side := d.vary(own)
 		if own.Validate() != nil {
@@ -171,7 +175,7 @@ func TestNarrowIsPart(t *testing.T) {
 			t.Fatalf("own  %+v\nside %+v\n%s", own, side, why)
 		}
 	}
-	if accepted < 250 {
+	if accepted < rolls/20 {
 		t.Errorf("%d pairs were accepted", accepted)
 	}
 }

@@ -29,13 +29,9 @@ func TestIdleInstancesMakeRoom(t *testing.T) {
 		h := newHost(t, host.Config{MaxInstances: 4})
 		a := load(t, h, "batch-keep-first", host.PluginConfig{Name: "a", State: state, Limits: host.Limits{Instances: 4}})
 		burst(t, a, 4)
-		began := time.Now()
 		b := load(t, h, "batch-keep-first", host.PluginConfig{Name: "b", State: state, Limits: host.Limits{Instances: 4}})
 		if err := calls(t, b, abi.OpFilter)(); err != nil {
 			t.Error(err)
-		}
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("%s: loaded and called within %v", state, took)
 		}
 		burst(t, b, 3) // the fourth place is that of the other
 		if instances, _ := host.Usage(h); instances > 4 {
@@ -156,15 +152,11 @@ func TestNoPluginTakesAllMemory(t *testing.T) {
 		})
 	}
 	for n := range 5 {
-		began := time.Now()
-		p := load(t, h, "batch-keep-first", host.PluginConfig{Name: fmt.Sprint("good", n)})
+		p := load(t, h, "batch-keep-first", host.PluginConfig{Name: fmt.Sprint("good", n), Limits: host.Limits{Timeout: badLimit, QueueTimeout: badLimit}})
 		for range 20 {
 			if err := calls(t, p, abi.OpFilter)(); err != nil {
 				t.Error(err)
 			}
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("plugin %d took %v", n, took)
 		}
 	}
 	for deadline := time.Now().Add(badLimit); shares.Load() == 0 && time.Now().Before(deadline); {

@@ -82,20 +82,13 @@ func TestSelfTestInEveryLane(t *testing.T) {
 // the columns that the module asks for, in both lanes.
 func TestSelfTestOfANarrowedPlugin(t *testing.T) {
 	compilesGo(t)
-	allopsSpec(t)
-	wasm, err := os.ReadFile(filepath.Join(cacheDir, "allops.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	side, err := os.ReadFile(filepath.Join("..", "testdata", "guests", "allops", "plugin.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wasm, side := allops.parts(t)
 	const test = "self_test: [{operation: filter, input: {query: {query_str: q}, columns: [score], items: [{score: 0.1}, {score: 0.7}], settings: {min: 0.5}}, output: {keep: [1]}}]\n"
-	if wasm, err = spec.Embed(wasm, []byte(string(side)+test)); err != nil {
+	wasm, err := spec.Embed(wasm, []byte(side+test))
+	if err != nil {
 		t.Fatal(err)
 	}
-	narrowed, err := spec.Read("allops", wasm, []byte(strings.Replace(string(side), "filter: {reads: [score]", "filter: {reads: []", 1)))
+	narrowed, err := spec.Read("allops", wasm, []byte(strings.Replace(side, "filter: {reads: [score]", "filter: {reads: []", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

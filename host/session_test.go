@@ -192,7 +192,14 @@ func TestSessionHammer(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 8 {
 		all.Go(func() {
-			for range 30 {
+			for i := range 30 {
+				if n == 0 && i == 10 { // in the middle of it all
+					all.Go(func() {
+						if err := p.Close(context.Background()); err != nil {
+							t.Error(err)
+						}
+					})
+				}
 				s, err := p.NewSession(t.Context())
 				if err != nil {
 					continue
@@ -212,10 +219,6 @@ func TestSessionHammer(t *testing.T) {
 				_, _ = p.Call(t.Context(), "count", nil)
 			}
 		})
-	}
-	time.Sleep(20 * time.Millisecond)
-	if err := p.Close(t.Context()); err != nil {
-		t.Error(err)
 	}
 	all.Wait()
 }

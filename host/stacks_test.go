@@ -161,12 +161,7 @@ func TestRecursionWithinACall(t *testing.T) {
 
 // What deep recursion ordinary Go guests need has room.
 func TestDeepGoGuest(t *testing.T) {
-	compilesGo(t)
-	spec, err := deep()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{WASI: true, Limits: host.Limits{Timeout: time.Minute}})
+	p, err := newHost(t, host.Config{}).Load(t.Context(), deep.load(t), host.PluginConfig{WASI: true, Limits: host.Limits{Timeout: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +269,7 @@ func TestStacksOfIdleInstancesAreAccountedFor(t *testing.T) {
 			t.Errorf("%+v: the calls took only %d KiB", tc, took>>10)
 		}
 		var held, accounted int64
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(badLimit); ; time.Sleep(10 * time.Millisecond) {
 			held, accounted = 0, -before
 			for _, p := range ps {
 				held += host.StackMemory(t, p)
@@ -331,6 +326,9 @@ func stackSizes(t *testing.T) {
 // is recognised as such.
 func TestHandlesAreKept(t *testing.T) {
 	p := load(t, newHost(t, host.Config{Features: host.Features{NoStacks: true}}), "foreign", host.PluginConfig{State: host.StateKeep})
+	if len(p.Spec().Functions) == 0 {
+		t.Fatal("the fixture has no functions")
+	}
 	for _, function := range p.Spec().Functions {
 		if size, _ := host.StackSizes(t, p, function); size < 1<<10 || size > 64<<10 {
 			t.Errorf("the stack of %s has %d bytes", function, size)
@@ -348,7 +346,7 @@ func TestStacksOfUnknownSizeAreLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(badLimit); ; time.Sleep(10 * time.Millisecond) {
 		_, used := host.StackSizes(t, p, "ends")
 		if len(used) == 0 {
 			break

@@ -120,30 +120,3 @@ func TestLinkedSteps(t *testing.T) {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
 }
-
-// Modules are linked on the command line.
-func TestCallLink(t *testing.T) {
-	module := func(name string) string { return filepath.Join(fixtureDir, name, "plugin.wasm") }
-	for _, tc := range []struct {
-		name, link     string
-		code           int
-		stdout, stderr string
-	}{
-		{"linked", "lib=" + module("link-lib"), codeOK, "HELLO", ""},
-		{"not linked", "", codeInvalid, "", `import "shout" of module "lib": unusable import`},
-		{"another name", "other=" + module("link-lib"), codeInvalid, "", `import "shout" of module "lib": unusable import`},
-		{"no file", "lib=none.wasm", codeNotFound, "", `link "lib": module none.wasm: read: no such file or directory`},
-		{"no name", "=x.wasm", codeUsage, "", `flag --link: want NAME=FILE.wasm, got "=x.wasm"`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			args := []string{"plugin", "call", module("link-main"), "run", "--input", "hello"}
-			if tc.link != "" {
-				args = append(args, "--link", tc.link)
-			}
-			code, stdout, stderr := run(t, "", args...)
-			if code != tc.code || stdout != tc.stdout || !strings.Contains(stderr, tc.stderr) {
-				t.Errorf("exit code %d, stdout %q, stderr:\n%s", code, stdout, stderr)
-			}
-		})
-	}
-}

@@ -117,7 +117,6 @@ func signalled(t *testing.T, sig os.Signal, times int, mode string, args ...stri
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = append(os.Environ(), childMode+"="+mode)
-	cmd.Dir = t.TempDir()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package conform_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -14,11 +13,17 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // elsewhere are the cases that only another host or a guest with a store can
 // fail; the tests of the kit have a host of their own for them.
 var elsewhere = []string{"call/cancelled", "init/same", "lanes/used"}
+
+func TestMain(m *testing.M) {
+	testbuild.SetConfigDir()
+	os.Exit(m.Run())
+}
 
 func TestEveryCaseIsFailedBySomeGuest(t *testing.T) {
 	named := slices.Clone(elsewhere)
@@ -59,42 +64,46 @@ func TestCompilesOnce(t *testing.T) {
 	}
 }
 
-// A guest with every operation, built with stock Go, passes every case.
+// A guest with every operation, built with stock Go, passes every case. Thousands of calls, and
+// texts of 10 MB, go to one operation only, unless ANCHOR_THOROUGH asks for all. The host
+// refuses the large texts of the others.
 func TestEveryOperationOfAGoodGuest(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a guest and calls it some 50,000 times")
+		t.Skip("calls a guest of stock Go some thousand times")
 	}
-	const source = "../../testdata/guests/allops"
-	out := filepath.Join(t.TempDir(), "allops.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
-	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, msg)
-	}
-	wasm, err := os.ReadFile(out)
+	spec, err := spec.ReadFile(filepath.Join(testbuild.Guest(t, "testdata/guests/allops"), "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	h := newHost(t)
+	run := func(input int64, o conformance.Options) *conformance.Report {
+		t.Helper()
+		r, err := conformance.Run(t.Context(), conform.New(h, spec, host.PluginConfig{Limits: host.Limits{Input: input}}), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.OK() {
+			t.Errorf("%s", failures(r))
+		}
+		return r
 	}
-	spec, err := spec.Read("allops", wasm, manifest)
-	if err != nil {
-		t.Fatal(err)
+	thorough := os.Getenv("ANCHOR_THOROUGH") != ""
+	input := int64(2 << 20)
+	if thorough {
+		input = host.DefaultInput
 	}
-	r, err := conformance.Run(t.Context(), conform.New(newHost(t), spec, host.PluginConfig{}), conformance.Options{Short: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.OK() {
-		t.Errorf("%s", failures(r))
-	}
+	r := run(input, conformance.Options{Short: true, Sparing: !thorough})
 	for _, info := range abi.Operations {
 		if info.Op != abi.OpInit && !slices.ContainsFunc(r.Results, func(x conformance.Result) bool {
 			return x.Operation == info.Op && x.Case == "call/answers" && x.Verdict == conformance.Pass
 		}) {
 			t.Errorf("%s was not tested", info.Op)
 		}
+	}
+	if !thorough {
+		r = run(host.DefaultInput, conformance.Options{Short: true, Operations: []abi.Operation{abi.OpFilter}, Lanes: []string{conformance.Batch}})
+	}
+	if !slices.ContainsFunc(r.Results, func(x conformance.Result) bool { return x.Case == "call/no-growth" && x.Verdict == conformance.Pass }) {
+		t.Error("the memory of no operation was measured")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/conform"
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // serving loads the guest that passes its input to services, with those of tests.
@@ -21,7 +22,7 @@ func serving(t *testing.T, cases []conformance.OwnCase, onRecord func(record.Cal
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, pc := host.Config{CacheDir: host.CacheOff, OnRecord: onRecord}, host.PluginConfig{}
+	cfg, pc := host.Config{CacheDir: testbuild.CacheDir(t), OnRecord: onRecord}, host.PluginConfig{}
 	conform.Serve(&cfg, &pc, conform.ServicesOf(s.Manifest), cases)
 	if onRecord != nil { // the names of an operator are not those of tests
 		pc.Grants.Ask.Search.Collections, pc.Grants.Ask.LLM.Models = []string{"docs"}, []string{"large", "test"}

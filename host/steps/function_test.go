@@ -37,7 +37,7 @@ func callStep(t *testing.T, p *host.Plugin, function string, o steps.FunctionOpt
 }
 
 func TestFunctionStep(t *testing.T) {
-	p := load(t, shared, "foreign-step", host.PluginConfig{})
+	p := load(t, shared(t), "foreign-step", host.PluginConfig{})
 	if p.State() != host.StateKeep {
 		t.Errorf("state %q", p.State())
 	}
@@ -72,7 +72,7 @@ func TestFunctionStep(t *testing.T) {
 // A request has the query, the granted columns of the items of the scope, and
 // the settings.
 func TestFunctionStepRequest(t *testing.T) {
-	p := load(t, shared, "foreign", host.PluginConfig{})
+	p := load(t, shared(t), "foreign", host.PluginConfig{})
 	_, out, err := callStep(t, p, "echo", steps.FunctionOptions{Input: "request", Options: steps.Options{
 		Settings: map[string]any{"b": 1, "a": "x"}, Scope: []pipeline.Source{pipeline.SourceRetrieval}, Reads: []string{"id", "score"}, TopK: 3,
 	}})
@@ -84,7 +84,7 @@ func TestFunctionStepRequest(t *testing.T) {
 
 // What a function may not do, and what makes no sense.
 func TestFunctionStepFailures(t *testing.T) {
-	p := load(t, shared, "foreign-step", host.PluginConfig{})
+	p := load(t, shared(t), "foreign-step", host.PluginConfig{})
 	for _, tc := range []struct {
 		function string
 		input    host.FunctionInput
@@ -106,7 +106,7 @@ func TestFunctionStepFailures(t *testing.T) {
 			t.Errorf("step %q, error %v\nwant  %s", perr.Step, err, tc.want)
 		}
 	}
-	limited := load(t, shared, "foreign-step", host.PluginConfig{Limits: host.Limits{Items: 1}})
+	limited := load(t, shared(t), "foreign-step", host.PluginConfig{Limits: host.Limits{Items: 1}})
 	_, _, err := callStep(t, limited, "items", steps.FunctionOptions{Output: "items"})
 	checkReason(t, err, abi.ReasonOutputTooLarge)
 	texts, _, err := callStep(t, p, "items", steps.FunctionOptions{Output: "items", Options: steps.Options{TopK: 1}})
@@ -124,7 +124,7 @@ func TestFunctionStepFailures(t *testing.T) {
 }
 
 func TestBadFunctionSteps(t *testing.T) {
-	foreign, own := load(t, shared, "foreign-step", host.PluginConfig{}), load(t, shared, "no-change", host.PluginConfig{})
+	foreign, own := load(t, shared(t), "foreign-step", host.PluginConfig{}), load(t, shared(t), "no-change", host.PluginConfig{})
 	for _, tc := range []struct {
 		p        *host.Plugin
 		function string
@@ -153,7 +153,7 @@ func TestBadFunctionSteps(t *testing.T) {
 // All items of a step that is called once for each have the time of one call together.
 func TestTextsShareATimeout(t *testing.T) {
 	calls := 0
-	h, err := host.New(config(host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
+	h, err := host.New(config(t, host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
 		func(context.Context, []byte) ([]byte, error) {
 			calls++
 			time.Sleep(30 * time.Millisecond)

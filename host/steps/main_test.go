@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -17,24 +16,36 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// shared is the host of most tests, so that each module is compiled once: a test binary
-// keeps no machine code on disk. logs is what it logs.
+// logs is what the shared host logs.
 var (
-	shared *host.Host
-	logs   lockedBuffer
+	logs       lockedBuffer
+	theHost    *host.Host
+	makeShared sync.Once
 )
 
+// shared is the host of most tests, so that each module is loaded from the cache once.
+func shared(t testing.TB) *host.Host {
+	t.Helper()
+	makeShared.Do(func() {
+		var err error
+		if theHost, err = host.New(config(t, host.Config{Logger: slog.New(slog.NewTextHandler(&logs, nil))})); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return theHost
+}
+
 func TestMain(m *testing.M) {
-	var err error
-	if shared, err = host.New(config(host.Config{Logger: slog.New(slog.NewTextHandler(&logs, nil))})); err != nil {
-		panic(err)
-	}
+	testbuild.SetConfigDir()
 	code := m.Run()
-	if err := shared.Close(context.Background()); err != nil {
-		panic(err)
+	if theHost != nil {
+		if err := theHost.Close(context.Background()); err != nil {
+			panic(err)
+		}
 	}
 	if err := goleak.Find(); code == 0 && err != nil {
 		println("leaked:", err.Error())
@@ -63,8 +74,9 @@ func (l *lockedBuffer) String() string {
 }
 
 // config is cfg for a host that counts words.
-func config(cfg host.Config) host.Config {
-	cfg.CacheDir, cfg.Tokenizer = host.CacheOff, pipeline.WordTokenizer()
+func config(t testing.TB, cfg host.Config) host.Config {
+	t.Helper()
+	cfg.CacheDir, cfg.Tokenizer = testbuild.CacheDir(t), pipeline.WordTokenizer()
 	cfg.Portable = os.Getenv("ANCHOR_PORTABLE") != ""
 	cfg.DefaultLimits.RestAfter = -1 // plugins fail on purpose
 	return cfg
@@ -101,48 +113,31 @@ func loadSpec(t testing.TB, h *host.Host, spec *spec.Spec, cfg host.PluginConfig
 	return p
 }
 
-// allops is the guest with every operation, built with stock Go, once.
-var allops = sync.OnceValues(func() (*spec.Spec, error) {
-	source := filepath.Join("..", "..", "testdata", "guests", "allops")
-	dir, err := os.MkdirTemp("", "anchor-host-steps-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	out := filepath.Join(dir, "allops.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
-	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		return nil, errors.New(string(msg))
-	}
-	wasm, err := os.ReadFile(out)
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	return spec.Read("allops", wasm, manifest)
-})
+// readGuest reads the spec of a plugin once.
+var readGuest = sync.OnceValues(func() (*spec.Spec, error) { return spec.ReadFile(filepath.Join(guestDir, "plugin.wasm")) })
 
+// guestDir is the folder of the plugin that readGuest reads.
+var guestDir string
+
+// allopsSpec is that of the guest with every operation, built with stock Go.
 func allopsSpec(t testing.TB) *spec.Spec {
 	t.Helper()
-	spec, err := allops()
+	guestDir = testbuild.Guest(t, "testdata/guests/allops")
+	s, err := readGuest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return spec
+	return s
 }
 
 func loadAllops(t testing.TB, cfg host.PluginConfig) *host.Plugin {
 	t.Helper()
 	compiled.Do(func() { // which lasts as long as the host
-		if _, err := shared.Load(t.Context(), allopsSpec(t), host.PluginConfig{}); err != nil {
+		if _, err := shared(t).Load(t.Context(), allopsSpec(t), host.PluginConfig{}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	return loadSpec(t, shared, allopsSpec(t), cfg)
+	return loadSpec(t, shared(t), allopsSpec(t), cfg)
 }
 
 // compiled says that the machine code of the guest is there for all tests.

@@ -47,7 +47,7 @@ func TestStepOptions(t *testing.T) {
 			}
 		})
 	}
-	foreign := load(t, shared, "foreign", host.PluginConfig{})
+	foreign := load(t, shared(t), "foreign", host.PluginConfig{})
 	if _, err := steps.New(foreign, abi.OpFilter, steps.Options{}); !errors.Is(err, host.ErrNoOperation) || !strings.Contains(err.Error(), "called by name") {
 		t.Errorf("step of a foreign module: error %v", err)
 	}

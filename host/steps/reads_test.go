@@ -147,7 +147,7 @@ func TestPartsAreNarrowed(t *testing.T) {
 		for _, lane := range lanes {
 			t.Run(fmt.Sprintf("%s/%s/%v/%v", tc.op, lane, tc.asked, tc.operator), func(t *testing.T) {
 				loadAllops(t, host.PluginConfig{}) // which compiles the module for all
-				p := loadSpec(t, shared, reading(t, tc.op, tc.asked), host.PluginConfig{Lane: lane})
+				p := loadSpec(t, shared(t), reading(t, tc.op, tc.asked), host.PluginConfig{Lane: lane})
 				if got := words(t, told(t, p, tc.op, steps.Options{Reads: tc.operator})); got != tc.want {
 					t.Errorf("received %q, want %q", got, tc.want)
 				}
@@ -174,7 +174,7 @@ func TestUnreadStateStays(t *testing.T) {
 		{[]string{"observations", "reflection", "data"}, forget, ""},
 	} {
 		state := &agent.State{Observations: []string{"seen"}, Reflection: "look closer", Data: map[string]any{"k": 1}}
-		p := loadSpec(t, shared, reading(t, abi.OpProvide, tc.reads), host.PluginConfig{})
+		p := loadSpec(t, shared(t), reading(t, abi.OpProvide, tc.reads), host.PluginConfig{})
 		_, err := must[agent.Provider](t)(steps.Provider(p, tc.o)).Apply(t.Context(), state, sent, agent.Budget{Phase: agent.PhaseLLM})
 		if tc.want == "" {
 			if err != nil || len(state.Observations)+len(state.Data) > 0 || state.Reflection != "" {
@@ -221,7 +221,7 @@ func TestReplacedPartsMustBeRead(t *testing.T) {
 		}
 		errs := []error{prepare(p, steps.Options{Reads: tc.reads})}
 		if len(tc.reads) > 0 { // an empty list of a manifest names all parts
-			errs = append(errs, prepare(loadSpec(t, shared, reading(t, tc.op, tc.reads), host.PluginConfig{}), steps.Options{}))
+			errs = append(errs, prepare(loadSpec(t, shared(t), reading(t, tc.op, tc.reads), host.PluginConfig{}), steps.Options{}))
 		}
 		for _, err := range errs {
 			if !errors.Is(err, host.ErrConfig) || !strings.Contains(err.Error(), "reads: ") || !strings.Contains(err.Error(), "name "+tc.missing) {
@@ -258,7 +258,7 @@ func TestProviderEditsParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply := func(reads, operator []string, mode string) (string, error) {
-		p := loadSpec(t, shared, reading(t, abi.OpProvide, reads), host.PluginConfig{})
+		p := loadSpec(t, shared(t), reading(t, abi.OpProvide, reads), host.PluginConfig{})
 		provider := must[agent.Provider](t)(steps.Provider(p, steps.Options{Settings: map[string]any{"mode": mode}, Reads: operator}))
 		out, err := provider.Apply(t.Context(), &agent.State{Messages: msgs}, msgs, agent.Budget{Phase: agent.PhaseLLM})
 		if err != nil {

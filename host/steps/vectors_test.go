@@ -57,7 +57,7 @@ func seeing(t *testing.T, names ...string) *spec.Spec {
 // vectorsSeen builds with a filter that tells the vectors that it received, and returns them.
 func vectorsSeen(t *testing.T, s *spec.Spec, lane host.Lane, e retrieve.Embedder, q pipeline.Query, items ...pipeline.Item) string {
 	t.Helper()
-	step := must[pipeline.Step](t)(steps.New(loadSpec(t, shared, s, host.PluginConfig{Lane: lane}), abi.OpFilter, steps.Options{Settings: map[string]any{"mode": "vectors"}}))
+	step := must[pipeline.Step](t)(steps.New(loadSpec(t, shared(t), s, host.PluginConfig{Lane: lane}), abi.OpFilter, steps.Options{Settings: map[string]any{"mode": "vectors"}}))
 	source := pipeline.StepFunc(func(context.Context, *pipeline.Query, []pipeline.Item) ([]pipeline.Item, error) { return items, nil })
 	p, err := pipeline.New(pipeline.Config{Tokenizer: pipeline.WordTokenizer(), Embedder: e,
 		Steps: []pipeline.StepConfig{{Name: "source", Step: source}, {Name: "seen", Step: step}}})
@@ -120,7 +120,7 @@ func TestVectorsAreSent(t *testing.T) {
 func TestNarrowedVectors(t *testing.T) {
 	e := &lengths{}
 	s := seeing(t, "embedding", "query_embedding")
-	step := must[pipeline.Step](t)(steps.New(loadSpec(t, shared, s, host.PluginConfig{}), abi.OpFilter,
+	step := must[pipeline.Step](t)(steps.New(loadSpec(t, shared(t), s, host.PluginConfig{}), abi.OpFilter,
 		steps.Options{Settings: map[string]any{"mode": "vectors"}, Reads: []string{"score", "query_text"}}))
 	p, err := pipeline.New(pipeline.Config{Tokenizer: pipeline.WordTokenizer(), Embedder: e,
 		Steps: []pipeline.StepConfig{{Name: "seen", Step: step}}})

@@ -75,7 +75,7 @@ func commandName() string {
 func Guest(t testing.TB, source string) string {
 	t.Helper()
 	name := filepath.Base(source)
-	return filepath.Join(made(t, "guest-"+name, append([]string{source}, guestSources...), func(dir string) error {
+	return filepath.Join(made(t, "guest-"+strings.ReplaceAll(source, "/", "-"), append([]string{source}, guestSources...), func(dir string) error {
 		return buildGuest(filepath.Join(dir, name), source)
 	}), name)
 }
@@ -98,17 +98,22 @@ func Examples(t testing.TB) string {
 
 // CacheDir returns a folder for the cache of compiled plugins that the tests of all packages
 // share. A change of the host's sources gives another folder. The caller's TestMain must have
-// called SetConfigDir, else another user's key makes the cache useless.
+// called SetConfigDir, else another user's key makes the cache useless, and no machine code
+// is kept.
 func CacheDir(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(made(t, "cache", hostSources, func(string) error { return nil }), "compiled")
 }
 
 // SetConfigDir sets the folder where the host keeps the key of its caches. It lies in the
-// checkout, not in the folder of the person who runs the tests.
+// checkout, not in the folder of the person who runs the tests. It also names the version of
+// wazero to the host, which keeps no machine code of an unknown one: test binaries do not say
+// which modules are in them.
 func SetConfigDir() {
 	dir := filepath.Join(Root(), "build", "test", "config")
-	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Setenv("XDG_CONFIG_HOME", dir)); err != nil {
+	modules, err := hashOf([]string{"go.mod", "go.sum"})
+	err = errors.Join(err, os.MkdirAll(dir, 0o700), os.Setenv("XDG_CONFIG_HOME", dir), os.Setenv("ANCHOR_ENGINE_OF_TESTS", modules))
+	if err != nil {
 		panic("testbuild: set the configuration folder: " + err.Error())
 	}
 }

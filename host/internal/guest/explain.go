@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tetratelabs/wazero/sys"
@@ -55,7 +56,8 @@ func (in *Instance) withLines(stack string) string {
 // resettable reports whether an instance can be reset after a call that ended with err. It
 // can if this package or a trap that WebAssembly defines stopped the guest: then the call
 // has left nothing but memory and globals. It cannot after an exit, which closes the
-// instance, after a stack overflow on a stack of wazero's, which stays grown, or after any
+// instance and frees its memory, even if err says that the call was late or cancelled by then.
+// Nor can it after a stack overflow on a stack of wazero's, which stays grown, or after any
 // other error, whose effects are not known.
 func (in *Instance) resettable(err error) bool {
 	if err == nil {
@@ -64,7 +66,7 @@ func (in *Instance) resettable(err error) bool {
 	var f *Fault
 	var exit *sys.ExitError
 	switch {
-	case errors.As(err, &exit):
+	case in.exited() || errors.As(err, &exit):
 		return false
 	case errors.As(err, &f):
 		return true
@@ -74,6 +76,11 @@ func (in *Instance) resettable(err error) bool {
 		return in.callStack != nil
 	}
 	return wazerox.Trapped(err)
+}
+
+// exited reports whether the guest ended itself, in its own code or in that of a link.
+func (in *Instance) exited() bool {
+	return in.mod.IsClosed() || slices.ContainsFunc(in.members, func(m *part) bool { return m.mod.IsClosed() })
 }
 
 // FaultOf finds the reason of a call's error. The remedy is "" if the usual remedy of the

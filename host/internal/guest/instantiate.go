@@ -45,8 +45,8 @@ func (e *Environment) StartBare(ctx context.Context) (*Instance, error) {
 	return e.make(ctx, false, nil, (*Instance).begun)
 }
 
-// warmTimeout bounds the warm-up, which is optional.
-const warmTimeout = 250 * time.Millisecond
+// WarmTimeout bounds the warm-up, which is optional. Tests replace it.
+var WarmTimeout = 250 * time.Millisecond
 
 // NoWarmUp is what the log says of a warm-up that failed.
 const NoWarmUp = "no warm-up"
@@ -60,7 +60,7 @@ func (in *Instance) warmUp(ctx context.Context) error {
 		return nil
 	}
 	b := &in.Env.Limits
-	in.Begin(ctx, min(warmTimeout, b.Timeout), b.Fuel)
+	in.Begin(ctx, min(WarmTimeout, b.Timeout), b.Fuel)
 	defer in.Call.End()
 	err := in.run(abi.ReserveExport, warmRoom)
 	in.chargeStacks()

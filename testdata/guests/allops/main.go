@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -417,6 +418,11 @@ func openAll(path, until string) error {
 	for {
 		f, err := os.Open(path)
 		if err != nil {
+			if until != "" { // says that it has what it gets
+				if _, err := os.MkdirTemp(filepath.Dir(until), "held-*"); err != nil {
+					return pdk.Errorf("tell: %w", err)
+				}
+			}
 			for until != "" {
 				if _, gone := os.Stat(until); gone != nil {
 					break

@@ -1,10 +1,9 @@
 //go:build unix
 
-package main
+package plugincmd
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -12,7 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
 // devRound is a line of "plugin dev -o json".
@@ -25,11 +25,9 @@ type devRound struct {
 
 // The loop builds and tests a project after each change, and names what changed.
 func TestPluginDev(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a plugin four times")
-	}
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "naïve plugin")
-	if code, _, stderr := run(t, "", "plugin", "new", "keep-best", "--dir", dir); code != codeOK {
+	if code, _, stderr := run(t, "", "plugin", "new", "keep-best", "--dir", dir); code != cli.CodeOK {
 		t.Fatal(stderr)
 	}
 	file := filepath.Join(dir, "tests", "own.json")
@@ -45,14 +43,14 @@ func TestPluginDev(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, w := io.Pipe()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	exit := make(chan int, 1)
-	go func() {
-		exit <- doMain(ctx, []string{"plugin", "dev", "-o", "json", dir}, strings.NewReader(""), w, io.Discard)
-		_ = w.Close()
-	}()
+	dev := program(t, "plugin", "dev", "-o", "json", dir)
+	out, err := dev.StdoutPipe()
+	if err == nil {
+		err = dev.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	next := func(name, text string) (r devRound) {
@@ -85,15 +83,14 @@ func TestPluginDev(t *testing.T) {
 	if r := next(file, `{"name": "right", "operation": "filter", "query": "q", "items": [{"content": "a fox", "score": 0.9}], "expect": {"texts": ["a fox"]}}`); r.Failed != 0 || len(r.Fixed) == 0 || !strings.HasPrefix(r.Fixed[0], "own/wrong") {
 		t.Errorf("the case is gone: %+v", r)
 	}
-	cancel()
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	select {
-	case code := <-exit:
-		if code != codeOK {
-			t.Errorf("exit code %d", code)
-		}
-	case <-time.After(patience):
-		t.Fatal("still running")
+	if err := dev.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, out); err != nil {
+		t.Error(err)
+	}
+	if err := dev.Wait(); err != nil {
+		t.Errorf("it ends after an interrupt with %v, want code %d", err, cli.CodeOK)
 	}
 }
 
@@ -103,9 +100,9 @@ func TestPluginDevOnce(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{filepath.Join(t.TempDir(), "none")}, codeNotFound, "none"},
-		{[]string{"--once", t.TempDir()}, codeFailure, ""},
-		{[]string{"--once", "-o", "yaml", t.TempDir()}, codeUsage, "yaml"},
+		{[]string{filepath.Join(t.TempDir(), "none")}, cli.CodeNotFound, "none"},
+		{[]string{"--once", t.TempDir()}, cli.CodeFailure, ""},
+		{[]string{"--once", "-o", "yaml", t.TempDir()}, cli.CodeUsage, "yaml"},
 	} {
 		code, stdout, stderr := run(t, "", append([]string{"plugin", "dev"}, c.args...)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
