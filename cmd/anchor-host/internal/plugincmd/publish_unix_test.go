@@ -101,10 +101,12 @@ func TestPublish(t *testing.T) {
 	if err != nil || len(before) != 3 || !slices.Equal(r.Attached, []string{registry.TypeSignature, registry.TypeSBOM, registry.TypeConformance}) {
 		t.Errorf("%d attachments, %q, %v", len(before), r.Attached, err)
 	}
-	for _, a := range before {
+	if at := slices.IndexFunc(before, func(a registry.Attachment) bool { return a.Type == registry.TypeConformance }); at < 0 {
+		t.Errorf("no report of the conformance kit among %d attachments", len(before))
+	} else {
 		for text, want := range map[string]bool{`"failed":0`: true, `"own/1"`: true, "customer": false, "time_ms": false, filepath.Dir(file): false} {
-			if a.Type == registry.TypeConformance && strings.Contains(string(a.Data), text) != want {
-				t.Errorf("%q in the report is not %t: %s", text, want, a.Data)
+			if report := string(before[at].Data); strings.Contains(report, text) != want {
+				t.Errorf("%q in the report is not %t: %s", text, want, report)
 			}
 		}
 	}
@@ -185,6 +187,7 @@ func TestPublishPassword(t *testing.T) {
 }
 
 func TestPublishUsage(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"p.wasm"}, {"p.wasm", "oci://localhost:1/a"}, {"p.wasm", "oci://localhost:1/a", "--key", "k", "--unsigned"}, {"--dry-run", "-o", "yaml", "p.wasm"}} {
 		if code, _, stderr := run(t, "", append([]string{"plugin", "publish"}, args...)...); code != cli.CodeUsage {
 			t.Errorf("%v: code %d, %s", args, code, stderr)
@@ -290,6 +293,7 @@ func TestPublishAfterAPreRelease(t *testing.T) {
 
 // Cases that are named and not there are an error, not a test without cases.
 func TestCasesThatAreNone(t *testing.T) {
+	t.Parallel()
 	file, folder := clitest.Quiet(t, "1.0.0", ""), t.TempDir()
 	for _, cases := range []string{folder, file} {
 		for _, args := range [][]string{{"test", file}, {"publish", "--dry-run", file}, {"diff", file, file}} {
