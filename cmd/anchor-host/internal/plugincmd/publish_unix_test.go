@@ -213,9 +213,9 @@ func TestWorkflow(t *testing.T) {
 	r, ref := clitest.NewRegistry(t)
 	key, public := clitest.NewKey(t)
 	t.Chdir(t.TempDir())
-	must(t, "", "plugin", "new", "p")
+	must(t, "", "plugin", "new", "keep-best") // as TestPluginDev does: the module is compiled once for both
 	var w workflow
-	if err := yaml.Unmarshal(clitest.Read(t, "p/.github/workflows/plugin.yaml"), &w); err != nil {
+	if err := yaml.Unmarshal(clitest.Read(t, "keep-best/.github/workflows/plugin.yaml"), &w); err != nil {
 		t.Fatal(err)
 	}
 	job, publish := w.Jobs["plugin"], w.Jobs["publish"]
@@ -247,8 +247,8 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 	// The tag is that of git: publish refuses one that is not the version in plugin.yaml.
-	want := []string{"plugin build", "plugin test build/p.wasm", "plugin publish --dry-run build/p.wasm", "plugin build",
-		"plugin publish build/p.wasm " + ref + ":0.2.0 --key " + os.Getenv("RUNNER_TEMP") + "/signing.key"}
+	want := []string{"plugin build", "plugin test build/keep-best.wasm", "plugin publish --dry-run build/keep-best.wasm", "plugin build",
+		"plugin publish build/keep-best.wasm " + ref + ":0.2.0 --key " + os.Getenv("RUNNER_TEMP") + "/signing.key"}
 	if !slices.Equal(commands, want) {
 		t.Errorf("the steps run %q, want %q", commands, want)
 	}
@@ -267,12 +267,12 @@ func (s workflowStep) dry(t *testing.T, tag string) string {
 	return strings.TrimSpace(out)
 }
 
-// run runs the step in the folder p with another program in the place of anchor-host.
+// run runs the step in the folder keep-best with another program in the place of anchor-host.
 func (s workflowStep) run(t *testing.T, program, tag string) (string, error) {
 	t.Helper()
 	script := fmt.Sprintf("set -eo pipefail\nanchor-host() { %q \"$@\"; }\n%s", program, s.Run)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
-	cmd.Dir, cmd.Env = "p", append(os.Environ(), "GITHUB_REF_NAME="+tag)
+	cmd.Dir, cmd.Env = "keep-best", append(os.Environ(), "GITHUB_REF_NAME="+tag)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
