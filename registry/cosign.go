@@ -44,6 +44,8 @@ func (c *Client) CosignSignatures(ctx context.Context, ref Reference) ([]CosignS
 		return nil, kind.As(ErrReference, fmt.Errorf("list the signatures of %s: names no digest, add @sha256:…", ref))
 	}
 	ref.Tag, ref.Digest = cosignTag(digits), ""
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	all, err := c.cosignSignatures(ctx, ref)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil

@@ -66,6 +66,8 @@ func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added
 	case c.options.Offline:
 		return "", kind.As(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	if added, err = c.attach(ctx, ref, a); err != nil {
 		return "", fmt.Errorf("attach to %s: %w", ref, pushFailed(err))
 	}
@@ -124,6 +126,8 @@ func (c *Client) Referrers(ctx context.Context, ref Reference, of string) ([]Att
 	if ref.Digest == "" {
 		return nil, kind.As(ErrReference, fmt.Errorf("list the attachments of %s: names no digest, add @sha256:…", ref))
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	var all []Attachment
 	var err error
 	if c.options.Offline {
