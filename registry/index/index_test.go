@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -204,4 +205,23 @@ func FuzzRead(f *testing.F) {
 		}
 		x.Search(index.Query{Text: string(text)})
 	})
+}
+
+// TestHeavy reads indexes of small values in great numbers: what is refused costs next to nothing.
+func TestHeavy(t *testing.T) {
+	for name, each := range map[string][2]string{
+		"versions":   {`"plugins":[{"versions":["1"`, `,""`},
+		"operations": {`"plugins":[{"operations":["x"`, `,""`},
+		"unknown":    {`"x":[0`, `,[]`},
+		"plugins":    {`"plugins":[{}`, `,{}`},
+	} {
+		text := []byte(`{"version":1,` + each[0] + strings.Repeat(each[1], 1<<20))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(text)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrInvalid) || !errors.Is(err, registry.ErrTooLarge) || n > 1<<20 {
+			t.Errorf("%s: %d bytes took %d, %v", name, len(text), n, err)
+		}
+	}
 }
