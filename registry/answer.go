@@ -258,7 +258,7 @@ func refusal(host string, e *errcode.ErrorResponse, given bool, after time.Durat
 	case http.StatusNotFound:
 		return kind.As(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
 	case http.StatusTooManyRequests:
-		return kind.As(ErrBusy, fmt.Errorf("%s: answers %s: log in for a higher limit, raise --timeout, or try again later", host, said))
+		return kind.As(ErrBusy, fmt.Errorf("%s: answers %s: log in for a higher limit, or try again later", host, said))
 	case http.StatusRequestEntityTooLarge:
 		return kind.As(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 const (
@@ -35,16 +36,16 @@ func (a again) RoundTrip(req *http.Request) (*http.Response, error) {
 			return answer, err
 		}
 		wait := a.pause(try, answer)
-		if until, bounded := ctx.Deadline(); wait > maxPause || bounded && time.Until(until) < wait {
+		if wait > maxPause || rewind(req) != nil {
 			return answer, err
 		}
-		if err := rewind(req); err != nil {
-			return answer, err
-		}
-		a.tell(req, answer, wait)
 		if answer != nil {
 			_ = answer.Body.Close() // nothing is read from it
 		}
+		if until, bounded := ctx.Deadline(); answer != nil && bounded && time.Until(until) < wait {
+			return nil, kind.As(context.DeadlineExceeded, fmt.Errorf("%s: a wait of %s is longer than --timeout allows (raise it, or try again later)", did(answer), wait))
+		}
+		a.tell(req, answer, wait)
 		if sleep(ctx, wait) != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -64,10 +65,11 @@ func passing(answer *http.Response, err error) bool {
 // pause is how long to wait before a request is sent again.
 func (a again) pause(try int, answer *http.Response) time.Duration {
 	wait := a.Pause << try
+	wait += rand.N(wait/4 + 1)
 	if answer != nil {
 		wait = max(wait, RetryAfter(answer.Header))
 	}
-	return wait + rand.N(wait/4+1)
+	return wait
 }
 
 // rewind makes the body of a request one that was not read.
@@ -87,11 +89,15 @@ func (a again) tell(req *http.Request, answer *http.Response, wait time.Duration
 	if a.Tell == nil || answer != nil && wait < time.Second {
 		return
 	}
-	did := "gives no answer"
-	if answer != nil {
-		did = fmt.Sprintf("answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	a.Tell(fmt.Sprintf("%s: %s: asks again in %s", plain.Line(req.URL.Host), did(answer), wait.Round(100*time.Millisecond)))
+}
+
+// did says what a server did that is asked again.
+func did(answer *http.Response) string {
+	if answer == nil {
+		return "gives no answer"
 	}
-	a.Tell(fmt.Sprintf("%s: %s: asks again in %s", plain.Line(req.URL.Host), did, wait.Round(100*time.Millisecond)))
+	return fmt.Sprintf("answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 }
 
 // RetryAfter is how long a registry asks to wait, 0 if it does not say.
