@@ -270,10 +270,17 @@ func (c *Client) greet(ctx context.Context, address string) (status int, err err
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// authenticator returns what signs requests to one host. Where its tokens may come from is for
-// package outbound to say, at the connection: what a name meant earlier says nothing.
+// authenticator returns what signs requests to one host, with its credentials alone: a page of a
+// list may be on another one. Where its tokens may come from is for package outbound to say, at
+// the connection: what a name meant earlier says nothing.
 func (c *Client) authenticator(name string) *auth.Client {
-	return &auth.Client{Client: c.net.Client(dialName(name)), Cache: auth.NewCache(), ClientID: "anchor-host", Credential: c.credential,
+	own := func(ctx context.Context, host string) (auth.Credential, error) {
+		if host != dialName(name) {
+			return auth.EmptyCredential, nil
+		}
+		return c.credential(ctx, host)
+	}
+	return &auth.Client{Client: c.net.Client(dialName(name)), Cache: auth.NewCache(), ClientID: "anchor-host", Credential: own,
 		Header: http.Header{"User-Agent": {"anchor-host"}}, BlockedRealmPrefixes: []netip.Prefix{}}
 }
 

@@ -499,6 +499,35 @@ func TestRealms(t *testing.T) {
 	}
 }
 
+// TestPages has a registry keep the second page of its tags on another server, which wants to know
+// who asks.
+func TestPages(t *testing.T) {
+	var sent []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sent = append(sent, r.Header.Get("Authorization")); r.URL.RawQuery != "" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Link", `</v2/acme/p/tags/list?n=1>; rel="next"`)
+		fmt.Fprint(w, `{"tags":["1"]}`)
+	}))
+	defer other.Close()
+	f := newFake(t)
+	f.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/tags/list") {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}
+		return strings.HasSuffix(r.URL.Path, "/tags/list")
+	}
+	c := newClient(t, Options{Credentials: func(context.Context, string) (Credential, error) {
+		return Credential{Username: "u", Password: "p"}, nil
+	}})
+	if _, err := c.Tags(t.Context(), f.ref("")); !errors.Is(err, ErrDenied) || len(sent) != 2 || strings.Join(sent, "") != "" {
+		t.Errorf("%v, the other server received %q", err, sent)
+	}
+}
+
 // TestTimeout ends what a registry does in time, but without an end.
 func TestTimeout(t *testing.T) {
 	a := pack(t, "1.0.0", 100_000)
