@@ -139,7 +139,7 @@ func (c *Cache) Load(ctx context.Context, r io.Reader) ([]Entry, error) {
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	defer os.RemoveAll(folder)
-	l := &loading{folder: folder, blobs: map[string]int64{}, manifests: map[digest.Digest]ocispec.Manifest{}}
+	l := newLoading(folder)
 	if err := l.read(ctx, tar.NewReader(&io.LimitedReader{R: r, N: maxArchive})); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
@@ -167,6 +167,10 @@ type loading struct {
 	blobs map[string]int64
 	// manifests are what is known of those that are complete: type and subject.
 	manifests map[digest.Digest]ocispec.Manifest
+}
+
+func newLoading(folder string) *loading {
+	return &loading{folder: folder, blobs: map[string]int64{}, manifests: map[digest.Digest]ocispec.Manifest{}}
 }
 
 func (l *loading) path(digest string) string {
