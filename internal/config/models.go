@@ -19,7 +19,7 @@ type Model struct {
 	MaxTokensPerBuild int             `key:"max_tokens_per_build" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
 	MaxTokens         int             `key:"max_tokens" min:"1" default:"1024" doc:"The maximum number of tokens of an answer, if the plugin states none."`
 	Temperature       *float64        `key:"temperature" min:"0" max:"2" doc:"How much answers vary, if the plugin does not say it. Default: that of the server."`
-	Timeout           Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. limits.timeout of the plugin must be longer, because it also bounds the wait."`
+	Timeout           Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. A server that asks to wait for longer than this, and than a minute, is not waited for. limits.timeout of the plugin must be longer, because it also bounds the wait."`
 	Retries           *int            `key:"retries" min:"0" max:"20" default:"2" doc:"How often a request is repeated if the server is busy or fails. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
 	Concurrency       int             `key:"concurrency" min:"1" max:"256" default:"16" doc:"How many requests run at the same time. Others wait."`
 	Rate              float64         `key:"rate" min:"0.001" max:"100000" doc:"The maximum number of requests in one second, such as 0.5. Default: no limit."`

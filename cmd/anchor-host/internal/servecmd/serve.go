@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/telemetry"
 )
@@ -73,7 +74,8 @@ collector for traces; see docs/operate-telemetry.md.`,
 		if err := loaded.Absolute(); err != nil {
 			return err
 		}
-		return serve(cmd.Context(), a, loaded, logger(a.Err, logFormat, &loaded.Config))
+		log := logger(a.Err, logFormat, &loaded.Config)
+		return serve(observe.Noting(cmd.Context(), func(line string) { log.Warn(line) }), a, loaded, log)
 	})
 	return cmd
 }
