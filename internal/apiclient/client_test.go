@@ -178,7 +178,7 @@ func TestLongWaits(t *testing.T) {
 	for after, want := range map[string]string{"1000000": "it asks to wait 277h46m40s, at most 1m0s is waited for it: wait as long, or raise timeout", "61": "it asks to wait 1m1s",
 		"Wed, 21 Oct 2121 07:28:00 GMT": "at most 1m0s is waited", "9e300": "at most 1m0s is waited"} {
 		for status := range map[int]bool{429: true, 503: true} {
-			post, requests := client(t, Options{Retries: 4}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			post, requests := client(t, Options{Retries: 4, Timeout: time.Minute}, func(_ int, w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", after)
 				w.WriteHeader(status)
 			})
