@@ -143,7 +143,7 @@ func Parse(path string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, path, maxFile>>20)
 	}
 	if line, found := conflict(data); found {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, strict.Problem{File: path, Pos: strict.Pos{Line: line, Column: 1}, Message: "has a conflict of version control" +
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, strict.Problem{File: path, Pos: strict.Pos{Line: int32(line), Column: 1}, Message: "has a conflict of version control" +
 			" (take one side of the whole file, then run: anchor-host plugin install)"})
 	}
 	n, err := strict.ParseYAML(path, data)
