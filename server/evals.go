@@ -302,9 +302,9 @@ func (c *call) evalParts() (parts map[string][]byte, in evalOptions, err error) 
 		return nil, in, err
 	}
 	if data, ok := parts["options"]; ok {
-		n, err := strict.ParseJSON("options", data)
+		n, err := c.parse("options", data)
 		if err == nil {
-			err = strict.Decode("options", n, &in)
+			err = strict.DecodeContext(c.ctx, "options", n, &in)
 		}
 		if err != nil {
 			return nil, in, err

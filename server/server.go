@@ -25,6 +25,8 @@ type Options struct {
 	// MaxBody bounds a request and MaxBodies all requests that are in memory, in bytes after
 	// decompression. MaxBodies also bounds all answers that wait for their clients.
 	MaxBody, MaxBodies int64
+	// MaxValues is the largest number of values of a request.
+	MaxValues int
 	// MaxConnections bounds the connections of the API.
 	MaxConnections int
 	// MaxTimeout bounds a request. ClientTimeout is how long a client may take to send a request, and
@@ -75,6 +77,9 @@ func (o *Options) complete() {
 	}
 	if o.MaxBody <= 0 {
 		o.MaxBody = int64(d.MaxBody)
+	}
+	if o.MaxValues <= 0 {
+		o.MaxValues = d.MaxValues
 	}
 	if o.MaxBodies <= 0 {
 		o.MaxBodies = max(int64(d.MaxBodies), o.MaxBody)

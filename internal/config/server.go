@@ -15,6 +15,7 @@ type Server struct {
 	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
 	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. Further ones are refused with status 503. At least max_body."`
+	MaxValues      int      `key:"max_values" min:"1" default:"200000" doc:"The maximum number of values of a request: texts, numbers, lists and maps. One takes up to 250 bytes of memory, however short it is. Requests with more are refused with status 413."`
 	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API. Further ones wait."`
 	MaxTimeout     Duration `key:"max_timeout" default:"2m" doc:"How long a request may take. A client can ask for less."`
 	ClientTimeout  Duration `key:"client_timeout" default:"30s" doc:"How long a client may take to send a request, and to accept 64 KiB of an answer. Headers must come within 10s."`
@@ -64,6 +65,9 @@ func (s Server) WithDefaults() Server {
 	}
 	if s.MaxBodies == 0 {
 		s.MaxBodies = max(256<<20, s.MaxBody)
+	}
+	if s.MaxValues == 0 {
+		s.MaxValues = 200_000
 	}
 	if s.MaxConnections == 0 {
 		s.MaxConnections = 4096

@@ -147,7 +147,7 @@ func Parse(path string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("%w: %s: has too many values (take it from version control, or remove it and install the plugins again)", ErrInvalid, path)
 	}
 	if line, found := conflict(data); found {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, strict.Problem{File: path, Pos: strict.Pos{Line: line, Column: 1}, Message: "has a conflict of version control" +
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, strict.Problem{File: path, Pos: strict.Pos{Line: int32(line), Column: 1}, Message: "has a conflict of version control" +
 			" (take one side of the whole file, then run: anchor-host plugin install)"})
 	}
 	n, err := strict.ParseYAML(path, data)

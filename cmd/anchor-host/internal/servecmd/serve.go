@@ -177,7 +177,7 @@ func Options(c *config.Server) server.Options {
 	s := c.WithDefaults()
 	o := server.Options{
 		Listen: s.Listen, AdminListen: s.AdminListen, TLS: server.TLS(s.TLS),
-		MaxBody: int64(s.MaxBody), MaxBodies: int64(s.MaxBodies), MaxConnections: s.MaxConnections,
+		MaxBody: int64(s.MaxBody), MaxBodies: int64(s.MaxBodies), MaxValues: s.MaxValues, MaxConnections: s.MaxConnections,
 		MaxTimeout: time.Duration(s.MaxTimeout), ClientTimeout: time.Duration(s.ClientTimeout), IdleTimeout: time.Duration(s.IdleTimeout),
 		DrainDelay: time.Duration(s.DrainDelay), DrainTimeout: time.Duration(s.DrainTimeout), Unwatched: !*s.Watch,
 	}
