@@ -307,9 +307,6 @@ func (c *call) limitTime() error {
 	return nil
 }
 
-// free reports whether the request counts for nobody.
-func (c *call) free() bool { return c.endpoint.Scope == ScopeNone || c.info.Admin }
-
 // cost is what is known of the request.
 func (c *call) cost() Cost {
 	return Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()}
@@ -320,7 +317,7 @@ func (c *call) enter() error {
 	if c.endpoint.Scope == ScopeNone {
 		return nil
 	}
-	if c.free() {
+	if c.info.Admin {
 		c.protect()
 		return nil
 	}
@@ -358,7 +355,7 @@ func (c *call) admitted(err error) error {
 // admit asks whether the request may run.
 func (c *call) admit() error {
 	a := c.s.o.Admission
-	if a == nil || c.free() {
+	if a == nil || c.endpoint.Scope == ScopeNone || c.info.Admin {
 		return nil
 	}
 	release, err := a.Admit(c.ctx, c.info.Principal, c.cost())

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -336,7 +337,8 @@ func (c *call) form(names ...string) (map[string][]byte, error) {
 	refuse := func(problem string) error {
 		return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_form", Message: "the form cannot be read: " + problem}
 	}
-	form := multipart.NewReader(bytes.NewReader(c.body), params["boundary"])
+	in := &io.LimitedReader{R: bytes.NewReader(c.body)}
+	form := multipart.NewReader(in, params["boundary"])
 	parts := map[string][]byte{}
 	size := int64(len(c.body))
 	if err := c.hold(size); err != nil { // all parts together are smaller than the body
@@ -348,21 +350,26 @@ func (c *call) form(names ...string) (map[string][]byte, error) {
 		c.drop(size)
 	}()
 	for {
+		in.N = maxHeader // or a header could cost many times its size
 		p, err := form.NextRawPart()
+		if in.N <= 0 {
+			return nil, refuse(fmt.Sprintf("the header of a part has more than %d bytes", maxHeader))
+		}
 		if err == io.EOF { //nolint:errorlint // a reader returns it as it is
 			return parts, nil
 		}
 		if err != nil {
 			return nil, refuse(shorten(err.Error()))
 		}
-		name := p.FormName()
+		name := shorten(p.FormName())
 		if !slices.Contains(names, name) {
-			return nil, refuse("unknown part " + shorten(name) + strict.Hint(name, names))
+			return nil, refuse("unknown part " + name + strict.Hint(name, names))
 		}
 		if parts[name] != nil {
 			return nil, refuse("the part " + name + " is there twice")
 		}
 		begin := len(memory)
+		in.N = size
 		if memory, err = appendPart(memory, p); err != nil {
 			return nil, refuse(shorten(err.Error()))
 		}

@@ -242,7 +242,7 @@ func (l *connections) makeRoom(c *conn) bool {
 			return false
 		}
 		victim.leave()
-		go func() { _ = victim.Conn.Close() }() // its client reads the end
+		_ = victim.Conn.Close() // its client reads the end
 	}
 	return true
 }
