@@ -19,6 +19,8 @@ import (
 const (
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 64 << 10
+	// headerGrace is the time in which net/http can say that a header did not come in time.
+	headerGrace = time.Second
 	// maxAdminConnections bounds the connections of the admin listener.
 	maxAdminConnections = 64
 	// maxUnread bounds what a connection of HTTP/2 has sent and no request has read, in bytes.
@@ -198,7 +200,8 @@ func (s *Server) listen(key, address string, all, each int) (net.Listener, error
 	if err != nil {
 		return nil, fmt.Errorf("server.%s: %w (choose another address, or end the program that has it)", key, err)
 	}
-	return newConnections(l, "server."+key, all, each, min(s.o.HeaderTimeout, s.o.IdleTimeout), s.log), nil
+	patience := min(s.o.HeaderTimeout, s.o.IdleTimeout) + headerGrace
+	return newConnections(l, "server."+key, all, each, patience, s.log), nil
 }
 
 // errOpen says that a service would be open to everybody.
