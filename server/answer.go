@@ -22,6 +22,9 @@ const (
 	minCompressed = 1400
 	// writePiece is how much is written within ClientTimeout, in bytes.
 	writePiece = 64 << 10
+	// restTime is how long net/http may drop the rest of a body after the answer, so that the client reads
+	// the answer before the connection ends.
+	restTime = 300 * time.Millisecond
 	// maxKept is the largest buffer that is used again, in bytes.
 	maxKept = 1 << 20
 )
@@ -110,6 +113,7 @@ func (c *call) reply(value any, err error) {
 	status := http.StatusOK
 	if !c.read && c.r.ProtoMajor == 1 && c.r.Body != nil && c.r.Body != http.NoBody {
 		c.w.Header().Set("Connection", "close") // or net/http would wait for the rest of the body first
+		c.w.readUntil(time.Now().Add(restTime))
 	}
 	if err != nil {
 		status, value = c.failure(err)

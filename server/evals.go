@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -350,11 +351,7 @@ func (c *call) form(names ...string) (map[string][]byte, error) {
 		c.drop(size)
 	}()
 	for {
-		in.N = maxHeader // or a header could cost many times its size
-		p, err := form.NextRawPart()
-		if in.N <= 0 {
-			return nil, refuse(fmt.Sprintf("the header of a part has more than %d bytes", maxHeader))
-		}
+		p, err := nextPart(form, in)
 		if err == io.EOF { //nolint:errorlint // a reader returns it as it is
 			return parts, nil
 		}
@@ -369,12 +366,23 @@ func (c *call) form(names ...string) (map[string][]byte, error) {
 			return nil, refuse("the part " + name + " is there twice")
 		}
 		begin := len(memory)
-		in.N = size
 		if memory, err = appendPart(memory, p); err != nil {
 			return nil, refuse(shorten(err.Error()))
 		}
 		parts[name] = memory[begin:len(memory):len(memory)]
 	}
+}
+
+// nextPart returns the next part of a form that reads from in. Its header is bounded, or it could cost many
+// times its size.
+func nextPart(form *multipart.Reader, in *io.LimitedReader) (*multipart.Part, error) {
+	in.N = maxHeader
+	p, err := form.NextRawPart()
+	if in.N <= 0 {
+		return nil, fmt.Errorf("the header of a part has more than %d bytes", maxHeader)
+	}
+	in.N = math.MaxInt64
+	return p, err
 }
 
 // appendPart reads a part of a form into memory that has room for it.
