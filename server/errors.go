@@ -74,7 +74,7 @@ func (c *call) failure(err error) (int, failure.Document) {
 		c.retryAfter(refusal.RetryAfter)
 		return refusal.Status, failure.Document{Error: failure.Detail{Message: refusal.Message, Reason: refusal.Reason, Remedy: refusal.Remedy}}
 	}
-	if c.ctx.Err() != nil && c.r.Context().Err() != nil {
+	if errors.Is(c.ctx.Err(), context.Canceled) && c.r.Context().Err() != nil {
 		if !c.s.cut.Load() {
 			return statusGone, c.document(err)
 		}
