@@ -222,7 +222,7 @@ func TestPaceOfBodies(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"GET /v1/evals", "POST /nowhere"} {
-		got, _ := raw(t, l.data, line+" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+		got := raw(t, l.data, line+" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
 		if !strings.HasPrefix(got, "HTTP/1.1 4") {
 			t.Errorf("%s with a body that does not come: %.100s", line, got)
 		}
