@@ -334,6 +334,7 @@ func TestGoodCalls(t *testing.T) {
 
 // TestTimeoutSaysWhere: a timeout has the stack of the guest, or says what the host waited for.
 func TestTimeoutSaysWhere(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: badTime}})
 	_, err := p.Call(t.Context(), "anchor_filter", nil)

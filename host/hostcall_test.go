@@ -73,6 +73,7 @@ func checkStop(t *testing.T, p *host.Plugin, name string, timeout time.Duration)
 // What the host does for a guest counts: no function of the host holds a call
 // up beyond its time.
 func TestHostCallsEndWithTheTime(t *testing.T) {
+	t.Parallel()
 	const timeout = 100 * time.Millisecond
 	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		p := loadForever(t, host.Config{Engine: engine}, timeout)
@@ -89,6 +90,7 @@ func TestHostCallsEndWithTheTime(t *testing.T) {
 
 // Tokens are counted by a tokenizer that takes its time.
 func TestCountTokensEndsWithTheTime(t *testing.T) {
+	t.Parallel()
 	const timeout = 100 * time.Millisecond
 	encoding, err := pipeline.EncodingTokenizer("cl100k_base")
 	if err != nil {

@@ -139,6 +139,7 @@ func TestInputThatDoesNotFit(t *testing.T) {
 
 // A guest that has the kernel work without end is stopped in time.
 func TestKernelWorkEndsWithTheTime(t *testing.T) {
+	t.Parallel()
 	kernels(t, func(t *testing.T, cfg host.Config) {
 		const timeout = 100e6
 		p := load(t, newHost(t, cfg), "foreign-calls", host.PluginConfig{Limits: host.Limits{Timeout: timeout, Memory: 256 << 20}})

@@ -304,6 +304,7 @@ func TestLLMAtOnce(t *testing.T) {
 
 // A service that never answers ends with the call, and so does a guest that asks without end.
 func TestServicesEndWithTheCall(t *testing.T) {
+	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	f := &fakeServices{
