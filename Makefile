@@ -250,6 +250,10 @@ race: ## run the tests of the concurrent packages under the race detector
 house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-cycles names the files, HOUSE=-fail judges it)
 	@$(GO) -C tools run ./house $(HOUSE)
 
+.PHONY: mutants
+mutants: ## change the program in small ways and report what no test notices (an hour or more; MUTATE='-n 4 -fail fill within' samples two targets, MUTATE=-write raises the floors)
+	@$(GO) -C tools run ./mutate $(MUTATE)
+
 # OLD is a binary of another version; COMPARE='-n 500' sets the number of cases. Both run the
 # plugins of this checkout.
 .PHONY: compare

@@ -89,7 +89,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("a sample without new survivors: %v", err)
 	}
 	floors := filepath.Join(root, "tools/mutate/floors.json")
-	if err := os.WriteFile(floors, []byte(`{"small": {"killed": 1, "survivors": []}}`), 0o644); err != nil {
+	if err := os.WriteFile(floors, []byte(`{"small": {"killed": 1, "mutants": 9, "whole": true, "survivors": []}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, flags := range [][]string{{"-fail"}, {"-write"}, {"-fail", "-n", "20"}} {
