@@ -229,6 +229,14 @@ test-schema: build plugins ## schemathesis against /openapi.json of a running se
 test: ## test what a change of the code can break; needs Go and make (five minutes the first time, TEST='-run NAME' narrows it)
 	$(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 60m ./... $(TEST)
 
+.PHONY: test-docs
+test-docs: ## run the commands of README.md and of the pages of docs, as a reader would (needs bash, git and curl)
+	ANCHOR_DOCS=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m ./internal/docs $(TEST)
+
+.PHONY: test-thorough
+test-thorough: ## run the tests that are short in `make test` with their large counts (ANCHOR_THOROUGH)
+	ANCHOR_THOROUGH=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m $$(git grep -l ANCHOR_THOROUGH -- '*_test.go' ':!tools' | xargs -n 1 dirname | sort -u | sed 's|^|./|') $(TEST)
+
 .PHONY: race
 race: export CGO_ENABLED = 1
 race: ## run the tests of the concurrent packages under the race detector
@@ -241,6 +249,10 @@ race: ## run the tests of the concurrent packages under the race detector
 .PHONY: house
 house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-cycles names the files, HOUSE=-fail judges it)
 	@$(GO) -C tools run ./house $(HOUSE)
+
+.PHONY: mutants
+mutants: ## change the program in small ways and report what no test notices (an hour or more; MUTATE='-n 4 -fail fill within' samples two targets, MUTATE=-write raises the floors)
+	@$(GO) -C tools run ./mutate $(MUTATE)
 
 # OLD is a binary of another version; COMPARE='-n 500' sets the number of cases. Both run the
 # plugins of this checkout.

@@ -195,9 +195,9 @@ func hostileChanges(t *testing.T, n int) map[string][]byte {
 // TestDecodersUnfoldLittle: whatever a guest answers, what is decoded of it lives in at
 // most 4 times its bytes and is made with at most 16 times as many, and a floor of 1 MiB.
 func TestDecodersUnfoldLittle(t *testing.T) {
-	sizes := []int{100, 64 << 10, 8 << 20}
-	if testing.Short() {
-		sizes = sizes[:2]
+	sizes := []int{100, 64 << 10, 1 << 20}
+	if os.Getenv("ANCHOR_THOROUGH") != "" {
+		sizes = append(sizes, 8<<20)
 	}
 	for _, n := range sizes {
 		for _, h := range hostileDocuments {

@@ -161,7 +161,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("option %s: in the table %v, applied %v", f.Name, fields[f.Name], applied[f.Name])
 		}
 	}
-	for _, f := range strict.Fields(reflect.TypeFor[request.Request]()) {
+	known := strict.Fields(reflect.TypeFor[request.Request]())
+	if len(known) == 0 {
+		t.Error("a request has no members")
+	}
+	for _, f := range known {
 		if !members[f.Key] {
 			t.Errorf("member %s of a request is not in the table", f.Key)
 		}

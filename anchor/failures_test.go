@@ -8,7 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // A Load that fails after the store was opened leaves it closed: a server tries again.
@@ -71,7 +72,7 @@ func TestCloseWhileARequestIsRead(t *testing.T) {
 	if _, err := to.Write([]byte("{")); err != nil { // it is being read
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	if err := app.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -119,10 +120,8 @@ func TestPin(t *testing.T) {
 	release()
 	release() // has no effect
 	build(pinned, "two")
-	for start := time.Now(); app.Status().Draining > 0; time.Sleep(time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
-			t.Fatal("the released version is not closed")
-		}
+	if !await.True(func() bool { return app.Status().Draining == 0 }) {
+		t.Fatal("the released version is not closed")
 	}
 	write(t, dir, "tokenizr: words\n")
 	if err := app.Reload(t.Context()); err == nil {

@@ -180,8 +180,8 @@ func TestPlanIsSharedByWriters(t *testing.T) {
 	}
 	wg.Wait()
 	plans, err := run.Plans(t.Context())
-	if err != nil || len(plans) != 1 {
-		t.Fatalf("%d plans, %v", len(plans), err)
+	if err != nil || len(plans) != 1 || len(plans[0].Steps) == 0 {
+		t.Fatalf("%+v, error %v, want one plan with steps", plans, err)
 	}
 	for i, s := range plans[0].Steps {
 		if s.Status() != frames.StepProgressing || len(s.OFrames) != 1 {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -230,16 +230,15 @@ func waitForTurn(t *testing.T, app *App, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	if !await.True(func() bool {
 		found, err := talk.Search(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found) > 0 {
-			return
-		}
+		return len(found) > 0
+	}) {
+		t.Fatalf("no turn %q", text)
 	}
-	t.Fatalf("no turn %q", text)
 }
 
 // One App forgets while another remembers. Whatever comes first, what is left can be read,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -105,8 +106,9 @@ func randomBody(r *rand.Rand) Config {
 
 // Whatever is in a window: its output is a body that the API accepts, and within its tokens.
 func TestBodiesCanBeSent(t *testing.T) {
+	t.Parallel()
 	rounds := 6000
-	if testing.Short() || underRace {
+	if os.Getenv("ANCHOR_THOROUGH") == "" || underRace {
 		rounds = 800
 	}
 	r := rand.New(rand.NewPCG(16, 7))

@@ -55,6 +55,7 @@ func TestSystemItemsAreNotCut(t *testing.T) {
 
 // What is exact stays exact when texts are cut.
 func TestExactFitHoldsWithCuts(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 9))
 	c := newIndependent(t, "o200k_base")
 	cut := 0

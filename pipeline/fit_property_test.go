@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -254,9 +255,10 @@ func (w *randomWindow) tokensOf(t testing.TB, c *independent, keep func(*Item) b
 // No window is over its budget, the count is the independent one, and no item was left
 // out that would have fitted: neither when its turn came nor at the end.
 func TestExactFitHoldsInRandomWindows(t *testing.T) {
-	rounds := 10000
-	if testing.Short() || underRace {
-		rounds = 500
+	t.Parallel()
+	rounds := 10_000
+	if os.Getenv("ANCHOR_THOROUGH") == "" || underRace {
+		rounds = 1000
 	}
 	r := rand.New(rand.NewPCG(6, 7))
 	overflowed := 0

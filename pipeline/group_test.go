@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // retrievers that wait for one another prove that they run at the same time.
@@ -29,7 +31,7 @@ func TestNeighboringRetrieversRunAtTheSameTime(t *testing.T) {
 		})
 	}
 	events := [][]any{}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	r, err := mustNew(t, Config{Callbacks: []Callback{seedEvents(&events)}, Steps: []StepConfig{
 		{Name: "late", Priority: 60, Step: appendStep(doc("z"))},

@@ -117,6 +117,34 @@ func TestPartialBuilds(t *testing.T) {
 	})
 }
 
+// If the rest of a partial build needs more time than is left, its memory has next to none. It must
+// not have all the time instead.
+func TestPartialBuildWithoutTimeForMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took, times := 5*time.Millisecond, &StepTimes{}
+		for range 10 {
+			times.note("must", 100*time.Millisecond) // so it was in other builds
+		}
+		p, err := New(Config{
+			Tokenizer: WordTokenizer(), MaxTokens: 100, Logger: slog.New(slog.DiscardHandler), Partial: true, Times: times,
+			Memory: slowMemory(time.Hour), MemoryOnError: Skip, Steps: []StepConfig{{Name: "must", Step: taking(&took)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		r, err := p.Build(ctx, Query{Text: "q"})
+		if err != nil {
+			t.Fatalf("after %v: %v", time.Since(start), err)
+		}
+		if f := r.Diagnostics.StepFailures; len(f) != 1 || f[0].Step != "memory" || f[0].Reason != "timeout" || time.Since(start) != 6*time.Millisecond {
+			t.Errorf("after %v: %+v, want the timeout of the memory after 1ms, and 5ms of the step", time.Since(start), f)
+		}
+	})
+}
+
 // Steps that run at the same time are left out one by one.
 func TestPartialGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -114,6 +114,9 @@ func TestQueryTransformStepInABuild(t *testing.T) {
 }
 
 func TestTokenizersByName(t *testing.T) {
+	if len(TokenizerNames()) == 0 {
+		t.Error("no tokenizer has a name")
+	}
 	for _, name := range TokenizerNames() {
 		if tokenizer, err := EncodingTokenizer(name); err != nil || tokenizer.Name() != name {
 			t.Errorf("%s: %v, %v", name, tokenizer, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 )
 
@@ -36,8 +37,9 @@ func TestBuildsLeaveFewGoroutinesBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if more := runtime.NumGoroutine() - before; more > 2*abandon.Most {
-		t.Errorf("%d goroutines left behind by 200 builds, want at most %d", more, 2*abandon.Most)
+	more := func() int { return runtime.NumGoroutine() - before }
+	if !await.True(func() bool { return more() <= 2*abandon.Most }) { // one that ends may still be there
+		t.Errorf("%d goroutines left behind by 200 builds, want at most %d", more(), 2*abandon.Most)
 	}
 	if got := result.Diagnostics.StepFailures[len(result.Diagnostics.StepFailures)-1].Message; got != "not called: 8 earlier calls were abandoned after their time limit and still run (it must return when its context ends)" {
 		t.Errorf("the step says %q", got)

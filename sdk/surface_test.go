@@ -21,8 +21,14 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/authoring"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
+
+func TestMain(m *testing.M) {
+	testbuild.SetConfigDir()
+	os.Exit(m.Run())
+}
 
 // surfaceItems are items with everything that a lane could lose.
 func surfaceItems() []pipeline.Item {
@@ -101,7 +107,7 @@ var helperLanguages = []string{"c", "rust", "zig"}
 // newHost makes a host that counts words, has fakes of its services and logs to w, if there is one.
 func newHost(t *testing.T, w *bytes.Buffer) *host.Host {
 	t.Helper()
-	cfg := host.Config{Tokenizer: pipeline.WordTokenizer(), Services: service.Services{Embedder: fakeServices{}, Searcher: fakeServices{}, Models: fakeServices{}}}
+	cfg := host.Config{CacheDir: testbuild.CacheDir(t), Tokenizer: pipeline.WordTokenizer(), Services: service.Services{Embedder: fakeServices{}, Searcher: fakeServices{}, Models: fakeServices{}}}
 	if w != nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(w, nil))
 	}

@@ -42,7 +42,7 @@ func (c *call) assemble() (any, error) {
 func (c *call) assembleMessages(ctx context.Context, o *anchor.BodyOptions) (_ any, err error) {
 	input := &request.Messages{}
 	if len(bytes.TrimSpace(c.body)) > 0 {
-		if input, err = request.ReadMessages("request", bytes.NewReader(c.body)); err != nil {
+		if input, err = request.ReadMessages(ctx, "request", c.body, c.s.o.MaxValues); err != nil {
 			return nil, err
 		}
 	} else if o.Run == "" {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // staticKeys knows two tenants, and a key that may only read.
@@ -151,16 +153,14 @@ func TestAdmission(t *testing.T) {
 	}
 	wait := func(n int) {
 		t.Helper()
-		for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		released := 0
+		if !await.True(func() bool {
 			a.mu.Lock()
-			released := len(a.released)
-			a.mu.Unlock()
-			if released == n {
-				return
-			}
-			if time.Since(begin) > 5*time.Second {
-				t.Fatalf("%d of %d are released", released, n)
-			}
+			defer a.mu.Unlock()
+			released = len(a.released)
+			return released == n
+		}) {
+			t.Fatalf("%d of %d are released", released, n)
 		}
 	}
 	wait(2)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -214,7 +215,7 @@ func throw(t *testing.T, to target, in badInput) (status int, body string) {
 		return 0, ""
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(await.Patience))
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -262,14 +263,13 @@ func (l *live) watchMemory() (peak func() uint64) {
 func (l *live) settles(t *testing.T, goroutines int) {
 	t.Helper()
 	l.client.CloseIdleConnections()
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		running, bodies, now := l.Running(), l.bodies.used.Load(), runtime.NumGoroutine()
-		if running == 0 && bodies == 0 && now <= goroutines+2 {
-			return
-		}
-		if time.Since(begin) > 10*time.Second {
-			t.Fatalf("%d requests, %d bytes of bodies and %d goroutines (before: %d) are left", running, bodies, now, goroutines)
-		}
+	var running, now int
+	var bodies int64
+	if !await.True(func() bool {
+		running, bodies, now = int(l.Running()), l.bodies.used.Load(), runtime.NumGoroutine()
+		return running == 0 && bodies == 0 && now <= goroutines+2
+	}) {
+		t.Fatalf("%d requests, %d bytes of bodies and %d goroutines (before: %d) are left", running, bodies, now, goroutines)
 	}
 }
 

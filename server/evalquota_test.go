@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // partAdmission notes what was admitted and used.
@@ -24,11 +26,11 @@ type partAdmission struct {
 func (a *partAdmission) Admit(_ context.Context, p Principal, c Cost) (func(Usage), error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c.Part && a.refuse > 0 {
+	if c.Answer == nil && a.refuse > 0 {
 		a.refuse--
 		return nil, &Refusal{Status: http.StatusTooManyRequests, Reason: "quota_exceeded", Message: "not yet", RetryAfter: 10 * time.Millisecond}
 	}
-	if !c.Part {
+	if c.Answer != nil {
 		return func(Usage) {}, nil
 	}
 	a.costs = append(a.costs, c)
@@ -55,10 +57,8 @@ func TestEvaluationsAreCounted(t *testing.T) {
 	body, contentType := evalForm(`{"corpus_items": true}`, files...)
 	got := l.api("POST", "/v1/evals", body, "Content-Type", contentType)
 	var doc jobDoc
-	for got.into(t, &doc); doc.State == jobRunning; time.Sleep(5 * time.Millisecond) {
-		got = l.api("GET", "/v1/evals/"+doc.ID, "")
-		got.into(t, &doc)
-	}
+	got.into(t, &doc)
+	got, doc = l.awaitJob(doc.ID)
 	if doc.State != jobDone {
 		t.Fatalf("%s", got.body)
 	}
@@ -81,17 +81,13 @@ func TestRefusedEvaluation(t *testing.T) {
 	body, contentType := evalForm("", evalFiles...)
 	var doc jobDoc
 	l.api("POST", "/v1/evals", body, "Content-Type", contentType).into(t, &doc)
-	time.Sleep(50 * time.Millisecond)
+	if !await.True(func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.refuse < 1<<30 }) {
+		t.Fatal("no build of the evaluation is refused")
+	}
 	if got := l.api("DELETE", "/v1/evals/"+doc.ID, ""); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	for begin := time.Now(); doc.State == jobRunning; time.Sleep(5 * time.Millisecond) {
-		l.api("GET", "/v1/evals/"+doc.ID, "").into(t, &doc)
-		if time.Since(begin) > 10*time.Second {
-			t.Fatal("the evaluation does not end")
-		}
-	}
-	if doc.State != jobCancelled || strings.Contains(l.log.String(), "evaluation fails") {
+	if _, doc = l.awaitJob(doc.ID); doc.State != jobCancelled || strings.Contains(l.log.String(), "evaluation fails") {
 		t.Errorf("%+v, log %s", doc, l.log)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -106,7 +107,7 @@ func startWith(t testing.TB, yaml string, ao anchor.Options, o Options) *live {
 	}
 	l.Server = newServerWith(t, yaml, ao, o)
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	l.client = &http.Client{Transport: transport, Timeout: time.Minute}
+	l.client = &http.Client{Transport: transport, Timeout: await.Patience}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.end = cancel
 	go func() { l.ended <- l.Run(ctx) }()
@@ -123,7 +124,7 @@ func startWith(t testing.TB, yaml string, ao anchor.Options, o Options) *live {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(await.Patience):
 			t.Error("the server does not end")
 		}
 	})
@@ -180,6 +181,20 @@ func (l *live) api(method, path, body string, header ...string) answer {
 func (l *live) control(method, path, body string) answer {
 	l.t.Helper()
 	return l.do(method, "http://"+l.admin+path, body)
+}
+
+// awaitJob asks for an evaluation until it has ended, and returns the last answer.
+func (l *live) awaitJob(id string) (got answer, doc jobDoc) {
+	l.t.Helper()
+	ended := await.True(func() bool {
+		got, doc = l.api("GET", "/v1/evals/"+id, ""), jobDoc{}
+		got.into(l.t, &doc)
+		return doc.State != jobRunning
+	})
+	if !ended {
+		l.t.Fatalf("the evaluation does not end: %s", got.body)
+	}
+	return got, doc
 }
 
 // reason returns the reason of an error document.

@@ -9,10 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // target is one endpoint with a path for it.
@@ -31,6 +34,9 @@ func (l *live) targets() (list []target) {
 				}
 			}
 		}
+	}
+	if len(list) < 25 {
+		l.t.Fatalf("%d endpoints, want all", len(list))
 	}
 	return list
 }
@@ -89,29 +95,34 @@ func TestHostileRequests(t *testing.T) {
 }
 
 // raw sends bytes and returns what comes back until the server closes the connection.
-func raw(t *testing.T, address, text string) (string, time.Duration) {
+func raw(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return ""
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(15 * time.Second))
-	begin := time.Now()
+	_ = conn.SetDeadline(time.Now().Add(await.Patience))
 	_, _ = io.WriteString(conn, text)
-	data, _ := io.ReadAll(conn)
-	return string(data), time.Since(begin)
+	data, err := io.ReadAll(conn) // a server that hangs up on what it has not read ends in an error too
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection stayed open for %v", await.Patience)
+	}
+	return string(data)
 }
 
 // Clients that are slow, or say more than they may, lose their connection.
 func TestSlowAndLargeClients(t *testing.T) {
-	l := start(t, words, Options{ClientTimeout: 300 * time.Millisecond, IdleTimeout: 300 * time.Millisecond, MaxBody: 10_000})
+	t.Parallel()
+	l := start(t, words, Options{ClientTimeout: time.Second, IdleTimeout: time.Second, MaxBody: 10_000})
 	many := "GET /livez HTTP/1.1\r\nHost: localhost\r\n"
 	for i := range 10_000 {
 		many += fmt.Sprintf("X-%d: 1\r\n", i)
 	}
 	several := "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + strings.Repeat("A: 1\r\n", 300) + "\r\n"
 	head := "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	var clients sync.WaitGroup
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"half a header", "POST /v1/builds HTTP/1.1\r\nHost: local", ""},
@@ -129,15 +140,14 @@ func TestSlowAndLargeClients(t *testing.T) {
 		{"another host", "GET /v1/evals HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", " 403 "},
 		{"a page of another site", strings.Replace(head, "\r\n", "\r\nOrigin: https://evil.example\r\nSec-Fetch-Site: cross-site\r\nConnection: close\r\n", 1) + "Content-Length: 2\r\n\r\n{}", " 403 "},
 	} {
-		got, took := raw(t, l.data, tt.text)
-		line, _, _ := strings.Cut(got, "\r\n")
-		if !strings.Contains(line, tt.want) {
-			t.Errorf("%s: %q, want%s", tt.name, line, tt.want)
-		}
-		if took > 5*time.Second {
-			t.Errorf("%s: the connection stayed open for %v", tt.name, took)
-		}
+		clients.Go(func() {
+			line, _, _ := strings.Cut(raw(t, l.data, tt.text), "\r\n")
+			if !strings.Contains(line, tt.want) {
+				t.Errorf("%s: %q, want%s", tt.name, line, tt.want)
+			}
+		})
 	}
+	clients.Wait()
 	if used := l.bodies.used.Load(); used != 0 {
 		t.Errorf("%d bytes of bodies are still counted", used)
 	}
@@ -145,7 +155,8 @@ func TestSlowAndLargeClients(t *testing.T) {
 
 // A client that sends a byte now and then is cut off in time, and others are served meanwhile.
 func TestSlowLoris(t *testing.T) {
-	l := start(t, words, Options{ClientTimeout: 500 * time.Millisecond})
+	t.Parallel()
+	l := start(t, words, Options{ClientTimeout: time.Second})
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -156,17 +167,12 @@ func TestSlowLoris(t *testing.T) {
 			}
 			defer conn.Close()
 			_, _ = io.WriteString(conn, "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
-			begin := time.Now()
-			for {
+			for end := time.Now().Add(await.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 				if _, err := io.WriteString(conn, " "); err != nil {
 					return
 				}
-				time.Sleep(50 * time.Millisecond)
-				if time.Since(begin) > 5*time.Second {
-					t.Error("the connection is still open")
-					return
-				}
 			}
+			t.Error("the connection is still open")
 		})
 	}
 	for range 20 {
@@ -179,22 +185,27 @@ func TestSlowLoris(t *testing.T) {
 
 // A client that does not read an answer is cut off, also in a stream.
 func TestClientThatDoesNotRead(t *testing.T) {
-	l := start(t, words, Options{ClientTimeout: 300 * time.Millisecond})
-	doc := `{"query": "q", "tokenizer": "words", "max_tokens": 10000000, "items": [{"content": "` + strings.Repeat("word ", 3_000_000) + `", "source": "retrieval"}]}`
+	t.Parallel()
+	prompts := strings.Repeat(", {content: "+strings.Repeat("x", 200_000)+"}", 18)
+	sent := make(chan int64, 1)
+	l := start(t, "tokenizer: words\npipelines: {p: {system_prompts: ["+prompts[2:]+"]}}\n", Options{
+		ClientTimeout: time.Second, Authenticator: byHeader{}, Observers: []Observer{{
+			OnRequest: func(ctx context.Context, _ *RequestInfo) (context.Context, func(*RequestInfo, Usage, error)) {
+				return ctx, func(_ *RequestInfo, u Usage, _ error) { sent <- u.Bytes }
+			},
+		}},
+	})
 	for _, accept := range []string{"application/json", "text/event-stream"} {
-		conn, err := net.Dial("tcp", l.data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = conn.(*net.TCPConn).SetReadBuffer(1 << 10)
-		_, err = fmt.Fprintf(conn, "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", accept, len(doc), doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for begin := time.Now(); l.Running() > 0 || time.Since(begin) < 100*time.Millisecond; time.Sleep(10 * time.Millisecond) {
-			if time.Since(begin) > 15*time.Second {
-				t.Fatalf("%s: the request still runs", accept)
+		l.api("POST", "/v1/builds", `{"query": "q", "pipeline": "p"}`, "Accept", accept)
+		whole := <-sent
+		conn := readSlowly(t, l.data, "slow", accept, `{"query": "q", "pipeline": "p"}`)
+		select {
+		case some := <-sent:
+			if some >= whole {
+				t.Errorf("%s: all %d bytes of the answer went out, want that the client is cut off before", accept, whole)
 			}
+		case <-time.After(await.Patience):
+			t.Fatalf("%s: the request still runs", accept)
 		}
 		_ = conn.Close()
 	}
@@ -202,46 +213,35 @@ func TestClientThatDoesNotRead(t *testing.T) {
 
 // More bodies than may be in memory are refused, and the memory is given back.
 func TestBodiesInMemory(t *testing.T) {
-	l := start(t, words, Options{MaxBody: 100_000, MaxBodies: 150_000, ClientTimeout: 5 * time.Second})
+	l := start(t, words, Options{MaxBody: 100_000, MaxBodies: 200_000, ClientTimeout: await.Patience})
 	half := "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99000\r\n\r\n" + strings.Repeat(" ", 98_000)
 	conn, err := net.Dial("tcp", l.data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(conn, half)
-	for begin := time.Now(); l.bodies.used.Load() < 98_000; time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 5*time.Second {
-			t.Fatal("the body is not counted")
-		}
+	if !await.True(func() bool { return l.bodies.used.Load() >= 98_000 }) {
+		t.Fatalf("%d bytes of the body are counted, want 98,000", l.bodies.used.Load())
 	}
 	doc := `{"query": "q", "tokenizer": "words"}` + strings.Repeat(" ", 80_000)
 	if got := l.api("POST", "/v1/builds", doc); got.status != 503 || got.reason() != "busy" || got.header.Get("Retry-After") == "" {
 		t.Errorf("beside a large body: %d %s", got.status, got.body)
 	}
 	_ = conn.Close()
-	for begin := time.Now(); l.bodies.used.Load() > 0; time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 5*time.Second {
-			t.Fatal("the body is not given back")
-		}
+	if !await.True(func() bool { return l.bodies.used.Load() == 0 }) {
+		t.Fatalf("%d bytes of the body still count when its client is gone", l.bodies.used.Load())
 	}
 	if got := l.api("POST", "/v1/builds", doc); got.status != 200 {
 		t.Errorf("afterwards: %d %s", got.status, got.body)
 	}
 }
 
-// A client that goes away cancels its build, and one that waits only so long gets 504.
-func TestCancelledRequests(t *testing.T) {
-	blocked := make(chan struct{})
-	ended := make(chan error, 1)
-	slow := func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-blocked:
-			return nil
-		}
-	}
-	l := start(t, words, Options{MaxTimeout: 2 * time.Second, Observers: []Observer{{
+// startSlow starts a server with an endpoint /slow, whose requests run until they are cancelled. A
+// channel has a value when one has begun, the other what its observers are told at its end.
+func startSlow(t *testing.T, longest time.Duration) (l *live, begun chan struct{}, ended chan error) {
+	t.Helper()
+	begun, ended = make(chan struct{}, 1), make(chan error, 1)
+	l = start(t, words, Options{MaxTimeout: longest, Observers: []Observer{{
 		OnRequest: func(ctx context.Context, _ *RequestInfo) (context.Context, func(*RequestInfo, Usage, error)) {
 			return ctx, func(r *RequestInfo, u Usage, err error) {
 				if r.Action == "slow" {
@@ -250,13 +250,21 @@ func TestCancelledRequests(t *testing.T) {
 			}
 		},
 	}}})
-	var failed error
-	if err := l.Server.data.add(endpoint{Route: Route{Method: "POST", Path: "/slow", Action: "slow", Scope: ScopeBuild}, body: jsonBody, serve: func(c *call) (any, error) {
-		failed = slow(c.ctx)
-		return struct{}{}, failed
-	}}); err != nil {
+	err := l.Server.data.add(endpoint{Route: Route{Method: "POST", Path: "/slow", Action: "slow", Scope: ScopeBuild}, body: jsonBody, serve: func(c *call) (any, error) {
+		begun <- struct{}{}
+		<-c.ctx.Done()
+		return nil, c.ctx.Err()
+	}})
+	if err != nil {
 		t.Fatal(err)
 	}
+	return l, begun, ended
+}
+
+// A client that waits only so long gets 504.
+func TestTimeoutsOfRequests(t *testing.T) {
+	t.Parallel()
+	l, begun, ended := startSlow(t, 300*time.Millisecond)
 	for _, tt := range []struct {
 		path   string
 		header []string
@@ -265,16 +273,25 @@ func TestCancelledRequests(t *testing.T) {
 	} {
 		got := l.api("POST", tt.path, "{}", tt.header...)
 		if got.status != 504 || got.reason() != "timeout" {
-			t.Errorf("%s %v: %d %s", tt.path, tt.header, got.status, got.body)
+			t.Errorf("%s %v: %d %s, want 504 and timeout", tt.path, tt.header, got.status, got.body)
 		}
 		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", tt.path, err)
+			t.Errorf("%s: the observer is told %v, want that the time is over", tt.path, err)
 		}
+		<-begun
 	}
+}
+
+// A client that goes away cancels its build.
+func TestCancelledRequests(t *testing.T) {
+	l, begun, ended := startSlow(t, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	r, _ := http.NewRequestWithContext(ctx, "POST", "http://"+l.data+"/slow", strings.NewReader("{}"))
 	r.Header.Set("Content-Type", "application/json")
-	time.AfterFunc(100*time.Millisecond, cancel)
+	go func() {
+		<-begun
+		cancel()
+	}()
 	if resp, err := l.client.Do(r); err == nil {
 		resp.Body.Close()
 		t.Error("a cancelled request has an answer")
@@ -284,7 +301,7 @@ func TestCancelledRequests(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "499") {
 			t.Errorf("client gone: %v", err)
 		}
-	case <-time.After(1500 * time.Millisecond):
+	case <-time.After(await.Patience):
 		t.Error("the request runs on though its client is gone")
 	}
 }

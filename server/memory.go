@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -39,11 +40,16 @@ func memoryEndpoints() []endpoint {
 
 // decode reads the document of a request strictly.
 func (c *call) decode(into any) error {
-	n, err := strict.ParseJSON("request", c.body)
+	n, err := c.parse("request", c.body)
 	if err != nil {
 		return err
 	}
-	return strict.Decode("request", n, into)
+	return strict.DecodeContext(c.ctx, "request", n, into)
+}
+
+// parse reads a document of the request. name appears in errors.
+func (c *call) parse(name string, data []byte) (*strict.Node, error) {
+	return strict.ParseJSONContext(c.ctx, name, data, strict.Limits{Values: c.s.o.MaxValues, Remedy: request.TooMany})
 }
 
 // deletedDoc says how many things were deleted.

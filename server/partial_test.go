@@ -8,6 +8,7 @@ import (
 // A request that allows it gets an answer without the plugin that never ends, within its time, and
 // one that does not gets none. The fuel of the plugin counts.
 func TestPartialBuilds(t *testing.T) {
+	t.Parallel()
 	a := &countingAdmission{}
 	text := "plugins: {dir: %q}\ntokenizer: words\npipelines: {p: {steps: [{name: s, plugin: spin-forever, on_error: skip}]}}\n"
 	l := start(t, fmt.Sprintf(text, plugins(t, "spin-forever")), Options{Admission: a})

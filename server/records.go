@@ -76,8 +76,9 @@ func (c *call) listBuilds() (any, error) {
 
 // record returns a record of the tenant of the request. It waits for one that is not written yet.
 func (c *call) record(id string) (*anchor.BuildRecord, error) {
+	waiting := c.s.app.RecordStats().Waiting > 0 // before the look, as it may be written right after it
 	r, err := c.s.app.BuildRecord(c.ctx, c.info.Principal.Tenant, id)
-	if !errors.Is(err, store.ErrNotFound) || c.s.app.RecordStats().Waiting == 0 {
+	if !errors.Is(err, store.ErrNotFound) || !waiting {
 		return r, err
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, flushTime)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -197,10 +196,7 @@ func TestEvaluation(t *testing.T) {
 	}
 	var job jobDoc
 	got.into(t, &job)
-	for begin := time.Now(); job.State == jobRunning && time.Since(begin) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
-		got = l.api("GET", "/v1/evals/"+job.ID, "")
-		got.into(t, &job)
-	}
+	got, job = l.awaitJob(job.ID)
 	if job.State != jobDone || job.Done != 1 || !bytes.Contains(job.Report, []byte(`"recall@1"`)) {
 		t.Errorf("job: %+v %s", job, job.Report)
 	}
@@ -228,9 +224,7 @@ func TestEvaluation(t *testing.T) {
 	}
 	broken := send("", "corpus", "{", "queries", "{", "qrels", "")
 	broken.into(t, &job)
-	for begin := time.Now(); job.State == jobRunning && time.Since(begin) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
-		l.api("GET", "/v1/evals/"+job.ID, "").into(t, &job)
-	}
+	_, job = l.awaitJob(job.ID)
 	if job.State != jobFailed || job.Error == nil || !strings.Contains(job.Error.Message, "corpus") {
 		t.Errorf("broken files: %+v", job)
 	}

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // authority issues certificates.
@@ -75,6 +77,7 @@ func writePEM(t *testing.T, file, kind string, der []byte) {
 // The API speaks HTTP/2 over TLS, asks clients for a certificate, and takes a new one of its own
 // without a restart; a broken one leaves the old one.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	ca, dir := newAuthority(t), t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	writePEM(t, file("ca.pem"), "CERTIFICATE", ca.cert.Raw)
@@ -90,7 +93,7 @@ func TestTLS(t *testing.T) {
 	get := func(certs ...tls.Certificate) (*http.Response, error) {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: certs}, ForceAttemptHTTP2: true}
 		defer transport.CloseIdleConnections()
-		resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get("https://" + l.data + "/livez")
+		resp, err := (&http.Client{Transport: transport, Timeout: await.Patience}).Get("https://" + l.data + "/livez")
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -114,15 +117,13 @@ func TestTLS(t *testing.T) {
 		t.Error("a client without a certificate is served")
 	}
 	ca.issue(8, file("cert.pem"), file("key.pem"))
-	for begin := time.Now(); serial() != 8; time.Sleep(50 * time.Millisecond) {
-		if time.Since(begin) > 15*time.Second {
-			t.Fatal("the new certificate is not used")
-		}
+	if !await.True(func() bool { return serial() == 8 }) {
+		t.Fatal("the new certificate is not used")
 	}
 	if err := os.WriteFile(file("cert.pem"), []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(certCheck + 100*time.Millisecond)
+	time.Sleep(certCheck + 100*time.Millisecond) // the next connection makes the service read the file
 	if n := serial(); n != 8 {
 		t.Errorf("with a broken file: certificate %d", n)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/internal/modeltest"
 )
@@ -139,9 +138,8 @@ func (l *live) evaluate(options string) answer {
 	body, contentType := evalForm(options, evalFiles...)
 	got := l.api("POST", "/v1/evals", body, "Content-Type", contentType)
 	var doc jobDoc
-	for got.into(l.t, &doc); got.status < 300 && doc.State == jobRunning; time.Sleep(5 * time.Millisecond) {
-		got = l.api("GET", "/v1/evals/"+doc.ID, "")
-		got.into(l.t, &doc)
+	if got.into(l.t, &doc); got.status < 300 {
+		got, _ = l.awaitJob(doc.ID)
 	}
 	return got
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/internal/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -152,7 +152,7 @@ func start(t testing.TB, o Options) *Telemetry {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), await.Patience)
 		defer cancel()
 		_ = out.Shutdown(ctx) // tests that are about it look at the error
 	})

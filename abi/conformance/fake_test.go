@@ -55,7 +55,7 @@ func (g *fakeGuest) meet(size int) {
 		select {
 		case <-g.meeting:
 			g.met.Store(true)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 		}
 	case first != nil && first != g:
 		g.once.Do(func() { close(g.meeting) })

@@ -57,6 +57,7 @@ func TestFaultsOfHostAndStart(t *testing.T) {
 		"remembers":    {func(f *fake) { f.secondStart, f.remembers = true, true }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f, o := newFake(), conformance.Options{}
 			if tt.spoil(f); f.deaf {
 				o.Grace = deafGrace
@@ -122,6 +123,7 @@ func TestBeside(t *testing.T) {
 		"the second starts": {func(f *fake) { f.secondStart = true }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			lines := func(beside bool) (list []string, met bool) {
 				f := newFake()
 				if c.spoil(f); beside && c.meets {

@@ -7,72 +7,34 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/agentdemo"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// agentPlugins is a plugin folder with the examples that serve agents, built once
-// with stock Go.
-var agentPlugins = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "anchor-host-agent-*")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range []string{"crm-snapshot", "turn-summary"} {
-		folder, source := filepath.Join(dir, "plugins", name), filepath.Join("../../plugins/examples", name)
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return dir, err
-		}
-		manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
-		if err != nil {
-			return dir, err
-		}
-		if err := os.WriteFile(filepath.Join(folder, "plugin.yaml"), manifest, 0o644); err != nil {
-			return dir, err
-		}
-		cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w",
-			"-o", filepath.Join(folder, "plugin.wasm"), "./"+filepath.ToSlash(source))
-		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-		cmd.Stderr = os.Stderr
-		if err := cmd.Run(); err != nil {
-			return dir, err
-		}
-	}
-	return dir, nil
-})
-
-// agentFlags returns the flags of a command that has these plugins and a store of
-// its own.
+// agentFlags returns the flags of a command that has the example plugins and a store of its own.
 func agentFlags(t *testing.T) []string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("short: builds and compiles guests")
-	}
-	dir, err := agentPlugins()
-	leftovers = append(leftovers, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{
-		"--plugins", filepath.Join(dir, "plugins"), "--cache-dir", filepath.Join(dir, "cache"),
-		"--store", filepath.Join(t.TempDir(), "store.db"),
-	}
+	return []string{"--plugins", testbuild.Examples(t), "--cache-dir", testbuild.CacheDir(t), "--store", filepath.Join(t.TempDir(), "store.db")}
 }
 
-// The demo of 60 turns: the budget holds, pairs stay together, write-backs last,
-// truncation does not, and a provider that fails changes nothing.
+// The demo of an agent: the budget holds, pairs stay together, write-backs last, truncation does not,
+// and a provider that fails changes nothing. These are the fewest turns in which every provider has
+// something to do; `make demo-agent` takes all of them.
 func TestDemoAgent(t *testing.T) {
-	flags := agentFlags(t)
+	t.Parallel()
+	flags, turns := agentFlags(t), 36
+	if os.Getenv("ANCHOR_THOROUGH") != "" {
+		turns = agentdemo.Turns
+	}
 	var table strings.Builder
 	err := agentdemo.Run(t.Context(), &table, agentdemo.Options{
 		Config: "../../testdata/demo/agent.yaml", Broken: "../../testdata/demo/agent-broken.yaml",
-		Observing: "../../testdata/demo/agent-observing.yaml", Flags: flags,
+		Observing: "../../testdata/demo/agent-observing.yaml", Flags: flags, Turns: turns,
 		Command: func(ctx context.Context, stdin string, args ...string) (int, string, string) {
 			return runContext(ctx, stdin, args...)
 		},
@@ -80,14 +42,15 @@ func TestDemoAgent(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, table.String())
 	}
-	if n := strings.Count(table.String(), "\n"); n < agentdemo.Turns+2 {
-		t.Errorf("the table has %d lines:\n%s", n, table.String())
+	if n := strings.Count(table.String(), "\n"); n < turns+2 {
+		t.Errorf("the table has %d lines, want one for each of %d turns:\n%s", n, turns, table.String())
 	}
 }
 
 // The account of a customer is fetched before every model call, by a plugin that
 // may reach the server and nothing else.
 func TestCRMSnapshot(t *testing.T) {
+	t.Parallel()
 	flags := agentFlags(t)
 	visits := 0
 	mux := http.NewServeMux()

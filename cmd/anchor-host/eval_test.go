@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // A collection of documents of 4, 3, 5 and 1 words.
@@ -170,41 +170,15 @@ func evalReport(t *testing.T, code int, stdout, stderr string) *eval.Report {
 	return &r
 }
 
-// buildBM25 builds the example retriever into a new plugin folder.
-func buildBM25(t *testing.T) string {
-	t.Helper()
-	const source = "../../plugins/examples/bm25-retriever"
-	dir := filepath.Join(t.TempDir(), "plugins")
-	if err := os.MkdirAll(filepath.Join(dir, "bm25-retriever"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "bm25-retriever", "plugin.yaml"), manifest, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w",
-		"-o", filepath.Join(dir, "bm25-retriever", "plugin.wasm"), ".")
-	cmd.Dir = source
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return dir
-}
-
 // A retriever plugin is given the corpus and nothing else of its folder, its ids
 // are found, and the page is written.
 func TestEvalWithRetriever(t *testing.T) {
-	plugins := buildBM25(t)
 	config, err := filepath.Abs("../../internal/eval/testdata/bm25.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(write(t, evalFiles))
-	flags := []string{"-c", config, "--plugins", plugins, "--cache-dir", filepath.Join(plugins, "cache"), "--mount", "docs"}
+	flags := []string{"-c", config, "--plugins", testbuild.Examples(t), "--cache-dir", testbuild.CacheDir(t), "--mount", "docs"}
 	for _, id := range []string{"doc_id", "none"} { // by metadata, and by the item's own id
 		code, stdout, stderr := run(t, "", evalArgs(append(flags, "-o", "json", "--html", "page.html", "--id-metadata", id)...)...)
 		r := evalReport(t, code, stdout, stderr)

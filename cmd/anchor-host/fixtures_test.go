@@ -26,15 +26,17 @@ var manifestOperation = regexp.MustCompile(`operations: \{(\w+)`)
 // the golden file holds these lines. The few fixtures that behave change the
 // window instead.
 func TestFixturesThroughTheBinary(t *testing.T) {
+	t.Parallel()
 	names := fixtureNames(t)
 	if len(names) < 40 {
 		t.Fatalf("%d fixtures, want at least 40", len(names))
 	}
 	golden := readGolden(t)
+	without, _ := fixtureBuild(t, write(t, map[string]string{"anchor.yaml": ""}), `[{"name": "sorted", "builtin": "sort"}]`)
 	var lines []string
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			line := runFixture(t, name)
+			line := runFixture(t, name, golden[name], without)
 			lines = append(lines, name+"\t"+line)
 			if want, ok := golden[name]; !*update && (!ok || line != want) {
 				t.Errorf("got  %s\nwant %s\n(if the new line is right: go test -update)", line, want)
@@ -87,16 +89,26 @@ const fixtureItems = `[
   {"id": "a", "content": "one two", "source": "retrieval", "score": 0.5, "created_at": "2026-01-01T00:00:00Z"},
   {"id": "b", "content": "three", "source": "retrieval", "score": 0.4, "created_at": "2026-01-01T00:00:00Z"}]`
 
-// fixtureLimits are the limits of fixtures whose fate must not be a question of
-// speed.
-var fixtureLimits = map[string]string{
-	"memory-hog":      "timeout: 20s, memory: 2MiB",
-	"recurse-forever": "timeout: 20s",
+// timedOut finds the time that a fixture has before it is ended.
+var timedOut = regexp.MustCompile(`timeout: not done within (\w+) `)
+
+// fixtureLimits returns the limits of a fixture. Only those that never end have little time. The fate
+// of all others must not be a question of speed, nor may a fast machine use up the fuel before the
+// time.
+func fixtureLimits(name, golden string) string {
+	if m := timedOut.FindStringSubmatch(golden); m != nil {
+		return fmt.Sprintf("timeout: %[1]s, init_timeout: %[1]s, fuel: 1000000000000", m[1])
+	}
+	limits := "timeout: 10m, init_timeout: 10m"
+	if name == "memory-hog" {
+		limits += ", memory: 2MiB"
+	}
+	return limits
 }
 
-// runFixture builds with the fixture as a step and returns the line on stderr,
-// or the ids of the window when there is none.
-func runFixture(t *testing.T, name string) string {
+// runFixture builds with the fixture as a step and returns the line on stderr, or the ids of the
+// window when there is none. golden is what it is expected to be, and without a build without plugin.
+func runFixture(t *testing.T, name, golden string, without map[string]any) string {
 	t.Helper()
 	op := "filter"
 	if manifest, err := os.ReadFile(filepath.Join(fixtureDir, name, "plugin.yaml")); err == nil {
@@ -104,13 +116,8 @@ func runFixture(t *testing.T, name string) string {
 			op = string(m[1])
 		}
 	}
-	limits, ok := fixtureLimits[name]
-	if !ok {
-		limits = "timeout: 500ms, init_timeout: 500ms, fuel: 1000000000000" // a fast machine would use up the default
-	}
 	dir := write(t, map[string]string{"anchor.yaml": fmt.Sprintf(
-		"instances: {%[1]s-1: {plugin: %[1]s, limits: {%[2]s}}}", name, limits)})
-	without, _ := fixtureBuild(t, dir, `[{"name": "sorted", "builtin": "sort"}]`)
+		"instances: {%[1]s-1: {plugin: %[1]s, limits: {%[2]s}}}", name, fixtureLimits(name, golden))})
 	with, stderr := fixtureBuild(t, dir, fmt.Sprintf(
 		`[{"name": "guest", "instance": "%s-1", "operation": "%s"}, {"name": "sorted", "builtin": "sort"}]`, name, op))
 	if stderr == "" {
@@ -152,6 +159,7 @@ func fixtureBuild(t *testing.T, dir, steps string) (result map[string]any, stder
 // does not name, however often the plugin is called, and not of a column that the operator does
 // not send.
 func TestUnsentColumn(t *testing.T) {
+	t.Parallel()
 	step := func(name, more string) string {
 		return fmt.Sprintf(`{"name": %q, "plugin": "unsent-column", "operation": "filter"%s}`, name, more)
 	}

@@ -24,6 +24,7 @@ func writeConfig(t *testing.T, steps string) string {
 
 // Functions of a foreign module are steps of a build.
 func TestForeignSteps(t *testing.T) {
+	t.Parallel()
 	file := writeConfig(t, `
 instances:
   tool: {plugin: foreign-step, required: true}
@@ -46,6 +47,7 @@ steps:
 }
 
 func TestForeignStepsAreValidated(t *testing.T) {
+	t.Parallel()
 	file := writeConfig(t, `
 steps:
   - {name: a, plugin: foreign-step, function: uper}
@@ -67,6 +69,7 @@ steps:
 // A configuration that offers no WASI to a module that needs it is found before the
 // build, where the module is named.
 func TestMissingWASIIsValidated(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ instance, want string }{
 		{"{plugin: foreign-command}", ":5:9: instances.tool: the module imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)"},
 		{"{plugin: foreign-command, wasi: true}", ""},
@@ -86,6 +89,7 @@ func TestMissingWASIIsValidated(t *testing.T) {
 
 // Modules are linked in the configuration.
 func TestLinkedSteps(t *testing.T) {
+	t.Parallel()
 	config := func(links string) string {
 		return writeConfig(t, "instances:\n  main: {plugin: link-main"+links+"}\nsteps:\n"+
 			"  - {name: search, plugin: foreign-step, function: items, output: items}\n"+
@@ -118,32 +122,5 @@ func TestLinkedSteps(t *testing.T) {
 	code, _, stderr = run(t, "", "config", "validate", "-c", config(`, links: {"extism:host/env": link-lib}`))
 	if code != codeInvalid || !strings.Contains(stderr, "instances.main.links: ") || !strings.Contains(stderr, "the name is taken by this host") {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
-	}
-}
-
-// Modules are linked on the command line.
-func TestCallLink(t *testing.T) {
-	module := func(name string) string { return filepath.Join(fixtureDir, name, "plugin.wasm") }
-	for _, tc := range []struct {
-		name, link     string
-		code           int
-		stdout, stderr string
-	}{
-		{"linked", "lib=" + module("link-lib"), codeOK, "HELLO", ""},
-		{"not linked", "", codeInvalid, "", `import "shout" of module "lib": unusable import`},
-		{"another name", "other=" + module("link-lib"), codeInvalid, "", `import "shout" of module "lib": unusable import`},
-		{"no file", "lib=none.wasm", codeNotFound, "", `link "lib": module none.wasm: read: no such file or directory`},
-		{"no name", "=x.wasm", codeUsage, "", `flag --link: want NAME=FILE.wasm, got "=x.wasm"`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			args := []string{"plugin", "call", module("link-main"), "run", "--input", "hello"}
-			if tc.link != "" {
-				args = append(args, "--link", tc.link)
-			}
-			code, stdout, stderr := run(t, "", args...)
-			if code != tc.code || stdout != tc.stdout || !strings.Contains(stderr, tc.stderr) {
-				t.Errorf("exit code %d, stdout %q, stderr:\n%s", code, stdout, stderr)
-			}
-		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // machine is a folder that a process sees as its computer: it has a home, a cache and a temporary
@@ -24,25 +26,21 @@ func newMachine(t *testing.T, env ...string) *machine {
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	m.env = append([]string{childMode + "=run", "PATH=" + os.Getenv("PATH"), "HOME=" + m.home, "TMPDIR=" + tmp, "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1"}, env...)
+	m.env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.home, "TMPDIR=" + tmp, "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1"}, env...)
 	return m
 }
 
 // run runs a command in the home of the machine.
 func (m *machine) run(args ...string) (code int, stdout, stderr string) {
 	m.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		m.t.Fatal(err)
-	}
 	var errors strings.Builder
-	cmd := exec.CommandContext(m.t.Context(), self, args...)
+	cmd := exec.CommandContext(m.t.Context(), testbuild.Command(m.t), args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = m.home, m.env, &errors
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil {
 		m.t.Fatal(err)
 	}
-	return cmd.ProcessState.ExitCode(), strings.TrimPrefix(string(out), "ready\n"), errors.String()
+	return cmd.ProcessState.ExitCode(), string(out), errors.String()
 }
 
 // put copies a file or a folder to a path on the machine.
@@ -100,22 +98,16 @@ steps:
   - {name: first, plugin: keep-first, operation: filter, priority: 40}
 `
 
-// A recording is the same byte for byte on another machine: with another home, cache, time zone,
+// A recording is the same byte for byte on another machine: with another home, time zone,
 // environment, path of the plugins, and without the store. If a plugin is another one, it is named
 // with what to do, and then the first step that differs.
 func TestReplayOnAnotherMachine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs a compiler")
-	}
-	dir, err := allops()
-	leftovers = append(leftovers, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	here := newMachine(t, "TZ=America/New_York", "LANG=de_DE.UTF-8", "ANCHOR_HOST_MAX_TOKENS=150")
+	t.Parallel()
+	compiled := []string{"XDG_CONFIG_HOME=" + os.Getenv("XDG_CONFIG_HOME"), "ANCHOR_HOST_CACHE_DIR=" + testbuild.CacheDir(t)}
+	here := newMachine(t, append(compiled, "TZ=America/New_York", "LANG=de_DE.UTF-8", "ANCHOR_HOST_MAX_TOKENS=150")...)
 	here.write("anchor.yaml", replayed)
 	here.write("docs/a.txt", "text of a")
-	here.put(filepath.Join(dir, "plugins", "allops"), "plugins/allops")
+	here.put(testbuild.Guest(t, "testdata/guests/allops"), "plugins/allops")
 	here.put("../../plugins/starter/keep-best", "plugins/keep-best")
 	here.put(filepath.Join(fixtureDir, "keep-first"), "plugins/keep-first")
 	for _, args := range [][]string{
@@ -127,7 +119,10 @@ func TestReplayOnAnotherMachine(t *testing.T) {
 			t.Fatalf("%q: code %d: %s%s", args, code, stdout, stderr)
 		}
 	}
-	there := newMachine(t, "TZ=Pacific/Auckland", "LC_ALL=C", "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "ANCHOR_HOST_LOG_LEVEL=debug", "GOMAXPROCS=1")
+	there := newMachine(t, "TZ=Pacific/Auckland", "LC_ALL=C", "ANCHOR_HOST_LOG_LEVEL=debug", "GOMAXPROCS=1")
+	if os.Getenv("ANCHOR_THOROUGH") == "" { // else it compiles the plugins again
+		there.env = append(there.env, compiled...)
+	}
 	for path, from := range map[string]string{"site.yaml": "anchor.yaml", "docs": "docs", "opt/wasm": "plugins", "in/rec": "rec", "in/rec2": "rec2"} {
 		there.put(filepath.Join(here.home, from), path)
 	}

@@ -17,7 +17,7 @@ func (d *demo) observe(ctx context.Context, w io.Writer) error {
 	var last *assembled
 	reflections, before := 0, ""
 	messages := 0
-	for n := 1; n <= Turns; n++ {
+	for n := 1; n <= d.Turns; n++ {
 		fresh := turn(n)
 		messages += len(fresh)
 		a, stderr, err := d.assemble(ctx, d.Observing, runObserving, map[string]any{"messages": fresh, "phase": agent.PhaseLLM})
@@ -32,8 +32,8 @@ func (d *demo) observe(ctx context.Context, w io.Writer) error {
 		last = a
 	}
 	s := &last.State
-	d.want(len(s.Observations) > 0 && reflections > 0, Turns, "%d observations, %d reflections were made", len(s.Observations), reflections)
-	d.want(len(s.Messages) < messages/4, Turns, "%d of %d messages are left in the state", len(s.Messages), messages)
+	d.want(len(s.Observations) > 0 && reflections > 0, d.Turns, "%d observations, %d reflections were made", len(s.Observations), reflections)
+	d.want(len(s.Messages) < messages/4, d.Turns, "%d of %d messages are left in the state", len(s.Messages), messages)
 	notes, err := d.counter.Total(ctx, []pipeline.Message{message.New(pipeline.RoleSystem, s.Reflection)})
 	if err != nil {
 		return err

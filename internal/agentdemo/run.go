@@ -26,6 +26,9 @@ type Options struct {
 	// Flags are added to every command: plugin folder, cache and store.
 	Flags   []string
 	Command Command
+	// Turns is how many turns are taken, from the first of the [Turns] on. 0 means all. The agent
+	// writes its notes when two thirds are over.
+	Turns int
 }
 
 // assembled is the output of assemble.
@@ -53,6 +56,9 @@ func Run(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Turns == 0 {
+		o.Turns = Turns
+	}
 	d := &demo{Options: o, counter: counter, table: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), seen: map[string]int{}}
 	fmt.Fprintln(d.table, "TURN\tMESSAGES\tTOKENS BEFORE\tAFTER\tBUDGET\tCHANGED BY")
 	var observed strings.Builder
@@ -76,14 +82,14 @@ func Run(ctx context.Context, w io.Writer, o Options) error {
 	fmt.Fprintf(w, "\n%d calls: observation wrote %d times, compaction (plugin turn-summary) %d times, truncation cut %d lists.\n"+
 		"The budget held at every call, no tool call was parted from its results, write-backs lasted, truncation did not,\n"+
 		"and a provider that failed at every call changed nothing.\n",
-		Turns+1, d.seen[providers.ObservationName], d.seen[providers.CompactionName], d.seen[providers.TruncationName])
+		d.Turns+1, d.seen[providers.ObservationName], d.seen[providers.CompactionName], d.seen[providers.TruncationName])
 	_, err = io.WriteString(w, observed.String())
 	return err
 }
 
 func (d *demo) all(ctx context.Context) error {
-	for n := 1; n <= Turns; n++ {
-		if n == Notes {
+	for n := 1; n <= d.Turns; n++ {
+		if n == d.Turns*Notes/Turns {
 			if err := d.writeNotes(ctx); err != nil {
 				return err
 			}
@@ -92,7 +98,7 @@ func (d *demo) all(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.turn(ctx, Turns+1, agent.PhaseSynthesize, []pipeline.Message{}) // a list that is null is refused
+	return d.turn(ctx, d.Turns+1, agent.PhaseSynthesize, []pipeline.Message{}) // a list that is null is refused
 }
 
 // The runs in the store: the conversation, and the same with the broken provider.
@@ -167,7 +173,7 @@ func (d *demo) print(n int, a *assembled) {
 		}
 	}
 	title := fmt.Sprint(n)
-	if n > Turns {
+	if n > d.Turns {
 		title = "answer"
 	}
 	g := &a.Diagnostics

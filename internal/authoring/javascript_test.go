@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,12 @@ type scripted struct {
 
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
-	if path, _ := nodeProgram.find(""); path == "" {
+	if languages, _ := wanted(); !slices.Contains(languages, "js") {
+		t.Skipf("runs Node.js many times (set %s=js)", languagesVar)
+	}
+	if path, err := nodeProgram.find(""); path == "" && os.Getenv("CI") != "" {
+		t.Fatalf("Node.js: %v", err)
+	} else if path == "" {
 		t.Skip("needs Node.js")
 	}
 	s := &scripted{t: t, dir: newProject(t, "js", "filter")}

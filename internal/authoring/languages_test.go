@@ -14,10 +14,12 @@ import (
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // TestMain puts the launchers that tools/toolchains installs into PATH.
 func TestMain(m *testing.M) {
+	testbuild.SetConfigDir()
 	bin, err := filepath.Abs("../../build/_toolchains/bin")
 	if err == nil && exists(bin) {
 		err = os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -147,7 +149,7 @@ func buildTemplate(t *testing.T, dir, language string, quick bool) *Built {
 // testTemplate runs the conformance kit and the cases of a project. The many calls that measure
 // memory say the same of all kinds of a language; sparing leaves them out.
 func testTemplate(t *testing.T, dir string, built *Built, sparing bool) {
-	h, err := host.New(host.Config{CacheDir: t.TempDir()})
+	h, err := host.New(host.Config{CacheDir: testbuild.CacheDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

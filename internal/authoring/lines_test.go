@@ -58,11 +58,15 @@ func TestTrapsNameLines(t *testing.T) {
 			if err != nil || !bytes.Contains(module, []byte("\x04name")) {
 				t.Errorf("no section with names, error %v", err)
 			}
-			cache := t.TempDir() // the second host has the machine code of the first
-			for _, engine := range []host.Engine{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter} {
+			engines := []host.Engine{host.EngineCompiler, host.EngineInterpreter}
+			if language != "go" { // its runtime writes the stack: the host does nothing that a cache could change
+				engines = append(engines, host.EngineCompiler)
+			}
+			cache := t.TempDir() // the last host has the machine code of the first
+			for _, engine := range engines {
 				failed := trap(t, built, engine, cache)
 				place := fmt.Sprintf("%s:%d", m.file, at)
-				if language == "go" { // its runtime writes the stack
+				if language == "go" {
 					if !strings.Contains(failed.Log, "/"+place+" ") {
 						t.Errorf("%s: the log does not name %s:\n%s", engine, place, failed.Log)
 					}

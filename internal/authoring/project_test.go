@@ -23,6 +23,9 @@ func everyTemplate(t *testing.T, f func(t *testing.T, p Project)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if (language == "tinygo" || language == "cpp") && os.Getenv("ANCHOR_THOROUGH") == "" { // they have the templates of Go and C
+			kinds = []string{"filter", "provide"}
+		}
 		for _, kind := range kinds {
 			t.Run(language+"/"+kind, func(t *testing.T) {
 				f(t, Project{Name: "my-plugin", Language: language, Kind: kind, Version: "v1.2.3"})
@@ -67,6 +70,7 @@ func TestProjects(t *testing.T) {
 			t.Error("the README speaks of a folder that is not there")
 		}
 		checkSources(t, dir)
+		checkSchemaForEditors(t, dir)
 	})
 }
 

@@ -12,51 +12,45 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// The first line of plugin.yaml names a schema for editors that is there, and that holds for the
-// manifest and not for one with a mistake.
-func TestSchemaForEditors(t *testing.T) {
-	everyTemplate(t, func(t *testing.T, p Project) {
-		p.Dir = filepath.Join(t.TempDir(), "project")
-		dir, err := New(p)
+// checkSchemaForEditors checks that the first line of plugin.yaml names a schema for editors that
+// is there, and that holds for the manifest and not for one with a mistake.
+func checkSchemaForEditors(t *testing.T, dir string) {
+	t.Helper()
+	_, text, err := readManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	name, ok := strings.CutPrefix(line, "# yaml-language-server: $schema=")
+	if !ok {
+		t.Fatalf("first line %q", line)
+	}
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := func(text string) error {
+		t.Helper()
+		n, err := strict.ParseYAML("plugin.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, text, err := readManifest(dir)
+		data, err := n.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		line, _, _ := strings.Cut(string(text), "\n")
-		name, ok := strings.CutPrefix(line, "# yaml-language-server: $schema=")
-		if !ok {
-			t.Fatalf("first line %q", line)
-		}
-		schema, err := jsonschema.NewCompiler().Compile(filepath.Join(dir, name))
-		if err != nil {
+		var doc any
+		if err := json.Unmarshal(data, &doc); err != nil {
 			t.Fatal(err)
 		}
-		valid := func(text string) error {
-			t.Helper()
-			n, err := strict.ParseYAML("plugin.yaml", []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := n.JSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var doc any
-			if err := json.Unmarshal(data, &doc); err != nil {
-				t.Fatal(err)
-			}
-			return schema.Validate(doc)
-		}
-		if err := valid(string(text)); err != nil {
-			t.Error(err)
-		}
-		if valid(strings.Replace(string(text), "operations:", "operatoins:", 1)) == nil {
-			t.Error("a misspelt key is accepted")
-		}
-	})
+		return schema.Validate(doc)
+	}
+	if err := valid(string(text)); err != nil {
+		t.Error(err)
+	}
+	if valid(strings.Replace(string(text), "operations:", "operatoins:", 1)) == nil {
+		t.Error("a misspelt key is accepted")
+	}
 }
 
 // A manifest that is too large, or has Windows line ends, is no surprise.

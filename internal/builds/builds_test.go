@@ -13,8 +13,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
@@ -190,8 +192,8 @@ func TestPages(t *testing.T) {
 		} else {
 			want = append(want, b.ID)
 		}
-		for k.Stats().Waiting > 100 {
-			time.Sleep(time.Millisecond)
+		if !await.True(func() bool { return k.Stats().Waiting <= 100 }) {
+			t.Fatalf("records are not written: %+v", k.Stats())
 		}
 		k.Add(b)
 	}
@@ -310,12 +312,11 @@ func TestAddNeverWaits(t *testing.T) {
 	mem, _ := memory()
 	s := &stuck{Store: mem, wait: make(chan struct{})}
 	k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
-	began := time.Now()
-	for i := range 1000 {
+	for i := range 1000 { // an Add that waits would never end
 		k.Add(build(fmt.Sprint(i), "t", start, 1, 0))
 	}
-	if took := time.Since(began); took > 2*time.Second || k.Stats().Dropped < 1000-queueBuilds-batch-1 {
-		t.Errorf("%v, %+v", took, k.Stats())
+	if least := int64(1000 - queueBuilds - batch - 1); k.Stats().Dropped < least {
+		t.Errorf("%+v, want %d dropped", k.Stats(), least)
 	}
 	dropped := k.Stats().Dropped
 	close(s.wait)
@@ -349,10 +350,8 @@ func TestFullDisk(t *testing.T) {
 	close(s.wait)
 	k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
 	wait := func(done func(Stats) bool) {
-		for until := time.Now().Add(5 * time.Second); !done(k.Stats()); time.Sleep(time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("%+v", k.Stats())
-			}
+		if !await.True(func() bool { return done(k.Stats()) }) {
+			t.Fatalf("%+v", k.Stats())
 		}
 	}
 	k.Add(build("one", "t", start, 1, 0))
@@ -374,12 +373,13 @@ func TestManyProcesses(t *testing.T) {
 		defer s.Close()
 		all.Go(func() {
 			k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
+			k.patience = await.Patience // all are written, however long the others write
 			for i := range 60 {
 				k.Add(build(fmt.Sprint(p, "-", i), "t", start, 1, 10))
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // so that not all are in one batch
 			}
 			if err := k.Close(t.Context()); err != nil || k.Stats().Kept != 60 {
-				t.Errorf("%v, %+v", err, k.Stats())
+				t.Errorf("process %d: error %v, %+v, want 60 kept", p, err, k.Stats())
 			}
 		})
 	}
@@ -419,28 +419,30 @@ func (s *contended) Apply(ctx context.Context, changes ...store.Change) error {
 
 // Records are written again while other processes win, and a keeper that must end does not wait.
 func TestOthersWriteMeanwhile(t *testing.T) {
-	mem, _ := memory()
-	s := &contended{Store: mem}
-	k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
-	s.lost.Store(20)
-	k.Add(build("one", "t", start, 1, 0))
-	if err := k.Flush(t.Context()); err != nil || k.Stats().Kept != 1 || k.Stats().Failed != 0 {
-		t.Errorf("%v, %+v", err, k.Stats())
-	}
-	s.lost.Store(math.MaxInt64)
-	k.Add(build("lost", "t", start, 1, 0))
-	k.Add(build("of another", "u", start, 1, 0))
-	began := time.Now()
-	if err := k.Flush(t.Context()); err != nil || k.Stats().Kept != 2 || k.Stats().Failed != 1 || time.Since(began) > 2*patience {
-		t.Errorf("%v, %+v after %v", err, k.Stats(), time.Since(began))
-	}
-	k.Add(build("cut off", "t", start, 1, 0))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	began = time.Now()
-	if err := k.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || k.Stats().Failed != 2 || time.Since(began) > patience {
-		t.Errorf("%v, %+v after %v", err, k.Stats(), time.Since(began))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		mem, _ := memory()
+		s := &contended{Store: mem}
+		k := keeper(t, func(context.Context) (store.Store, error) { return s, nil }, Limits{})
+		expect := func(what string, err, want error, kept, failed int64, longest time.Duration, began time.Time) {
+			t.Helper()
+			if got := k.Stats(); !errors.Is(err, want) || got.Kept != kept || got.Failed != failed || time.Since(began) > longest {
+				t.Errorf("%s: error %v, %+v after %v; want error %v, %d kept and %d failed within %v", what, err, got, time.Since(began), want, kept, failed, longest)
+			}
+		}
+		s.lost.Store(20)
+		k.Add(build("one", "t", start, 1, 0))
+		expect("others win 20 times", k.Flush(t.Context()), nil, 1, 0, patience, time.Now())
+		s.lost.Store(math.MaxInt64)
+		k.Add(build("lost", "t", start, 1, 0))
+		k.Add(build("of another", "u", start, 1, 0))
+		began := time.Now()
+		expect("others win always", k.Flush(t.Context()), nil, 2, 1, 2*patience, began)
+		k.Add(build("cut off", "t", start, 1, 0))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		began = time.Now()
+		expect("it must end", k.Close(ctx), context.DeadlineExceeded, 2, 2, patience, began)
+	})
 }
 
 // A record that would be too large has fewer parts, and says so.

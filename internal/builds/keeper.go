@@ -49,6 +49,8 @@ type Keeper struct {
 	open func(context.Context) (store.Store, error)
 	log  *slog.Logger
 	now  func() time.Time
+	// patience is how long a batch is written again while other processes write.
+	patience time.Duration
 
 	limits atomic.Pointer[Limits]
 	queue  chan *Build
@@ -70,7 +72,7 @@ type Keeper struct {
 // the first record. Close the keeper before the store.
 func NewKeeper(open func(context.Context) (store.Store, error), limits Limits, log *slog.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &Keeper{open: open, log: log, now: time.Now, queue: make(chan *Build, queueBuilds), done: make(chan struct{}), cancel: cancel}
+	k := &Keeper{open: open, log: log, now: time.Now, patience: patience, queue: make(chan *Build, queueBuilds), done: make(chan struct{}), cancel: cancel}
 	k.limits.Store(&limits)
 	go k.run(ctx)
 	return k
@@ -217,7 +219,7 @@ func (k *Keeper) gather(b *Build) (by map[string][]*Build, reached chan struct{}
 
 // write writes builds of each tenant together.
 func (k *Keeper) write(ctx context.Context, by map[string][]*Build) {
-	until := time.Now().Add(patience)
+	until := time.Now().Add(k.patience)
 	for tenant, list := range by {
 		kept, err := k.writeTenant(ctx, tenant, list, until)
 		k.stats.kept.Add(int64(kept))

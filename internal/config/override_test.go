@@ -60,6 +60,9 @@ func sample(t *testing.T, path string) string {
 // with its origin.
 func TestEachOverrideIsListed(t *testing.T) {
 	names := map[string]string{}
+	if len(Overrides) == 0 {
+		t.Fatal("nothing can be overridden")
+	}
 	for _, o := range Overrides {
 		if other, taken := names[o.Env()]; taken {
 			t.Errorf("%s and %s have the same variable %s", o.Path, other, o.Env())
@@ -85,15 +88,20 @@ func TestOverridesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	looked := 0
 	for _, s := range l.Settings() {
 		key, _, _ := strings.Cut(s.Path, ".")
 		if _, list := s.Value.([]any); list || strings.Contains(s.Path, "[") || key == "instances" || key == "pipelines" ||
 			strings.Contains(s.Path, ".settings.") || reflect.TypeOf(s.Value).Kind() == reflect.Slice {
 			continue
 		}
+		looked++
 		if !slices.ContainsFunc(Overrides, func(o Override) bool { return o.Path == s.Path }) {
 			t.Errorf("%s cannot be overridden", s.Path)
 		}
+	}
+	if looked < 50 {
+		t.Errorf("%d values of the full file were looked at, want 50 or more", looked)
 	}
 }
 

@@ -1,9 +1,7 @@
 package docs_test
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -12,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/authoring"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // tools are the programs, besides Go, that the guide needs for a language.
@@ -20,38 +19,29 @@ var tools = map[string][]string{"go": nil, "rust": {"cargo"}, "c": {"clang", "wa
 // TestAuthoringCommands follows docs/authoring.md as a newcomer would, once for
 // each of its languages. ANCHOR_LANGUAGES names those that must be there.
 func TestAuthoringCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: the guide's commands build the command and plugins")
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the guide's commands are for a Unix shell")
-	}
+	needPages(t)
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "authoring.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for language, programs := range tools {
 		t.Run(language, func(t *testing.T) {
+			t.Parallel()
 			script, commands := languageBlocks(string(text), language)
 			if commands < 20 {
 				t.Fatalf("found %d commands in sh blocks, want the documented ones", commands)
 			}
 			path := toolPath(t, language, programs)
-			clone := filepath.Join(t.TempDir(), "anchor-host")
-			copyTracked(t, clone)
-			cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
-			cmd.Dir = clone
-			cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=", "PATH="+path)
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("docs/authoring.md: %v\n%s", err, out)
-			}
+			dir := clone(t)
+			copyFile(t, testbuild.Command(t), filepath.Join(dir, "build", "anchor-host"), 0o755)
+			out := runScript(t, dir, script, append(caches(t), "PATH="+path)...)
 			wants := []string{"0 failed", "few words go", "Package flag", `"items_after": 1`, `{"keep":[1]}`}
 			if language == "go" {
 				wants = append(wants, "a term is explained once", "the model decides", "index out of range [2] with length 1", "main.keep")
 			}
 			for _, want := range wants {
-				if !bytes.Contains(out, []byte(want)) {
+				if !strings.Contains(out, want) {
 					t.Errorf("docs/authoring.md: the commands do not print %q\n%s", want, out)
 				}
 			}
@@ -64,15 +54,6 @@ func TestAuthoringCommands(t *testing.T) {
 func TestAuthoringLanguagePages(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are for a Unix shell")
-	}
-	bin := t.TempDir()
-	build := func() {
-		if _, err := os.Stat(filepath.Join(bin, "anchor-host")); err == nil {
-			return
-		}
-		if out, err := exec.Command("go", "build", "-o", bin, root+"/cmd/anchor-host").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
 	}
 	for _, toolchain := range authoring.Toolchains {
 		t.Run(toolchain.Language, func(t *testing.T) {
@@ -92,13 +73,9 @@ func TestAuthoringLanguagePages(t *testing.T) {
 			if commands < 4 {
 				t.Fatalf("found %d commands, want those that make, build and test a plugin", commands)
 			}
-			build()
-			cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
-			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=",
-				"PATH="+bin+string(os.PathListSeparator)+toolPath(t, toolchain.Language, nil))
-			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte(" 0 failed")) {
-				t.Errorf("%v\n%s", err, out)
+			path := filepath.Dir(testbuild.Command(t)) + string(os.PathListSeparator) + toolPath(t, toolchain.Language, nil)
+			if out := runScript(t, t.TempDir(), script, "PATH="+path); !strings.Contains(out, " 0 failed") {
+				t.Errorf("the plugin's test is not green:\n%s", out)
 			}
 		})
 	}

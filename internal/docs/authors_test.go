@@ -3,10 +3,11 @@ package docs_test
 import (
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // authored are the plugins of testdata/authors: their languages, and the programs of these
@@ -30,19 +31,14 @@ var authored = map[string]struct {
 // TestAuthoringPlugins builds and tests the plugins of testdata/authors with the commands that
 // an author uses.
 func TestAuthoringPlugins(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds the command and plugins")
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("it uses the commands of a Unix system")
-	}
+	needPages(t)
+	t.Parallel()
 	authors := filepath.Join(root, "testdata", "authors")
 	folders, err := filepath.Glob(filepath.Join(authors, "*", "plugin.yaml"))
 	if err != nil || len(folders) != len(authored) {
 		t.Errorf("%s has %d plugins, want %d, %v", authors, len(folders), len(authored), err)
 	}
-	command := filepath.Join(t.TempDir(), "anchor-host")
-	runCommand(t, nil, "go", "build", "-o", command, filepath.Join(root, "cmd", "anchor-host"))
+	command := testbuild.Command(t)
 	for name, p := range authored {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

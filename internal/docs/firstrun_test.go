@@ -1,38 +1,25 @@
 package docs_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // The two commands of the first run find something on a machine that has nothing but the
 // command: no Go, no home folder, no cache.
 func TestFirstRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds the command")
-	}
-	bin, site := t.TempDir(), t.TempDir()
-	command := filepath.Join(bin, "anchor-host")
-	if runtime.GOOS == "windows" {
-		command += ".exe"
-	}
-	build := exec.Command("go", "build", "-o", command, "./cmd/anchor-host")
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	command, site := testbuild.Command(t), t.TempDir()
 	began := time.Now()
 	var out []byte
 	for _, args := range [][]string{{"init"}, {"build", "How do I limit a plugin's memory?"}} {
-		cmd := exec.Command(command, args...)
+		cmd := exec.CommandContext(t.Context(), command, args...)
 		cmd.Dir = site
-		cmd.Env = []string{"PATH=" + bin}
+		cmd.Env = []string{"PATH=" + filepath.Dir(command)}
 		var err error
 		if out, err = cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)

@@ -1,69 +1,135 @@
 package docs_test
 
 import (
-	"bytes"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
-const root = "../.."
+const (
+	root   = "../.."
+	readme = "README.md"
+)
+
+func TestMain(m *testing.M) {
+	testbuild.SetConfigDir()
+	os.Exit(m.Run())
+}
+
+// A page has commands, and prints what they are to do.
+type page struct {
+	name     string
+	commands int      // at least
+	prints   []string // among other things
+	before   string   // commands of other pages that come before
+}
+
+// pages run apart from each other.
+var pages = []page{
+	{name: "docs/embed.md", commands: 11, prints: []string{
+		"Limits of plugins > Limit a plugin's memory",
+		"used: 2 tokens",
+	}},
+	{name: "docs/operate.md", commands: 20, prints: []string{
+		"of 425 tokens",                     // the flag counts before the environment
+		"Find out what happened in a build", // what was found
+		"2     assistant  ",                 // the conversation
+		"sha256:",                           // the pin
+	}},
+	{name: "docs/distribute.md", commands: 4, before: site, prints: []string{
+		"acme.pub",           // the key
+		"keep-best.wasm  ok", // the signature
+	}},
+}
+
+// servingPages start a service at the default ports, so one waits for the other.
+var servingPages = []page{
+	{name: readme, commands: 15, prints: []string{
+		"Limits of plugins > Limit a plugin's memory", // the first answer
+		"encoding/json.Unmarshal",                     // the demo
+		"operations",                                  // inspect
+		"dedupe/README.md",                            // the site's build, explained
+		`"used_tokens": 2`,                            // the request
+		"event: result",                               // the service
+		`"generation":2`,                              // its reload
+		"a window of 1275 tokens",                     // the embedded App
+	}},
+	{name: "docs/operate-service.md", commands: 10, before: site, prints: []string{
+		"event: result",         // the service
+		`"brought_by":"search"`, // why an item of a record is there
+		`"equal":true`,          // the replay of a record
+		`"ok":true`,             // its reload
+	}},
+	{name: "docs/operate-backup.md", commands: 25, before: site, prints: []string{
+		"backups/before-upgrade.db",
+		"The customer prefers short answers.", // what was restored, twice
+		`"status":"ready","generation":1`,     // the upgraded service
+	}},
+	{name: "docs/operate-sizing.md", commands: 4, before: site + serving, prints: []string{
+		"anchor_plugin_memory_bytes{", // what a plugin has
+		"ulimit -n",                   // the open files
+	}},
+	{name: "docs/operate-alerts.md", commands: 25, before: site + serving, prints: []string{
+		"anchor_builds_total{", "anchor_store_duration_seconds_count{", // what was asked for
+		"folder-search", // the plugin
+	}},
+}
 
 // The commands of each page run in order, in one shell, in a copy of what a clone holds.
 func TestCommands(t *testing.T) {
-	for page, want := range map[string]struct {
-		commands int      // at least
-		prints   []string // among other things
-	}{
-		"README.md": {15, []string{
-			"Limits of plugins > Limit a plugin's memory", // the first answer
-			"encoding/json.Unmarshal",                     // the demo
-			"operations",                                  // inspect
-			"dedupe/README.md",                            // the site's build, explained
-			`"used_tokens": 2`,                            // the request
-			"event: result",                               // the service
-			`"generation":2`,                              // its reload
-			"a window of 1275 tokens",                     // the embedded App
-		}},
-		"docs/operate.md": {20, []string{
-			"of 425 tokens",                     // the flag counts before the environment
-			"Find out what happened in a build", // what was found
-			"2     assistant  ",                 // the conversation
-			"sha256:",                           // the pin
-		}},
-		"docs/operate-service.md": {10, []string{
-			"event: result",         // the service
-			`"brought_by":"search"`, // why an item of a record is there
-			`"equal":true`,          // the replay of a record
-			`"ok":true`,             // its reload
-		}},
-		"docs/operate-backup.md": {25, []string{
-			"backups/before-upgrade.db",
-			"The customer prefers short answers.", // what was restored, twice
-			`"status":"ready","generation":1`,     // the upgraded service
-		}},
-		"docs/distribute.md": {4, []string{
-			"acme.pub",           // the key
-			"keep-best.wasm  ok", // the signature
-		}},
-		"docs/operate-sizing.md": {4, []string{
-			"anchor_plugin_memory_bytes{", // what a plugin has
-			"ulimit -n",                   // the open files
-		}},
-		"docs/operate-alerts.md": {25, []string{
-			"anchor_builds_total{", "anchor_store_duration_seconds_count{", // what was asked for
-			"folder-search", // the plugin
-		}},
-		"docs/embed.md": {11, []string{
-			"Limits of plugins > Limit a plugin's memory",
-			"used: 2 tokens",
-		}},
-	} {
-		t.Run(page, func(t *testing.T) { runPage(t, page, want.commands, want.prints) })
+	needPages(t)
+	t.Parallel()
+	for _, p := range pages {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, p)
+		})
+	}
+}
+
+// The same of the pages that start a service. Another checkout may run them at the same time,
+// so a lock of the machine keeps the ports.
+func TestServingCommands(t *testing.T) {
+	needPages(t)
+	t.Parallel()
+	lock := flock.New(filepath.Join(os.TempDir(), "anchor-host-default-ports.lock"))
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }() // the end of the process frees it, too
+	for _, p := range servingPages {
+		t.Run(p.name, func(t *testing.T) {
+			for _, port := range []string{"127.0.0.1:8790", "127.0.0.1:8791"} {
+				l, err := net.Listen("tcp", port)
+				if err != nil {
+					t.Fatalf("the commands start a service there: %v", err)
+				}
+				_ = l.Close() // nothing was sent
+			}
+			runPage(t, p)
+		})
+	}
+}
+
+// needPages skips a test of the commands of pages, unless it is wanted.
+func needPages(t *testing.T) {
+	t.Helper()
+	if os.Getenv("ANCHOR_DOCS") == "" && os.Getenv("ANCHOR_LANGUAGES") == "" {
+		t.Skip("make test-docs runs the commands of the pages (ANCHOR_DOCS=1)")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands are for a Unix shell")
 	}
 }
 
@@ -83,41 +149,52 @@ curl -sSf localhost:8790/v1/builds -H 'content-type: application/json' -d '{"pip
 curl -sSf localhost:8790/v1/memory/facts -H 'content-type: application/json' -d '{"content": "Ann prefers the night train"}'
 `
 
-// before has the commands that come before those of a page, on other pages.
-var before = map[string]string{
-	"docs/distribute.md": site, "docs/operate-service.md": site, "docs/operate-backup.md": site, "docs/operate-sizing.md": site + serving, "docs/operate-alerts.md": site + serving,
-}
-
-func runPage(t *testing.T, page string, least int, prints []string) {
-	if testing.Short() {
-		t.Skip("short: the commands build the command and plugins")
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the commands are for a Unix shell")
-	}
-	text, err := os.ReadFile(filepath.Join(root, page))
+func runPage(t *testing.T, p page) {
+	text, err := os.ReadFile(filepath.Join(root, p.name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	script, commands := shellBlocks(string(text))
-	if commands < least {
-		t.Fatalf("%s: found %d commands in sh blocks, want the documented ones", page, commands)
+	if commands < p.commands {
+		t.Fatalf("%s: found %d commands in sh blocks, want at least %d", p.name, commands, p.commands)
 	}
-	clone := filepath.Join(t.TempDir(), "anchor-host")
-	copyTracked(t, clone)
-
-	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", before[page]+script)
-	cmd.Dir = clone
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", page, err, out)
+	dir := clone(t)
+	if p.name != readme { // whose `make build` has all to do
+		copyFile(t, testbuild.Command(t), filepath.Join(dir, "build", "anchor-host"), 0o755)
 	}
-	for _, want := range prints {
-		if !bytes.Contains(out, []byte(want)) {
-			t.Errorf("%s: the commands do not print %q\n%s", page, want, out)
+	out := runScript(t, dir, p.before+script, caches(t)...)
+	for _, want := range p.prints {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s: the commands do not print %q\n%s", p.name, want, out)
 		}
 	}
+}
+
+// runScript runs commands in a folder, and returns what they print. The store is not that of the
+// person who runs the tests.
+func runScript(t *testing.T, dir, script string, env ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-euxo", "pipefail", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=", "XDG_DATA_HOME="+t.TempDir())
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	t.Logf("%v of a processor", used.Round(100*time.Millisecond))
+	return string(out)
+}
+
+// caches are the variables for a cache of compiled plugins that later runs find. Go keeps its own.
+func caches(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatalf("go env GOCACHE: %v", err)
+	}
+	return []string{"GOCACHE=" + strings.TrimSpace(string(out)), "XDG_CACHE_HOME=" + filepath.Dir(testbuild.CacheDir(t))}
 }
 
 // TestMakeTest holds the test command of CONTRIBUTING.md against the Makefile, without the
@@ -127,7 +204,7 @@ func TestMakeTest(t *testing.T) {
 	if err != nil {
 		t.Fatalf("make -n test: %v\n%s", err, out)
 	}
-	if !strings.Contains(string(out), "go test ./...") {
+	if !regexp.MustCompile(`go test( .*)? \./\.\.\.`).Match(out) {
 		t.Errorf("make test runs %s, want all tests", out)
 	}
 }
@@ -153,10 +230,11 @@ func shellBlocks(text string) (script string, commands int) {
 	return b.String(), commands
 }
 
-// copyTracked copies what git knows, or would add, so that the commands meet
+// clone copies what git knows, or would add, so that the commands meet
 // what a fresh clone holds and not what the working tree has built.
-func copyTracked(t *testing.T, dst string) {
+func clone(t *testing.T) (dst string) {
 	t.Helper()
+	dst = filepath.Join(t.TempDir(), "anchor-host")
 	cmd := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	cmd.Dir = root
 	names, err := cmd.Output()
@@ -178,6 +256,7 @@ func copyTracked(t *testing.T, dst string) {
 		}
 		copyFile(t, src, filepath.Join(dst, name), info.Mode().Perm())
 	}
+	return dst
 }
 
 func copyLink(t *testing.T, src, dst string) {

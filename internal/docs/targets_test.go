@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/authoring"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // What an author waits for. Machines that do other work are slower, so a test fails only at
@@ -51,16 +52,13 @@ func TestTargets(t *testing.T) {
 		t.Skip("it uses the commands of a Unix system")
 	}
 	wanted := strings.Split(os.Getenv("ANCHOR_LANGUAGES"), ",")
-	bin := t.TempDir()
 	for _, toolchain := range authoring.Toolchains {
 		language := toolchain.Language
 		t.Run(language, func(t *testing.T) {
 			if !slices.Contains(wanted, language) && (language == "tinygo" || !slices.Contains(wanted, "all")) { // TinyGo has the README of Go
 				t.Skipf("set ANCHOR_LANGUAGES=%s to run it", language)
 			}
-			if _, err := os.Stat(filepath.Join(bin, "anchor-host")); err != nil {
-				runCommand(t, nil, "go", "build", "-o", bin, root+"/cmd/anchor-host")
-			}
+			bin := filepath.Dir(testbuild.Command(t))
 			env := append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=", "PATH="+bin+string(os.PathListSeparator)+toolPath(t, language, nil))
 			dir := fromNothing(t, language, env)
 			if target, ok := verdicts[language]; ok {
@@ -72,7 +70,7 @@ func TestTargets(t *testing.T) {
 		if !slices.Contains(wanted, "go") && !slices.Contains(wanted, "all") {
 			t.Skip("set ANCHOR_LANGUAGES=go to run it")
 		}
-		command, out := filepath.Join(bin, "anchor-host"), t.TempDir()
+		command, out := testbuild.Command(t), t.TempDir()
 		folder := filepath.Join(root, "plugins", "examples", "web-search")
 		runCommand(t, nil, command, "plugin", "build", folder, "-o", out+"/")
 		best := time.Hour

@@ -2,8 +2,8 @@ package request
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -50,10 +50,11 @@ type agentState struct {
 
 // ReadMessages reads a JSON list of messages, or an object with the keys state,
 // messages, budget and phase. name appears in errors, which are a
-// [strict.Problems] when the document is at fault.
-func ReadMessages(name string, r io.Reader) (*Messages, error) {
-	data, err := readAll(name, r)
-	if err != nil {
+// [strict.Problems] when the document is at fault. Outside of its messages it may have as many
+// values as most says. data must not change as long as the messages are
+// used.
+func ReadMessages(ctx context.Context, name string, data []byte, most int) (*Messages, error) {
+	if err := checkSize(name, data); err != nil {
 		return nil, err
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
@@ -67,12 +68,9 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 	if err := lists.check(name); err != nil {
 		return nil, err
 	}
-	n, err := strict.ParseJSON(name, lists.rest)
-	if err != nil {
-		return nil, err
-	}
 	var doc messagesDocument
-	if err := strict.Decode(name, n, &doc); err != nil {
+	n, err := decode(ctx, name, lists.rest, most, &doc)
+	if err != nil {
 		return nil, err
 	}
 	m := &Messages{Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
@@ -157,6 +155,9 @@ func (l *lists) check(name string) error {
 func findLists(data []byte) (found lists) {
 	at := 0
 	list := func(from, to int) []byte {
+		if found.rest == nil {
+			found.rest = make([]byte, 0, len(data))
+		}
 		found.rest = appendBlank(append(found.rest, data[at:from]...), data[from:to])
 		at = to
 		return data[from:to]
@@ -178,7 +179,11 @@ func findLists(data []byte) (found lists) {
 			})
 		}
 	})
-	found.rest = append(found.rest, data[at:]...)
+	if found.rest == nil { // there are none
+		found.rest = data
+	} else {
+		found.rest = append(found.rest, data[at:]...)
+	}
 	return found
 }
 

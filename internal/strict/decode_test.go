@@ -280,10 +280,10 @@ func TestManyMistakes(t *testing.T) {
 		Names []string `key:"names"`
 	}
 	var problems Problems
-	if err := Decode("f", n, &into); !errors.As(err, &problems) || len(problems) != 101 {
+	if err := Decode("f", n, &into); !errors.As(err, &problems) || len(problems) != MaxProblems+1 {
 		t.Fatalf("%d problems", len(problems))
 	}
-	if got, want := problems[100].Error(), "f: 901 more mistakes (mend these first)"; got != want {
+	if got, want := problems[MaxProblems].Error(), "f: and 981 more (mend these first)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

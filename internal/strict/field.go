@@ -72,33 +72,41 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 		return
 	}
 	d.duplicates(n, path)
-	given := map[string]bool{}
-	for _, e := range n.Entries {
+	var known [64]bool // no struct has as many fields
+	given := known[:len(fields)]
+	for i := range n.Entries() {
+		e := &n.Entries()[i]
 		at := Join(path, e.Key)
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == e.Key })
+		i := indexOf(fields, e.Key)
 		if i < 0 {
-			hint := ""
-			if d.found() < maxProblems { // one that is listed
-				hint = Hint(e.Key, keys(fields))
-			}
-			d.failAt(e.Pos, at, "unknown key%s", hint)
+			d.failAt(e.Pos, at, "unknown key%s", d.Hint(e.Key, keys(fields)))
 			continue
 		}
-		if given[e.Key] {
+		f := &fields[i]
+		if given[i] {
 			continue // reported as a duplicate
 		}
-		given[e.Key] = e.Value.Kind != Null
-		before := d.found()
-		d.Value(e.Value, v.Field(fields[i].index), at)
-		if d.found() == before && e.Value.Kind != Null {
-			d.bounds(e.Value, v.Field(fields[i].index), fields[i], at)
+		given[i] = e.Value.Kind != Null
+		before := d.found
+		d.Value(&e.Value, v.Field(f.index), at)
+		if d.found == before && given[i] {
+			d.bounds(&e.Value, v.Field(f.index), f, at)
 		}
 	}
-	for _, f := range fields {
-		if f.Required && !given[f.Key] {
-			d.Fail(n, path, "missing key %q", f.Key)
+	for i := range fields {
+		if fields[i].Required && !given[i] {
+			d.Fail(n, path, "missing key %q", fields[i].Key)
 		}
 	}
+}
+
+func indexOf(fields []Field, key string) int {
+	for i := range fields {
+		if fields[i].Key == key {
+			return i
+		}
+	}
+	return -1
 }
 
 func keys(fields []Field) []string {
@@ -111,16 +119,16 @@ func keys(fields []Field) []string {
 
 // bounds checks a value against the enum, min and max of its field. The enum
 // of a list holds for each of its values.
-func (d *Decoder) bounds(n *Node, v reflect.Value, f Field, path string) {
+func (d *Decoder) bounds(n *Node, v reflect.Value, f *Field, path string) {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
 	if len(f.Enum) > 0 && n.Kind == List {
-		for i, item := range n.Items {
-			d.member(item, f, place(path, i))
+		for i := range n.Items() {
+			d.member(&n.Items()[i], f, path, i)
 		}
 	} else if len(f.Enum) > 0 && n.Kind == String {
-		d.member(n, f, path)
+		d.member(n, f, path, -1)
 	}
 	if f.Min == "" && f.Max == "" {
 		return
@@ -142,12 +150,17 @@ func (d *Decoder) bounds(n *Node, v reflect.Value, f Field, path string) {
 	}
 }
 
-func outside[T cmp.Ordered](x T, f Field, parse func(string) T) (below, above bool) {
+func outside[T cmp.Ordered](x T, f *Field, parse func(string) T) (below, above bool) {
 	return f.Min != "" && x < parse(f.Min), f.Max != "" && x > parse(f.Max)
 }
 
-func (d *Decoder) member(n *Node, f Field, path string) {
-	if !slices.Contains(f.Enum, n.Text) {
-		d.Fail(n, path, "unknown value %q%s", shorten(n.Text), Hint(n.Text, f.Enum))
+// member checks one value, that of the list at path if i is not -1.
+func (d *Decoder) member(n *Node, f *Field, path string, i int) {
+	if slices.Contains(f.Enum, n.Text) {
+		return
 	}
+	if i >= 0 {
+		path = place(path, i)
+	}
+	d.Fail(n, path, "unknown value %q%s", shorten(n.Text), d.Hint(n.Text, f.Enum))
 }

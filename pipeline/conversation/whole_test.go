@@ -93,8 +93,12 @@ func TestCutTurnsKeepTheirCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("word ", 50)
-	for _, turn := range wholeTurns(t, `[{"role":"assistant","content":[{"type":"text","text":"`+long+`"},{"type":"tool_use","id":"c","name":"f","input":{}}]},`+
-		`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]}]`) {
+	turns := wholeTurns(t, `[{"role":"assistant","content":[{"type":"text","text":"`+long+`"},{"type":"tool_use","id":"c","name":"f","input":{}}]},`+
+		`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]}]`)
+	if len(turns) != 2 {
+		t.Fatalf("%d turns, want 2", len(turns))
+	}
+	for _, turn := range turns {
 		if err := s.AddTurn(t.Context(), turn); err != nil {
 			t.Fatal(err)
 		}

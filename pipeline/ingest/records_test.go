@@ -53,8 +53,13 @@ func TestEqualNames(t *testing.T) {
 		}
 		return time.Since(began)
 	}
+	// In linear time it is 10, in quadratic time 100. Whatever else the machine does may hit the
+	// second alone, so it has some tries.
 	few, many := ingest(2_000), ingest(20_000)
-	if many > 30*few { // in linear time it is 10, in quadratic time 100
+	for try := 0; many > 40*few && try < 5; try++ {
+		few, many = max(few, ingest(2_000)), min(many, ingest(20_000))
+	}
+	if many > 40*few {
 		t.Errorf("2,000 records in %v, 20,000 in %v", few, many)
 	}
 	f.want(f.run("."), 1, 0, 0, 0, 0)

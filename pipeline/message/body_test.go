@@ -49,6 +49,7 @@ func TestAnUnchangedBodyIsTheSameBytes(t *testing.T) {
 // TestABodyChangesWhereItsMessagesDo changes each text of each document, and replaces the same
 // text in the JSON.
 func TestABodyChangesWhereItsMessagesDo(t *testing.T) {
+	changed := 0
 	for _, c := range bodies {
 		b, err := DecodeBody([]byte(c.doc), FormAny)
 		if err != nil {
@@ -66,11 +67,15 @@ func TestABodyChangesWhereItsMessagesDo(t *testing.T) {
 			}
 			want := replaceAt(c.doc, raw, b, i)
 			p.Text = "changed"
+			changed++
 			got, err := b.Append(nil, list)
 			if err != nil || string(got) != want {
 				t.Errorf("message %d of\n    %s\ngot %s, %v\nwant%s", i, c.doc, got, err, want)
 			}
 		}
+	}
+	if changed < len(bodies) {
+		t.Errorf("%d messages of %d bodies were changed, want one of each or more", changed, len(bodies))
 	}
 }
 
@@ -155,6 +160,10 @@ func TestFollows(t *testing.T) {
 			lists = append(lists, list)
 		}
 		for _, list := range lists {
+			if len(list) != len(c.want) {
+				t.Errorf("%s: %d messages, want %d", c.doc, len(list), len(c.want))
+				continue
+			}
 			for i := range list {
 				if list[i].Follows() != c.want[i] {
 					t.Errorf("%s: message %d: %v", c.doc, i, !c.want[i])

@@ -48,12 +48,21 @@ func TestAgentLoop(t *testing.T) {
 			state.Messages = append(state.Messages, answer(r, turn)...)
 		}
 	}
-	for want, least := range map[string]int{
-		"compaction changed": 5, "compaction unchanged": 50, "truncation changed": 5, "observation changed": 1,
-		"fails failed": 60, "late changed": 60, "enforcement changed": 1,
+	for _, want := range []struct {
+		outcome string
+		least   int
+		why     string
+	}{
+		{"compaction changed", 5, "the list grows beyond its budget many times"},
+		{"compaction unchanged", 50, "after a compaction there is room for some turns"},
+		{"truncation changed", 5, "in the last turns the compactor fails"},
+		{"observation changed", 1, "the last turns have an observation"},
+		{"fails failed", 60, "it fails at each call, and there is one or more in a turn"},
+		{"late changed", 60, "it adds its text at each call"},
+		{"enforcement changed", 1, "the provider behind truncation adds what has no room"},
 	} {
-		if outcomes[want] < least {
-			t.Errorf("%s %d times, want %d or more (%v)", want, outcomes[want], least, outcomes)
+		if got := outcomes[want.outcome]; got < want.least {
+			t.Errorf("%s: %d times, want %d or more, as %s (all outcomes: %v)", want.outcome, got, want.least, want.why, outcomes)
 		}
 	}
 	if got := strings.Join(show(state.Messages), "\n"); strings.Count(got, summaryOf) != 1 || strings.Count(got, DefaultObservationHeader) != 1 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -200,6 +201,11 @@ func TestObservingIsBounded(t *testing.T) {
 // The state is bounded whatever a distiller answers, where the tokenizer takes a text of any
 // length for one token, and where observations are there but nothing makes new ones.
 func TestStateIsBounded(t *testing.T) {
+	t.Parallel()
+	assemblies := 1500
+	if os.Getenv("ANCHOR_THOROUGH") == "" {
+		assemblies = 500 // more than the bound of observations
+	}
 	adds := func(text string) func(agent.Observing) (*agent.Observed, error) {
 		return func(agent.Observing) (*agent.Observed, error) { return &agent.Observed{Add: []string{text}}, nil }
 	}
@@ -222,7 +228,7 @@ func TestStateIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := agent.State{Observations: []string{"seen before"}}
-			for i := range 1500 {
+			for i := range assemblies {
 				s.Messages = append(s.Messages, script("u:"+strings.Repeat("word ", 30), "a:"+strings.Repeat("yes ", 20))...)
 				if _, err := chain.Assemble(t.Context(), &s, s.Messages, agent.Budget{MaxTokens: 1000}); err != nil {
 					t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -128,6 +129,11 @@ var listNames = map[message.Form]string{
 // A prompt keeps its beginning from turn to turn: it never changes while the list fits, and
 // then once for each step, because a step leaves room for several turns.
 func TestPromptKeepsItsBeginning(t *testing.T) {
+	t.Parallel()
+	rounds := 50
+	if os.Getenv("ANCHOR_THOROUGH") == "" {
+		rounds = 20
+	}
 	for _, form := range message.Forms {
 		cut := truncation(t, TruncationConfig{Keep: func(string, string) {}})
 		whole := chain(t, Config{Enforce: true})
@@ -154,7 +160,7 @@ func TestPromptKeepsItsBeginning(t *testing.T) {
 				}
 			}
 			r := rand.New(rand.NewPCG(5, 9))
-			all := history(t, r, form, 50)
+			all := history(t, r, form, rounds)
 			most := grown(t, all, c.budget)
 			tracker, err := promptcache.NewTracker(promptcache.Options{Tokenizer: pipeline.WordTokenizer()})
 			if err != nil {
@@ -183,8 +189,8 @@ func TestPromptKeepsItsBeginning(t *testing.T) {
 					broken++
 				}
 			}
-			if turns < 50 || broken > most || name != "fits" && broken == 0 {
-				t.Errorf("%s, %s: the beginning changed %d times in %d turns, want at most %d", form, name, broken, turns, most)
+			if turns < rounds || broken > most || name != "fits" && broken == 0 {
+				t.Errorf("%s, %s: the beginning changed %d times in %d turns, want at most %d in %d turns or more", form, name, broken, turns, most, rounds)
 			}
 		}
 	}

@@ -143,10 +143,12 @@ func TestAllStops(t *testing.T) {
 	if seen != 150 {
 		t.Errorf("have %d records, want 150", seen)
 	}
+	var errs []error
 	for _, err := range store.All(t.Context(), s, store.Key{}, 0) {
-		if !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("have error %v", err)
-		}
+		errs = append(errs, err)
+	}
+	if len(errs) != 1 || !errors.Is(errs[0], store.ErrInvalid) {
+		t.Errorf("an empty key: errors %v, want ErrInvalid once", errs)
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // otherLanguages are the examples in other languages than Go, with their language and the
@@ -34,11 +35,7 @@ func TestOtherLanguages(t *testing.T) {
 	for name, other := range otherLanguages {
 		t.Run(name, func(t *testing.T) {
 			module := module(t, name)
-			command, err := commandOnly()
-			if err != nil {
-				t.Fatal(err)
-			}
-			conform(t, command, "plugin", "test", module, "--short", "-o", "json", "--cases", filepath.Join(name, "tests"))
+			conform(t, "plugin", "test", module, "--short", "-o", "json", "--cases", filepath.Join(name, "tests"))
 			if other.native == nil {
 				return
 			}
@@ -66,20 +63,6 @@ func module(t *testing.T, name string) string {
 	}
 	return path
 }
-
-// commandOnly makes the command without the examples in Go.
-var commandOnly = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "anchor-host-command-*")
-	if err != nil {
-		return "", err
-	}
-	commandFolder = folder
-	command := filepath.Join(folder, "anchor-host")
-	return command, goBuild(nil, "-o", command, "../../cmd/anchor-host")
-})
-
-// commandFolder is where commandOnly builds, if it does.
-var commandFolder string
 
 // A server with the search of OpenSearch, a cut and citations: three languages in one build,
 // over HTTP and with the permissions of a configuration. The key of the server is added by
@@ -112,11 +95,7 @@ steps:
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command, err := commandOnly()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(command, "build", "--config", path, "--plugins", folder, "How much sun?")
+	cmd := exec.CommandContext(t.Context(), testbuild.Command(t), "build", "--config", path, "--plugins", folder, "How much sun?")
 	cmd.Env = append(os.Environ(), "LOGIN=Basic dTpw", "XDG_CACHE_HOME="+folder, "XDG_DATA_HOME="+folder)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
-// modelConfig has every plugin that asks a model, and an embedder, all at a fake server.
+// modelConfig has every plugin that asks a model, and an embedder, all at a fake server. The
+// plugins have little to do, so they are interpreted: compiling them would take longer.
 const modelConfig = `plugins: {dir: "%[2]s"}
 cache_dir: "%[3]s"
 models:
@@ -22,21 +24,24 @@ embedder: local
 store: {path: store.db}
 max_tokens: 2000
 instances:
-  placed: {plugin: contextual-chunks, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  hyde: {plugin: hyde, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  back: {plugin: step-back, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  many: {plugin: multi-query, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  ordered: {plugin: llm-reranker, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  placed: {plugin: contextual-chunks, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  hyde: {plugin: hyde, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  back: {plugin: step-back, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  many: {plugin: multi-query, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+  ordered: {plugin: llm-reranker, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
   docs: {plugin: bm25-retriever, grants: {files: [{host: docs, guest: /docs, mode: ro}]}}
+  once: {plugin: dedupe, engine: interpreter, limits: {timeout: 60s}}
+  near: {plugin: dense-rerank, engine: interpreter, limits: {timeout: 60s}}
+  varied: {plugin: mmr-reranker, engine: interpreter, limits: {timeout: 60s}}
 collections:
   docs: {context: {instance: placed}}
 steps:
   - {name: hyde, instance: hyde, on_error: raise, retriever: {instance: docs}}
   - {name: back, instance: back, on_error: raise, retriever: {instance: docs}}
   - {name: many, instance: many, on_error: raise, retriever: {instance: docs}}
-  - {name: once, plugin: dedupe, on_error: raise}
-  - {name: near, plugin: dense-rerank, on_error: raise}
-  - {name: varied, plugin: mmr-reranker, on_error: raise}
+  - {name: once, instance: once, on_error: raise}
+  - {name: near, instance: near, on_error: raise}
+  - {name: varied, instance: varied, on_error: raise}
   - {name: ordered, instance: ordered, on_error: raise}
 `
 
@@ -63,11 +68,13 @@ func answerAsked(r modeltest.Request) modeltest.Answer {
 
 // TestModelPlugins runs the plugins that ask models through the command, against a fake server.
 func TestModelPlugins(t *testing.T) {
-	needGuests(t)
+	plugins := filepath.ToSlash(needGuests(t))
+	t.Parallel()
 	server := modeltest.New(t, answerAsked)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"anchor.yaml": fmt.Sprintf(modelConfig, server.URL, filepath.ToSlash(filepath.Join(work, "plugins")), filepath.ToSlash(filepath.Join(work, "cache"))), "docs/a.md": "It opened in 1890.\n", "docs/b.md": "The steel is painted red.\n", "docs/c.md": "A red hue of the paint.\n",
+		"anchor.yaml": fmt.Sprintf(modelConfig, server.URL, plugins, filepath.ToSlash(testbuild.CacheDir(t))),
+		"docs/a.md":   "It opened in 1890.\n", "docs/b.md": "The steel is painted red.\n", "docs/c.md": "A red hue of the paint.\n",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -78,7 +85,7 @@ func TestModelPlugins(t *testing.T) {
 		}
 	}
 	run := func(args ...string) string {
-		cmd := exec.Command(filepath.Join(work, "anchor-host"), append(args, "--config", "anchor.yaml")...)
+		cmd := exec.CommandContext(t.Context(), testbuild.Command(t), append(args, "--config", "anchor.yaml")...)
 		cmd.Dir = dir
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
@@ -135,10 +142,10 @@ func readmeBlock(t *testing.T, begins string) string {
 
 // What README.md says about measuring a plugin works: two configurations and a command.
 func TestMeasuring(t *testing.T) {
-	needGuests(t)
+	plugins := filepath.ToSlash(needGuests(t))
+	t.Parallel()
 	server := modeltest.New(t, answerAsked)
 	dir := t.TempDir()
-	plugins := filepath.ToSlash(filepath.Join(work, "plugins"))
 	for name, text := range map[string]string{
 		"without.yaml":  strings.ReplaceAll(readmeBlock(t, "# without.yaml"), "build/plugins", plugins),
 		"with.yaml":     strings.NewReplacer("build/plugins", plugins, "http://localhost:11434/v1", server.URL).Replace(readmeBlock(t, "# with.yaml")),
@@ -151,7 +158,7 @@ func TestMeasuring(t *testing.T) {
 		}
 	}
 	command := strings.Fields(strings.ReplaceAll(readmeBlock(t, "build/anchor-host eval"), "\\\n", " "))
-	cmd := exec.Command(filepath.Join(work, "anchor-host"), append(command[1:], "--cache-dir", filepath.Join(work, "cache"), "-o", "json")...)
+	cmd := exec.CommandContext(t.Context(), testbuild.Command(t), append(command[1:], "--cache-dir", testbuild.CacheDir(t), "-o", "json")...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(server.Requests()) != 1 || !strings.Contains(string(out), "ndcg@10") {

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
@@ -88,7 +89,7 @@ type guests struct {
 
 func newGuests(t *testing.T, folder string) guests {
 	t.Helper()
-	h, err := host.New(host.Config{CacheDir: filepath.Join(work, "cache")})
+	h, err := host.New(host.Config{CacheDir: testbuild.CacheDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func newGuests(t *testing.T, folder string) guests {
 
 func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK int, settings map[string]any) pipeline.StepConfig {
 	t.Helper()
-	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), plugin, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK i
 // plain is a step of a plugin without init settings and grants.
 func (g guests) plain(t *testing.T, op abi.Operation, plugin, name string, topK int) pipeline.StepConfig {
 	t.Helper()
-	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), plugin, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // TestCallsFindTheirInstanceWarm holds what a call costs whose memory is put back after
@@ -16,6 +17,15 @@ import (
 // would have to do.
 func TestCallsFindTheirInstanceWarm(t *testing.T) {
 	needGuests(t)
+	h, err := host.New(host.Config{CacheDir: testbuild.CacheDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, c := range []struct {
 		plugin string
 		op     abi.Operation
@@ -25,7 +35,9 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 		{"recency-rerank", abi.OpRerank, host.LaneBatch}, {"turn-summary", abi.OpCompact, host.LaneJSON},
 	} {
 		t.Run(c.plugin+"/"+string(c.lane), func(t *testing.T) {
-			reset, keep := fuelOfThird(t, c.plugin, c.op, c.lane, host.StateReset), fuelOfThird(t, c.plugin, c.op, c.lane, host.StateKeep)
+			needThorough(t, c.plugin)
+			t.Parallel()
+			reset, keep := fuelOfThird(t, h, c.plugin, c.op, c.lane, host.StateReset), fuelOfThird(t, h, c.plugin, c.op, c.lane, host.StateKeep)
 			if t.Logf("%d units of fuel, %d where memory is kept", reset, keep); reset > keep*9/8 {
 				t.Errorf("a call draws %d units of fuel, and %d where memory is kept", reset, keep)
 			}
@@ -34,21 +46,12 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 }
 
 // fuelOfThird is the fuel of the third call of three.
-func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane host.Lane, state host.State) (fuel int64) {
+func fuelOfThird(t *testing.T, h *host.Host, plugin string, op abi.Operation, lane host.Lane, state host.State) (fuel int64) {
 	t.Helper()
-	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), plugin, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.New(host.Config{CacheDir: filepath.Join(work, "cache")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := h.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
 	p, err := h.Load(t.Context(), spec, host.PluginConfig{State: state})
 	if err != nil {
 		t.Fatal(err)

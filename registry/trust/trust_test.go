@@ -114,6 +114,7 @@ func TestFilesOfMinisign(t *testing.T) {
 }
 
 func TestEncryptedKey(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes seconds and 1 GiB of memory")
 	}

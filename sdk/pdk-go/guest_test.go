@@ -3,11 +3,9 @@ package pdk_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -15,13 +13,8 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
-
-// built holds the guests built so far, one build per test binary.
-var built struct {
-	sync.Mutex
-	bin map[string][]byte
-}
 
 // build returns the guest of that name under testdata, built with stock Go.
 func build(tb testing.TB, name string) []byte {
@@ -29,26 +22,21 @@ func build(tb testing.TB, name string) []byte {
 	if testing.Short() {
 		tb.Skip("builds a guest")
 	}
-	built.Lock()
-	defer built.Unlock()
-	if bin := built.bin[name]; bin != nil {
-		return bin
-	}
-	out := filepath.Join(tb.TempDir(), name+".wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, "./testdata/"+name)
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("build %s: %v\n%s", name, err, msg)
-	}
-	bin, err := os.ReadFile(out)
+	bin, err := os.ReadFile(filepath.Join(testbuild.Guest(tb, "sdk/pdk-go/testdata/"+name), "plugin.wasm"))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if built.bin == nil {
-		built.bin = map[string][]byte{}
-	}
-	built.bin[name] = bin
 	return bin
+}
+
+// compiled keeps the code of the guests for all tests, and for later runs.
+func compiled(tb testing.TB) wazero.CompilationCache {
+	tb.Helper()
+	cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(filepath.Dir(testbuild.CacheDir(tb)), "wazero"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return cache
 }
 
 // guest is an instance of a guest with a kernel.
@@ -70,7 +58,7 @@ func newGuestWith(tb testing.TB, name string, cfg wazero.ModuleConfig) *guest {
 	tb.Helper()
 	bin := build(tb, name)
 	ctx := context.Background()
-	rt := wazero.NewRuntime(ctx)
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(compiled(tb)))
 	tb.Cleanup(func() { _ = rt.Close(ctx) })
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
 	g := &guest{kernel: newKernel(), tb: tb}

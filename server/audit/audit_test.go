@@ -96,6 +96,9 @@ func TestEveryByteCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := verify(t, []string{path}).LastHead
+	if len(whole) < 100 {
+		t.Fatalf("the log has %d bytes, want two entries", len(whole))
+	}
 	for i := range whole {
 		changed := bytes.Clone(whole)
 		changed[i] ^= 1

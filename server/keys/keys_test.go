@@ -1,10 +1,10 @@
 package keys
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/server/quota"
 )
@@ -192,15 +193,34 @@ func TestMistakesInFiles(t *testing.T) {
 	}
 }
 
+// lines is a log that is read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // A broken file changes nothing, and a good one counts soon.
 func TestWatch(t *testing.T) {
 	path, token := keyed(t, "keys.yaml")
 	s := open(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
+	var log lines
 	go func() {
 		defer close(done)
-		s.Watch(ctx, time.Millisecond, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		s.Watch(ctx, time.Millisecond, slog.New(slog.NewTextHandler(&log, nil)))
 	}()
 	defer func() { cancel(); <-done }()
 	good, err := os.ReadFile(path)
@@ -210,7 +230,9 @@ func TestWatch(t *testing.T) {
 	if err := os.WriteFile(path, []byte("version: 1\nkeys: {"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(20 * time.Millisecond)
+	if !await.True(func() bool { return strings.Contains(log.String(), "cannot be used") }) {
+		t.Fatal("the broken file is not read")
+	}
 	if _, err := ask(s, "x-api-key", token.String()); err != nil {
 		t.Fatalf("after a broken file: %v", err)
 	}
@@ -224,13 +246,11 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, err := ask(s, "x-api-key", token.String()); reason(err) == "401 revoked_key" {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatal("the key is still accepted")
-		}
+	if !await.True(func() bool {
+		_, err := ask(s, "x-api-key", token.String())
+		return reason(err) == "401 revoked_key"
+	}) {
+		t.Fatal("the key is still accepted")
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/server"
@@ -120,10 +121,10 @@ func (s *service) send(method, path, key, body string, header ...string) *httpte
 // known waits until the service knows a key.
 func (s *service) known(key string) {
 	s.t.Helper()
-	for until := time.Now().Add(10 * time.Second); strings.Contains(s.send("GET", "/v1/evals", key, "").Body.String(), "invalid_key"); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			s.t.Fatal("the key is not known")
-		}
+	if !await.True(func() bool {
+		return !strings.Contains(s.send("GET", "/v1/evals", key, "").Body.String(), "invalid_key")
+	}) {
+		s.t.Fatal("the key is not known")
 	}
 }
 
@@ -436,13 +437,11 @@ func TestEvaluationsUseQuotas(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := startEval(t, s, key)
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		got := s.send("GET", "/v1/evals/"+id, key, "") // it uses no tokens itself
-		if got.Code == 429 {
-			return
-		}
-		if strings.Contains(got.Body.String(), `"state":"done"`) || time.Since(begin) > 10*time.Second {
-			t.Fatalf("the tokens of an evaluation are not counted: %d %s", got.Code, got.Body)
-		}
+	var got *httptest.ResponseRecorder
+	if !await.True(func() bool {
+		got = s.send("GET", "/v1/evals/"+id, key, "") // it uses no tokens itself
+		return got.Code == 429 || strings.Contains(got.Body.String(), `"state":"done"`)
+	}) || got.Code != 429 {
+		t.Fatalf("the tokens of an evaluation are not counted: %d %s, want 429", got.Code, got.Body)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // load is a tenant with clients that each send one request after another.
@@ -73,12 +75,20 @@ func throughput(t *testing.T, places int, loads ...load) (done []int, used float
 // isEmpty checks that nothing is left of the requests that were there.
 func (q *Queue) isEmpty(t *testing.T) {
 	t.Helper()
+	if left := q.left(); left != "" {
+		t.Error("left:", left)
+	}
+}
+
+// left says what is left of requests, nothing if there is none.
+func (q *Queue) left() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.running != 0 || q.waiting != 0 || q.bytes != 0 || len(q.queued) != 0 || len(q.keeping) != 0 || len(q.shares) != 0 || q.ahead.Len() != 0 {
-		t.Errorf("left: %d running, %d waiting, %d bytes, %d queued, %d keeping, %d shares, %d ahead",
-			q.running, q.waiting, q.bytes, len(q.queued), len(q.keeping), len(q.shares), q.ahead.Len())
+	if q.running == 0 && q.waiting == 0 && q.bytes == 0 && len(q.queued) == 0 && len(q.keeping) == 0 && len(q.shares) == 0 && q.ahead.Len() == 0 {
+		return ""
 	}
+	return fmt.Sprintf("%d running, %d waiting, %d bytes, %d queued, %d keeping, %d shares, %d ahead",
+		q.running, q.waiting, q.bytes, len(q.queued), len(q.keeping), len(q.shares), q.ahead.Len())
 }
 
 // A flood costs another tenant, which uses no more than its share, at most a tenth of its
@@ -280,8 +290,9 @@ func TestQueueUnderStress(t *testing.T) {
 	if most.Load() > 3 {
 		t.Errorf("%d builds at the same time", most.Load())
 	}
-	time.Sleep(10 * time.Millisecond)
-	q.isEmpty(t)
+	if !await.True(func() bool { return q.left() == "" }) {
+		t.Error("left:", q.left())
+	}
 }
 
 // A tenant cannot fill the memory of the queue with names.

@@ -136,7 +136,7 @@ func TestBadInput(t *testing.T) {
 
 // TestNested holds that depth costs no more than length.
 func TestNested(t *testing.T) {
-	n := 200_000
+	n := 500_000
 	for name, text := range map[string]string{
 		"a.html":  strings.Repeat("<div><table><tr><td>", n) + "end",
 		"a.md":    strings.Repeat(">", n) + " end\n" + strings.Repeat("- ", n) + "end\n" + strings.Repeat("[", n),
@@ -145,7 +145,7 @@ func TestNested(t *testing.T) {
 	} {
 		started := time.Now()
 		_, _ = read(t, name, []byte(text), Limits{}) // no error is demanded
-		if d := time.Since(started); d > 5*time.Second {
+		if d := time.Since(started); d > 50*time.Second {
 			t.Errorf("%s: %v for %d bytes", name, d, len(text))
 		}
 	}

@@ -6,9 +6,10 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,10 +19,8 @@ type part struct{ n int }
 // waits until no abandoned call of a part runs.
 func settle(t *testing.T, p any) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); running(keyOf(p)) > 0; runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("%d calls still run", running(keyOf(p)))
-		}
+	if !await.True(func() bool { return running(keyOf(p)) == 0 }) {
+		t.Fatalf("%d calls still run", running(keyOf(p)))
 	}
 }
 

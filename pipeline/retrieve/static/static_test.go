@@ -182,7 +182,11 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s: %v", kind, have)
 		}
 	}
-	for i, x := range appendFloats(nil, "BF16", bf16) {
+	read := appendFloats(nil, "BF16", bf16)
+	if len(read) != len(numbers) {
+		t.Fatalf("BF16: %d numbers, want %d", len(read), len(numbers))
+	}
+	for i, x := range read {
 		if math.Abs(float64(x-numbers[i])) > math.Abs(float64(numbers[i]))/128 {
 			t.Errorf("BF16: %v, want %v", x, numbers[i])
 		}
@@ -301,7 +305,11 @@ func TestReference(t *testing.T) {
 		t.Fatal(len(want.Texts), err)
 	}
 	worst := 0.0
-	for i, have := range embed(t, e, want.Texts...) {
+	all := embed(t, e, want.Texts...)
+	if len(all) != len(want.Texts) {
+		t.Fatalf("%d vectors of %d texts", len(all), len(want.Texts))
+	}
+	for i, have := range all {
 		for k := range have {
 			worst = max(worst, math.Abs(float64(have[k]-want.Vectors[i][k])))
 		}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -37,8 +37,8 @@ func TestBackupOfABusyStore(t *testing.T) {
 		}
 		done <- nil
 	}()
-	for acked.Load() < 20 {
-		time.Sleep(time.Millisecond)
+	if !await.True(func() bool { return acked.Load() >= 20 || len(done) > 0 }) {
+		t.Fatalf("%d records are appended, want 20", acked.Load())
 	}
 	for i := range 5 {
 		before := acked.Load()

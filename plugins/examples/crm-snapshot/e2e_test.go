@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,11 +16,17 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
+
+func TestMain(m *testing.M) {
+	testbuild.SetConfigDir()
+	os.Exit(m.Run())
+}
 
 // guest builds the plugin with stock Go, as the README says.
 func guest(t *testing.T) *spec.Spec {
@@ -29,21 +34,7 @@ func guest(t *testing.T) *spec.Spec {
 	if testing.Short() {
 		t.Skip("builds and compiles a guest")
 	}
-	file := filepath.Join(t.TempDir(), "plugin.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, ".")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	wasm, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := os.ReadFile("plugin.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := spec.Read("crm-snapshot", wasm, manifest)
+	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), "crm-snapshot", "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +93,7 @@ func loop(t *testing.T, h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *a
 func TestEndToEnd(t *testing.T) {
 	url, served := accounts(t)
 	spec := guest(t)
-	h, err := host.New(host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: testbuild.CacheDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

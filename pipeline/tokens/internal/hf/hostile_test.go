@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 const small = `{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"],"unk_token":"a"}`
@@ -145,7 +146,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), await.Patience)
 		defer cancel()
 		n, err := tokenizer.Count(ctx, text)
 		if err != nil || n < 0 {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package plugincmd
 
 import (
 	"encoding/json"
@@ -11,23 +11,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 // Two versions are compared by their manifests, and by their answers to a recorded call.
 func TestPluginDiff(t *testing.T) {
 	t.Chdir(t.TempDir())
-	before := pluginOf(t, "no-change", version("1.0.0", ""), spec.Texts{})
-	after := pluginOf(t, "keep-first", func(m string) string {
-		return version("1.0.1", oneMore)(strings.Replace(m, "name: keep-first", "name: no-change", 1))
+	before := clitest.Plugin(t, "no-change", clitest.Version("1.0.0", ""), spec.Texts{})
+	after := clitest.Plugin(t, "keep-first", func(m string) string {
+		return clitest.Version("1.0.1", clitest.OneMore)(strings.Replace(m, "name: keep-first", "name: no-change", 1))
 	}, spec.Texts{})
 	if err := os.WriteFile("input.json", []byte(`{"query":{"query_str":"q"},"columns":["score"],"items":[{"score":0.5},{"score":0.4}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := run(t, "", "plugin", "call", before, "anchor_filter", "--input-file", "input.json", "--record", "cases"); code != codeOK {
+	if code, _, stderr := run(t, "", "plugin", "call", before, "anchor_filter", "--input-file", "input.json", "--record", "cases"); code != cli.CodeOK {
 		t.Fatal(stderr)
 	}
-	recorded := bytesOf(t, "cases/no-change-filter-001.json")
+	recorded := clitest.Read(t, "cases/no-change-filter-001.json")
 	if !strings.Contains(string(recorded), `"plugin": "no-change"`) {
 		t.Fatalf("the case names no plugin: %s", recorded)
 	}
@@ -36,7 +39,7 @@ func TestPluginDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := run(t, "", "plugin", "diff", before, after, "--cases", "cases", "-o", "json")
-	if code != codeOK {
+	if code != cli.CodeOK {
 		t.Fatal(stderr)
 	}
 	type side struct {
@@ -70,26 +73,26 @@ func TestPluginDiff(t *testing.T) {
 	}
 	code, stdout, _ = run(t, "", "plugin", "diff", before, after, "--cases", "cases")
 	for _, want := range []string{"at least a major version", "+ service llm", "1 of 1 have another answer", "- no change"} {
-		if code != codeOK || !strings.Contains(stdout, want) {
+		if code != cli.CodeOK || !strings.Contains(stdout, want) {
 			t.Errorf("no %q in %s", want, stdout)
 		}
 	}
-	if code, stdout, _ := run(t, "", "plugin", "diff", before, before, "--cases", "cases", "-o", "json"); code != codeOK || !strings.Contains(stdout, `"same": true`) || strings.Contains(stdout, "version_error") {
+	if code, stdout, _ := run(t, "", "plugin", "diff", before, before, "--cases", "cases", "-o", "json"); code != cli.CodeOK || !strings.Contains(stdout, `"same": true`) || strings.Contains(stdout, "version_error") {
 		t.Errorf("with itself: %s", stdout)
 	}
 }
 
 // plugin diff pulls what is named by a reference, and says which digest it was.
 func TestPluginDiffOfReferences(t *testing.T) {
-	r, repository := newRegistry(t)
-	before, after := quiet(t, version("1.0.0", ""), readme), quiet(t, version("1.1.0", oneMore), readme)
-	extism := filepath.Join(testdataDir, "../../../testdata/wasm/extism-imports-old/plugin.wasm")
+	r, repository := clitest.NewRegistry(t)
+	before, after := clitest.Quiet(t, "1.0.0", ""), clitest.Quiet(t, "1.1.0", clitest.OneMore)
+	extism := filepath.Join(clitest.FixtureDir, "extism-imports-old/plugin.wasm")
 	code, _, stderr := run(t, "", "plugin", "push", before, repository, "-o", "xml")
-	if code != codeUsage || len(r.parts) > 0 {
-		t.Errorf("push -o xml: code %d, %d parts, %s", code, len(r.parts), stderr)
+	if code != cli.CodeUsage || r.Len() > 0 {
+		t.Errorf("push -o xml: code %d, %d parts, %s", code, r.Len(), stderr)
 	}
 	for _, file := range []string{before, after} {
-		if code, _, stderr := run(t, "", "plugin", "push", file, repository); code != codeOK {
+		if code, _, stderr := run(t, "", "plugin", "push", file, repository); code != cli.CodeOK {
 			t.Fatal(stderr)
 		}
 	}
@@ -101,7 +104,7 @@ func TestPluginDiffOfReferences(t *testing.T) {
 			Added    []string `json:"permissions_added"`
 			Error    string   `json:"version_error"`
 		}
-		if err := json.Unmarshal([]byte(stdout), &d); code != codeOK || err != nil || !slices.Equal(d.Added, []string{"service llm"}) || !strings.Contains(d.Error, "want at least 2.0.0") {
+		if err := json.Unmarshal([]byte(stdout), &d); code != cli.CodeOK || err != nil || !slices.Equal(d.Added, []string{"service llm"}) || !strings.Contains(d.Error, "want at least 2.0.0") {
 			t.Fatalf("%q: %s%s", targets, stdout, stderr)
 		}
 		return [2]string{d.Old.File, d.New.File}
@@ -116,11 +119,11 @@ func TestPluginDiffOfReferences(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	code, _, stderr = run(t, "", "plugin", "diff", before, repository+":3.0.0")
-	if code != codeNotFound || !strings.Contains(stderr, ":3.0.0") {
+	if code != cli.CodeNotFound || !strings.Contains(stderr, ":3.0.0") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	code, stdout, _ := run(t, "", "plugin", "diff", before, files[1])
-	if code != codeOK || !strings.HasPrefix(stdout, "OLD "+before+"\nNEW "+files[1]+"\n") {
+	if code != cli.CodeOK || !strings.HasPrefix(stdout, "OLD "+before+"\nNEW "+files[1]+"\n") {
 		t.Errorf("code %d: %s", code, stdout)
 	}
 	for _, c := range []struct {
@@ -128,17 +131,17 @@ func TestPluginDiffOfReferences(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{before, after, "--offline"}, codeUsage, "flag --offline: is for references"},
-		{[]string{before, "127.0.0.1:1/acme/p:1.0.0"}, codeNotFound, "or a reference that begins with oci://"},
-		{[]string{"oci://localhost:1/never/asked:1", "missing.wasm"}, codeNotFound, "missing.wasm"},
-		{[]string{before, extism}, codeInvalid, "does not export \"anchor_abi_1\" (only plugins"},
+		{[]string{before, after, "--offline"}, cli.CodeUsage, "flag --offline: is for references"},
+		{[]string{before, "127.0.0.1:1/acme/p:1.0.0"}, cli.CodeNotFound, "or a reference that begins with oci://"},
+		{[]string{"oci://localhost:1/never/asked:1", "missing.wasm"}, cli.CodeNotFound, "missing.wasm"},
+		{[]string{before, extism}, cli.CodeInvalid, "does not export \"anchor_abi_1\" (only plugins"},
 	} {
 		code, stdout, stderr := run(t, "", append([]string{"plugin", "diff"}, c.args...)...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: code %d, %s%s", c.args, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr = run(t, "", "plugin", "diff", "oci://", after); code != codeInvalid || !strings.Contains(stderr, "oci://") {
+	if code, _, stderr = run(t, "", "plugin", "diff", "oci://", after); code != cli.CodeInvalid || !strings.Contains(stderr, "oci://") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 }
@@ -146,8 +149,9 @@ func TestPluginDiffOfReferences(t *testing.T) {
 // The settings.json and http.json of a folder of cases count in plugin diff as in plugin test, and
 // calls that fail with both versions are told from equal answers.
 func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
-	keepBest := filepath.Join(testdataDir, "../../../plugins/starter/keep-best")
-	sends := pluginOf(t, "http-ungranted", func(m string) string {
+	t.Parallel()
+	keepBest := filepath.Join(testbuild.Root(), "plugins/starter/keep-best")
+	sends := clitest.Plugin(t, "http-ungranted", func(m string) string {
 		return m + "permissions:\n  - {kind: http, hosts: [\"http://127.0.0.1:1\"], reason: to ask}\n"
 	}, spec.Texts{})
 	const answer = `[{"request":{"url":"http://127.0.0.1:1/"},"response":{"status":200,"body":"x"}}]`
@@ -161,7 +165,7 @@ func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
 			map[string]string{"settings.json": `{"filter":{"share":0.9}}`}, []string{`"keep": [ 0 ]`, `"same": true`}},
 		"refused settings": {keepBest, `"items":["a"]`, map[string]string{"settings.json": `{"filter":{"share":9}}`}, []string{`"failed_with_both": 1`, "share"}},
 		"no answer":        {sends, `"items":["a"]`, nil, []string{`"failed_with_both": 1`, `"unlisted_requests": [ "GET http://127.0.0.1:1/" ]`}},
-		"no service":       {filepath.Join(testdataDir, "../../../testdata/wasm/services"), `"services":[{"service":"embed","request":{"texts":["zzz"]},"answer":{}}]`, nil, []string{`"failed_with_both": 1`, `"unlisted_requests": [ "embed `}},
+		"no service":       {filepath.Join(clitest.FixtureDir, "services"), `"services":[{"service":"embed","request":{"texts":["zzz"]},"answer":{}}]`, nil, []string{`"failed_with_both": 1`, `"unlisted_requests": [ "embed `}},
 		"answer":           {sends, `"items":["a"]`, map[string]string{"http.json": answer}, []string{`"no_change": true`, `"failed_with_both": 0`}},
 	} {
 		dir := t.TempDir()
@@ -178,7 +182,7 @@ func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
 		}
 		code, stdout, stderr := run(t, "", "plugin", "diff", c.file, c.file, "--cases", dir, "-o", "json")
 		for _, want := range c.want {
-			if code != codeOK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+			if code != cli.CodeOK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
 				t.Errorf("%s: code %d, no %q in %s%s", name, code, want, stdout, stderr)
 			}
 		}
@@ -191,14 +195,15 @@ func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
 
 // plugin test runs the recorded calls of its plugin and leaves out those of others.
 func TestPluginTestLeavesOutOtherPlugins(t *testing.T) {
-	file := pluginOf(t, "no-change", version("1.0.0", ""), spec.Texts{})
+	t.Parallel()
+	file := clitest.Plugin(t, "no-change", clitest.Version("1.0.0", ""), spec.Texts{})
 	for _, c := range []struct {
 		owners []string
 		code   int
 		want   string
 	}{
-		{[]string{"no-change", "other"}, codeOK, "1 case of other plugins left out"},
-		{[]string{"other", "third"}, codeNotFound, `the folder has those of ["other" "third"]`},
+		{[]string{"no-change", "other"}, cli.CodeOK, "1 case of other plugins left out"},
+		{[]string{"other", "third"}, cli.CodeNotFound, `the folder has those of ["other" "third"]`},
 	} {
 		dir := t.TempDir()
 		for _, owner := range c.owners {
@@ -216,33 +221,23 @@ func TestPluginTestLeavesOutOtherPlugins(t *testing.T) {
 
 // inspect shows the texts of a module, and list marks what is deprecated.
 func TestPluginTexts(t *testing.T) {
-	file := pluginOf(t, "no-change", version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{Readme: "# One\n\x1b[31mtwo\n"})
+	t.Parallel()
+	file := clitest.Plugin(t, "no-change", clitest.Version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{Readme: "# One\n\x1b[31mtwo\n"})
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"inspect", file}, codeOK, "1.0.0 (deprecated: use keep-best)"},
-		{[]string{"inspect", file}, codeOK, "2 lines (shown by --readme)"},
-		{[]string{"inspect", "--readme", file}, codeOK, "# One\n"},
-		{[]string{"inspect", "--changelog", file}, codeNotFound, "changelog"},
-		{[]string{"inspect", "-o", "json", file}, codeOK, `"readme": "# One`},
-		{[]string{"list", "--plugins", filepath.Dir(file)}, codeOK, "deprecated: use keep-best"},
+		{[]string{"inspect", file}, cli.CodeOK, "1.0.0 (deprecated: use keep-best)"},
+		{[]string{"inspect", file}, cli.CodeOK, "2 lines (shown by --readme)"},
+		{[]string{"inspect", "--readme", file}, cli.CodeOK, "# One\n"},
+		{[]string{"inspect", "--changelog", file}, cli.CodeNotFound, "changelog"},
+		{[]string{"inspect", "-o", "json", file}, cli.CodeOK, `"readme": "# One`},
+		{[]string{"list", "--plugins", filepath.Dir(file)}, cli.CodeOK, "deprecated: use keep-best"},
 	} {
 		code, stdout, stderr := run(t, "", append([]string{"plugin"}, c.args...)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stdout, "\x1b") {
 			t.Errorf("%v: code %d, %q %s", c.args, code, stdout, stderr)
 		}
-	}
-}
-
-// A build with a deprecated plugin warns once, however many steps use it.
-func TestBuildWarnsOfDeprecatedPlugin(t *testing.T) {
-	file := pluginOf(t, "no-change", version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{})
-	request := `{"query":"q","max_tokens":100,"tokenizer":"words","items":[{"id":"a","content":"A text.","source":"retrieval"}],
-	"steps":[{"name":"one","plugin":"no-change"},{"name":"two","plugin":"no-change"}],"format":"generic"}`
-	code, stdout, stderr := run(t, request, "build", "--plugins", filepath.Dir(file), "--request", "-")
-	if code != codeOK || strings.Count(stderr, "the plugin is deprecated: use keep-best") != 1 {
-		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -1,17 +1,20 @@
-package main
+package plugincmd
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // What a module is made of, and what its author could do better.
 func TestPluginInspectAnatomy(t *testing.T) {
-	code, stdout, stderr := run(t, "", "plugin", "inspect", "keep-first", "--plugins", fixtureDir)
-	if code != codeOK {
+	t.Parallel()
+	code, stdout, stderr := run(t, "", "plugin", "inspect", "keep-first", "--plugins", clitest.FixtureDir)
+	if code != cli.CodeOK {
 		t.Fatalf("code %d, %s", code, stderr)
 	}
 	for _, want := range []string{
@@ -23,12 +26,12 @@ func TestPluginInspectAnatomy(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, stdout)
 		}
 	}
-	code, stdout, stderr = run(t, "", "plugin", "inspect", "http-ungranted", "--plugins", fixtureDir, "-o", "json")
+	code, stdout, stderr = run(t, "", "plugin", "inspect", "http-ungranted", "--plugins", clitest.FixtureDir, "-o", "json")
 	var report struct {
 		Anatomy spec.Anatomy
 		Advice  []string
 	}
-	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != codeOK {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.CodeOK {
 		t.Fatalf("code %d, %v, %s", code, err, stderr)
 	}
 	if report.Anatomy.Functions == 0 || report.Anatomy.Memory != 64<<10 || report.Anatomy.MaxMemory != 0 || len(report.Advice) == 0 {
@@ -38,8 +41,9 @@ func TestPluginInspectAnatomy(t *testing.T) {
 
 // A foreign module has no contract to be advised about.
 func TestPluginInspectForeign(t *testing.T) {
-	code, stdout, stderr := run(t, "", "plugin", "inspect", "foreign", "--plugins", fixtureDir)
-	if code != codeOK || !strings.Contains(stdout, "\nadvice: none\n") {
+	t.Parallel()
+	code, stdout, stderr := run(t, "", "plugin", "inspect", "foreign", "--plugins", clitest.FixtureDir)
+	if code != cli.CodeOK || !strings.Contains(stdout, "\nadvice: none\n") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"encoding/json"
@@ -8,16 +8,19 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 )
 
-const (
-	goodPlugin  = fixtureDir + "/no-change"
-	wrongPlugin = fixtureDir + "/keep-first"
+var (
+	goodPlugin  = clitest.FixtureDir + "/no-change"
+	wrongPlugin = clitest.FixtureDir + "/keep-first"
 )
 
 func TestPluginTestOfOnePlugin(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off")
-	if code != codeOK || stderr != "" {
+	if code != cli.CodeOK || stderr != "" {
 		t.Errorf("code %d, stderr %s", code, stderr)
 	}
 	for _, want := range []string{"CASE  ", "OPERATION", "filter/subset", "pass", "no-change 0.1.0: ", " 0 failed",
@@ -27,7 +30,7 @@ func TestPluginTestOfOnePlugin(t *testing.T) {
 		}
 	}
 	code, stdout, stderr = run(t, "", "plugin", "test", wrongPlugin+"/plugin.wasm", "--short", "--cache-dir", "off")
-	if code != codeFailure || stderr != "" {
+	if code != cli.CodeFailure || stderr != "" {
 		t.Errorf("code %d, stderr %s", code, stderr)
 	}
 	const want = `
@@ -48,12 +51,13 @@ type testedPluginDocument struct {
 }
 
 func TestPluginTestAsJSON(t *testing.T) {
+	t.Parallel()
 	code, stdout, _ := run(t, "", "plugin", "test", wrongPlugin, "--short", "--cache-dir", "off", "-o", "json", "--lane", "json", "--op", "filter", "--seed", "7")
 	var doc testedPluginDocument
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
-	if r := doc.Report; code != codeFailure || doc.Plugin != "keep-first" || r.Seed != 7 || strings.Join(r.FailedCases(), " ") != "input/empty" {
+	if r := doc.Report; code != cli.CodeFailure || doc.Plugin != "keep-first" || r.Seed != 7 || strings.Join(r.FailedCases(), " ") != "input/empty" {
 		t.Errorf("code %d\n%s", code, stdout)
 	}
 }
@@ -61,10 +65,11 @@ func TestPluginTestAsJSON(t *testing.T) {
 // The table of several plugins has a line for each, those that cannot be read
 // among them.
 func TestPluginTestOfSeveralPlugins(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	gone := filepath.Join(dir, "gone.wasm")
 	code, stdout, _ := run(t, "", "plugin", "test", goodPlugin, wrongPlugin, gone, "--short", "--cache-dir", "off")
-	if code != codeFailure {
+	if code != cli.CodeFailure {
 		t.Errorf("code %d", code)
 	}
 	lines := strings.Split(stdout, "\n")
@@ -80,24 +85,26 @@ func TestPluginTestOfSeveralPlugins(t *testing.T) {
 	}
 	code, stdout, _ = run(t, "", "plugin", "test", goodPlugin, goodPlugin, "--short", "--cache-dir", "off", "-o", "json")
 	var doc struct{ Plugins []testedPluginDocument }
-	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != codeOK || len(doc.Plugins) != 2 || doc.Plugins[1].Report == nil {
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != cli.CodeOK || len(doc.Plugins) != 2 || doc.Plugins[1].Report == nil {
 		t.Errorf("code %d, error %v\n%s", code, err, stdout)
 	}
 }
 
 func TestPluginTestRunsOwnCases(t *testing.T) {
-	dir := write(t, map[string]string{
+	t.Parallel()
+	dir := clitest.Write(t, map[string]string{
 		"tests/cases.json": `[{"name": "stays", "items": ["a"], "expect": {"keep": [0]}}, {"name": "goes", "items": ["a"], "expect": {"keep": []}}]`,
 	})
 	code, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"))
-	if code != codeFailure || !strings.Contains(stdout, "FAIL own/goes (filter, lane json)") || strings.Contains(stdout, "FAIL own/stays") {
+	if code != cli.CodeFailure || !strings.Contains(stdout, "FAIL own/goes (filter, lane json)") || strings.Contains(stdout, "FAIL own/stays") {
 		t.Errorf("code %d\n%s", code, stdout)
 	}
 }
 
 // A misspelt member and an unknown source of a case have a place and the nearest name.
 func TestMistakesInCases(t *testing.T) {
-	dir := write(t, map[string]string{"case.json": `[{"name": "c", "operation": "filter",
+	t.Parallel()
+	dir := clitest.Write(t, map[string]string{"case.json": `[{"name": "c", "operation": "filter",
   "items": ["a", {"content": "a", "source": "memoryx"}], "expect": {"keeep": [0]}},
  {"name": "r", "operation": "filter", "request": {"items": [{"contnt": "a"}]}, "expect": {"keep": [0]}}]`})
 	code, _, stderr := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", dir)
@@ -105,7 +112,7 @@ func TestMistakesInCases(t *testing.T) {
 		`case.json:2:69: [0].expect.keeep: unknown member (did you mean "keep"?)`, `case.json:2:45: [0].items[1].source: unknown source "memoryx" (did you mean "memory"?)`,
 		`case.json:3:62: [1].request.items[0].contnt: unknown member (did you mean "content"?)`,
 	} {
-		if code != codeInvalid || !strings.Contains(stderr, want) {
+		if code != cli.CodeInvalid || !strings.Contains(stderr, want) {
 			t.Errorf("code %d, stderr lacks %q:\n%s", code, want, stderr)
 		}
 	}
@@ -113,41 +120,43 @@ func TestMistakesInCases(t *testing.T) {
 
 // plugin types prints the types of a project, and suggests a language.
 func TestPluginTypes(t *testing.T) {
-	dir := write(t, map[string]string{"plugin.c": "", "plugin.yaml": `{abi: 1, name: p, version: 0.1.0, license: MIT,
+	t.Parallel()
+	dir := clitest.Write(t, map[string]string{"plugin.c": "", "plugin.yaml": `{abi: 1, name: p, version: 0.1.0, license: MIT,
   operations: {filter: {settings: {type: object, properties: {min: {type: integer}}}}}}`})
 	code, stdout, stderr := run(t, "", "plugin", "types", dir)
-	if code != codeOK || stderr != "" || !strings.Contains(stdout, "static inline filter_settings read_filter_settings(const anchor_request *r) {") {
+	if code != cli.CodeOK || stderr != "" || !strings.Contains(stdout, "static inline filter_settings read_filter_settings(const anchor_request *r) {") {
 		t.Errorf("code %d, stderr %s\n%s", code, stderr, stdout)
 	}
-	if code, stdout, _ = run(t, "", "plugin", "types", "--lang", "go", dir); code != codeOK || !strings.Contains(stdout, "Min int `json:\"min\"`") {
+	if code, stdout, _ = run(t, "", "plugin", "types", "--lang", "go", dir); code != cli.CodeOK || !strings.Contains(stdout, "Min int `json:\"min\"`") {
 		t.Errorf("code %d\n%s", code, stdout)
 	}
 	code, _, stderr = run(t, "", "plugin", "types", "--lang", "rst", dir)
-	if want := `flag --lang: unknown language "rst" (did you mean "rust"?)`; code != codeUsage || !strings.Contains(stderr, want) {
+	if want := `flag --lang: unknown language "rst" (did you mean "rust"?)`; code != cli.CodeUsage || !strings.Contains(stderr, want) {
 		t.Errorf("code %d, stderr %s, want %s", code, stderr, want)
 	}
 }
 
 func TestMistakesInPluginTest(t *testing.T) {
-	dir := write(t, map[string]string{"bad/a.json": `{"name": "a"}`, "set/settings.json": `{"filtre": {}}`, "empty/x": "", "folder/a.json/x": ""})
+	t.Parallel()
+	dir := clitest.Write(t, map[string]string{"bad/a.json": `{"name": "a"}`, "set/settings.json": `{"filtre": {}}`, "empty/x": "", "folder/a.json/x": ""})
 	for _, tt := range []struct {
 		args string
 		code int
 		want string
 	}{
-		{"gone.wasm", codeNotFound, "no such file"},
-		{dir + "/empty", codeNotFound, "no *.wasm"},
-		{fixtureDir + "/foreign", codeInvalid, "only plugins of this contract"},
-		{goodPlugin + " --op rerank", codeUsage, `has no operation "rerank"`},
-		{goodPlugin + " --lane fast", codeUsage, "want json or batch"},
-		{goodPlugin + " --set min=1", codeUsage, `has no setting "min"`},
-		{goodPlugin + " --set min", codeUsage, "want [OPERATION.]KEY=VALUE"},
-		{goodPlugin + ` --settings {"x":{}}`, codeUsage, "is no operation"},
-		{goodPlugin + " --settings gone.json", codeNotFound, "gone.json"},
-		{goodPlugin + " --cases " + dir + "/bad", codeInvalid, "nothing is expected"},
-		{goodPlugin + " --cases " + dir + "/set", codeInvalid, `"filtre" is no operation`},
-		{goodPlugin + " --cases " + dir + "/folder", codeFailure, "a.json: not a regular file"},
-		{goodPlugin + " -o yaml", codeUsage, "want one of text, json"},
+		{"gone.wasm", cli.CodeNotFound, "no such file"},
+		{dir + "/empty", cli.CodeNotFound, "no *.wasm"},
+		{clitest.FixtureDir + "/foreign", cli.CodeInvalid, "only plugins of this contract"},
+		{goodPlugin + " --op rerank", cli.CodeUsage, `has no operation "rerank"`},
+		{goodPlugin + " --lane fast", cli.CodeUsage, "want json or batch"},
+		{goodPlugin + " --set min=1", cli.CodeUsage, `has no setting "min"`},
+		{goodPlugin + " --set min", cli.CodeUsage, "want [OPERATION.]KEY=VALUE"},
+		{goodPlugin + ` --settings {"x":{}}`, cli.CodeUsage, "is no operation"},
+		{goodPlugin + " --settings gone.json", cli.CodeNotFound, "gone.json"},
+		{goodPlugin + " --cases " + dir + "/bad", cli.CodeInvalid, "nothing is expected"},
+		{goodPlugin + " --cases " + dir + "/set", cli.CodeInvalid, `"filtre" is no operation`},
+		{goodPlugin + " --cases " + dir + "/folder", cli.CodeFailure, "a.json: not a regular file"},
+		{goodPlugin + " -o yaml", cli.CodeUsage, "want one of text, json"},
 	} {
 		code, stdout, stderr := run(t, "", append([]string{"plugin", "test", "--cache-dir", "off"}, strings.Fields(tt.args)...)...)
 		if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
@@ -158,7 +167,8 @@ func TestMistakesInPluginTest(t *testing.T) {
 
 // A failure shows what the guest wrote and its stack, and keeps the request for plugin call.
 func TestPluginTestShowsTheTrap(t *testing.T) {
-	module, folder := filepath.Join(fixtureDir, "log-then-trap", "plugin.wasm"), filepath.Join(t.TempDir(), "kept")
+	t.Parallel()
+	module, folder := filepath.Join(clitest.FixtureDir, "log-then-trap", "plugin.wasm"), filepath.Join(t.TempDir(), "kept")
 	code, stdout, _ := run(t, "", "plugin", "test", module, "--short", "--cache-dir", "off", "--keep", folder)
 	request := filepath.Join(folder, "call-answers-filter-json.json")
 	for _, want := range []string{
@@ -166,39 +176,27 @@ func TestPluginTestShowsTheTrap(t *testing.T) {
 		"  wrote:  error: panicked at src/lib.rs:7:21:\n          index  out of bounds\n", "  stack:  .filter() i32\n",
 		"  request: " + request + "\n  repeat with: anchor-host plugin call " + module + " anchor_filter --request " + request + "\n",
 	} {
-		if code != codeFailure || !strings.Contains(stdout, want) || strings.Count(stdout, "\nskip:") != 1 {
+		if code != cli.CodeFailure || !strings.Contains(stdout, want) || strings.Count(stdout, "\nskip:") != 1 {
 			t.Errorf("code %d; the report has too many skips, or lacks %q:\n%s", code, want, stdout)
 		}
 	}
-	code, _, stderr := run(t, "", repeatCommand(t, stdout)...)
-	if code != codeFailure || !strings.Contains(stderr, "index  out of bounds") {
+	code, _, stderr := run(t, "", clitest.RepeatCommand(t, stdout)...)
+	if code != cli.CodeFailure || !strings.Contains(stderr, "index  out of bounds") {
 		t.Errorf("the repeated call: code %d, stderr %s", code, stderr)
 	}
-}
-
-// repeatCommand is the first command in a report that repeats a failed call, without the name of
-// the program.
-func repeatCommand(t *testing.T, report string) []string {
-	t.Helper()
-	_, rest, found := strings.Cut(report, "  repeat with: anchor-host ")
-	line, _, _ := strings.Cut(rest, "\n")
-	if !found || strings.Contains(line, "'") {
-		t.Fatalf("no command that this test can split: %s", report)
-	}
-	return strings.Fields(line)
 }
 
 // Without --keep the request of a failed case of the author is kept as well, and the command in
 // the report fails in the same way.
 func TestPluginTestRepeatsOwnCases(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	dir := write(t, map[string]string{"tests/case.json": `{"name": "goes", "items": ["a", "b"], "expect": {"keep": [1]}}`})
+	dir := clitest.Write(t, map[string]string{"tests/case.json": `{"name": "goes", "items": ["a", "b"], "expect": {"keep": [1]}}`})
 	_, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"))
-	code, _, stderr := run(t, "", repeatCommand(t, stdout)...)
-	if want := "the answer is not the expected one: keep: expected [1], got [0,1]"; code != codeFailure || !strings.Contains(stderr, want) || !strings.Contains(stdout, "keep: expected [1], got [0,1]") {
+	code, _, stderr := run(t, "", clitest.RepeatCommand(t, stdout)...)
+	if want := "the answer is not the expected one: keep: expected [1], got [0,1]"; code != cli.CodeFailure || !strings.Contains(stderr, want) || !strings.Contains(stdout, "keep: expected [1], got [0,1]") {
 		t.Errorf("code %d, stderr %s\n%s", code, stderr, stdout)
 	}
-	if code, _, stderr = run(t, "", append(repeatCommand(t, stdout)[:3], "anchor_rerank", "--request", filepath.Join(dir, "tests", "case.json"))...); code == codeOK {
+	if code, _, stderr = run(t, "", append(clitest.RepeatCommand(t, stdout)[:3], "anchor_rerank", "--request", filepath.Join(dir, "tests", "case.json"))...); code == cli.CodeOK {
 		t.Errorf("another function than that of the case: %s", stderr)
 	}
 }
@@ -206,6 +204,7 @@ func TestPluginTestRepeatsOwnCases(t *testing.T) {
 // --update rewrites what cases expect and nothing else, shows the difference, and leaves alone
 // cases whose call fails.
 func TestPluginTestUpdates(t *testing.T) {
+	t.Parallel()
 	before := `[
   {"name": "same", "items": ["a"], "expect": {"keep": [0]}},
   {"expect": {
@@ -215,10 +214,10 @@ func TestPluginTestUpdates(t *testing.T) {
   {"name": "fails", "items": ["a"], "settings": {"unknown": 1}, "expect": {"keep": []}}
 ]
 `
-	dir := write(t, map[string]string{"tests/case.json": before})
+	dir := clitest.Write(t, map[string]string{"tests/case.json": before})
 	flags := []string{"plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"), "--keep", dir}
 	code, stdout, stderr := run(t, "", append(flags, "--update")...)
-	if code != codeFailure || strings.Count(stderr, "updated ") != 2 || !strings.Contains(stderr, `"goes": keep: expected [1], got [0,1]`) || !strings.Contains(stderr, `  - {"keep":[1]}`) ||
+	if code != cli.CodeFailure || strings.Count(stderr, "updated ") != 2 || !strings.Contains(stderr, `"goes": keep: expected [1], got [0,1]`) || !strings.Contains(stderr, `  - {"keep":[1]}`) ||
 		strings.Count(stdout, "FAIL own/") != 1 || !strings.Contains(stdout, "FAIL own/fails") {
 		t.Errorf("code %d: %s%s", code, stderr, stdout)
 	}
@@ -238,7 +237,8 @@ func TestPluginTestUpdates(t *testing.T) {
 
 // A difference in spaces is shown.
 func TestPluginTestKeepsSpaces(t *testing.T) {
-	dir := write(t, map[string]string{"case.json": `{"name": "c", "operation": "filter", "items": ["a  b"], "expect": {"texts": ["a b"]}}`})
+	t.Parallel()
+	dir := clitest.Write(t, map[string]string{"case.json": `{"name": "c", "operation": "filter", "items": ["a  b"], "expect": {"texts": ["a b"]}}`})
 	_, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", dir)
 	if want := `seen:   texts: expected ["a b"], got ["a  b"]` + "\n"; !strings.Contains(stdout, want) {
 		t.Errorf("the report lacks %q:\n%s", want, stdout)

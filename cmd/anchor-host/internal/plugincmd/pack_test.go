@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -6,16 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 )
 
 // A module of another toolchain becomes a plugin, which says what it is.
 func TestPluginPack(t *testing.T) {
-	wasm, err := os.ReadFile(filepath.Join(fixtureDir, "batch-keep-first", "plugin.wasm"))
+	wasm, err := os.ReadFile(filepath.Join(clitest.FixtureDir, "batch-keep-first", "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const manifest = "abi: 1\nname: first\nversion: 0.1.0\noperations: {filter: {reads: [text], writes: [keep]}}\n"
-	dir := write(t, map[string]string{
+	dir := clitest.Write(t, map[string]string{
 		"out.wasm": string(wasm), "plugin.yaml": manifest, "cut.wasm": string(wasm[:len(wasm)/2]), "text.wasm": "hello", "empty.wasm": "",
 		"component.wasm": "\x00asm\x0d\x00\x01\x00", "rerank.yaml": strings.Replace(manifest, "filter: {reads: [text], writes: [keep]}", "rerank: {}", 1),
 		"wrong.yaml": "abi: 1\nname: first\nversion: 0.1.0\noperatoins: {}\n", "big.yaml": strings.Repeat("# x\n", 3<<20),
@@ -43,17 +46,17 @@ func TestPluginPack(t *testing.T) {
 		code int
 		want string
 	}{
-		{"first.wasm", codeFailure, "is the module itself"},
-		{"none.wasm", codeNotFound, "none.wasm"},
-		{"out.wasm none.yaml", codeNotFound, "none.yaml"},
-		{"out.wasm rerank.yaml", codeInvalid, "anchor_rerank"},
-		{"out.wasm wrong.yaml", codeInvalid, "wrong.yaml:4"},
-		{"out.wasm big.yaml", codeFailure, "larger than 1MiB"},
-		{"first.wasm other.yaml -o again.wasm", codeInvalid, "another manifest"},
-		{"cut.wasm", codeInvalid, "cut.wasm"},
-		{"text.wasm", codeInvalid, "text.wasm"},
-		{"empty.wasm", codeInvalid, "empty.wasm"},
-		{"component.wasm", codeInvalid, "component"},
+		{"first.wasm", cli.CodeFailure, "is the module itself"},
+		{"none.wasm", cli.CodeNotFound, "none.wasm"},
+		{"out.wasm none.yaml", cli.CodeNotFound, "none.yaml"},
+		{"out.wasm rerank.yaml", cli.CodeInvalid, "anchor_rerank"},
+		{"out.wasm wrong.yaml", cli.CodeInvalid, "wrong.yaml:4"},
+		{"out.wasm big.yaml", cli.CodeFailure, "larger than 1MiB"},
+		{"first.wasm other.yaml -o again.wasm", cli.CodeInvalid, "another manifest"},
+		{"cut.wasm", cli.CodeInvalid, "cut.wasm"},
+		{"text.wasm", cli.CodeInvalid, "text.wasm"},
+		{"empty.wasm", cli.CodeInvalid, "empty.wasm"},
+		{"component.wasm", cli.CodeInvalid, "component"},
 	} {
 		code, _, stderr := run(t, "", append([]string{"plugin", "pack"}, strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) {

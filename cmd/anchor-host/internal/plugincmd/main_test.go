@@ -1,0 +1,63 @@
+package plugincmd
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/registrycmd"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
+)
+
+func TestMain(m *testing.M) {
+	testbuild.SetConfigDir()
+	os.Exit(m.Run())
+}
+
+// run runs a command line. "plugin" has all of its sub-commands: some tests push what others look at.
+func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return clitest.Run(t.Context(), func(a *cli.App) *cobra.Command {
+		plugin := Command(a)
+		plugin.AddCommand(registrycmd.Commands(a)...)
+		return plugin
+	}, stdin, args...)
+}
+
+// program is anchor-host, with the folder where tests keep compiled plugins. It is for plugins in Go,
+// which are slow to compile: the tests of this package are a program that does not say which compiler
+// is in it, so nothing that they compile is kept.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), testbuild.Command(t), args...)
+	cmd.Env = append(os.Environ(), "ANCHOR_HOST_CACHE_DIR="+testbuild.CacheDir(t))
+	return cmd
+}
+
+// runProgram runs a command line of it.
+func runProgram(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var messages strings.Builder
+	cmd := program(t, args...)
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out), messages.String()
+}
+
+// must runs a command line that succeeds, and returns what it prints.
+func must(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := run(t, stdin, args...)
+	if code != cli.CodeOK {
+		t.Fatalf("%q: code %d: %s%s", args, code, stdout, stderr)
+	}
+	return stdout
+}

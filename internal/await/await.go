@@ -1,0 +1,18 @@
+// Package await waits for what other goroutines and processes do. It is for tests only.
+package await
+
+import "time"
+
+// Patience is how long a test waits for something that must come. A test that passes waits only
+// until it comes, so this leaves room for machines that are much slower.
+const Patience = 2 * time.Minute
+
+// True waits until is returns true, and reports whether it did within Patience.
+func True(is func() bool) bool {
+	for end := time.Now().Add(Patience); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
