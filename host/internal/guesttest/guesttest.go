@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -210,8 +211,8 @@ func (owner) Add(*guest.Tally)         {}
 // CheckReason checks that a call failed for a reason, and returns why in full.
 func CheckReason(t testing.TB, err error, want abi.Reason) *guest.Failure {
 	t.Helper()
-	failed, ok := err.(*guest.Failure) //nolint:errorlint // Call returns nothing else
-	if !ok || failed.Reason != want {
+	var failed *guest.Failure
+	if !errors.As(err, &failed) || failed.Reason != want {
 		t.Fatalf("error %v, want a *guest.Failure with the reason %s", err, want)
 	}
 	return failed
