@@ -390,7 +390,7 @@ func appendPart(memory []byte, p io.Reader) ([]byte, error) {
 	for len(memory) < cap(memory) {
 		n, err := p.Read(memory[len(memory):cap(memory)])
 		memory = memory[:len(memory)+n]
-		if err == io.EOF { //nolint:errorlint // a reader returns it as it is
+		if errors.Is(err, io.EOF) {
 			return memory, nil
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -86,7 +87,7 @@ type receiving struct {
 func (r *receiving) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.watch.moved.Add(int64(n))
-	if err != nil && err != io.EOF && r.watch.ctx.Err() != nil {
+	if err != nil && !errors.Is(err, io.EOF) && r.watch.ctx.Err() != nil {
 		err = context.Cause(r.watch.ctx)
 	}
 	return n, err
