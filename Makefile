@@ -251,7 +251,7 @@ house: ## size, exports, doc comments and file cycles of each package (HOUSE='-o
 	@$(GO) -C tools run ./house $(HOUSE)
 
 .PHONY: mutants
-mutants: ## change the program in small ways and report what no test notices (an hour or more; MUTATE='-n 4 -fail fill within' samples two targets, MUTATE=-write raises the floors)
+mutants: ## change the program in small ways and report what no test notices (hours; MUTATE='-n 4 -fail fill within' samples two targets, MUTATE=-write raises the floors)
 	@$(GO) -C tools run ./mutate $(MUTATE)
 
 # OLD is a binary of another version; COMPARE='-n 500' sets the number of cases. Both run the

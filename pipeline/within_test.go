@@ -3,8 +3,12 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/await"
@@ -47,5 +51,116 @@ func TestBuildsLeaveFewGoroutinesBehind(t *testing.T) {
 	close(m.release)
 	if _, err := within(t.Context(), time.Hour, &hangingMemory{}, func(context.Context) (int, error) { return 0, errors.New("own") }); err == nil || err.Error() != "own" {
 		t.Errorf("own error: %v", err)
+	}
+}
+
+// The first time of a step counts as half uncertain, and each further one as TCP counts round trips.
+func TestStepTimesExpect(t *testing.T) {
+	const ms = time.Millisecond
+	var times StepTimes
+	expect := func(what string, want time.Duration) {
+		t.Helper()
+		if got := times.expect("s"); got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	expect("not run", 0)
+	times.note("s", 100*ms)
+	expect("once: 100ms and 3 times 50ms", 250*ms)
+	times.note("s", 100*ms)
+	expect("again: 100ms and 3 times 37.5ms", 212*ms+500*time.Microsecond)
+	times.note("s", 20*ms)
+	expect("faster: 90ms and 3 times 48.125ms", 234*ms+375*time.Microsecond)
+	times.fade("s")
+	expect("left out: a sixteenth less", 219_726_564)
+	times.note(strings.Repeat("n", maxStepName), ms)
+	times.note(strings.Repeat("n", maxStepName+1), ms)
+	if len(times.steps) != 2 {
+		t.Errorf("%d names are remembered, want 2: one of them is too long", len(times.steps))
+	}
+}
+
+// A step is left out if it takes longer than what is left, and runs if it takes as long.
+func TestAffordableSteps(t *testing.T) {
+	const ms = time.Millisecond
+	for takes, skipped := range map[time.Duration]bool{10 * ms: false, 10*ms + 1: true, 0: false} {
+		synctest.Test(t, func(t *testing.T) {
+			took := ms
+			p, err := New(Config{
+				Tokenizer: WordTokenizer(), MaxTokens: 100, Logger: slog.New(slog.DiscardHandler), Partial: true,
+				Times: &StepTimes{steps: map[string]stepTime{"s": {takes, 0}, outputTime: {5 * ms, 0}}},
+				Steps: []StepConfig{{Name: "s", Step: taking(&took), OnError: Skip}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 15*ms)
+			defer cancel()
+			r, err := p.Build(ctx, Query{Text: "q"})
+			if err != nil || len(r.Diagnostics.StepFailures) > 0 != skipped {
+				t.Errorf("a step that takes %v, with 10ms left: %+v, error %v, want skipped %v", takes, r, err, skipped)
+			}
+		})
+	}
+}
+
+// An optional part has its own time limit, or what is left for it if that is less.
+func TestOptionalPartsHaveTheSmallerLimit(t *testing.T) {
+	const ms = time.Millisecond
+	for own, want := range map[time.Duration]time.Duration{0: 80 * ms, 20 * ms: 20 * ms, 80 * ms: 80 * ms, time.Hour: 80 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			p, err := New(Config{
+				Tokenizer: WordTokenizer(), MaxTokens: 100, Logger: slog.New(slog.DiscardHandler), Partial: true,
+				Times:  &StepTimes{steps: map[string]stepTime{outputTime: {20 * ms, 0}}},
+				Memory: slowMemory(2 * time.Hour), MemoryOnError: Skip, MemoryTimeout: own,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*ms)
+			defer cancel()
+			start := time.Now()
+			if _, err := p.Build(ctx, Query{Text: "q"}); err != nil || time.Since(start) != want {
+				t.Errorf("memory with a limit of %v: built after %v, error %v, want %v", own, time.Since(start), err, want)
+			}
+		})
+	}
+}
+
+func TestNoTimeError(t *testing.T) {
+	for left, want := range map[time.Duration]string{
+		-time.Second: "left out: the rest of the build needs the time that is left",
+		0:            "left out: the rest of the build needs the time that is left",
+		time.Second:  "left out: the step takes up to 2s, and 1s are left for it",
+		1:            "left out: the step takes up to 2s, and 0s are left for it",
+	} {
+		if got := (noTimeError{2 * time.Second, left}).Error(); got != want {
+			t.Errorf("%v left: %q, want %q", left, got, want)
+		}
+	}
+}
+
+// A timeout of something below a part is not that of the part.
+func TestOwnTimeoutsOfParts(t *testing.T) {
+	own := fmt.Errorf("the search: %w", context.DeadlineExceeded)
+	_, err := within(t.Context(), time.Hour, &hangingMemory{}, func(context.Context) (int, error) { return 0, own })
+	if err == nil || err.Error() != own.Error() {
+		t.Errorf("error %v, want %v", err, own)
+	}
+}
+
+// A step that would read a list which others have meanwhile gets no timeout that it did not have.
+func TestMayBeBounded(t *testing.T) {
+	for _, c := range []struct {
+		st   step
+		want bool
+	}{
+		{step{access: isolatedAccess}, true}, {step{access: foreignAccess}, true}, {step{access: adaptedAccess}, false},
+		{step{access: adaptedAccess, appender: RetrieverStep(fixedRetriever(nil), 0).(Appender)}, true},
+		{step{access: adaptedAccess, StepConfig: StepConfig{Timeout: 1}}, true},
+	} {
+		if got := c.st.mayBeBounded(); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.st, got, c.want)
+		}
 	}
 }
