@@ -24,7 +24,7 @@ func (c *call) assemble() (any, error) {
 	}
 	ctx, used := ledger.Under(c.ctx)
 	defer c.account(used)
-	if o.From != message.FormAny || request.IsBody(c.body) {
+	if o.From != message.FormAny || request.IsBody(ctx, c.body) {
 		result, err := c.s.app.AssembleBody(ctx, c.body, o)
 		if err != nil {
 			return nil, err

@@ -191,8 +191,8 @@ func (j *job) end(ctx context.Context, report *anchor.Report, err error) {
 // evalOptions is the part options of the form.
 type evalOptions struct {
 	Pipeline     string   `key:"pipeline"`
-	Metrics      []string `key:"metrics"`
-	Depths       []int    `key:"depths"`
+	Metrics      []string `key:"metrics" max:"100"`
+	Depths       []int    `key:"depths" max:"100"`
 	Limit        int      `key:"limit" min:"1"`
 	AllowMissing bool     `key:"allow_missing"`
 	CorpusItems  bool     `key:"corpus_items"`

@@ -63,7 +63,7 @@ type factInput struct {
 	Content   string         `key:"content,required"`
 	Relevance *float64       `key:"relevance_score" min:"0" max:"1"`
 	Type      string         `key:"memory_type" enum:"semantic,episodic,procedural,conversation"`
-	Tags      []string       `key:"tags"`
+	Tags      []string       `key:"tags" max:"1000"`
 	Metadata  map[string]any `key:"metadata"`
 	User      string         `key:"user_id"`
 	Session   string         `key:"session_id"`
@@ -210,7 +210,7 @@ type factQuery struct {
 	Semantic bool     `key:"semantic" doc:"Compare meanings too; needs facts.embedder."`
 	Touch    bool     `key:"touch" doc:"Record a use of the facts, so that they decay more slowly. Needs the scope memory:write."`
 	Type     string   `key:"memory_type" enum:"semantic,episodic,procedural,conversation"`
-	Tags     []string `key:"tags"`
+	Tags     []string `key:"tags" max:"1000"`
 	User     string   `key:"user_id"`
 	Session  string   `key:"session_id"`
 }
@@ -355,7 +355,7 @@ func (c *call) listTurns() (any, error) {
 
 // turnsInput are new turns, in the form of turns in anchor.yaml and in requests.
 type turnsInput struct {
-	Turns []config.Turn `key:"turns,required"`
+	Turns []config.Turn `key:"turns,required" max:"1000"`
 }
 
 func (c *call) addTurns() (any, error) {

@@ -208,7 +208,7 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 func (a *app) runChain(cmd *cobra.Command, loaded *config.Loaded, f *assembleFlags, name string, data []byte) (*assembly, error) {
 	ctx := cmd.Context()
 	input := &request.Messages{}
-	body := f.from != "" || request.IsBody(data)
+	body := f.from != "" || request.IsBody(ctx, data)
 	if !body && (f.run == "" || len(bytes.TrimSpace(data)) > 0) { // empty input means no new messages
 		var err error
 		if input, err = request.ReadMessages(ctx, name, data, strict.MaxValues); err != nil {

@@ -28,7 +28,7 @@ type Retriever struct {
 type Condition struct {
 	Field  string   `key:"field,required" doc:"id, path, title, hash, time, heading, page, line, or a name in the metadata of documents."`
 	Op     string   `key:"op" enum:"=,!=,prefix,>=,<=" default:"=" doc:"The field has one of the values, has none of them, begins with one of them, is at least the value, or is at most the value."`
-	Values []string `key:"values,required" doc:"One or more values; exactly one for >= and <=. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
+	Values []string `key:"values,required" max:"10000" doc:"One or more values; exactly one for >= and <=. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
 }
 
 // Query returns the settings of every search of the retriever.

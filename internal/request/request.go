@@ -35,10 +35,10 @@ type Request struct {
 	Truncate      string                `key:"truncate" enum:"none,sentence,character"`
 	Order         string                `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable"`
 	Budget        *config.Budget        `key:"budget"`
-	SystemPrompts []config.SystemPrompt `key:"system_prompts"`
-	Conversation  []config.Turn         `key:"conversation"`
-	Items         []Item                `key:"items"`
-	Steps         []config.Step         `key:"steps"`
+	SystemPrompts []config.SystemPrompt `key:"system_prompts" max:"1000"`
+	Conversation  []config.Turn         `key:"conversation" max:"20000"`
+	Items         []Item                `key:"items" max:"20000"`
+	Steps         []config.Step         `key:"steps" max:"1000"`
 	Format        config.Choice         `key:"format"`
 	FormatOptions config.FormatOptions  `key:"format_options"`
 	Tools         config.Tools          `key:"tools"`
@@ -60,7 +60,7 @@ type Query struct{ Query pipeline.Query }
 type queryObject struct {
 	Text        string         `key:"query_str,required"`
 	Metadata    map[string]any `key:"metadata"`
-	ChatHistory []turn         `key:"chat_history"`
+	ChatHistory []turn         `key:"chat_history" max:"20000"`
 	Embedding   []float32      `key:"embedding"`
 }
 

@@ -73,18 +73,27 @@ func (d *Decoder) goes() bool {
 	return d.ended == nil
 }
 
+// listed counts a problem that is not listed any more, for which no message needs to be made. It
+// reports whether it is listed, and then does not count it.
+func (d *Decoder) listed() bool {
+	if !d.problems.full() {
+		return true
+	}
+	d.found++
+	d.problems.add(Problem{File: d.file})
+	return false
+}
+
 // Fail reports a problem at the place of n.
 func (d *Decoder) Fail(n *Node, path, format string, args ...any) {
 	d.failAt(n.Pos, path, format, args...)
 }
 
 func (d *Decoder) failAt(at Pos, path, format string, args ...any) {
-	d.found++
-	p := Problem{File: d.file, Pos: at, Path: path}
-	if !d.problems.full() {
-		p.Message = Message(format, args...)
+	if d.listed() {
+		d.found++
+		d.problems.add(Problem{File: d.file, Pos: at, Path: path, Message: Message(format, args...)})
 	}
-	d.problems.add(p)
 }
 
 // Hint is [Hint] for a problem that is listed, and empty for others.
@@ -118,16 +127,14 @@ func (d *Decoder) Value(n *Node, v reflect.Value, path string) {
 		d.object(n, v, path)
 	case reflect.Map:
 		if v.Type() == freeMap && n.Kind == Map {
-			d.free(n, path)
-			v.Set(reflect.ValueOf(n.Any()))
+			d.anything(n, v, path)
 			return
 		}
 		d.mapping(n, v, path)
 	case reflect.Slice:
 		d.list(n, v, path)
 	case reflect.Interface:
-		d.free(n, path)
-		v.Set(reflect.ValueOf(n.Any()))
+		d.anything(n, v, path)
 	default:
 		d.scalar(n, v, path)
 	}
@@ -312,6 +319,14 @@ var (
 	textList = reflect.TypeFor[[]string]()
 )
 
+// anything fills v, which may have any value, or is a map of such values.
+func (d *Decoder) anything(n *Node, v reflect.Value, path string) {
+	before := d.found
+	if d.free(n, path); d.found == before && d.ended == nil {
+		v.Set(reflect.ValueOf(n.Any()))
+	}
+}
+
 // free checks a free-form value: it must have no duplicate keys, and no numbers that Go types
 // cannot hold exactly.
 func (d *Decoder) free(n *Node, path string) {
@@ -384,6 +399,9 @@ func (d *Decoder) duplicates(n *Node, path string) {
 }
 
 func (d *Decoder) duplicate(e *Entry, first Pos, path string) {
+	if !d.listed() {
+		return
+	}
 	d.failAt(e.Pos, Join(path, e.Key), "duplicate key (first in line %d)", first.Line)
 }
 

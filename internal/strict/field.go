@@ -16,6 +16,7 @@ type Field struct {
 	Doc      string
 	Default  string
 	Enum     []string
+	// Min and Max bound a number. Max also bounds the number of values of a list.
 	Min, Max string
 	index    int
 }
@@ -76,17 +77,25 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 	given := known[:len(fields)]
 	for i := range n.Entries() {
 		e := &n.Entries()[i]
-		at := Join(path, e.Key)
 		i := indexOf(fields, e.Key)
 		if i < 0 {
-			d.failAt(e.Pos, at, "unknown key%s", d.Hint(e.Key, keys(fields)))
+			if d.listed() {
+				d.failAt(e.Pos, Join(path, e.Key), "unknown key%s", Hint(e.Key, keys(fields)))
+			}
 			continue
 		}
+		at := Join(path, e.Key)
 		f := &fields[i]
 		if given[i] {
 			continue // reported as a duplicate
 		}
 		given[i] = e.Value.Kind != Null
+		if n := len(e.Value.Items()); n > 0 && f.Max != "" {
+			if most, _ := strconv.Atoi(f.Max); n > most {
+				d.Fail(&e.Value, at, "has %d values (%d at most)", n, most)
+				continue
+			}
+		}
 		before := d.found
 		d.Value(&e.Value, v.Field(f.index), at)
 		if d.found == before && given[i] {
@@ -94,7 +103,7 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 		}
 	}
 	for i := range fields {
-		if fields[i].Required && !given[i] {
+		if fields[i].Required && !given[i] && d.listed() {
 			d.Fail(n, path, "missing key %q", fields[i].Key)
 		}
 	}
@@ -117,6 +126,10 @@ func keys(fields []Field) []string {
 	return names
 }
 
+// maxRepeats is how many values of an enum may be there again: whoever looks for one in the list
+// would look at all.
+const maxRepeats = 100
+
 // bounds checks a value against the enum, min and max of its field. The enum
 // of a list holds for each of its values.
 func (d *Decoder) bounds(n *Node, v reflect.Value, f *Field, path string) {
@@ -124,6 +137,10 @@ func (d *Decoder) bounds(n *Node, v reflect.Value, f *Field, path string) {
 		v = v.Elem()
 	}
 	if len(f.Enum) > 0 && n.Kind == List {
+		if most := maxRepeats + len(f.Enum); len(n.Items()) > most {
+			d.Fail(n, path, "has %d values, and there are %d (state each once)", len(n.Items()), len(f.Enum))
+			return
+		}
 		for i := range n.Items() {
 			d.member(&n.Items()[i], f, path, i)
 		}
@@ -156,11 +173,11 @@ func outside[T cmp.Ordered](x T, f *Field, parse func(string) T) (below, above b
 
 // member checks one value, that of the list at path if i is not -1.
 func (d *Decoder) member(n *Node, f *Field, path string, i int) {
-	if slices.Contains(f.Enum, n.Text) {
+	if slices.Contains(f.Enum, n.Text) || !d.listed() {
 		return
 	}
 	if i >= 0 {
 		path = place(path, i)
 	}
-	d.Fail(n, path, "unknown value %q%s", shorten(n.Text), d.Hint(n.Text, f.Enum))
+	d.Fail(n, path, "unknown value %q%s", shorten(n.Text), Hint(n.Text, f.Enum))
 }

@@ -106,7 +106,7 @@ func (p *jsonParser) moveTo(next int) {
 		p.at.Line += int32(bytes.Count(passed, []byte{'\n'}))
 		p.at.Column, passed = 1, passed[last+1:]
 	}
-	p.at.Column += int32(utf8.RuneCount(passed))
+	p.at.Column += int32(utf8.RuneCountInString(unsafe.String(unsafe.SliceData(passed), len(passed)))) // RuneCount copies
 }
 
 // value reads the next value into n.
@@ -137,9 +137,10 @@ func (p *jsonParser) value(n *Node, depth int) error {
 			n.Kind = Float
 		}
 	case '"':
-		n.Kind, n.Text = String, unquote(p.data[from:p.dec.InputOffset()])
+		n.Kind = String
+		n.Text, err = p.text(p.data[from:p.dec.InputOffset()])
 	}
-	return nil
+	return err
 }
 
 // container reads a list or a map, whose first token was read, into n.
@@ -181,13 +182,16 @@ func (p *jsonParser) object(entries []Entry, depth int) error {
 		p.advance()
 		e, from := &entries[i], p.off
 		e.Pos = p.at
-		if _, err := p.dec.ReadToken(); err != nil {
+		_, err := p.dec.ReadToken()
+		if err != nil {
 			return err
 		}
 		if p.data[from] != '"' { // the map has ended, which valid JSON does not before it
 			return errors.New("not valid JSON")
 		}
-		e.Key = unquote(p.data[from:p.dec.InputOffset()])
+		if e.Key, err = p.text(p.data[from:p.dec.InputOffset()]); err != nil {
+			return err
+		}
 		if err := p.value(&e.Value, depth+1); err != nil {
 			return err
 		}
@@ -204,25 +208,72 @@ func (p *jsonParser) array(items []Node, depth int) error {
 	return nil
 }
 
-// unquote returns the text of a valid JSON string. Each byte that is not UTF-8 becomes U+FFFD. The
-// text is allocated once, in its size.
-func unquote(quoted []byte) string {
+// text returns the text of a valid JSON string. Each byte that is not UTF-8 becomes U+FFFD. The
+// text is allocated once, in its size. A long one is read several times: ctx can end that.
+func (p *jsonParser) text(quoted []byte) (string, error) {
+	if len(quoted) > lookBytes && p.ctx.Err() != nil {
+		return "", p.ctx.Err()
+	}
 	valid := utf8.Valid(quoted)
-	if valid && bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
+	escaped := bytes.IndexByte(quoted, '\\') >= 0
+	if valid && !escaped {
+		return string(quoted[1 : len(quoted)-1]), nil
 	}
 	size := len(quoted)
-	for rest := quoted; !valid && len(rest) > 0; {
-		r, n := utf8.DecodeRune(rest)
-		if rest = rest[n:]; r == utf8.RuneError && n == 1 {
-			size += len("\uFFFD") - 1
+	if !valid {
+		size += invalidBytes(quoted) * (len("\uFFFD") - 1)
+	}
+	text := make([]byte, 0, size)
+	if escaped {
+		text, _ = jsontext.AppendUnquote(text, quoted) // an error is of what was repaired
+	} else {
+		text = appendValid(text, quoted[1:len(quoted)-1])
+	}
+	if len(text) < size/2 {
+		return string(text), nil
+	}
+	return unsafe.String(unsafe.SliceData(text), len(text)), nil // nothing else has it
+}
+
+// invalidBytes counts the bytes that are not UTF-8.
+func invalidBytes(text []byte) (n int) {
+	for i := 0; i < len(text); {
+		width, valid := runeAt(text[i:])
+		if i += width; !valid {
+			n++
 		}
 	}
-	text, _ := jsontext.AppendUnquote(make([]byte, 0, size), quoted) // an error is of what was repaired
-	if len(text) < size/2 {
-		return string(text)
+	return n
+}
+
+// appendValid appends a text with U+FFFD for each byte that is not UTF-8.
+func appendValid(dst, text []byte) []byte {
+	from := 0
+	for i := 0; i < len(text); {
+		width, valid := runeAt(text[i:])
+		if !valid {
+			if from < i {
+				dst = append(dst, text[from:i]...)
+			}
+			dst = append(dst, 0xEF, 0xBF, 0xBD) // U+FFFD
+			from = i + 1
+		}
+		i += width
 	}
-	return unsafe.String(unsafe.SliceData(text), len(text)) // nothing else has it
+	return append(dst, text[from:]...)
+}
+
+// runeAt returns the width of the first character, and whether it is UTF-8. It is faster than
+// utf8.DecodeRune for bytes that never begin one, which may be millions.
+func runeAt(text []byte) (width int, valid bool) {
+	switch c := text[0]; {
+	case c < utf8.RuneSelf:
+		return 1, true
+	case c < 0xC2 || c > 0xF4:
+		return 1, false
+	}
+	r, width := utf8.DecodeRune(text)
+	return width, r != utf8.RuneError || width > 1
 }
 
 // problem places a syntax error.

@@ -116,17 +116,23 @@ func shapeOf(ctx context.Context, data []byte, most int) (s shape, err error) {
 
 // textLength returns the length of the JSON string that data begins with.
 func textLength(data []byte) int {
-	for i := 1; ; {
-		n := bytes.IndexByte(data[i:], '"')
+	for i, quote := 1, 0; i < len(data); {
+		if data[i] == '\\' {
+			i += 2
+			continue
+		}
+		if quote < i {
+			n := bytes.IndexByte(data[i:], '"')
+			if n < 0 {
+				break
+			}
+			quote = i + n
+		}
+		n := bytes.IndexByte(data[i:quote], '\\')
 		if n < 0 {
-			return len(data)
+			return quote + 1
 		}
-		escapes := 0
-		for escapes < n && data[i+n-1-escapes] == '\\' {
-			escapes++
-		}
-		if i += n + 1; escapes%2 == 0 {
-			return i
-		}
+		i += n + 2
 	}
+	return len(data)
 }
