@@ -65,9 +65,10 @@ func yamlProblem(file string, err error) error {
 	return Problems{p}
 }
 
-// yamlMarks counts the characters that can begin a value.
+// yamlMarks counts the characters that can begin a value. None begins more than two: a key and what
+// it has.
 func yamlMarks(data []byte) (n int) {
-	for _, mark := range []string{"\n", ",", ":", "[", "{", "- ", "? "} {
+	for _, mark := range []string{"\n", ",", ": ", "[", "{", "- ", "? "} {
 		n += bytes.Count(data, []byte(mark))
 	}
 	return n
