@@ -1,9 +1,12 @@
 package pipeline
 
 import (
+	"context"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
@@ -22,6 +25,10 @@ func TestTruncationFillsTheWindow(t *testing.T) {
 		f := r.Diagnostics.Fill
 		if len(f.Truncated) != 1 || f.Truncated[0] != (fill.TruncatedItem{ID: "2", TokensBefore: 7, TokensAfter: 3}) || r.Window.UsedTokens != 7 {
 			t.Errorf("%s: %+v, %d tokens", fit, f, r.Window.UsedTokens)
+		}
+		want := fill.ItemValue(&items[0]) + fill.ItemValue(&items[1])*3/7 + fill.ItemValue(&items[2])
+		if math.Abs(f.Value-want) > 1e-9 {
+			t.Errorf("%s: a window of the value %v, want %v: the second item counts for its 3 of 7 tokens", fit, f.Value, want)
 		}
 		if items[1].Metadata != nil || items[1].Content != "four five six. seven eight nine. ten" {
 			t.Errorf("%s: the retriever's item was changed: %+v", fit, items[1])
@@ -94,6 +101,38 @@ func TestOverflowIsReportedWhole(t *testing.T) {
 			}
 			if o := r.Overflow[0]; o.Content != text || o.TokenCount != 100 || o.Metadata["truncated"] != nil {
 				t.Errorf("%s: overflow of %d bytes and %d tokens, metadata %v", fit, len(o.Content), o.TokenCount, o.Metadata)
+			}
+		}
+	}
+}
+
+// lookingFormatter shows the items that it is given.
+type lookingFormatter struct{ seen *[]Item }
+
+func (lookingFormatter) FormatType() string { return "looking" }
+
+func (f lookingFormatter) Format(_ context.Context, w *Window) (any, error) {
+	*f.seen = append((*f.seen)[:0], w.Items...)
+	var texts []string
+	for i := range w.Items {
+		texts = append(texts, w.Items[i].Content)
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// A formatter is given the items as the result has them: with the time of the build, and their tokens.
+func TestFormattersSeeTheItemsOfTheResult(t *testing.T) {
+	for _, fit := range fill.Fits {
+		var seen []Item
+		items := found("one two three", "four")
+		items[0].CreatedAt, items[1].TokenCount = time.Time{}, 0
+		r := buildItems(t, Config{MaxTokens: 100, Tokenizer: WordTokenizer(), Fit: fit, Formatter: lookingFormatter{&seen}}, items)
+		if len(seen) != 2 || len(r.Window.Items) != 2 {
+			t.Fatalf("%s: %d items seen, %d in the window, want 2", fit, len(seen), len(r.Window.Items))
+		}
+		for i, got := range seen {
+			if want := r.Window.Items[i]; got.CreatedAt != want.CreatedAt || got.CreatedAt.IsZero() || got.TokenCount != want.TokenCount || got.TokenCount == 0 {
+				t.Errorf("%s: item %s is shown with %v and %d tokens, and has %v and %d tokens", fit, got.ID, got.CreatedAt, got.TokenCount, want.CreatedAt, want.TokenCount)
 			}
 		}
 	}
