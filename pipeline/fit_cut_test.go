@@ -2,11 +2,11 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
@@ -106,34 +106,34 @@ func TestOverflowIsReportedWhole(t *testing.T) {
 	}
 }
 
-// lookingFormatter shows the items that it is given.
-type lookingFormatter struct{ seen *[]Item }
+// tellingFormatter writes what it is told of the items.
+type tellingFormatter struct{}
 
-func (lookingFormatter) FormatType() string { return "looking" }
+func (tellingFormatter) FormatType() string { return "telling" }
 
-func (f lookingFormatter) Format(_ context.Context, w *Window) (any, error) {
-	*f.seen = append((*f.seen)[:0], w.Items...)
-	var texts []string
+func (tellingFormatter) Format(_ context.Context, w *Window) (any, error) {
+	var b strings.Builder
 	for i := range w.Items {
-		texts = append(texts, w.Items[i].Content)
+		it := &w.Items[i]
+		fmt.Fprintf(&b, "%s of %d tokens, since %v: %v\n", it.Content, it.TokenCount, !it.CreatedAt.IsZero(), it.Metadata["truncated"])
 	}
-	return strings.Join(texts, "\n"), nil
+	return b.String(), nil
 }
 
-// A formatter is given the items as the result has them: with the time of the build, and their tokens.
-func TestFormattersSeeTheItemsOfTheResult(t *testing.T) {
+// A formatter is told of the items as the result has them, also of those that are cut.
+func TestFormattersAreToldOfTheItemsOfTheResult(t *testing.T) {
 	for _, fit := range fill.Fits {
-		var seen []Item
-		items := found("one two three", "four")
-		items[0].CreatedAt, items[1].TokenCount = time.Time{}, 0
-		r := buildItems(t, Config{MaxTokens: 100, Tokenizer: WordTokenizer(), Fit: fit, Formatter: lookingFormatter{&seen}}, items)
-		if len(seen) != 2 || len(r.Window.Items) != 2 {
-			t.Fatalf("%s: %d items seen, %d in the window, want 2", fit, len(seen), len(r.Window.Items))
+		cfg := Config{MaxTokens: 7, Tokenizer: WordTokenizer(), Fit: fit, Formatter: tellingFormatter{}, Truncate: fill.Truncation{At: fill.CutSentence, MinTokens: 2}}
+		if fit == fill.FitExact {
+			cfg.MaxTokens += 12 // what the formatter adds to the items
 		}
-		for i, got := range seen {
-			if want := r.Window.Items[i]; got.CreatedAt != want.CreatedAt || got.CreatedAt.IsZero() || got.TokenCount != want.TokenCount || got.TokenCount == 0 {
-				t.Errorf("%s: item %s is shown with %v and %d tokens, and has %v and %d tokens", fit, got.ID, got.CreatedAt, got.TokenCount, want.CreatedAt, want.TokenCount)
-			}
+		r := buildItems(t, cfg, found("one two three.", "four five six. seven eight nine. ten eleven twelve. one two three. four five six."))
+		want, err := cfg.Formatter.Format(t.Context(), r.Window)
+		if err != nil || len(r.Diagnostics.Fill.Truncated) != 1 {
+			t.Fatalf("%s: error %v, %+v, want one item that is cut", fit, err, r.Diagnostics.Fill)
+		}
+		if r.Output != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", fit, r.Output, want)
 		}
 	}
 }
