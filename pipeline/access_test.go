@@ -306,3 +306,133 @@ func BenchmarkWriters(b *testing.B) {
 		})
 	}
 }
+
+// Who receives what is the table at the type access.
+func TestAccessTable(t *testing.T) {
+	timed, skip := StepConfig{Timeout: time.Second}, StepConfig{OnError: Skip}
+	appender := RetrieverStep(fixedRetriever(nil), 0).(Appender)
+	for _, c := range []struct {
+		name    string
+		st      step
+		grouped bool
+		leaves  bool // the build may continue before it has ended
+		copies  bool // it receives a copy
+		keeps   bool // alone, it may go on reading the list of the build
+	}{
+		{"isolated", step{}, false, false, false, false},
+		{"isolated, skip", step{StepConfig: skip}, false, false, false, false},
+		{"isolated, timed", step{StepConfig: timed}, false, false, false, false},
+		{"isolated, in a group", step{}, true, false, false, false},
+		{"adapted", step{access: adaptedAccess}, false, false, false, false},
+		{"adapted, skip", step{access: adaptedAccess, StepConfig: skip}, false, false, false, false},
+		{"adapted, timed", step{access: adaptedAccess, StepConfig: timed}, false, true, false, true},
+		{"adapted appender, timed", step{access: adaptedAccess, StepConfig: timed, appender: appender}, false, true, false, false},
+		{"adapted, in a group", step{access: adaptedAccess}, true, true, false, false},
+		{"foreign", step{access: foreignAccess}, false, false, false, true},
+		{"foreign, skip", step{access: foreignAccess, StepConfig: skip}, false, false, true, false},
+		{"foreign, timed", step{access: foreignAccess, StepConfig: timed}, false, true, true, false},
+		{"foreign, in a group", step{access: foreignAccess}, true, true, true, true},
+	} {
+		if got := c.st.leaves(c.grouped); got != c.leaves {
+			t.Errorf("%s: leaves %v, want %v", c.name, got, c.leaves)
+		}
+		if got := c.st.copies(c.grouped); got != c.copies {
+			t.Errorf("%s: receives a copy %v, want %v", c.name, got, c.copies)
+		}
+		if got := c.st.keeps(); got != c.keeps {
+			t.Errorf("%s: keeps the list %v, want %v", c.name, got, c.keeps)
+		}
+	}
+}
+
+// Only foreign code changes items, and only one that runs alone and may keep the list ends the lending.
+func TestShownLists(t *testing.T) {
+	isolated, foreign := step{access: isolatedAccess}, step{access: foreignAccess}
+	adapted := step{access: adaptedAccess, StepConfig: StepConfig{Timeout: time.Second}}
+	for name, c := range map[string]struct {
+		group        []step
+		frozen, lent bool // afterwards
+	}{
+		"isolated":             {[]step{isolated}, true, true},
+		"foreign":              {[]step{foreign}, false, false},
+		"adapted, timed":       {[]step{adapted}, true, false},
+		"isolated and foreign": {[]step{isolated, foreign}, false, true},
+		"two isolated":         {[]step{isolated, isolated}, true, true},
+	} {
+		l := &itemList{}
+		items := append(l.lend(2), docs("a")...)
+		l.take(items)
+		l.items, l.frozen = items, true
+		l.show(c.group)
+		if lent := l.in != 0; l.frozen != c.frozen || lent != c.lent {
+			t.Errorf("%s: frozen %v, the list is still one that is lent %v; want %v and %v", name, l.frozen, lent, c.frozen, c.lent)
+		}
+	}
+}
+
+// A list stays frozen unless foreign code has returned another one.
+func TestReplacedLists(t *testing.T) {
+	old := docs("a")
+	appender := step{appender: RetrieverStep(fixedRetriever(nil), 0).(Appender)}
+	for name, c := range map[string]struct {
+		before, after []Item
+		st            step
+		frozen        bool
+	}{
+		"isolated":                 {old, docs("b"), step{}, true},
+		"foreign":                  {old, docs("b"), step{access: foreignAccess}, false},
+		"appender that adds":       {old, docs("a", "b"), appender, true},
+		"appender to an empty one": {nil, docs("b"), appender, false},
+		"appender of nothing":      {old, old, appender, true},
+	} {
+		l := &itemList{items: c.before, frozen: true}
+		if l.replace(&c.st, c.after); l.frozen != c.frozen || len(l.items) != len(c.after) {
+			t.Errorf("%s: frozen %v with %d items, want %v with %d", name, l.frozen, len(l.items), c.frozen, len(c.after))
+		}
+	}
+}
+
+// What a step adds goes into a lent list, unless somebody may still read the list of the items.
+func TestAppendedLists(t *testing.T) {
+	add := step{group: 1}
+	for name, c := range map[string]struct {
+		st       step
+		items    []Item
+		next     []step
+		recorded bool
+		lent     bool
+	}{
+		"alone":                 {add, docs("a"), nil, false, true},
+		"before an isolated":    {add, docs("a"), []step{{}}, false, true},
+		"before one that keeps": {add, docs("a"), []step{{}, {access: foreignAccess}}, false, false},
+		"in a group":            {step{group: 2}, docs("a"), nil, false, false},
+		"to nothing":            {add, nil, nil, false, false},
+		"recorded":              {add, docs("a"), nil, true, false},
+	} {
+		l := &itemList{items: c.items, recorded: c.recorded}
+		got := l.appended(&c.st, docs("b", "c"), c.next)
+		if want := append(slices.Clone(ids(c.items)), "b", "c"); !slices.Equal(ids(got), want) || (l.in != 0) != c.lent {
+			t.Errorf("%s: %v in a lent list: %v, want %v and %v", name, ids(got), l.in != 0, want, c.lent)
+		}
+	}
+}
+
+// What a step has written into a lent list and not returned is cleared at the end of the build.
+func TestDroppedItemsAreCleared(t *testing.T) {
+	for name, it := range map[string]Item{"an ID": {ID: "x"}, "a text": {Content: "x"}} {
+		l := &itemList{}
+		room := append(l.lend(3), it, it)
+		l.take(nil)
+		l.release()
+		if got := room[:2]; got[0].ID+got[0].Content+got[1].ID+got[1].Content != "" {
+			t.Errorf("items with %s outlive their build: %+v", name, got)
+		}
+	}
+	l := &itemList{}
+	if l.giveUp(); l.room[0] != nil || l.in != 0 {
+		t.Error("a list is given up though none holds the items")
+	}
+	if exact := l.lend(values.LongestKept); exact == nil {
+		t.Error("the longest list that is kept is not lent")
+	}
+}

@@ -1,6 +1,9 @@
 package pipeline
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -22,6 +25,10 @@ func TestTruncationFillsTheWindow(t *testing.T) {
 		f := r.Diagnostics.Fill
 		if len(f.Truncated) != 1 || f.Truncated[0] != (fill.TruncatedItem{ID: "2", TokensBefore: 7, TokensAfter: 3}) || r.Window.UsedTokens != 7 {
 			t.Errorf("%s: %+v, %d tokens", fit, f, r.Window.UsedTokens)
+		}
+		want := fill.ItemValue(&items[0]) + fill.ItemValue(&items[1])*3/7 + fill.ItemValue(&items[2])
+		if math.Abs(f.Value-want) > 1e-9 {
+			t.Errorf("%s: a window of the value %v, want %v: the second item counts for its 3 of 7 tokens", fit, f.Value, want)
 		}
 		if items[1].Metadata != nil || items[1].Content != "four five six. seven eight nine. ten" {
 			t.Errorf("%s: the retriever's item was changed: %+v", fit, items[1])
@@ -95,6 +102,38 @@ func TestOverflowIsReportedWhole(t *testing.T) {
 			if o := r.Overflow[0]; o.Content != text || o.TokenCount != 100 || o.Metadata["truncated"] != nil {
 				t.Errorf("%s: overflow of %d bytes and %d tokens, metadata %v", fit, len(o.Content), o.TokenCount, o.Metadata)
 			}
+		}
+	}
+}
+
+// tellingFormatter writes what it is told of the items.
+type tellingFormatter struct{}
+
+func (tellingFormatter) FormatType() string { return "telling" }
+
+func (tellingFormatter) Format(_ context.Context, w *Window) (any, error) {
+	var b strings.Builder
+	for i := range w.Items {
+		it := &w.Items[i]
+		fmt.Fprintf(&b, "%s of %d tokens, since %v: %v\n", it.Content, it.TokenCount, !it.CreatedAt.IsZero(), it.Metadata["truncated"])
+	}
+	return b.String(), nil
+}
+
+// A formatter is told of the items as the result has them, also of those that are cut.
+func TestFormattersAreToldOfTheItemsOfTheResult(t *testing.T) {
+	for _, fit := range fill.Fits {
+		cfg := Config{MaxTokens: 7, Tokenizer: WordTokenizer(), Fit: fit, Formatter: tellingFormatter{}, Truncate: fill.Truncation{At: fill.CutSentence, MinTokens: 2}}
+		if fit == fill.FitExact {
+			cfg.MaxTokens += 12 // what the formatter adds to the items
+		}
+		r := buildItems(t, cfg, found("one two three.", "four five six. seven eight nine. ten eleven twelve. one two three. four five six."))
+		want, err := cfg.Formatter.Format(t.Context(), r.Window)
+		if err != nil || len(r.Diagnostics.Fill.Truncated) != 1 {
+			t.Fatalf("%s: error %v, %+v, want one item that is cut", fit, err, r.Diagnostics.Fill)
+		}
+		if r.Output != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", fit, r.Output, want)
 		}
 	}
 }

@@ -70,3 +70,23 @@ func TestBudgetAccessors(t *testing.T) {
 		}
 	}
 }
+
+// Allocations may take the whole budget, and nothing beyond it: also not after one that ends it.
+func TestAllocationsEndWithTheBudget(t *testing.T) {
+	for _, c := range []struct {
+		reserve int
+		caps    []int
+		fits    bool
+	}{
+		{0, []int{4, 6}, true}, {0, []int{10, 1}, false}, {0, []int{10, 1, 1}, false}, {0, []int{4, 7}, false},
+		{10, nil, true}, {11, nil, false}, {10, []int{1}, false}, {0, []int{math.MaxInt, math.MaxInt, 2}, false},
+	} {
+		b := Budget{TotalTokens: 10, ReserveTokens: c.reserve}
+		for i, n := range c.caps {
+			b.Allocations = append(b.Allocations, Allocation{Source: core.Sources[i], MaxTokens: n, Priority: 1})
+		}
+		if err := b.Validate(); c.fits != (err == nil) || err != nil && !errors.Is(err, ErrBudget) {
+			t.Errorf("10 tokens, %d in reserve, allocations %v: error %v, want that they fit: %v", c.reserve, c.caps, err, c.fits)
+		}
+	}
+}

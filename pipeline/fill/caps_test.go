@@ -22,6 +22,8 @@ func TestCapsAdmitExactlyTheirTokens(t *testing.T) {
 		{"drop, all", sourceCap{limit: 10, strategy: OverflowDrop, total: 10}, 10, true, 10, 0},
 		{"drop, one too many", sourceCap{limit: 10, strategy: OverflowDrop, total: 11}, 1, false, 10, 0},
 		{"drop, nothing of nothing", sourceCap{strategy: OverflowDrop}, 0, true, 0, 0},
+		{"drop, one of nothing", sourceCap{strategy: OverflowDrop, total: 1}, 1, false, 0, 0},
+		{"truncate, one of nothing", sourceCap{strategy: OverflowTruncate}, 1, false, 0, 0},
 		{"truncate, all", sourceCap{limit: 10, strategy: OverflowTruncate, used: 4}, 6, true, 6, 10},
 		{"truncate, one too many", sourceCap{limit: 10, strategy: OverflowTruncate, used: 4}, 7, false, 6, 4},
 		{"truncate, nothing left", sourceCap{limit: 10, strategy: OverflowTruncate, used: 10}, 0, true, 0, 10},

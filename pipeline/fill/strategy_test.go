@@ -139,3 +139,25 @@ func BenchmarkKnapsack(b *testing.B) {
 		}
 	}
 }
+
+// An item that is worth more than all those that have a better value per token, together, comes
+// first if it fits the window: without it the result could be worth next to nothing.
+func TestValuePerTokenTakesOneLargeItem(t *testing.T) {
+	small, large := Candidate{Tokens: 1, Value: 2}, Candidate{Tokens: 10, Value: 10}
+	for name, c := range map[string]struct {
+		candidates []Candidate
+		room       int
+		want       []int32
+	}{
+		"fits exactly":        {[]Candidate{small, large}, 10, []int32{1, 0}},
+		"does not fit":        {[]Candidate{small, large}, 9, []int32{0, 1}},
+		"both fit":            {[]Candidate{small, large}, 11, []int32{0, 1}},
+		"is worth as much":    {[]Candidate{{Tokens: 1, Value: 10}, large}, 10, []int32{0, 1}},
+		"a larger one cannot": {[]Candidate{small, large, {Tokens: 11, Value: 5}}, 10, []int32{1, 0, 2}},
+	} {
+		order, note, err := ValuePerToken{}.Order(t.Context(), c.candidates, c.room)
+		if err != nil || note != "" || !slices.Equal(order, c.want) {
+			t.Errorf("%s: order %v, note %q, error %v, want %v", name, order, note, err, c.want)
+		}
+	}
+}
