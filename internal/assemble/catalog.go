@@ -74,15 +74,19 @@ func (c *catalog) spec(plugin string) (*spec.Spec, *Unavailable) {
 		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(c.err), Err: c.err}
 	case !ok:
 		path := filepath.Join(c.dir, plugin, "plugin.wasm")
-		hint := fmt.Sprintf(" (build or copy the plugin there, or remove the step%s)", c.near(plugin))
-		if f, err := c.guard.File(); err == nil && f.Find(plugin) != nil {
-			hint = fmt.Sprintf(" (%s lists it: get it with: anchor-host plugin install)", lock.Name)
-		}
-		return nil, &Unavailable{Plugin: plugin, Code: ReasonNotFound, Err: &hinted{path, fs.ErrNotExist, hint}}
+		return nil, &Unavailable{Plugin: plugin, Code: ReasonNotFound, Err: &hinted{path, fs.ErrNotExist, func() string { return c.hint(plugin) }}}
 	case e.Err != nil:
 		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(e.Err), Err: named(e.Path, plugin, e.Err)}
 	}
 	return e.Spec, nil
+}
+
+// hint says what to do about a plugin that is not there.
+func (c *catalog) hint(plugin string) string {
+	if f, err := c.guard.File(); err == nil && f.Find(plugin) != nil {
+		return fmt.Sprintf(" (%s lists it: get it with: anchor-host plugin install)", lock.Name)
+	}
+	return fmt.Sprintf(" (build or copy the plugin there, or remove the step%s)", c.near(plugin))
 }
 
 // links returns the modules that an instance links to. If it fails, it returns the name of the
@@ -105,14 +109,15 @@ func (c *catalog) near(plugin string) string {
 	return ""
 }
 
-// hinted is an error whose message is a file, the cause and a remedy.
+// hinted is an error whose message is a file, the cause and a remedy. The remedy is found when it is
+// shown: it takes time, and a configuration may name many plugins that are not there.
 type hinted struct {
 	path  string
 	cause error
-	hint  string
+	hint  func() string
 }
 
-func (h *hinted) Error() string { return fmt.Sprintf("%s: %v%s", h.path, h.cause, h.hint) }
+func (h *hinted) Error() string { return fmt.Sprintf("%s: %v%s", h.path, h.cause, h.hint()) }
 func (h *hinted) Unwrap() error { return h.cause }
 
 // named replaces the plugin name at the start of a message with the path of the module, because

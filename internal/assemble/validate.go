@@ -91,7 +91,9 @@ type validator struct {
 }
 
 func (v *validator) find(path string, err error) {
-	v.findings = append(v.findings, config.Finding{Path: path, Message: err.Error()})
+	if len(v.findings) < config.MaxFindings {
+		v.findings = append(v.findings, config.Finding{Path: path, Message: strict.Message("%v", err)})
+	}
 }
 
 // values checks values that must fit each other, if any of them is stated. Mistakes in inherited

@@ -94,23 +94,25 @@ func (k *checker) instances() {
 	}
 }
 
-// maxFindings is how many mistakes a check looks for. An error lists fewer of them.
-const maxFindings = 5 * strict.MaxProblems
+// MaxFindings is how many mistakes a check looks for. An error lists fewer of them.
+const MaxFindings = 5 * strict.MaxProblems
 
 type checker struct {
 	config   *Config
 	findings []Finding
+	// before is the number of mistakes that others have found.
+	before int
 }
 
 func (k *checker) find(path, format string, args ...any) {
-	if len(k.findings) < maxFindings {
+	if len(k.findings) < MaxFindings {
 		k.findings = append(k.findings, Finding{path, strict.Message(format, args...)})
 	}
 }
 
 // hint is [strict.Hint] for the keys of a map, for a mistake that is listed. It is empty for others.
 func hint[V any](k *checker, name string, valid map[string]V) string {
-	if len(k.findings) >= strict.MaxProblems {
+	if k.before+len(k.findings) >= strict.MaxProblems {
 		return ""
 	}
 	return strict.Hint(name, slices.Sorted(maps.Keys(valid)))

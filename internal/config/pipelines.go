@@ -136,7 +136,7 @@ func (o *Overlaid) Place(path string) (string, bool) {
 func (k *checker) pipelines() {
 	top := slices.Clone(k.findings)
 	for _, o := range k.config.Overlaid() {
-		own := &checker{config: o.Config}
+		own := &checker{config: o.Config, before: len(k.findings)}
 		own.window()
 		if o.States("steps") {
 			own.steps()

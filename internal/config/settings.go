@@ -37,7 +37,7 @@ var secretOfServer = regexp.MustCompile(`^(embedders\..*\.http|models\..*)\.(key
 // format. Secrets are hidden.
 func (l *Loaded) Settings() []Setting {
 	s := &lister{loaded: l}
-	s.object(reflect.ValueOf(&l.Config).Elem(), "")
+	s.object(reflect.ValueOf(&l.Config).Elem(), l.node, "")
 	return s.settings
 }
 
@@ -46,9 +46,8 @@ type lister struct {
 	settings []Setting
 }
 
-// add lists the value v, whose text is value.
-func (s *lister) add(v reflect.Value, path, value, fallback string) {
-	n, inFile := s.loaded.node.Find(path)
+// add lists the value v, whose text is value. n is the value in the file, nil if it is not there.
+func (s *lister) add(v reflect.Value, n *strict.Node, path, value, fallback string) {
 	o, overridden := s.loaded.overriddenAt(path)
 	origin := o.origin
 	switch {
@@ -56,7 +55,7 @@ func (s *lister) add(v reflect.Value, path, value, fallback string) {
 		if value == "" {
 			value = o.value // an explicit zero
 		}
-	case inFile && n.Kind != strict.Null:
+	case n != nil && n.Kind != strict.Null:
 		origin = fmt.Sprintf("%s:%d", s.loaded.File, n.Pos.Line)
 		if value == "" {
 			value = n.Text // an explicit zero
@@ -114,43 +113,48 @@ func isSecret(path string) bool {
 	return false
 }
 
-func (s *lister) object(v reflect.Value, path string) {
+func (s *lister) object(v reflect.Value, n *strict.Node, path string) {
+	below := n.Index()
 	for _, f := range strict.Fields(v.Type()) {
-		s.value(f.Of(v), strict.Join(path, f.Key), f.Default)
+		s.value(f.Of(v), below[f.Key], strict.Join(path, f.Key), f.Default)
 	}
 }
 
-func (s *lister) value(v reflect.Value, path, fallback string) {
+func (s *lister) value(v reflect.Value, n *strict.Node, path, fallback string) {
 	if p, ok := v.Interface().(Pipeline); ok {
-		values := reflect.ValueOf(&p.values).Elem()
+		values, below := reflect.ValueOf(&p.values).Elem(), n.Index()
 		for _, f := range strict.Fields(values.Type()) {
 			if slices.Contains(p.keys, f.Key) {
-				s.value(f.Of(values), strict.Join(path, f.Key), "")
+				s.value(f.Of(values), below[f.Key], strict.Join(path, f.Key), "")
 			}
 		}
 		return
 	}
 	if text, ok := plain(v); ok {
-		s.add(v, path, text, fallback)
+		s.add(v, n, path, text, fallback)
 		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			s.value(v.Elem(), path, fallback)
+			s.value(v.Elem(), n, path, fallback)
 		} else if fallback != "" {
-			s.add(reflect.Zero(v.Type().Elem()), path, "", fallback)
+			s.add(reflect.Zero(v.Type().Elem()), n, path, "", fallback)
 		}
 	case reflect.Struct:
-		s.object(v, path)
+		s.object(v, n, path)
 	case reflect.Map:
-		names := slices.Sorted(maps.Keys(stringKeys(v)))
-		for _, name := range names {
-			s.value(v.MapIndex(reflect.ValueOf(name)), strict.Join(path, name), "")
+		below := n.Index()
+		for _, name := range slices.Sorted(maps.Keys(stringKeys(v))) {
+			s.value(v.MapIndex(reflect.ValueOf(name)), below[name], strict.Join(path, name), "")
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			s.value(v.Index(i), fmt.Sprintf("%s[%d]", path, i), "")
+			var item *strict.Node
+			if n != nil && i < len(n.Items()) {
+				item = &n.Items()[i]
+			}
+			s.value(v.Index(i), item, fmt.Sprintf("%s[%d]", path, i), "")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package nearest
 import (
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -57,5 +58,30 @@ func TestLongName(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; got != "" || took > 100<<10 {
 		t.Errorf("got %q, took %d KiB", got, took>>10)
+	}
+}
+
+// A hint lists few of many valid names, and cuts long ones. Only the first are compared.
+func TestManyNames(t *testing.T) {
+	valid := make([]string, 100_000)
+	for i := range valid {
+		valid[i] = strings.Repeat("x", 1000) + strconv.Itoa(i)
+	}
+	got := Hint("other", valid)
+	if len(got) > 300 || !strings.HasSuffix(got, " and 99999 others)") {
+		t.Errorf("%d bytes: %.400s", len(got), got)
+	}
+	for i := range valid {
+		valid[i] = "name" + strconv.Itoa(i)
+	}
+	if got := Name("name150000", valid); got != "name15000" && !strings.HasPrefix(got, "name") {
+		t.Errorf("got %q", got)
+	}
+	if got, want := Hint("q", valid), " (want one of name0, name1, "; !strings.HasPrefix(got, want) || len(got) > 260 {
+		t.Errorf("got %q", got)
+	}
+	valid[50_000] = "entirely"
+	if got := Name("entirly", valid); got != "" {
+		t.Errorf("compared too many names, found %q", got)
 	}
 }

@@ -47,6 +47,9 @@ var attacks = map[string]func(n int) string{
 	"below a long key": func(n int) string {
 		return around(`{"query":{"query_str":"x","metadata":{"`+strings.Repeat("k", n/2)+`":[`, "{}", `,1e999]}}}`)(n / 2)
 	},
+	"lists below a long key": func(n int) string {
+		return around(`{"query":{"query_str":"x","metadata":{"`+strings.Repeat("k", n/2)+`":[`, "[1]", `,1e999]}}}`)(n / 2)
+	},
 	"no UTF-8":    func(n int) string { return `{"query":"` + strings.Repeat("\xff", n-12) + `"}` },
 	"escapes":     func(n int) string { return `{"query":"` + strings.Repeat(`\u0041`, (n-12)/6) + `"}` },
 	"long query":  func(n int) string { return `{"query":"` + strings.Repeat("a b ", (n-12)/4) + `"}` },

@@ -328,86 +328,100 @@ func (d *Decoder) anything(n *Node, v reflect.Value, path string) {
 }
 
 // free checks a free-form value: it must have no duplicate keys, and no numbers that Go types
-// cannot hold exactly.
+// cannot hold exactly. It makes the paths of the values with a mistake only.
 func (d *Decoder) free(n *Node, path string) {
-	if !d.goes() {
-		return
-	}
-	switch n.Kind {
-	case Int:
-		if _, ok := whole(n); !ok {
-			d.Fail(n, path, "the whole number %s does not fit into 64 bits (write it as a string)", shorten(n.Text))
-		}
-	case Float:
-		if math.IsNaN(n.float()) {
-			d.Fail(n, path, "the number %s is out of range", shorten(n.Text))
-		}
-	case Map:
+	switch {
+	case d.exact(n):
+	case n.Kind == Int:
+		d.Fail(n, path, "the whole number %s does not fit into 64 bits (write it as a string)", shorten(n.Text))
+	case n.Kind == Float:
+		d.Fail(n, path, "the number %s is out of range", shorten(n.Text))
+	default:
 		d.duplicates(n, path)
 		for i := range n.Entries() {
-			if e := &n.Entries()[i]; !exact(&e.Value) {
+			if e := &n.Entries()[i]; !d.exact(&e.Value) {
 				d.free(&e.Value, Join(path, e.Key))
 			}
 		}
-	case List:
 		for i := range n.Items() {
-			if item := &n.Items()[i]; !exact(item) {
+			if item := &n.Items()[i]; !d.exact(item) {
 				d.free(item, place(path, i))
 			}
 		}
 	}
 }
 
-// exact reports whether a value is one that a Go type holds, of those that cost nothing to look at: the
-// path of others is made in case it is needed.
-func exact(n *Node) bool {
-	switch n.Kind {
-	case Null, Bool, String:
+// exact reports whether [Decoder.free] finds no mistake in a value.
+func (d *Decoder) exact(n *Node) bool {
+	if !d.goes() {
 		return true
-	case Int:
-		return len(n.Text) <= len("123456789012345678") // any of these fits into 64 bits
-	case Float:
-		return len(n.Text) <= longestNumber && !math.IsNaN(n.float())
 	}
-	return n.inside == nil
+	switch n.Kind {
+	case Int:
+		_, ok := whole(n)
+		return ok
+	case Float:
+		return !math.IsNaN(n.float())
+	case List:
+		for i := range n.Items() {
+			if !d.exact(&n.Items()[i]) {
+				return false
+			}
+		}
+	case Map:
+		for i := range n.Entries() {
+			if !d.exact(&n.Entries()[i].Value) {
+				return false
+			}
+		}
+		return eachDuplicate(n.Entries(), func(_, _ *Entry) bool { return false })
+	}
+	return true
+}
+
+func (d *Decoder) duplicates(n *Node, path string) {
+	eachDuplicate(n.Entries(), func(e, first *Entry) bool {
+		if d.listed() {
+			d.failAt(e.Pos, Join(path, e.Key), "duplicate key (first in line %d)", first.Pos.Line)
+		}
+		return true
+	})
 }
 
 // fewKeys is up to how many keys it is cheaper to compare all than to make a map.
 const fewKeys = 16
 
-func (d *Decoder) duplicates(n *Node, path string) {
-	entries := n.Entries()
+// eachDuplicate calls f with each entry whose key was there before, and the first entry with it. It
+// ends, and reports false, as soon as f does.
+func eachDuplicate(entries []Entry, f func(e, first *Entry) bool) bool {
 	if len(entries) <= fewKeys {
 		for i := range entries {
 			for j := range i {
 				if entries[i].Key == entries[j].Key {
-					d.duplicate(&entries[i], entries[j].Pos, path)
+					if !f(&entries[i], &entries[j]) {
+						return false
+					}
 					break
 				}
 			}
 		}
-		return
+		return true
 	}
 	first := make(map[string]int32, len(entries))
 	for i := range entries {
-		if at, ok := first[entries[i].Key]; ok {
-			d.duplicate(&entries[i], entries[at].Pos, path)
-			continue
+		at, ok := first[entries[i].Key]
+		if !ok {
+			first[entries[i].Key] = int32(i)
+		} else if !f(&entries[i], &entries[at]) {
+			return false
 		}
-		first[entries[i].Key] = int32(i)
 	}
-}
-
-func (d *Decoder) duplicate(e *Entry, first Pos, path string) {
-	if !d.listed() {
-		return
-	}
-	d.failAt(e.Pos, Join(path, e.Key), "duplicate key (first in line %d)", first.Line)
+	return true
 }
 
 // maxPath is the length from which a path does not grow. Otherwise a long key would be
 // copied for each value below it. Messages show less of it.
-const maxPath = 250
+const maxPath = 1000
 
 // Join returns the path of a key inside path. It cuts the path where it is longer than
 // any that a valid document has.

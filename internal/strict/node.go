@@ -101,6 +101,20 @@ func (n *Node) Remove(value *Node) bool {
 	return false
 }
 
+// Index returns the values of a map by their keys, those of a key that is there twice as it is first.
+// It is empty for other values, and for nil.
+func (n *Node) Index() map[string]*Node {
+	if n == nil {
+		return nil
+	}
+	index := make(map[string]*Node, len(n.Entries()))
+	for i := range slices.Backward(n.Entries()) {
+		e := &n.Entries()[i]
+		index[e.Key] = &e.Value
+	}
+	return index
+}
+
 // Find returns the value at a path such as steps[0].name and true. If the path does not exist, it
 // returns the last value along the path and false.
 func (n *Node) Find(path string) (*Node, bool) {
