@@ -155,15 +155,20 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 // leaves out have their defaults, and it uses the plugin folder, the instances, the tenant, the
 // timeout and the calibration of the configuration. name identifies the document in errors.
 // Options that a document can state are refused. A Conversation of the store excludes turns in the
-// document.
+// document. The bytes of a [bytes.Buffer] are not copied, and must not change.
 func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader, o BuildOptions) (*pipeline.Result, error) {
 	if err := refuse(&o); err != nil {
 		return nil, err
 	}
 	// The document is read before the timeout starts, because its reader may take any time.
-	data, err := io.ReadAll(io.LimitReader(document, request.MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+	var data []byte
+	if b, ok := document.(*bytes.Buffer); ok {
+		data = b.Bytes()
+	} else {
+		var err error
+		if data, err = io.ReadAll(io.LimitReader(document, request.MaxBytes+1)); err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
 	}
 	return a.buildDocument(ctx, name, data, &o, false)
 }
@@ -176,7 +181,7 @@ func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *Bu
 		return nil, err
 	}
 	defer g.users.Done()
-	req, c, err := request.Read(name, bytes.NewReader(data), g.loaded)
+	req, c, err := request.Read(ctx, name, data, g.loaded)
 	if err != nil {
 		return nil, wrong(err)
 	}

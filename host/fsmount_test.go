@@ -145,6 +145,7 @@ func (h hostileFile) Close() error {
 // Whatever a file system does, it is an error of the guest's call, or its end in time, and
 // the instance serves on. What is left behind writes to no guest, and its files are closed.
 func TestHostileFSMount(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"open", "stat", "read", "close"} {
 		for how, fail := range map[string]func(chan struct{}){
 			"panic":  func(chan struct{}) { panic("files") },

@@ -152,17 +152,9 @@ func TestFunctionsNobodyOffers(t *testing.T) {
 	}
 }
 
+// Functions that no guest could import are refused; package imports says which.
 func TestBadFunctions(t *testing.T) {
-	f := func(module, name string) host.Function { return host.NewFunction(module, name, hello) }
-	odd := f("m", "f")
-	odd.Params = []abi.ValueType{0x7b}
-	for _, fs := range [][]host.Function{
-		{{Module: "m", Name: "f"}}, {f("", "f")}, {f("m", "")}, {f("m", "f"), f("m", "f")}, {odd},
-		{f("extism:host/env", "alloc")}, {f("env", "extism_alloc")}, {f("wasi_snapshot_preview1", "fd_write")},
-		{f("anchor:meter", "tick")}, {f(host.UserModule, "anchor_kv_get")},
-	} {
-		if _, err := host.New(host.Config{Functions: fs}); !errors.Is(err, host.ErrConfig) {
-			t.Errorf("%s.%s: error %v", fs[0].Module, fs[0].Name, err)
-		}
+	if _, err := host.New(host.Config{Functions: []host.Function{{Module: "m", Name: "f"}}}); !errors.Is(err, host.ErrConfig) {
+		t.Errorf("error %v, want host.ErrConfig", err)
 	}
 }

@@ -292,29 +292,6 @@ func TestHostHammer(t *testing.T) {
 	wg.Wait()
 }
 
-func TestDeterministic(t *testing.T) {
-	h := newHost(t, host.Config{})
-	spec := fixture(t, "random").Spec
-	call := func(deterministic bool) []byte {
-		p, err := h.Load(t.Context(), spec, host.PluginConfig{WASI: true, Deterministic: deterministic})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := p.Call(t.Context(), "random_and_clock", nil)
-		if err != nil || len(r.Output) != 24 {
-			t.Fatal(r, err)
-		}
-		return r.Output
-	}
-	if a, b := call(true), call(true); !bytes.Equal(a, b) {
-		t.Errorf("deterministic guests read %x and %x", a, b)
-	}
-	a, b := call(false), call(false)
-	if bytes.Equal(a[:16], b[:16]) || bytes.Equal(a[:16], call(true)[:16]) {
-		t.Errorf("random numbers repeat: %x and %x", a[:16], b[:16])
-	}
-}
-
 func TestGuestLogReachesTheHost(t *testing.T) {
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})

@@ -73,12 +73,12 @@ func checkStop(t *testing.T, p *host.Plugin, name string, timeout time.Duration)
 // What the host does for a guest counts: no function of the host holds a call
 // up beyond its time.
 func TestHostCallsEndWithTheTime(t *testing.T) {
+	t.Parallel()
 	const timeout = 100 * time.Millisecond
 	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		p := loadForever(t, host.Config{Engine: engine}, timeout)
 		for _, name := range []string{
-			"anchor_filter", "alloc", "config_get", "var_get", "var_set", "error_set", "log_error", "count_tokens",
-			"fd_write", "fd_write_vectors", "fd_read", "fd_pread", "fd_readdir", "path_open",
+			"anchor_filter", "alloc", "config_get", "var_get", "var_set", "error_set", "log_error", "count_tokens", "fd_read",
 		} {
 			t.Run(string(engine)+"/"+name, func(t *testing.T) {
 				checkStop(t, p, name, timeout)
@@ -89,6 +89,7 @@ func TestHostCallsEndWithTheTime(t *testing.T) {
 
 // Tokens are counted by a tokenizer that takes its time.
 func TestCountTokensEndsWithTheTime(t *testing.T) {
+	t.Parallel()
 	const timeout = 100 * time.Millisecond
 	encoding, err := pipeline.EncodingTokenizer("cl100k_base")
 	if err != nil {
@@ -120,13 +121,6 @@ func TestHostCallsRefuseSizes(t *testing.T) {
 		{"http_batch_once", "trap: anchor_http_batch: URLs and headers take 30000000 bytes, allowed 262144 " + isAFault},
 		{"http_batch_wild", "trap: anchor_http_batch: the requests are not a block " + isAFault},
 		{"http_batch_empty", "trap: anchor_http_batch: invalid character '\\x00' looking for beginning of value " + isAFault},
-		{"fd_write_once", "guest_error: status 28 without a message"},
-		{"random_get_once", "guest_error: status 21 without a message"},
-		{"poll_oneoff_once", "guest_error: status 28 without a message"},
-		{"fd_renumber_once", "guest_error: status 8 without a message"},
-		{"fd_readdir_once", "guest_error: status 28 without a message"},
-		{"path_open_once", "guest_error: status 37 without a message"},
-		{"fd_read_once", "guest_error: status 1048576 without a message"},
 	} {
 		t.Run(tc.call, func(t *testing.T) {
 			_, err := p.Call(t.Context(), tc.call, nil)

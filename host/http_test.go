@@ -145,6 +145,7 @@ func TestHTTP(t *testing.T) {
 
 // An IP address can be granted in each of its notations.
 func TestHTTPToIPv6(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp6", "[::1]:0")
 	if err != nil {
 		t.Skip("no IPv6 here:", err)

@@ -63,6 +63,7 @@ func TestHTTPBatchAtOnce(t *testing.T) {
 // TestHTTPBatch checks what becomes of batches: what is refused, late or too large ends no
 // more than the call, and what one request cannot have does not cost the others theirs.
 func TestHTTPBatch(t *testing.T) {
+	t.Parallel()
 	u := webServer(t)
 	base := u.String()
 	local := &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}, Private: true}

@@ -201,6 +201,7 @@ func TestHostileKVStore(t *testing.T) {
 // A store that does not end in time is left behind, at most so many times: calls end with
 // their time, others have the processor meanwhile, and all is well when the store returns.
 func TestSlowKVStore(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	var slow atomic.Bool
 	var running atomic.Int32

@@ -43,6 +43,9 @@ func languageCases(t *testing.T, plugin string) (cases []languageCase) {
 	if err := json.Unmarshal(b, &cases); err != nil {
 		t.Fatal(err)
 	}
+	if len(cases) == 0 {
+		t.Fatalf("no cases for %s", plugin)
+	}
 	return cases
 }
 

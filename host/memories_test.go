@@ -49,6 +49,7 @@ func TestWithoutMemory(t *testing.T) {
 
 // Its limits hold, and none of its faults touches the next call.
 func TestLimitsWithoutMemory(t *testing.T) {
+	t.Parallel()
 	for _, engine := range bothEngines {
 		for _, state := range []host.State{host.StateReset, host.StateKeep} {
 			cfg := host.PluginConfig{Engine: engine, State: state, WASI: true, Limits: host.Limits{Instances: 1, Timeout: badTime, Memory: 4 << 20}}
@@ -151,6 +152,7 @@ func checkCall(t *testing.T, p *host.Plugin, function, input, want string) {
 // An instance that starts from the image has what all parts wrote to the memory when they
 // started, and not what the engine wrote over it since.
 func TestBorrowedMemoryFromImage(t *testing.T) {
+	t.Parallel()
 	links(t)
 	for _, engine := range bothEngines {
 		for i, want := range []string{"The borrower's", "lent!"} {

@@ -71,6 +71,7 @@ func TestNestedFuel(t *testing.T) {
 // Calls within calls that ask for the same last instance at once do not wait for those that
 // wait for them.
 func TestNestedCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		const inner = 8
 		p := loadNesting(t, host.Limits{Instances: 3, QueueTimeout: badLimit, Timeout: badLimit}, func(ctx context.Context, p *host.Plugin, _ int) error {

@@ -90,6 +90,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 // Whatever plugins do with all instances that there may be, each has its own, and another
 // one is loaded while they do, as those in use come back.
 func TestEveryPluginHasAnInstance(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, host.Config{MaxInstances: 4})
 	greedy := load(t, h, "batch-keep-first", host.PluginConfig{Name: "greedy", Limits: host.Limits{Instances: 4, QueueTimeout: time.Minute}})
 	burst(t, greedy, 4)

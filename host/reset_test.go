@@ -128,6 +128,7 @@ func TestForeignModulesKeepTheirStateUnlessAsked(t *testing.T) {
 // After a deadline in the middle of Go code the instance is reset, not replaced,
 // and nothing of the call is left.
 func TestResetAfterDeadline(t *testing.T) {
+	t.Parallel()
 	shrinks(t)
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})

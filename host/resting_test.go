@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -38,8 +39,14 @@ func rests(t *testing.T, cfg host.Config, limits host.Limits) (*host.Plugin, fun
 
 // A plugin that fails again and again is not called for a time, and says so.
 func TestFailingPluginsAreRested(t *testing.T) {
+	allopsSpec(t) // so that what is built is not built in a bubble
+	synctest.Test(t, checkRests)
+}
+
+// checkRests runs where time passes only when everybody waits.
+func checkRests(t *testing.T) {
 	var log bytes.Buffer
-	p, call := rests(t, host.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, host.Limits{RestAfter: 3, RestMost: 200 * time.Millisecond})
+	p, call := rests(t, host.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, host.Limits{RestAfter: 3, RestMost: time.Minute, Timeout: time.Hour, InitTimeout: time.Hour})
 	ctx := t.Context()
 	call(ctx, "exit", abi.ReasonExit)
 	call(ctx, "exit", abi.ReasonExit)
@@ -49,7 +56,7 @@ func TestFailingPluginsAreRested(t *testing.T) {
 		call(ctx, "exit", abi.ReasonExit)
 	}
 	s := p.Stats()
-	if s.Rest != host.RestOpen || s.Failures != 3 || s.Rests != 1 || time.Until(s.RestedUntil) > 200*time.Millisecond || !s.RestedUntil.After(time.Now()) {
+	if s.Rest != host.RestOpen || s.Failures != 3 || s.Rests != 1 || time.Until(s.RestedUntil) > time.Minute || !s.RestedUntil.After(time.Now()) {
 		t.Fatalf("%+v", s)
 	}
 	made := host.Made(p)
@@ -67,7 +74,7 @@ func TestFailingPluginsAreRested(t *testing.T) {
 	}
 	call(ctx, "exit", abi.ReasonExit)
 	call(ctx, "none", abi.ReasonRested)
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(time.Minute)
 	call(ctx, "none", "")
 	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != 0 || s.Rests != 2 {
 		t.Errorf("%+v", s)
@@ -89,6 +96,7 @@ func TestFailingPluginsAreRested(t *testing.T) {
 
 // Callers that give up, or ask too much, do not have a plugin rested.
 func TestWhatIsNoFailure(t *testing.T) {
+	t.Parallel()
 	p, call := rests(t, host.Config{}, host.Limits{RestAfter: 1, Timeout: 300 * time.Millisecond})
 	for range 2 {
 		short, end := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -173,6 +173,7 @@ func TestIndexIsThereAfterItWasWritten(t *testing.T) {
 
 // A call that waits in vain because the host has no room for another instance says so.
 func TestNoRoomForAnotherInstance(t *testing.T) {
+	t.Parallel()
 	cfg := host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 2, Timeout: 2 * time.Second, QueueTimeout: 50 * time.Millisecond}}
 	ample := newHost(t, host.Config{})
 	load(t, ample, "sleep-forever", cfg)

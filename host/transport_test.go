@@ -44,6 +44,7 @@ func getter(t *testing.T, rt http.RoundTripper, grant host.HTTPGrant, limits hos
 // Bodies and headers of a transport are bounded, and what it does wrong ends the call, in
 // time, and nothing else.
 func TestHostileHTTPTransport(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	broken := errors.New("no proxy")

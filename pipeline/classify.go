@@ -21,11 +21,14 @@ type KeywordRule struct {
 	Keywords []string
 }
 
-// Classify returns the label of the first rule that matches. It does not fail.
-func (c KeywordClassifier) Classify(_ context.Context, q *Query) (string, error) {
+// Classify returns the label of the first rule that matches. It ends with the error of ctx.
+func (c KeywordClassifier) Classify(ctx context.Context, q *Query) (string, error) {
 	text := strings.ToLower(q.Text)
 	for _, rule := range c.Rules {
 		for _, keyword := range rule.Keywords {
+			if ctx.Err() != nil { // there may be many, and the text may be long
+				return "", ctx.Err()
+			}
 			if strings.Contains(text, strings.ToLower(keyword)) {
 				return rule.Label, nil
 			}

@@ -11,14 +11,17 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
+	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
 
 // maxProblem is how many bytes of a registry's error text are read.
@@ -53,6 +56,14 @@ func (c *Client) get(ctx context.Context, s site, path string, header http.Heade
 	return nil, c.explain(s.host, problem(answer))
 }
 
+// later is the problem of a registry that asks to come back after a time.
+type later struct {
+	error
+	after time.Duration
+}
+
+func (l *later) Unwrap() error { return l.error }
+
 // dialName is the server of a registry: Docker's has another name than its references.
 func dialName(host string) string {
 	if host == "docker.io" {
@@ -76,7 +87,35 @@ func problem(answer *http.Response) error {
 			e.Errors = append(e.Errors, errcode.Error{Code: each.Code, Message: each.Message})
 		}
 	}
+	if after := outbound.RetryAfter(answer.Header); after > 0 {
+		return &later{e, after}
+	}
 	return e
+}
+
+// counted bounds what the documents of a registry take in memory that package remote decodes: lists
+// of tags and of attachments.
+type counted struct{ remote.Client }
+
+// Do implements remote.Client.
+func (c counted) Do(req *http.Request) (*http.Response, error) {
+	answer, err := c.Client.Do(req)
+	if err != nil || req.Method != http.MethodGet || answer.StatusCode != http.StatusOK {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, image.MaxManifest+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > image.MaxManifest {
+		return nil, kind.As(ErrTooLarge, fmt.Errorf("sends a list of more than %d bytes", image.MaxManifest))
+	}
+	if err := image.Weigh(text); err != nil {
+		return nil, err
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(text))
+	return answer, nil
 }
 
 // remedy is what to do about a registry that gives no usable answer.
@@ -160,12 +199,16 @@ func (c *Client) explain(host string, err error) error {
 		return c.noCredentials(host, unread)
 	case errors.As(err, &refused):
 		_, given := c.given.Load(dialName(host))
-		return refusal(host, refused, given)
+		var after time.Duration
+		if asks := (*later)(nil); errors.As(err, &asks) {
+			after = asks.after
+		}
+		return refusal(host, refused, given, after)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, and no credentials are given (log in with: docker login %s)", host, host))
 	case errors.Is(err, errdef.ErrNotFound):
 		return kind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
-	case errors.Is(err, ErrRedirect), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrRedirect), errors.Is(err, ErrTooLarge), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", host, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return kind.As(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
@@ -187,8 +230,8 @@ func (c *Client) noCredentials(host string, err *credentialError) error {
 }
 
 // refusal says why a registry refused a request, and what to do. given says that credentials were
-// given for it.
-func refusal(host string, e *errcode.ErrorResponse, given bool) error {
+// given for it, and after how long the registry asks to wait.
+func refusal(host string, e *errcode.ErrorResponse, given bool, after time.Duration) error {
 	said := fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	var parts []string
 	for i, each := range e.Errors {
@@ -199,6 +242,9 @@ func refusal(host string, e *errcode.ErrorResponse, given bool) error {
 	}
 	if len(parts) > 0 {
 		said += " (" + strings.Join(parts, "; ") + ")"
+	}
+	if after > 0 {
+		said += fmt.Sprintf(", and asks to come back in %s", after)
 	}
 	switch e.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
@@ -28,7 +29,7 @@ const (
 func withAttachments(index *ocispec.Index, d ocispec.Descriptor) []ocispec.Descriptor {
 	all := []ocispec.Descriptor{d}
 	for _, a := range index.Manifests {
-		if belongs(a, string(d.Digest)) {
+		if subjectOf(a) == string(d.Digest) {
 			all = append(all, a)
 		}
 	}
@@ -50,6 +51,9 @@ func (c *Cache) Save(w io.Writer, refs ...Reference) error {
 		}
 		found, index := false, under(repaired, ref)
 		for _, d := range index.Manifests {
+			if !strings.HasPrefix(strings.TrimPrefix(d.Annotations[ocispec.AnnotationRefName], Scheme), ref.Name()) {
+				continue // to parse thousands takes its time
+			}
 			name, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
 			is := err == nil && name.Name() == ref.Name() && d.Annotations[annotationSubject] == "" &&
 				(ref.Digest == string(d.Digest) || ref.Digest == "" && name.Tag == ref.Tag)
@@ -135,7 +139,7 @@ func (c *Cache) Load(ctx context.Context, r io.Reader) ([]Entry, error) {
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	defer os.RemoveAll(folder)
-	l := &loading{folder: folder, blobs: map[string]int64{}}
+	l := newLoading(folder)
 	if err := l.read(ctx, tar.NewReader(&io.LimitedReader{R: r, N: maxArchive})); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
@@ -161,6 +165,12 @@ type loading struct {
 	layout bool
 	// blobs are the sizes of the verified blobs in folder.
 	blobs map[string]int64
+	// manifests are what is known of those that are complete: type and subject.
+	manifests map[digest.Digest]ocispec.Manifest
+}
+
+func newLoading(folder string) *loading {
+	return &loading{folder: folder, blobs: map[string]int64{}, manifests: map[digest.Digest]ocispec.Manifest{}}
 }
 
 func (l *loading) path(digest string) string {
@@ -198,6 +208,8 @@ func (l *loading) entry(h *tar.Header, from io.Reader) error {
 		return nil
 	case h.Typeflag != tar.TypeReg:
 		return kind.As(ErrArchive, fmt.Errorf("the entry %s is a link or a device, want regular files", plain.Path(h.Name)))
+	case sparse(h):
+		return kind.As(ErrArchive, fmt.Errorf("the entry %s is a sparse file, want its bytes", plain.Path(h.Name)))
 	case name == ocispec.ImageLayoutFile:
 		l.layout = true
 		return nil
@@ -216,6 +228,16 @@ func (l *loading) entry(h *tar.Header, from io.Reader) error {
 		return kind.As(ErrArchive, fmt.Errorf("the entry %s is there twice", name))
 	}
 	return l.takeBlob(digest, h.Size, from)
+}
+
+// sparse says whether an entry has holes: a few bytes of an archive would fill a disk.
+func sparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 // maxLoaded is the largest file of an archive, in bytes.
@@ -276,7 +298,7 @@ func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 			if manifest.Subject == nil || string(manifest.Subject.Digest) != subject {
 				return nil, kind.As(ErrArchive, fmt.Errorf("%s: belongs to another artifact than index.json says", ref))
 			}
-			e.ArtifactType, e.Annotations[annotationSubject] = image.ArtifactType(manifest), subject
+			e.ArtifactType, e.Annotations[annotationSubject] = manifest.ArtifactType, subject
 			e.Annotations[ocispec.AnnotationRefName] = ref.Name() + "@" + string(d.Digest) // never a tag
 		}
 		listed = append(listed, e)
@@ -284,26 +306,34 @@ func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 	return listed, nil
 }
 
-// complete checks that the archive has all parts of a manifest.
-func (l *loading) complete(d ocispec.Descriptor) (*ocispec.Manifest, error) {
+// complete checks that the archive has all parts of a manifest, once.
+func (l *loading) complete(d ocispec.Descriptor) (ocispec.Manifest, error) {
+	if m, ok := l.manifests[d.Digest]; ok {
+		return m, nil
+	}
 	if size, ok := l.blobs[string(d.Digest)]; !ok || size > image.MaxManifest {
-		return nil, kind.As(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", image.Shown(d), image.MaxManifest))
+		return ocispec.Manifest{}, kind.As(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", image.Shown(d), image.MaxManifest))
 	}
 	text, err := os.ReadFile(l.path(string(d.Digest)))
 	if err != nil {
-		return nil, err
+		return ocispec.Manifest{}, err
 	}
 	if _, err := image.ManifestType("", text); err != nil {
-		return nil, err
+		return ocispec.Manifest{}, err
 	}
 	var m ocispec.Manifest
 	if err := image.Strict(text, &m); err != nil {
-		return nil, kind.As(ErrArchive, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
+		return m, kind.As(ErrArchive, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
 	}
 	for _, part := range append([]ocispec.Descriptor{m.Config}, m.Layers...) {
 		if size, ok := l.blobs[string(part.Digest)]; !ok || size != part.Size {
-			return nil, kind.As(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", image.Shown(part), part.Size))
+			return m, kind.As(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", image.Shown(part), part.Size))
 		}
 	}
-	return &m, nil
+	known := ocispec.Manifest{ArtifactType: image.ArtifactType(&m)}
+	if m.Subject != nil {
+		known.Subject = &ocispec.Descriptor{Digest: m.Subject.Digest}
+	}
+	l.manifests[d.Digest] = known
+	return known, nil
 }

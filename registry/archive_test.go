@@ -254,7 +254,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(tarOf(f, tar.Header{Name: "blobs/sha256/" + strings.Repeat("0", 64), Uname: "x"}))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, archive []byte) {
-		l := &loading{folder: dir, blobs: map[string]int64{}}
+		l := newLoading(dir)
 		err := l.read(t.Context(), tar.NewReader(bytes.NewReader(archive)))
 		if err == nil {
 			_, err = l.check()

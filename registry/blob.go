@@ -176,12 +176,22 @@ func (d *download) write(s site, from io.Reader) error {
 			return nil
 		case err == io.EOF:
 			return kind.As(ErrDigest, kind.As(errTruncated, fmt.Errorf("%s: ends after %d of the %d bytes of %s", s.host, d.sum.n, d.want.Size, d.want.Digest)))
-		case err != nil && errors.Is(err, ErrUnreachable):
-			return unreachable(fmt.Errorf("%s: %w", s.host, err))
 		case err != nil:
-			return kind.As(errTruncated, unreachable(fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err))))
+			return brokenOff(fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err)))
 		}
 	}
+}
+
+// brokenOff is the error of an answer that broke off. It may be asked for again, unless the client
+// itself gave up.
+func brokenOff(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, ErrUnreachable):
+		return unreachable(err)
+	}
+	return kind.As(errTruncated, unreachable(err))
 }
 
 // restart begins again with an empty file.

@@ -194,6 +194,9 @@ func (c *Cache) lock(ctx context.Context, name string, shared bool) (unlock func
 		try = l.TryRLockContext
 	}
 	if ok, err := try(ctx, lockDelay); !ok {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return nil, fmt.Errorf("cache: wait for its lock %s: %w", l.Path(), err)
 	}
 	return func() { _ = l.Close() }, nil

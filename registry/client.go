@@ -24,8 +24,12 @@ import (
 	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
 
-// DefaultMaxModule is the default of Options.MaxModule, in bytes.
-const DefaultMaxModule = 64 << 20
+const (
+	// DefaultMaxModule is the default of Options.MaxModule, in bytes.
+	DefaultMaxModule = 64 << 20
+	// DefaultTimeout is the default of Options.Timeout.
+	DefaultTimeout = 10 * time.Minute
+)
 
 // Options are the options of a client. The zero value is usable.
 type Options struct {
@@ -46,6 +50,12 @@ type Options struct {
 	Credentials func(ctx context.Context, host string) (Credential, error)
 	// MaxModule is the largest module that is pulled, in bytes; 0 is DefaultMaxModule.
 	MaxModule int64
+	// Timeout is how long one call may take, such as one Pull, with all that is asked again and
+	// waited for. 0 is DefaultTimeout, and less than 0 no limit. A request during which next to
+	// nothing moves for a minute ends earlier.
+	Timeout time.Duration
+	// Tell, if not nil, is told in a line when a registry makes the client wait, and for how long.
+	Tell func(line string)
 	// Progress, if not nil, is told how far a download or an upload is. Calls for one of them come
 	// one after the other, those for several may come at the same time.
 	Progress func(Progress)
@@ -81,7 +91,6 @@ type Client struct {
 	options Options
 	cache   *Cache
 	net     *outbound.Transport
-	http    *http.Client
 
 	mu    sync.Mutex
 	hosts map[string]*host
@@ -111,6 +120,9 @@ func New(o Options) (*Client, error) {
 	if o.MaxModule == 0 {
 		o.MaxModule = DefaultMaxModule
 	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
 	if o.MaxModule < 0 {
 		return nil, fmt.Errorf("options: MaxModule: is %d, want more than 0", o.MaxModule)
 	}
@@ -126,7 +138,7 @@ func New(o Options) (*Client, error) {
 		c.net = outbound.New(o.Proxy, &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12})
 		// A name of this machine may mean another one to the resolver.
 		c.net.Near = func(host string) bool { return loopback(host) && !c.plainAllowed(host) }
-		c.http = c.net.Client()
+		c.net.Tell = o.Tell
 	}
 	return c, nil
 }
@@ -147,6 +159,14 @@ func (c *Client) online(ref Reference) error {
 		return kind.As(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: pull it once without --offline, or load an archive that has it", ref))
 	}
 	return nil
+}
+
+// within bounds a call by Options.Timeout.
+func (c *Client) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.options.Timeout < 0 || c.options.Offline {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, c.options.Timeout, kind.As(context.DeadlineExceeded, fmt.Errorf("it took longer than %s (raise --timeout)", c.options.Timeout)))
 }
 
 // site is one place that may have a repository: the registry of the reference, or a mirror.
@@ -177,7 +197,7 @@ func mirrorSite(mirror string, ref Reference) (site, error) {
 func (c *Client) repository(ctx context.Context, s site) *remote.Repository {
 	signer, bare := c.host(ctx, s.host)
 	return &remote.Repository{
-		Client: signer, PlainHTTP: bare,
+		Client: counted{signer}, PlainHTTP: bare,
 		Reference:       registry.Reference{Registry: s.host, Repository: s.repository},
 		TagListMaxPages: maxPages, ReferrerListMaxPages: maxPages, MaxMetadataBytes: image.MaxManifest,
 		// Many registries refuse to delete, which would fail a push that has succeeded.
@@ -250,15 +270,18 @@ func (c *Client) greet(ctx context.Context, address string) (status int, err err
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// authenticator returns what signs requests to one host.
+// authenticator returns what signs requests to one host, with its credentials alone: a page of a
+// list may be on another one. Where its tokens may come from is for package outbound to say, at
+// the connection: what a name meant earlier says nothing.
 func (c *Client) authenticator(name string) *auth.Client {
-	a := &auth.Client{Client: c.http, Cache: auth.NewCache(), ClientID: "anchor-host", Credential: c.credential,
-		Header: http.Header{"User-Agent": {"anchor-host"}}}
-	if loopback(name) {
-		// A registry on this machine may have its tokens from another port of it.
-		a.BlockedRealmPrefixes = []netip.Prefix{}
+	own := func(ctx context.Context, host string) (auth.Credential, error) {
+		if host != dialName(name) {
+			return auth.EmptyCredential, nil
+		}
+		return c.credential(ctx, host)
 	}
-	return a
+	return &auth.Client{Client: c.net.Client(dialName(name)), Cache: auth.NewCache(), ClientID: "anchor-host", Credential: own,
+		Header: http.Header{"User-Agent": {"anchor-host"}}, BlockedRealmPrefixes: []netip.Prefix{}}
 }
 
 // credentialError is a failure to find out credentials.

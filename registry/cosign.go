@@ -44,6 +44,8 @@ func (c *Client) CosignSignatures(ctx context.Context, ref Reference) ([]CosignS
 		return nil, kind.As(ErrReference, fmt.Errorf("list the signatures of %s: names no digest, add @sha256:…", ref))
 	}
 	ref.Tag, ref.Digest = cosignTag(digits), ""
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	all, err := c.cosignSignatures(ctx, ref)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -57,15 +59,18 @@ func (c *Client) CosignSignatures(ctx context.Context, ref Reference) ([]CosignS
 // cosignTag is the tag for the signatures of the artifact whose digest has these digits.
 func cosignTag(digits string) string { return "sha256-" + digits + ".sig" }
 
-// belongs says whether an entry of an index is attached to an artifact: the entry says so, or has
-// the tag of its signatures.
-func belongs(d ocispec.Descriptor, artifact string) bool {
-	digits, ok := strings.CutPrefix(artifact, "sha256:")
-	if !ok {
-		return false
+// subjectOf returns the digest that an entry of an index is attached to, "" for none: the entry says
+// so, or has the tag of signatures.
+func subjectOf(d ocispec.Descriptor) string {
+	if subject := d.Annotations[annotationSubject]; subject != "" {
+		return subject
 	}
-	ref, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
-	return d.Annotations[annotationSubject] == artifact || err == nil && ref.Tag == cosignTag(digits)
+	name := d.Annotations[ocispec.AnnotationRefName]
+	digits := strings.TrimSuffix(strings.TrimPrefix(name[strings.LastIndexByte(name, ':')+1:], "sha256-"), ".sig")
+	if !strings.HasSuffix(name, ":"+cosignTag(digits)) {
+		return ""
+	}
+	return "sha256:" + digits
 }
 
 func (c *Client) cosignSignatures(ctx context.Context, ref Reference) (all []CosignSignature, err error) {

@@ -35,6 +35,8 @@ type Description struct {
 // Describe asks a registry what a plugin is, without fetching its module. Errors are those of
 // Pull. An artifact of another program, which does not say what the plugin is, is ErrNotPlugin.
 func (c *Client) Describe(ctx context.Context, ref Reference) (*Description, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	d, err := c.describe(ctx, ref)
 	if err != nil && !strings.HasPrefix(err.Error(), ref.String()) {
 		err = fmt.Errorf("%s: %w", ref, err)

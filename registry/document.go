@@ -60,6 +60,8 @@ func (c *Client) Document(ctx context.Context, address string, limit int64, chec
 		}
 		return have.text, accept(address, have.text, check)
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	now, err := c.newerDocument(ctx, u, have, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", plain.Path(address), unsent(err))
@@ -120,7 +122,7 @@ func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, limi
 	if have != nil && have.Modified != "" {
 		req.Header.Set("If-Modified-Since", have.Modified)
 	}
-	answer, err := c.http.Do(req)
+	answer, err := c.net.Client(u.Host).Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +24,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/anchor-host/anchor-host/registry/internal/image"
+	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
 
 // edited returns the manifest of an artifact after an edit.
@@ -394,7 +397,7 @@ func TestRedirects(t *testing.T) {
 		}
 		return false
 	}
-	options := Options{Credentials: func(context.Context, string) (Credential, error) {
+	options := Options{PlainHTTP: []string{f.ref("").Host}, Credentials: func(context.Context, string) (Credential, error) {
 		return Credential{Username: "u", Password: "p"}, nil
 	}}
 	if _, err := newClient(t, options).Pull(t.Context(), f.ref("1")); err != nil {
@@ -403,22 +406,185 @@ func TestRedirects(t *testing.T) {
 	if len(credentials) != 1 || credentials[0] != "" {
 		t.Errorf("another host received the credentials %q", credentials)
 	}
-	for inside, targets := range map[bool][]string{
-		false: {elsewhere.URL, "http://[::ffff:127.0.0.1]:1", "http://10.1.2.3", "http://169.254.169.254/latest", "http://localhost:1", "http://0.0.0.0:1", "http://[fe80::1]:1", "http://[64:ff9b::7f00:1]:1", "http://100.64.0.1"},
-		true:  {"http://169.254.169.254/latest", "http://0.0.0.0:1", "http://[fe80::1]:1"},
+	for from, targets := range map[outbound.Place][]string{
+		outbound.Public:  {elsewhere.URL, "http://[::ffff:127.0.0.1]:1", "http://10.1.2.3", "http://169.254.169.254/latest", "http://localhost:1", "http://0.0.0.0:1", "http://[fe80::1]:1", "http://[64:ff9b::7f00:1]:1", "http://100.64.0.1"},
+		outbound.Private: {elsewhere.URL, "http://[::1]:1", "http://169.254.169.254/latest"},
+		outbound.Local:   {"http://169.254.169.254/latest", "http://0.0.0.0:1", "http://[fe80::1]:1", "http://100.100.100.200"},
 	} {
 		for _, target := range targets {
 			c := newClient(t, options)
-			c.net.Inside = func(context.Context, string) bool { return inside }
+			at(c, f, from)
 			to = target + "/?signature=secret"
 			_, err := c.Pull(t.Context(), f.ref("1"))
-			if !errors.Is(err, ErrRedirect) || !strings.Contains(err.Error(), "an address that only this network has") || strings.Contains(err.Error(), "secret") {
-				t.Errorf("inside %v, %s: %v", inside, target, err)
+			if !errors.Is(err, ErrRedirect) || !strings.Contains(err.Error(), "nearer than its own") || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s, %s: %v", from, target, err)
 			}
 		}
 	}
 	if len(credentials) != 1 {
 		t.Error("a refused redirect was followed")
+	}
+}
+
+// at has a registry be at a place.
+func at(c *Client, f *fake, p outbound.Place) {
+	others := c.net.Place
+	c.net.Place = func(a netip.AddrPort) outbound.Place {
+		if a.String() == f.ref("").Host {
+			return p
+		}
+		return others(a)
+	}
+}
+
+// TestRealms has a registry name the server of its tokens.
+func TestRealms(t *testing.T) {
+	a := pack(t, "1.0.0", 0)
+	var asked []string
+	tokens := func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Authorization"))
+		fmt.Fprint(w, `{"token":"t"}`)
+	}
+	bare := httptest.NewServer(http.HandlerFunc(tokens))
+	defer bare.Close()
+	f := newFake(t)
+	hold(f, "1", a)
+	var realm string
+	f.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/token" {
+			tokens(w, r)
+			return true
+		}
+		if r.Header.Get("Authorization") == "Bearer t" {
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="`+realm+`/token",service="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	elsewhere := "localhost" + bare.URL[strings.LastIndex(bare.URL, ":"):]
+	basic := "Basic dTpw"
+	for _, each := range []struct {
+		name, realm string
+		from        outbound.Place
+		given       bool
+		want        []string // nil: refused
+		says        string
+	}{
+		{"its own host", f.URL, outbound.Public, true, []string{basic}, ""},
+		{"its own host, which is this machine", f.URL, outbound.Local, true, []string{basic}, ""},
+		{"another port of this machine", bare.URL, outbound.Local, true, []string{basic}, ""},
+		{"another port, from far", bare.URL, outbound.Public, true, nil, "an address of this machine, which is nearer"},
+		{"another port, from this network", bare.URL, outbound.Private, true, nil, "an address of this machine, which is nearer"},
+		{"a private address", "http://10.9.9.9:6000", outbound.Public, false, nil, "10.9.9.9:6000, an address of a private network, which is nearer"},
+		{"a private address over TLS", "https://10.9.9.9:6000", outbound.Public, true, nil, "an address of a private network, which is nearer"},
+		{"shared addresses of a carrier", "http://100.64.9.9", outbound.Public, false, nil, "nearer"},
+		{"a local IPv6 address", "http://[fd00::1]", outbound.Public, false, nil, "nearer"},
+		{"metadata", "http://169.254.169.254", outbound.Local, false, nil, "no registry has"},
+		{"another host without TLS", "http://" + elsewhere, outbound.Local, true, nil, "wants its credentials sent to \"" + elsewhere + "\" without TLS"},
+		{"another host without TLS, nobody logged in", "http://" + elsewhere, outbound.Local, false, []string{""}, ""},
+	} {
+		asked, realm = nil, each.realm
+		c := newClient(t, Options{PlainHTTP: []string{f.ref("").Host}, Credentials: func(context.Context, string) (Credential, error) {
+			if each.given {
+				return Credential{Username: "u", Password: "p"}, nil
+			}
+			return Credential{}, nil
+		}})
+		at(c, f, each.from)
+		_, err := c.Pull(t.Context(), f.ref("1"))
+		if each.want == nil && (!errors.Is(err, ErrRedirect) || !strings.Contains(err.Error(), each.says)) || each.want != nil && err != nil || !slices.Equal(asked, each.want) {
+			t.Errorf("%s: %v, the server of tokens was asked with %q", each.name, err, asked)
+		}
+	}
+}
+
+// TestPages has a registry keep the second page of its tags on another server, which wants to know
+// who asks.
+func TestPages(t *testing.T) {
+	var sent []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sent = append(sent, r.Header.Get("Authorization")); r.URL.RawQuery != "" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Link", `</v2/acme/p/tags/list?n=1>; rel="next"`)
+		fmt.Fprint(w, `{"tags":["1"]}`)
+	}))
+	defer other.Close()
+	f := newFake(t)
+	f.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/tags/list") {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}
+		return strings.HasSuffix(r.URL.Path, "/tags/list")
+	}
+	c := newClient(t, Options{Credentials: func(context.Context, string) (Credential, error) {
+		return Credential{Username: "u", Password: "p"}, nil
+	}})
+	if _, err := c.Tags(t.Context(), f.ref("")); !errors.Is(err, ErrDenied) || len(sent) != 2 || strings.Join(sent, "") != "" {
+		t.Errorf("%v, the other server received %q", err, sent)
+	}
+}
+
+// TestTimeout ends what a registry does in time, but without an end.
+func TestTimeout(t *testing.T) {
+	a := pack(t, "1.0.0", 100_000)
+	trickle := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", itoa(len(a.Module)))
+		for range 1000 {
+			if _, err := w.Write([]byte("x")); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	busy := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "29")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	later := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "100000")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	for name, each := range map[string]struct {
+		path   string
+		answer func(http.ResponseWriter, *http.Request)
+		want   string
+	}{
+		"module":   {a.ModuleDigest, trickle, "bytes of " + a.ModuleDigest + ": it took longer than 200ms (raise --timeout)"},
+		"manifest": {"/manifests/1", trickle, " bytes: it took longer than 200ms (raise --timeout)"},
+		"busy":     {"/manifests/1", busy, "answers 429 Too Many Requests: a wait of 29s is longer than --timeout allows (raise it, or try again later)"},
+		"later":    {"/manifests/1", later, "answers 503 Service Unavailable, and asks to come back in 27h46m40s"},
+		"tags":     {"/tags/list", trickle, "it took longer than 200ms (raise --timeout)"},
+	} {
+		f := newFake(t)
+		hold(f, "1", a)
+		f.before = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, each.path) {
+				return false
+			}
+			each.answer(w, r)
+			return true
+		}
+		c := newClient(t, Options{Timeout: 200 * time.Millisecond})
+		begin := time.Now()
+		_, err := c.Pull(t.Context(), f.ref("1"))
+		if name == "tags" {
+			_, err = c.Tags(t.Context(), f.ref(""))
+		}
+		if err == nil || !strings.Contains(err.Error(), each.want) || !strings.Contains(err.Error(), f.ref("").Host+":") && !strings.Contains(err.Error(), f.ref("").Host+" ") || time.Since(begin) > 20*time.Second {
+			t.Errorf("%s: %v after %s", name, err, time.Since(begin))
+		}
+		if errors.Is(err, context.DeadlineExceeded) == (name == "later") {
+			t.Errorf("%s: %v is of another kind", name, err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -96,15 +97,10 @@ func parseIndex(text []byte) (*ocispec.Index, error) {
 
 // note adds artifacts to the index. A tag that was there names the new artifact afterwards.
 func (c *Cache) note(ctx context.Context, all ...ocispec.Descriptor) error {
-	if known, err := c.index(); err == nil && !slices.ContainsFunc(all, func(d ocispec.Descriptor) bool { return !listed(known, d) }) {
+	if known, err := c.index(); err == nil && listed(known, all) {
 		return nil
 	}
-	return c.change(ctx, func(index *ocispec.Index) {
-		for _, d := range all {
-			index.Manifests = slices.DeleteFunc(index.Manifests, func(old ocispec.Descriptor) bool { return replaces(d, old) })
-			index.Manifests = append(index.Manifests, d)
-		}
-	})
+	return c.change(ctx, func(index *ocispec.Index) { index.Manifests = merged(index.Manifests, all) })
 }
 
 // relist gives a plugin of the cache the name that a damaged index has lost, so that its tag is
@@ -124,22 +120,42 @@ func (c *Cache) relist(ctx context.Context, d ocispec.Descriptor) {
 	}
 }
 
-// listed says whether an index has an entry already.
-func listed(index *ocispec.Index, d ocispec.Descriptor) bool {
-	return slices.ContainsFunc(index.Manifests, func(old ocispec.Descriptor) bool {
-		return old.Digest == d.Digest && old.Annotations[ocispec.AnnotationRefName] == d.Annotations[ocispec.AnnotationRefName]
-	})
+// listed says whether an index has all of the entries already.
+func listed(index *ocispec.Index, all []ocispec.Descriptor) bool {
+	known := map[string]bool{}
+	for _, d := range index.Manifests {
+		known[entryKey(d)] = true
+	}
+	return !slices.ContainsFunc(all, func(d ocispec.Descriptor) bool { return !known[entryKey(d)] })
 }
 
-// replaces says whether a new entry takes the place of an old one: it has the name of the old
-// one, and this name is a tag's or means the same artifact. One that lost its name gets it back.
-func replaces(d, old ocispec.Descriptor) bool {
-	name, oldName := d.Annotations[ocispec.AnnotationRefName], old.Annotations[ocispec.AnnotationRefName]
-	if name != oldName {
-		return oldName == "" && d.Digest == old.Digest
+// merged adds entries to those of an index. A new one takes the place of an old one with its name,
+// if this is a tag's or means the same artifact. An artifact that lost its name gets it back. The
+// work grows with the number of entries, as archives of others have thousands.
+func merged(old, added []ocispec.Descriptor) (all []ocispec.Descriptor) {
+	names, digests := map[string]bool{}, map[digest.Digest]bool{}
+	for _, d := range slices.Backward(added) {
+		if place := placeOf(d); !names[place] {
+			names[place], all = true, append(all, d)
+		}
+		digests[d.Digest] = true
 	}
-	ref, err := ParseReference(name)
-	return d.Digest == old.Digest || err == nil && ref.Tag != ""
+	for _, d := range old {
+		if nameless := d.Annotations[ocispec.AnnotationRefName] == ""; names[placeOf(d)] || nameless && digests[d.Digest] {
+			continue
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// placeOf is what only one entry of an index may have: the name of a tag, or a name and a digest.
+func placeOf(d ocispec.Descriptor) string {
+	name := d.Annotations[ocispec.AnnotationRefName]
+	if ref, err := ParseReference(name); err == nil && ref.Tag != "" {
+		return name
+	}
+	return entryKey(d)
 }
 
 // change rewrites the index under its lock. A damaged one is rebuilt first.
@@ -265,12 +281,14 @@ func (c *Cache) Prune(ctx context.Context, keep ...string) (freed int64, err err
 			}
 		}
 	}
+	kept := map[string]bool{}
 	for _, digest := range keep { // the index may have lost them
+		kept[digest] = true
 		need(digest)
 	}
 	err = c.change(ctx, func(index *ocispec.Index) {
 		index.Manifests = slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
-			if slices.Contains(keep, string(d.Digest)) || slices.ContainsFunc(keep, func(digest string) bool { return belongs(d, digest) }) {
+			if kept[string(d.Digest)] || kept[subjectOf(d)] {
 				need(string(d.Digest))
 				return false
 			}

@@ -55,6 +55,8 @@ func (c *Client) Resolve(ctx context.Context, ref Reference) (Reference, error) 
 		}
 		return ref.At(digest), err
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	unlock, err := c.cache.use(ctx)
 	if err != nil {
 		return Reference{}, err
@@ -80,6 +82,8 @@ func (c *Client) Pull(ctx context.Context, ref Reference) (*Plugin, error) {
 	if err := ref.versioned(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	p, err := c.pull(ctx, ref)
 	if err != nil && !strings.HasPrefix(err.Error(), ref.String()) {
 		err = fmt.Errorf("%s: %w", ref, err)
@@ -249,7 +253,7 @@ func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text 
 	}
 	text, err = io.ReadAll(io.LimitReader(answer.Body, image.MaxManifest+1))
 	if err != nil {
-		return nil, "", unreachable(fmt.Errorf("manifest: %s breaks off: %w", s.host, kind.Safe(err)))
+		return nil, "", brokenOff(fmt.Errorf("manifest: %s breaks off after %d bytes: %w", s.host, len(text), kind.Safe(err)))
 	}
 	if len(text) > image.MaxManifest {
 		return nil, "", kind.As(ErrTooLarge, fmt.Errorf("manifest: %s sends more than %d bytes", s.host, image.MaxManifest))

@@ -39,6 +39,8 @@ func (c *Client) Push(ctx context.Context, ref Reference, a *Artifact, o PushOpt
 		return Reference{}, kind.As(ErrOffline, fmt.Errorf("push %s: the client is offline", ref))
 	}
 	ref = ref.At(a.Digest)
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	if err := c.push(ctx, ref, a, o); err != nil {
 		return Reference{}, fmt.Errorf("push %s: %w", ref.At(""), pushFailed(err))
 	}
@@ -102,14 +104,17 @@ func (c *Client) Tags(ctx context.Context, ref Reference) ([]string, error) {
 	if c.options.Offline {
 		return nil, kind.As(ErrOffline, fmt.Errorf("%s: its tags are only known to the registry, and the client is offline", ref))
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	var all []string
+	listed := 0
 	err := c.repository(ctx, site{ref.Host, ref.Repository}).Tags(ctx, "", func(page []string) error {
 		for _, tag := range page {
 			if tagForm.MatchString(tag) {
 				all = append(all, tag)
 			}
 		}
-		if len(all) > maxTags {
+		if listed += len(page); listed > maxTags {
 			return kind.As(ErrTooLarge, fmt.Errorf("has more than %d tags", maxTags))
 		}
 		return nil

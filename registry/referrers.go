@@ -66,6 +66,8 @@ func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added
 	case c.options.Offline:
 		return "", kind.As(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	if added, err = c.attach(ctx, ref, a); err != nil {
 		return "", fmt.Errorf("attach to %s: %w", ref, pushFailed(err))
 	}
@@ -124,6 +126,8 @@ func (c *Client) Referrers(ctx context.Context, ref Reference, of string) ([]Att
 	if ref.Digest == "" {
 		return nil, kind.As(ErrReference, fmt.Errorf("list the attachments of %s: names no digest, add @sha256:…", ref))
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	var all []Attachment
 	var err error
 	if c.options.Offline {
@@ -182,17 +186,25 @@ func (c *Client) listReferrers(ctx context.Context, s site, ref Reference) (all 
 func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, of string, listed []ocispec.Descriptor) (all []Attachment, err error) {
 	var notes []ocispec.Descriptor
 	var total int64
+	seen := map[digest.Digest]bool{}
 	for _, d := range listed {
+		if seen[d.Digest] {
+			continue
+		}
+		seen[d.Digest] = true
 		text, err := c.attached(ctx, sites, d)
 		if err != nil {
 			return nil, err
+		}
+		if total += int64(len(text)); total > maxAttached {
+			return nil, tooMuchAttached()
 		}
 		a, layer, err := readAttachment(text, ref.Digest)
 		if errors.Is(err, ErrNotPlugin) || err == nil && of != "" && a.Type != of {
 			continue // what other tools attach may have any form
 		}
 		if total += layer.Size; err == nil && total > maxAttached {
-			err = kind.As(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
+			err = tooMuchAttached()
 		}
 		if err == nil {
 			err = c.document(ctx, sites, &a, layer, text)
@@ -205,6 +217,10 @@ func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, o
 		all, notes = append(all, a), append(notes, note)
 	}
 	return all, c.cache.note(ctx, notes...)
+}
+
+func tooMuchAttached() error {
+	return kind.As(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
 }
 
 // attached returns the manifest of an attachment.

@@ -22,6 +22,9 @@ const (
 	minCompressed = 1400
 	// writePiece is how much is written within ClientTimeout, in bytes.
 	writePiece = 64 << 10
+	// restTime is how long net/http may drop the rest of a body after the answer, so that the client reads
+	// the answer before the connection ends.
+	restTime = 300 * time.Millisecond
 	// maxKept is the largest buffer that is used again, in bytes.
 	maxKept = 1 << 20
 )
@@ -44,21 +47,28 @@ type writer struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
-	status  int
-	bytes   int64
+	// end is the deadline of the request. The answer has to be taken timeout after it at the latest.
+	end    time.Time
+	status int
+	bytes  int64
 }
 
 func newWriter(s *Server, w http.ResponseWriter) *writer {
 	return &writer{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.o.ClientTimeout}
 }
 
-// limitRead sets the deadline for reading the request; 0 removes it.
-func (w *writer) limitRead(d time.Duration) {
-	var at time.Time
-	if d > 0 {
-		at = time.Now().Add(d)
-	}
+// readUntil sets the deadline for reading the request; the zero time removes it.
+func (w *writer) readUntil(at time.Time) {
 	_ = w.control.SetReadDeadline(at) // a recorder of tests has none
+}
+
+// limitWrite sets the deadline for writing the next piece.
+func (w *writer) limitWrite() {
+	at := time.Now()
+	if !w.end.IsZero() && w.end.Before(at) {
+		at = w.end
+	}
+	_ = w.control.SetWriteDeadline(at.Add(w.timeout)) // a recorder of tests has none
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -66,7 +76,7 @@ func (w *writer) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
 	}
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // a recorder of tests has none
+	w.limitWrite()
 	w.ResponseWriter.WriteHeader(status)
 }
 
@@ -77,7 +87,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	}
 	for len(p) > 0 && err == nil {
 		piece := p[:min(len(p), writePiece)]
-		_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // a recorder of tests has none
+		w.limitWrite()
 		var m int
 		m, err = w.ResponseWriter.Write(piece)
 		n, p = n+m, p[len(piece):]
@@ -103,6 +113,7 @@ func (c *call) reply(value any, err error) {
 	status := http.StatusOK
 	if !c.read && c.r.ProtoMajor == 1 && c.r.Body != nil && c.r.Body != http.NoBody {
 		c.w.Header().Set("Connection", "close") // or net/http would wait for the rest of the body first
+		c.w.readUntil(time.Now().Add(restTime))
 	}
 	if err != nil {
 		status, value = c.failure(err)
@@ -144,7 +155,7 @@ const jsonType = "application/json"
 func (c *call) deliver(status int, kind string, data []byte) {
 	size := int64(len(data))
 	data, coding := c.compressed(data)
-	if tenant, waiting := c.info.Principal.Tenant, int64(len(data)); c.s.answers.take(tenant, waiting) {
+	if tenant, waiting := c.info.Principal.Tenant, int64(len(data)); c.s.answers.takeOne(tenant, waiting) {
 		defer c.s.answers.give(tenant, waiting)
 	} else {
 		var doc bytes.Buffer
@@ -161,37 +172,6 @@ func (c *call) deliver(status int, kind string, data []byte) {
 var errUnread = &Refusal{
 	Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many bytes of answers wait for clients of this tenant",
 	Remedy: "read answers as they come, or raise server.max_bodies", RetryAfter: time.Second,
-}
-
-// unread counts the bytes of answers that wait for their clients. All together are bounded, and those
-// of a tenant by half of that, so that slow clients of one tenant leave room for others. A tenant may
-// always have one.
-type unread struct {
-	limit   int64
-	mu      sync.Mutex
-	all     int64
-	tenants map[string]int64
-}
-
-// take adds an answer, and reports whether there was room.
-func (u *unread) take(tenant string, n int64) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if own := u.tenants[tenant]; own > 0 && (u.all+n > u.limit || own+n > u.limit/2) {
-		return false
-	}
-	u.all += n
-	u.tenants[tenant] += n
-	return true
-}
-
-func (u *unread) give(tenant string, n int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.all -= n
-	if u.tenants[tenant] -= n; u.tenants[tenant] <= 0 {
-		delete(u.tenants, tenant)
-	}
 }
 
 // appender is a value that writes its own JSON, which takes a fraction of the time.

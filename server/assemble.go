@@ -24,7 +24,7 @@ func (c *call) assemble() (any, error) {
 	}
 	ctx, used := ledger.Under(c.ctx)
 	defer c.account(used)
-	if o.From != message.FormAny || request.IsBody(c.body) {
+	if o.From != message.FormAny || request.IsBody(ctx, c.body) {
 		result, err := c.s.app.AssembleBody(ctx, c.body, o)
 		if err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ func (c *call) assemble() (any, error) {
 func (c *call) assembleMessages(ctx context.Context, o *anchor.BodyOptions) (_ any, err error) {
 	input := &request.Messages{}
 	if len(bytes.TrimSpace(c.body)) > 0 {
-		if input, err = request.ReadMessages("request", bytes.NewReader(c.body)); err != nil {
+		if input, err = request.ReadMessages(ctx, "request", c.body, c.s.o.MaxValues); err != nil {
 			return nil, err
 		}
 	} else if o.Run == "" {

@@ -63,14 +63,12 @@ type Cost struct {
 	Action string
 	// Scope is the scope that the route needs.
 	Scope string
-	// Bytes is the size of the request's body after decompression.
+	// Bytes is the size of the request's body after decompression, 0 before it is read.
 	Bytes int64
 	// RequestID identifies the request in the log.
 	RequestID string
-	// Part says that this is one build of an evaluation: a build, but no request.
-	Part bool
-	// Answer is the header of the answer, to which Admit may add fields such as RateLimit. It must not
-	// be used after Admit. It may be nil.
+	// Answer is the header of the answer, to which fields such as RateLimit may be added. It must not
+	// be used later. It may be nil.
 	Answer http.Header
 }
 
@@ -90,15 +88,21 @@ type Usage struct {
 	Bytes int64
 }
 
-// Admission decides whether a request may run now. It is called after authentication and after the
-// body was read, for every route that needs a scope but those of the admin listener, and for each build
-// of an evaluation, which waits as long as a refusal with RetryAfter says and then asks again. It may wait,
-// until ctx ends. If err is nil, release is called exactly once, before the answer is written: a
-// client that reads slowly holds no place.
+// Admission decides whether a request may come, and when it runs. It is asked for every route that needs
+// a scope but those of the admin listener.
+//
+// Enter counts a request. It is called after authentication and before the body is read, so that bodies
+// cost their sender something.
+//
+// Admit gives the request a place. It is called after the body was read, so that a client that sends
+// slowly holds none, and for each build of an evaluation, which waits as long as a refusal with RetryAfter
+// says and then asks again. It may wait, until ctx ends. If err is nil, release is called exactly once,
+// before the answer is written: a client that reads slowly holds no place either.
 //
 // An error that is a [*Refusal] is the answer to the request. If ctx has ended, any other error
 // answers as an ended request does; else it answers 503.
 type Admission interface {
+	Enter(p Principal, c Cost) error
 	Admit(ctx context.Context, p Principal, c Cost) (release func(Usage), err error)
 }
 
@@ -129,6 +133,7 @@ type infoKey struct{}
 func Identify(r *http.Request, p Principal) {
 	if info, ok := r.Context().Value(infoKey{}).(*RequestInfo); ok {
 		info.Principal = p
+		connOf(r.Context()).know(true)
 	}
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -11,36 +10,17 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 const (
-	// firstBuffer is the size of the first buffer of a body, in bytes. It grows as the body comes. A
-	// body whose header states its size, up to maxStated, is read into one buffer of this size.
-	firstBuffer, maxStated = 16 << 10, 64 << 10
-	// maxWindow is the largest window of zstd, in bytes. RFC 9659 allows no larger one over HTTP.
-	maxWindow = 8 << 20
+	// firstBuffer is the size of the first buffer of a body, in bytes, unless its header states a size
+	// up to maxStated. Up to maxStated it grows; what comes then is read in pieces of largestPiece at
+	// most, which are joined in the end.
+	firstBuffer, maxStated, largestPiece = 16 << 10, 64 << 10, 1 << 20
+	// paceTime is the time over which the pace of a body is measured.
+	paceTime = 5 * time.Second
 )
-
-// budget counts bytes in memory against a limit.
-type budget struct {
-	limit int64
-	used  atomic.Int64
-}
-
-// take takes bytes, and reports whether there were enough.
-func (b *budget) take(n int64) bool {
-	if b.used.Add(n) > b.limit {
-		b.used.Add(-n)
-		return false
-	}
-	return true
-}
 
 // maxBody is the largest body of the request, in bytes.
 func (c *call) maxBody() int64 {
@@ -49,8 +29,6 @@ func (c *call) maxBody() int64 {
 	}
 	return c.s.o.MaxBody
 }
-
-func (b *budget) give(n int64) { b.used.Add(-n) }
 
 // readBody reads the body within the limits. The bytes count until the request ends.
 func (c *call) readBody() error {
@@ -61,13 +39,16 @@ func (c *call) readBody() error {
 		}
 		return &Refusal{Status: http.StatusBadRequest, Reason: "no_body", Message: "the request has no body", Remedy: "send " + wantedType(c.endpoint.body)}
 	}
+	c.pace()
 	if c.endpoint.body == noBody {
-		if _, err := io.ReadFull(c.r.Body, make([]byte, 1)); err != io.EOF {
-			return &Refusal{Status: http.StatusBadRequest, Reason: "unexpected_body", Message: "this request takes no body", Remedy: "leave it out"}
+		if c.r.ContentLength <= 0 {
+			if _, err := io.ReadFull(c.r.Body, make([]byte, 1)); err == io.EOF {
+				c.read = true
+				c.w.readUntil(time.Time{})
+				return nil
+			}
 		}
-		c.read = true
-		c.w.limitRead(0)
-		return nil
+		return &Refusal{Status: http.StatusBadRequest, Reason: "unexpected_body", Message: "this request takes no body", Remedy: "leave it out"}
 	}
 	if err := c.checkType(); err != nil {
 		return err
@@ -75,16 +56,20 @@ func (c *call) readBody() error {
 	if c.r.ContentLength > c.maxBody() {
 		return c.tooLarge()
 	}
-	in, err := c.decoded(http.MaxBytesReader(c.w, c.r.Body, c.maxBody()))
+	in, err := c.decoded(&paced{c: c, raw: http.MaxBytesReader(c.w, c.r.Body, c.maxBody())})
 	if err != nil {
 		return err
 	}
-	defer c.endWithContext()()
-	if err := c.readAll(in); err != nil {
-		return err
+	c.after = append(c.after, func() { c.drop(c.held) })
+	stop := c.endWithContext()
+	err = c.readAll(in)
+	stop()
+	in.close()
+	if err != nil {
+		return c.unread(err)
 	}
 	c.read = true
-	c.w.limitRead(0) // a deadline would end the request while it runs
+	c.w.readUntil(time.Time{}) // a deadline would end the request while it runs
 	if len(c.body) == 0 && !c.endpoint.optional {
 		return &Refusal{Status: http.StatusBadRequest, Reason: "no_body", Message: "the body is empty", Remedy: "send " + wantedType(c.endpoint.body)}
 	}
@@ -92,13 +77,14 @@ func (c *call) readBody() error {
 	return nil
 }
 
-// endWithContext ends the reading of the body when the request is cut, such as at the end of the
-// service. Otherwise a slow client would get no answer. stop must be called before the request ends.
+// endWithContext ends the reading of the body when the request ends, such as at its deadline or at the
+// end of the service. Otherwise a slow client would get no answer. stop must be called before the
+// request ends.
 func (c *call) endWithContext() (stop func()) {
 	done := make(chan struct{})
-	cancel := context.AfterFunc(c.r.Context(), func() {
+	cancel := context.AfterFunc(c.ctx, func() {
 		defer close(done)
-		c.w.limitRead(time.Nanosecond)
+		c.w.readUntil(time.Now())
 	})
 	return func() {
 		if !cancel() {
@@ -107,39 +93,115 @@ func (c *call) endWithContext() (stop func()) {
 	}
 }
 
-// readAll reads the body into memory that is counted before it is allocated.
-func (c *call) readAll(in io.Reader) error {
-	var taken int64
-	c.after = append(c.after, func() { c.s.bodies.give(taken) })
-	for {
-		if len(c.body) == cap(c.body) {
-			size := max(firstBuffer, 2*cap(c.body))
-			if n := c.r.ContentLength; cap(c.body) == 0 && n >= 0 && n < maxStated && c.r.Header.Get("Content-Encoding") == "" {
-				size = int(n) + 1 // the end shows without another buffer
-			}
-			size = int(min(int64(size), c.maxBody()+1))
-			more := int64(size - cap(c.body))
-			if more <= 0 {
-				return c.tooLarge()
-			}
-			if !c.s.bodies.take(more) {
-				return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many bytes of requests are in memory", Remedy: "try again, or raise server.max_bodies", RetryAfter: time.Second}
-			}
-			taken += more
-			grown := make([]byte, len(c.body), size)
-			copy(grown, c.body)
-			c.body = grown
+// pace gives the client time for the next bytes of the body: as many as have to come in paceTime.
+func (c *call) pace() {
+	if c.slowest.IsZero() {
+		c.slowest = time.Now().Add(c.s.o.ClientTimeout)
+	}
+	at := time.Now().Add(c.s.paceTime)
+	if c.slowest.Before(at) {
+		at = c.slowest
+	}
+	c.w.readUntil(at)
+}
+
+// paced reads a body that must not come too slowly.
+type paced struct {
+	c   *call
+	raw io.Reader
+	got int64
+}
+
+// Read implements io.Reader.
+func (p *paced) Read(b []byte) (int, error) {
+	n, err := p.raw.Read(b)
+	p.got += int64(n)
+	if err != nil || p.got < int64(float64(p.c.s.o.MinRate)*p.c.s.paceTime.Seconds()) {
+		return n, err
+	}
+	p.got = 0
+	p.c.pace()
+	return n, p.c.ctx.Err() // or the new deadline could be later than the end of the request
+}
+
+// hold counts bytes that the request takes in memory, before it takes them.
+func (c *call) hold(n int64) error {
+	if !c.s.bodies.take(c.info.Principal.Tenant, n) {
+		return &Refusal{
+			Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many bytes of requests are in memory",
+			Remedy: "try again, send fewer large requests at the same time, or raise server.max_bodies", RetryAfter: time.Second,
 		}
-		n, err := in.Read(c.body[len(c.body):cap(c.body)])
-		c.body = c.body[:len(c.body)+n]
+	}
+	c.held += n
+	return nil
+}
+
+// drop gives back what hold has counted.
+func (c *call) drop(n int64) {
+	c.s.bodies.give(c.info.Principal.Tenant, n)
+	c.held -= n
+}
+
+// readAll reads the body. It takes memory for what has come, and never for what the header states.
+func (c *call) readAll(in io.Reader) error {
+	var full [][]byte
+	var total, counted int64
+	piece := make([]byte, 0, 1) // nothing is held before the first byte
+	for {
+		if len(piece) == cap(piece) {
+			size := c.nextPiece(total)
+			if err := c.hold(size); err != nil {
+				return err
+			}
+			next := make([]byte, 0, size)
+			if total < maxStated {
+				next = append(next, piece...)
+				c.drop(counted)
+			} else {
+				full = append(full, piece)
+			}
+			piece, counted = next, size
+		}
+		n, err := in.Read(piece[len(piece):cap(piece)])
+		piece, total = piece[:len(piece)+n], total+int64(n)
 		switch {
-		case int64(len(c.body)) > c.maxBody():
+		case total > c.maxBody():
 			return c.tooLarge()
 		case err == io.EOF:
+			c.join(append(full, piece), total)
 			return nil
 		case err != nil:
-			return c.unread(err)
+			return err
 		}
+	}
+}
+
+// nextPiece is the size of the next buffer for a body of which some bytes have come: as many as they
+// are, within limits. Buffers below maxStated replace the one before.
+func (c *call) nextPiece(total int64) int64 {
+	limit := c.maxBody() + 1 // so that a body that is too large shows
+	if total >= maxStated {
+		return min(total, largestPiece, limit-total)
+	}
+	if n := c.r.ContentLength; total == 1 && n > 0 && n < maxStated && c.r.Header.Get("Content-Encoding") == "" {
+		return min(n+1, limit) // the end shows without another buffer
+	}
+	return min(max(firstBuffer, 2*total), limit)
+}
+
+// join makes the body of its pieces. Large ones are joined one at a time, so that all copies together
+// take at most max_body more than is counted.
+func (c *call) join(pieces [][]byte, total int64) {
+	if len(pieces) == 1 {
+		c.body = pieces[0]
+		return
+	}
+	c.s.joining.Lock()
+	defer c.s.joining.Unlock()
+	c.body = make([]byte, 0, total)
+	for i, p := range pieces {
+		c.body = append(c.body, p...)
+		pieces[i] = nil
 	}
 }
 
@@ -153,18 +215,34 @@ func (c *call) tooLarge() error {
 // unread says why a body cannot be read.
 func (c *call) unread(err error) error {
 	var large *http.MaxBytesError
+	var refusal *Refusal
 	switch {
+	case errors.As(err, &refusal):
+		return err
 	case errors.As(err, &large):
 		return c.tooLarge()
+	case errors.Is(c.ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("the body did not come in time: %w", c.ctx.Err())
 	case errors.Is(err, os.ErrDeadlineExceeded) && !c.s.cut.Load():
-		return &Refusal{
-			Status: http.StatusRequestTimeout, Reason: "body_too_slow", Message: fmt.Sprintf("the body did not come within %v", c.s.o.ClientTimeout),
-			Remedy: "send it faster, or raise server.client_timeout",
-		}
+		return c.tooSlow()
 	case !errors.Is(err, io.ErrUnexpectedEOF) && c.r.Context().Err() != nil:
 		return c.r.Context().Err()
 	}
 	return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_body", Message: fmt.Sprintf("the body cannot be read: %v", err)}
+}
+
+// tooSlow is the refusal of a body that comes too slowly.
+func (c *call) tooSlow() error {
+	if time.Now().Before(c.slowest) {
+		return &Refusal{
+			Status: http.StatusRequestTimeout, Reason: "body_too_slow", Message: fmt.Sprintf("less than %d bytes of the body came within a second, for %v", c.s.o.MinRate, c.s.paceTime),
+			Remedy: "send it faster, or lower server.min_rate",
+		}
+	}
+	return &Refusal{
+		Status: http.StatusRequestTimeout, Reason: "body_too_slow", Message: fmt.Sprintf("the body did not come within %v", c.s.o.ClientTimeout),
+		Remedy: "send it faster, or raise server.client_timeout",
+	}
 }
 
 // checkType refuses bodies of another type.
@@ -195,67 +273,4 @@ func wantedType(kind bodyKind) string {
 		return "content-type: multipart/form-data"
 	}
 	return "content-type: application/json"
-}
-
-// Decoders are used again, because each allocates its window.
-var (
-	gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
-	zstdReaders = sync.Pool{New: func() any {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			panic(err) // the options are valid
-		}
-		return d
-	}}
-)
-
-// decoded returns the body without its compression.
-func (c *call) decoded(raw io.Reader) (io.Reader, error) {
-	coding := strings.ToLower(strings.Join(c.r.Header.Values("Content-Encoding"), ","))
-	switch coding {
-	case "", "identity":
-		return raw, nil
-	case "gzip", "x-gzip":
-		return &lazyGzip{c: c, raw: raw}, nil
-	case "zstd":
-		// The window is allocated as the data says, however little there is.
-		if !c.s.bodies.take(maxWindow) {
-			return nil, &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many compressed requests are in memory", Remedy: "try again, or raise server.max_bodies", RetryAfter: time.Second}
-		}
-		d := zstdReaders.Get().(*zstd.Decoder)
-		c.after = append(c.after, func() {
-			c.s.bodies.give(maxWindow)
-			if d.Reset(nil) == nil {
-				zstdReaders.Put(d)
-			}
-		})
-		return d, d.Reset(raw)
-	}
-	return nil, &Refusal{
-		Status: http.StatusUnsupportedMediaType, Reason: "unsupported_encoding", Message: fmt.Sprintf("content-encoding %.100q", coding),
-		Remedy: "send gzip, zstd or none", Header: http.Header{"Accept-Encoding": {"gzip, zstd"}},
-	}
-}
-
-// lazyGzip reads the header of gzip with the first read, whose error is that of the body.
-type lazyGzip struct {
-	c   *call
-	raw io.Reader
-	z   *gzip.Reader
-}
-
-// Read implements io.Reader.
-func (l *lazyGzip) Read(p []byte) (int, error) {
-	if l.z == nil {
-		z := gzipReaders.Get().(*gzip.Reader)
-		if err := z.Reset(bufio.NewReader(l.raw)); err != nil {
-			if err == io.EOF { //nolint:errorlint // a reader returns it as it is
-				err = io.ErrUnexpectedEOF
-			}
-			return 0, err
-		}
-		l.z = z
-		l.c.after = append(l.c.after, func() { gzipReaders.Put(z) })
-	}
-	return l.z.Read(p)
 }

@@ -55,7 +55,7 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 	}
 	return c.built(ctx, c.body, callbacks, func(ctx context.Context, id string, observing []pipeline.Callback) (*pipeline.Result, error) {
 		o.ID, o.Callbacks = id, observing
-		return c.s.app.BuildRequest(ctx, "request", bytes.NewReader(c.body), o)
+		return c.s.app.BuildRequest(ctx, "request", bytes.NewBuffer(c.body), o)
 	})
 }
 

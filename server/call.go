@@ -40,8 +40,16 @@ type call struct {
 	info     RequestInfo
 	query    url.Values
 	// body is the body after decompression. read says that nothing of it is left to read.
-	body  []byte
-	read  bool
+	body []byte
+	read bool
+	// held is what the request has of the memory of bodies, in bytes, and slowest when its body must
+	// have come.
+	held    int64
+	slowest time.Time
+	// conn is the connection, nil if the listener is that of another program, and begin when the first
+	// byte of the header came.
+	conn  *conn
+	begin time.Time
 	usage Usage
 	// why is what the log says of a failure, and the answer does not.
 	why error
@@ -59,7 +67,16 @@ func (s *Server) handler(t *table, data bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.running.Add(1)
 		defer s.running.Add(-1)
-		c := &call{s: s, w: newWriter(s, w), r: r, ctx: r.Context()}
+		c := &call{s: s, w: newWriter(s, w), r: r, ctx: r.Context(), conn: connOf(r.Context()), begin: time.Now()}
+		if c.conn != nil {
+			var ok bool
+			if c.begin, ok = c.conn.begin(r.TLS != nil, r.ProtoMajor); !ok {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusServiceUnavailable) // without a body, for which a client could let it wait
+				return
+			}
+			defer c.conn.end()
+		}
 		c.run(t, data)
 	})
 }
@@ -76,7 +93,7 @@ func (c *call) run(t *table, data bool) {
 		c.ctx = traceparent.With(c.ctx, c.info.Traceparent)
 	}
 	if c.r.Body != nil && c.r.Body != http.NoBody {
-		c.w.limitRead(c.s.o.ClientTimeout)
+		c.pace()
 	}
 	var answer any
 	err := c.find(t)
@@ -135,6 +152,9 @@ func (c *call) answer() (any, error) {
 	if err := c.limitTime(); err != nil {
 		return nil, err
 	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
 	if err := c.readBody(); err != nil {
 		return nil, err
 	}
@@ -157,19 +177,21 @@ func (c *call) answer() (any, error) {
 
 // authenticate says who sends the request, and checks the scope.
 func (c *call) authenticate() error {
-	scope := c.endpoint.Scope
-	if scope == ScopeNone {
-		return nil
-	}
-	auth := c.s.o.Authenticator
+	scope, auth := c.endpoint.Scope, c.s.o.Authenticator
 	if auth == nil {
 		if err := CheckLocal(c.r); err != nil {
 			return err
 		}
+	}
+	if scope == ScopeNone {
+		return nil
+	}
+	if auth == nil {
 		c.info.Principal = Principal{Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeAdmin, ScopeContent}}
 	} else {
 		p, err := auth.Authenticate(c.r)
 		if err != nil {
+			c.conn.know(false)
 			var refusal *Refusal
 			if errors.As(err, &refusal) {
 				return err
@@ -179,15 +201,13 @@ func (c *call) authenticate() error {
 		}
 		c.info.Principal = p
 	}
+	c.conn.know(true)
 	if !c.info.Principal.Has(scope) {
 		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("the key has not the scope %s", scope), Remedy: "use a key that has it"}
 	}
 	c.ctx = context.WithValue(c.ctx, principalKey{}, c.info.Principal)
 	return nil
 }
-
-// crossOrigin refuses what pages of other sites send with the browser of a user.
-var crossOrigin = http.NewCrossOriginProtection()
 
 // CheckLocal refuses requests that a page in a browser sends to a service without keys: those of
 // other sites, and those to a name that such a site has pointed to this computer. The error is a
@@ -201,10 +221,25 @@ func CheckLocal(r *http.Request) error {
 	if (err != nil || !address.IsLoopback()) && !strings.EqualFold(host, "localhost") && host != "" && isLoopback(r) {
 		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("host %.100q is not this computer", host), Remedy: "a service without keys answers to localhost and loopback addresses only"}
 	}
-	if crossOrigin.Check(r) != nil {
+	if !sameSite(r) {
 		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: "the request comes from a page of another site", Remedy: "a service without keys answers to programs only"}
 	}
 	return nil
+}
+
+// sameSite reports whether a request comes from a program, from the address bar of a browser, or from a
+// page of this service. Unlike [http.CrossOriginProtection] it refuses GET, too: the page of another site
+// cannot read the answer, but starts what it costs.
+func sameSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "none", "same-origin":
+		return true
+	case "": // a program, or an old browser
+		origin := r.Header.Get("Origin")
+		u, err := url.Parse(origin)
+		return origin == "" || err == nil && u.Host == r.Host
+	}
+	return false
 }
 
 // isLoopback reports whether the request came to a loopback address.
@@ -266,9 +301,55 @@ func (c *call) limitTime() error {
 		}
 		limit = min(limit, d)
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, limit)
+	c.w.end = c.begin.Add(limit)
+	ctx, cancel := context.WithDeadline(c.ctx, c.w.end)
 	c.ctx, c.after = ctx, append(c.after, cancel)
 	return nil
+}
+
+// cost is what is known of the request.
+func (c *call) cost() Cost {
+	return Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()}
+}
+
+// enter counts the request before its body is read.
+func (c *call) enter() error {
+	if c.endpoint.Scope == ScopeNone {
+		return nil
+	}
+	if c.info.Admin {
+		c.protect()
+		return nil
+	}
+	tenant := c.info.Principal.Tenant
+	if !c.s.requests.takeOne(tenant, 1) {
+		return &Refusal{
+			Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many requests of this tenant are here at the same time",
+			Remedy: "wait for answers, or raise server.max_connections", RetryAfter: time.Second,
+		}
+	}
+	c.after = append(c.after, func() { c.s.requests.give(tenant, 1) })
+	c.protect()
+	if c.s.o.Admission == nil {
+		return nil
+	}
+	return c.admitted(c.s.o.Admission.Enter(c.info.Principal, c.cost()))
+}
+
+// protect keeps the connection until the request ends.
+func (c *call) protect() {
+	c.conn.count(1)
+	c.after = append(c.after, func() { c.conn.count(-1) })
+}
+
+// admitted is the error of an admission as the client sees it.
+func (c *call) admitted(err error) error {
+	var refusal *Refusal
+	if err == nil || errors.As(err, &refusal) || c.ctx.Err() != nil {
+		return err
+	}
+	c.why = fmt.Errorf("admission fails: %w", err)
+	return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the request cannot be admitted now", Remedy: "try again", RetryAfter: time.Second}
 }
 
 // admit asks whether the request may run.
@@ -277,14 +358,9 @@ func (c *call) admit() error {
 	if a == nil || c.endpoint.Scope == ScopeNone || c.info.Admin {
 		return nil
 	}
-	release, err := a.Admit(c.ctx, c.info.Principal, Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()})
+	release, err := a.Admit(c.ctx, c.info.Principal, c.cost())
 	if err != nil {
-		var refusal *Refusal
-		if errors.As(err, &refusal) || c.ctx.Err() != nil {
-			return err
-		}
-		c.why = fmt.Errorf("admission fails: %w", err)
-		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the request cannot be admitted now", Remedy: "try again", RetryAfter: time.Second}
+		return c.admitted(err)
 	}
 	c.release, c.placed = release, time.Now()
 	c.after = append(c.after, func() { c.leave(c.w.status, c.w.bytes) })

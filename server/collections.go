@@ -50,7 +50,7 @@ type searchInput struct {
 	B          *float64           `key:"b" min:"0" max:"1"`
 	Neighbours *float64           `key:"neighbours" min:"0" max:"1"`
 	Depth      int                `key:"depth" min:"1" max:"10000"`
-	Filter     []config.Condition `key:"filter"`
+	Filter     []config.Condition `key:"filter" max:"100"`
 }
 
 // itemsDoc is what a search has found.

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/failure"
@@ -44,6 +42,7 @@ var causeStatus = []struct {
 	reason string
 }{
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
+	{strict.ErrTooMany, http.StatusRequestEntityTooLarge, "too_many_values"},
 	{retrieve.ErrNotFound, http.StatusNotFound, "not_found"},
 	{store.ErrNotFound, http.StatusNotFound, "not_found"},
 	{frames.ErrNoFrame, http.StatusNotFound, "not_found"},
@@ -75,7 +74,7 @@ func (c *call) failure(err error) (int, failure.Document) {
 		c.retryAfter(refusal.RetryAfter)
 		return refusal.Status, failure.Document{Error: failure.Detail{Message: refusal.Message, Reason: refusal.Reason, Remedy: refusal.Remedy}}
 	}
-	if c.ctx.Err() != nil && c.r.Context().Err() != nil {
+	if errors.Is(c.ctx.Err(), context.Canceled) && c.r.Context().Err() != nil {
 		if !c.s.cut.Load() {
 			return statusGone, c.document(err)
 		}
@@ -128,7 +127,7 @@ func (c *call) statusOf(err error, doc *failure.Document) int {
 	}
 	var problems strict.Problems
 	if errors.As(err, &problems) || errors.Is(err, anchor.ErrInvalid) || errors.Is(err, pipeline.ErrInvalid) {
-		if c.endpoint != nil && c.endpoint.body == jsonBody && len(c.body) > 0 && !jsontext.Value(c.body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		if c.endpoint != nil && c.endpoint.body == jsonBody && len(c.body) > 0 && !strict.Valid(c.ctx, c.body) {
 			doc.Error.Reason = "invalid_json"
 			return http.StatusBadRequest
 		}
@@ -156,7 +155,7 @@ func (c *call) namesOtherTenant(err error) bool {
 	}
 	for i := range problems {
 		if problems[i].Path == "tenant" {
-			n, err := strict.ParseJSON("", c.body)
+			n, err := c.parse("", c.body)
 			if err != nil {
 				return false
 			}

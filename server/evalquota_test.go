@@ -26,11 +26,11 @@ type partAdmission struct {
 func (a *partAdmission) Admit(_ context.Context, p Principal, c Cost) (func(Usage), error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c.Part && a.refuse > 0 {
+	if c.Answer == nil && a.refuse > 0 {
 		a.refuse--
 		return nil, &Refusal{Status: http.StatusTooManyRequests, Reason: "quota_exceeded", Message: "not yet", RetryAfter: 10 * time.Millisecond}
 	}
-	if !c.Part {
+	if c.Answer != nil {
 		return func(Usage) {}, nil
 	}
 	a.costs = append(a.costs, c)

@@ -7,7 +7,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -189,8 +191,8 @@ func (j *job) end(ctx context.Context, report *anchor.Report, err error) {
 // evalOptions is the part options of the form.
 type evalOptions struct {
 	Pipeline     string   `key:"pipeline"`
-	Metrics      []string `key:"metrics"`
-	Depths       []int    `key:"depths"`
+	Metrics      []string `key:"metrics" max:"100"`
+	Depths       []int    `key:"depths" max:"100"`
 	Limit        int      `key:"limit" min:"1"`
 	AllowMissing bool     `key:"allow_missing"`
 	CorpusItems  bool     `key:"corpus_items"`
@@ -222,12 +224,11 @@ func (c *call) startEval() (any, error) {
 			n.doc.Done, n.doc.Total = done, total
 		},
 	}
-	size := int64(cap(c.body))
-	c.s.bodies.used.Add(size) // the job keeps the body
-	c.body = nil
+	tenant, size := c.info.Principal.Tenant, c.held // which the job keeps
+	c.held = 0
 	go func() {
 		defer c.s.jobs.ended.Done()
-		defer c.s.bodies.give(size)
+		defer c.s.bodies.give(tenant, size)
 		c.runEval(observe.Discreet(ctx), n, o)
 	}()
 	return &reply{http.StatusAccepted, n.snapshot(false)}, nil
@@ -281,7 +282,7 @@ func (c *call) buildOfEval(ctx context.Context, build func(context.Context) (*pi
 
 // turn waits until a build of the evaluation may run.
 func (c *call) turn(ctx context.Context) (release func(Usage), err error) {
-	cost := Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, RequestID: c.info.ID, Part: true}
+	cost := Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, RequestID: c.info.ID}
 	for {
 		release, err = c.s.o.Admission.Admit(ctx, c.info.Principal, cost)
 		var refusal *Refusal
@@ -302,9 +303,9 @@ func (c *call) evalParts() (parts map[string][]byte, in evalOptions, err error) 
 		return nil, in, err
 	}
 	if data, ok := parts["options"]; ok {
-		n, err := strict.ParseJSON("options", data)
+		n, err := c.parse("options", data)
 		if err == nil {
-			err = strict.Decode("options", n, &in)
+			err = strict.DecodeContext(c.ctx, "options", n, &in)
 		}
 		if err != nil {
 			return nil, in, err
@@ -327,8 +328,8 @@ type part struct {
 // Name returns the name of the part.
 func (p part) Name() string { return p.name }
 
-// form reads the parts of a form. Others than the named ones are refused, and so are repeated ones.
-// The parts share the memory of the body.
+// form reads the parts of a form, which replaces the body. Others than the named ones are refused, and so
+// are repeated ones.
 func (c *call) form(names ...string) (map[string][]byte, error) {
 	_, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil {
@@ -337,33 +338,66 @@ func (c *call) form(names ...string) (map[string][]byte, error) {
 	refuse := func(problem string) error {
 		return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_form", Message: "the form cannot be read: " + problem}
 	}
-	form := multipart.NewReader(bytes.NewReader(c.body), params["boundary"])
+	in := &io.LimitedReader{R: bytes.NewReader(c.body)}
+	form := multipart.NewReader(in, params["boundary"])
 	parts := map[string][]byte{}
+	size := int64(len(c.body))
+	if err := c.hold(size); err != nil { // all parts together are smaller than the body
+		return nil, err
+	}
+	memory := make([]byte, 0, size)
+	defer func() {
+		c.body = nil
+		c.drop(size)
+	}()
 	for {
-		p, err := form.NextRawPart()
+		p, err := nextPart(form, in)
 		if err == io.EOF { //nolint:errorlint // a reader returns it as it is
 			return parts, nil
 		}
 		if err != nil {
 			return nil, refuse(shorten(err.Error()))
 		}
-		name := p.FormName()
+		name := shorten(p.FormName())
 		if !slices.Contains(names, name) {
-			return nil, refuse("unknown part " + shorten(name) + strict.Hint(name, names))
+			return nil, refuse("unknown part " + name + strict.Hint(name, names))
 		}
 		if parts[name] != nil {
 			return nil, refuse("the part " + name + " is there twice")
 		}
-		if !c.s.bodies.take(int64(len(c.body))) { // a part is at most as large as the whole
-			return nil, &Refusal{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many bytes of requests are in memory", Remedy: "try again, or raise server.max_bodies", RetryAfter: time.Second}
-		}
-		data, err := io.ReadAll(p)
-		c.s.bodies.give(int64(len(c.body)))
-		if err != nil {
+		begin := len(memory)
+		if memory, err = appendPart(memory, p); err != nil {
 			return nil, refuse(shorten(err.Error()))
 		}
-		parts[name] = append([]byte{}, data...)
+		parts[name] = memory[begin:len(memory):len(memory)]
 	}
+}
+
+// nextPart returns the next part of a form that reads from in. Its header is bounded, or it could cost many
+// times its size.
+func nextPart(form *multipart.Reader, in *io.LimitedReader) (*multipart.Part, error) {
+	in.N = maxHeader
+	p, err := form.NextRawPart()
+	if in.N <= 0 {
+		return nil, fmt.Errorf("the header of a part has more than %d bytes", maxHeader)
+	}
+	in.N = math.MaxInt64
+	return p, err
+}
+
+// appendPart reads a part of a form into memory that has room for it.
+func appendPart(memory []byte, p io.Reader) ([]byte, error) {
+	for len(memory) < cap(memory) {
+		n, err := p.Read(memory[len(memory):cap(memory)])
+		memory = memory[:len(memory)+n]
+		if errors.Is(err, io.EOF) {
+			return memory, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, io.ErrShortBuffer
 }
 
 // jobsDoc is a list of evaluations, the newest first.

@@ -213,7 +213,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 
 // More bodies than may be in memory are refused, and the memory is given back.
 func TestBodiesInMemory(t *testing.T) {
-	l := start(t, words, Options{MaxBody: 100_000, MaxBodies: 150_000, ClientTimeout: await.Patience})
+	l := start(t, words, Options{MaxBody: 100_000, MaxBodies: 200_000, ClientTimeout: await.Patience})
 	half := "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99000\r\n\r\n" + strings.Repeat(" ", 98_000)
 	conn, err := net.Dial("tcp", l.data)
 	if err != nil {

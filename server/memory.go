@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -39,11 +40,16 @@ func memoryEndpoints() []endpoint {
 
 // decode reads the document of a request strictly.
 func (c *call) decode(into any) error {
-	n, err := strict.ParseJSON("request", c.body)
+	n, err := c.parse("request", c.body)
 	if err != nil {
 		return err
 	}
-	return strict.Decode("request", n, into)
+	return strict.DecodeContext(c.ctx, "request", n, into)
+}
+
+// parse reads a document of the request. name appears in errors.
+func (c *call) parse(name string, data []byte) (*strict.Node, error) {
+	return strict.ParseJSONContext(c.ctx, name, data, strict.Limits{Values: c.s.o.MaxValues, Remedy: request.TooMany})
 }
 
 // deletedDoc says how many things were deleted.
@@ -57,7 +63,7 @@ type factInput struct {
 	Content   string         `key:"content,required"`
 	Relevance *float64       `key:"relevance_score" min:"0" max:"1"`
 	Type      string         `key:"memory_type" enum:"semantic,episodic,procedural,conversation"`
-	Tags      []string       `key:"tags"`
+	Tags      []string       `key:"tags" max:"1000"`
 	Metadata  map[string]any `key:"metadata"`
 	User      string         `key:"user_id"`
 	Session   string         `key:"session_id"`
@@ -204,7 +210,7 @@ type factQuery struct {
 	Semantic bool     `key:"semantic" doc:"Compare meanings too; needs facts.embedder."`
 	Touch    bool     `key:"touch" doc:"Record a use of the facts, so that they decay more slowly. Needs the scope memory:write."`
 	Type     string   `key:"memory_type" enum:"semantic,episodic,procedural,conversation"`
-	Tags     []string `key:"tags"`
+	Tags     []string `key:"tags" max:"1000"`
 	User     string   `key:"user_id"`
 	Session  string   `key:"session_id"`
 }
@@ -349,7 +355,7 @@ func (c *call) listTurns() (any, error) {
 
 // turnsInput are new turns, in the form of turns in anchor.yaml and in requests.
 type turnsInput struct {
-	Turns []config.Turn `key:"turns,required"`
+	Turns []config.Turn `key:"turns,required" max:"1000"`
 }
 
 func (c *call) addTurns() (any, error) {

@@ -66,9 +66,11 @@ func (l *live) buildsWith() error {
 	}
 	defer resp.Body.Close()
 	var doc newlyBuilt
-	err = json.NewDecoder(resp.Body).Decode(&doc)
-	if err != nil || resp.StatusCode != 200 || strings.Count(doc.Output, "version-") != 1 || len(doc.Diagnostics.Skipped) > 0 {
-		return fmt.Errorf("status %d, %v: %+v, want 200 and the prompt of one version", resp.StatusCode, err, doc)
+	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil {
+		return fmt.Errorf("status %d: decode answer: %w", resp.StatusCode, err)
+	}
+	if resp.StatusCode != 200 || strings.Count(doc.Output, "version-") != 1 || len(doc.Diagnostics.Skipped) > 0 {
+		return fmt.Errorf("status %d: %+v, want 200 and the prompt of one version", resp.StatusCode, doc)
 	}
 	return nil
 }

@@ -13,16 +13,18 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
 const (
-	// headerTimeout bounds the header of a request in time, and maxHeader in bytes.
-	headerTimeout, maxHeader = 10 * time.Second, 64 << 10
+	// maxHeader bounds the header of a request, in bytes.
+	maxHeader = 64 << 10
+	// headerGrace is the time in which net/http can say that a header did not come in time.
+	headerGrace = time.Second
 	// maxAdminConnections bounds the connections of the admin listener.
 	maxAdminConnections = 64
+	// maxUnread bounds what a connection of HTTP/2 has sent and no request has read, in bytes.
+	maxUnread = 256 << 10
 	// cutGrace is how long requests that are cut may take to say so.
 	cutGrace = 2 * time.Second
 )
@@ -87,13 +89,13 @@ func (s *Server) open() (on *listeners, err error) {
 	if on.secure, err = newTLS(s.o.TLS, s.log); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	if on.data, err = s.listen("listen", s.o.Listen, s.o.MaxConnections); err != nil {
+	if on.data, err = s.listen("listen", s.o.Listen, s.o.MaxConnections, s.o.MaxConnectionsPerAddress); err != nil {
 		return nil, err
 	}
 	if s.o.AdminListen == config.NoListener {
 		return on, nil
 	}
-	if on.admin, err = s.listen("admin_listen", s.o.AdminListen, maxAdminConnections); err != nil {
+	if on.admin, err = s.listen("admin_listen", s.o.AdminListen, maxAdminConnections, maxAdminConnections); err != nil {
 		_ = on.data.Close() // nobody uses it
 		return nil, err
 	}
@@ -179,15 +181,18 @@ func (s *Server) pause(d time.Duration) {
 // httpServer returns the server of a listener.
 func (s *Server) httpServer(base context.Context, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, BaseContext: func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: min(headerTimeout, s.o.ClientTimeout), IdleTimeout: s.o.IdleTimeout, MaxHeaderBytes: maxHeader,
-		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: 100, WriteByteTimeout: s.o.ClientTimeout, SendPingTimeout: s.o.IdleTimeout, PingTimeout: s.o.ClientTimeout},
+		Handler: h, BaseContext: func(net.Listener) context.Context { return base }, ConnContext: withConn,
+		ReadHeaderTimeout: min(s.o.HeaderTimeout, s.o.ClientTimeout), IdleTimeout: s.o.IdleTimeout, MaxHeaderBytes: maxHeader,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,
+			WriteByteTimeout: s.o.ClientTimeout, SendPingTimeout: s.o.IdleTimeout, PingTimeout: s.o.ClientTimeout,
+		},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
 
-// listen opens a listener.
-func (s *Server) listen(key, address string, connections int) (net.Listener, error) {
+// listen opens a listener for so many connections, and for so many of each address.
+func (s *Server) listen(key, address string, all, each int) (net.Listener, error) {
 	if err := s.checkAddress(key, address); err != nil {
 		return nil, err
 	}
@@ -195,7 +200,8 @@ func (s *Server) listen(key, address string, connections int) (net.Listener, err
 	if err != nil {
 		return nil, fmt.Errorf("server.%s: %w (choose another address, or end the program that has it)", key, err)
 	}
-	return netutil.LimitListener(l, connections), nil
+	patience := min(s.o.HeaderTimeout, s.o.IdleTimeout) + headerGrace
+	return newConnections(l, "server."+key, all, each, patience, s.log), nil
 }
 
 // errOpen says that a service would be open to everybody.

@@ -25,12 +25,18 @@ type Options struct {
 	// MaxBody bounds a request and MaxBodies all requests that are in memory, in bytes after
 	// decompression. MaxBodies also bounds all answers that wait for their clients.
 	MaxBody, MaxBodies int64
-	// MaxConnections bounds the connections of the API.
-	MaxConnections int
-	// MaxTimeout bounds a request. ClientTimeout is how long a client may take to send a request, and
-	// to accept 64 KiB of an answer. IdleTimeout is how long a connection without a request stays
-	// open.
-	MaxTimeout, ClientTimeout, IdleTimeout time.Duration
+	// MaxValues is the largest number of values of a request.
+	MaxValues int
+	// MaxConnections bounds the connections of the API, and the requests on them.
+	// MaxConnectionsPerAddress bounds those of one address; for IPv6 that is a network of 64 bits.
+	MaxConnections, MaxConnectionsPerAddress int
+	// MaxTimeout bounds a request. HeaderTimeout is how long a header may take, and how long a
+	// connection that has shown no valid key stays open without a request. ClientTimeout is how long a
+	// client may take to send a body, and to accept 64 KiB of an answer. IdleTimeout is how long a
+	// connection without a request stays open.
+	MaxTimeout, HeaderTimeout, ClientTimeout, IdleTimeout time.Duration
+	// MinRate is the least speed of a body, in bytes of a second, over 5 seconds.
+	MinRate int64
 	// DrainDelay and DrainTimeout are the phases of the end; see [Server.Run]. A DrainDelay below 0
 	// means none.
 	DrainDelay, DrainTimeout time.Duration
@@ -63,6 +69,7 @@ func (o *Options) complete() {
 		}
 	}
 	or(&o.MaxTimeout, d.MaxTimeout)
+	or(&o.HeaderTimeout, d.HeaderTimeout)
 	or(&o.ClientTimeout, d.ClientTimeout)
 	or(&o.IdleTimeout, d.IdleTimeout)
 	or(&o.DrainTimeout, d.DrainTimeout)
@@ -76,11 +83,20 @@ func (o *Options) complete() {
 	if o.MaxBody <= 0 {
 		o.MaxBody = int64(d.MaxBody)
 	}
+	if o.MaxValues <= 0 {
+		o.MaxValues = d.MaxValues
+	}
 	if o.MaxBodies <= 0 {
-		o.MaxBodies = max(int64(d.MaxBodies), o.MaxBody)
+		o.MaxBodies = max(int64(d.MaxBodies), 2*o.MaxBody)
 	}
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = d.MaxConnections
+	}
+	if o.MaxConnectionsPerAddress <= 0 {
+		o.MaxConnectionsPerAddress = max(1, o.MaxConnections/4)
+	}
+	if o.MinRate <= 0 {
+		o.MinRate = int64(d.MinRate)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -97,8 +113,11 @@ type Server struct {
 	log *slog.Logger
 
 	data, admin *table
-	bodies      budget
-	answers     unread
+	bodies      *shares
+	answers     *shares
+	requests    *shares
+	joining     sync.Mutex // of pieces of a body
+	paceTime    time.Duration
 	jobs        *jobs
 	document    []byte // of /openapi.json
 
@@ -120,10 +139,13 @@ func New(app *anchor.App, o Options) (*Server, error) {
 		return nil, errors.New("server: no App")
 	}
 	o.complete()
-	if o.MaxBodies < o.MaxBody {
-		return nil, fmt.Errorf("server: max_bodies %d: want at least max_body, which is %d", o.MaxBodies, o.MaxBody)
+	if o.MaxBodies/2 < o.MaxBody {
+		return nil, fmt.Errorf("server: max_bodies %d: want at least max_body twice, which is %d, because one tenant has half of it", o.MaxBodies, o.MaxBody)
 	}
-	s := &Server{app: app, o: o, log: o.Logger, hurry: make(chan struct{}), bodies: budget{limit: o.MaxBodies}, answers: unread{limit: o.MaxBodies, tenants: map[string]int64{}}}
+	s := &Server{
+		app: app, o: o, log: o.Logger, hurry: make(chan struct{}), paceTime: paceTime,
+		bodies: newShares(o.MaxBodies), answers: newShares(o.MaxBodies), requests: newShares(int64(o.MaxConnections)),
+	}
 	s.jobs, s.document = newJobs(s), OpenAPI(o.Version)
 	s.data, s.admin = newTable(), newTable()
 	for _, e := range s.dataEndpoints() {

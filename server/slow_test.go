@@ -82,10 +82,7 @@ func TestSlowReadersHoldNoPlace(t *testing.T) {
 					t.Fatalf("%d %s", a.status, a.body)
 				}
 			}
-			l.answers.mu.Lock()
-			waiting := l.answers.all
-			l.answers.mu.Unlock()
-			if waiting == 0 {
+			if l.answers.used.Load() == 0 {
 				t.Fatal("no answer waits: the clients are not slow enough")
 			}
 		})
@@ -118,7 +115,7 @@ func TestWaitingAnswersAreBounded(t *testing.T) {
 	empty := func() bool {
 		l.answers.mu.Lock()
 		defer l.answers.mu.Unlock()
-		return l.answers.all == 0 && len(l.answers.tenants) == 0
+		return l.answers.used.Load() == 0 && len(l.answers.tenants) == 0
 	}
 	if !await.True(empty) {
 		t.Error("the answer of a client that is gone still counts")

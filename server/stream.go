@@ -86,7 +86,7 @@ func (c *call) streamBuild() (any, error) {
 			return
 		}
 		tenant, size := c.info.Principal.Tenant, int64(last.Len())
-		if !c.s.answers.take(tenant, size) {
+		if !c.s.answers.takeOne(tenant, size) {
 			err = errUnread
 			return
 		}

@@ -26,6 +26,7 @@ func agentFlags(t *testing.T) []string {
 // and a provider that fails changes nothing. These are the fewest turns in which every provider has
 // something to do; `make demo-agent` takes all of them.
 func TestDemoAgent(t *testing.T) {
+	t.Parallel()
 	flags, turns := agentFlags(t), 36
 	if os.Getenv("ANCHOR_THOROUGH") != "" {
 		turns = agentdemo.Turns
@@ -49,6 +50,7 @@ func TestDemoAgent(t *testing.T) {
 // The account of a customer is fetched before every model call, by a plugin that
 // may reach the server and nothing else.
 func TestCRMSnapshot(t *testing.T) {
+	t.Parallel()
 	flags := agentFlags(t)
 	visits := 0
 	mux := http.NewServeMux()

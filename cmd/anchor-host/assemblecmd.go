@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
+	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/message"
@@ -207,10 +208,10 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 func (a *app) runChain(cmd *cobra.Command, loaded *config.Loaded, f *assembleFlags, name string, data []byte) (*assembly, error) {
 	ctx := cmd.Context()
 	input := &request.Messages{}
-	body := f.from != "" || request.IsBody(data)
+	body := f.from != "" || request.IsBody(ctx, data)
 	if !body && (f.run == "" || len(bytes.TrimSpace(data)) > 0) { // empty input means no new messages
 		var err error
-		if input, err = request.ReadMessages(name, bytes.NewReader(data)); err != nil {
+		if input, err = request.ReadMessages(ctx, name, data, strict.MaxValues); err != nil {
 			return nil, err
 		}
 	}

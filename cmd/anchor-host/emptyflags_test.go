@@ -102,6 +102,7 @@ func TestContradictionsInAssembleInput(t *testing.T) {
 
 // An init that exceeds a limit ends with the code that a call has that exceeds it.
 func TestCodeOfALimitDuringInit(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"memory": "instances: {i: {plugin: index, limits: {memory: 16MiB}}}\n", "fuel": "instances: {i: {plugin: init-spins, limits: {fuel: 1000000}}}\n",
 		"time": "instances: {i: {plugin: init-spins, limits: {init_timeout: 100ms}}}\n",

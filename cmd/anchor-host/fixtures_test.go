@@ -26,6 +26,7 @@ var manifestOperation = regexp.MustCompile(`operations: \{(\w+)`)
 // the golden file holds these lines. The few fixtures that behave change the
 // window instead.
 func TestFixturesThroughTheBinary(t *testing.T) {
+	t.Parallel()
 	names := fixtureNames(t)
 	if len(names) < 40 {
 		t.Fatalf("%d fixtures, want at least 40", len(names))
@@ -158,6 +159,7 @@ func fixtureBuild(t *testing.T, dir, steps string) (result map[string]any, stder
 // does not name, however often the plugin is called, and not of a column that the operator does
 // not send.
 func TestUnsentColumn(t *testing.T) {
+	t.Parallel()
 	step := func(name, more string) string {
 		return fmt.Sprintf(`{"name": %q, "plugin": "unsent-column", "operation": "filter"%s}`, name, more)
 	}

@@ -24,6 +24,7 @@ func writeConfig(t *testing.T, steps string) string {
 
 // Functions of a foreign module are steps of a build.
 func TestForeignSteps(t *testing.T) {
+	t.Parallel()
 	file := writeConfig(t, `
 instances:
   tool: {plugin: foreign-step, required: true}
@@ -46,6 +47,7 @@ steps:
 }
 
 func TestForeignStepsAreValidated(t *testing.T) {
+	t.Parallel()
 	file := writeConfig(t, `
 steps:
   - {name: a, plugin: foreign-step, function: uper}
@@ -67,6 +69,7 @@ steps:
 // A configuration that offers no WASI to a module that needs it is found before the
 // build, where the module is named.
 func TestMissingWASIIsValidated(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ instance, want string }{
 		{"{plugin: foreign-command}", ":5:9: instances.tool: the module imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)"},
 		{"{plugin: foreign-command, wasi: true}", ""},
@@ -86,6 +89,7 @@ func TestMissingWASIIsValidated(t *testing.T) {
 
 // Modules are linked in the configuration.
 func TestLinkedSteps(t *testing.T) {
+	t.Parallel()
 	config := func(links string) string {
 		return writeConfig(t, "instances:\n  main: {plugin: link-main"+links+"}\nsteps:\n"+
 			"  - {name: search, plugin: foreign-step, function: items, output: items}\n"+

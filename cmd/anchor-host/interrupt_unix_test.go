@@ -70,6 +70,7 @@ func (n *never) Read([]byte) (int, error) {
 
 // The program itself: the first signal ends it with 130 while it reads stdin.
 func TestSignal(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		state := signalled(t, sig, 1, "main", "build", "-")
 		if state.ExitCode() != codeInterrupted {
@@ -80,6 +81,7 @@ func TestSignal(t *testing.T) {
 
 // Another signal ends a program that does not heed the first.
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	const enough = 1000
 	state := signalled(t, syscall.SIGINT, enough, "stubborn")
 	if status, ok := state.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGINT {

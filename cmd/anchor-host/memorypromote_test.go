@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/internal/modeltest"
 )
@@ -135,14 +134,13 @@ func (w onWrite) Write(p []byte) (int, error) {
 
 // The window is printed before facts are extracted, and an interrupt ends the extraction.
 func TestAPromotionDoesNotDelayTheWindow(t *testing.T) {
-	flags := factFolder(t, "{plugin: allops, every: 1, timeout: 1m, settings: {mode: spin}}")
+	flags := factFolder(t, "{plugin: allops, every: 1, timeout: 10m, settings: {mode: spin}}")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stderr bytes.Buffer
-	start := time.Now()
 	code := doMain(ctx, append([]string{"build", "--remember", "I drink tea"}, flags...), strings.NewReader(""), onWrite{cancel}, &stderr)
-	if took := time.Since(start); code != codeOK || took > 50*time.Second {
-		t.Errorf("code %d after %v: %s", code, took, stderr.String())
+	if code != codeOK || strings.Contains(stderr.String(), "timeout") {
+		t.Errorf("code %d, want %d and no timeout: %s", code, codeOK, stderr.String())
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ func withParts(format, fit, parts string) string {
 
 // The image of a retrieved item goes into the window in the form of each API, and counts.
 func TestItemsKeepImages(t *testing.T) {
+	t.Parallel()
 	for from, parts := range imageParts {
 		for _, to := range message.Forms {
 			for _, fit := range []string{"items", "exact"} {
@@ -41,6 +43,9 @@ func TestItemsKeepImages(t *testing.T) {
 				}
 				if err := json.Unmarshal([]byte(out), &doc); err != nil {
 					t.Fatal(err, out)
+				}
+				if n := len(doc.Window.Items); n != 2 {
+					t.Errorf("%s to %s: %d items, want both", from, to, n)
 				}
 				for _, it := range doc.Window.Items {
 					if drawn := it.ID == "drawn"; drawn != (it.Tokens > 1000) || drawn != (len(it.Parts) == 1) {
@@ -69,6 +74,7 @@ func TestItemsKeepImages(t *testing.T) {
 
 // A part that the format has no place for is named, and one that cannot be is refused by its place.
 func TestPartsWithoutAPlace(t *testing.T) {
+	t.Parallel()
 	code, out, stderr := run(t, withParts("generic", "items", imageParts[message.FormOpenAI]), "build", "--strict", "--request", "-")
 	if code != codeDegraded || !strings.Contains(out, `"drawn: parts[0]: image"`) {
 		t.Errorf("generic: %d %s %s", code, out, stderr)
@@ -90,6 +96,7 @@ func TestPartsWithoutAPlace(t *testing.T) {
 
 // A text that is too long is cut beside its image, which stays.
 func TestTextsAreCutBesideImages(t *testing.T) {
+	t.Parallel()
 	for _, fit := range []string{"items", "exact"} {
 		request := fmt.Sprintf(`{"query": "q", "format": "anthropic", "model": "claude-sonnet-4-5", "fit": %q, "max_tokens": 2200, "truncate": "sentence",
 			"items": [{"id": "drawn", "content": %q, "source": "retrieval", "parts": %s}]}`, fit, strings.Repeat("a cat on a mat. ", 400), imageParts[message.FormAnthropic])
@@ -114,6 +121,7 @@ func TestTextsAreCutBesideImages(t *testing.T) {
 
 // A document of text counts by its text. A form without such parts leaves it out whole.
 func TestDocumentsOfText(t *testing.T) {
+	t.Parallel()
 	parts := fmt.Sprintf(`[{"type": "document", "title": "notes", "source": {"type": "text", "media_type": "text/plain", "data": %q}}]`, strings.Repeat("ten words more ", 300))
 	var doc struct {
 		Window      struct{ Items []map[string]any }
@@ -122,10 +130,12 @@ func TestDocumentsOfText(t *testing.T) {
 	if err := json.Unmarshal([]byte(must(t, withParts("anthropic", "items", parts), "build", "--request", "-")), &doc); err != nil {
 		t.Fatal(err)
 	}
-	for _, it := range doc.Window.Items {
-		if n, ok := it["token_count"].(float64); !ok || it["id"] == "drawn" && n < 900 {
-			t.Errorf("%v has %v tokens", it["id"], n)
-		}
+	at := slices.IndexFunc(doc.Window.Items, func(it map[string]any) bool { return it["id"] == "drawn" })
+	if at < 0 {
+		t.Fatalf("the window lacks the item with the document: %v", doc.Window.Items)
+	}
+	if n, ok := doc.Window.Items[at]["token_count"].(float64); !ok || n < 900 {
+		t.Errorf("the item with a document of 900 words has %v tokens, want 900 or more", n)
 	}
 	out := must(t, withParts("openai", "items", parts), "build", "--request", "-")
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.Diagnostics.Lost) != 1 || doc.Diagnostics.Lost[0] != "drawn: parts[0]: document: the form openai has no such part" {

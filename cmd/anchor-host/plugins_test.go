@@ -212,6 +212,7 @@ steps:
 
 // A build with a deprecated plugin warns once, however many steps use it.
 func TestBuildWarnsOfDeprecatedPlugin(t *testing.T) {
+	t.Parallel()
 	file := clitest.Plugin(t, "no-change", clitest.Version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{})
 	request := `{"query":"q","max_tokens":100,"tokenizer":"words","items":[{"id":"a","content":"A text.","source":"retrieval"}],
 	"steps":[{"name":"one","plugin":"no-change"},{"name":"two","plugin":"no-change"}],"format":"generic"}`

@@ -93,6 +93,7 @@ func TestRequestKeepsWhatIsGiven(t *testing.T) {
 // What a request may not be combined with. A flag that is taken and changes nothing
 // leaves its user with another window than the one that was asked for.
 func TestRequestUsage(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"query"}, {"--max-tokens", "5"}, {"--format", "generic"}, {"--items", "-"}, {"--query-file", "-"}, {"-o", "text"}, {"--explain"},
 		{"--tokenizer", "words"}, {"--model", "gpt-4o"}, {"--fit", "exact"}, {"--fill", "knapsack"}, {"--truncate", "sentence"},
@@ -107,6 +108,7 @@ func TestRequestUsage(t *testing.T) {
 
 // A request with everything that needs no plugin.
 func TestRequestBuiltins(t *testing.T) {
+	t.Parallel()
 	request := `{
   "query": {"query_str": "q", "metadata": {"tenant": 9007199254740993}, "chat_history": [{"role": "user", "content": "hi"}], "embedding": [0.5]},
   "max_tokens": 100, "tokenizer": "words",
@@ -180,6 +182,7 @@ func TestRequestStrict(t *testing.T) {
 }
 
 func TestRequestFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "request.json")
 	if err := os.WriteFile(path, []byte(`{"query": "q"}`), 0o644); err != nil {
 		t.Fatal(err)

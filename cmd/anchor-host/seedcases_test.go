@@ -33,6 +33,7 @@ var seedAreas = map[string]func(*testing.T, seedCase){
 }
 
 func TestSeedCases(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../../testdata/seed-cases.json")
 	if err != nil {
 		t.Fatal(err)
@@ -188,8 +189,18 @@ func checkWindowCase(t *testing.T, c seedCase) {
 	sameDiagnostics(t, result["diagnostics"].(map[string]any), c.Expected["diagnostics"].(map[string]any))
 }
 
+// rowsOf returns what is expected of the rows of a case, one for each row of the input.
+func rowsOf(t *testing.T, c seedCase, input string) []any {
+	t.Helper()
+	expected, rows := c.Expected["rows"].([]any), c.Input[input].([]any)
+	if len(rows) == 0 || len(expected) != len(rows) {
+		t.Fatalf("%d rows, %d of them expected", len(rows), len(expected))
+	}
+	return expected
+}
+
 func checkBudgetRows(t *testing.T, c seedCase) {
-	expected := c.Expected["rows"].([]any)
+	expected := rowsOf(t, c, "rows")
 	for i, r := range c.Input["rows"].([]any) {
 		row, want := r.(map[string]any), expected[i].(map[string]any)
 		var allocations []any
@@ -209,7 +220,7 @@ func checkBudgetRows(t *testing.T, c seedCase) {
 }
 
 func checkItemRows(t *testing.T, c seedCase) {
-	expected := c.Expected["rows"].([]any)
+	expected := rowsOf(t, c, "overrides")
 	for i, o := range c.Input["overrides"].([]any) {
 		item := map[string]any{"content": "x", "source": "user"}
 		for k, v := range o.(map[string]any) {
@@ -322,7 +333,7 @@ func checkFailingStep(t *testing.T, c seedCase) {
 }
 
 func checkReserveRows(t *testing.T, c seedCase) {
-	expected := c.Expected["rows"].([]any)
+	expected := rowsOf(t, c, "rows")
 	for i, r := range c.Input["rows"].([]any) {
 		row, want := r.(map[string]any), expected[i].(map[string]any)
 		code, result := send(t, map[string]any{

@@ -123,6 +123,9 @@ func TestFailingPartsAreSkipped(t *testing.T) {
 				if want := fmt.Sprintf("anchor-host: step %q: ", tt.step); !strings.Contains(stderr, want) || !strings.Contains(stderr, "(skipped)\n") {
 					t.Errorf("%q: stderr lacks %s: %s", policy, want, stderr)
 				}
+				if policy != "" {
+					continue
+				}
 				if got, _, _ := run(t, "", append(args, "--strict")...); got != codeDegraded {
 					t.Errorf("%q: --strict: code %d", policy, got)
 				}

@@ -10,6 +10,7 @@ import (
 // Plugins are called for the tenant of the configuration. The guest stores a value
 // when it is loaded, which is for no tenant, and finds it only where none is named.
 func TestPluginsServeTheTenant(t *testing.T) {
+	t.Parallel()
 	file := writeConfig(t, `
 include_query: false
 instances:

@@ -131,6 +131,9 @@ func TestMessagesOfAnyAPIAreTurns(t *testing.T) {
 					turns = append(turns, m.Raw())
 				}
 			}
+			if len(turns) == 0 {
+				t.Fatalf("%s %d: no turn", form, seed)
+			}
 			request := `{"query": "so?", "max_tokens": 1000000, "tokenizer": "words", "format": "` + string(form) + `", "conversation": [` + strings.Join(turns, ",") + `]}`
 			var out bytes.Buffer
 			if err := json.Compact(&out, []byte(outputOf(t, must(t, request, "build", "--request", "-")))); err != nil {
@@ -170,6 +173,7 @@ func TestTurnsAreChecked(t *testing.T) {
 
 // What the format has no place for is named, and is a degradation under --strict.
 func TestTurnsWithoutAPlaceAreNamed(t *testing.T) {
+	t.Parallel()
 	const pair = `{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]}, {"role": "tool", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]}`
 	const thinks = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "b"}]}`
 	const calls = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "tool_use", "id": "t", "name": "look", "input": {}}]}, {"role": "user", "content": "c"}`
@@ -199,15 +203,16 @@ func TestTurnsWithoutAPlaceAreNamed(t *testing.T) {
 
 // An empty text of the assistant, which some clients store, is not sent: the API refuses it.
 func TestEmptyTextsAreNotSent(t *testing.T) {
+	t.Parallel()
 	const turns = `{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": ""}]}`
 	for _, form := range message.Forms {
 		out := outputOf(t, must(t, `{"query": "b", "format": "`+string(form)+`", "conversation": [`+turns+`]}`, "build", "--request", "-"))
 		body, err := message.DecodeBody([]byte(out), form)
-		if err == nil {
-			err = message.Check(body.Messages, form)
-		}
 		if err != nil {
-			t.Errorf("%s: %v: %s", form, err, out)
+			t.Fatalf("%s: %v: %s", form, err, out)
+		}
+		if err := message.Check(body.Messages, form); err != nil || len(body.Messages) == 0 {
+			t.Errorf("%s: %d messages, %v: %s", form, len(body.Messages), err, out)
 		}
 	}
 }

@@ -134,3 +134,16 @@ func TestCheckSettings(t *testing.T) {
 		t.Errorf("other operation: %v", err)
 	}
 }
+
+// Only what has the type of an Extism function can be called by name.
+func TestExtismFunctions(t *testing.T) {
+	functions := fixture(t, "extism-rules").Spec.Functions
+	if !slices.Contains(functions, "void") {
+		t.Errorf("functions %q, want void among them", functions)
+	}
+	for _, name := range []string{"with_parameter", "two_results", "wide_result"} {
+		if slices.Contains(functions, name) {
+			t.Errorf("%s can be called", name)
+		}
+	}
+}

@@ -144,9 +144,12 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpObserve, []string{"none"}, nil, ""},
 		{abi.OpObserve, []string{"error"}, nil, "error"},
 	} {
-		for _, lane := range lanes {
+		of, err := allopsSpec(t).Operation(tc.op)
+		if err != nil || len(of.Lanes) == 0 {
+			t.Fatalf("%s has the lanes %v, error %v", tc.op, of.Lanes, err)
+		}
+		for _, lane := range of.Lanes {
 			t.Run(fmt.Sprintf("%s/%s/%v/%v", tc.op, lane, tc.asked, tc.operator), func(t *testing.T) {
-				loadAllops(t, host.PluginConfig{}) // which compiles the module for all
 				p := loadSpec(t, shared(t), reading(t, tc.op, tc.asked), host.PluginConfig{Lane: lane})
 				if got := words(t, told(t, p, tc.op, steps.Options{Reads: tc.operator})); got != tc.want {
 					t.Errorf("received %q, want %q", got, tc.want)

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// longestPause bounds the pause before a repetition, also one that the server asks for.
+	// longestPause bounds the pause before a repetition. A server that asks for a longer one, and
+	// for a longer one than Options.Timeout, is not asked again.
 	longestPause = time.Minute
 	// firstPause is the pause before the first repetition. Each further one is twice as long.
 	firstPause = time.Second / 2
@@ -27,6 +28,8 @@ const (
 
 // Options define a [Client].
 type Options struct {
+	// Name is who is asked, in the lines of [observe.Note], such as: model "small".
+	Name string
 	// Header is sent with each request. Secrets are what no error may show, such as the key and
 	// the values of [Secrets].
 	Header  http.Header
@@ -132,11 +135,14 @@ func (c *Client) Post(ctx context.Context, r Request) error {
 		}
 		wait := min(pause+rand.N(pause/4+1), longestPause)
 		if failed.after > 0 {
-			wait = min(failed.after, longestPause)
+			wait = failed.after
 			c.pace.hold(wait)
 		}
 		if until, ok := ctx.Deadline(); ok && time.Until(until) < wait { // the pause would take all that is left
 			return failed
+		}
+		if wait >= time.Second || failed.Kind == Timeout {
+			observe.Note(ctx, fmt.Sprintf("%s: %s: asks again in %s", c.o.Name, failed.did(), wait.Round(100*time.Millisecond)))
 		}
 		if sleep(ctx, wait) != nil {
 			return context.Cause(ctx)

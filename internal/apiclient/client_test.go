@@ -1,11 +1,13 @@
 package apiclient
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/observe"
 )
 
 // client makes a client, and a function that posts to a server that answers with f. n is how many
@@ -145,7 +148,7 @@ func TestConcurrencyWaitEnds(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	for in, want := range map[string]time.Duration{"": 0, "-1": 0, "7": 7 * time.Second, "1e300": time.Minute, "NaN": 0, "x": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0} {
+	for in, want := range map[string]time.Duration{"": 0, "-1": 0, "7": 7 * time.Second, "1e300": 1e9 * time.Second, "NaN": 0, "x": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0} {
 		if have := retryAfter(http.Header{"Retry-After": {in}}); have != want {
 			t.Errorf("Retry-After %q: %v, want %v", in, have, want)
 		}
@@ -167,5 +170,93 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	if _, _, err := Header(map[string]string{"x": "geheim\nb"}); err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A server that asks to wait for longer than the client waits is not asked again. A wait is told.
+func TestLongWaits(t *testing.T) {
+	for after, want := range map[string]string{"1000000": "it asks to wait 277h46m40s, at most 1m0s is waited for it: wait as long, or raise timeout", "61": "it asks to wait 1m1s",
+		"Wed, 21 Oct 2121 07:28:00 GMT": "at most 1m0s is waited", "9e300": "at most 1m0s is waited"} {
+		for status := range map[int]bool{429: true, 503: true} {
+			post, requests := client(t, Options{Retries: 4, Timeout: time.Minute}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", after)
+				w.WriteHeader(status)
+			})
+			var failed *Error
+			if _, err := post(t.Context()); !errors.As(err, &failed) || failed.Kind != Unavailable || !strings.Contains(err.Error(), want) || requests.Load() != 1 {
+				t.Errorf("%s: %v after %d requests", after, err, requests.Load())
+			}
+		}
+	}
+	var lines []string
+	ctx, cancel := context.WithCancel(t.Context())
+	ctx = observe.Noting(ctx, func(line string) {
+		lines = append(lines, line)
+		cancel() // the test does not wait
+	})
+	post, _ := client(t, Options{Name: `model "m"`, Retries: 4, Timeout: 2 * time.Hour}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	if _, err := post(ctx); !errors.Is(err, context.Canceled) || len(lines) != 1 || lines[0] != `model "m": answers 429 Too Many Requests: asks again in 1h0m0s` {
+		t.Errorf("%q, %v", lines, err)
+	}
+}
+
+// Whatever a server sends before, after or in place of an answer, it is bounded.
+func TestFloods(t *testing.T) {
+	raw := func(first, then string) func(int, http.ResponseWriter, *http.Request) {
+		return func(_ int, w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			for _, err = io.WriteString(conn, first); err == nil; _, err = io.WriteString(conn, then) {
+			}
+		}
+	}
+	bomb := func(status int) func(int, http.ResponseWriter, *http.Request) {
+		return func(_ int, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.WriteHeader(status)
+			z := gzip.NewWriter(w)
+			for zeros := make([]byte, 1<<20); ; {
+				if _, err := z.Write(zeros); err != nil {
+					return
+				}
+			}
+		}
+	}
+	const ok = "HTTP/1.1 200 OK\r\n"
+	line := strings.Repeat("x", 1000) + "\r\n"
+	for name, each := range map[string]struct {
+		answer func(int, http.ResponseWriter, *http.Request)
+		kind   Kind
+	}{
+		"header":   {raw(ok, "X: "+line), Unavailable},
+		"hints":    {raw("", "HTTP/1.1 103 Early Hints\r\nLink: "+line+"\r\n"), Unavailable},
+		"body":     {raw(ok+"\r\n", line), TooLarge},
+		"chunks":   {raw(ok+"Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"), TooLarge},
+		"trailer":  {raw(ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X: "+line), Unavailable},
+		"status":   {raw("HTTP/1.1 200 ", line[:1000]), Unavailable},
+		"bomb":     {bomb(200), TooLarge},
+		"problem":  {bomb(400), Refused},
+		"error":    {raw("HTTP/1.1 400 Bad\r\n\r\n", line), Refused},
+		"a length": {raw(ok+"Content-Length: 9223372036854775807\r\n\r\n", line), TooLarge},
+	} {
+		post, _ := client(t, Options{Retries: -1}, each.answer)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := post(t.Context())
+		runtime.ReadMemStats(&after)
+		var failed *Error
+		if !errors.As(err, &failed) || failed.Kind != each.kind || strings.Contains(err.Error(), "\n") || len(err.Error()) > 2000 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 { // that of the server included
+			t.Errorf("%s: took %d bytes", name, took)
+		}
 	}
 }

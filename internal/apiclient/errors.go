@@ -51,6 +51,14 @@ type Error struct {
 // Error says what went wrong and what to do.
 func (e *Error) Error() string { return e.text }
 
+// did says what the server did, for a line about the wait before it is asked again.
+func (e *Error) did() string {
+	if e.Status == 0 {
+		return "gives no answer"
+	}
+	return fmt.Sprintf("answers %d %s", e.Status, http.StatusText(e.Status))
+}
+
 // Public says what went wrong without the address of the server and without what it has answered.
 func (e *Error) Public() string {
 	switch e.Kind {
@@ -82,6 +90,9 @@ func (c *Client) refused(answer *http.Response) *Error {
 		remedy = "redirects are not followed: write the right address as base_url"
 	default:
 		e.Kind, remedy = Refused, c.o.Advice.Refused
+	}
+	if longest := max(longestPause, c.o.Timeout); e.after > longest {
+		e.again, remedy = false, fmt.Sprintf("it asks to wait %s, at most %s is waited for it: wait as long, or raise timeout", e.after.Round(time.Second), longest)
 	}
 	e.text = fmt.Sprintf("the server answers %d %s%s (%s)", e.Status, http.StatusText(e.Status), c.problem(said), remedy)
 	return e
@@ -136,7 +147,7 @@ func longestFirst(secrets []string) []string {
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
-		return time.Duration(min(s, longestPause.Seconds()) * float64(time.Second))
+		return time.Duration(min(s, 1e9) * float64(time.Second)) // more does not fit
 	}
 	if at, err := http.ParseTime(v); err == nil {
 		return max(0, time.Until(at))

@@ -98,6 +98,7 @@ func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) 
 	if err := known(all, b); err != nil {
 		return nil, err
 	}
+	only, skip := setOf(b.Only), setOf(b.Skip)
 	var list []pipeline.StepConfig
 	if b.Items != nil {
 		list = append(list, itemsStep(b.Items))
@@ -106,11 +107,19 @@ func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) 
 		if s.Name == ItemsStep && b.Items != nil {
 			return nil, fmt.Errorf("%w: steps[%d]: the name %q is reserved for the step that appends the given items (choose another)", config.ErrInvalid, i, s.Name)
 		}
-		if (b.Only == nil || slices.Contains(b.Only, s.Name)) && !slices.Contains(b.Skip, s.Name) {
+		if (b.Only == nil || only[s.Name]) && !skip[s.Name] {
 			list = append(list, s)
 		}
 	}
 	return list, nil
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // known refuses names of steps that do not exist.
@@ -122,12 +131,13 @@ func known(all []pipeline.StepConfig, b *Build) error {
 	if b.Items != nil {
 		names = append(names, ItemsStep)
 	}
+	exist := setOf(names)
 	for _, list := range []struct {
 		option string
 		names  []string
 	}{{"only", b.Only}, {"skip", b.Skip}} {
 		for _, name := range list.names {
-			if !slices.Contains(names, name) {
+			if !exist[name] {
 				return fmt.Errorf("%w: %s: no step %q%s", config.ErrInvalid, list.option, name, strict.Hint(name, names))
 			}
 		}

@@ -27,7 +27,7 @@ import (
 // nothing fail.
 func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
 	v := &validator{loaded: l, warned: map[string]bool{}}
-	v.values(func(key string) string { return key }, &l.Config)
+	v.values(func(key string) string { return key }, func(...string) bool { return true }, &l.Config)
 	list := uses(&l.Config)
 	for _, o := range l.Overlaid() {
 		list = append(list, v.overlaid(o)...)
@@ -54,17 +54,14 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 
 // overlaid checks a named pipeline and returns its places that name plugins.
 func (v *validator) overlaid(o config.Overlaid) (list []use) {
-	v.values(func(key string) string { at, _ := o.Place(key); return at }, o.Config)
-	for i := range o.Steps {
-		if at, own := o.Place(fmt.Sprintf("steps[%d]", i)); own {
-			v.builtin(at, &o.Steps[i])
-		}
+	v.values(func(key string) string { at, _ := o.Place(key); return at }, o.States, o.Config)
+	for i := range o.Own.Steps {
+		at, _ := o.Place(fmt.Sprintf("steps[%d]", i))
+		v.builtin(at, &o.Own.Steps[i])
 	}
-	for _, u := range uses(o.Config) {
-		if at, own := o.Place(u.path); own {
-			u.path = at
-			list = append(list, u)
-		}
+	for _, u := range uses(o.Own) {
+		u.path, _ = o.Place(u.path)
+		list = append(list, u)
 	}
 	return list
 }
@@ -97,12 +94,21 @@ func (v *validator) find(path string, err error) {
 	v.findings = append(v.findings, config.Finding{Path: path, Message: err.Error()})
 }
 
-// values checks values that must fit each other. Mistakes in inherited values are reported once.
-func (v *validator) values(place func(key string) string, c *config.Config) {
+// values checks values that must fit each other, if any of them is stated. Mistakes in inherited
+// values are reported once.
+func (v *validator) values(place func(key string) string, states func(keys ...string) bool, c *config.Config) {
 	for _, value := range []struct {
 		key   string
 		check func(*config.Config) error
-	}{{"budget", window}, {"calibration", v.calibration}, {"tokenizer.file", v.file}} {
+		of    []string
+	}{
+		{"budget", window, []string{"budget", "max_tokens", "system_prompts"}},
+		{"calibration", v.calibration, []string{"calibration", "model", "tokenizer"}},
+		{"tokenizer.file", v.file, []string{"model", "tokenizer"}},
+	} {
+		if !states(value.of...) {
+			continue
+		}
 		err := value.check(c)
 		if err == nil {
 			continue

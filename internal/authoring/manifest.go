@@ -91,44 +91,24 @@ func repair(doc *strict.Node, path string) bool {
 	case "version":
 		*value = strict.Node{Kind: strict.String, Text: "0.0.0"}
 	default:
-		return remove(doc, value)
+		return doc.Remove(value)
 	}
 	return true
 }
 
-// remove removes a value from below a node.
-func remove(n, value *strict.Node) bool {
-	for i, item := range n.Items {
-		if item == value {
-			n.Items = slices.Delete(n.Items, i, i+1)
-			return true
-		} else if remove(item, value) {
-			return true
-		}
-	}
-	for i, e := range n.Entries {
-		if e.Value == value {
-			n.Entries = slices.Delete(n.Entries, i, i+1)
-			return true
-		} else if remove(e.Value, value) {
-			return true
-		}
-	}
-	return false
-}
-
 // keyOf returns the position of the key of a value below a node.
 func keyOf(n, value *strict.Node) (strict.Pos, bool) {
-	for _, item := range n.Items {
-		if at, ok := keyOf(item, value); ok {
+	for i := range n.Items() {
+		if at, ok := keyOf(&n.Items()[i], value); ok {
 			return at, true
 		}
 	}
-	for _, e := range n.Entries {
-		if e.Value == value {
+	for i := range n.Entries() {
+		e := &n.Entries()[i]
+		if &e.Value == value {
 			return e.Pos, true
 		}
-		if at, ok := keyOf(e.Value, value); ok {
+		if at, ok := keyOf(&e.Value, value); ok {
 			return at, true
 		}
 	}

@@ -51,7 +51,7 @@ func lintSchemas(file string, doc *strict.Node) error {
 		l.part(n, "settings", 0)
 	}
 	if ops, ok := doc.Find("operations"); ok {
-		for _, e := range ops.Entries {
+		for _, e := range ops.Entries() {
 			if n, ok := e.Value.Find("settings"); ok {
 				l.part(n, strict.Join(strict.Join("operations", e.Key), "settings"), 0)
 			}
@@ -77,7 +77,7 @@ func (l *schemaLint) part(n *strict.Node, path string, depth int) {
 		return
 	}
 	before := len(l.found)
-	for _, e := range n.Entries {
+	for _, e := range n.Entries() {
 		l.keyword(e, strict.Join(path, e.Key), depth)
 	}
 	l.required(n, path)
@@ -88,7 +88,7 @@ func (l *schemaLint) part(n *strict.Node, path string, depth int) {
 
 func (l *schemaLint) keyword(e strict.Entry, path string, depth int) {
 	is := func(list []string) bool { return slices.Contains(list, e.Key) }
-	v := e.Value
+	v := &e.Value
 	want := func(what string, kinds ...strict.Kind) {
 		if !slices.Contains(kinds, v.Kind) {
 			l.fail(v.Pos, path, "want %s", what)
@@ -104,13 +104,14 @@ func (l *schemaLint) keyword(e strict.Entry, path string, depth int) {
 		l.part(v, path, depth+1)
 	case is(partList):
 		want("a list of schemas", strict.List)
-		for i, item := range v.Items {
-			l.part(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
+		for i := range v.Items() {
+			l.part(&v.Items()[i], fmt.Sprintf("%s[%d]", path, i), depth+1)
 		}
 	case is(partMap):
 		want("an object with a schema for each name", strict.Map)
-		for _, p := range v.Entries {
-			l.part(p.Value, strict.Join(path, p.Key), depth+1)
+		for i := range v.Entries() {
+			p := &v.Entries()[i]
+			l.part(&p.Value, strict.Join(path, p.Key), depth+1)
 		}
 	case is(counts):
 		want("a whole number", strict.Int)
@@ -137,12 +138,12 @@ func (l *schemaLint) required(n *strict.Node, path string) {
 	if !requires || !stated || !closed || patterns || others.Kind != strict.Bool || others.Text != "false" {
 		return
 	}
-	keys := make([]string, len(properties.Entries))
-	for i, e := range properties.Entries {
-		keys[i] = e.Key
+	keys, known := make([]string, len(properties.Entries())), map[string]bool{}
+	for i, e := range properties.Entries() {
+		keys[i], known[e.Key] = e.Key, true
 	}
-	for i, name := range names.Items {
-		if name.Kind == strict.String && !slices.Contains(keys, name.Text) {
+	for i, name := range names.Items() {
+		if name.Kind == strict.String && !known[name.Text] && len(l.found) < strict.MaxProblems {
 			l.fail(name.Pos, fmt.Sprintf("%s[%d]", strict.Join(path, "required"), i), "requires %.100q, which properties does not have%s", name.Text, strict.Hint(name.Text, keys))
 		}
 	}
@@ -158,11 +159,12 @@ func nearestKeyword(key string) string {
 
 // types checks the keyword type.
 func (l *schemaLint) types(v *strict.Node, path string) {
-	names := []*strict.Node{v}
+	names := []strict.Node{*v}
 	if v.Kind == strict.List {
-		names = v.Items
+		names = v.Items()
 	}
-	for _, n := range names {
+	for i := range names {
+		n := &names[i]
 		switch other := otherNames[strings.ToLower(n.Text)]; {
 		case n.Kind == strict.String && slices.Contains(schemaTypes, n.Text):
 		case n.Kind == strict.String && other != "":

@@ -107,7 +107,7 @@ func checkResultKeys(name string, n *strict.Node) error {
 		return fail(n.Pos, "no result of a build (write one with: anchor-host build --explain -o json)")
 	}
 	seen := map[string]bool{}
-	for _, e := range n.Entries {
+	for _, e := range n.Entries() {
 		switch {
 		case seen[e.Key]:
 			return fail(e.Pos, "%s: repeated key", plain.Name(e.Key))

@@ -97,8 +97,7 @@ func (o *Offer) JSONSchema() map[string]any { return switchSchema(reflect.TypeFo
 // decodeSwitch decodes a section that may be just true or false.
 func decodeSwitch(d *strict.Decoder, n *strict.Node, into any, path string) {
 	if n.Kind == strict.Bool {
-		value := *n
-		*n = strict.Node{Kind: strict.Map, Pos: n.Pos, Entries: []strict.Entry{{Key: "enabled", Pos: n.Pos, Value: &value}}}
+		*n = *strict.NewMap(n.Pos, strict.Entry{Key: "enabled", Pos: n.Pos, Value: *n})
 	}
 	if n.Kind != strict.Map {
 		d.Fail(n, path, "want true, false or a map")

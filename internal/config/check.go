@@ -30,41 +30,15 @@ var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}(\+sha256:[0-9a-f]{6
 // used twice, and keys that contradict each other. It opens no file.
 func (c *Config) Check() []Finding {
 	k := &checker{config: c}
-	k.choice("tokenizer", c.Tokenizer, Tokenizers)
-	k.choice("format", c.Format, Formats)
-	k.fit()
-	k.budget()
-	for _, name := range slices.Sorted(maps.Keys(c.Instances)) {
-		k.plugin("instances."+name+".plugin", c.Instances[name].Plugin)
-		for _, link := range slices.Sorted(maps.Keys(c.Instances[name].Links)) {
-			k.plugin("instances."+name+".links."+link, c.Instances[name].Links[link])
-		}
-		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {
-			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got %q", d)
-		}
-	}
-	if c.Memory != nil {
-		k.use("memory", c.Memory.Use())
-	}
-	if c.Memory != nil && c.Conversation != nil {
-		k.find("memory", "memory and conversation exclude each other (keep one)")
-	}
-	if c.Memory != nil && c.Facts != nil {
-		k.find("memory", "memory and facts exclude each other (keep one)")
-	}
+	k.window()
+	k.steps()
+	k.callbacks()
+	k.instances()
 	k.trust()
 	k.registries()
 	k.service()
 	k.telemetry()
-	k.conversation()
-	k.facts()
-	k.frames()
-	k.enricher()
 	k.searches()
-	k.steps()
-	for i, u := range c.Callbacks {
-		k.use(fmt.Sprintf("callbacks[%d]", i), u)
-	}
 	k.tenant()
 	k.embedders()
 	k.models()
@@ -74,13 +48,72 @@ func (c *Config) Check() []Finding {
 	return k.findings
 }
 
+// window checks what a pipeline can state about the window.
+func (k *checker) window() {
+	c := k.config
+	k.choice("tokenizer", c.Tokenizer, Tokenizers)
+	k.choice("format", c.Format, Formats)
+	k.fit()
+	k.budget()
+	if c.Memory != nil {
+		k.use("memory", c.Memory.Use())
+	}
+	if c.Memory != nil && c.Conversation != nil {
+		k.find("memory", "memory and conversation exclude each other (keep one)")
+	}
+	if c.Memory != nil && c.Facts != nil {
+		k.find("memory", "memory and facts exclude each other (keep one)")
+	}
+	k.conversation()
+	k.facts()
+	k.frames()
+	k.enricher()
+	if used := c.Embedder; used != "" {
+		if _, ok := c.Embedders[used]; !ok {
+			k.find("embedder", "no embedder %q%s", used, hint(k, used, c.Embedders))
+		}
+	}
+}
+
+func (k *checker) callbacks() {
+	for i, u := range k.config.Callbacks {
+		k.use(fmt.Sprintf("callbacks[%d]", i), u)
+	}
+}
+
+func (k *checker) instances() {
+	c := k.config
+	for _, name := range slices.Sorted(maps.Keys(c.Instances)) {
+		k.plugin("instances."+name+".plugin", c.Instances[name].Plugin)
+		for _, link := range slices.Sorted(maps.Keys(c.Instances[name].Links)) {
+			k.plugin("instances."+name+".links."+link, c.Instances[name].Links[link])
+		}
+		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {
+			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got %q", d)
+		}
+	}
+}
+
+// maxFindings is how many mistakes a check looks for. An error lists fewer of them.
+const maxFindings = 5 * strict.MaxProblems
+
 type checker struct {
 	config   *Config
 	findings []Finding
 }
 
 func (k *checker) find(path, format string, args ...any) {
-	k.findings = append(k.findings, Finding{path, fmt.Sprintf(format, args...)})
+	if len(k.findings) < maxFindings {
+		k.findings = append(k.findings, Finding{path, strict.Message(format, args...)})
+	}
+}
+
+// hint is [strict.Hint] for the keys of a map, for a mistake that is listed. It is empty for others.
+func hint[V any](k *checker, name string, valid map[string]V) string {
+	if len(k.findings) >= strict.MaxProblems {
+		return ""
+	}
+	return strict.Hint(name, slices.Sorted(maps.Keys(valid)))
 }
 
 func (k *checker) choice(path string, c Choice, builtin []string) {
@@ -134,8 +167,7 @@ func (k *checker) reference(path string, u Use) {
 		return
 	}
 	if _, ok := instances[u.Instance]; !ok {
-		names := slices.Sorted(maps.Keys(instances))
-		k.find(strict.Join(path, "instance"), "no instance %q%s", u.Instance, strict.Hint(u.Instance, names))
+		k.find(strict.Join(path, "instance"), "no instance %q%s", u.Instance, hint(k, u.Instance, instances))
 	}
 }
 
@@ -209,12 +241,11 @@ func (k *checker) step(path string, s *Step) {
 	}
 	k.retrievers(path, s)
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-		k.retrieverUse(path+".routes."+label, s.Routes[label])
+		k.retrieverUse(strict.Join(path+".routes", label), s.Routes[label])
 	}
 	if s.Default != "" {
 		if _, ok := s.Routes[s.Default]; !ok {
-			labels := slices.Sorted(maps.Keys(s.Routes))
-			k.find(path+".default", "no route %q%s", s.Default, strict.Hint(s.Default, labels))
+			k.find(path+".default", "no route %q%s", s.Default, hint(k, s.Default, s.Routes))
 		}
 	}
 	switch {
@@ -270,11 +301,10 @@ func (k *checker) classifier(path string, s *Step) {
 	if len(s.Classifier.Keywords) == 0 {
 		k.find(at, "name at least one label with its keywords")
 	}
-	labels := slices.Sorted(maps.Keys(s.Routes))
 	for _, rule := range s.Classifier.Keywords {
 		at := strict.Join(at, rule.Label)
 		if _, ok := s.Routes[rule.Label]; !ok && s.Default == "" {
-			k.find(at, "no route %q%s (add it to routes, or give a default)", rule.Label, strict.Hint(rule.Label, labels))
+			k.find(at, "no route %q%s (add it to routes, or give a default)", rule.Label, hint(k, rule.Label, s.Routes))
 		}
 		if len(rule.Keywords) == 0 || slices.Contains(rule.Keywords, "") {
 			k.find(at, "want keywords that are not empty")

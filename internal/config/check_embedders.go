@@ -19,8 +19,7 @@ var ownHeaders = []string{"accept-encoding", "connection", "content-length", "co
 
 // embedders checks the embedders, and the collections that use them.
 func (k *checker) embedders() {
-	names := slices.Sorted(maps.Keys(k.config.Embedders))
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(k.config.Embedders)) {
 		e, path := k.config.Embedders[name], strict.Join("embedders", name)
 		switch {
 		case (e.Static == nil) == (e.HTTP == nil):
@@ -30,9 +29,6 @@ func (k *checker) embedders() {
 		case e.Static.Table == "" || e.Static.Tokenizer == "":
 			k.find(path+".static", "table and tokenizer must not be empty")
 		}
-	}
-	if used := k.config.Embedder; used != "" && !slices.Contains(names, used) {
-		k.find("embedder", "no embedder %q%s", used, strict.Hint(used, names))
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.config.Collections)) {
 		path := strict.Join("collections", name)
@@ -44,7 +40,7 @@ func (k *checker) embedders() {
 		}
 		used := k.config.Collections[name].Embedder
 		if _, ok := k.config.Embedders[used]; used != "" && !ok {
-			k.find(path+".embedder", "no embedder %q%s", used, strict.Hint(used, names))
+			k.find(path+".embedder", "no embedder %q%s", used, hint(k, used, k.config.Embedders))
 		}
 	}
 }
@@ -68,20 +64,21 @@ func (k *checker) server(path string, h *HTTPEmbedder) {
 
 // headers checks the headers of a server. ofKey is the one that has the key.
 func (k *checker) headers(path string, key Text, headers map[string]Text, ofKey string) {
-	names := slices.Sorted(maps.Keys(headers))
-	for i, name := range names {
-		at := strict.Join(path+".headers", name)
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		at, lower := strict.Join(path+".headers", name), strings.ToLower(name)
 		switch {
 		case !headerName.MatchString(name):
 			k.find(at, "is no name of a header")
-		case slices.Contains(ownHeaders, strings.ToLower(name)):
+		case slices.Contains(ownHeaders, lower):
 			k.find(at, "anchor-host sets this header itself (leave it out)")
 		case strings.EqualFold(name, ofKey) && key != (Text{}):
 			k.find(at, "key and the header %s exclude each other (keep one)", ofKey)
 		case headers[name].String() == "":
 			k.find(at, "has no value")
-		case slices.ContainsFunc(names[:i], func(before string) bool { return strings.EqualFold(before, name) }):
+		case seen[lower]:
 			k.find(at, "the header is there twice")
 		}
+		seen[lower] = true
 	}
 }

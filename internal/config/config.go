@@ -196,9 +196,10 @@ func (k *Keywords) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string)
 		d.Fail(n, path, "want a map from labels to lists of keywords")
 		return
 	}
-	for _, e := range n.Entries {
+	for i := range n.Entries() {
+		e := &n.Entries()[i]
 		rule := pipeline.KeywordRule{Label: e.Key}
-		d.Value(e.Value, reflect.ValueOf(&rule.Keywords).Elem(), strict.Join(path, e.Key))
+		d.Value(&e.Value, reflect.ValueOf(&rule.Keywords).Elem(), strict.Join(path, e.Key))
 		*k = append(*k, rule)
 	}
 }

@@ -28,7 +28,7 @@ type HTTPEmbedder struct {
 	BatchBytes     Size            `key:"batch_bytes" default:"256KiB" doc:"The maximum size of the texts in one request. A longer text is sent alone."`
 	Concurrency    int             `key:"concurrency" min:"1" max:"256" default:"4" doc:"How many requests run at the same time."`
 	Rate           float64         `key:"rate" min:"0.001" max:"100000" doc:"The maximum number of requests in one second, such as 0.5. Default: no limit."`
-	Timeout        Duration        `key:"timeout" default:"30s" doc:"Time limit of one request."`
+	Timeout        Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. A server that asks to wait for longer than this, and than a minute, is not waited for."`
 	Retries        *int            `key:"retries" min:"0" max:"20" default:"4" doc:"How often a request is repeated if the server is busy, fails or does not answer. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
 	Encoding       string          `key:"encoding" enum:"float,base64" doc:"Asks the server for vectors in this form: base64 has a third of the size. Default: the server decides. Both are understood in any case."`
 }

@@ -19,7 +19,7 @@ type Model struct {
 	MaxTokensPerBuild int             `key:"max_tokens_per_build" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
 	MaxTokens         int             `key:"max_tokens" min:"1" default:"1024" doc:"The maximum number of tokens of an answer, if the plugin states none."`
 	Temperature       *float64        `key:"temperature" min:"0" max:"2" doc:"How much answers vary, if the plugin does not say it. Default: that of the server."`
-	Timeout           Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. limits.timeout of the plugin must be longer, because it also bounds the wait."`
+	Timeout           Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. A server that asks to wait for longer than this, and than a minute, is not waited for. limits.timeout of the plugin must be longer, because it also bounds the wait."`
 	Retries           *int            `key:"retries" min:"0" max:"20" default:"2" doc:"How often a request is repeated if the server is busy or fails. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
 	Concurrency       int             `key:"concurrency" min:"1" max:"256" default:"16" doc:"How many requests run at the same time. Others wait."`
 	Rate              float64         `key:"rate" min:"0.001" max:"100000" doc:"The maximum number of requests in one second, such as 0.5. Default: no limit."`
@@ -53,13 +53,8 @@ func (k *checker) models() {
 
 // services checks that what is granted exists.
 func (k *checker) services(path string, g Grants) {
-	missing := func(key, what, where, name string, names []string) {
-		if !slices.Contains(names, name) {
-			k.find(path+key, "no %s %q%s (define it under %s)", what, name, strict.Hint(name, names), where)
-		}
-	}
 	if g.Embed != nil {
-		missing(".embed.embedder", "embedder", "embedders", g.Embed.Embedder, slices.Sorted(maps.Keys(k.config.Embedders)))
+		missing(k, path+".embed.embedder", "embedder", g.Embed.Embedder, k.config.Embedders)
 	}
 	if g.Search != nil && len(g.Search.Collections) == 0 {
 		k.find(path+".search.collections", "name at least one collection")
@@ -71,7 +66,14 @@ func (k *checker) services(path string, g Grants) {
 		k.find(path+".llm.models", "name at least one model")
 	}
 	for _, m := range g.LLM.Models {
-		missing(".llm.models", "model", "models", m, slices.Sorted(maps.Keys(k.config.Models)))
+		missing(k, path+".llm.models", "model", m, k.config.Models)
+	}
+}
+
+// missing checks that what a name stands for is defined.
+func missing[V any](k *checker, path, what, name string, valid map[string]V) {
+	if _, ok := valid[name]; !ok {
+		k.find(path, "no %s %q%s (define it under %ss)", what, name, hint(k, name, valid), what)
 	}
 }
 
@@ -81,16 +83,11 @@ func (k *checker) facts() {
 	if f == nil {
 		return
 	}
-	if names := slices.Sorted(maps.Keys(k.config.Embedders)); f.Embedder != "" && !slices.Contains(names, f.Embedder) {
-		k.find("facts.embedder", "no embedder %q%s (define it under embedders)", f.Embedder, strict.Hint(f.Embedder, names))
-	}
-	model := func(path, name string) {
-		if names := slices.Sorted(maps.Keys(k.config.Models)); !slices.Contains(names, name) {
-			k.find(path, "no model %q%s (define it under models)", name, strict.Hint(name, names))
-		}
+	if f.Embedder != "" {
+		missing(k, "facts.embedder", "embedder", f.Embedder, k.config.Embedders)
 	}
 	if f.Consolidate != nil {
-		model("facts.consolidate.model", f.Consolidate.Model)
+		missing(k, "facts.consolidate.model", "model", f.Consolidate.Model, k.config.Models)
 	}
 	e := f.Extract
 	switch {
@@ -100,7 +97,7 @@ func (k *checker) facts() {
 	case e.Model == "":
 		k.use("facts.extract", e.Use())
 	default:
-		model("facts.extract.model", e.Model)
+		missing(k, "facts.extract.model", "model", e.Model, k.config.Models)
 		if e.Plugin != "" || e.Instance != "" || e.Settings != nil || e.Timeout != 0 || e.Reads != nil {
 			k.find("facts.extract", "model excludes plugin, instance, settings, timeout and reads (those of the model are under models)")
 		}

@@ -22,17 +22,16 @@ func (p *Pipeline) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string)
 		d.Fail(n, path, "want a map of keys that override those at the top level")
 		return
 	}
-	known := *n
-	known.Entries = nil
-	for _, e := range n.Entries {
+	var known []strict.Entry
+	for _, e := range n.Entries() {
 		if !slices.Contains(pipelineKeys, e.Key) {
-			d.Fail(e.Value, strict.Join(path, e.Key), "a pipeline has no such key%s", strict.Hint(e.Key, pipelineKeys))
+			d.Fail(&e.Value, strict.Join(path, e.Key), "a pipeline has no such key%s", d.Hint(e.Key, pipelineKeys))
 			continue
 		}
 		p.keys = append(p.keys, e.Key)
-		known.Entries = append(known.Entries, e)
+		known = append(known, e)
 	}
-	d.Into(&known, &p.values, path)
+	d.Into(strict.NewMap(n.Pos, known...), &p.values, path)
 }
 
 // JSONSchema states the keys of a pipeline.
@@ -52,6 +51,11 @@ func (c *Config) with(p *Pipeline) *Config {
 	}
 	p.setTokenizer(&merged)
 	return &merged
+}
+
+// States reports whether the pipeline states one of the keys.
+func (o *Overlaid) States(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(o.keys, key) })
 }
 
 // setTokenizer keeps only one of tokenizer and model, since both select how tokens are counted.
@@ -99,6 +103,8 @@ func (c *Config) PipelineNames() []string { return slices.Sorted(maps.Keys(c.Pip
 // Overlaid is the configuration of a named pipeline as the file states it.
 type Overlaid struct {
 	*Config
+	// Own has only what the pipeline itself states.
+	Own  *Config
 	path string
 	keys []string
 }
@@ -107,7 +113,7 @@ type Overlaid struct {
 func (c *Config) Overlaid() (list []Overlaid) {
 	for _, name := range c.PipelineNames() {
 		p := c.Pipelines[name]
-		list = append(list, Overlaid{c.with(&p), strict.Join("pipelines", name), p.keys})
+		list = append(list, Overlaid{c.with(&p), &p.values, strict.Join("pipelines", name), p.keys})
 	}
 	return list
 }
@@ -125,14 +131,23 @@ func (o *Overlaid) Place(path string) (string, bool) {
 	return o.path + "." + path, true
 }
 
-// pipelines checks the configurations of the named pipelines.
+// pipelines checks the configurations of the named pipelines. What they inherit was checked: to look
+// at all of it for each pipeline would take too long.
 func (k *checker) pipelines() {
 	top := slices.Clone(k.findings)
 	for _, o := range k.config.Overlaid() {
-		for _, f := range o.Check() {
+		own := &checker{config: o.Config}
+		own.window()
+		if o.States("steps") {
+			own.steps()
+		}
+		if o.States("callbacks") {
+			own.callbacks()
+		}
+		for _, f := range own.findings {
 			at, own := o.Place(f.Path)
 			if own || !slices.Contains(top, f) {
-				k.findings = append(k.findings, Finding{at, f.Message})
+				k.find(at, "%s", f.Message)
 			}
 		}
 	}

@@ -34,13 +34,19 @@ func lockedNames(path string, n *strict.Node) (references []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", lock.Name, err)
 	}
+	names := map[string]string{} // by reference
+	for i := range slices.Backward(f.Plugins) {
+		names[f.Plugins[i].Reference] = f.Plugins[i].Name // the first of several counts
+	}
+	seen := map[string]bool{}
 	for _, place := range places {
 		text := place.Text
-		if !slices.Contains(references, text) {
+		if !seen[text] {
+			seen[text] = true
 			references = append(references, text)
 		}
-		if i := slices.IndexFunc(f.Plugins, func(e lock.Entry) bool { return e.Reference == text }); i >= 0 {
-			place.Text = f.Plugins[i].Name
+		if name, ok := names[text]; ok {
+			place.Text = name
 		}
 	}
 	return references, nil
@@ -53,22 +59,23 @@ var named = []string{"instances", "pipelines", "retrievers", "routes", "collecti
 // plugin alone, such as its settings, is not looked at. own says that the keys of n are names that
 // the operator chose.
 func findReferences(n *strict.Node, own bool, places *[]*strict.Node) {
-	for _, item := range n.Items {
-		findReferences(item, false, places)
+	for i := range n.Items() {
+		findReferences(&n.Items()[i], false, places)
 	}
-	for _, e := range n.Entries {
+	for i := range n.Entries() {
+		e := &n.Entries()[i]
 		switch {
 		case own:
-			findReferences(e.Value, false, places)
+			findReferences(&e.Value, false, places)
 		case e.Key == "settings" || e.Key == "config" || e.Key == "grants":
 		case e.Key == "plugin":
-			addReference(e.Value, places)
+			addReference(&e.Value, places)
 		case e.Key == "links":
-			for _, link := range e.Value.Entries {
-				addReference(link.Value, places)
+			for j := range e.Value.Entries() {
+				addReference(&e.Value.Entries()[j].Value, places)
 			}
 		default:
-			findReferences(e.Value, slices.Contains(named, e.Key), places)
+			findReferences(&e.Value, slices.Contains(named, e.Key), places)
 		}
 	}
 }

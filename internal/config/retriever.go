@@ -28,7 +28,7 @@ type Retriever struct {
 type Condition struct {
 	Field  string   `key:"field,required" doc:"id, path, title, hash, time, heading, page, line, or a name in the metadata of documents."`
 	Op     string   `key:"op" enum:"=,!=,prefix,>=,<=" default:"=" doc:"The field has one of the values, has none of them, begins with one of them, is at least the value, or is at most the value."`
-	Values []string `key:"values,required" doc:"One or more values; exactly one for >= and <=. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
+	Values []string `key:"values,required" max:"10000" doc:"One or more values; exactly one for >= and <=. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
 }
 
 // Query returns the settings of every search of the retriever.
@@ -121,8 +121,10 @@ func (c *Config) UsesRetrievers() bool {
 
 // Searches returns the names of the entries of retrievers that the step uses, each once.
 func (s *Step) Searches() (names []string) {
+	seen := map[string]bool{"": true}
 	add := func(name string) {
-		if name != "" && !slices.Contains(names, name) {
+		if !seen[name] {
+			seen[name] = true
 			names = append(names, name)
 		}
 	}
@@ -177,8 +179,7 @@ func (k *checker) retrieverUse(path string, u RetrieverUse) {
 		k.find(path, "settings and reads need a plugin or an instance (leave them out)")
 	default:
 		if _, ok := k.config.Retrievers[u.Retriever]; !ok {
-			names := slices.Sorted(maps.Keys(k.config.Retrievers))
-			k.find(path, "no retriever %q%s", u.Retriever, cmp.Or(strict.Hint(u.Retriever, names), " (add it to retrievers at the top level of the file)"))
+			k.find(path, "no retriever %q%s", u.Retriever, cmp.Or(hint(k, u.Retriever, k.config.Retrievers), " (add it to retrievers at the top level of the file)"))
 		}
 	}
 }

@@ -14,10 +14,14 @@ type Server struct {
 	Queue          Queue    `key:"queue" doc:"Bounds of the builds that run and wait."`
 	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
-	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. Further ones are refused with status 503. At least max_body."`
-	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API. Further ones wait."`
+	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. One tenant has half of it at most. Further ones are refused with status 503. At least twice max_body."`
+	MaxValues      int      `key:"max_values" min:"1" default:"200000" doc:"The maximum number of values of a request: texts, numbers, lists and maps. One takes up to 250 bytes of memory, however short it is. Requests with more are refused with status 413."`
+	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API, and of requests on them, of which one tenant has half at most. Further connections take the place of those that wait longest: first of those without a valid key."`
+	PerAddress     int      `key:"max_connections_per_address" min:"1" doc:"The maximum number of connections of one address, in IPv6 of a network of 64 bits. The default is a quarter of max_connections. Behind a proxy, set it to max_connections."`
 	MaxTimeout     Duration `key:"max_timeout" default:"2m" doc:"How long a request may take. A client can ask for less."`
-	ClientTimeout  Duration `key:"client_timeout" default:"30s" doc:"How long a client may take to send a request, and to accept 64 KiB of an answer. Headers must come within 10s."`
+	HeaderTimeout  Duration `key:"header_timeout" default:"10s" doc:"How long a client may take to send a header, and how long a connection without a valid key stays open without a request."`
+	ClientTimeout  Duration `key:"client_timeout" default:"30s" doc:"How long a client may take to send a body, and to accept 64 KiB of an answer. An answer must be accepted this long after the deadline of its request at the latest."`
+	MinRate        Size     `key:"min_rate" default:"16KiB" doc:"How much of a body must come in a second, over 5 seconds. A slower one is refused with status 408."`
 	IdleTimeout    Duration `key:"idle_timeout" default:"2m" doc:"How long a connection without a request stays open."`
 	DrainDelay     Span     `key:"drain_delay" default:"5s" doc:"How long the service, when it ends, still accepts requests while /readyz says draining, so that load balancers notice; none does not wait."`
 	DrainTimeout   Duration `key:"drain_timeout" default:"30s" doc:"How long running requests may then take to finish. After that they are cancelled."`
@@ -49,7 +53,7 @@ func (s Server) WithDefaults() Server {
 		to       *Duration
 		fallback time.Duration
 	}{
-		{&s.MaxTimeout, 2 * time.Minute}, {&s.ClientTimeout, 30 * time.Second},
+		{&s.MaxTimeout, 2 * time.Minute}, {&s.HeaderTimeout, 10 * time.Second}, {&s.ClientTimeout, 30 * time.Second},
 		{&s.IdleTimeout, 2 * time.Minute}, {&s.DrainTimeout, 30 * time.Second},
 	} {
 		if *span.to == 0 {
@@ -63,10 +67,19 @@ func (s Server) WithDefaults() Server {
 		s.MaxBody = 64 << 20
 	}
 	if s.MaxBodies == 0 {
-		s.MaxBodies = max(256<<20, s.MaxBody)
+		s.MaxBodies = max(256<<20, 2*s.MaxBody)
+	}
+	if s.MaxValues == 0 {
+		s.MaxValues = 200_000
 	}
 	if s.MaxConnections == 0 {
 		s.MaxConnections = 4096
+	}
+	if s.PerAddress == 0 {
+		s.PerAddress = max(1, s.MaxConnections/4)
+	}
+	if s.MinRate == 0 {
+		s.MinRate = 16 << 10
 	}
 	if s.Watch == nil {
 		on := true
@@ -92,8 +105,8 @@ func (k *checker) service() {
 	case t.ClientCA != "" && t.Cert == "":
 		k.find("server.tls.client_ca", "certificates of clients need one of the server (set cert and key)")
 	}
-	if with := s.WithDefaults(); with.MaxBodies < with.MaxBody {
-		k.find("server.max_bodies", "want at least max_body, which is %s", with.MaxBody)
+	if with := s.WithDefaults(); with.MaxBodies/2 < with.MaxBody {
+		k.find("server.max_bodies", "want at least max_body twice, which is %s, because one tenant has half of it", with.MaxBody)
 	}
 	if s.DrainDelay < 0 && time.Duration(s.DrainDelay) != time.Duration(boundWords["none"]) {
 		k.find("server.drain_delay", "want a time span, or none")

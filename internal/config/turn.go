@@ -119,7 +119,7 @@ var apiMembers = []string{
 
 // ofAPI reports whether a turn is written as a message of an API.
 func ofAPI(n *strict.Node) bool {
-	return slices.ContainsFunc(n.Entries, func(e strict.Entry) bool {
+	return slices.ContainsFunc(n.Entries(), func(e strict.Entry) bool {
 		return slices.Contains(apiMembers, e.Key) || e.Key == "content" && e.Value.Kind == strict.Null || e.Key == "role" && slices.Contains([]string{"model", "developer", "function"}, e.Value.Text)
 	})
 }
@@ -133,20 +133,21 @@ type extras struct {
 // readMessage decodes a turn that is written as a message of an API, beside which it can have its
 // extras.
 func (t *Turn) readMessage(d *strict.Decoder, n *strict.Node, path string) {
-	own, rest := strict.Node{Kind: strict.Map, Pos: n.Pos}, strict.Node{Kind: strict.Map, Pos: n.Pos}
-	for _, e := range n.Entries {
+	var own, others []strict.Entry
+	for _, e := range n.Entries() {
 		if e.Key == "created_at" || e.Key == "metadata" {
-			own.Entries = append(own.Entries, e)
+			own = append(own, e)
 		} else {
-			rest.Entries = append(rest.Entries, e)
+			others = append(others, e)
 		}
 	}
 	var x extras
-	if !d.Into(&own, &x, path) {
+	if !d.Into(strict.NewMap(n.Pos, own...), &x, path) {
 		return
 	}
-	if len(own.Entries) == 0 {
-		rest = *n // as it came, byte for byte
+	rest := n // as it came, byte for byte
+	if len(own) > 0 {
+		rest = strict.NewMap(n.Pos, others...)
 	}
 	var m pipeline.Message
 	data, err := rest.JSON()

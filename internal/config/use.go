@@ -35,7 +35,7 @@ func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 		var p replaceable
 		d.Value(n, reflect.ValueOf(&p).Elem(), path)
 		if c.File = p.File; c.File != "" {
-			if len(n.Entries) > 1 {
+			if len(n.Entries()) > 1 {
 				d.Fail(n, path, "a file excludes the keys of a plugin (keep one)")
 			}
 			return

@@ -20,6 +20,7 @@ var tools = map[string][]string{"go": nil, "rust": {"cargo"}, "c": {"clang", "wa
 // each of its languages. ANCHOR_LANGUAGES names those that must be there.
 func TestAuthoringCommands(t *testing.T) {
 	needPages(t)
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "authoring.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ var authored = map[string]struct {
 // an author uses.
 func TestAuthoringPlugins(t *testing.T) {
 	needPages(t)
+	t.Parallel()
 	authors := filepath.Join(root, "testdata", "authors")
 	folders, err := filepath.Glob(filepath.Join(authors, "*", "plugin.yaml"))
 	if err != nil || len(folders) != len(authored) {

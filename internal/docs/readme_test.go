@@ -89,6 +89,7 @@ var servingPages = []page{
 // The commands of each page run in order, in one shell, in a copy of what a clone holds.
 func TestCommands(t *testing.T) {
 	needPages(t)
+	t.Parallel()
 	for _, p := range pages {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

@@ -53,7 +53,7 @@ func blank(line []byte) bool {
 
 // problem returns a mistake in a line of a file; line 0 means the file as a whole.
 func problem(name string, line int, format string, args ...any) error {
-	return strict.Problems{{File: name, Pos: strict.Pos{Line: line}, Message: fmt.Errorf(format, args...).Error()}}
+	return strict.Problems{{File: name, Pos: strict.Pos{Line: int32(line)}, Message: fmt.Errorf(format, args...).Error()}}
 }
 
 // record is a line of corpus.jsonl or queries.jsonl. Other keys, such as metadata, are

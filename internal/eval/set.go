@@ -89,7 +89,7 @@ func (s *Set) grades(queries []Query, qrels *Qrels, allow bool) (map[string]Grad
 	var problems strict.Problems
 	missing := func(line int, format string, args ...any) {
 		if len(problems) < maxMissing {
-			problems = append(problems, strict.Problem{File: qrels.Name, Pos: strict.Pos{Line: line}, Message: fmt.Sprintf(format, args...)})
+			problems = append(problems, strict.Problem{File: qrels.Name, Pos: strict.Pos{Line: int32(line)}, Message: fmt.Sprintf(format, args...)})
 		}
 	}
 	for _, j := range qrels.List {

@@ -113,6 +113,7 @@ var causeReasons = []struct {
 	{context.DeadlineExceeded, string(abi.ReasonTimeout)},
 	{context.Canceled, string(abi.ReasonCancelled)},
 	{pipeline.ErrBudget, "budget"},
+	{strict.ErrTooMany, "invalid_request"},
 	{pipeline.ErrInvalid, "invalid_request"},
 	{config.ErrInvalid, "invalid_request"},
 	{fs.ErrNotExist, "not_found"},

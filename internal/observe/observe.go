@@ -129,6 +129,21 @@ func Begin(ctx context.Context, w Work) (context.Context, Span) {
 	return ctx, Span{e}
 }
 
+type noteKey struct{}
+
+// Noting returns a context under which note is told, in a line, why work waits, such as for a server
+// that asks to come back later. note is safe for concurrent use.
+func Noting(ctx context.Context, note func(line string)) context.Context {
+	return context.WithValue(ctx, noteKey{}, note)
+}
+
+// Note tells who works under ctx why it waits.
+func Note(ctx context.Context, line string) {
+	if note, ok := ctx.Value(noteKey{}).(func(line string)); ok {
+		note(line)
+	}
+}
+
 // Header adds to the header of a request what its server needs to continue the trace of ctx. It
 // adds nothing if ctx is not observed.
 func Header(ctx context.Context, h http.Header) {

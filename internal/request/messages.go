@@ -2,8 +2,9 @@ package request
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -50,10 +51,11 @@ type agentState struct {
 
 // ReadMessages reads a JSON list of messages, or an object with the keys state,
 // messages, budget and phase. name appears in errors, which are a
-// [strict.Problems] when the document is at fault.
-func ReadMessages(name string, r io.Reader) (*Messages, error) {
-	data, err := readAll(name, r)
-	if err != nil {
+// [strict.Problems] when the document is at fault. Outside of its messages it may have as many
+// values as most says. data must not change as long as the messages are
+// used.
+func ReadMessages(ctx context.Context, name string, data []byte, most int) (*Messages, error) {
+	if err := checkSize(name, data); err != nil {
 		return nil, err
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
@@ -63,16 +65,16 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 		}
 		return &Messages{Messages: list}, nil
 	}
-	lists := findLists(data)
+	lists := findLists(ctx, data)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err := lists.check(name); err != nil {
 		return nil, err
 	}
-	n, err := strict.ParseJSON(name, lists.rest)
-	if err != nil {
-		return nil, err
-	}
 	var doc messagesDocument
-	if err := strict.Decode(name, n, &doc); err != nil {
+	n, err := decode(ctx, name, lists.rest, most, &doc)
+	if err != nil {
 		return nil, err
 	}
 	m := &Messages{Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
@@ -99,20 +101,23 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 
 // IsBody reports whether a document is a list of messages, or the body of a request to an API,
 // which has members that the documents of [ReadMessages] do not have.
-func IsBody(data []byte) bool {
+func IsBody(ctx context.Context, data []byte) bool {
 	data = bytes.TrimLeft(data, " \t\r\n")
 	if bytes.HasPrefix(data, []byte("[")) {
 		return true
 	}
 	found := false
-	eachMember(data, 0, func(name string, _, _ int) {
-		switch name {
-		case "model", "max_tokens", "system", "tools", "input", "instructions",
-			"contents", "systemInstruction", "system_instruction", "generationConfig", "generation_config":
-			found = true
-		}
+	eachMember(ctx, data, 0, func(name string, _, _ int) bool {
+		found = slices.Contains(bodyMembers, name)
+		return !found
 	})
 	return found
+}
+
+// bodyMembers are the members that tell a body.
+var bodyMembers = []string{
+	"model", "max_tokens", "system", "tools", "input", "instructions",
+	"contents", "systemInstruction", "system_instruction", "generationConfig", "generation_config",
 }
 
 // decodeMessages reads a list. path is its place in the document. nil is no list.
@@ -154,31 +159,40 @@ func (l *lists) check(name string) error {
 }
 
 // findLists finds the lists of messages. In a document that cannot be read it finds none.
-func findLists(data []byte) (found lists) {
+func findLists(ctx context.Context, data []byte) (found lists) {
 	at := 0
 	list := func(from, to int) []byte {
+		if found.rest == nil {
+			found.rest = make([]byte, 0, len(data))
+		}
 		found.rest = appendBlank(append(found.rest, data[at:from]...), data[from:to])
 		at = to
 		return data[from:to]
 	}
-	eachMember(data, 0, func(name string, from, to int) {
+	eachMember(ctx, data, 0, func(name string, from, to int) bool {
 		switch {
 		case name == "messages" && data[from] == '[':
 			found.messages = list(from, to)
 		case name == "messages" && data[from] == 'n':
 			found.null = "messages"
 		case name == "state" && data[from] == '{':
-			eachMember(data[from:to], from, func(name string, from, to int) {
+			eachMember(ctx, data[from:to], from, func(name string, from, to int) bool {
 				switch {
 				case name == "messages" && data[from] == '[':
 					found.state = list(from, to)
 				case name == "messages" && data[from] == 'n':
 					found.null = "state.messages"
 				}
+				return true
 			})
 		}
+		return true
 	})
-	found.rest = append(found.rest, data[at:]...)
+	if found.rest == nil { // there are none
+		found.rest = data
+	} else {
+		found.rest = append(found.rest, data[at:]...)
+	}
 	return found
 }
 
@@ -196,9 +210,9 @@ func appendBlank(dst, list []byte) []byte {
 	return append(dst, ']')
 }
 
-// eachMember calls f with each member of an object, and the place of its value. base is the
-// place of the object.
-func eachMember(object []byte, base int, f func(name string, from, to int)) {
+// eachMember calls f with each member of an object, and the place of its value, as long as f reports
+// true and ctx lasts. base is the place of the object.
+func eachMember(ctx context.Context, object []byte, base int, f func(name string, from, to int) bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
 		return
@@ -209,11 +223,29 @@ func eachMember(object []byte, base int, f func(name string, from, to int)) {
 			return
 		}
 		key := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
+
+		from := int(dec.InputOffset())
+		from += bytes.IndexFunc(object[from:], func(r rune) bool { return !strings.ContainsRune(" \t\r\n:", r) })
+		if skip(ctx, dec) != nil {
 			return
 		}
-		to := base + int(dec.InputOffset())
-		f(key, to-len(value), to)
+		if !f(key, base+from, base+int(dec.InputOffset())) {
+			return
+		}
+	}
+}
+
+// skip reads one value. To do so in one step could take longer than ctx.
+func skip(ctx context.Context, dec *jsontext.Decoder) error {
+	for depth, n := dec.StackDepth(), 1; ; n++ {
+		if n%1000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := dec.ReadToken(); err != nil {
+			return err
+		}
+		if dec.StackDepth() == depth {
+			return nil
+		}
 	}
 }

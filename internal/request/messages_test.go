@@ -1,23 +1,23 @@
 package request
 
 import (
+	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 func ExampleReadMessages() {
-	m, err := ReadMessages("messages.json", strings.NewReader(`[{"role": "user", "content": "hi"}]`))
+	m, err := ReadMessages(context.Background(), "messages.json", []byte(`[{"role": "user", "content": "hi"}]`), 1000)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(len(m.Messages), m.State == nil)
 
-	_, err = ReadMessages("messages.json", strings.NewReader(`[{"role": "usr"}]`))
+	_, err = ReadMessages(context.Background(), "messages.json", []byte(`[{"role": "usr"}]`), 1000)
 	fmt.Println(err)
 	// Output:
 	// 1 true
@@ -25,11 +25,11 @@ func ExampleReadMessages() {
 }
 
 func TestReadMessages(t *testing.T) {
-	m, err := ReadMessages("m", strings.NewReader(`{
+	m, err := ReadMessages(t.Context(), "m", []byte(`{
 	  "state": {"run_id": "r", "observations": ["saw"], "reflection": "so", "data": {"n": 9007199254740993},
 	    "messages": [{"role": "assistant", "tool_calls": [{"z": 1.50, "a": "<b>"}]}]},
 	  "messages": [{"role": "tool", "content": "", "name": "ls", "tool_call_id": "1"}],
-	  "budget": {"max_tokens": 5, "max_messages": 2, "phase": "synthesize"}}`))
+	  "budget": {"max_tokens": 5, "max_messages": 2, "phase": "synthesize"}}`), 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestReadMessagesErrors(t *testing.T) {
 		`{"budget": {"max_tokens": 0}}`:                      `m:1:27: budget.max_tokens: want 1 or more, got 0`,
 		`{"phase": "llmm"}`:                                  `m:1:11: phase: unknown value "llmm" (did you mean "llm"?)`,
 	} {
-		if _, err := ReadMessages("m", strings.NewReader(doc)); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+		if _, err := ReadMessages(t.Context(), "m", []byte(doc), 1000); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%s\ngot  %v\nwant %s", doc, err, want)
 		}
 	}
@@ -82,7 +82,7 @@ func FuzzReadMessages(f *testing.F) {
 	f.Add(`[{"role": "assistant", "content": "a", "tool_calls": [1]}]`)
 	f.Add(`{"state": {"messages": [{"role": "user", "content": ""}]}, "messages": null}`)
 	f.Fuzz(func(t *testing.T, doc string) {
-		m, err := ReadMessages("m", strings.NewReader(doc))
+		m, err := ReadMessages(t.Context(), "m", []byte(doc), 1000)
 		if (m == nil) == (err == nil) {
 			t.Fatalf("messages %v, error %v: want exactly one", m, err)
 		}

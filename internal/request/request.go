@@ -1,8 +1,8 @@
 package request
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"reflect"
@@ -35,10 +35,10 @@ type Request struct {
 	Truncate      string                `key:"truncate" enum:"none,sentence,character"`
 	Order         string                `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable"`
 	Budget        *config.Budget        `key:"budget"`
-	SystemPrompts []config.SystemPrompt `key:"system_prompts"`
-	Conversation  []config.Turn         `key:"conversation"`
-	Items         []Item                `key:"items"`
-	Steps         []config.Step         `key:"steps"`
+	SystemPrompts []config.SystemPrompt `key:"system_prompts" max:"1000"`
+	Conversation  []config.Turn         `key:"conversation" max:"20000"`
+	Items         []Item                `key:"items" max:"20000"`
+	Steps         []config.Step         `key:"steps" max:"1000"`
 	Format        config.Choice         `key:"format"`
 	FormatOptions config.FormatOptions  `key:"format_options"`
 	Tools         config.Tools          `key:"tools"`
@@ -60,7 +60,7 @@ type Query struct{ Query pipeline.Query }
 type queryObject struct {
 	Text        string         `key:"query_str,required"`
 	Metadata    map[string]any `key:"metadata"`
-	ChatHistory []turn         `key:"chat_history"`
+	ChatHistory []turn         `key:"chat_history" max:"20000"`
 	Embedding   []float32      `key:"embedding"`
 }
 
@@ -170,13 +170,13 @@ func (r *Request) SharesPlugins() bool {
 // of base. A request that names no pipeline starts from the top level of the file of base, if that
 // has no named ones: then nothing else can be meant. name appears in errors. The error is a
 // [strict.Problems] if the document is at fault.
-func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Config, error) {
-	n, err := parse(name, r)
-	if err != nil {
-		return nil, nil, err
-	}
+//
+// A document with more values than server.max_values of base is a [strict.ErrTooMany]. Reading ends with
+// the error of ctx. data must not change as long as the request is used.
+func Read(ctx context.Context, name string, data []byte, base *config.Loaded) (*Request, *config.Config, error) {
 	var req Request
-	if err := strict.Decode(name, n, &req); err != nil {
+	n, err := decode(ctx, name, data, base.Server.WithDefaults().MaxValues, &req)
+	if err != nil {
 		return nil, nil, err
 	}
 	c := req.config(base.Config)
@@ -197,7 +197,7 @@ func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Conf
 			findings = append(findings, f)
 		}
 	}
-	if err := config.Place(name, n, findings).Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), config.Place(name, n, findings).Err()); err != nil {
 		return nil, nil, err
 	}
 	return &req, c, nil
@@ -252,12 +252,19 @@ func (r *Request) over(c config.Config) *config.Config {
 
 // ReadItems reads a JSON list of items, or an object with the key items.
 func ReadItems(name string, r io.Reader) ([]Item, error) {
-	n, err := parse(name, r)
+	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if err := checkSize(name, data); err != nil {
+		return nil, err
+	}
+	n, err := strict.ParseJSON(name, data)
 	if err != nil {
 		return nil, err
 	}
 	if n.Kind == strict.List {
-		n = &strict.Node{Kind: strict.Map, Pos: n.Pos, Entries: []strict.Entry{{Key: "items", Pos: n.Pos, Value: n}}}
+		n = strict.NewMap(n.Pos, strict.Entry{Key: "items", Pos: n.Pos, Value: *n})
 	}
 	var doc struct {
 		Items []Item `key:"items,required"`
@@ -268,27 +275,24 @@ func ReadItems(name string, r io.Reader) ([]Item, error) {
 	return doc.Items, nil
 }
 
-func parse(name string, r io.Reader) (*strict.Node, error) {
-	data, err := readAll(name, r)
+// TooMany is what helps against too many values in a request.
+const TooMany = "send fewer, or raise server.max_values"
+
+// decode reads a document of at most MaxBytes and of most values into a struct.
+func decode(ctx context.Context, name string, data []byte, most int, into any) (*strict.Node, error) {
+	if err := checkSize(name, data); err != nil {
+		return nil, err
+	}
+	n, err := strict.ParseJSONContext(ctx, name, data, strict.Limits{Values: most, Remedy: TooMany})
 	if err != nil {
 		return nil, err
 	}
-	return strict.ParseJSON(name, data)
+	return n, strict.DecodeContext(ctx, name, n, into)
 }
 
-// readAll reads a document of at most MaxBytes.
-func readAll(name string, r io.Reader) ([]byte, error) {
-	var b bytes.Buffer
-	if known, ok := r.(interface{ Len() int }); ok {
-		b.Grow(min(known.Len(), MaxBytes) + bytes.MinRead) // or it would be copied each time it grows
-	}
-	_, err := b.ReadFrom(io.LimitReader(r, MaxBytes+1))
-	data := b.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
+func checkSize(name string, data []byte) error {
 	if len(data) > MaxBytes {
-		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, MaxBytes>>20)
+		return fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, MaxBytes>>20)
 	}
-	return data, nil
+	return nil
 }

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 func ExampleRead() {
 	doc := `{"query": "how do deadlines work", "max_tokens": 4000,
 	  "items": [{"content": "a deadline ends a context", "source": "retrieval", "score": 0.9}]}`
-	req, c, err := Read("request.json", strings.NewReader(doc), config.Default())
+	req, c, err := Read(context.Background(), "request.json", []byte(doc), config.Default())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -20,7 +21,7 @@ func ExampleRead() {
 	item := Convert(req.Items)[0]
 	fmt.Println(c.MaxTokens, req.Query.Query.Text, item.Priority, item.ID)
 
-	_, _, err = Read("request.json", strings.NewReader(`{"qurey": "x"}`), config.Default())
+	_, _, err = Read(context.Background(), "request.json", []byte(`{"qurey": "x"}`), config.Default())
 	fmt.Println(err)
 	// Output:
 	// 4000 how do deadlines work 5 item-9c04f54f649f353a
@@ -32,17 +33,17 @@ func TestBaseInstancesCanBeUsed(t *testing.T) {
 	base := config.Default()
 	base.Config = config.Config{Instances: map[string]config.Instance{"docs": {Plugin: "bm25"}}}
 	doc := `{"query": "q", "steps": [{"name": "a", "instance": "docs"}]}`
-	if _, _, err := Read("r", strings.NewReader(doc), base); err != nil {
+	if _, _, err := Read(context.Background(), "r", []byte(doc), base); err != nil {
 		t.Error(err)
 	}
-	_, _, err := Read("r", strings.NewReader(doc), config.Default())
+	_, _, err := Read(context.Background(), "r", []byte(doc), config.Default())
 	if want := `r:1:52: steps[0].instance: no instance "docs"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
 func TestNullIsNoItem(t *testing.T) {
-	_, _, err := Read("r", strings.NewReader(`{"query": "q", "items": [null]}`), config.Default())
+	_, _, err := Read(context.Background(), "r", []byte(`{"query": "q", "items": [null]}`), config.Default())
 	want := "r:1:26: items[0]: missing key \"content\"\nr:1:26: items[0]: missing key \"source\""
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -51,9 +52,9 @@ func TestNullIsNoItem(t *testing.T) {
 
 func TestNullIsNoDocument(t *testing.T) {
 	const want = "r:1:1: want a map, got null"
-	_, _, err := Read("r", strings.NewReader("null"), config.Default())
+	_, _, err := Read(context.Background(), "r", []byte("null"), config.Default())
 	_, itemsErr := ReadItems("r", strings.NewReader("null"))
-	_, messagesErr := ReadMessages("r", strings.NewReader("null"))
+	_, messagesErr := ReadMessages(t.Context(), "r", []byte("null"), 100)
 	for _, err := range []error{err, itemsErr, messagesErr} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -62,7 +63,7 @@ func TestNullIsNoDocument(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	_, _, err := Read("r", strings.NewReader(strings.Repeat(" ", MaxBytes+1)), config.Default())
+	_, _, err := Read(context.Background(), "r", []byte(strings.Repeat(" ", MaxBytes+1)), config.Default())
 	if err == nil || err.Error() != "invalid: r: larger than 64 MiB" {
 		t.Errorf("got %v", err)
 	}
@@ -76,7 +77,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"query": "q"} x`)
 	f.Add(`{"query": "q", "items": [null]}`)
 	f.Fuzz(func(t *testing.T, doc string) {
-		req, c, err := Read("r", strings.NewReader(doc), config.Default())
+		req, c, err := Read(context.Background(), "r", []byte(doc), config.Default())
 		if (req == nil) == (err == nil) || (c == nil) == (err == nil) {
 			t.Fatalf("request %v, config %v, error %v", req, c, err)
 		}
@@ -96,7 +97,7 @@ func FuzzRead(f *testing.F) {
 
 func TestRequestNamesNoFile(t *testing.T) {
 	doc := `{"query": "x", "max_tokens": 10, "tokenizer": {"file": "/etc/passwd"}}`
-	if _, _, err := Read("request", strings.NewReader(doc), config.Default()); err == nil || !strings.Contains(err.Error(), "cannot name a file") {
+	if _, _, err := Read(context.Background(), "request", []byte(doc), config.Default()); err == nil || !strings.Contains(err.Error(), "cannot name a file") {
 		t.Error(err)
 	}
 }

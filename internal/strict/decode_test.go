@@ -225,23 +225,38 @@ func TestSchema(t *testing.T) {
 }
 
 // The invariant of every decoder: a value or an error, and the same value when
-// it is read again.
+// it is read again. It takes no more memory than a multiple of the text.
 func FuzzYAML(f *testing.F) {
 	f.Add("name: n\ncount: 4\nfree: {a: [1, 2.5, null]}")
 	f.Add("a: &a [*a]")
 	f.Add("? [x]\n: y")
 	f.Add("!!binary x: y")
-	f.Fuzz(func(t *testing.T, text string) { fuzzOne(t, text, ParseYAML) })
+	f.Add("free: {a: [" + strings.Repeat("1,", 1000) + "]}")
+	f.Add("a: &a {" + strings.Repeat("a,", 1000) + "}\nfree: [*a, *a]")
+	f.Add("tags:\n" + strings.Repeat("- - 1\n", 1000))
+	f.Fuzz(func(t *testing.T, text string) { fuzzOne(t, text, 700, ParseYAML) })
 }
 
 func FuzzJSON(f *testing.F) {
 	f.Add(`{"name": "n", "free": {"a": [1, 2.5, null, "é"]}}`)
 	f.Add(`{"name": "n"}}`)
-	f.Fuzz(func(t *testing.T, text string) { fuzzOne(t, text, ParseJSON) })
+	f.Add(`{"free": {"a": [` + strings.Repeat(`{"a":1},`, 1000) + `1]}}`)
+	f.Add(`{"named": {` + strings.Repeat(`"a":{},`, 1000) + `"b":{}}}`)
+	f.Add(`{"tags": [` + strings.Repeat(`1,`, 1000) + `"\u0041\""]}`)
+	f.Fuzz(func(t *testing.T, text string) { fuzzOne(t, text, 200, ParseJSON) })
 }
 
-func fuzzOne(t *testing.T, text string, parse func(string, []byte) (*Node, error)) {
-	n, err := parse("f", []byte(text))
+func fuzzOne(t *testing.T, text string, most int64, parse func(string, []byte) (*Node, error)) {
+	var n *Node
+	var err error
+	took := cost(func() {
+		if n, err = parse("f", []byte(text)); err == nil {
+			_ = Decode("f", n, &doc{})
+		}
+	})
+	if took > most*int64(len(text))+256<<10 {
+		t.Fatalf("%d bytes took %d KiB", len(text), took>>10)
+	}
 	if (n == nil) == (err == nil) {
 		t.Fatalf("node %v, error %v: want exactly one", n, err)
 	}
@@ -280,10 +295,10 @@ func TestManyMistakes(t *testing.T) {
 		Names []string `key:"names"`
 	}
 	var problems Problems
-	if err := Decode("f", n, &into); !errors.As(err, &problems) || len(problems) != 101 {
+	if err := Decode("f", n, &into); !errors.As(err, &problems) || len(problems) != MaxProblems+1 {
 		t.Fatalf("%d problems", len(problems))
 	}
-	if got, want := problems[100].Error(), "f: 901 more mistakes (mend these first)"; got != want {
+	if got, want := problems[MaxProblems].Error(), "f: and 981 more (mend these first)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

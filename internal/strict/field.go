@@ -16,6 +16,7 @@ type Field struct {
 	Doc      string
 	Default  string
 	Enum     []string
+	// Min and Max bound a number. Max also bounds the number of values of a list.
 	Min, Max string
 	index    int
 }
@@ -72,33 +73,49 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 		return
 	}
 	d.duplicates(n, path)
-	given := map[string]bool{}
-	for _, e := range n.Entries {
-		at := Join(path, e.Key)
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == e.Key })
+	var known [64]bool // no struct has as many fields
+	given := known[:len(fields)]
+	for i := range n.Entries() {
+		e := &n.Entries()[i]
+		i := indexOf(fields, e.Key)
 		if i < 0 {
-			hint := ""
-			if d.found() < maxProblems { // one that is listed
-				hint = Hint(e.Key, keys(fields))
+			if d.listed() {
+				d.failAt(e.Pos, Join(path, e.Key), "unknown key%s", Hint(e.Key, keys(fields)))
 			}
-			d.failAt(e.Pos, at, "unknown key%s", hint)
 			continue
 		}
-		if given[e.Key] {
+		at := Join(path, e.Key)
+		f := &fields[i]
+		if given[i] {
 			continue // reported as a duplicate
 		}
-		given[e.Key] = e.Value.Kind != Null
-		before := d.found()
-		d.Value(e.Value, v.Field(fields[i].index), at)
-		if d.found() == before && e.Value.Kind != Null {
-			d.bounds(e.Value, v.Field(fields[i].index), fields[i], at)
+		given[i] = e.Value.Kind != Null
+		if n := len(e.Value.Items()); n > 0 && f.Max != "" {
+			if most, _ := strconv.Atoi(f.Max); n > most {
+				d.Fail(&e.Value, at, "has %d values (%d at most)", n, most)
+				continue
+			}
+		}
+		before := d.found
+		d.Value(&e.Value, v.Field(f.index), at)
+		if d.found == before && given[i] {
+			d.bounds(&e.Value, v.Field(f.index), f, at)
 		}
 	}
-	for _, f := range fields {
-		if f.Required && !given[f.Key] {
-			d.Fail(n, path, "missing key %q", f.Key)
+	for i := range fields {
+		if fields[i].Required && !given[i] && d.listed() {
+			d.Fail(n, path, "missing key %q", fields[i].Key)
 		}
 	}
+}
+
+func indexOf(fields []Field, key string) int {
+	for i := range fields {
+		if fields[i].Key == key {
+			return i
+		}
+	}
+	return -1
 }
 
 func keys(fields []Field) []string {
@@ -109,18 +126,26 @@ func keys(fields []Field) []string {
 	return names
 }
 
+// maxRepeats is how many values of an enum may be there again: whoever looks for one in the list
+// would look at all.
+const maxRepeats = 100
+
 // bounds checks a value against the enum, min and max of its field. The enum
 // of a list holds for each of its values.
-func (d *Decoder) bounds(n *Node, v reflect.Value, f Field, path string) {
+func (d *Decoder) bounds(n *Node, v reflect.Value, f *Field, path string) {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
 	if len(f.Enum) > 0 && n.Kind == List {
-		for i, item := range n.Items {
-			d.member(item, f, place(path, i))
+		if most := maxRepeats + len(f.Enum); len(n.Items()) > most {
+			d.Fail(n, path, "has %d values, and there are %d (state each once)", len(n.Items()), len(f.Enum))
+			return
+		}
+		for i := range n.Items() {
+			d.member(&n.Items()[i], f, path, i)
 		}
 	} else if len(f.Enum) > 0 && n.Kind == String {
-		d.member(n, f, path)
+		d.member(n, f, path, -1)
 	}
 	if f.Min == "" && f.Max == "" {
 		return
@@ -142,12 +167,17 @@ func (d *Decoder) bounds(n *Node, v reflect.Value, f Field, path string) {
 	}
 }
 
-func outside[T cmp.Ordered](x T, f Field, parse func(string) T) (below, above bool) {
+func outside[T cmp.Ordered](x T, f *Field, parse func(string) T) (below, above bool) {
 	return f.Min != "" && x < parse(f.Min), f.Max != "" && x > parse(f.Max)
 }
 
-func (d *Decoder) member(n *Node, f Field, path string) {
-	if !slices.Contains(f.Enum, n.Text) {
-		d.Fail(n, path, "unknown value %q%s", shorten(n.Text), Hint(n.Text, f.Enum))
+// member checks one value, that of the list at path if i is not -1.
+func (d *Decoder) member(n *Node, f *Field, path string, i int) {
+	if slices.Contains(f.Enum, n.Text) || !d.listed() {
+		return
 	}
+	if i >= 0 {
+		path = place(path, i)
+	}
+	d.Fail(n, path, "unknown value %q%s", shorten(n.Text), Hint(n.Text, f.Enum))
 }

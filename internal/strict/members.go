@@ -1,9 +1,9 @@
 package strict
 
 import (
+	"context"
 	"encoding"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 )
@@ -13,7 +13,7 @@ import (
 // checked, except for structs that say by DocumentType as what type they are to be checked. The
 // error is a [Problems].
 func Members(file string, n *Node, like any) error {
-	d := &Decoder{file: file}
+	d := &Decoder{file: file, ctx: context.Background()}
 	d.members(n, reflect.TypeOf(like), "")
 	return d.err()
 }
@@ -50,8 +50,9 @@ func (d *Decoder) members(n *Node, t reflect.Type, path string) {
 		d.structMembers(n, t, path)
 	case reflect.Map:
 		if d.kind(n, path, "an object", Map) {
-			for _, e := range n.Entries {
-				d.members(e.Value, t.Elem(), Join(path, e.Key))
+			for i := range n.Entries() {
+				e := &n.Entries()[i]
+				d.members(&e.Value, t.Elem(), Join(path, e.Key))
 			}
 		}
 	case reflect.Slice, reflect.Array:
@@ -59,8 +60,8 @@ func (d *Decoder) members(n *Node, t reflect.Type, path string) {
 			return
 		}
 		if d.kind(n, path, "a list", List) {
-			for i, item := range n.Items {
-				d.members(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+			for i := range n.Items() {
+				d.members(&n.Items()[i], t.Elem(), place(path, i))
 			}
 		}
 	case reflect.String:
@@ -98,11 +99,12 @@ func (d *Decoder) structMembers(n *Node, t reflect.Type, path string) {
 			names = append(names, name)
 		}
 	}
-	for _, e := range n.Entries {
+	for i := range n.Entries() {
+		e := &n.Entries()[i]
 		if f, known := fields[e.Key]; known {
-			d.members(e.Value, f, Join(path, e.Key))
+			d.members(&e.Value, f, Join(path, e.Key))
 			continue
 		}
-		d.failAt(e.Pos, Join(path, e.Key), "unknown member%s", Hint(e.Key, names))
+		d.failAt(e.Pos, Join(path, e.Key), "unknown member%s", d.Hint(e.Key, names))
 	}
 }

@@ -1,20 +1,12 @@
 package strict
 
-import (
-	"fmt"
-	"strings"
+import "github.com/anchor-host/anchor-host/internal/nearest"
 
-	"github.com/anchor-host/anchor-host/internal/nearest"
-)
-
-// Hint returns the remedy for an unknown name, in brackets: the most similar candidate, or all
-// candidates.
+// Hint returns the remedy for an unknown name, in brackets: the most similar candidate, or the
+// first candidates. It is empty if there is none.
 func Hint(name string, candidates []string) string {
-	if near := nearest.Name(name, candidates); near != "" {
-		return fmt.Sprintf(" (did you mean %.100q?)", near)
-	}
 	if len(candidates) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (want one of %s)", strings.Join(candidates, ", "))
+	return nearest.Hint(name, candidates)
 }

@@ -31,28 +31,74 @@ const (
 const maxDepth = 64
 
 // Pos is a position in a document. Line and Column count from 1. The zero value is no position.
-type Pos struct{ Line, Column int }
+type Pos struct{ Line, Column int32 }
 
-// Node is one value of a document.
+// Node is one value of a document. It is small, because a document may have many values.
 type Node struct {
 	Kind Kind
 	Pos  Pos
 	// Text is the value of a scalar: "true", "42", "0.5" or the string itself.
 	Text string
-	// Items are the values of a list.
-	Items []*Node
-	// Entries are the keys and values of a map, in the order of the document,
-	// duplicates included.
-	Entries []Entry
-	// Raw is the JSON of a list or a map as it stands in the document. It is nil in YAML.
-	Raw []byte
+	// inside is what a list or a map has. It is nil for one that is empty.
+	inside *inside
+}
+
+// inside is what a list or a map has.
+type inside struct {
+	items   []Node
+	entries []Entry
+	raw     []byte
 }
 
 // Entry is one key of a map with its value.
 type Entry struct {
 	Key   string
 	Pos   Pos
-	Value *Node
+	Value Node
+}
+
+// NewMap returns a map of entries that are not, or not like this, in a document.
+func NewMap(at Pos, entries ...Entry) *Node {
+	return &Node{Kind: Map, Pos: at, inside: &inside{entries: entries}}
+}
+
+// Items are the values of a list. They may be changed, but not their number.
+func (n *Node) Items() []Node {
+	if n.inside == nil {
+		return nil
+	}
+	return n.inside.items
+}
+
+// Entries are the keys and values of a map, in the order of the document, duplicates included.
+// They may be changed, but not their number.
+func (n *Node) Entries() []Entry {
+	if n.inside == nil {
+		return nil
+	}
+	return n.inside.entries
+}
+
+// Remove removes a value from below the node, and reports whether it was there. Pointers to what
+// is beside it then point to something else.
+func (n *Node) Remove(value *Node) bool {
+	for i := range n.Items() {
+		if item := &n.inside.items[i]; item == value {
+			n.inside.items = slices.Delete(n.inside.items, i, i+1)
+			return true
+		} else if item.Remove(value) {
+			return true
+		}
+	}
+	for i := range n.Entries() {
+		if v := &n.inside.entries[i].Value; v == value {
+			n.inside.entries = slices.Delete(n.inside.entries, i, i+1)
+			return true
+		} else if v.Remove(value) {
+			return true
+		}
+	}
+	return false
 }
 
 // Find returns the value at a path such as steps[0].name and true. If the path does not exist, it
@@ -64,12 +110,13 @@ func (n *Node) Find(path string) (*Node, bool) {
 	if rest, ok := strings.CutPrefix(path, "["); ok {
 		number, rest, _ := strings.Cut(rest, "]")
 		i, err := strconv.Atoi(number)
-		if err != nil || i < 0 || i >= len(n.Items) {
+		if err != nil || i < 0 || i >= len(n.Items()) {
 			return n, false
 		}
-		return n.Items[i].Find(strings.TrimPrefix(rest, "."))
+		return n.Items()[i].Find(strings.TrimPrefix(rest, "."))
 	}
-	for _, e := range n.Entries {
+	for i := range n.Entries() {
+		e := &n.Entries()[i]
 		rest, ok := strings.CutPrefix(path, e.Key)
 		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return e.Value.Find(strings.TrimPrefix(rest, "."))
@@ -92,14 +139,15 @@ func (n *Node) Any() any {
 	case String:
 		return n.Text
 	case List:
-		list := make([]any, len(n.Items))
-		for i, item := range n.Items {
-			list[i] = item.Any()
+		list := make([]any, len(n.Items()))
+		for i := range n.Items() {
+			list[i] = n.Items()[i].Any()
 		}
 		return list
 	case Map:
-		m := make(map[string]any, len(n.Entries))
-		for _, e := range n.Entries {
+		m := make(map[string]any, len(n.Entries()))
+		for i := range n.Entries() {
+			e := &n.Entries()[i]
 			m[e.Key] = e.Value.Any()
 		}
 		return m
@@ -110,8 +158,8 @@ func (n *Node) Any() any {
 // JSON returns the value as JSON: as it stands in a JSON document, byte for byte, or written with
 // the keys in the order of the document. The error says which value JSON cannot state.
 func (n *Node) JSON() ([]byte, error) {
-	if n.Raw != nil {
-		return n.Raw, nil
+	if n.inside != nil && n.inside.raw != nil {
+		return n.inside.raw, nil
 	}
 	return n.appendJSON(nil)
 }
@@ -120,18 +168,19 @@ func (n *Node) appendJSON(dst []byte) (_ []byte, err error) {
 	switch n.Kind {
 	case List:
 		dst = append(dst, '[')
-		for i, item := range n.Items {
+		for i := range n.Items() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, err = item.appendJSON(dst); err != nil {
+			if dst, err = n.Items()[i].appendJSON(dst); err != nil {
 				return nil, err
 			}
 		}
 		return append(dst, ']'), nil
 	case Map:
 		dst = append(dst, '{')
-		for i, e := range n.Entries {
+		for i := range n.Entries() {
+			e := &n.Entries()[i]
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -154,8 +203,14 @@ func (n *Node) appendJSON(dst []byte) (_ []byte, err error) {
 	return append(dst, n.Text...), nil
 }
 
+// longestNumber is how many bytes a number may be written with. Longer ones are out of range.
+const longestNumber = 1000
+
 // float returns the value of a number, NaN when it is not finite.
 func (n *Node) float() float64 {
+	if len(n.Text) > longestNumber {
+		return math.NaN()
+	}
 	f, err := strconv.ParseFloat(n.Text, 64)
 	if err != nil || math.IsInf(f, 0) {
 		return math.NaN()
@@ -179,42 +234,48 @@ func (n *Node) describe() string {
 }
 
 // shorten cuts a value that is quoted in a message.
-func shorten(s string) string {
-	const longest = 60
-	if len(s) <= longest {
+func shorten(s string) string { return cut(s, 60) }
+
+// cut returns at most the first bytes of a text, whole characters, and says so.
+func cut(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	cut := longest
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
 	}
-	return s[:cut] + "…"
+	return s[:most] + "…"
 }
 
 // FromAny returns the node of a value that [Node.Any] returns; it has no
 // position.
 func FromAny(v any) *Node {
+	n := &Node{}
+	n.fromAny(v)
+	return n
+}
+
+func (n *Node) fromAny(v any) {
 	switch x := v.(type) {
 	case bool:
-		return &Node{Kind: Bool, Text: strconv.FormatBool(x)}
+		n.Kind, n.Text = Bool, strconv.FormatBool(x)
 	case int64:
-		return &Node{Kind: Int, Text: strconv.FormatInt(x, 10)}
+		n.Kind, n.Text = Int, strconv.FormatInt(x, 10)
 	case float64:
-		return &Node{Kind: Float, Text: strconv.FormatFloat(x, 'g', -1, 64)}
+		n.Kind, n.Text = Float, strconv.FormatFloat(x, 'g', -1, 64)
 	case string:
-		return &Node{Kind: String, Text: x}
+		n.Kind, n.Text = String, x
 	case []any:
-		n := &Node{Kind: List}
-		for _, item := range x {
-			n.Items = append(n.Items, FromAny(item))
+		n.Kind, n.inside = List, &inside{items: make([]Node, len(x))}
+		for i, item := range x {
+			n.inside.items[i].fromAny(item)
 		}
-		return n
 	case map[string]any:
-		n := &Node{Kind: Map}
-		for _, key := range slices.Sorted(maps.Keys(x)) {
-			n.Entries = append(n.Entries, Entry{Key: key, Value: FromAny(x[key])})
+		n.Kind, n.inside = Map, &inside{entries: make([]Entry, len(x))}
+		for i, key := range slices.Sorted(maps.Keys(x)) {
+			e := &n.inside.entries[i]
+			e.Key = key
+			e.Value.fromAny(x[key])
 		}
-		return n
 	}
-	return &Node{}
 }

@@ -76,9 +76,17 @@ func (f Field) schema(s map[string]any) map[string]any {
 	if len(f.Enum) > 0 {
 		target["enum"] = f.Enum
 	}
-	for name, text := range map[string]string{"minimum": f.Min, "maximum": f.Max, "default": f.Default} {
+	most := "maximum"
+	if s["type"] == "array" {
+		most = "maxItems"
+	}
+	for name, text := range map[string]string{"minimum": f.Min, most: f.Max, "default": f.Default} {
 		if text != "" {
-			s[name] = literal(s["type"], text)
+			kind := s["type"]
+			if name == "maxItems" {
+				kind = "integer"
+			}
+			s[name] = literal(kind, text)
 		}
 	}
 	if f.Doc != "" {

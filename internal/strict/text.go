@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"context"
 	"encoding"
 	"errors"
 	"reflect"
@@ -27,10 +28,10 @@ func IsScalar(t reflect.Type) bool {
 // of an environment variable. It follows the rules of a document. The error has only the message,
 // without a position.
 func DecodeText(text string, v reflect.Value, f Field) error {
-	d, n := &Decoder{}, &Node{Kind: textKind(text, v), Text: text}
+	d, n := &Decoder{ctx: context.Background()}, &Node{Kind: textKind(text, v), Text: text}
 	d.Value(n, v, "")
 	if len(d.problems) == 0 {
-		d.bounds(n, v, f, "")
+		d.bounds(n, v, &f, "")
 	}
 	if len(d.problems) > 0 {
 		return errors.New(d.problems[0].Message)

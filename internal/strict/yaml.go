@@ -13,8 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxYAMLNodes is the maximum number of values after aliases are expanded.
-const maxYAMLNodes = 100_000
+// maxYAMLNodes is the maximum number of values after aliases are expanded. maxYAMLMarks is that of
+// the characters that can begin one: the library makes its nodes of all before we can count them.
+const maxYAMLNodes, maxYAMLMarks = 100_000, 250_000
 
 // yamlLine finds the line number in the text of a YAML parser error, because the error has no
 // field for it.
@@ -24,6 +25,9 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 // is an empty map; a second document is refused. Merge keys are not special:
 // "<<" is an ordinary key.
 func ParseYAML(file string, data []byte) (*Node, error) {
+	if yamlMarks(data) > maxYAMLMarks {
+		return nil, &tooMany{file, Limits{maxYAMLNodes, severalFiles}}
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
@@ -33,13 +37,13 @@ func ParseYAML(file string, data []byte) (*Node, error) {
 	}
 	var second yaml.Node
 	if err := dec.Decode(&second); err == nil {
-		at := Pos{second.Line, second.Column}
+		at := yamlPos(&second)
 		return nil, Problems{{File: file, Pos: at, Message: "a second document follows (keep one document per file)"}}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlProblem(file, err)
 	}
-	c := &yamlConverter{file: file}
-	n := c.node(&doc, 0)
+	c, n := &yamlConverter{file: file}, &Node{}
+	c.node(n, &doc, 0)
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
@@ -55,11 +59,22 @@ func yamlProblem(file string, err error) error {
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		p.Message = "not valid YAML: " + m[2]
 		if line, err := strconv.Atoi(m[1]); err == nil {
-			p.Pos.Line = line
+			p.Pos.Line = int32(line)
 		}
 	}
 	return Problems{p}
 }
+
+// yamlMarks counts the characters that can begin a value. None begins more than two: a key and what
+// it has.
+func yamlMarks(data []byte) (n int) {
+	for _, mark := range []string{"\n", ",", ": ", "[", "{", "- ", "? "} {
+		n += bytes.Count(data, []byte(mark))
+	}
+	return n
+}
+
+func yamlPos(y *yaml.Node) Pos { return Pos{int32(y.Line), int32(y.Column)} }
 
 type yamlConverter struct {
 	file     string
@@ -67,48 +82,60 @@ type yamlConverter struct {
 	problems Problems
 }
 
-func (c *yamlConverter) fail(y *yaml.Node, format string, args ...any) *Node {
-	at := Pos{y.Line, y.Column}
-	c.problems = append(c.problems, Problem{File: c.file, Pos: at, Message: fmt.Sprintf(format, args...)})
-	return &Node{Pos: at}
+func (c *yamlConverter) fail(y *yaml.Node, format string, args ...any) {
+	c.problems.add(Problem{File: c.file, Pos: yamlPos(y), Message: fmt.Sprintf(format, args...)})
 }
 
-func (c *yamlConverter) node(y *yaml.Node, depth int) *Node {
+// node converts a value into n.
+func (c *yamlConverter) node(n *Node, y *yaml.Node, depth int) {
 	if c.nodes++; c.nodes > maxYAMLNodes {
 		if c.nodes == maxYAMLNodes+1 {
-			return c.fail(y, "more than %d values once aliases are expanded", maxYAMLNodes)
+			c.fail(y, "more than %d values once aliases are expanded", maxYAMLNodes)
 		}
-		return &Node{}
+		return
 	}
-	if depth > maxDepth {
-		return c.fail(y, "nested deeper than %d levels", maxDepth)
+	if n.Pos = yamlPos(y); depth > maxDepth {
+		c.fail(y, "nested deeper than %d levels", maxDepth)
+		return
 	}
-	n := &Node{Pos: Pos{y.Line, y.Column}}
 	switch y.Kind {
 	case yaml.DocumentNode:
-		return c.node(y.Content[0], depth)
+		c.nodes--
+		c.node(n, y.Content[0], depth)
 	case yaml.AliasNode:
-		return c.node(y.Alias, depth+1)
+		c.nodes-- // the value counts
+		c.node(n, y.Alias, depth+1)
 	case yaml.SequenceNode:
 		n.Kind = List
-		for _, item := range y.Content {
-			n.Items = append(n.Items, c.node(item, depth+1))
+		if room := maxYAMLNodes - c.nodes; len(y.Content) > 0 {
+			n.inside = &inside{items: make([]Node, min(len(y.Content), room+1))}
+			for i := range n.inside.items {
+				c.node(&n.inside.items[i], y.Content[i], depth+1)
+			}
 		}
 	case yaml.MappingNode:
 		n.Kind = Map
-		for i := 0; i+1 < len(y.Content); i += 2 {
-			key := y.Content[i]
-			if key.Kind != yaml.ScalarNode {
-				c.fail(key, "a key is not a plain word")
-				continue
-			}
-			value := c.node(y.Content[i+1], depth+1)
-			n.Entries = append(n.Entries, Entry{Key: key.Value, Pos: Pos{key.Line, key.Column}, Value: value})
-		}
+		c.mapping(n, y, depth)
 	case yaml.ScalarNode:
 		c.scalar(y, n)
 	}
-	return n
+}
+
+func (c *yamlConverter) mapping(n *Node, y *yaml.Node, depth int) {
+	number := min(len(y.Content)/2, maxYAMLNodes-c.nodes+1)
+	if number <= 0 {
+		return
+	}
+	n.inside = &inside{entries: make([]Entry, 0, number)}
+	for i := 0; i < 2*number; i += 2 {
+		key := y.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			c.fail(key, "a key is not a plain word")
+			continue
+		}
+		n.inside.entries = append(n.inside.entries, Entry{Key: key.Value, Pos: yamlPos(key)})
+		c.node(&n.inside.entries[len(n.inside.entries)-1].Value, y.Content[i+1], depth+1)
+	}
 }
 
 // scalar fills n from a scalar. Numbers are brought into decimal form.

@@ -15,7 +15,7 @@ func source(t *testing.T) (path string) {
 	if err := os.MkdirAll(all, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(all, "source-*")
+	dir, err := os.MkdirTemp(all, "source-*") //nolint:usetesting // the sources of testbuild are in the checkout
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,9 +100,11 @@ func (w *fileWork) work(ctx context.Context, k known, current bool) error {
 func (w *fileWork) parse(ctx context.Context) error {
 	take := func(d parse.Document) error { return w.document(ctx, &d) }
 	if w.in.stream == nil {
-		return parse.Parse(ctx, w.e.path, w.in.format, w.in.data, w.o.Limits, take)
+		w.meter = w.o.Limits.Meter(ctx, len(w.in.data))
+		return parse.Parse(w.meter, w.e.path, w.in.format, w.in.data, w.o.Limits, take)
 	}
-	if err := parse.Stream(ctx, w.e.path, w.in.format, w.in.stream, take); err != nil {
+	w.meter = parse.StreamMeter(ctx)
+	if err := parse.Stream(w.meter, w.e.path, w.in.format, w.in.stream, take); err != nil {
 		return err
 	}
 	return w.in.rested()
@@ -199,7 +201,7 @@ func (w *fileWork) record(ctx context.Context, d *parse.Document) error {
 // cut makes a document with its chunks.
 func (w *fileWork) cut(ctx context.Context, d *parse.Document, id, hash string) (retrieve.Document, error) {
 	doc := w.base(id, hash)
-	chunks, err := chunk.Document(ctx, d, w.o.Chunk)
+	chunks, err := chunk.Document(ctx, w.meter, d, w.o.Chunk)
 	if errors.Is(err, retrieve.ErrUnavailable) {
 		return doc, &stopError{resumable(err)}
 	}

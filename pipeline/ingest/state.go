@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -51,6 +52,7 @@ type fileWork struct {
 	*run
 	e       *entry
 	in      *input
+	meter   *meter.Meter
 	records *records // nil for a file that is one document
 	begun   bool     // the collection says that the file is not complete
 	written bool     // documents of the file were added

@@ -61,13 +61,9 @@ func (messages) body(o *Options, r *Request, maxTokens int) ([]byte, error) {
 
 func (messages) read(answer []byte, schema bool) (a Answer, err error) {
 	var d struct {
-		Content []struct {
-			Type  string          `json:"type"`
-			Text  string          `json:"text"`
-			Input json.RawMessage `json:"input"`
-		} `json:"content"`
-		Stop  string `json:"stop_reason"`
-		Usage struct {
+		Content content `json:"content"`
+		Stop    string  `json:"stop_reason"`
+		Usage   struct {
 			Input   int `json:"input_tokens"`
 			Created int `json:"cache_creation_input_tokens"`
 			Read    int `json:"cache_read_input_tokens"`
@@ -78,20 +74,14 @@ func (messages) read(answer []byte, schema bool) (a Answer, err error) {
 		return a, fmt.Errorf("the answer is no document of messages: %w", err)
 	}
 	a = Answer{
-		InputTokens:  max(0, d.Usage.Input) + max(0, d.Usage.Created) + max(0, d.Usage.Read),
-		CachedTokens: max(0, d.Usage.Read), OutputTokens: max(0, d.Usage.Output), Cut: d.Stop == "max_tokens",
+		InputTokens:  counted(d.Usage.Input) + counted(d.Usage.Created) + counted(d.Usage.Read),
+		CachedTokens: counted(d.Usage.Read), OutputTokens: counted(d.Usage.Output), Cut: d.Stop == "max_tokens",
 	}
-	var text strings.Builder
-	for _, c := range d.Content {
-		switch {
-		case schema && c.Type == "tool_use":
-			a.Text = string(c.Input)
-			return a, nil
-		case c.Type == "text":
-			text.WriteString(c.Text)
-		}
+	if schema && d.Content.used {
+		a.Text = string(d.Content.input)
+		return a, nil
 	}
-	a.Text = text.String()
+	a.Text = d.Content.text
 	switch d.Stop {
 	case "refusal":
 		return a, &Error{Kind: Refused, Err: errors.New("the model declines to answer")}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,51 @@ func TestAsk(t *testing.T) {
 		}
 		if sent := got[0].Header.Get("Authorization") + got[0].Header.Get("X-Api-Key"); !strings.HasSuffix(sent, key) || strings.Contains(got[0].Body, key) {
 			t.Errorf("%s: the key was sent as %q", api, sent)
+		}
+	}
+}
+
+// A server may send millions of small things, and state any number of tokens.
+func TestHostileServers(t *testing.T) {
+	many := func(begin, each, end string) string {
+		return begin + strings.Repeat(each, (1<<20-len(begin)-len(end))/len(each)) + end
+	}
+	const huge = "9223372036854775807"
+	for name, c := range map[string]struct{ raw, want string }{
+		"choices":    {many(`{"choices":[{"message":{"content":"hi"}}`, ",{}", `]}`), ""},
+		"strings":    {many(`{"choices":["x"`, `,""`, `]}`), "no document of"},
+		"depth":      {many(`{"choices":[{"message":`, "[", ``), "no document of"},
+		"depth of x": {many(`{"choices":[{"message":{"content":"hi"}}],"stop_reason":"x","content":[],"x":`, "{\"a\":", ``), "no document of"},
+		"names":      {many(`{"choices":[{"message":{"content":"hi"}}],"stop_reason":"x","content":[{"type":"text","text":"hi"}]`, `,"a":1`, `}`), ""},
+		"content":    {many(`{"stop_reason":"x","content":[{"type":"text","text":"hi"}`, ",{}", `]}`), "no document of"},
+		"again":      {many(`{"choices":[{"message":{"content":"hi"}}],"stop_reason":"x","content":[{"type":"text","text":"hi"}]`, `,"choices":[{}],"content":[{}]`, `}`), "is there twice"},
+		"tokens": {`{"choices":[{"message":{"content":"hi"}}],"stop_reason":"x","content":[{"type":"text","text":"hi"}],"usage":{"prompt_tokens":` + huge + `,"completion_tokens":` + huge +
+			`,"input_tokens":` + huge + `,"cache_creation_input_tokens":` + huge + `,"cache_read_input_tokens":` + huge + `,"output_tokens":` + huge + `}}`, ""},
+		"negative": {`{"choices":[{"message":{"content":"hi"}}],"stop_reason":"x","content":[{"type":"text","text":"hi"}],"usage":{"prompt_tokens":-9,"completion_tokens":-9,"input_tokens":-9,"output_tokens":-9}}`, ""},
+	} {
+		for _, api := range apis {
+			if name == "choices" && api == llm.Anthropic || name == "strings" && api == llm.Anthropic || name == "content" && api == llm.OpenAI {
+				continue
+			}
+			t.Run(name+" "+string(api), func(t *testing.T) {
+				s := modeltest.New(t, func(modeltest.Request) modeltest.Answer { return modeltest.Answer{Raw: c.raw} })
+				m := newModel(t, llm.Options{API: api, BaseURL: s.URL, Retries: -1, Budget: ledger.Limit{Calls: 1, Tokens: 100_000}})
+				ctx, _ := ledger.Under(t.Context())
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				a, err := m.Ask(ctx, say("x"))
+				runtime.ReadMemStats(&after)
+				if c.want == "" && (err != nil || a.Text != "hi" || a.InputTokens < 0 || a.OutputTokens < 0 || a.InputTokens+a.OutputTokens < 0) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+					t.Errorf("%+v, %v", a, err)
+				}
+				// Of the reading, whose buffer doubles, and of garbage.
+				if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20+16*uint64(len(c.raw)) {
+					t.Errorf("%d bytes took %d", len(c.raw), took)
+				}
+				if _, err := m.Ask(ctx, say("y")); !errors.Is(err, ledger.ErrSpent) {
+					t.Errorf("the call did not count: %v", err)
+				}
+			})
 		}
 	}
 }

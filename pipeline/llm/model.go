@@ -133,7 +133,7 @@ func New(o Options) (*Model, error) {
 	m.address = u.JoinPath(path).String()
 	m.complete()
 	m.client = apiclient.New(apiclient.Options{
-		Header: header, Secrets: slices.Concat(secrets, o.Secrets, []string{o.Key}), Timeout: m.o.Timeout, Retries: m.o.Retries, Concurrency: m.o.Concurrency, Rate: m.o.Rate,
+		Name: fmt.Sprintf("model %q", o.Name), Header: header, Secrets: slices.Concat(secrets, o.Secrets, []string{o.Key}), Timeout: m.o.Timeout, Retries: m.o.Retries, Concurrency: m.o.Concurrency, Rate: m.o.Rate,
 		Advice: apiclient.Advice{Busy: "lower concurrency or rate, or wait"},
 	})
 	return m, nil

@@ -48,14 +48,8 @@ func (c chat) body(o *Options, r *Request, maxTokens int) ([]byte, error) {
 
 func (chat) read(answer []byte, _ bool) (a Answer, err error) {
 	var d struct {
-		Choices []struct {
-			Message struct {
-				Content string `json:"content"`
-				Refusal string `json:"refusal"`
-			} `json:"message"`
-			Finish string `json:"finish_reason"`
-		} `json:"choices"`
-		Usage struct {
+		Choices choices `json:"choices"`
+		Usage   struct {
 			Input   int `json:"prompt_tokens"`
 			Output  int `json:"completion_tokens"`
 			Details struct {
@@ -66,11 +60,11 @@ func (chat) read(answer []byte, _ bool) (a Answer, err error) {
 	if err := json.Unmarshal(answer, &d); err != nil {
 		return a, fmt.Errorf("the answer is no document of chat completions: %w", err)
 	}
-	if len(d.Choices) == 0 {
+	if !d.Choices.there {
 		return a, errors.New("the answer has no choices (is base_url right?)")
 	}
-	c := &d.Choices[0]
-	a = Answer{Text: c.Message.Content, InputTokens: max(0, d.Usage.Input), OutputTokens: max(0, d.Usage.Output), CachedTokens: max(0, d.Usage.Details.Cached), Cut: c.Finish == "length"}
+	c := &d.Choices
+	a = Answer{Text: c.Message.Content, InputTokens: counted(d.Usage.Input), OutputTokens: counted(d.Usage.Output), CachedTokens: counted(d.Usage.Details.Cached), Cut: c.Finish == "length"}
 	if c.Message.Refusal != "" || c.Finish == "content_filter" {
 		return a, &Error{Kind: Refused, Err: errors.New("the model declines to answer")}
 	}

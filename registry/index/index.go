@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry"
+	"github.com/anchor-host/anchor-host/registry/internal/image"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
 )
@@ -75,6 +76,9 @@ type Plugin struct {
 func Read(text []byte) (*Index, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("%w: has more than %d bytes (split it)", ErrInvalid, MaxSize)
+	}
+	if err := image.Weigh(text); err != nil {
+		return nil, fmt.Errorf("%w: %w (split it)", ErrInvalid, err)
 	}
 	x := &Index{}
 	if err := x.decode(jsontext.NewDecoder(bytes.NewBuffer(text))); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestRefuses(t *testing.T) {
 		"no plugins":            {`{"version": 1}`, "has no plugins"},
 		"plugins of no list":    {`{"version": 1, "plugins": {}}`, "want a list"},
 		"too large":             {strings.Repeat(" ", index.MaxSize+1), "split it"},
-		"too many":              {`{"version": 1, "plugins": [` + strings.Repeat("{},", index.MaxPlugins) + `{}]}`, "more than 10000 plugins"},
+		"too many":              {`{"version": 1, "plugins": [` + strings.Repeat(`{"name": "`+strings.Repeat("a", 80)+`"},`, index.MaxPlugins) + `{}]}`, "more than 10000 plugins"},
 		"the same name":         {alike("bm25", "bm25"), `"bm25" (oci://ghcr.io/acme/bm25:1.2.0) and "bm25"`},
 		"a hyphen more":         {alike("keep-best", "keepbest"), "names alike"},
 		"1 for l":               {alike("mmr-l", "mmr-1"), "names alike"},
@@ -204,4 +205,23 @@ func FuzzRead(f *testing.F) {
 		}
 		x.Search(index.Query{Text: string(text)})
 	})
+}
+
+// TestHeavy reads indexes of small values in great numbers: what is refused costs next to nothing.
+func TestHeavy(t *testing.T) {
+	for name, each := range map[string][2]string{
+		"versions":   {`"plugins":[{"versions":["1"`, `,""`},
+		"operations": {`"plugins":[{"operations":["x"`, `,""`},
+		"unknown":    {`"x":[0`, `,[]`},
+		"plugins":    {`"plugins":[{}`, `,{}`},
+	} {
+		text := []byte(`{"version":1,` + each[0] + strings.Repeat(each[1], 1<<20))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := index.Read(text)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, index.ErrInvalid) || !errors.Is(err, registry.ErrTooLarge) || n > 1<<20 {
+			t.Errorf("%s: %d bytes took %d, %v", name, len(text), n, err)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -461,6 +462,33 @@ func TestVersions(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s from %s to %s: %v, want %q", c.level, c.before, c.after, err, c.want)
 		}
+	}
+}
+
+// TestHeavy reads files of small values in great numbers: what is refused costs next to nothing.
+func TestHeavy(t *testing.T) {
+	for _, each := range []string{"{},", "[],", ",", "- - - -\n", "? ", "a: 1\n", "- a\n", "- {name: a}\n"} {
+		data := []byte("version: 1\nplugins:\n" + strings.Repeat(each, maxFile/len(each)-30))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Parse("anchor.lock", data)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "too many values") || n > 1<<20 {
+			t.Errorf("%q: took %d bytes, %v", each, n, err)
+		}
+	}
+	// As much as there may be.
+	var b strings.Builder
+	b.WriteString("version: 1\nplugins:\n")
+	for i := range MaxPlugins {
+		var asks []string
+		for j := range 75 {
+			asks = append(asks, fmt.Sprintf("http GET https://a%02d.example:443", j))
+		}
+		fmt.Fprintf(&b, "- name: p%d\n  module: sha256:%064d\n  permissions_hash: %s\n  permissions:\n  - %s\n", i, i, Hash(asks), strings.Join(asks, "\n  - "))
+	}
+	if f, err := Parse("anchor.lock", []byte(b.String())); err != nil || len(f.Plugins) != MaxPlugins {
+		t.Errorf("%.200v", err)
 	}
 }
 

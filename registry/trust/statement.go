@@ -26,7 +26,7 @@ const (
 
 	// maxEnvelope bounds an envelope in bytes, maxSignatures the signatures in it and
 	// maxSubjects what one statement is about.
-	maxEnvelope, maxSignatures, maxSubjects = 1 << 20, 16, 1000
+	maxEnvelope, maxSignatures, maxSubjects = 256 << 10, 16, 1000
 )
 
 // Plugin is what a signature says about a plugin.

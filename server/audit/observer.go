@@ -110,13 +110,29 @@ type guarded struct {
 	next server.Admission
 }
 
+// check refuses while the log cannot be written.
+func (g guarded) check() error {
+	if g.log.Err() == nil {
+		return nil
+	}
+	return &server.Refusal{
+		Status: http.StatusServiceUnavailable, Reason: "audit_unavailable", Message: "the audit log cannot be written",
+		Remedy: "try again later; the operator has to free space or mend the disk", RetryAfter: 10 * time.Second,
+	}
+}
+
+// Enter implements [server.Admission].
+func (g guarded) Enter(p server.Principal, c server.Cost) error {
+	if err := g.check(); err != nil || g.next == nil {
+		return err
+	}
+	return g.next.Enter(p, c)
+}
+
 // Admit implements [server.Admission].
 func (g guarded) Admit(ctx context.Context, p server.Principal, c server.Cost) (func(server.Usage), error) {
-	if g.log.Err() != nil {
-		return nil, &server.Refusal{
-			Status: http.StatusServiceUnavailable, Reason: "audit_unavailable", Message: "the audit log cannot be written",
-			Remedy: "try again later; the operator has to free space or mend the disk", RetryAfter: 10 * time.Second,
-		}
+	if err := g.check(); err != nil {
+		return nil, err
 	}
 	if g.next == nil {
 		return func(server.Usage) {}, nil

@@ -57,14 +57,16 @@ func New(o Options) *Admission {
 	return &Admission{options: o, limiter: NewLimiter(o.Limits), queue: NewQueue(o.Queue), stocks: map[string]*stock{}}
 }
 
-// Admit implements [server.Admission].
+// Enter implements [server.Admission]: it counts a request.
+func (a *Admission) Enter(p server.Principal, c server.Cost) error {
+	_, err := a.limiter.admit(p, false, 1, c.Answer) // what no build uses needs no end
+	return err
+}
+
+// Admit implements [server.Admission]: it gives a build its place.
 func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost) (func(server.Usage), error) {
 	isBuild := c.Scope == server.ScopeBuild && !quick(c.Action)
-	counted := 1.0
-	if c.Part {
-		counted = 0
-	}
-	settle, err := a.limiter.admit(p, isBuild, counted, c.Answer)
+	settle, err := a.limiter.admit(p, isBuild, 0, c.Answer)
 	if err != nil {
 		return nil, err
 	}

@@ -265,7 +265,11 @@ func TestAdmittedRequestsAreToldWhatIsLeft(t *testing.T) {
 			`"requests";r=3;t=1, "tokens";r=50;t=50, "builds";r=1`,
 		} {
 			h := http.Header{}
-			release, err := a.Admit(t.Context(), acme, server.Cost{Action: "build", Scope: server.ScopeBuild, Answer: h})
+			cost := server.Cost{Action: "build", Scope: server.ScopeBuild, Answer: h}
+			if err := a.Enter(acme, cost); err != nil {
+				t.Fatal(err)
+			}
+			release, err := a.Admit(t.Context(), acme, cost)
 			if err != nil {
 				t.Fatal(err)
 			}

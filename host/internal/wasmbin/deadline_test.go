@@ -9,12 +9,12 @@ import (
 
 var errDeadline = errors.New("deadline")
 
-// TestDeadlineStopsEverything runs guests that would never end. Each must call the host soon
-// after its deadline, whatever it does.
+// TestDeadlineStopsEverything runs guests that would never end. Each must call the host after its
+// deadline, whatever it does.
 func TestDeadlineStopsEverything(t *testing.T) {
 	const (
 		deadline = 5 * time.Millisecond
-		late     = 250 * time.Millisecond // generous: a loaded machine may not run us at all
+		late     = time.Minute // a guest that is not stopped never ends; how late it may be is for the benchmarks
 	)
 	guests := map[string][]byte{"go_guest": nil}
 	for _, name := range []string{"spin_loop", "spin_recursion", "spin_indirect", "spin_br_table", "spin_start", "spin_fill",
@@ -28,17 +28,11 @@ func TestDeadlineStopsEverything(t *testing.T) {
 				if engine == "interpreter" {
 					continue // its start alone takes longer than the test allows
 				}
-				bin = goGuest(t)
+				bin = revealedGuest(t)
 			}
 			t.Run(engine+"/"+name, func(t *testing.T) {
 				out := mustMeter(t, bin, MeterOptions{})
-				var err error
-				var lateness time.Duration
-				for range 5 { // the best of five: we measure the guest, not the scheduler
-					if lateness, err = runUntil(t, engine, name, out, deadline); lateness < late {
-						break
-					}
-				}
+				lateness, err := runUntil(t, engine, name, out, deadline)
 				if !errors.Is(err, errDeadline) {
 					t.Fatalf("got %v", err)
 				}
@@ -85,8 +79,8 @@ func runUntil(t *testing.T, engine, name string, bin []byte, d time.Duration) (t
 	return time.Since(end), err
 }
 
-// TestNoLongStretchWithoutAHost measures the longest time between two calls of tick, for the
-// programs and for the Go guest at ordinary work.
+// A guest at ordinary work asks for its next slice when it has used up one, and not much later.
+// How long that takes is for the benchmarks.
 func TestNoLongStretchWithoutAHost(t *testing.T) {
 	for _, c := range []struct {
 		bin  []byte
@@ -94,28 +88,19 @@ func TestNoLongStretchWithoutAHost(t *testing.T) {
 		arg  uint64
 	}{
 		{fixture(t, "programs"), "loop", 3_000_000}, {fixture(t, "programs"), "fib", 25},
-		{goGuest(t), "json_trip", 50}, {goGuest(t), "sha_sum", 1 << 18},
+		{revealedGuest(t), "json_trip", 10}, {revealedGuest(t), "sha_sum", 1 << 16},
 	} {
 		k := &tank{slice: DefaultSlice}
 		g := mustStart(t, "compiler", mustMeter(t, c.bin, MeterOptions{}), k)
-		var gaps []time.Duration
-		last := time.Now()
-		k.onTick = func() {
-			now := time.Now()
-			gaps = append(gaps, now.Sub(last))
-			last = now
-		}
+		ticks, owed := k.ticks, int64(0)
+		k.onTick = func() { owed = max(owed, -int64(g.fuel.Get())) }
+		before := g.used()
 		if _, err := g.call(c.name, c.arg); err != nil {
 			t.Fatal(err)
 		}
-		over := 0
-		for _, gap := range gaps {
-			if gap > 5*time.Millisecond {
-				over++
-			}
-		}
-		if over > len(gaps)/10+2 {
-			t.Errorf("%s: %d of %d stretches took more than 5 ms", c.name, over, len(gaps))
+		used := g.used() - before
+		if least := used / (2 * DefaultSlice); owed > DefaultSlice || int64(k.ticks-ticks) < least || least == 0 {
+			t.Errorf("%s: %d ticks for %d units of fuel, owed %d at most, want %d ticks or more, and to owe %d at most", c.name, k.ticks-ticks, used, owed, max(1, least), DefaultSlice)
 		}
 	}
 }

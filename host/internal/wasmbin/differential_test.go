@@ -14,8 +14,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// TestSpecModulesKeepTheirMeaning runs every module of the engine's spec tests
-// that needs no imports, plain and metered, and compares what can be observed. It only
+// TestSpecModulesKeepTheirMeaning runs modules of the engine's spec tests
+// that need no imports, plain and metered, and compares what can be observed. It only
 // compiles the 468 of 2,771 that have imports; TestSpecScriptsKeepTheirMeaning runs those
 // that link. It also compares the charges with the weight of the executed instructions.
 func TestSpecModulesKeepTheirMeaning(t *testing.T) {
@@ -28,10 +28,15 @@ func TestSpecModulesKeepTheirMeaning(t *testing.T) {
 				d.module(name, modules[name])
 			}
 			t.Logf("%d modules accepted, %d run, %d calls of which %d trapped", d.accepted, d.ran, d.calls, d.traps)
-			if d.accepted < 2500 || d.calls < 20_000 || d.traps < 1000 {
+			if d.accepted < partOf(2500)*9/10 || d.calls < partOf(20_000)*9/10 || d.traps < partOf(1000)*9/10 {
 				t.Errorf("too little was compared")
 			}
-			if !maps.Equal(d.refused, typedReferences) {
+			for why, n := range d.refused {
+				if n > typedReferences[why] {
+					t.Errorf("%d modules are refused for %s, want at most %d", n, why, typedReferences[why])
+				}
+			}
+			if thorough && !maps.Equal(d.refused, typedReferences) {
 				t.Errorf("refused are %v, want %v", d.refused, typedReferences)
 			}
 		})
@@ -237,7 +242,16 @@ func arguments(types []api.ValueType, name string, seed int) []uint64 {
 	return args
 }
 
-// TestGoGuestKeepsItsMeaning compares a stock-Go guest, plain and metered.
+// goCalls are exports of the guest in stock Go, with arguments for the compiler and for the
+// interpreter, which takes about fifty times as long.
+var goCalls = []struct {
+	name        string
+	arg, slowly uint64
+}{{"fnv_sum", 100_000, 5000}, {"sha_sum", 20_000, 1000}, {"sort_floats", 1000, 100}, {"json_trip", 20, 2},
+	{"count_words", 10_000, 500}, {"fib", 15, 12}}
+
+// TestGoGuestKeepsItsMeaning compares a stock-Go guest, plain and metered. To start it in the
+// interpreter, and to compile it metered exactly, takes seconds: ANCHOR_THOROUGH asks for that.
 func TestGoGuestKeepsItsMeaning(t *testing.T) {
 	bin := goGuest(t)
 	shown := reveal(t, bin)
@@ -245,35 +259,34 @@ func TestGoGuestKeepsItsMeaning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, exactly := mustMeter(t, shown.bin, MeterOptions{}), meterExactly(t, shown.bin)
 	for engine := range engines {
+		if engine == "interpreter" && !thorough {
+			continue
+		}
 		plain := mustStart(t, engine, shown.bin, &tank{})
-		metered := mustStart(t, engine, out, &tank{slice: DefaultSlice})
-		exact := mustStart(t, engine, exactly, &tank{slice: DefaultSlice})
-		for _, c := range []struct {
-			name        string
-			arg, slowly uint64 // the interpreter takes about fifty times as long
-		}{{"fnv_sum", 100_000, 5000}, {"sha_sum", 20_000, 1000}, {"sort_floats", 1000, 100}, {"json_trip", 20, 2},
-			{"count_words", 10_000, 500}, {"fib", 15, 12}} {
+		others := map[string]*guest{"metered": mustStart(t, engine, mustMeter(t, shown.bin, MeterOptions{}), &tank{slice: DefaultSlice})}
+		if thorough {
+			others["exact"] = mustStart(t, engine, meterExactly(t, shown.bin), &tank{slice: DefaultSlice})
+		}
+		for _, c := range goCalls {
 			arg := c.arg
 			if engine == "interpreter" {
 				arg = c.slowly
 			}
-			before, beforeExact := metered.used(), exact.used()
 			p, perr := plain.call(c.name, arg)
-			m, merr := metered.call(c.name, arg)
-			e, eerr := exact.call(c.name, arg)
-			if perr != nil || merr != nil || eerr != nil || !slices.Equal(p, m) || !slices.Equal(p, e) {
-				t.Errorf("%s, %s: plain %v %v, metered %v %v, exactly %v %v", engine, c.name, p, perr, m, merr, e, eerr)
-			}
-			for _, g := range []*guest{metered, exact} {
-				if diff := shown.differs(t, info, plain.mod, g.mod); diff != "" {
-					t.Errorf("%s, %s: %s", engine, c.name, diff)
+			used := map[string]int64{}
+			for form, g := range others {
+				before := g.used()
+				m, merr := g.call(c.name, arg)
+				if perr != nil || merr != nil || !slices.Equal(p, m) {
+					t.Errorf("%s, %s: plain %v %v, %s %v %v", engine, c.name, p, perr, form, m, merr)
 				}
+				if diff := shown.differs(t, info, plain.mod, g.mod); diff != "" {
+					t.Errorf("%s, %s, %s: %s", engine, c.name, form, diff)
+				}
+				used[form] = g.used() - before
 			}
-			charged, executed := metered.used()-before, exact.used()-beforeExact
-			t.Logf("%-11s %-12s charged %.2f of %d executed", engine, c.name, float64(charged)/float64(executed), executed)
-			if charged < executed || charged > executed*6 {
+			if charged, executed := used["metered"], used["exact"]; thorough && (charged < executed || charged > executed*6) {
 				t.Errorf("%s, %s: charged %d for %d executed", engine, c.name, charged, executed)
 			}
 		}

@@ -123,12 +123,12 @@ func TestLargeBulkOperationsReachTheHostFirst(t *testing.T) {
 func TestRandomProgramsPayForWhatTheyRun(t *testing.T) {
 	for engine := range engines {
 		worst, traps := 0.0, 0
-		for seed := range uint64(400) {
+		for seed := range uint64(partOf(400)) {
 			w, n := checkRandomProgram(t, engine, seed)
 			worst, traps = max(worst, w), traps+n
 		}
 		t.Logf("%s: at most %.1f times what was executed, %d traps", engine, worst, traps)
-		if traps < 50 {
+		if traps < partOf(50) {
 			t.Error("too few traps were compared")
 		}
 	}

@@ -150,7 +150,7 @@ func TestMutatedModules(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	valid, refused := 0, 0
 	for _, seed := range seeds(t) {
-		for range min(2000, 60*len(seed)) {
+		for range partOf(min(2000, 60*len(seed))) {
 			bin := mutate(r, seed)
 			checkInspect(t, bin)
 			checkMeter(t, rt, bin)
@@ -168,7 +168,7 @@ func TestMutatedModules(t *testing.T) {
 		}
 	}
 	t.Logf("%d valid, %d refused", valid, refused)
-	if valid < 500 || refused < 2000 {
+	if valid < partOf(500) || refused < partOf(2000) {
 		t.Error("the mutations are too tame or too wild")
 	}
 }
@@ -188,7 +188,7 @@ func TestMutatedModulesKeepTheirMeaning(t *testing.T) {
 	var valid [][]byte
 	rt := newInterpreter(t)
 	for _, seed := range from {
-		for range min(400, 60*len(seed)) {
+		for range partOf(min(400, 60*len(seed))) {
 			bin := mutate(r, seed)
 			info, err := Inspect(bin)
 			if err != nil || info.Uses.TableWrites || len(info.Memories) > 0 && info.Memories[0].Min > 16 {
@@ -205,7 +205,7 @@ func TestMutatedModulesKeepTheirMeaning(t *testing.T) {
 			d.module(fmt.Sprintf("%s, mutation %d", engine, i), bin)
 		}
 		t.Logf("%s: %d modules of %d run, %d calls of which %d trapped", engine, d.ran, len(valid), d.calls, d.traps)
-		if d.ran < 500 || d.calls < 2000 || d.traps < 100 {
+		if d.ran < partOf(500) || d.calls < partOf(2000) || d.traps < partOf(100) {
 			t.Error("too little was compared")
 		}
 	}

@@ -136,7 +136,7 @@ func startInert(tb testing.TB, engine string, bin []byte, k *tank) (*guest, *ker
 // plain and metered, and compares the charge with that of a module that calls them.
 func TestLeavesKeepTheirMeaning(t *testing.T) {
 	written, others, traps := 0, 0, 0
-	for seed := range uint64(400) {
+	for seed := range uint64(partOf(400)) {
 		bin := leafProgram(seed)
 		o := inert()
 		w, metered := mustWrite(t, bin, o, windowWeight, straightWeight)
@@ -172,7 +172,7 @@ func TestLeavesKeepTheirMeaning(t *testing.T) {
 		}
 	}
 	t.Logf("%d bytes written out, %d functions without imports, %d traps", written, others, traps)
-	if written < 20_000 || others < 200 || traps < 20 {
+	if written < partOf(20_000) || others < partOf(200) || traps < partOf(20) {
 		t.Error("too little was compared")
 	}
 }

@@ -254,7 +254,10 @@ var takesTheHosts = []string{"wasm/host-calls-forever/plugin.wasm", "wasm/foreig
 // metered, except for those named above.
 func TestFixturesKeepTheirMeaning(t *testing.T) {
 	const testdata = "../../../testdata/"
-	files, calls := 0, 0
+	files, calls, fuel := 0, 0, int64(1_000_000)
+	if thorough {
+		fuel = 3_000_000
+	}
 	for _, glob := range fixtureGlobs {
 		paths, err := filepath.Glob(testdata + glob)
 		if err != nil || len(paths) == 0 {
@@ -271,7 +274,7 @@ func TestFixturesKeepTheirMeaning(t *testing.T) {
 			}
 			files++
 			for engine := range engines {
-				n, err := compareObserved(t, name, engine, bin, 3_000_000)
+				n, err := compareObserved(t, name, engine, bin, fuel)
 				why, known := without[name]
 				if !known {
 					why = "^<nil>$"
@@ -292,18 +295,14 @@ func TestFixturesKeepTheirMeaning(t *testing.T) {
 // TestExamplePluginsKeepTheirMeaning compares the example plugins, plain and
 // metered, with a request that contains something for each.
 func TestExamplePluginsKeepTheirMeaning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the example plugins")
+	if !thorough {
+		t.Skip("runs large plugins in the interpreter (ANCHOR_THOROUGH=1 runs it)")
 	}
 	// One of each sort: an index made by init, documents, columns, and requests. The others
 	// are mostly the same runtime of Go, which takes the interpreter six seconds each.
 	for _, name := range []string{"bm25-retriever", "crm-snapshot", "mmr-reranker", "web-search"} {
 		t.Run(name, func(t *testing.T) {
-			bin, err := buildGo(filepath.Join("../../../plugins/examples", name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			comparePlugin(t, name, bin)
+			comparePlugin(t, name, builtGo(t, "plugins/examples/"+name))
 		})
 	}
 }

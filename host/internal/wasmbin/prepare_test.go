@@ -37,7 +37,7 @@ func (d *differential) opened(p *Prepared) (api.Module, error) {
 	return mod, err
 }
 
-// TestPreparedModulesStartAlike runs every spec module without imports up to and
+// TestPreparedModulesStartAlike runs spec modules without imports up to and
 // including its start function, metered and prepared, and compares memory,
 // mutable globals and errors.
 func TestPreparedModulesStartAlike(t *testing.T) {
@@ -93,7 +93,7 @@ func TestPreparedModulesStartAlike(t *testing.T) {
 		}
 	}
 	t.Logf("%d ran, %d without data segments, %d with a start function", ran, lifted, started)
-	if ran < 1000 || lifted < 50 || started < 5 {
+	if ran < partOf(1000) || lifted < partOf(50) || started < partOf(5) {
 		t.Error("too little was compared")
 	}
 }

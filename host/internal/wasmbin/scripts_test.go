@@ -199,7 +199,10 @@ func (s *stage) compare(w *twins) {
 	}
 }
 
-// TestSpecScriptsKeepTheirMeaning runs the scripts of the engine's spec tests with
+// linking are scripts whose modules import from each other. Other scripts are drawn.
+var linking = []string{"linking.json", "imports.json"}
+
+// TestSpecScriptsKeepTheirMeaning runs scripts of the engine's spec tests with
 // plain modules linked to each other, and with metered modules linked to each other. Their
 // imports exist, and their arguments are those that the authors of the tests chose.
 func TestSpecScriptsKeepTheirMeaning(t *testing.T) {
@@ -208,6 +211,9 @@ func TestSpecScriptsKeepTheirMeaning(t *testing.T) {
 	if err != nil || len(scripts) < 200 {
 		t.Fatalf("%d scripts, %v", len(scripts), err)
 	}
+	scripts = slices.DeleteFunc(scripts, func(path string) bool {
+		return !drawn(filepath.Base(path)) && !slices.Contains(linking, filepath.Base(path))
+	})
 	for engine := range engines {
 		t.Run(engine, func(t *testing.T) {
 			d := newDifferential(t, engine)
@@ -217,7 +223,7 @@ func TestSpecScriptsKeepTheirMeaning(t *testing.T) {
 				linked += d.script(root, path)
 			}
 			t.Logf("%d scripts, %d instances, of which %d import, %d calls of which %d trapped", len(scripts), d.ran, linked, d.calls, d.traps)
-			if d.ran < 2000 || linked < 200 || d.calls < 50_000 || d.traps < 2000 {
+			if d.ran < partOf(2000) || linked < partOf(200) || d.calls < partOf(50_000) || d.traps < partOf(2000) {
 				t.Error("too little was compared")
 			}
 		})

@@ -2,21 +2,39 @@ package chunk
 
 import (
 	"context"
+	"iter"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// Document cuts a document into chunks. Only Semantic can fail once the options are valid: when
-// its embedder does, or when ctx ends.
-func Document(ctx context.Context, d *parse.Document, o Options) ([]retrieve.Chunk, error) {
+// Document cuts a document into chunks. The meter pays for them: it is that of the parser. Besides
+// that, only Semantic can fail once the options are valid: when its embedder does, or when ctx ends.
+func Document(ctx context.Context, m *meter.Meter, d *parse.Document, o Options) ([]retrieve.Chunk, error) {
 	o, err := o.Complete()
 	if err != nil {
 		return nil, err
 	}
+	c := cutter{Options: o, m: m}
+	chunks, err := c.document(ctx, d)
+	if m.Err() != nil {
+		return nil, m.Err()
+	}
+	return chunks, err
+}
+
+// cutter is the work on one document. Pieces go through it one by one, because there may be one for
+// each word.
+type cutter struct {
+	Options
+	m *meter.Meter
+}
+
+func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Chunk, error) {
 	by := o.By
 	if by == Auto {
 		by = Recursive
@@ -24,23 +42,27 @@ func Document(ctx context.Context, d *parse.Document, o Options) ([]retrieve.Chu
 			by = Structure
 		}
 	}
-	list := pieces(d)
+	never := func(*piece, int) bool { return false }
+	list := o.pieces(d)
 	switch by {
 	case Tokens:
-		return o.pack(o.cutAll(list, atWord, atWord), func(*piece, int) bool { return false }), nil
+		return o.pack(o.cutAll(list, atWord, atWord), never), nil
 	case Sentences:
-		return o.pack(o.cutAll(list, atSentence, atSentence), func(*piece, int) bool { return false }), nil
+		return o.pack(o.cutAll(list, atSentence, atSentence), never), nil
 	case Headings:
 		return o.pack(o.cutAll(list, atBlank, -1), newSection), nil
 	case Structure:
 		return o.pack(o.declarations(list), newSection), nil
 	case Semantic:
-		list = o.cutAll(list, atSentence, atSentence)
-		far, err := o.gaps(ctx, list)
+		var cut []piece
+		for p := range o.cutAll(list, atSentence, atSentence) {
+			cut = meter.Append(o.m, cut, p)
+		}
+		far, err := o.gaps(ctx, cut)
 		if err != nil {
 			return nil, err
 		}
-		return o.pack(list, func(_ *piece, i int) bool { return far[i] }), nil
+		return o.pack(slices.Values(cut), func(_ *piece, i int) bool { return far[i] }), nil
 	case ParentChild:
 		return o.parents(list), nil
 	}
@@ -51,30 +73,20 @@ func Document(ctx context.Context, d *parse.Document, o Options) ([]retrieve.Chu
 func newSection(p *piece, _ int) bool { return len(p.opens) > 0 }
 
 // cutAll cuts pieces that are too large. A place in always cuts all texts at that place.
-func (o *Options) cutAll(list []piece, place, always int) []piece {
-	cut := make([]piece, 0, len(list))
-	for i := range list {
-		p := &list[i]
-		if always < 0 || p.whole {
-			cut = append(cut, o.cut(p, place)...)
-			continue
-		}
-		var spans []span
-		for pos := 0; pos < len(p.text); {
-			end := pos + nextCut(p.text[pos:], always)
-			spans = o.appendSplit(spans, p.text[pos:end], pos, always, o.Size)
-			pos = end
-		}
-		first := len(cut)
-		cut = append(cut, p.parts(spans, "")...)
-		for k := first; k < len(cut); k++ {
-			cut[k].tokens = o.Count(cut[k].text)
-		}
-		if first < len(cut) {
-			cut[first].glue = p.glue
+func (o *cutter) cutAll(list iter.Seq[piece], place, always int) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for p := range list {
+			cut := o.cut(&p, place)
+			if always >= 0 && !p.whole {
+				cut = o.counted(&p, o.parts(&p, o.splitAll(p.text, always), ""))
+			}
+			for q := range cut {
+				if !yield(q) {
+					return
+				}
+			}
 		}
 	}
-	return cut
 }
 
 // open is the chunk that is being filled.
@@ -88,23 +100,26 @@ type open struct {
 
 // pack fills chunks with pieces. breaks says before which piece a chunk ends though it has room;
 // nil is the rule of Recursive.
-func (o *Options) pack(list []piece, breaks func(p *piece, i int) bool) []retrieve.Chunk {
+func (o *cutter) pack(list iter.Seq[piece], breaks func(p *piece, i int) bool) []retrieve.Chunk {
 	var chunks []retrieve.Chunk
 	var c open
-	var before *piece
+	var before piece
 	flush := func() {
-		if text := strings.TrimRight(c.b.String(), " \t\n"); strings.TrimSpace(text) != "" {
+		if text := strings.TrimRight(c.b.String(), " \t\n"); strings.TrimSpace(text) != "" && o.pay(&c) {
 			c.chunk.Text = text
-			chunks = append(chunks, c.chunk)
+			chunks = meter.Append(o.m, chunks, c.chunk)
 		}
 		c = open{}
 	}
-	for i := range list {
-		p := &list[i]
+	i := 0
+	for p := range list {
+		if !o.m.Work(32 + len(p.text)) {
+			return nil
+		}
 		if c.pieces > 0 {
 			ends := c.tokens+p.tokens > o.Size || p.alone || before.alone
 			if !ends && breaks != nil {
-				ends = breaks(p, i)
+				ends = breaks(&p, i)
 			} else if !ends {
 				ends = len(p.opens) > 0 && c.tokens >= o.Size/2
 			}
@@ -112,19 +127,29 @@ func (o *Options) pack(list []piece, breaks func(p *piece, i int) bool) []retrie
 				last, exact := c.b.String(), c.exact
 				flush()
 				if o.Overlap > 0 && !p.alone && !before.alone && p.tokens+o.Overlap <= o.Size && len(p.opens) == 0 {
-					c.repeat(o, last, before, exact)
+					c.repeat(o, last, &before, exact)
 				}
 			}
 		}
-		c.add(p)
+		c.add(&p)
 		before = p
+		i++
 	}
 	flush()
 	return chunks
 }
 
+// pay draws the memory of a chunk, with the copies of its headings that an index keeps.
+func (o *cutter) pay(c *open) bool {
+	n := c.b.Cap()
+	for _, h := range c.chunk.Headings {
+		n += len(h)
+	}
+	return o.m.Take(n)
+}
+
 // repeat begins a chunk with the end of the one before.
-func (c *open) repeat(o *Options, last string, before *piece, exact bool) {
+func (c *open) repeat(o *cutter, last string, before *piece, exact bool) {
 	at := o.tail(last, o.Overlap)
 	if at >= len(last) {
 		return
@@ -158,21 +183,20 @@ func (c *open) add(p *piece) {
 }
 
 // parents makes a chunk of each section, and smaller chunks in it that are searched.
-func (o *Options) parents(list []piece) []retrieve.Chunk {
+func (o *cutter) parents(list iter.Seq[piece]) []retrieve.Chunk {
 	large := *o
 	large.Size, large.Overlap = o.Parent, 0
 	var chunks []retrieve.Chunk
 	for _, parent := range large.pack(large.cutAll(list, atBlank, -1), newSection) {
-		spans := o.split(parent.Text, atBlank, o.Size)
-		chunks = append(chunks, parent)
-		if len(spans) < 2 {
+		chunks = meter.Append(o.m, chunks, parent)
+		if o.Count(parent.Text) <= o.Size {
 			continue
 		}
 		p := piece{text: parent.Text, lines: parent.Lines, exact: parent.Lines.To-parent.Lines.From == strings.Count(parent.Text, "\n")}
 		number := len(chunks)
-		for _, q := range p.parts(spans, "") {
+		for q := range o.parts(&p, o.split(parent.Text, 0, atBlank, o.Size), "") {
 			if text := strings.TrimSpace(q.text); text != "" {
-				chunks = append(chunks, retrieve.Chunk{Text: text, Headings: parent.Headings, Page: parent.Page, Lines: q.lines, Parent: number})
+				chunks = meter.Append(o.m, chunks, retrieve.Chunk{Text: text, Headings: parent.Headings, Page: parent.Page, Lines: q.lines, Parent: number})
 			}
 		}
 	}
@@ -183,10 +207,13 @@ func (o *Options) parents(list []piece) []retrieve.Chunk {
 const embedBatch = 256
 
 // gaps finds the pieces before which the meaning changes most.
-func (o *Options) gaps(ctx context.Context, list []piece) ([]bool, error) {
+func (o *cutter) gaps(ctx context.Context, list []piece) ([]bool, error) {
 	far := make([]bool, len(list))
 	if len(list) < 3 {
 		return far, nil
+	}
+	if !o.m.Take(32 * len(list)) {
+		return nil, o.m.Err()
 	}
 	distances := make([]float64, len(list))
 	var last []float32
@@ -195,7 +222,11 @@ func (o *Options) gaps(ctx context.Context, list []piece) ([]bool, error) {
 		for i := from; i < min(len(list), from+embedBatch); i++ {
 			texts = append(texts, list[i].text)
 		}
-		vectors, err := retrieve.Embed(ctx, o.Embedder, retrieve.SideDocument, texts)
+		var vectors [][]float32
+		err := o.m.Wait(func() (err error) {
+			vectors, err = retrieve.Embed(ctx, o.Embedder, retrieve.SideDocument, texts)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 func parsed(t *testing.T, name, text string) *parse.Document {
 	t.Helper()
 	var doc parse.Document
-	if err := parse.Parse(t.Context(), name, "", []byte(text), parse.Limits{}, func(d parse.Document) error { doc = d; return nil }); err != nil {
+	if err := parse.Parse(parse.Limits{}.Meter(t.Context(), len(text)), name, "", []byte(text), parse.Limits{}, func(d parse.Document) error { doc = d; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return &doc
@@ -22,7 +22,7 @@ func parsed(t *testing.T, name, text string) *parse.Document {
 
 func cut(t *testing.T, d *parse.Document, o Options) []retrieve.Chunk {
 	t.Helper()
-	chunks, err := Document(t.Context(), d, o)
+	chunks, err := Document(t.Context(), parse.Limits{}.Meter(t.Context(), 1000), d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +185,9 @@ func FuzzDocument(f *testing.F) {
 	f.Add("a.csv", "a,b\n1,2\n", uint8(2), uint8(8))
 	f.Fuzz(func(t *testing.T, name, text string, by, size uint8) {
 		o := Options{By: All()[int(by)%len(All())], Size: 8 + int(size), Overlap: int(size) / 4, Embedder: letters{}}
-		_ = parse.Parse(t.Context(), name, "", []byte(text), parse.Limits{}, func(d parse.Document) error {
-			chunks, err := Document(t.Context(), &d, o)
+		m := parse.Limits{}.Meter(t.Context(), len(text))
+		_ = parse.Parse(m, name, "", []byte(text), parse.Limits{}, func(d parse.Document) error {
+			chunks, err := Document(t.Context(), m, &d, o)
 			if err != nil {
 				t.Fatal(err)
 			}

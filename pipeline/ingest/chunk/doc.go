@@ -1,6 +1,6 @@
 // Package chunk cuts documents into the parts that an index finds.
 //
-//	chunks, err := chunk.Document(ctx, &doc, chunk.Options{By: chunk.Recursive, Size: 256})
+//	chunks, err := chunk.Document(ctx, m, &doc, chunk.Options{By: chunk.Recursive, Size: 256})
 //
 // Every chunk knows the headings above it, its page and its lines. Tables stay whole, and if one
 // is too large for that, every part of it has the header.

@@ -1,9 +1,11 @@
 package chunk
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -35,45 +37,50 @@ type section struct {
 }
 
 // pieces makes a piece of each block, and gives it its headings.
-func pieces(d *parse.Document) []piece {
-	var list []piece
-	var path []section
-	var opens []string
-	headings := func() []string {
-		titles := make([]string, 0, len(path))
-		for _, s := range path {
-			titles = append(titles, s.title)
-		}
-		return titles
-	}
-	var above []string
-	for i := range d.Blocks {
-		b := &d.Blocks[i]
-		if b.Kind == parse.Heading {
-			title := strings.ToValidUTF8(b.Text[:min(len(b.Text), maxHeading)], "")
-			path = slices.DeleteFunc(path, func(s section) bool { return s.level >= b.Level })
-			if len(path) < maxHeadings {
-				path = append(path, section{b.Level, title})
+func (o *cutter) pieces(d *parse.Document) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		var path []section
+		var above, opens []string
+		for i := range d.Blocks {
+			b := &d.Blocks[i]
+			p := piece{text: b.Text, glue: "\n\n", lines: b.Lines, exact: b.Exact, page: b.Page}
+			if b.Kind == parse.Heading {
+				title := strings.ToValidUTF8(b.Text[:min(len(b.Text), maxHeading)], "")
+				path = slices.DeleteFunc(path, func(s section) bool { return s.level >= b.Level })
+				if len(path) < maxHeadings {
+					path = append(path, section{b.Level, title})
+				}
+				opens, above = append(opens, title), nil
+				if last := i+1 == len(d.Blocks); !last && (d.Blocks[i+1].Kind != parse.Heading || d.Blocks[i+1].Level > b.Level) {
+					continue
+				}
+				p.text, p.exact, opens = title, false, nil
 			}
-			opens = append(opens, title)
-			above = headings()
-			if last := i+1 == len(d.Blocks); last || d.Blocks[i+1].Kind == parse.Heading && d.Blocks[i+1].Level <= b.Level {
-				list = append(list, piece{text: title, glue: "\n\n", headings: above, lines: b.Lines, page: b.Page})
-				opens = nil
+			if above == nil {
+				above = o.headings(path)
 			}
-			continue
+			p.headings, p.opens = above, opens
+			opens = nil
+			switch b.Kind {
+			case parse.Table, parse.Rows:
+				p.whole = true
+				p.alone = b.Kind == parse.Rows
+				p.header = b.Text[:headerEnd(b.Text, b.Header)]
+			}
+			if !yield(p) {
+				return
+			}
 		}
-		p := piece{text: b.Text, glue: "\n\n", headings: above, opens: opens, lines: b.Lines, exact: b.Exact, page: b.Page}
-		opens = nil
-		switch b.Kind {
-		case parse.Table, parse.Rows:
-			p.whole = true
-			p.alone = b.Kind == parse.Rows
-			p.header = b.Text[:headerEnd(b.Text, b.Header)]
-		}
-		list = append(list, p)
 	}
-	return list
+}
+
+// headings returns the titles of the sections.
+func (o *cutter) headings(path []section) []string {
+	var titles []string
+	for _, s := range path {
+		titles = meter.Append(o.m, titles, s.title)
+	}
+	return titles
 }
 
 // headerEnd returns the end of the first n lines.
@@ -90,68 +97,84 @@ func headerEnd(text string, n int) int {
 }
 
 // parts returns the parts of a piece. Its lines are counted once over all of them.
-func (p *piece) parts(spans []span, glue string) []piece {
-	list := make([]piece, 0, len(spans))
-	line, done := p.lines.From, 0
-	for _, s := range spans {
-		q := *p
-		q.text = p.text[s.from:s.to]
-		q.glue = glue
-		if s.from > 0 {
-			q.opens = nil
+func (o *cutter) parts(p *piece, spans iter.Seq[span], glue string) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		line, done := p.lines.From, 0
+		for s := range spans {
+			q := *p
+			q.text = p.text[s.from:s.to]
+			q.glue = glue
+			if s.from > 0 {
+				q.opens = nil
+			}
+			if p.exact {
+				line += strings.Count(p.text[done:s.from], "\n")
+				done = s.from
+				q.lines.From = line
+				q.lines.To = line + strings.Count(strings.TrimRight(q.text, "\n"), "\n")
+			}
+			if !o.m.Work(16+len(q.text)) || !yield(q) {
+				return
+			}
 		}
-		if p.exact {
-			line += strings.Count(p.text[done:s.from], "\n")
-			done = s.from
-			q.lines.From = line
-			q.lines.To = line + strings.Count(strings.TrimRight(q.text, "\n"), "\n")
-		}
-		list = append(list, q)
 	}
-	return list
+}
+
+// counted counts the tokens of the parts of a piece. The first has the glue of the whole.
+func (o *cutter) counted(p *piece, parts iter.Seq[piece]) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		first := true
+		for q := range parts {
+			if q.tokens = o.Count(q.text); first {
+				q.glue, first = p.glue, false
+			}
+			if !yield(q) {
+				return
+			}
+		}
+	}
 }
 
 // cut makes pieces of at most size tokens of one.
-func (o *Options) cut(p *piece, place int) []piece {
+func (o *cutter) cut(p *piece, place int) iter.Seq[piece] {
 	p.tokens = o.Count(p.text)
 	switch {
-	case p.tokens <= o.Size:
-		return []piece{*p}
-	case p.whole && !p.alone && p.tokens <= wholeTables*o.Size:
-		return []piece{*p}
+	case p.tokens <= o.Size, p.whole && !p.alone && p.tokens <= wholeTables*o.Size:
+		return func(yield func(piece) bool) { yield(*p) }
 	case p.whole:
 		return o.cutTable(p)
 	}
-	list := p.parts(o.split(p.text, place, o.Size), "")
-	for i := range list {
-		list[i].tokens = o.Count(list[i].text)
-	}
-	list[0].glue = p.glue
-	return list
+	return o.counted(p, o.parts(p, o.split(p.text, 0, place, o.Size), ""))
 }
 
 // cutTable cuts between lines, and gives every part the header.
-func (o *Options) cutTable(p *piece) []piece {
-	room := o.Size - o.Count(p.header)
-	body := p.text[len(p.header):]
-	header := p.header
+func (o *cutter) cutTable(p *piece) iter.Seq[piece] {
+	room, header := o.Size-o.Count(p.header), p.header
 	if room < o.Size/4 { // the header alone would fill the parts
 		room, header = o.Size, ""
 	}
-	spans := o.split(body, atLine, room)
-	for i := range spans {
-		spans[i].from += len(p.header)
-		spans[i].to += len(p.header)
+	spans := func(yield func(span) bool) {
+		if header == "" && p.header != "" {
+			for s := range o.split(p.header, 0, atWord, o.Size) {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+		for s := range o.split(p.text[len(p.header):], len(p.header), atLine, room) {
+			if !yield(s) {
+				return
+			}
+		}
 	}
-	if header == "" && p.header != "" {
-		spans = append(o.split(p.header, atWord, o.Size), spans...)
+	return func(yield func(piece) bool) {
+		for q := range o.parts(p, spans, p.glue) {
+			q.alone = true
+			q.text = strings.TrimRight(header+q.text, "\n")
+			q.tokens = o.Count(q.text)
+			if !yield(q) {
+				return
+			}
+		}
 	}
-	list := p.parts(spans, p.glue)
-	for i := range list {
-		q := &list[i]
-		q.alone = true
-		q.text = strings.TrimRight(header+q.text, "\n")
-		q.tokens = o.Count(q.text)
-	}
-	return list
 }

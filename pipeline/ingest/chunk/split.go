@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -19,43 +20,67 @@ const (
 	anywhere
 )
 
-// split cuts a text into parts of at most max tokens, each as large as possible. It cuts at the
-// best places that suffice.
-func (o *Options) split(text string, place, most int) []span {
-	return o.appendSplit(nil, text, 0, place, most)
-}
+// costs is the work of looking for a place, for each byte.
+var costs = [...]int{atBlank: 1, atLine: 1, atSentence: 4, atWord: 1}
 
-func (o *Options) appendSplit(spans []span, text string, base, place, most int) []span {
-	if o.Count(text) <= most {
-		return append(spans, span{base, base + len(text)})
+// split cuts a text, which begins at base, into parts of at most most tokens, each as large as possible.
+// It cuts at the best places that suffice.
+func (o *cutter) split(text string, base, place, most int) iter.Seq[span] {
+	switch {
+	case o.Count(text) <= most:
+		return func(yield func(span) bool) { yield(span{base, base + len(text)}) }
+	case place == anywhere:
+		return hardCut(text, base, most)
 	}
-	if place == anywhere {
-		return hardCut(spans, text, base, most)
-	}
-	open, size, pos := 0, 0, 0
-	flush := func() {
-		if pos > open {
-			spans = append(spans, span{base + open, base + pos})
+	return func(yield func(span) bool) {
+		open, size, pos := 0, 0, 0
+		flush := func() bool {
+			s := span{base + open, base + pos}
+			open, size = pos, 0
+			return s.from == s.to || yield(s)
 		}
-		open, size = pos, 0
-	}
-	for pos < len(text) {
-		end := pos + nextCut(text[pos:], place)
-		n := o.Count(text[pos:end])
-		if size+n > most {
-			flush()
-		}
-		if n > most {
-			spans = o.appendSplit(spans, text[pos:end], base+pos, place+1, most)
+		for pos < len(text) {
+			end := pos + nextCut(text[pos:], place)
+			if !o.m.Work(16 + costs[place]*(end-pos)) {
+				return
+			}
+			n := o.Count(text[pos:end])
+			if size+n > most && !flush() {
+				return
+			}
+			if n <= most {
+				size += n
+				pos = end
+				continue
+			}
+			for s := range o.split(text[pos:end], base+pos, place+1, most) {
+				if !yield(s) {
+					return
+				}
+			}
 			pos = end
 			open = end
-			continue
 		}
-		size += n
-		pos = end
+		flush()
 	}
-	flush()
-	return spans
+}
+
+// splitAll cuts a text at each place of a kind, and the parts if they are too large.
+func (o *cutter) splitAll(text string, place int) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for pos := 0; pos < len(text); {
+			end := pos + nextCut(text[pos:], place)
+			if !o.m.Work(16 + costs[place]*(end-pos)) {
+				return
+			}
+			for s := range o.split(text[pos:end], pos, place, o.Size) {
+				if !yield(s) {
+					return
+				}
+			}
+			pos = end
+		}
+	}
 }
 
 // nextCut returns the end of the first part of a text.
@@ -96,16 +121,19 @@ func nextCut(text string, place int) int {
 const maxSentence = 4 << 10
 
 // hardCut cuts a text without any place to cut: a token has at least one byte.
-func hardCut(spans []span, text string, base, most int) []span {
-	for pos := 0; pos < len(text); {
-		end := min(len(text), pos+max(most, utf8.UTFMax))
-		if end < len(text) {
-			end = runeStart(text, end)
+func hardCut(text string, base, most int) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for pos := 0; pos < len(text); {
+			end := min(len(text), pos+max(most, utf8.UTFMax))
+			if end < len(text) {
+				end = runeStart(text, end)
+			}
+			if !yield(span{base + pos, base + end}) {
+				return
+			}
+			pos = end
 		}
-		spans = append(spans, span{base + pos, base + end})
-		pos = end
 	}
-	return spans
 }
 
 // runeStart returns the start of the rune at pos.
@@ -119,7 +147,7 @@ func runeStart(text string, pos int) int {
 }
 
 // tail returns the start of the last tokens of a text, at the start of a word.
-func (o *Options) tail(text string, tokens int) int {
+func (o *cutter) tail(text string, tokens int) int {
 	from := len(text)
 	for from > 0 {
 		at := strings.LastIndexAny(strings.TrimRight(text[:from], " \t\n"), " \t\n") + 1

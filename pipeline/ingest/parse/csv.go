@@ -28,13 +28,14 @@ func (j *job) csv(src *source, tabs bool, yield func(Document) error) error {
 	} else if bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
 		r.Comma = ';'
 	}
-	t := csvTable{yield: yield}
+	feed.comma = []byte(string(r.Comma))
+	t := csvTable{job: j, yield: yield}
 	for {
-		if err := j.ctx.Err(); err != nil {
-			return err
-		}
-		feed.left = maxRecord
+		feed.begin()
 		record, err := r.Read()
+		if j.m.Err() != nil {
+			return fmt.Errorf("line %d: %w", src.n, j.m.Err())
+		}
 		if errors.Is(err, io.EOF) {
 			return t.end()
 		}
@@ -62,8 +63,16 @@ func csvError(err error) error {
 // csvFeed gives the lines of a file to a reader of CSV, and ends a row without end.
 type csvFeed struct {
 	*source
-	rest []byte
-	left int // what the current row may still have
+	comma []byte
+	rest  []byte
+	left  int // what the current row may still have
+	held  int // memory of the current row
+}
+
+// begin begins a row.
+func (f *csvFeed) begin() {
+	f.m.Give(f.held)
+	f.left, f.held = maxRecord, 0
 }
 
 func (f *csvFeed) Read(p []byte) (int, error) {
@@ -79,6 +88,12 @@ func (f *csvFeed) Read(p []byte) (int, error) {
 			line = bytes.ReplaceAll(bytes.ReplaceAll(line, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 		}
 		f.rest = line
+		const value = 96 // memory of a value, while a longer list of them is made
+		n := 4*len(line) + value*(bytes.Count(line, f.comma)+1)
+		f.held += n
+		if !f.m.Take(n) || !f.m.Work(n) {
+			return 0, f.m.Err()
+		}
 	}
 	n := copy(p, f.rest)
 	f.rest, f.left = f.rest[n:], f.left-n
@@ -87,6 +102,7 @@ func (f *csvFeed) Read(p []byte) (int, error) {
 
 // csvTable collects rows until they fill a document.
 type csvTable struct {
+	*job
 	yield  func(Document) error
 	header string
 	b      strings.Builder
@@ -94,6 +110,7 @@ type csvTable struct {
 	rows   int            // the lines of b
 	exact  bool
 	parts  int
+	held   int // memory of b and of what becomes of it
 }
 
 func (t *csvTable) row(record []string, at retrieve.Lines) error {
@@ -111,7 +128,14 @@ func (t *csvTable) row(record []string, at retrieve.Lines) error {
 	} else if t.rows == 1 && t.parts > 0 && t.header != "" {
 		t.lines.From, t.exact = at.From-1, true // so that the lines of the rows are right
 	}
-	if t.rows > 0 {
+	size := 1
+	for _, cell := range record {
+		size += len(cell) + len(" | ")
+	}
+	if !t.m.Take(3 * size) {
+		return t.m.Err()
+	}
+	if t.held += 3 * size; t.rows > 0 {
 		t.b.WriteByte('\n')
 	}
 	t.exact = t.exact && at.From == t.lines.From+t.rows && at.To == at.From
@@ -149,5 +173,9 @@ func (t *csvTable) flush(record string) error {
 	t.b.Reset()
 	t.rows = 0
 	t.parts++
-	return t.yield(d)
+	held := t.m.Held()
+	err := t.yield(d)
+	t.m.Give(t.m.Held() - held + t.held)
+	t.held = 0
+	return err
 }

@@ -1,13 +1,15 @@
 // Package parse reads files as documents: text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and
-// source code. Every parser bounds its memory and its time by the length of its input and by
-// [Limits], and none of them panics on any input.
+// source code. Every parser draws its memory and its work from a [meter.Meter], which bounds them by
+// the length of its input, and none of them panics on any input.
 package parse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -80,45 +82,54 @@ var (
 type Limits struct {
 	// Text is the largest text of one document in bytes. 0 means 32 MiB.
 	Text int
-	// Unfolded is how many bytes the compressed parts of one file may become. 0 means 128
-	// MiB.
-	Unfolded int
-	// Time is how long one file may take. 0 means 60 seconds.
+	// Time is how long one file may take at most; see [Limits.Meter]. 0 means 60 seconds.
 	Time time.Duration
 }
 
 // The defaults of [Limits].
 const (
-	DefaultText     = 32 << 20
-	DefaultUnfolded = 128 << 20
-	DefaultTime     = time.Minute
+	DefaultText = 32 << 20
+	DefaultTime = time.Minute
 )
 
 func (l Limits) complete() Limits {
-	if l.Text <= 0 {
-		l.Text = DefaultText
-	}
-	if l.Unfolded <= 0 {
-		l.Unfolded = DefaultUnfolded
-	}
-	if l.Time <= 0 {
-		l.Time = DefaultTime
-	}
+	l.Text, l.Time = cmp.Or(max(l.Text, 0), DefaultText), cmp.Or(max(l.Time, 0), DefaultTime)
 	return l
+}
+
+// What a file may cost, for each of its bytes and besides.
+const (
+	leastMemory, memoryPerByte           = 32 << 20, 64
+	leastLargeMemory, memoryPerLargeByte = 128 << 20, 6
+	leastWork, workPerByte               = 64 << 20, 512
+	leastTime, timePerMB                 = 5 * time.Second, 5 * time.Second
+)
+
+// Meter begins the account of a file of some bytes, which already holds them. A small file may hold
+// 32 MiB and 64 times its bytes, a large one 128 MiB and six times its bytes. The work takes less than
+// a second, and some seconds for each MB. The time is only there for machines that are very busy: five
+// seconds, and five for each MB, but at most Limits.Time.
+func (l Limits) Meter(ctx context.Context, size int) *meter.Meter {
+	m := meter.New(ctx, meter.Budget{
+		Memory: min(leastMemory+memoryPerByte*size, leastLargeMemory+memoryPerLargeByte*size),
+		Work:   leastWork + workPerByte*size,
+		Time:   min(leastTime+timePerMB*time.Duration(size)/1_000_000, l.complete().Time),
+	})
+	m.Take(size)
+	return m
+}
+
+// StreamMeter begins the account of a file that is read record by record. It grows with what is read,
+// and knows no time.
+func StreamMeter(ctx context.Context) *meter.Meter {
+	return meter.New(ctx, meter.Budget{Memory: leastLargeMemory, Work: leastWork})
 }
 
 // job is the work on one file.
 type job struct {
-	ctx    context.Context
+	m      *meter.Meter
 	limits Limits
-	ticks  int
 }
 
-// alive returns an error once the time of the job is over. It is cheap enough for every step of
-// a loop.
-func (j *job) alive() error {
-	if j.ticks++; j.ticks&1023 != 0 {
-		return nil
-	}
-	return j.ctx.Err()
-}
+// add adds a block to a document, whose text is memory of its own or a part of what is there.
+func (j *job) add(d *Document, b Block) { d.Blocks = meter.Append(j.m, d.Blocks, b) }

@@ -9,29 +9,27 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
-// docx reads the main part of a Word document. The parts of the container are counted as they
-// unfold, whatever the container says about their size.
+// docx reads the main part of a Word document. The parts of the container are read as they unfold.
 func (j *job) docx(data []byte) (Document, error) {
 	var d Document
 	if bytes.HasPrefix(data, []byte{0xD0, 0xCF, 0x11, 0xE0}) {
 		return d, ErrEncrypted // Office keeps encrypted documents in its old container
 	}
+	const entry = 512 // memory of an entry of the list of parts
+	if !j.m.Take(entry*bytes.Count(data, []byte("PK\x01\x02"))) || !j.m.Work(len(data)) {
+		return d, j.m.Err()
+	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return d, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	budget := int64(j.limits.Unfolded)
-	if core, err := j.part(z, "docProps/core.xml", &budget); err == nil {
-		j.coreProperties(core, &d)
-	}
-	body, err := j.part(z, "word/document.xml", &budget)
-	if err != nil {
-		return d, err
-	}
+	_ = j.part(z, "docProps/core.xml", func(x *tokens) error { return coreProperties(x, &d) }) // not all have it
 	w := word{job: j, d: &d}
-	if err := w.read(body); err != nil {
+	if err := j.part(z, "word/document.xml", w.read); err != nil {
 		return d, err
 	}
 	if len(d.Blocks) == 0 {
@@ -43,40 +41,73 @@ func (j *job) docx(data []byte) (Document, error) {
 	return d, nil
 }
 
-// part unfolds a part of the container.
-func (j *job) part(z *zip.Reader, name string, budget *int64) ([]byte, error) {
+// part reads a part of the container.
+func (j *job) part(z *zip.Reader, name string, read func(*tokens) error) error {
 	for _, f := range z.File {
 		if f.Name != name {
 			continue
 		}
 		if f.Flags&1 != 0 {
-			return nil, ErrEncrypted
+			return ErrEncrypted
 		}
 		r, err := f.Open()
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+			return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 		}
 		defer r.Close()
-		data, err := io.ReadAll(io.LimitReader(r, *budget+1))
-		if int64(len(data)) > *budget {
-			return nil, fmt.Errorf("%w: %s unfolds to more than %d bytes", ErrTooLarge, name, *budget)
-		}
-		*budget -= int64(len(data))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
-		}
-		return data, nil
+		return read(newTokens(j.m, r, name))
 	}
-	return nil, fmt.Errorf("%w: no part %s", ErrDamaged, name)
+	return fmt.Errorf("%w: no part %s", ErrDamaged, name)
 }
 
-func (j *job) coreProperties(data []byte, d *Document) {
-	x := xml.NewDecoder(bytes.NewReader(data))
+// tokens are those of an XML document. The memory of each is drawn as its bytes are read, because the
+// decoder gives a token only when it has all of it.
+type tokens struct {
+	*xml.Decoder
+	m    *meter.Meter
+	from io.Reader
+	name string
+	held int
+}
+
+func newTokens(m *meter.Meter, r io.Reader, name string) *tokens {
+	t := &tokens{m: m, from: r, name: name}
+	t.Decoder = xml.NewDecoder(t)
+	return t
+}
+
+func (t *tokens) Read(p []byte) (int, error) {
+	n, err := t.from.Read(p)
+	const attribute = 128
+	held := 3*n + attribute*bytes.Count(p[:n], []byte("="))
+	t.held += held
+	if !t.m.Take(held) || !t.m.Work(8*n) {
+		return 0, t.m.Err()
+	}
+	return n, err
+}
+
+// next returns the next token, which is valid until the next call.
+func (t *tokens) next() (xml.Token, error) {
+	t.m.Give(t.held)
+	t.held = 0
+	x, err := t.RawToken()
+	switch {
+	case t.m.Err() != nil:
+		return nil, t.m.Err()
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, t.name, err)
+	}
+	return x, err
+}
+
+// coreProperties reads the title, the author and the date.
+func coreProperties(x *tokens, d *Document) error {
 	name := ""
-	for j.alive() == nil {
-		t, err := x.Token()
+	for {
+		t, err := x.next()
 		if err != nil {
-			return
+			return err
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
@@ -114,23 +145,22 @@ type word struct {
 	text   bool // inside an element whose characters are text
 }
 
-func (w *word) read(data []byte) error {
-	x := xml.NewDecoder(bytes.NewReader(data))
+func (w *word) read(x *tokens) error {
 	for {
-		if err := w.alive(); err != nil {
-			return err
-		}
-		t, err := x.RawToken()
+		t, err := x.next()
 		if errors.Is(err, io.EOF) && w.depth == 0 {
 			return nil
 		}
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: %s ends too soon", ErrDamaged, x.name)
+		}
 		if err != nil {
-			return fmt.Errorf("%w: word/document.xml: %w", ErrDamaged, err)
+			return err
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
 			if w.depth++; w.depth > maxXMLDepth {
-				return fmt.Errorf("%w: word/document.xml: more than %d elements inside each other", ErrDamaged, maxXMLDepth)
+				return fmt.Errorf("%w: %s: more than %d elements inside each other", ErrDamaged, x.name, maxXMLDepth)
 			}
 			w.start(t)
 		case xml.EndElement:
@@ -138,7 +168,7 @@ func (w *word) read(data []byte) error {
 			w.end(t.Name.Local)
 		case xml.CharData:
 			if w.text {
-				w.b.Write(t)
+				w.write(&w.b, string(t))
 				w.size += len(t)
 			}
 		}
@@ -148,14 +178,34 @@ func (w *word) read(data []byte) error {
 	}
 }
 
+// write adds to the open paragraph or table.
+func (w *word) write(b *strings.Builder, s string) {
+	if w.m.Take(4 * len(s)) {
+		b.WriteString(s)
+	}
+}
+
+// reset empties the open paragraph or table.
+func (w *word) reset(b *strings.Builder) {
+	w.m.Give(4 * b.Len())
+	b.Reset()
+}
+
+// block ends a block, whose text is memory of its own.
+func (w *word) block(b Block) {
+	if w.m.Take(len(b.Text)) {
+		w.add(w.d, b)
+	}
+}
+
 func (w *word) start(t xml.StartElement) {
 	switch t.Name.Local {
 	case "t":
 		w.text = true
 	case "tab":
-		w.b.WriteByte('\t')
+		w.write(&w.b, "\t")
 	case "br", "cr":
-		w.b.WriteByte('\n')
+		w.write(&w.b, "\n")
 	case "tbl":
 		w.tables++
 	case "tr":
@@ -165,7 +215,7 @@ func (w *word) start(t xml.StartElement) {
 	case "tc":
 		if w.tables == 1 {
 			if w.cells > 0 {
-				w.table.WriteString(" | ")
+				w.write(&w.table, " | ")
 			}
 			w.cells++
 		}
@@ -209,46 +259,46 @@ func (w *word) end(name string) {
 		w.paragraph()
 	case "tr":
 		if w.tables == 1 {
-			w.table.WriteByte('\n')
+			w.write(&w.table, "\n")
 		}
 	case "tbl":
 		if w.tables--; w.tables == 0 {
 			if text := tidyLines(w.table.String(), false); text != "" {
-				w.d.Blocks = append(w.d.Blocks, Block{Kind: Table, Text: text, Header: 1})
+				w.block(Block{Kind: Table, Text: text, Header: 1})
 			}
-			w.table.Reset()
+			w.reset(&w.table)
 		}
 	}
 }
 
 func (w *word) paragraph() {
 	text := strings.TrimSpace(w.b.String())
-	w.b.Reset()
+	w.reset(&w.b)
 	level, list := w.level, w.list
 	w.level, w.list = 0, false
 	switch {
 	case text == "":
 	case w.tables > 0:
 		if t := w.table.String(); t != "" && !strings.HasSuffix(t, "\n") && !strings.HasSuffix(t, " | ") {
-			w.table.WriteByte(' ')
+			w.write(&w.table, " ")
 		}
-		w.table.WriteString(oneLine(text))
+		w.write(&w.table, oneLine(text))
 	case level > 0:
-		w.d.Blocks = append(w.d.Blocks, Block{Kind: Heading, Level: level, Text: oneLine(text)})
+		w.block(Block{Kind: Heading, Level: level, Text: oneLine(text)})
 	case list:
 		w.item("- " + text)
 	default:
-		w.d.Blocks = append(w.d.Blocks, Block{Text: text})
+		w.block(Block{Text: text})
 	}
 }
 
 // item adds to the list before it, so that a list is one block.
 func (w *word) item(text string) {
 	if n := len(w.d.Blocks); n > 0 {
-		if b := &w.d.Blocks[n-1]; b.Kind == Text && strings.HasPrefix(b.Text, "- ") && len(b.Text) < 4096 {
+		if b := &w.d.Blocks[n-1]; b.Kind == Text && strings.HasPrefix(b.Text, "- ") && len(b.Text) < 4096 && w.m.Take(len(text)) {
 			b.Text += "\n" + text
 			return
 		}
 	}
-	w.d.Blocks = append(w.d.Blocks, Block{Text: text})
+	w.block(Block{Text: text})
 }

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,29 +21,28 @@ func (j *job) html(text string) (Document, error) {
 	z.SetMaxBuf(4 << 20)
 	h.line = 1
 	for {
-		if err := j.alive(); err != nil {
-			return h.d, err
-		}
 		if h.size > j.limits.Text {
 			return h.d, fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, j.limits.Text)
 		}
 		t := z.Next()
 		raw := z.Raw()
+		if !j.m.Work(16 + 4*len(raw)) {
+			return h.d, j.m.Err()
+		}
 		if t == html.ErrorToken {
 			if err := z.Err(); !errors.Is(err, io.EOF) {
 				return h.d, fmt.Errorf("%w: a tag or text of more than 4 MiB: %w", ErrDamaged, err)
 			}
 			break
 		}
-		newlines := 0
-		for _, c := range raw {
-			if c == '\n' {
-				newlines++
-			}
-		}
+		newlines := bytes.Count(raw, []byte("\n"))
 		switch t {
 		case html.TextToken:
-			h.text(string(z.Text()), newlines)
+			words := 12 * len(raw) // while they are looked at
+			if j.m.Take(words) {
+				h.text(string(z.Text()), newlines)
+			}
+			j.m.Give(words)
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, attrs := z.TagName()
 			h.start(atom.Lookup(name), t == html.SelfClosingTagToken)
@@ -208,13 +208,15 @@ func (h *page) raw(s string) {
 		h.first = h.line
 	}
 	h.last = h.line
-	h.b.WriteString(s)
+	if h.m.Take(2 * len(s)) {
+		h.b.WriteString(s)
+	}
 	h.size += len(s)
 	h.space = false
 }
 
 func (h *page) newline() {
-	if h.b.Len() > 0 {
+	if h.b.Len() > 0 && h.m.Take(2) {
 		h.b.WriteByte('\n')
 		h.size++
 	}
@@ -268,12 +270,15 @@ func (h *page) flush() {
 }
 
 func (h *page) flushAs(k Kind) {
+	n := 2 * h.b.Len()
+	h.m.Take(n)
 	text := tidyLines(h.b.String(), k == Code)
 	if k == Heading {
 		text = oneLine(text)
 	}
-	if text != "" {
-		h.d.Blocks = append(h.d.Blocks, Block{Kind: k, Level: h.level, Text: text, Header: h.header, Lines: retrieve.Lines{From: h.first, To: max(h.first, h.last)}})
+	h.m.Give(2 * n)
+	if text != "" && h.m.Take(len(text)) {
+		h.add(&h.d, Block{Kind: k, Level: h.level, Text: text, Header: h.header, Lines: retrieve.Lines{From: h.first, To: max(h.first, h.last)}})
 	}
 	h.b.Reset()
 	h.level, h.pre, h.rows, h.cells, h.header, h.space = 0, false, 0, 0, 0, false

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 // maxRecord is the longest line of JSON Lines, and the longest row of CSV, in bytes.
@@ -18,9 +20,11 @@ const maxRecord = 16 << 20
 // source gives the lines of a file as UTF-8, one after another. A line of any length needs no more
 // memory than maxRecord.
 type source struct {
+	m    *meter.Meter
 	r    *bufio.Reader
 	n    int // the number of the line, from 1
 	line []byte
+	held int // memory of the decoded line
 }
 
 // errLongLine means that a line exceeds maxRecord. The next call of next goes on after it.
@@ -28,8 +32,8 @@ var errLongLine = fmt.Errorf("%w: a line of more than %d bytes", ErrTooLarge, ma
 
 // newSource looks at the beginning of a file. Files that are neither UTF-8 nor UTF-16 with a mark
 // are taken as Windows-1252, line by line.
-func newSource(r io.Reader) (*source, error) {
-	s := &source{r: bufio.NewReaderSize(r, 64<<10)}
+func newSource(m *meter.Meter, r io.Reader) (*source, error) {
+	s := &source{m: m, r: bufio.NewReaderSize(r, 64<<10)}
 	head, err := s.r.Peek(64 << 10)
 	switch {
 	case len(head) == 0 && errors.Is(err, io.EOF):
@@ -50,12 +54,18 @@ func newSource(r io.Reader) (*source, error) {
 
 // next returns the next line with its end. The line is valid until the next call.
 func (s *source) next() ([]byte, error) {
-	s.line = s.line[:0]
+	s.m.Give(s.held)
+	s.line, s.held = s.line[:0], 0
 	long := false
 	for {
 		part, err := s.r.ReadSlice('\n')
+		s.m.Grow(memoryPerLargeByte*len(part), workPerByte*len(part))
+		if !s.m.Work(2 * len(part)) {
+			return nil, s.m.Err()
+		}
 		if long = long || len(s.line)+len(part) > maxRecord; !long {
-			s.line = append(s.line, part...)
+			room, _ := meter.Room(s.m, s.line, len(part))
+			s.line = append(room, part...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -73,6 +83,10 @@ func (s *source) next() ([]byte, error) {
 		return nil, ErrBinary
 	case utf8.Valid(s.line):
 		return s.line, nil
+	}
+	s.held = 6 * len(s.line)
+	if !s.m.Take(s.held) {
+		return nil, s.m.Err()
 	}
 	decoded, err := charmap.Windows1252.NewDecoder().Bytes(s.line)
 	if err != nil {

@@ -16,14 +16,11 @@ import (
 // nested ones.
 func (j *job) markdown(text string) (Document, error) {
 	var d Document
-	m := markdown{lines: lines{text: text}, d: &d}
+	m := markdown{job: j, lines: lines{text: text}, d: &d}
 	m.frontMatter()
 	for {
-		if err := j.alive(); err != nil {
-			return d, err
-		}
 		line, start, ok := m.next()
-		if !ok {
+		if !ok || !j.m.Work(8+2*len(line)) {
 			break
 		}
 		m.line(line, start)
@@ -41,6 +38,7 @@ func (j *job) markdown(text string) (Document, error) {
 }
 
 type markdown struct {
+	job *job
 	lines
 	d     *Document
 	from  int // the start of the open block
@@ -63,15 +61,44 @@ func (m *markdown) frontMatter() {
 	if !ok {
 		return
 	}
-	var values map[string]any
-	if yaml.Unmarshal([]byte(head), &values) != nil {
+	var doc yaml.Node // and not a map: the decoder compares each key with each
+	if !m.job.m.Work(100*len(head)) || yaml.Unmarshal([]byte(head), &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return
+	}
+	pairs := doc.Content[0].Content
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i].Kind != yaml.ScalarNode || seen[pairs[i].Value] {
+			return
+		}
+		seen[pairs[i].Value] = true
 	}
 	m.pos = len("---\n") + len(head) + len("\n---\n")
 	m.n = strings.Count(m.text[:m.pos], "\n")
-	for k, v := range values {
-		m.d.value(k, v)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m.d.value(pairs[i].Value, plain(pairs[i+1]))
 	}
+}
+
+// plain returns a scalar, or the scalars of a list.
+func plain(n *yaml.Node) (v any) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		_ = n.Decode(&v) // nil for what is no value
+		return v
+	case yaml.SequenceNode:
+		var list []any
+		for _, e := range n.Content {
+			if s, ok := plain(e).(string); ok { // a list in a list is none
+				list = append(list, s)
+			}
+		}
+		return list
+	}
+	return nil
 }
 
 // value takes a named value as the title, the time or a value for filters.
@@ -168,7 +195,7 @@ func (m *markdown) open(line string, start int) {
 
 func (m *markdown) heading(title string, level, first int) {
 	if title != "" {
-		m.d.Blocks = append(m.d.Blocks, Block{Kind: Heading, Level: level, Text: title, Lines: retrieve.Lines{From: first, To: m.n}})
+		m.job.add(m.d, Block{Kind: Heading, Level: level, Text: title, Lines: retrieve.Lines{From: first, To: m.n}})
 	}
 }
 
@@ -182,7 +209,7 @@ func (m *markdown) flush() {
 		case m.table:
 			b.Kind, b.Header = Table, 2
 		}
-		m.d.Blocks = append(m.d.Blocks, b)
+		m.job.add(m.d, b)
 	}
 	m.first, m.fence, m.table, m.last = 0, "", false, ""
 }

@@ -2,29 +2,27 @@ package parse
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 // Parse reads a file that is in memory and gives its documents to yield, in order. It stops at
 // the first error of yield and returns it. The format may be empty: then the name and the
-// content decide.
-func Parse(ctx context.Context, name string, f Format, data []byte, l Limits, yield func(Document) error) error {
+// content decide. The meter pays for all; it is that of [Limits.Meter] or, for a format that
+// [Format.Streams], of [StreamMeter].
+func Parse(m *meter.Meter, name string, f Format, data []byte, l Limits, yield func(Document) error) error {
 	if f == "" {
 		f = FormatOf(name, data)
 	}
 	if f.Streams() {
-		return Stream(ctx, name, f, bytes.NewReader(data), yield)
+		return Stream(m, name, f, bytes.NewReader(data), yield)
 	}
-	j := &job{limits: l.complete()}
-	var cancel context.CancelFunc
-	j.ctx, cancel = context.WithTimeoutCause(ctx, j.limits.Time, fmt.Errorf("%w: took more than %v", ErrTooLarge, j.limits.Time))
-	defer cancel()
+	j := &job{m: m, limits: l.complete()}
 	d, err := j.parse(f, data)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = context.Cause(j.ctx)
+	if m.Err() != nil {
+		err = m.Err()
 	}
 	if err != nil {
 		return err
@@ -32,14 +30,14 @@ func Parse(ctx context.Context, name string, f Format, data []byte, l Limits, yi
 	return yield(d)
 }
 
-// Stream is like [Parse] for a format that [Format.Streams]. It reads as it goes, needs some MiB of
-// memory for a file of any size, and has no limit of time.
-func Stream(ctx context.Context, name string, f Format, r io.Reader, yield func(Document) error) error {
-	src, err := newSource(r)
+// Stream is like [Parse] for a format that [Format.Streams]. It reads as it goes, and needs some MiB
+// of memory for a file of any size.
+func Stream(m *meter.Meter, name string, f Format, r io.Reader, yield func(Document) error) error {
+	src, err := newSource(m, r)
 	if err != nil {
 		return err
 	}
-	j := &job{ctx: ctx}
+	j := &job{m: m}
 	switch f {
 	case FormatCSV:
 		return j.csv(src, ending(name) == "tsv", yield)
@@ -63,7 +61,7 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 	case FormatDOCX:
 		return j.docx(data)
 	}
-	text, err := decodeText(data)
+	text, err := j.decodeText(data)
 	if err != nil {
 		return d, err
 	}

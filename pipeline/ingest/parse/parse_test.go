@@ -9,13 +9,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 func read(t *testing.T, name string, data []byte, l Limits) ([]Document, error) {
 	t.Helper()
 	var docs []Document
-	err := Parse(t.Context(), name, "", data, l, func(d Document) error { docs = append(docs, d); return nil })
+	err := Parse(account(t, name, data, l), name, "", data, l, func(d Document) error { docs = append(docs, d); return nil })
 	return docs, err
+}
+
+func account(t testing.TB, name string, data []byte, l Limits) *meter.Meter {
+	if FormatOf(name, data).Streams() {
+		return StreamMeter(t.Context())
+	}
+	return l.Meter(t.Context(), len(data))
 }
 
 // show writes the blocks of a document, one after the other.
@@ -123,7 +132,7 @@ func TestBadInput(t *testing.T) {
 		{"tag.html", []byte("<" + strings.Repeat("a", 5<<20)), ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := read(t, c.name, c.data, Limits{Unfolded: 1 << 20, Text: 1 << 20})
+			_, err := read(t, c.name, c.data, Limits{Text: 1 << 20})
 			if !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
@@ -153,7 +162,7 @@ func TestNested(t *testing.T) {
 
 func TestTime(t *testing.T) {
 	_, err := read(t, "a.txt", []byte(strings.Repeat("a\n\n", 1<<20)), Limits{Time: time.Nanosecond})
-	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "took more than") {
+	if !errors.Is(err, meter.ErrCostly) || !strings.Contains(err.Error(), "more than 1ns") {
 		t.Errorf("error %v, want that of the limit", err)
 	}
 }
@@ -165,7 +174,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a.docx", []byte("PK\x03\x04"))
 	f.Add("a.pdf", []byte("%PDF-1.4\n1 0 obj\n<< /Type /Page >>\nendobj"))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		err := Parse(t.Context(), name, "", data, Limits{Unfolded: 1 << 20, Time: 5 * time.Second}, func(d Document) error {
+		err := Parse(account(t, name, data, Limits{}), name, "", data, Limits{}, func(d Document) error {
 			for _, b := range d.Blocks {
 				if strings.TrimSpace(b.Text) == "" || b.Lines.From > b.Lines.To {
 					t.Errorf("block %+v", b)
@@ -196,7 +205,7 @@ func FuzzStream(f *testing.F) {
 		}
 		read := func(r io.Reader) string {
 			var b strings.Builder
-			err := Stream(t.Context(), name, format, r, func(d Document) error {
+			err := Stream(StreamMeter(t.Context()), name, format, r, func(d Document) error {
 				if d.Record != "" && !isName(d.Record) {
 					t.Errorf("record %q", d.Record)
 				}

@@ -10,13 +10,11 @@ import (
 
 // pdf makes a block of each paragraph of each page.
 func (j *job) pdf(data []byte) (Document, error) {
-	f, err := pdf.Read(data, j.limits.Unfolded, j.alive)
+	f, err := pdf.Read(j.m, data)
 	d := Document{Title: oneLine(f.Title)}
 	switch {
 	case errors.Is(err, pdf.ErrEncrypted):
 		return d, ErrEncrypted
-	case errors.Is(err, pdf.ErrTooLarge):
-		return d, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	case errors.Is(err, pdf.ErrDamaged):
 		return d, fmt.Errorf("%w: %w", ErrDamaged, err)
 	case err != nil:
@@ -28,8 +26,8 @@ func (j *job) pdf(data []byte) (Document, error) {
 			return d, fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, j.limits.Text)
 		}
 		for part := range strings.SplitSeq(page, "\n\n") {
-			if part = strings.Trim(part, "\n"); !blank(part) {
-				d.Blocks = append(d.Blocks, Block{Text: part, Page: i + 1})
+			if part = strings.Trim(part, "\n"); !blank(part) && j.m.Work(len(part)) {
+				j.add(&d, Block{Text: part, Page: i + 1})
 			}
 		}
 	}

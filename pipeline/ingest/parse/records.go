@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -28,13 +27,14 @@ func oneLine(s string) string {
 func (j *job) jsonl(src *source, yield func(Document) error) error {
 	var first error
 	failed := 0
+	r := new(jsontext.Decoder)
 	for {
-		if err := j.ctx.Err(); err != nil {
-			return err
-		}
 		var d Document
 		line, err := src.next()
+		held := j.m.Held()
 		switch {
+		case j.m.Err() != nil:
+			return fmt.Errorf("line %d: %w", src.n, j.m.Err())
 		case errors.Is(err, io.EOF):
 			if failed > 1 {
 				return fmt.Errorf("%w (and %d more lines; all others are taken)", first, failed-1)
@@ -43,7 +43,7 @@ func (j *job) jsonl(src *source, yield func(Document) error) error {
 		case err == nil && blank(string(line)):
 			continue
 		case err == nil:
-			d, err = record(string(line), src.n)
+			d, err = j.record(r, string(line), src.n)
 		case !errors.Is(err, ErrTooLarge):
 			return fmt.Errorf("line %d: %w", src.n, err)
 		}
@@ -55,37 +55,29 @@ func (j *job) jsonl(src *source, yield func(Document) error) error {
 		if err := yield(d); err != nil {
 			return err
 		}
+		j.m.Give(j.m.Held() - held)
 	}
 }
+
+// recordWork is what a record costs besides its bytes: it becomes a document of its own.
+const recordWork = 2500
 
 // record makes a document of one JSON value. In an object, _id or id is the name of the record,
 // title the title, and text, content or body the text; other texts and numbers are values for
 // filters. An object without a text is shown as it is.
-func record(line string, n int) (Document, error) {
+func (j *job) record(r *jsontext.Decoder, line string, n int) (Document, error) {
 	d := Document{Record: strconv.Itoa(n)}
-	var values map[string]jsontext.Value
+	if !j.m.Take(5*len(line)) || !j.m.Work(recordWork+10*len(line)) {
+		return d, j.m.Err()
+	}
 	body, shown := "", strings.TrimSpace(line)
 	if strings.HasPrefix(shown, "{") {
-		if err := json.Unmarshal([]byte(shown), &values, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+		var err error
+		if body, err = members(r, shown, &d); err != nil {
 			return d, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	} else if !jsontext.Value(shown).IsValid() {
 		return d, fmt.Errorf("%w: not JSON", ErrDamaged)
-	}
-	for name, v := range values {
-		var x any
-		if v.Kind() == '{' || v.Kind() == '[' || json.Unmarshal(v, &x) != nil {
-			continue
-		}
-		s, isText := x.(string)
-		switch {
-		case (name == "_id" || name == "id") && isName(s):
-			d.Record = oneLine(s)
-		case isText && (name == "text" || name == "content" || name == "body") && len(s) > len(body):
-			body = s
-		default:
-			d.value(name, x)
-		}
 	}
 	if strings.TrimSpace(body) == "" {
 		body = shown
@@ -93,10 +85,70 @@ func record(line string, n int) (Document, error) {
 	where := retrieve.Lines{From: n, To: n}
 	for part := range strings.SplitSeq(strings.ReplaceAll(body, "\r\n", "\n"), "\n\n") {
 		if part = strings.Trim(part, "\n"); !blank(part) {
-			d.Blocks = append(d.Blocks, Block{Text: part, Lines: where})
+			j.add(&d, Block{Text: part, Lines: where})
 		}
 	}
 	return d, nil
+}
+
+// members takes the values of an object and returns its text. It goes through them one by one: an object
+// may have a million.
+func members(r *jsontext.Decoder, object string, d *Document) (body string, err error) {
+	r.Reset(strings.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if _, err := r.ReadToken(); err != nil {
+		return "", err
+	}
+	for r.PeekKind() != '}' {
+		t, err := r.ReadToken()
+		if err != nil {
+			return "", err
+		}
+		name := t.String()
+		if k := r.PeekKind(); k == '{' || k == '[' {
+			if err := r.SkipValue(); err != nil {
+				return "", err
+			}
+			continue
+		}
+		v, err := r.ReadToken()
+		if err != nil {
+			return "", err
+		}
+		s := ""
+		if v.Kind() == '"' {
+			s = v.String()
+		}
+		switch {
+		case (name == "_id" || name == "id") && isName(s):
+			d.Record = oneLine(s)
+		case v.Kind() == '"' && (name == "text" || name == "content" || name == "body") && len(s) > len(body):
+			body = s
+		default:
+			d.value(name, scalar(v))
+		}
+	}
+	if _, err := r.ReadToken(); err != nil {
+		return "", err
+	}
+	if _, err := r.ReadToken(); !errors.Is(err, io.EOF) {
+		return "", cmp.Or(err, errors.New("more than one value"))
+	}
+	return body, nil
+}
+
+// scalar returns the value of a token that is no object and no list.
+func scalar(t jsontext.Token) any {
+	switch t.Kind() {
+	case '"':
+		return t.String()
+	case '0':
+		if f, err := t.Float(); err == nil {
+			return f
+		}
+	case 't', 'f':
+		return t.Bool()
+	}
+	return nil
 }
 
 // isName reports whether the name of a record can be a part of an ID.

@@ -15,8 +15,20 @@ import (
 
 // decodeText returns a text as UTF-8 with \n as the end of lines. Text that is neither UTF-8 nor
 // UTF-16 with a mark is taken as Windows-1252, which Latin-1 is a part of.
-func decodeText(data []byte) (string, error) {
-	var text string
+func (j *job) decodeText(data []byte) (text string, err error) {
+	copies := len(data) // at the same time
+	switch {
+	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+		copies *= 5
+	case !utf8.Valid(data):
+		copies *= 7
+	case bytes.IndexByte(data, '\r') >= 0:
+		copies *= 3
+	}
+	if !j.m.Take(copies) || !j.m.Work(2*len(data)) {
+		return "", j.m.Err()
+	}
+	defer func() { j.m.Give(copies - len(text)) }()
 	switch {
 	case bytes.HasPrefix(data, []byte{0xEF, 0xBB, 0xBF}):
 		text = string(data[3:])
@@ -70,8 +82,8 @@ func isBinary(text string) bool {
 func (j *job) text(text string) (Document, error) {
 	var d Document
 	l := lines{text: text}
-	err := j.paragraphs(&l, func(b Block) { d.Blocks = append(d.Blocks, b) })
-	return d, err
+	j.paragraphs(&l, &d)
+	return d, nil
 }
 
 // code keeps the whole source as one block, which the chunkers cut.
@@ -112,22 +124,19 @@ func (l *lines) next() (line string, start int, ok bool) {
 
 func blank(line string) bool { return strings.TrimSpace(line) == "" }
 
-func (j *job) paragraphs(l *lines, add func(Block)) error {
+func (j *job) paragraphs(l *lines, d *Document) {
 	from, first, end := -1, 0, 0
 	flush := func() {
 		if from >= 0 {
-			add(Block{Text: l.text[from:end], Exact: true, Lines: retrieve.Lines{From: first, To: first + strings.Count(l.text[from:end], "\n")}})
+			j.add(d, Block{Text: l.text[from:end], Exact: true, Lines: retrieve.Lines{From: first, To: first + strings.Count(l.text[from:end], "\n")}})
 		}
 		from = -1
 	}
 	for {
-		if err := j.alive(); err != nil {
-			return err
-		}
 		line, start, ok := l.next()
-		if !ok {
+		if !ok || !j.m.Work(8+2*len(line)) {
 			flush()
-			return nil
+			return
 		}
 		if blank(line) {
 			flush()

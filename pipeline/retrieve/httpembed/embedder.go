@@ -2,6 +2,7 @@ package httpembed
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -34,7 +35,7 @@ func New(o Options) (*Embedder, error) {
 	e := &Embedder{
 		o: o, learning: make(chan struct{}, 1), learned: retrieve.Model{ID: o.id(), Dimension: o.Dimensions}, cache: newCache(o.Cache),
 		client: apiclient.New(apiclient.Options{
-			Header: header, Secrets: secrets, Timeout: o.Timeout, Retries: o.Retries, Timeouts: maxTimeouts, Concurrency: o.Concurrency, Rate: o.Rate, Pause: o.pause,
+			Name: fmt.Sprintf("embedding model %q", o.Model), Header: header, Secrets: secrets, Timeout: o.Timeout, Retries: o.Retries, Timeouts: maxTimeouts, Concurrency: o.Concurrency, Rate: o.Rate, Pause: o.pause,
 			Advice: apiclient.Advice{Busy: "lower rate or concurrency, or wait", Slow: "raise timeout, or lower batch", Refused: "make chunks smaller, or lower batch"},
 		}),
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -379,6 +380,40 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%s, %s", request, shown)
 	}
 }
+
+// What an answer takes in memory is a small multiple of its bytes, whatever is in it.
+func TestHeavyAnswers(t *testing.T) {
+	most := int(maxAnswer(4, 0))
+	many := func(begin, each, end string) string {
+		return begin + strings.Repeat(each, (most-len(begin)-len(end))/len(each)) + end
+	}
+	for name, text := range map[string]string{
+		"vectors":     many(`{"data":[{"embedding":[1]}`, `,{}`, `]}`),
+		"numbers":     many(`{"data":[{"embedding":[1`, `,1`, `]}]}`),
+		"a number":    many(`{"data":[{"embedding":[1.`, `1`, `]}]}`),
+		"a text":      many(`{"data":[{"embedding":"`, `AAAA`, `"}]}`),
+		"escapes":     many(`{"data":[{"embedding":"`, `\u0041`, `"}]}`),
+		"an unknown":  many(`{"x":"`, `x`, `"}`),
+		"a name":      many(`{"`, `x`, `":1}`),
+		"names":       many(`{"x":1`, `,"y":1`, `}`),
+		"lists":       many(`{"x":[0`, `,[]`, `]}`),
+		"depth":       many(`{"x":`, `[`, ``),
+		"data again":  many(`{"data":[]`, `,"data":[]`, `}`),
+		"white space": many(`{`, ` `, `}`),
+	} {
+		into := make([][]float32, 4)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := decode(&bounded{strings.NewReader(text)}, into, 0)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, retrieve.ErrVectors) || took > 1<<20+6*uint64(len(text)) {
+			t.Errorf("%s: %d bytes took %d, %v", name, len(text), took, err)
+		}
+	}
+}
+
+// bounded hides all but Read.
+type bounded struct{ io.Reader }
 
 // No answer makes the decoder fail otherwise than with one of its errors, or gives vectors that are
 // not those that were asked for.

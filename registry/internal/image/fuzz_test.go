@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -19,8 +20,14 @@ func FuzzRead(f *testing.F) {
 	f.Add("", fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[{"digest":%q}]}`, digest))
 	f.Add(DockerManifest, fmt.Appendf(nil, `{"schemaVersion":2,"config":{"mediaType":%q},"layers":[{}]}`, DockerConfig))
 	f.Fuzz(func(t *testing.T, mediaType string, text []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		_ = CheckConfig(text)
 		img, err := Read(mediaType, text, 1<<20)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20+64*uint64(len(text)) {
+			t.Fatalf("%d bytes took %d", len(text), took)
+		}
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n\x1b") {
 				t.Fatalf("%q", err)
@@ -35,6 +42,23 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("accepted what is no JSON: %v", err)
 		}
 	})
+}
+
+// TestWeigh states what a document may hold: strings count as one value, however they are written.
+func TestWeigh(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "{}": true, `"`: true, `"\`: true, `"\\`: true,
+		strings.Repeat("{},", 10_000):                                            false,
+		`"` + strings.Repeat("{},", 100_000) + `"`:                               true,
+		`"` + strings.Repeat(`\"{},`, 100_000) + `"`:                             true,
+		`"\\"` + strings.Repeat("{},", 10_000):                                   false,
+		strings.Repeat(`"1.2.3",`, 30_000):                                       true,
+		strings.Repeat(`"digest":"sha256:`+strings.Repeat("0", 64)+`",`, 30_000): true,
+	} {
+		if err := Weigh([]byte(text)); (err == nil) != want {
+			t.Errorf("%.30s…: %v", text, err)
+		}
+	}
 }
 
 func FuzzUnpack(f *testing.F) {

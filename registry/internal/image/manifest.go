@@ -57,8 +57,14 @@ type Image struct {
 	Annotations map[string]string
 }
 
-// Strict reads JSON that a registry sent: member names must match in case and be unique.
-func Strict(text []byte, v any) error { return json.Unmarshal(text, v) }
+// Strict reads JSON that a registry sent: member names must match in case and be unique, and its
+// values must not take much more memory than its bytes.
+func Strict(text []byte, v any) error {
+	if err := Weigh(text); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}
 
 // Read checks the manifest of a plugin. mediaType is what the server says it is, "" if
 // unknown. maxModule limits the announced size of the module.

@@ -1,24 +1,24 @@
 // Package outbound sends the requests of package registry, and decides which servers one may
 // reach.
+//
+// There is one rule. A server that the user names may be anywhere. Where that server sends its
+// client, be it by a redirect, by a token server or by a location, must not be nearer to this
+// machine than the server is itself, and credentials go there only over TLS. What counts is the
+// address of each connection, so that no name means something else by then.
 package outbound
 
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
-
-	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
@@ -27,27 +27,32 @@ import (
 const (
 	// maxRedirects is how many redirects of one request are followed.
 	maxRedirects = 5
-	// MaxRetries is how often a request is sent again.
-	MaxRetries = 4
-	// maxPause is the longest wait before a request is sent again. A registry that asks for a
-	// longer one is not asked again.
-	maxPause = 30 * time.Second
+	// connecting is how long it may take to reach a server.
+	connecting = 15 * time.Second
 )
 
-// Transport sends requests. Where one may go depends on how it came about: the user chose the
-// first address, a registry chose the ones it redirects to.
+// Transport sends requests.
 type Transport struct {
 	proxy func(*http.Request) (*url.URL, error)
-	// open reaches every address. beyond is for redirects of public registries, within for those
-	// of registries in a private network, near for this machine alone.
-	open, beyond, within, near *http.Transport
+	// open reaches every address, near those of this machine. sent are for where a server sends
+	// its client, by the nearest place that they reach.
+	open, near *http.Transport
+	sent       [Nowhere]*http.Transport
 	// Near says which hosts are asked without TLS only if they are at an address of this machine.
 	// nil says none.
 	Near func(host string) bool
-	// Inside says whether a host is in a private network.
-	Inside func(ctx context.Context, host string) bool
-	// Stall is how long no byte may move, Pause the first wait before a retry.
+	// Tell is told in a line why a request is not sent again at once. nil tells nobody.
+	Tell func(line string)
+	// Stall is how long a request goes on while next to nothing moves, Pause the first wait before
+	// a request is sent again.
 	Stall, Pause time.Duration
+	// Resolver looks up names, nil is that of the system. Place says where an address is.
+	Resolver *net.Resolver
+	Place    func(netip.AddrPort) Place
+
+	mu sync.Mutex
+	// reached is the farthest place at which a server was reached, by host and port.
+	reached map[string]Place
 }
 
 // New returns a transport. A nil proxy obeys the environment.
@@ -55,96 +60,126 @@ func New(proxy func(*http.Request) (*url.URL, error), config *tls.Config) *Trans
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
 	}
-	t := &Transport{proxy: proxy, Inside: inside, Stall: time.Minute, Pause: 250 * time.Millisecond}
-	reaching := func(proxy func(*http.Request) (*url.URL, error), refused func(netip.Addr, string) error) *http.Transport {
-		d := &net.Dialer{Timeout: 15 * time.Second}
-		if refused != nil {
-			d.Control = func(_, address string, _ syscall.RawConn) error {
-				a, _ := netip.ParseAddrPort(address) // all refuse the zero address
-				return refused(a.Addr(), address)
+	t := &Transport{proxy: proxy, Place: placeOf, Stall: time.Minute, Pause: 250 * time.Millisecond, reached: map[string]Place{}}
+	t.open = t.reaching(proxy, config, func(string, Place) error { return nil })
+	t.near = t.reaching(nil, config, far)
+	for most := range Nowhere {
+		t.sent[most] = t.reaching(nil, config, func(address string, p Place) error {
+			if p > most {
+				return refused(address, p)
 			}
-		}
-		return &http.Transport{Proxy: proxy, DialContext: d.DialContext, TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: 15 * time.Second, ExpectContinueTimeout: time.Second, IdleConnTimeout: 30 * time.Second,
-			MaxIdleConnsPerHost: 8, MaxResponseHeaderBytes: 64 << 10}
+			return nil
+		})
 	}
-	t.open, t.beyond, t.within, t.near = reaching(proxy, nil), reaching(nil, redirected(private)), reaching(nil, redirected(special)), reaching(nil, far)
 	return t
 }
 
-// redirected refuses the addresses that a redirect must not lead to.
-func redirected(refuse func(netip.Addr) bool) func(netip.Addr, string) error {
-	return func(a netip.Addr, address string) error {
-		if refuse(a) {
-			return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects to %s, an address that only this network has", address))
+// reaching returns a transport that connects to the addresses that check accepts.
+func (t *Transport) reaching(proxy func(*http.Request) (*url.URL, error), config *tls.Config, check func(address string, p Place) error) *http.Transport {
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		d := &net.Dialer{Timeout: connecting, Resolver: t.Resolver, Control: func(_, at string, _ syscall.RawConn) error {
+			return check(at, t.place(at))
+		}}
+		conn, err := d.DialContext(ctx, network, address)
+		if err == nil {
+			t.note(address, t.place(conn.RemoteAddr().String()))
 		}
-		return nil
+		return conn, err
+	}
+	return &http.Transport{Proxy: proxy, DialContext: dial, TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: connecting, ExpectContinueTimeout: time.Second, IdleConnTimeout: 30 * time.Second,
+		MaxIdleConnsPerHost: 8, MaxResponseHeaderBytes: 64 << 10}
+}
+
+// place returns the place of an address with a port.
+func (t *Transport) place(address string) Place {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return Nowhere
+	}
+	return t.Place(at)
+}
+
+// note keeps the farthest place of a server: its name may have several addresses, and mean others
+// later.
+func (t *Transport) note(server string, p Place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	server = strings.ToLower(server)
+	if before, ok := t.reached[server]; !ok || p < before {
+		t.reached[server] = p
 	}
 }
 
-// far refuses the addresses of other machines.
-func far(a netip.Addr, address string) error {
-	if !unwrap(a).IsLoopback() {
-		return kind.As(kind.ErrUnreachable, fmt.Errorf("%s is no address of this machine, and others are only asked without TLS if --plain-http allows it", address))
+// nearest returns the nearest place to which a server may send its client. One that was reached
+// through a proxy, or nowhere, counts as public.
+func (t *Transport) nearest(named string) Place {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	most := Nowhere
+	for _, scheme := range []string{"https", "http"} { // without a port the name alone does not say which
+		if p, known := t.reached[server(named, scheme)]; known {
+			most = min(most, p)
+		}
 	}
-	return nil
+	if most == Nowhere {
+		return Public
+	}
+	return most
 }
 
 // Close closes the connections that are kept for later requests.
 func (t *Transport) Close() {
-	for _, each := range []*http.Transport{t.open, t.beyond, t.within, t.near} {
+	for _, each := range append(t.sent[:], t.open, t.near) {
 		each.CloseIdleConnections()
 	}
 }
 
-// Client returns a client that sends requests again where that can help.
-func (t *Transport) Client() *http.Client {
-	return &http.Client{
-		Transport:     &retry.Transport{Base: t, Policy: func() retry.Policy { return patience{t.Pause} }},
-		CheckRedirect: checkRedirect,
-	}
+// Client returns a client for a server that the user has named, as addresses name it. It sends
+// requests again where that can help.
+func (t *Transport) Client(named string) *http.Client {
+	return &http.Client{Transport: again{from{t, named}}, CheckRedirect: checkRedirect}
 }
 
 // checkRedirect bounds a chain of redirects and keeps it encrypted.
 func checkRedirect(req *http.Request, via []*http.Request) error {
-	from := via[len(via)-1].URL
+	last := via[len(via)-1].URL
 	switch {
 	case len(via) > maxRedirects:
 		return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects more than %d times", maxRedirects))
-	case from.Scheme == "https" && req.URL.Scheme != "https":
+	case last.Scheme == "https" && req.URL.Scheme != "https":
 		return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects from https to %s on %s", plain.Name(req.URL.Scheme), plain.Name(req.URL.Host)))
 	}
 	return nil
 }
 
-// RoundTrip implements http.RoundTripper. It ends a request during which no byte moves.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	through, err := t.choose(req)
+// from sends the requests to one server that the user has named, and to where it sends its client.
+type from struct {
+	*Transport
+	named string
+}
+
+// RoundTrip implements http.RoundTripper. It ends a request during which next to nothing moves.
+func (f from) RoundTrip(req *http.Request) (*http.Response, error) {
+	through, err := f.choose(req)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(req.Context())
-	w := &watch{cancel: cancel, stall: t.Stall, stalled: kind.As(kind.ErrUnreachable, fmt.Errorf("no byte came or went for %s", t.Stall))}
-	w.timer = time.AfterFunc(t.Stall, func() { cancel(w.stalled) })
+	w, ctx := watching(req.Context(), f.Stall)
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &sending{ReadCloser: req.Body, watch: w, report: reporting(ctx)}
 	}
 	answer, err := through.RoundTrip(req)
 	if err != nil {
-		w.timer.Stop()
-		if errors.Is(context.Cause(ctx), w.stalled) {
-			err = w.stalled
-		}
-		cancel(nil)
-		return nil, err
+		return nil, w.end(err)
 	}
-	w.moved()
-	answer.Body = &receiving{ReadCloser: answer.Body, watch: w, ctx: ctx}
+	w.begin()
+	answer.Body = &receiving{ReadCloser: answer.Body, watch: w}
 	return answer, nil
 }
 
-// Direct sends a request that no redirect caused as it is, once.
+// Direct sends a request to a server that the user has named as it is, once.
 func (t *Transport) Direct() http.RoundTripper { return direct{t} }
 
 type direct struct{ *Transport }
@@ -162,179 +197,45 @@ func (t *Transport) chosen(u *url.URL) *http.Transport {
 	return t.open
 }
 
-// choose returns the transport for a request. What a redirect leads to must not be an address
-// that the registry itself cannot reach. The address is checked when the connection is made, so
-// that a name cannot mean something else by then.
-func (t *Transport) choose(req *http.Request) (*http.Transport, error) {
-	if req.Response == nil {
-		return t.chosen(req.URL), nil
+// choose returns the transport for a request.
+func (f from) choose(req *http.Request) (*http.Transport, error) {
+	if server(req.URL.Host, req.URL.Scheme) == server(f.named, req.URL.Scheme) {
+		return f.chosen(req.URL), nil
 	}
-	first := req
-	for first.Response != nil && first.Response.Request != nil {
-		first = first.Response.Request
+	if err := f.secret(req); err != nil {
+		return nil, err
 	}
-	if strings.EqualFold(first.URL.Host, req.URL.Host) {
-		return t.chosen(req.URL), nil
-	}
-	refuse, direct := private, t.beyond
-	if t.Inside(req.Context(), first.URL.Hostname()) {
-		refuse, direct = special, t.within
-	}
-	if through, err := t.proxy(req); err != nil || through == nil {
-		return direct, err
+	most := f.nearest(f.named)
+	through, err := f.proxy(req)
+	if err != nil || through == nil {
+		return f.sent[most], err
 	}
 	// The proxy makes the connection, so the name can only be judged beforehand.
-	for _, a := range addresses(req.Context(), req.URL.Hostname()) {
-		if refuse(a) {
-			return nil, kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects to %s (%s), an address that only this network has", plain.Name(req.URL.Host), a))
+	for _, a := range addresses(req.Context(), f.Resolver, req.URL.Hostname()) {
+		if p := f.Place(netip.AddrPortFrom(a, 0)); p > most {
+			return nil, refused(fmt.Sprintf("%s (%s)", plain.Name(req.URL.Host), a), p)
 		}
 	}
-	return t.open, nil
+	return f.open, nil
 }
 
-// addresses are those of a host, none if they cannot be found out.
-func addresses(ctx context.Context, host string) []netip.Addr {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{a}
+// secret refuses to send credentials to another host without TLS: they are in the header, or in
+// the form for a token. Redirects have lost them by now.
+func (f from) secret(req *http.Request) error {
+	bare := req.Header.Get("Authorization") == "" && (req.Body == nil || req.Body == http.NoBody)
+	host, _, _ := net.SplitHostPort(server(f.named, "https"))
+	if bare || req.URL.Scheme == "https" || strings.EqualFold(req.URL.Hostname(), host) {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	return all
+	return kind.As(kind.ErrRedirect, fmt.Errorf("the registry wants its credentials sent to %s without TLS (tell its owner, or log out of it)", plain.Name(req.URL.Host)))
 }
 
-// inside says whether all addresses of a host are those of a private network.
-func inside(ctx context.Context, host string) bool {
-	all := addresses(ctx, host)
-	for _, a := range all {
-		if !private(a) {
-			return false
-		}
+// server returns a host with its port in the one way to write it.
+func server(host, scheme string) string {
+	u := url.URL{Host: host}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[scheme]
 	}
-	return len(all) > 0
-}
-
-var (
-	carrier = netip.MustParsePrefix("100.64.0.0/10")
-	nat64   = netip.MustParsePrefix("64:ff9b::/96")
-	zero    = netip.MustParsePrefix("0.0.0.0/8")
-)
-
-// private says whether an address means something else in each network.
-func private(a netip.Addr) bool {
-	a = unwrap(a)
-	return a.IsPrivate() || a.IsLoopback() || carrier.Contains(a) || special(a)
-}
-
-// special says whether an address is none that a registry is at: among the link-local ones are
-// the metadata services of clouds.
-func special(a netip.Addr) bool {
-	a = unwrap(a)
-	return !a.IsValid() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() || zero.Contains(a) ||
-		a == netip.AddrFrom4([4]byte{255, 255, 255, 255})
-}
-
-// unwrap returns the IPv4 address that an IPv6 address stands for.
-func unwrap(a netip.Addr) netip.Addr {
-	a = a.WithZone("").Unmap()
-	if nat64.Contains(a) {
-		b := a.As16()
-		return netip.AddrFrom4([4]byte(b[12:]))
-	}
-	return a
-}
-
-// patience says when a request is sent again.
-type patience struct{ pause time.Duration }
-
-// Retry implements retry.Policy.
-func (p patience) Retry(attempt int, answer *http.Response, err error) (time.Duration, error) {
-	if attempt >= MaxRetries {
-		return -1, nil
-	}
-	if again, err := retry.DefaultPredicate(answer, err); !again || err != nil {
-		return -1, err
-	}
-	wait := p.pause << attempt
-	if answer != nil {
-		wait = max(wait, retryAfter(answer.Header))
-	}
-	if wait > maxPause {
-		return -1, nil
-	}
-	return wait + rand.N(wait/4+1), nil
-}
-
-// retryAfter is how long a registry asks to wait, 0 if it does not say.
-func retryAfter(h http.Header) time.Duration {
-	text := h.Get("Retry-After")
-	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
-}
-
-// watch ends a request when nothing has moved for a time.
-type watch struct {
-	cancel  context.CancelCauseFunc
-	timer   *time.Timer
-	stall   time.Duration
-	stalled error
-}
-
-func (w *watch) moved() { w.timer.Reset(w.stall) }
-
-// sending is the body of a request.
-type sending struct {
-	io.ReadCloser
-	watch  *watch
-	report func(int64)
-	n      int64
-}
-
-func (s *sending) Read(p []byte) (int, error) {
-	n, err := s.ReadCloser.Read(p)
-	s.watch.moved()
-	if s.n += int64(n); s.report != nil && n > 0 {
-		s.report(s.n)
-	}
-	return n, err
-}
-
-// receiving is the body of an answer.
-type receiving struct {
-	io.ReadCloser
-	watch *watch
-	ctx   context.Context
-}
-
-func (r *receiving) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	if err != nil && errors.Is(context.Cause(r.ctx), r.watch.stalled) {
-		err = r.watch.stalled
-	}
-	r.watch.moved()
-	return n, err
-}
-
-func (r *receiving) Close() error {
-	r.watch.timer.Stop()
-	err := r.ReadCloser.Close()
-	r.watch.cancel(nil)
-	return err
-}
-
-type reportKey struct{}
-
-// WithReport has the bytes of request bodies reported under a context.
-func WithReport(ctx context.Context, report func(int64)) context.Context {
-	return context.WithValue(ctx, reportKey{}, report)
-}
-
-func reporting(ctx context.Context) func(int64) {
-	report, _ := ctx.Value(reportKey{}).(func(int64))
-	return report
+	return strings.ToLower(net.JoinHostPort(u.Hostname(), port))
 }

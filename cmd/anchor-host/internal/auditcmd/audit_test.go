@@ -9,19 +9,14 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/server/audit"
 )
 
 func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	a := cli.New(t.Context(), strings.NewReader(""), &out, &errs)
-	root := Command(a)
-	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(t.Context())
-	code = a.Finish(t.Context(), cmd, err)
-	return out.String(), errs.String(), code
+	code, stdout, stderr = clitest.Run(t.Context(), Command, "", append([]string{"audit"}, args...)...)
+	return stdout, stderr, code
 }
 
 func TestVerify(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
@@ -61,6 +62,7 @@ func (a *App) Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.C
 		if err := checkFormat(cmd); err != nil {
 			return err
 		}
+		cmd.SetContext(observe.Noting(cmd.Context(), func(line string) { a.Say("%s", line) }))
 		return f(cmd, args)
 	}
 }

@@ -97,6 +97,7 @@ var causeCodes = []struct {
 	{store.ErrBusy, CodeLimit},
 	{store.ErrVersion, CodeInvalid},
 	{config.ErrInvalid, CodeInvalid},
+	{strict.ErrTooMany, CodeInvalid},
 	{host.ErrNoOperation, CodeInvalid},
 	{host.ErrNotWasm, CodeInvalid},
 	{spec.ErrABIVersion, CodeInvalid},

@@ -80,12 +80,11 @@ func (u *typist) echoes(t *testing.T) bool {
 // answers waits for a question and for the silence after it, then types.
 func (u *typist) answers(t *testing.T, question, answer string) {
 	t.Helper()
-	for range 1000 {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if strings.HasSuffix(u.shown(), question) && !u.echoes(t) {
 			fmt.Fprint(u.keyboard, answer)
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("the screen has no %q: %q", question, u.shown())
 }

@@ -1,7 +1,6 @@
 package keyscmd
 
 import (
-	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -9,20 +8,15 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/server/keys"
 )
 
 // run runs a command line and returns what it prints and its exit code.
 func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	a := cli.New(t.Context(), strings.NewReader(""), &out, &errs)
-	root := Command(a)
-	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(t.Context())
-	code = a.Finish(t.Context(), cmd, err)
-	return out.String(), errs.String(), code
+	code, stdout, stderr = clitest.Run(t.Context(), Command, "", append([]string{"keys"}, args...)...)
+	return stdout, stderr, code
 }
 
 func must(t *testing.T, args ...string) string {

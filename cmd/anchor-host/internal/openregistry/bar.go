@@ -28,6 +28,21 @@ func (b *Bar) progress() func(registry.Progress) {
 	return b.show
 }
 
+// tell returns what a client calls when it waits. The line takes the place of what is drawn.
+func (b *Bar) tell() func(string) {
+	if b == nil {
+		return nil
+	}
+	return func(line string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.bar != nil {
+			_ = b.bar.Clear() // it is drawn again
+		}
+		b.app.Say("%s", line)
+	}
+}
+
 func (b *Bar) show(p registry.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,6 +5,7 @@ package openregistry
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,8 @@ type Flags struct {
 	// PlainHTTP are registries that are asked without TLS, Mirrors are REGISTRY=SERVER. Both come
 	// before what the configuration says.
 	PlainHTTP, Mirrors []string
+	// Timeout is how long a registry may take for one thing, 0 for the default.
+	Timeout time.Duration
 }
 
 // Add adds the flags to a command that can do without a network.
@@ -35,6 +38,8 @@ func (f *Flags) AddOnline(cmd *cobra.Command) {
 	f.AddCache(cmd)
 	cmd.Flags().StringSliceVar(&f.PlainHTTP, "plain-http", nil, "registries that are asked without TLS, such as registry.internal:5000")
 	cmd.Flags().StringArrayVar(&f.Mirrors, "mirror", nil, "REGISTRY=SERVER: ask SERVER before REGISTRY when something is pulled")
+	cmd.Flags().DurationVar(&f.Timeout, "timeout", registry.DefaultTimeout, "how long a registry may take for a plugin, a signature or a list, with all waits")
+	cli.SettingFlag(cmd, "timeout", "") // the timeout of the configuration is that of builds
 }
 
 // AddCache adds the flag of the cache alone.
@@ -44,12 +49,15 @@ func (f *Flags) AddCache(cmd *cobra.Command) {
 
 // Client makes a client that draws its transfers on b, unless b is nil. The caller closes it.
 func (f *Flags) Client(cmd *cobra.Command, b *Bar, r config.Registries) (*registry.Client, error) {
+	if f.Timeout < 0 || f.Timeout == 0 && cmd.Flags().Changed("timeout") {
+		return nil, cli.Usagef(cmd, "flag --timeout: want more than 0, such as 10m, got %s", f.Timeout)
+	}
 	cache, err := registry.OpenCache(f.Cache)
 	if err != nil {
 		return nil, err
 	}
 	o := registry.Options{
-		Cache: cache, Offline: f.Offline, Progress: b.progress(),
+		Cache: cache, Offline: f.Offline, Progress: b.progress(), Timeout: f.Timeout, Tell: b.tell(),
 		PlainHTTP: slices.Concat(f.PlainHTTP, r.PlainHTTP), Mirrors: map[string][]string{},
 	}
 	for _, m := range f.Mirrors {

@@ -21,6 +21,16 @@ func TestClientOptions(t *testing.T) {
 			t.Errorf("--mirror %s is accepted", mirror)
 		}
 	}
+	for _, given := range []string{"0", "-1s"} {
+		o, cmd := Flags{Cache: t.TempDir()}, &cobra.Command{Use: "x"}
+		o.Add(cmd)
+		if err := cmd.Flags().Set("timeout", given); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Client(cmd, NewBar(a), config.Registries{}); err == nil || !strings.Contains(err.Error(), "flag --timeout: want more than 0") {
+			t.Errorf("--timeout %s: %v", given, err)
+		}
+	}
 	o := Flags{Cache: t.TempDir(), Mirrors: []string{"ghcr.io=first.example"}, PlainHTTP: []string{"one.example"}}
 	r := config.Registries{Mirrors: map[string][]string{"ghcr.io": {"second.example"}}, PlainHTTP: []string{"two.example"}}
 	client, err := o.Client(cmd, NewBar(a), r)

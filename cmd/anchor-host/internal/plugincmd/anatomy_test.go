@@ -12,6 +12,7 @@ import (
 
 // What a module is made of, and what its author could do better.
 func TestPluginInspectAnatomy(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := run(t, "", "plugin", "inspect", "keep-first", "--plugins", clitest.FixtureDir)
 	if code != cli.CodeOK {
 		t.Fatalf("code %d, %s", code, stderr)
@@ -40,6 +41,7 @@ func TestPluginInspectAnatomy(t *testing.T) {
 
 // A foreign module has no contract to be advised about.
 func TestPluginInspectForeign(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := run(t, "", "plugin", "inspect", "foreign", "--plugins", clitest.FixtureDir)
 	if code != cli.CodeOK || !strings.Contains(stdout, "\nadvice: none\n") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)

@@ -20,6 +20,7 @@ func quickBench(fixture string, args ...string) []string {
 }
 
 func TestPluginBench(t *testing.T) {
+	t.Parallel()
 	saved := filepath.Join(t.TempDir(), "card.json")
 	code, stdout, stderr := run(t, "", quickBench("keep-first", "--save", saved)...)
 	if code != cli.CodeOK {
@@ -63,6 +64,7 @@ func TestPluginBench(t *testing.T) {
 
 // A request may be given; the lane and state are those asked for.
 func TestPluginBenchInput(t *testing.T) {
+	t.Parallel()
 	const request = `{"query": {"query_str": "q"}, "items": [{"score": 0.5}, {"score": 0.25}]}`
 	code, stdout, stderr := run(t, request, quickBench("batch-keep-first", "--input", "-", "--lane", "batch", "--state", "keep", "-o", "json")...)
 	var card authoring.Card
@@ -75,6 +77,7 @@ func TestPluginBenchInput(t *testing.T) {
 }
 
 func TestPluginBenchErrors(t *testing.T) {
+	t.Parallel()
 	dir := clitest.Write(t, map[string]string{"no-card.json": "{}", "other.json": `{"operation": "rerank"}`, "request.json": `{"items": 7}`})
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("endless.json"), make([]byte, 16<<20+1), 0o644); err != nil {

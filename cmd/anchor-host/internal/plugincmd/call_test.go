@@ -10,6 +10,7 @@ import (
 )
 
 func TestPluginCall(t *testing.T) {
+	t.Parallel()
 	module := func(name string) string { return filepath.Join(clitest.FixtureDir, name, "plugin.wasm") }
 	tests := []struct {
 		name   string
@@ -68,6 +69,7 @@ func TestPluginCall(t *testing.T) {
 
 // plugin call treats an operation of ABI 1 as a build does.
 func TestPluginCallOfAnOperation(t *testing.T) {
+	t.Parallel()
 	module := func(name string) string { return filepath.Join(clitest.FixtureDir, name, "plugin.wasm") }
 	for _, tt := range []struct {
 		name, module, function, input string
@@ -106,6 +108,7 @@ func TestPluginCallOfAnOperation(t *testing.T) {
 
 // Modules are linked on the command line.
 func TestCallLink(t *testing.T) {
+	t.Parallel()
 	module := func(name string) string { return filepath.Join(clitest.FixtureDir, name, "plugin.wasm") }
 	for _, tc := range []struct {
 		name, link     string

@@ -27,13 +27,13 @@ func checkCases(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	cases, like := []*strict.Node{node}, any(conformance.OwnCase{})
+	cases, like := []strict.Node{*node}, any(conformance.OwnCase{})
 	if node.Kind == strict.List {
-		cases, like = node.Items, []conformance.OwnCase{}
+		cases, like = node.Items(), []conformance.OwnCase{}
 	}
 	found := problems(strict.Members(name, node, like))
-	for i, c := range cases {
-		at := ""
+	for i := range cases {
+		c, at := &cases[i], ""
 		if node.Kind == strict.List {
 			at = fmt.Sprintf("[%d].", i)
 		}
@@ -70,8 +70,8 @@ func unknownSources(name, at string, node *strict.Node) (list strict.Problems) {
 	for _, s := range core.Sources {
 		known = append(known, string(s))
 	}
-	for i, it := range items.Items {
-		s, ok := it.Find("source")
+	for i := range items.Items() {
+		s, ok := items.Items()[i].Find("source")
 		if ok && s.Kind == strict.String && !slices.Contains(known, s.Text) {
 			list = append(list, strict.Problem{File: name, Pos: s.Pos, Path: fmt.Sprintf("%sitems[%d].source", at, i),
 				Message: fmt.Sprintf("unknown source %.100q%s", s.Text, strict.Hint(s.Text, known))})

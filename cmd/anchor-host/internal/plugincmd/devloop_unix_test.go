@@ -30,10 +30,6 @@ func TestPluginDev(t *testing.T) {
 	if code, _, stderr := run(t, "", "plugin", "new", "keep-best", "--dir", dir); code != cli.CodeOK {
 		t.Fatal(stderr)
 	}
-	file := filepath.Join(dir, "tests", "own.json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	source, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(source) == 0 {
 		t.Fatal(source, err)
@@ -43,6 +39,18 @@ func TestPluginDev(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(dir, "tests", "own.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	save := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(file, `{"name": "wrong", "operation": "filter", "query": "q", "items": ["a"], "expect": {"error": "no such error"}}`)
+	save(source[0], string(right)+"\nfunc broken( {\n")
 	dev := program(t, "plugin", "dev", "-o", "json", dir)
 	out, err := dev.StdoutPipe()
 	if err == nil {
@@ -53,35 +61,26 @@ func TestPluginDev(t *testing.T) {
 	}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
-	next := func(name, text string) (r devRound) {
+	next := func(changed ...string) (r devRound) {
 		t.Helper()
-		if name != "" {
-			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
 		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r) != nil {
 			t.Fatalf("no round: %q", lines.Text())
 		}
-		if name != "" && !slices.Contains(r.Changed, filepath.Base(name)) && !slices.Contains(r.Changed, "tests/"+filepath.Base(name)) {
-			t.Errorf("changed %v, want %s", r.Changed, name)
+		if !slices.Equal(r.Changed, changed) {
+			t.Errorf("changed %q, want %q", r.Changed, changed)
 		}
 		return r
 	}
-	if r := next("", ""); r.Error != "" || r.Failed != 0 || r.Passed == 0 {
-		t.Errorf("first round: %+v", r)
+	if r := next(); !strings.Contains(r.Error, "go build") {
+		t.Errorf("source that does not compile: %+v, want the error of go build", r)
 	}
-	if r := next(source[0], string(right)+"\nfunc broken( {\n"); !strings.Contains(r.Error, "go build") {
-		t.Errorf("source that does not compile: %+v", r)
+	save(source[0], string(right))
+	if r := next(filepath.Base(source[0])); r.Error != "" || r.Passed == 0 || r.Failed == 0 || len(r.Failures) == 0 || r.Failures[0].Case != "own/wrong" {
+		t.Errorf("mended, with a case that fails: %+v, want the failure of own/wrong alone", r)
 	}
-	if r := next(source[0], string(right)); r.Error != "" || r.Failed != 0 {
-		t.Errorf("mended: %+v", r)
-	}
-	if r := next(file, `{"name": "wrong", "operation": "filter", "query": "q", "items": ["a"], "expect": {"error": "no such error"}}`); r.Failed == 0 || len(r.Failures) == 0 || r.Failures[0].Case != "own/wrong" {
-		t.Errorf("a case that fails: %+v", r)
-	}
-	if r := next(file, `{"name": "right", "operation": "filter", "query": "q", "items": [{"content": "a fox", "score": 0.9}], "expect": {"texts": ["a fox"]}}`); r.Failed != 0 || len(r.Fixed) == 0 || !strings.HasPrefix(r.Fixed[0], "own/wrong") {
-		t.Errorf("the case is gone: %+v", r)
+	save(file, `{"name": "right", "operation": "filter", "query": "q", "items": [{"content": "a fox", "score": 0.9}], "expect": {"texts": ["a fox"]}}`)
+	if r := next("tests/own.json"); r.Failed != 0 || len(r.Fixed) == 0 || !strings.HasPrefix(r.Fixed[0], "own/wrong") {
+		t.Errorf("the case is gone: %+v, want own/wrong among what is fixed", r)
 	}
 	if err := dev.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -95,6 +94,7 @@ func TestPluginDev(t *testing.T) {
 }
 
 func TestPluginDevOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args []string
 		code int

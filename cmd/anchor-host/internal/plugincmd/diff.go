@@ -154,7 +154,7 @@ func (c *compared) side() diffSide {
 }
 
 // flagsOfReferences are the flags that say nothing about files.
-var flagsOfReferences = []string{"config", "offline", "registry-cache", "plain-http", "mirror"}
+var flagsOfReferences = []string{"config", "offline", "registry-cache", "plain-http", "mirror", "timeout"}
 
 // readSides reads both plugins, first what is a file. Only references need a client, and a valid
 // configuration.

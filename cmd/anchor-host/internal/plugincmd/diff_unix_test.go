@@ -149,6 +149,7 @@ func TestPluginDiffOfReferences(t *testing.T) {
 // The settings.json and http.json of a folder of cases count in plugin diff as in plugin test, and
 // calls that fail with both versions are told from equal answers.
 func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
+	t.Parallel()
 	keepBest := filepath.Join(testbuild.Root(), "plugins/starter/keep-best")
 	sends := clitest.Plugin(t, "http-ungranted", func(m string) string {
 		return m + "permissions:\n  - {kind: http, hosts: [\"http://127.0.0.1:1\"], reason: to ask}\n"
@@ -194,6 +195,7 @@ func TestPluginDiffReadsTheWholeFolder(t *testing.T) {
 
 // plugin test runs the recorded calls of its plugin and leaves out those of others.
 func TestPluginTestLeavesOutOtherPlugins(t *testing.T) {
+	t.Parallel()
 	file := clitest.Plugin(t, "no-change", clitest.Version("1.0.0", ""), spec.Texts{})
 	for _, c := range []struct {
 		owners []string
@@ -219,6 +221,7 @@ func TestPluginTestLeavesOutOtherPlugins(t *testing.T) {
 
 // inspect shows the texts of a module, and list marks what is deprecated.
 func TestPluginTexts(t *testing.T) {
+	t.Parallel()
 	file := clitest.Plugin(t, "no-change", clitest.Version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{Readme: "# One\n\x1b[31mtwo\n"})
 	for _, c := range []struct {
 		args []string

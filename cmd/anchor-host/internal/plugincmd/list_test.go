@@ -12,6 +12,7 @@ import (
 )
 
 func TestPluginList(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := run(t, "", "plugin", "list", "--plugins", clitest.FixtureDir)
 	if code != cli.CodeOK || stderr != "" {
 		t.Fatalf("code %d, %s", code, stderr)
@@ -29,6 +30,7 @@ func TestPluginList(t *testing.T) {
 }
 
 func TestPluginInspect(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := run(t, "", "plugin", "inspect", "keep-first", "--plugins", clitest.FixtureDir)
 	if code != cli.CodeOK || stderr != "" {
 		t.Fatalf("code %d, %s", code, stderr)
@@ -64,6 +66,7 @@ func TestPluginInspect(t *testing.T) {
 
 // The report names the parts of the request that a plugin reads.
 func TestInspectShowsParts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	wasm, err := os.ReadFile(filepath.Join(clitest.FixtureDir, "documents", "plugin.wasm"))
 	if err != nil {

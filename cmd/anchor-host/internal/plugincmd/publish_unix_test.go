@@ -101,10 +101,12 @@ func TestPublish(t *testing.T) {
 	if err != nil || len(before) != 3 || !slices.Equal(r.Attached, []string{registry.TypeSignature, registry.TypeSBOM, registry.TypeConformance}) {
 		t.Errorf("%d attachments, %q, %v", len(before), r.Attached, err)
 	}
-	for _, a := range before {
+	if at := slices.IndexFunc(before, func(a registry.Attachment) bool { return a.Type == registry.TypeConformance }); at < 0 {
+		t.Errorf("no report of the conformance kit among %d attachments", len(before))
+	} else {
 		for text, want := range map[string]bool{`"failed":0`: true, `"own/1"`: true, "customer": false, "time_ms": false, filepath.Dir(file): false} {
-			if a.Type == registry.TypeConformance && strings.Contains(string(a.Data), text) != want {
-				t.Errorf("%q in the report is not %t: %s", text, want, a.Data)
+			if report := string(before[at].Data); strings.Contains(report, text) != want {
+				t.Errorf("%q in the report is not %t: %s", text, want, report)
 			}
 		}
 	}
@@ -185,6 +187,7 @@ func TestPublishPassword(t *testing.T) {
 }
 
 func TestPublishUsage(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"p.wasm"}, {"p.wasm", "oci://localhost:1/a"}, {"p.wasm", "oci://localhost:1/a", "--key", "k", "--unsigned"}, {"--dry-run", "-o", "yaml", "p.wasm"}} {
 		if code, _, stderr := run(t, "", append([]string{"plugin", "publish"}, args...)...); code != cli.CodeUsage {
 			t.Errorf("%v: code %d, %s", args, code, stderr)
@@ -210,9 +213,9 @@ func TestWorkflow(t *testing.T) {
 	r, ref := clitest.NewRegistry(t)
 	key, public := clitest.NewKey(t)
 	t.Chdir(t.TempDir())
-	must(t, "", "plugin", "new", "p")
+	must(t, "", "plugin", "new", "keep-best") // as TestPluginDev does: the module is compiled once for both
 	var w workflow
-	if err := yaml.Unmarshal(clitest.Read(t, "p/.github/workflows/plugin.yaml"), &w); err != nil {
+	if err := yaml.Unmarshal(clitest.Read(t, "keep-best/.github/workflows/plugin.yaml"), &w); err != nil {
 		t.Fatal(err)
 	}
 	job, publish := w.Jobs["plugin"], w.Jobs["publish"]
@@ -244,8 +247,8 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 	// The tag is that of git: publish refuses one that is not the version in plugin.yaml.
-	want := []string{"plugin build", "plugin test build/p.wasm", "plugin publish --dry-run build/p.wasm", "plugin build",
-		"plugin publish build/p.wasm " + ref + ":0.2.0 --key " + os.Getenv("RUNNER_TEMP") + "/signing.key"}
+	want := []string{"plugin build", "plugin test build/keep-best.wasm", "plugin publish --dry-run build/keep-best.wasm", "plugin build",
+		"plugin publish build/keep-best.wasm " + ref + ":0.2.0 --key " + os.Getenv("RUNNER_TEMP") + "/signing.key"}
 	if !slices.Equal(commands, want) {
 		t.Errorf("the steps run %q, want %q", commands, want)
 	}
@@ -264,12 +267,12 @@ func (s workflowStep) dry(t *testing.T, tag string) string {
 	return strings.TrimSpace(out)
 }
 
-// run runs the step in the folder p with another program in the place of anchor-host.
+// run runs the step in the folder keep-best with another program in the place of anchor-host.
 func (s workflowStep) run(t *testing.T, program, tag string) (string, error) {
 	t.Helper()
 	script := fmt.Sprintf("set -eo pipefail\nanchor-host() { %q \"$@\"; }\n%s", program, s.Run)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
-	cmd.Dir, cmd.Env = "p", append(os.Environ(), "GITHUB_REF_NAME="+tag)
+	cmd.Dir, cmd.Env = "keep-best", append(os.Environ(), "GITHUB_REF_NAME="+tag)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -290,6 +293,7 @@ func TestPublishAfterAPreRelease(t *testing.T) {
 
 // Cases that are named and not there are an error, not a test without cases.
 func TestCasesThatAreNone(t *testing.T) {
+	t.Parallel()
 	file, folder := clitest.Quiet(t, "1.0.0", ""), t.TempDir()
 	for _, cases := range []string{folder, file} {
 		for _, args := range [][]string{{"test", file}, {"publish", "--dry-run", file}, {"diff", file, file}} {

@@ -12,6 +12,7 @@ import (
 // A file that is no recording is refused with its name and, where it can be read, the place and the
 // nearest name, by plugin test and by plugin call.
 func TestHostileRecordings(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ file, want string }{
 		"large":  {`{"name": "` + strings.Repeat("x", 10<<20) + `"}`, "case.json: too large (at most 8MiB)"},
 		"deep":   {`{"name": "a",` + "\n" + `"request": ` + strings.Repeat("[", 1<<20), "case.json:2:76: nested deeper than 64 levels"},

@@ -4,12 +4,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestHostileNames reads names that refer to their own parts, so that each part is twice as long as
-// the one before, and names that nest deeply.
+// the one before, and names that nest deeply. A reader that follows each of them would not end.
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	rust := "NvMC1aT" // a function of a tuple, whose elements are pairs of the one before
 	for i, last := 0, 0; i < 40; i++ {
 		at := len(rust)
@@ -30,10 +30,9 @@ func TestHostileNames(t *testing.T) {
 		"_R" + rust + "E3foo", "_ZTI" + cpp + "E", "_ZN1acvP" + cpp + "EEv",
 		"_Z1f" + strings.Repeat("P", 60_000) + "i", "_R" + strings.Repeat("NvC", 20_000),
 	} {
-		began := time.Now()
 		out := readable("  at " + name + "(i32)")
-		if took := time.Since(began); len(out) > 2<<maxNameBits+len(name) || took > time.Second {
-			t.Errorf("%.40s…: %d bytes after %v", name, len(out), took)
+		if limit := 2<<maxNameBits + len(name); len(out) > limit {
+			t.Errorf("%.40s…: %d bytes, want at most %d", name, len(out), limit)
 		}
 	}
 }

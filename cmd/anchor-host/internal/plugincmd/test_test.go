@@ -18,6 +18,7 @@ var (
 )
 
 func TestPluginTestOfOnePlugin(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off")
 	if code != cli.CodeOK || stderr != "" {
 		t.Errorf("code %d, stderr %s", code, stderr)
@@ -50,6 +51,7 @@ type testedPluginDocument struct {
 }
 
 func TestPluginTestAsJSON(t *testing.T) {
+	t.Parallel()
 	code, stdout, _ := run(t, "", "plugin", "test", wrongPlugin, "--short", "--cache-dir", "off", "-o", "json", "--lane", "json", "--op", "filter", "--seed", "7")
 	var doc testedPluginDocument
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
@@ -63,6 +65,7 @@ func TestPluginTestAsJSON(t *testing.T) {
 // The table of several plugins has a line for each, those that cannot be read
 // among them.
 func TestPluginTestOfSeveralPlugins(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	gone := filepath.Join(dir, "gone.wasm")
 	code, stdout, _ := run(t, "", "plugin", "test", goodPlugin, wrongPlugin, gone, "--short", "--cache-dir", "off")
@@ -88,6 +91,7 @@ func TestPluginTestOfSeveralPlugins(t *testing.T) {
 }
 
 func TestPluginTestRunsOwnCases(t *testing.T) {
+	t.Parallel()
 	dir := clitest.Write(t, map[string]string{
 		"tests/cases.json": `[{"name": "stays", "items": ["a"], "expect": {"keep": [0]}}, {"name": "goes", "items": ["a"], "expect": {"keep": []}}]`,
 	})
@@ -99,6 +103,7 @@ func TestPluginTestRunsOwnCases(t *testing.T) {
 
 // A misspelt member and an unknown source of a case have a place and the nearest name.
 func TestMistakesInCases(t *testing.T) {
+	t.Parallel()
 	dir := clitest.Write(t, map[string]string{"case.json": `[{"name": "c", "operation": "filter",
   "items": ["a", {"content": "a", "source": "memoryx"}], "expect": {"keeep": [0]}},
  {"name": "r", "operation": "filter", "request": {"items": [{"contnt": "a"}]}, "expect": {"keep": [0]}}]`})
@@ -115,6 +120,7 @@ func TestMistakesInCases(t *testing.T) {
 
 // plugin types prints the types of a project, and suggests a language.
 func TestPluginTypes(t *testing.T) {
+	t.Parallel()
 	dir := clitest.Write(t, map[string]string{"plugin.c": "", "plugin.yaml": `{abi: 1, name: p, version: 0.1.0, license: MIT,
   operations: {filter: {settings: {type: object, properties: {min: {type: integer}}}}}}`})
 	code, stdout, stderr := run(t, "", "plugin", "types", dir)
@@ -131,6 +137,7 @@ func TestPluginTypes(t *testing.T) {
 }
 
 func TestMistakesInPluginTest(t *testing.T) {
+	t.Parallel()
 	dir := clitest.Write(t, map[string]string{"bad/a.json": `{"name": "a"}`, "set/settings.json": `{"filtre": {}}`, "empty/x": "", "folder/a.json/x": ""})
 	for _, tt := range []struct {
 		args string
@@ -160,6 +167,7 @@ func TestMistakesInPluginTest(t *testing.T) {
 
 // A failure shows what the guest wrote and its stack, and keeps the request for plugin call.
 func TestPluginTestShowsTheTrap(t *testing.T) {
+	t.Parallel()
 	module, folder := filepath.Join(clitest.FixtureDir, "log-then-trap", "plugin.wasm"), filepath.Join(t.TempDir(), "kept")
 	code, stdout, _ := run(t, "", "plugin", "test", module, "--short", "--cache-dir", "off", "--keep", folder)
 	request := filepath.Join(folder, "call-answers-filter-json.json")
@@ -196,6 +204,7 @@ func TestPluginTestRepeatsOwnCases(t *testing.T) {
 // --update rewrites what cases expect and nothing else, shows the difference, and leaves alone
 // cases whose call fails.
 func TestPluginTestUpdates(t *testing.T) {
+	t.Parallel()
 	before := `[
   {"name": "same", "items": ["a"], "expect": {"keep": [0]}},
   {"expect": {
@@ -228,6 +237,7 @@ func TestPluginTestUpdates(t *testing.T) {
 
 // A difference in spaces is shown.
 func TestPluginTestKeepsSpaces(t *testing.T) {
+	t.Parallel()
 	dir := clitest.Write(t, map[string]string{"case.json": `{"name": "c", "operation": "filter", "items": ["a  b"], "expect": {"texts": ["a b"]}}`})
 	_, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", dir)
 	if want := `seen:   texts: expected ["a b"], got ["a  b"]` + "\n"; !strings.Contains(stdout, want) {

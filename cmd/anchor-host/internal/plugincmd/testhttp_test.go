@@ -52,14 +52,13 @@ func init() {
 func main() {}
 `
 
-// webNotesModule builds the plugin into a folder with cases, and returns its module.
-func webNotesModule(t *testing.T) string {
+// webNotesProject builds the plugin. It returns its project, which has an empty folder for cases, and
+// its module.
+func webNotesProject(t *testing.T) (dir, module string) {
 	t.Helper()
-	t.Chdir(t.TempDir())
-	if code, _, stderr := run(t, "", "plugin", "new", "web-notes", "--kind", "retrieve"); code != 0 {
-		t.Fatal(stderr)
-	}
-	for name, content := range map[string]string{
+	dir = filepath.Join(t.TempDir(), "web-notes")
+	must(t, "", "plugin", "new", "web-notes", "--kind", "retrieve", "--dir", dir)
+	saveAll(t, dir, map[string]string{
 		"main.go": webNotes, "main_test.go": "package main\n",
 		"plugin.yaml": `abi: 1
 name: web-notes
@@ -69,34 +68,32 @@ operations:
     settings: {type: object, properties: {server: {type: string, default: "https://notes.test"}}}
 permissions: [{kind: http, hosts: from_grant, reason: asks your server for notes}]
 `,
-	} {
-		if err := os.WriteFile(filepath.Join("web-notes", name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	})
+	must(t, "", "plugin", "build", dir)
+	err := os.RemoveAll(filepath.Join(dir, "tests"))
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "tests"), 0o700)
 	}
-	if code, _, stderr := run(t, "", "plugin", "build", "web-notes"); code != 0 {
-		t.Fatal(stderr)
-	}
-	if err := os.RemoveAll("web-notes/tests"); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir("web-notes/tests", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return "web-notes/build/web-notes.wasm"
+	return dir, filepath.Join(dir, "build", "web-notes.wasm")
 }
 
-func writeTest(t *testing.T, name, content string) {
+func saveAll(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join("web-notes/tests", name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 // plugin test sends no request: it answers those of the plugin with the lists of its author,
 // and says what is not listed.
 func TestPluginTestSendsNoRequest(t *testing.T) {
-	module := webNotesModule(t)
+	t.Parallel()
+	dir, module := webNotesProject(t)
 	var sent atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sent.Add(1)
@@ -105,13 +102,13 @@ func TestPluginTestSendsNoRequest(t *testing.T) {
 	t.Cleanup(s.Close)
 	flags := []string{"plugin", "test", "--short", module, "--set", "server=" + s.URL, "--allow-host", s.URL, "--allow-private"}
 
-	writeTest(t, "any.json", `{"name": "any server", "query": "a", "settings": {"server": "https://never.test"},
-	  "http": [{"request": {"url": "*"}, "response": {"status": 503}}], "expect": {"error": "no notes: 503"}}`)
+	saveAll(t, dir, map[string]string{"tests/any.json": `{"name": "any server", "query": "a", "settings": {"server": "https://never.test"},
+	  "http": [{"request": {"url": "*"}, "response": {"status": 503}}], "expect": {"error": "no notes: 503"}}`})
 	code, stdout, _ := runProgram(t, "plugin", "test", "--short", module)
 	if !strings.Contains(stdout, "note: the plugin sent GET https://notes.test/news, for which tests/http.json lists no response") || strings.Contains(stdout, "FAIL own/any server") {
 		t.Errorf("without a list and without a server: exit code %d: %s", code, stdout)
 	}
-	if err := os.Remove("web-notes/tests/any.json"); err != nil {
+	if err := os.Remove(filepath.Join(dir, "tests/any.json")); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, _ = runProgram(t, flags...)
@@ -119,8 +116,8 @@ func TestPluginTestSendsNoRequest(t *testing.T) {
 		t.Errorf("without a list: exit code %d: %s", code, stdout)
 	}
 
-	writeTest(t, "http.json", `[{"request": {"url": "https://notes.test/notes?q=*"}, "response": {"body": ["one", "two"]}}, {"request": {"url": "https://notes.test/news"}, "response": {"body": []}}]`)
-	writeTest(t, "cases.json", `[
+	saveAll(t, dir, map[string]string{"tests/http.json": `[{"request": {"url": "https://notes.test/notes?q=*"}, "response": {"body": ["one", "two"]}}, {"request": {"url": "https://notes.test/news"}, "response": {"body": []}}]`})
+	saveAll(t, dir, map[string]string{"tests/cases.json": `[
 	  {"name": "asks for the query", "query": "a b", "top_k": 5, "settings": {"server": "https://other.test"},
 	   "http": [{"request": {"url": "https://other.test/notes?q=a+b"}, "response": {"body": ["x"]}}, {"request": {"url": "https://other.test/news"}, "response": {"body": ["y"]}}],
 	   "expect": {"texts": ["x", "y"]}},
@@ -128,7 +125,7 @@ func TestPluginTestSendsNoRequest(t *testing.T) {
 	   "http": [{"request": {"url": "https://other.test/*"}, "response": {"status": 503}}], "expect": {"error": "no notes: 503"}},
 	  {"name": "knows why", "query": "a", "settings": {"server": "https://other.test"},
 	   "http": [{"request": {"url": "https://other.test/*"}, "response": {"error": "dns"}}], "expect": {"error": "no notes: 0 dns"}},
-	  {"name": "from the list of all", "query": "a", "expect": {"texts": ["one", "two"]}}]`)
+	  {"name": "from the list of all", "query": "a", "expect": {"texts": ["one", "two"]}}]`})
 	flags = []string{"plugin", "test", "--short", module}
 	code, stdout, stderr := runProgram(t, append(flags, "-o", "json")...)
 	var tested struct{ Report conformance.Report }
@@ -145,11 +142,11 @@ func TestPluginTestSendsNoRequest(t *testing.T) {
 		t.Errorf("%d results of the author's cases, want 8: %s", own, stdout)
 	}
 
-	writeTest(t, "cases.json", `[
+	saveAll(t, dir, map[string]string{"tests/cases.json": `[
 	  {"name": "unlisted", "query": "a", "settings": {"server": "https://other.test"}, "http": [{"request": {"url": "https://other.test/news"}, "response": {"body": []}}],
 	   "expect": {"error": "no notes"}},
 	  {"name": "unsent", "query": "a", "http": [{"request": {"url": "https://notes.test/*"}, "response": {"body": []}}, {"request": {"url": "https://third.test/", "method": "POST"}, "response": {}}],
-	   "expect": {"no_change": true}}]`)
+	   "expect": {"no_change": true}}]`})
 	code, stdout, _ = runProgram(t, flags...)
 	for _, want := range []string{"sent GET https://other.test/notes?q=a, which the case does not list in http", "did not send POST https://third.test/, which the case expects (http[1])"} {
 		if code != 1 || !strings.Contains(stdout, want) {
@@ -163,7 +160,8 @@ func TestPluginTestSendsNoRequest(t *testing.T) {
 
 // With --live requests are sent, few enough for a server that charges for them.
 func TestPluginTestLive(t *testing.T) {
-	module := webNotesModule(t)
+	t.Parallel()
+	dir, module := webNotesProject(t)
 	var sent atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sent.Add(1)
@@ -177,7 +175,7 @@ func TestPluginTestLive(t *testing.T) {
 	if code, _, stderr := runProgram(t, "plugin", "test", "--short", module, "--live"); code == 0 {
 		t.Errorf("without a grant: exit code %d: %s", code, stderr)
 	}
-	writeTest(t, "cases.json", `{"name": "listed", "query": "a", "http": [], "expect": {"no_change": true}}`)
+	saveAll(t, dir, map[string]string{"tests/cases.json": `{"name": "listed", "query": "a", "http": [], "expect": {"no_change": true}}`})
 	if code, _, stderr := runProgram(t, "plugin", "test", "--short", module, "--live"); code == 0 || !strings.Contains(stderr, `flag --live: the case "listed" lists its requests`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

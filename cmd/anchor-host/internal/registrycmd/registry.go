@@ -56,7 +56,7 @@ func open(a *cli.App, cmd *cobra.Command, o *openregistry.Flags) (*session, erro
 		return nil, err
 	}
 	s := &session{app: a, loaded: loaded, offline: o.Offline, policy: loaded.Trust.Policy(), lock: loaded.Path(lock.Name), dir: loaded.PluginDir(), bar: openregistry.NewBar(a)}
-	cached := openregistry.Flags{Cache: o.Cache, Offline: true}
+	cached := openregistry.Flags{Cache: o.Cache, Offline: true, Timeout: o.Timeout}
 	if s.kept, err = cached.Client(cmd, nil, config.Registries{}); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,11 @@ func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telem
 
 // rebuild builds a document again, within the quotas of who asks for it.
 func rebuild(ctx context.Context, a server.Admission, app *anchor.App, p server.Principal, document []byte, o anchor.BuildOptions) (result *pipeline.Result, err error) {
-	release, err := a.Admit(ctx, p, server.Cost{Action: "build", Scope: server.ScopeBuild, Bytes: int64(len(document))})
+	cost := server.Cost{Action: "build", Scope: server.ScopeBuild, Bytes: int64(len(document))}
+	if err := a.Enter(p, cost); err != nil {
+		return nil, err
+	}
+	release, err := a.Admit(ctx, p, cost)
 	if err != nil {
 		return nil, err
 	}

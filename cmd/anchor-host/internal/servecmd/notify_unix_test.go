@@ -30,7 +30,7 @@ func TestNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	if err := socket.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := socket.SetReadDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	for _, state := range []string{stateReady, stateStopping} {

@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/telemetry"
 )
@@ -73,7 +74,8 @@ collector for traces; see docs/operate-telemetry.md.`,
 		if err := loaded.Absolute(); err != nil {
 			return err
 		}
-		return serve(cmd.Context(), a, loaded, logger(a.Err, logFormat, &loaded.Config))
+		log := logger(a.Err, logFormat, &loaded.Config)
+		return serve(observe.Noting(cmd.Context(), func(line string) { log.Warn(line) }), a, loaded, log)
 	})
 	return cmd
 }
@@ -175,8 +177,9 @@ func Options(c *config.Server) server.Options {
 	s := c.WithDefaults()
 	o := server.Options{
 		Listen: s.Listen, AdminListen: s.AdminListen, TLS: server.TLS(s.TLS),
-		MaxBody: int64(s.MaxBody), MaxBodies: int64(s.MaxBodies), MaxConnections: s.MaxConnections,
-		MaxTimeout: time.Duration(s.MaxTimeout), ClientTimeout: time.Duration(s.ClientTimeout), IdleTimeout: time.Duration(s.IdleTimeout),
+		MaxBody: int64(s.MaxBody), MaxBodies: int64(s.MaxBodies), MaxValues: s.MaxValues, MaxConnections: s.MaxConnections, MaxConnectionsPerAddress: s.PerAddress,
+		MaxTimeout: time.Duration(s.MaxTimeout), HeaderTimeout: time.Duration(s.HeaderTimeout), ClientTimeout: time.Duration(s.ClientTimeout), IdleTimeout: time.Duration(s.IdleTimeout),
+		MinRate:    int64(s.MinRate),
 		DrainDelay: time.Duration(s.DrainDelay), DrainTimeout: time.Duration(s.DrainTimeout), Unwatched: !*s.Watch,
 	}
 	if o.DrainDelay < 0 { // none

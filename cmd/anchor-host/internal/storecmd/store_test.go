@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -16,14 +17,8 @@ import (
 // run runs a command line and returns what it prints and its exit code.
 func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	a := cli.New(t.Context(), strings.NewReader(""), &out, &errs)
-	root := Command(a)
-	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(t.Context())
-	code = a.Finish(t.Context(), cmd, err)
-	return out.String(), errs.String(), code
+	code, stdout, stderr = clitest.Run(t.Context(), Command, "", append([]string{"store"}, args...)...)
+	return stdout, stderr, code
 }
 
 // A backup of a store in use is restored, after the store is damaged, as it was.

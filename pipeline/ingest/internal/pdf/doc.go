@@ -1,6 +1,6 @@
 // Package pdf reads the text of PDF files, and nothing else of them. It follows no table of
-// objects, which is wrong in many files, but finds the objects themselves; it bounds what
-// streams unfold to, and visits each object as often as the limits allow.
+// objects, which is wrong in many files, but finds the objects themselves. A [meter.Meter] pays for
+// all: the objects, what streams unfold to, and each character of text.
 package pdf
 
 import "errors"
@@ -9,7 +9,6 @@ import "errors"
 var (
 	ErrEncrypted = errors.New("encrypted")
 	ErrDamaged   = errors.New("damaged")
-	ErrTooLarge  = errors.New("too large")
 )
 
 // File is what [Read] finds.
@@ -21,8 +20,7 @@ type File struct {
 
 // The limits that do not depend on the caller.
 const (
-	maxDepth   = 64      // of objects inside each other, and of the tree of pages
-	maxForms   = 8       // of forms inside each other
-	maxObjects = 4 << 20 // in a file
-	maxPages   = 1 << 16
+	maxDepth   = 64  // of objects inside each other, and of the tree of pages
+	maxForms   = 8   // of forms inside each other
+	maxMapping = 512 // bytes of the text of one code, in UTF-16
 )

@@ -9,8 +9,11 @@ import (
 	"io"
 	"strings"
 	"unicode/utf16"
+	"unsafe"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 // stream is an object with data.
@@ -19,25 +22,28 @@ type stream struct {
 	raw  []byte
 }
 
+// unread is an object that nothing asked for yet. It begins with the bytes.
+type unread []byte
+
 // reader is the work on one file.
 type reader struct {
+	m       *meter.Meter
 	data    []byte
 	objects map[ref]any // the last definition of each
 	trailer dict
-	budget  int // bytes that streams may still unfold to
-	alive   func() error
-	fonts   map[ref]*font
+	fonts   map[unsafe.Pointer]*font // by their dictionaries
+	shown   []byte                   // the text of a page
 }
 
-// Read reads a file. Streams may unfold to unfolded bytes in all. alive is called often; its error
-// ends the work.
-func Read(data []byte, unfolded int, alive func() error) (File, error) {
-	r := &reader{data: data, objects: map[ref]any{}, trailer: dict{}, budget: unfolded, alive: alive, fonts: map[ref]*font{}}
+// Read reads a file. The meter pays for all.
+func Read(m *meter.Meter, data []byte) (File, error) {
+	r := &reader{m: m, data: data, objects: map[ref]any{}, trailer: dict{}, fonts: map[unsafe.Pointer]*font{}}
 	if !bytes.HasPrefix(bytes.TrimLeft(data[:min(len(data), 1024)], "\x00\r\n\t \xef\xbb\xbf"), []byte("%PDF-")) {
 		return File{}, fmt.Errorf("%w: it does not begin with %%PDF-", ErrDamaged)
 	}
-	if err := r.scan(); err != nil {
-		return File{}, err
+	r.scan()
+	if m.Err() != nil {
+		return File{}, m.Err()
 	}
 	if _, ok := r.trailer["Encrypt"]; ok {
 		return File{}, ErrEncrypted
@@ -48,81 +54,74 @@ func Read(data []byte, unfolded int, alive func() error) (File, error) {
 	var f File
 	if info, ok := r.resolve(r.trailer["Info"]).(dict); ok {
 		if t, ok := r.resolve(info["Title"]).(text); ok {
+			m.Take(4 * len(t))
 			f.Title = strings.TrimSpace(decodeTitle(t))
 		}
 	}
 	pages := r.pages()
-	if len(pages) == 0 {
+	for _, p := range pages {
+		if f.Pages = meter.Append(m, f.Pages, r.page(p)); m.Err() != nil {
+			return f, m.Err()
+		}
+	}
+	if m.Err() == nil && len(pages) == 0 {
 		return f, fmt.Errorf("%w: no pages", ErrDamaged)
 	}
-	total := 0
-	for _, p := range pages {
-		s, err := r.page(p)
-		if err != nil {
-			return f, err
-		}
-		if total += len(s); total > unfolded {
-			return f, fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, unfolded)
-		}
-		f.Pages = append(f.Pages, s)
-	}
-	return f, nil
+	return f, m.Err()
 }
 
 // scan finds the objects of the file, and those inside streams of objects.
-func (r *reader) scan() error {
+func (r *reader) scan() {
 	for pos := 0; pos < len(r.data); {
-		if err := r.alive(); err != nil {
-			return err
-		}
 		i := bytes.Index(r.data[pos:], []byte("obj"))
-		t := bytes.Index(r.data[pos:min(len(r.data), pos+max(i, 0)+3)], []byte("trailer"))
 		if i < 0 {
 			r.trailers(r.data[pos:])
-			return nil
+			return
 		}
-		if t >= 0 {
-			r.trailers(r.data[pos : pos+i])
-		}
+		r.trailers(r.data[pos : pos+i])
 		at := pos + i
-		pos = at + 3
-		n, ok := objectNumber(r.data[max(0, at-24):at])
-		if !ok {
-			continue
+		pos = at + len("obj")
+		if n, ok := objectNumber(r.data[max(0, at-24):at]); ok {
+			pos = r.define(n, pos)
 		}
-		if len(r.objects) >= maxObjects {
-			return fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
-		}
-		l := lexer{data: r.data, pos: at + 3}
-		v, ok := l.next()
-		if !ok {
-			return nil
-		}
-		d, isDict := v.(dict)
-		if !isDict {
-			r.objects[n] = v
-			pos = max(pos, l.pos)
-			continue
-		}
-		pos = max(pos, l.pos)
-		raw, end, has := r.streamData(d, l.pos)
-		if !has {
-			r.objects[n] = d
-			continue
-		}
-		pos = end
-		r.objects[n] = stream{d, raw}
-		switch d["Type"] {
-		case name("XRef"):
-			r.addTrailer(d)
-		case name("ObjStm"):
-			if err := r.objectStream(stream{d, raw}); err != nil {
-				return err
-			}
+		if !r.m.Work(16 + i) {
+			return
 		}
 	}
-	return nil
 }
+
+// define takes the object that begins at pos, and returns where it ends. Of an object without data
+// only the place is kept: most are never asked for.
+func (r *reader) define(n ref, pos int) int {
+	held := r.m.Held()
+	l := lexer{m: r.m, data: r.data, pos: pos}
+	v, ok := l.next()
+	if !ok {
+		return len(r.data)
+	}
+	r.m.Take(slotBytes)
+	d, isDict := v.(dict)
+	s, end := stream{dict: d}, l.pos
+	if isDict {
+		s.raw, end = r.streamData(d, l.pos)
+	}
+	if s.raw == nil {
+		r.m.Give(r.m.Held() - held - slotBytes)
+		r.objects[n] = unread(r.data[pos:l.pos])
+		return l.pos
+	}
+	r.objects[n] = s
+	switch d["Type"] {
+	case name("XRef"):
+		r.addTrailer(d)
+	case name("ObjStm"):
+		r.objectStream(s)
+	}
+	return end
+}
+
+// slotBytes is about the memory of a place in a map.
+const slotBytes = 80
 
 // objectNumber reads "12 0 " from its end.
 func objectNumber(b []byte) (ref, bool) {
@@ -146,13 +145,13 @@ func (r *reader) trailers(b []byte) {
 		if i < 0 {
 			return
 		}
-		l := lexer{data: b, pos: i + len("trailer")}
+		l := lexer{m: r.m, data: b, pos: i + len("trailer")}
 		if v, _ := l.next(); v != nil {
 			if d, ok := v.(dict); ok {
 				r.addTrailer(d)
 			}
 		}
-		b = b[i+len("trailer"):]
+		b = b[min(l.pos, len(b)):]
 	}
 }
 
@@ -164,13 +163,14 @@ func (r *reader) addTrailer(d dict) {
 	}
 }
 
-// streamData returns the data of a stream whose dictionary ends at pos, and where it ends.
-func (r *reader) streamData(d dict, pos int) (raw []byte, end int, ok bool) {
+// streamData returns the data of a stream whose dictionary ends at pos, and where it ends. The data is
+// nil if there is no stream.
+func (r *reader) streamData(d dict, pos int) (raw []byte, end int) {
 	l := lexer{data: r.data, pos: pos}
 	l.skip()
 	rest, ok := bytes.CutPrefix(r.data[l.pos:], []byte("stream"))
-	if !ok {
-		return nil, pos, false
+	if !ok || !r.m.Work(l.pos-pos) {
+		return nil, pos
 	}
 	start := l.pos + len("stream")
 	switch {
@@ -182,48 +182,39 @@ func (r *reader) streamData(d dict, pos int) (raw []byte, end int, ok bool) {
 	if n, ok := r.resolve(d["Length"]).(float64); ok && n >= 0 && n <= float64(len(r.data)-start) {
 		end := start + int(n)
 		if bytes.HasPrefix(bytes.TrimLeft(r.data[end:min(len(r.data), end+16)], "\r\n "), []byte("endstream")) {
-			return r.data[start:end], end, true
+			return r.data[start:end], end
 		}
 	}
 	i := bytes.Index(r.data[start:], []byte("endstream"))
 	if i < 0 {
-		return r.data[start:], len(r.data), true
+		return r.data[start:], len(r.data)
 	}
-	return r.data[start : start+i], start + i, true
+	return r.data[start : start+i], start + i
 }
 
-// objectStream takes the objects of a stream of objects.
-func (r *reader) objectStream(s stream) error {
-	data, err := r.unfold(s)
-	if err != nil || data == nil {
-		return err
-	}
+// objectStream notes where the objects of a stream of objects are. It keeps its data.
+func (r *reader) objectStream(s stream) {
+	data, _ := r.unfold(s)
 	count, _ := s.dict["N"].(float64)
 	first, _ := s.dict["First"].(float64)
 	if first < 0 || first > float64(len(data)) {
-		return nil
+		return
 	}
-	head := lexer{data: data[:int(first)]}
+	head := lexer{m: r.m, data: data[:int(first)]}
 	for range int(min(max(count, 0), float64(len(data)))) {
-		if err := r.alive(); err != nil {
-			return err
-		}
+		held := r.m.Held()
 		number, _ := head.next()
 		offset, ok := head.next()
 		n, isNumber := number.(float64)
 		at, isOffset := offset.(float64)
-		if !ok || !isNumber || !isOffset || at < 0 || first+at > float64(len(data)) || n < 0 || n > 1<<30 {
-			return nil
+		if !ok || !isNumber || !isOffset || at < 0 || first+at >= float64(len(data)) || n < 0 || n > 1<<30 {
+			return
 		}
-		if len(r.objects) >= maxObjects {
-			return fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
-		}
-		body := lexer{data: data, pos: int(first + at)}
-		if v, ok := body.next(); ok {
-			r.objects[ref(n)] = v
+		r.m.Give(r.m.Held() - held)
+		if r.m.Take(slotBytes) {
+			r.objects[ref(n)] = unread(data[int(first+at):])
 		}
 	}
-	return nil
 }
 
 // resolve follows references.
@@ -234,6 +225,11 @@ func (r *reader) resolve(v any) any {
 			return v
 		}
 		v = r.objects[n]
+		if u, ok := v.(unread); ok {
+			l := lexer{m: r.m, data: u}
+			v, _ = l.next()
+			r.objects[n] = v
+		}
 	}
 	return nil
 }
@@ -253,48 +249,62 @@ func (r *reader) array(v any) []any {
 	return list
 }
 
-// unfold decodes a stream. It returns nil for a filter that no text has.
-func (r *reader) unfold(s stream) ([]byte, error) {
+// unfold decodes a stream. It returns nil for a filter that no text has. Who needs the data no more
+// gives back the memory that is held for it.
+func (r *reader) unfold(s stream) (data []byte, held int) {
 	filters := r.array(s.dict["Filter"])
 	if n, ok := r.resolve(s.dict["Filter"]).(name); ok {
 		filters = []any{n}
 	}
-	data := s.raw
+	data = s.raw
 	if len(filters) > 4 {
-		return nil, nil
+		return nil, 0
 	}
 	for _, f := range filters {
-		var from io.Reader
+		var out []byte
 		switch r.resolve(f) {
 		case name("FlateDecode"), name("Fl"):
-			z, err := zlib.NewReader(bytes.NewReader(data))
-			if err != nil {
-				if len(data) < 2 {
-					return nil, nil
-				}
-				z = flate.NewReader(bytes.NewReader(data[2:]))
-			}
-			from = z
+			out = r.inflate(data)
 		case name("ASCII85Decode"), name("A85"):
 			data, _, _ = bytes.Cut(data, []byte("~>"))
-			from = ascii85.NewDecoder(bytes.NewReader(data))
+			out = r.readAll(ascii85.NewDecoder(bytes.NewReader(data)), len(data))
 		case name("ASCIIHexDecode"), name("AHx"):
-			l := lexer{data: append([]byte("<"), data...)}
-			from = bytes.NewReader(l.hex())
-		default:
-			return nil, nil
+			data, _, _ = bytes.Cut(data, []byte(">"))
+			out = decodeHex(r.m, data)
 		}
-		out, err := io.ReadAll(io.LimitReader(from, int64(r.budget)+1))
-		if len(out) > r.budget {
-			return nil, fmt.Errorf("%w: streams unfold to more than the limit", ErrTooLarge)
+		r.m.Give(held)
+		if data, held = out, cap(out); len(data) == 0 {
+			return nil, held
 		}
-		r.budget -= len(out)
-		if err != nil && len(out) == 0 {
-			return nil, nil
-		}
-		data = out // of a stream that is cut off: what is there
 	}
-	return data, nil
+	return data, held
+}
+
+func (r *reader) inflate(data []byte) []byte {
+	const window = 48 << 10 // what a decoder takes
+	if len(data) < 2 || !r.m.Take(window) {
+		return nil
+	}
+	defer r.m.Give(window)
+	z, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		z = flate.NewReader(bytes.NewReader(data[2:]))
+	}
+	return r.readAll(z, 4*len(data))
+}
+
+// readAll reads what a filter gives, which may be about as much as is expected. Of a stream that is
+// cut off, that is what is there.
+func (r *reader) readAll(from io.Reader, expected int) []byte {
+	out, ok := meter.Room(r.m, []byte(nil), min(max(expected, 512), 1<<20))
+	for ok {
+		n, err := from.Read(out[len(out):cap(out)])
+		if out = out[:len(out)+n]; err != nil || !r.m.Work(n) {
+			return out
+		}
+		out, ok = meter.Room(r.m, out, 512)
+	}
+	return nil
 }
 
 // pageNode is a page with the resources that it inherits.
@@ -310,13 +320,13 @@ func (r *reader) pages() []pageNode {
 	var walk func(v, resources any, depth int)
 	walk = func(v, resources any, depth int) {
 		if n, ok := v.(ref); ok {
-			if seen[n] {
+			if seen[n] || !r.m.Take(slotBytes/2) {
 				return
 			}
 			seen[n] = true
 		}
 		d, ok := r.resolve(v).(dict)
-		if !ok || depth > maxDepth || len(list) >= maxPages {
+		if !ok || depth > maxDepth {
 			return
 		}
 		if own, ok := d["Resources"]; ok {
@@ -324,11 +334,14 @@ func (r *reader) pages() []pageNode {
 		}
 		if kids := r.array(d["Kids"]); kids != nil && d["Type"] != name("Page") {
 			for _, k := range kids {
+				if !r.m.Work(8) {
+					return
+				}
 				walk(k, resources, depth+1)
 			}
 			return
 		}
-		list = append(list, pageNode{d, resources})
+		list = meter.Append(r.m, list, pageNode{d, resources})
 	}
 	if root := r.dict(r.trailer["Root"]); root != nil {
 		walk(root["Pages"], nil, 0)

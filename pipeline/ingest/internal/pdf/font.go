@@ -1,33 +1,60 @@
 package pdf
 
 import (
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 // font maps codes to text and widths.
 type font struct {
 	bytes     int // of a code
 	unicode   map[int]string
+	texts     []span[string]
 	simple    [256]rune
 	composite bool
 	widths    map[int]float64
+	wide      []span[float64]
 	width     float64 // of all others, in thousandths
+	added     int     // codes, one by one
 }
 
-// maxCodes bounds the codes of one font.
-const maxCodes = 1 << 17
+// span is a range of codes that is too long to be kept code by code.
+type span[V any] struct {
+	from, to int
+	value    V
+}
 
-func (r *reader) readFont(v any) (*font, error) {
-	n, isRef := v.(ref)
-	if f, ok := r.fonts[n]; ok && isRef {
-		return f, nil
+const (
+	maxCodes = 1 << 18 // of one font that are kept one by one
+	maxSpans = 256     // longer ranges of one font
+	minSpan  = 256     // codes of a longer range
+)
+
+// find returns the last span that has the code.
+func find[V any](spans []span[V], code int) *span[V] {
+	for i := len(spans) - 1; i >= 0; i-- {
+		if s := &spans[i]; s.from <= code && code <= s.to {
+			return s
+		}
 	}
+	return nil
+}
+
+func (r *reader) readFont(v any) *font {
 	d := r.dict(v)
+	key := reflect.ValueOf(d).UnsafePointer()
+	if f, ok := r.fonts[key]; ok {
+		return f
+	}
 	f := &font{bytes: 1, unicode: map[int]string{}, widths: map[int]float64{}, width: 500}
+	r.m.Take(int(unsafe.Sizeof(*f)) + slotBytes)
 	if d["Subtype"] == name("Type0") {
 		f.composite, f.bytes, f.width = true, 2, 1000
 		if kids := r.array(d["DescendantFonts"]); len(kids) > 0 {
@@ -36,25 +63,34 @@ func (r *reader) readFont(v any) (*font, error) {
 	} else {
 		r.encoding(f, d)
 		first, _ := r.resolve(d["FirstChar"]).(float64)
-		for i, w := range r.array(d["Widths"]) {
-			if x, ok := r.resolve(w).(float64); ok && i < 256 {
-				f.widths[int(first)+i] = x
+		widths := r.array(d["Widths"])
+		for i, w := range widths[:min(len(widths), 256)] {
+			if x, ok := r.resolve(w).(float64); ok && !r.setWidth(f, int(first)+i, x) {
+				break
 			}
 		}
 	}
 	if s, ok := r.resolve(d["ToUnicode"]).(stream); ok {
-		data, err := r.unfold(s)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.cmap(f, data); err != nil {
-			return nil, err
-		}
+		data, held := r.unfold(s)
+		r.cmap(f, data)
+		r.m.Give(held)
 	}
-	if isRef {
-		r.fonts[n] = f
+	r.fonts[key] = f
+	return f
+}
+
+// add pays for one more code of a font. It is false if that has enough.
+func (r *reader) add(f *font, bytes int) bool {
+	f.added++
+	return f.added <= maxCodes && r.m.Work(16) && r.m.Take(slotBytes/2+bytes)
+}
+
+func (r *reader) setWidth(f *font, code int, width float64) bool {
+	ok := r.add(f, 0)
+	if ok {
+		f.widths[code] = width
 	}
-	return f, nil
+	return ok
 }
 
 func (r *reader) cidWidths(f *font, d dict) {
@@ -62,13 +98,13 @@ func (r *reader) cidWidths(f *font, d dict) {
 		f.width = w
 	}
 	list := r.array(d["W"])
-	for i := 0; i+1 < len(list) && len(f.widths) < maxCodes; {
+	for i := 0; i+1 < len(list) && r.m.Work(1); {
 		first, _ := r.resolve(list[i]).(float64)
 		switch next := r.resolve(list[i+1]).(type) {
 		case []any:
 			for k, w := range next {
-				if x, ok := r.resolve(w).(float64); ok && k < maxCodes {
-					f.widths[int(first)+k] = x
+				if x, ok := r.resolve(w).(float64); ok && !r.setWidth(f, int(first)+k, x) {
+					return
 				}
 			}
 			i += 2
@@ -77,8 +113,13 @@ func (r *reader) cidWidths(f *font, d dict) {
 				return
 			}
 			w, _ := r.resolve(list[i+2]).(float64)
-			for c := int(first); c <= int(min(next, first+65535)) && len(f.widths) < maxCodes; c++ {
-				f.widths[c] = w
+			from, to := int(first), int(min(next, first+65535))
+			switch {
+			case to-from < minSpan:
+				for c := from; c <= to && r.setWidth(f, c, w); c++ {
+				}
+			case len(f.wide) < maxSpans:
+				f.wide = meter.Append(r.m, f.wide, span[float64]{from, to, w})
 			}
 			i += 3
 		default:
@@ -107,6 +148,9 @@ func (r *reader) encoding(f *font, d dict) {
 	}
 	code := 0
 	for _, v := range r.array(differences["Differences"]) {
+		if !r.m.Work(8) {
+			return
+		}
 		switch v := r.resolve(v).(type) {
 		case float64:
 			code = int(v)
@@ -170,16 +214,14 @@ var glyphs = map[string]rune{
 }
 
 // cmap reads the pairs of a table from codes to Unicode.
-func (r *reader) cmap(f *font, data []byte) error {
-	l := lexer{data: data}
+func (r *reader) cmap(f *font, data []byte) {
+	l := lexer{m: r.m, data: data}
 	var args []any
-	for {
-		if err := r.alive(); err != nil {
-			return err
-		}
+	held := r.m.Held()
+	for f.added < maxCodes {
 		v, ok := l.next()
-		if !ok || len(f.unicode) >= maxCodes {
-			return nil
+		if !ok {
+			return
 		}
 		o, isOp := v.(op)
 		if !isOp {
@@ -188,6 +230,7 @@ func (r *reader) cmap(f *font, data []byte) error {
 			}
 			continue
 		}
+		drawn := r.m.Held() - held
 		switch o {
 		case "endcodespacerange":
 			if t, ok := first(args); ok && len(t) > 0 && len(t) <= 4 {
@@ -198,13 +241,21 @@ func (r *reader) cmap(f *font, data []byte) error {
 				from, ok1 := args[i].(text)
 				to, ok2 := args[i+1].(text)
 				if ok1 && ok2 {
-					f.unicode[code(from)] = decodeUTF16(to)
+					r.setText(f, code(from), to)
 				}
 			}
 		case "endbfrange":
-			f.ranges(args)
+			for i := 0; i+2 < len(args); i += 3 {
+				from, ok1 := args[i].(text)
+				last, ok2 := args[i+1].(text)
+				if ok1 && ok2 {
+					r.setRange(f, code(from), min(code(last), code(from)+65535), args[i+2])
+				}
+			}
 		}
 		args = args[:0]
+		r.m.Give(drawn)
+		held = r.m.Held()
 	}
 }
 
@@ -216,29 +267,36 @@ func first(args []any) (text, bool) {
 	return t, ok
 }
 
-func (f *font) ranges(args []any) {
-	for i := 0; i+2 < len(args); i += 3 {
-		from, ok1 := args[i].(text)
-		last, ok2 := args[i+1].(text)
-		if !ok1 || !ok2 {
-			continue
+func mapping(t text) string { return decodeUTF16(t[:min(len(t), maxMapping)]) }
+
+func (r *reader) setText(f *font, code int, t text) {
+	if s := mapping(t); r.add(f, len(s)) {
+		f.unicode[code] = s
+	}
+}
+
+// setRange maps the codes from a to b.
+func (r *reader) setRange(f *font, a, b int, to any) {
+	switch to := to.(type) {
+	case text:
+		base := []rune(mapping(to))
+		if len(base) == 0 {
+			return
 		}
-		a, b := code(from), min(code(last), code(from)+65535)
-		switch to := args[i+2].(type) {
-		case text:
-			base := []rune(decodeUTF16(to))
-			if len(base) == 0 {
-				continue
+		if b-a >= minSpan {
+			if len(f.texts) < maxSpans && r.m.Take(4*maxMapping) {
+				f.texts = meter.Append(r.m, f.texts, span[string]{a, b, string(base)})
 			}
-			for c := a; c <= b && len(f.unicode) < maxCodes; c++ {
-				f.unicode[c] = string(base)
-				base[len(base)-1]++
-			}
-		case []any:
-			for k, v := range to {
-				if t, ok := v.(text); ok && a+k <= b {
-					f.unicode[a+k] = decodeUTF16(t)
-				}
+			return
+		}
+		for c := a; c <= b && r.add(f, 4*len(base)); c++ {
+			f.unicode[c] = string(base)
+			base[len(base)-1]++
+		}
+	case []any:
+		for k, v := range to {
+			if t, ok := v.(text); ok && a+k <= b {
+				r.setText(f, a+k, t)
 			}
 		}
 	}
@@ -252,28 +310,50 @@ func code(b text) int {
 	return n
 }
 
-// decode returns the text of a string, and its width in thousandths of the font's size.
-func (f *font) decode(t text) (s string, width float64, codes, spaces int) {
-	var b strings.Builder
+func (f *font) widthOf(code int) float64 {
+	if w, ok := f.widths[code]; ok {
+		return w
+	}
+	if s := find(f.wide, code); s != nil {
+		return s.value
+	}
+	return f.width
+}
+
+// appendText adds the text of a code, whose last byte is c.
+func (f *font) appendText(to []byte, code int, c byte) []byte {
+	if u, ok := f.unicode[code]; ok {
+		return append(to, u...)
+	}
+	if s := find(f.texts, code); s != nil {
+		last, size := utf8.DecodeLastRuneInString(s.value)
+		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last+rune(code-s.from))
+	}
+	if !f.composite {
+		return utf8.AppendRune(to, f.simple[c])
+	}
+	return to
+}
+
+// decode shows a string. It returns its width in thousandths of the font's size.
+func (c *canvas) decode(t text) (width float64, codes, spaces int) {
+	f := c.font
 	for len(t) > 0 {
-		n := min(f.bytes, len(t))
-		c := code(t[:n])
-		t = t[n:]
-		if w, ok := f.widths[c]; ok {
-			width += w
-		} else {
-			width += f.width
+		room, ok := meter.Room(c.m, c.shown, 4*maxMapping)
+		if c.shown = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) {
+			break
 		}
+		n := min(f.bytes, len(t))
+		k := code(t[:n])
+		t = t[n:]
+		width += f.widthOf(k)
 		codes++
-		if n == 1 && c == ' ' {
+		if n == 1 && k == ' ' {
 			spaces++
 		}
-		switch u, ok := f.unicode[c]; {
-		case ok:
-			b.WriteString(u)
-		case !f.composite:
-			b.WriteRune(f.simple[byte(c)])
-		}
+		before := len(c.shown)
+		c.shown = f.appendText(c.shown, k, byte(k))
+		c.m.Work(len(c.shown) - before)
 	}
-	return b.String(), width, codes, spaces
+	return width, codes, spaces
 }

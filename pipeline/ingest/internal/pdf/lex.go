@@ -3,6 +3,8 @@ package pdf
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 // The types of objects, besides float64, bool, nil, []any and dict.
@@ -14,12 +16,21 @@ type (
 	dict map[string]any
 )
 
-// lexer reads objects.
+// lexer reads objects. The meter pays for them.
 type lexer struct {
+	m     *meter.Meter
 	data  []byte
 	pos   int
 	depth int
 }
+
+// The memory of objects, about: of any of them, of a dictionary that is not empty, and of a further
+// entry.
+const (
+	objectBytes = 24
+	dictBytes   = 352
+	entryBytes  = 80
+)
 
 func space(c byte) bool {
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == 0
@@ -50,42 +61,52 @@ func (l *lexer) skip() {
 
 type closing byte
 
-// next returns the next object, operator or closing bracket. It is false at the end.
+// next returns the next object, operator or closing bracket. It is false at the end, and once the
+// meter has no more.
 func (l *lexer) next() (any, bool) {
+	start := l.pos
 	l.skip()
-	if l.pos >= len(l.data) {
+	if l.pos >= len(l.data) || !l.m.Take(objectBytes) {
 		return nil, false
 	}
+	v := l.object()
+	return v, l.m.Work(4 + l.pos - start)
+}
+
+func (l *lexer) object() any {
 	switch c := l.data[l.pos]; c {
 	case '/':
 		l.pos++
-		return l.name(), true
+		return l.name()
 	case '(':
-		return l.literal(), true
+		return l.literal()
 	case '<':
 		if l.pos+1 < len(l.data) && l.data[l.pos+1] == '<' {
 			l.pos += 2
-			return l.dict(), true
+			return l.dict()
 		}
-		return l.hex(), true
+		return l.hex()
 	case '[':
 		l.pos++
-		return l.array(), true
+		return l.array()
 	case '>':
 		l.pos++
 		if l.pos < len(l.data) && l.data[l.pos] == '>' {
 			l.pos++
 		}
-		return closing('>'), true
+		return closing('>')
 	case ']', '{', '}', ')':
 		l.pos++
-		return closing(c), true
+		return closing(c)
 	}
 	start := l.pos
 	for l.pos < len(l.data) && !delimiter(l.data[l.pos]) {
 		l.pos++
 	}
-	return l.word(string(l.data[start:l.pos])), true
+	if !l.m.Take(l.pos - start) {
+		return nil
+	}
+	return l.word(string(l.data[start:l.pos]))
 }
 
 func (l *lexer) word(w string) any {
@@ -138,6 +159,9 @@ func (l *lexer) name() name {
 		l.pos++
 	}
 	raw := l.data[start:l.pos]
+	if !l.m.Take(16 + 2*len(raw)) {
+		return ""
+	}
 	if bytes.IndexByte(raw, '#') < 0 {
 		return name(raw)
 	}
@@ -155,8 +179,10 @@ func (l *lexer) name() name {
 	return name(out)
 }
 
+// literal reads a text in parentheses. One without escapes stays where it is.
 func (l *lexer) literal() text {
 	l.pos++
+	start := l.pos
 	var out []byte
 	for depth := 1; l.pos < len(l.data); l.pos++ {
 		c := l.data[l.pos]
@@ -166,42 +192,60 @@ func (l *lexer) literal() text {
 		case ')':
 			if depth--; depth == 0 {
 				l.pos++
+				if out == nil {
+					return l.data[start : l.pos-1 : l.pos-1]
+				}
 				return out
 			}
 		case '\\':
-			out = l.escape(out)
+			if out == nil {
+				room, ok := meter.Room(l.m, out, l.pos-start+16)
+				if !ok {
+					return nil
+				}
+				out = append(room, l.data[start:l.pos]...)
+			}
+			if c, ok := l.escape(); ok {
+				out = meter.Append(l.m, out, c)
+			}
 			continue
 		}
-		out = append(out, c)
+		if out != nil {
+			out = meter.Append(l.m, out, c)
+		}
+	}
+	if out == nil {
+		return l.data[start:]
 	}
 	return out
 }
 
-// escape reads what follows a backslash, and leaves pos at its last byte.
-func (l *lexer) escape(out []byte) []byte {
+// escape reads what follows a backslash, and leaves pos at its last byte. It is false for the end of
+// a line.
+func (l *lexer) escape() (byte, bool) {
 	l.pos++
 	if l.pos >= len(l.data) {
-		return out
+		return 0, false
 	}
 	switch c := l.data[l.pos]; c {
 	case 'n':
-		return append(out, '\n')
+		return '\n', true
 	case 'r':
-		return append(out, '\r')
+		return '\r', true
 	case 't':
-		return append(out, '\t')
+		return '\t', true
 	case 'b', 'f':
-		return append(out, ' ')
+		return ' ', true
 	case '\r':
 		if l.pos+1 < len(l.data) && l.data[l.pos+1] == '\n' {
 			l.pos++
 		}
-		return out
+		return 0, false
 	case '\n':
-		return out
+		return 0, false
 	default:
 		if c < '0' || c > '7' {
-			return append(out, c)
+			return c, true
 		}
 		v := 0
 		for i := 0; i < 3 && l.pos < len(l.data) && l.data[l.pos] >= '0' && l.data[l.pos] <= '7'; i++ {
@@ -209,7 +253,7 @@ func (l *lexer) escape(out []byte) []byte {
 			l.pos++
 		}
 		l.pos--
-		return append(out, byte(v))
+		return byte(v), true
 	}
 }
 
@@ -227,14 +271,22 @@ func hexDigit(c byte) (byte, bool) {
 
 func (l *lexer) hex() text {
 	l.pos++
-	var out []byte
+	raw := l.data[l.pos:]
+	if i := bytes.IndexByte(raw, '>'); i >= 0 {
+		raw = raw[:i]
+		l.pos++
+	}
+	l.pos += len(raw)
+	return decodeHex(l.m, raw)
+}
+
+func decodeHex(m *meter.Meter, raw []byte) []byte {
+	if !m.Take(len(raw)/2+1) || !m.Work(len(raw)) {
+		return nil
+	}
+	out := make([]byte, 0, len(raw)/2+1)
 	half, have := byte(0), false
-	for ; l.pos < len(l.data); l.pos++ {
-		c := l.data[l.pos]
-		if c == '>' {
-			l.pos++
-			break
-		}
+	for _, c := range raw {
 		v, ok := hexDigit(c)
 		switch {
 		case !ok:
@@ -266,7 +318,7 @@ func (l *lexer) array() []any {
 		case op, closing: // not in an array: the file is damaged here
 			return list
 		}
-		list = append(list, v)
+		list = meter.Append(l.m, list, v)
 	}
 }
 
@@ -290,6 +342,12 @@ func (l *lexer) dict() dict {
 		switch v.(type) {
 		case op, closing:
 			return d
+		}
+		switch len(d) {
+		case 0:
+			l.m.Take(dictBytes)
+		default:
+			l.m.Take(entryBytes)
 		}
 		d[string(n)] = v
 	}

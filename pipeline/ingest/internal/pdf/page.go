@@ -1,9 +1,12 @@
 package pdf
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"unicode"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 // matrix maps points: x' = a·x + c·y + e, y' = b·x + d·y + f.
@@ -32,7 +35,6 @@ type canvas struct {
 	state
 	stack     []state
 	tm, line  matrix
-	out       strings.Builder
 	x, y      float64 // where the last text ended
 	last      float64 // its size
 	some      bool
@@ -41,7 +43,7 @@ type canvas struct {
 }
 
 // page returns the text of a page.
-func (r *reader) page(p pageNode) (string, error) {
+func (r *reader) page(p pageNode) string {
 	c := canvas{reader: r, state: state{ctm: identity, scale: 1}, tm: identity, line: identity, resources: r.dict(p.resources)}
 	var content []byte
 	parts := r.array(p.dict["Contents"])
@@ -49,48 +51,49 @@ func (r *reader) page(p pageNode) (string, error) {
 		parts = []any{s}
 	}
 	for _, part := range parts {
-		if s, ok := r.resolve(part).(stream); ok {
-			data, err := r.unfold(s)
-			if err != nil {
-				return "", err
+		if s, ok := r.resolve(part).(stream); ok && r.m.Work(streamWork) {
+			data, held := r.unfold(s)
+			if room, ok := meter.Room(r.m, content, len(data)+1); ok {
+				content = append(append(room, data...), '\n')
 			}
-			content = append(append(content, data...), '\n')
-			if r.budget -= len(data); r.budget < 0 { // the copy counts, and a part may be named often
-				return "", ErrTooLarge
-			}
+			r.m.Give(held)
 		}
 	}
-	err := c.run(content)
-	return tidy(c.out.String()), err
+	r.shown = r.shown[:0]
+	c.run(content)
+	r.m.Give(cap(content))
+	return r.tidy(r.shown)
 }
 
+// streamWork is what a stream costs besides its bytes.
+const streamWork = 2 << 10
+
 // run interprets a content stream.
-func (c *canvas) run(content []byte) error {
-	l := lexer{data: content}
+func (c *canvas) run(content []byte) {
+	l := lexer{m: c.m, data: content}
 	var args []any
+	held := c.m.Held()
 	for {
-		if err := c.alive(); err != nil {
-			return err
-		}
 		v, ok := l.next()
 		if !ok {
-			return nil
+			return
 		}
 		o, isOp := v.(op)
-		switch {
-		case !isOp:
+		if !isOp {
 			if len(args) < 64 {
 				args = append(args, v)
 			}
 			continue
-		case o == "BI":
+		}
+		drawn := c.m.Held() - held
+		if o == "BI" {
 			l.skipImage()
-		default:
-			if err := c.do(o, args); err != nil {
-				return err
-			}
+		} else {
+			c.do(o, args)
 		}
 		args = args[:0]
+		c.m.Give(drawn)
+		held = c.m.Held()
 	}
 }
 
@@ -114,7 +117,7 @@ func numbers(args []any) (n [6]float64) {
 	return n
 }
 
-func (c *canvas) do(o op, args []any) error {
+func (c *canvas) do(o op, args []any) {
 	n := numbers(args)
 	switch o {
 	case "q":
@@ -130,7 +133,7 @@ func (c *canvas) do(o op, args []any) error {
 	case "BT":
 		c.tm, c.line = identity, identity
 	case "Tf":
-		return c.setFont(args)
+		c.setFont(args)
 	case "TL":
 		c.leading = n[0]
 	case "Tc":
@@ -164,25 +167,20 @@ func (c *canvas) do(o op, args []any) error {
 			}
 		}
 	case "Do":
-		return c.form(args)
+		c.form(args)
 	}
-	return nil
 }
 
-func (c *canvas) setFont(args []any) error {
+func (c *canvas) setFont(args []any) {
 	if len(args) < 2 {
-		return nil
+		return
 	}
 	n, _ := args[0].(name)
 	c.size, _ = args[1].(float64)
-	v, ok := c.dict(c.resources["Font"])[string(n)]
 	c.font = nil
-	if !ok {
-		return nil
+	if v, ok := c.dict(c.resources["Font"])[string(n)]; ok {
+		c.font = c.readFont(v)
 	}
-	var err error
-	c.font, err = c.readFont(v)
-	return err
 }
 
 func (c *canvas) move(x, y float64) {
@@ -199,9 +197,8 @@ func (c *canvas) show(v any) {
 		if c.font == nil {
 			return
 		}
-		s, width, codes, spaces := c.font.decode(v)
 		c.place()
-		c.out.WriteString(s)
+		width, codes, spaces := c.decode(v)
 		c.advance((width/1000*c.size + float64(codes)*c.char + float64(spaces)*c.word) * c.scale)
 		at := c.tm.mul(c.ctm)
 		c.x, c.y, c.some = at.e, at.f, true
@@ -218,38 +215,32 @@ func (c *canvas) place() {
 	if size == 0 || math.IsNaN(size) {
 		size = 10
 	}
-	if c.some {
+	room, ok := meter.Room(c.m, c.shown, 2)
+	if c.shown = room; c.some && ok {
 		dx, dy := at.e-c.x, math.Abs(at.f-c.y)
 		switch {
 		case dy > 1.7*max(size, c.last) || math.IsNaN(dy):
-			c.out.WriteString("\n\n")
+			c.shown = append(c.shown, "\n\n"...)
 		case dy > 0.5*size:
-			c.out.WriteByte('\n')
+			c.shown = append(c.shown, '\n')
 		case dx > 0.15*size || dx < -size:
-			c.out.WriteByte(' ')
+			c.shown = append(c.shown, ' ')
 		}
 	}
 	c.last = size
 }
 
 // form shows a form, which is a content of its own.
-func (c *canvas) form(args []any) error {
+func (c *canvas) form(args []any) {
 	if len(args) == 0 || c.forms >= maxForms {
-		return nil
+		return
 	}
 	n, _ := args[0].(name)
 	s, ok := c.resolve(c.dict(c.resources["XObject"])[string(n)]).(stream)
-	if !ok || s.dict["Subtype"] != name("Form") {
-		return nil
+	if !ok || s.dict["Subtype"] != name("Form") || !c.m.Work(streamWork) {
+		return
 	}
-	data, err := c.unfold(s)
-	if err != nil {
-		return err
-	}
-	// A form that shows itself costs the budget each time.
-	if c.budget -= 64 + len(data); c.budget < 0 {
-		return ErrTooLarge
-	}
+	data, held := c.unfold(s)
 	saved, resources, stack := c.state, c.resources, c.stack
 	if m := c.array(s.dict["Matrix"]); len(m) == 6 {
 		k := numbers(m)
@@ -260,50 +251,58 @@ func (c *canvas) form(args []any) error {
 	}
 	c.stack = nil
 	c.forms++
-	err = c.run(data)
+	c.run(data)
 	c.forms--
 	c.state, c.resources, c.stack = saved, resources, stack
-	return err
+	c.m.Give(held)
 }
 
 // tidy removes control characters, joins words that were hyphenated at the end of a line, and
 // keeps at most one blank line.
-func tidy(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == ' ':
-			return r
-		case r == '\t' || r == '\u00a0':
-			return ' '
-		case unicode.IsControl(r) || r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, s)
-	s = ligatures.Replace(s)
-	var b strings.Builder
-	blank, hyphen := true, false
-	for line := range strings.SplitSeq(s, "\n") {
-		line = strings.Join(strings.Fields(line), " ")
-		if line == "" {
-			if !blank {
-				b.WriteByte('\n')
-			}
-			blank, hyphen = true, false
-			continue
-		}
-		if !hyphen && b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		blank = false
-		hyphen = false
-		if n := len(line); n > 2 && line[n-1] == '-' && line[n-2] >= 'a' && line[n-2] <= 'z' {
-			hyphen = true
-			line = line[:n-1]
-		}
-		b.WriteString(line)
+func (r *reader) tidy(shown []byte) string {
+	copies := 6 * len(shown)
+	if !r.m.Take(copies) || !r.m.Work(8*len(shown)) {
+		return ""
 	}
-	return strings.TrimSpace(b.String())
+	out := make([]byte, 0, len(shown))
+	blank, hyphen := true, false
+	for line := range strings.SplitSeq(string(shown), "\n") {
+		start := -1
+		for word := range strings.FieldsSeq(ligatures.Replace(strings.Map(printed, line))) {
+			switch {
+			case start >= 0:
+				out = append(out, ' ')
+			case !hyphen && len(out) > 0:
+				out = append(out, '\n')
+			}
+			if start < 0 {
+				start = len(out)
+			}
+			out = append(out, word...)
+		}
+		if start < 0 && !blank {
+			out = append(out, '\n')
+		}
+		n := len(out)
+		blank, hyphen = start < 0, start >= 0 && n-start > 2 && out[n-1] == '-' && out[n-2] >= 'a' && out[n-2] <= 'z'
+		if hyphen {
+			out = out[:n-1]
+		}
+	}
+	text := string(bytes.TrimSpace(out))
+	r.m.Give(copies - len(text))
+	return text
+}
+
+// printed returns what is left of a character, -1 for nothing.
+func printed(r rune) rune {
+	switch {
+	case r == '\t' || r == '\u00a0':
+		return ' '
+	case unicode.IsControl(r) || r == unicode.ReplacementChar:
+		return -1
+	}
+	return r
 }
 
 var ligatures = strings.NewReplacer("ﬁ", "fi", "ﬂ", "fl", "ﬀ", "ff", "ﬃ", "ffi", "ﬄ", "ffl")

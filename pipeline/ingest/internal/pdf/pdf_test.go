@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
 func packed(s string) string {
@@ -42,7 +44,9 @@ func withContent(content, filter string, more ...string) []byte {
 	}, more...)...)
 }
 
-func never() error { return nil }
+func account(t testing.TB, size int) *meter.Meter {
+	return meter.New(t.Context(), meter.Budget{Memory: 32<<20 + 64*size, Work: 64<<20 + 512*size})
+}
 
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
@@ -55,7 +59,7 @@ func TestRead(t *testing.T) {
 	} {
 		form := "<< /Subtype /Form >>\nstream\nBT /F1 10 Tf (in ) Tj ET /X Do\nendstream"
 		for filter, content := range map[string]string{"": c.content, "/Filter /FlateDecode": packed(c.content)} {
-			f, err := Read(withContent(content, filter, form), 1<<20, never)
+			f, err := Read(account(t, 1000), withContent(content, filter, form))
 			if err != nil || len(f.Pages) != 1 || f.Title != "On (trains)" {
 				t.Fatalf("%s: %+v, error %v", c.name, f, err)
 			}
@@ -72,7 +76,7 @@ func TestObjectStream(t *testing.T) {
 	s := packed(inner + body)
 	data := fmt.Sprintf("%%PDF-1.5\n4 0 obj\n<< /Type /ObjStm /N 3 /First %d /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream\nendobj\n"+
 		"5 0 obj\n<< >>\nstream\nBT /F 9 Tf (inside) Tj ET\nendstream\nendobj\n6 0 obj\n<< /Type /XRef /Root 1 0 R >>\nstream\n\nendstream\nendobj\nstartxref\n0\n%%%%EOF", len(inner), len(s), s)
-	f, err := Read([]byte(data), 1<<20, never)
+	f, err := Read(account(t, 1000), []byte(data))
 	if err != nil || len(f.Pages) != 1 || f.Pages[0] != "inside" {
 		t.Errorf("%+v, error %v", f, err)
 	}
@@ -93,10 +97,10 @@ func TestBadFiles(t *testing.T) {
 		{"no pdf", []byte("hello"), ErrDamaged},
 		{"empty", nil, ErrDamaged},
 		{"no pages", file("<< >>"), ErrDamaged},
-		{"bomb", withContent(bomb, "/Filter /FlateDecode"), ErrTooLarge},
-		{"one stream again and again", again, ErrTooLarge},
+		{"bomb", withContent(bomb, "/Filter /FlateDecode"), meter.ErrCostly},
+		{"one stream again and again", again, meter.ErrCostly},
 	} {
-		if _, err := Read(c.data, 1<<20, never); !errors.Is(err, c.want) {
+		if _, err := Read(meter.New(t.Context(), meter.Budget{Memory: 2 << 20, Work: 1 << 22}), c.data); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
 		}
 	}
@@ -116,7 +120,7 @@ func TestHostile(t *testing.T) {
 		"wide range":          withContent("BT /F2 1 Tf <0001> Tj ET", "", "", "<< >>"),
 	} {
 		started := time.Now()
-		_, _ = Read(data, 1<<20, never) // no error is demanded
+		_, _ = Read(account(t, len(data)), data) // no error is demanded
 		if d := time.Since(started); d > 40*time.Second {
 			t.Errorf("%s: %v for %d bytes", name, d, len(data))
 		}
@@ -127,12 +131,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(withContent("BT /F1 10 Tf 50 700 Td (Ann) Tj [(a) -300 <41>] TJ T* (b) ' /X Do ET BI x EI q Q", ""))
 	f.Add(withContent(packed("BT /F2 10 Tf <0001> Tj ET"), "/Filter [/FlateDecode]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := 0
-		_, _ = Read(data, 1<<18, func() error { // any answer will do, but a panic
-			if n++; n > 1<<22 {
-				t.Fatal("too many steps")
-			}
-			return nil
-		})
+		m := account(t, len(data))
+		_, _ = Read(m, data) // any answer will do, but a panic
 	})
 }
