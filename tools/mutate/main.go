@@ -44,7 +44,7 @@ var targets = []target{
 	{"fill", []string{"pipeline/fill"}, []tests{{"./pipeline/fill", ""}, {"./pipeline", ""}}},
 	{"within", []string{"pipeline/within.go"}, []tests{{"./pipeline", "Partial|Time|Within|Goroutine|Leave|Policy|Panic|Group|Format|Afford|Optional|Bounded"}}},
 	{"access", []string{"pipeline/access.go"}, []tests{{"./pipeline", "Access|List|Step|Group|Trace|Copy|Append|Item|Leave|Skipped"}}},
-	{"answer", []string{"host/internal/answer"}, []tests{{"./host/internal/answer", ""}, {"./host", "Answer|Grant|Reply|Lent|Stale|Narrow"}}},
+	{"answer", []string{"host/internal/answer"}, []tests{{"./host/internal/answer", ""}}},
 	{"lend", []string{"host/lend.go"}, []tests{{"./host", "Pool|Session|Tenant|Fair|Rest|Reset|Closing|Stats|Fuel|Step"}}},
 }
 
