@@ -93,11 +93,11 @@ func (m *Meter) Peak() int {
 	if m.err == nil {
 		m.least = min(m.least, m.memory)
 	}
-	return m.budget.Memory - max(0, m.least)
+	return m.budget.Memory - m.least
 }
 
 // Spent is the work that was done.
-func (m *Meter) Spent() int { return m.budget.Work - m.work - m.steps }
+func (m *Meter) Spent() int { return m.budget.Work - m.work - max(0, m.steps) }
 
 // Err says why draws fail: an error that wraps [ErrCostly], or that of the context. It is nil as
 // long as they do not.
@@ -115,29 +115,31 @@ func (m *Meter) Wait(do func() error) error {
 
 // look draws what steps were for, and decides whether the work goes on.
 func (m *Meter) look() bool {
+	if m.err == nil {
+		m.err = m.judge()
+	}
 	if m.err != nil {
-		return false
+		m.memory, m.steps = math.MinInt/2, -1 // each further draw fails
 	}
-	if m.steps < 0 {
-		m.work, m.steps = m.work+m.steps-quantum, quantum
-		m.err = m.ctx.Err()
-		if m.err == nil && !m.deadline.IsZero() && time.Now().After(m.deadline) {
-			m.err = fmt.Errorf("%w: takes more than %v", ErrCostly, m.budget.Time)
-		}
-	}
-	switch {
-	case m.err != nil:
-	case m.memory < 0:
-		m.err = fmt.Errorf("%w: needs more than %d MiB of memory", ErrCostly, m.budget.Memory>>20)
-	case m.work+m.steps < 0:
-		m.err = fmt.Errorf("%w: needs more than %d million steps", ErrCostly, m.budget.Work/1_000_000)
-	default:
-		return true
-	}
+	return m.err == nil
+}
+
+func (m *Meter) judge() error {
 	m.least = max(0, min(m.least, m.memory))
-	m.work, m.steps = m.work+m.steps+1, -1
-	m.memory = math.MinInt / 2 // each further draw fails
-	return false
+	left := m.work + m.steps
+	m.steps = max(0, min(left, quantum))
+	m.work = left - m.steps
+	switch err := m.ctx.Err(); {
+	case err != nil:
+		return err
+	case m.memory < 0:
+		return fmt.Errorf("%w: needs more than %d MiB of memory", ErrCostly, m.budget.Memory>>20)
+	case left < 0:
+		return fmt.Errorf("%w: needs more than %d million steps", ErrCostly, m.budget.Work/1_000_000)
+	case !m.deadline.IsZero() && time.Now().After(m.deadline):
+		return fmt.Errorf("%w: takes more than %v", ErrCostly, m.budget.Time)
+	}
+	return nil
 }
 
 // Room returns a slice with room for n more elements, or false. The memory that a larger one takes

@@ -89,7 +89,7 @@ func (f *csvFeed) Read(p []byte) (int, error) {
 		}
 		f.rest = line
 		const value = 96 // memory of a value, while a longer list of them is made
-		n := 4*len(line) + value*(bytes.Count(line, f.comma)+1)
+		n := 4*len(line) + value*bytes.Count(line, f.comma)
 		f.held += n
 		if !f.m.Take(n) || !f.m.Work(n) {
 			return 0, f.m.Err()

@@ -81,7 +81,7 @@ func (t *tokens) Read(p []byte) (int, error) {
 	const attribute = 128
 	held := 3*n + attribute*bytes.Count(p[:n], []byte("="))
 	t.held += held
-	if !t.m.Take(held) || !t.m.Work(8*n) {
+	if !t.m.Take(held) || !t.m.Work(12*n) {
 		return 0, t.m.Err()
 	}
 	return n, err
@@ -296,6 +296,7 @@ func (w *word) paragraph() {
 func (w *word) item(text string) {
 	if n := len(w.d.Blocks); n > 0 {
 		if b := &w.d.Blocks[n-1]; b.Kind == Text && strings.HasPrefix(b.Text, "- ") && len(b.Text) < 4096 && w.m.Take(len(text)) {
+			w.m.Work(len(b.Text) / 4) // it is copied
 			b.Text += "\n" + text
 			return
 		}

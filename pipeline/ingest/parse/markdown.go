@@ -80,25 +80,31 @@ func (m *markdown) frontMatter() {
 	}
 }
 
-// plain returns a scalar, or the scalars of a list.
+// plain returns a scalar, or the texts of a list. What is deeper is left out, so that aliases of lists
+// of aliases cost nothing.
 func plain(n *yaml.Node) (v any) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = named(n)
 	switch n.Kind {
 	case yaml.ScalarNode:
 		_ = n.Decode(&v) // nil for what is no value
-		return v
 	case yaml.SequenceNode:
 		var list []any
 		for _, e := range n.Content {
-			if s, ok := plain(e).(string); ok { // a list in a list is none
-				list = append(list, s)
+			if e = named(e); e.Kind == yaml.ScalarNode {
+				list = append(list, plain(e))
 			}
 		}
 		return list
 	}
-	return nil
+	return v
+}
+
+// named returns what an alias stands for.
+func named(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 // value takes a named value as the title, the time or a value for filters.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -174,7 +175,10 @@ func FuzzParse(f *testing.F) {
 	f.Add("a.docx", []byte("PK\x03\x04"))
 	f.Add("a.pdf", []byte("%PDF-1.4\n1 0 obj\n<< /Type /Page >>\nendobj"))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		err := Parse(account(t, name, data, Limits{}), name, "", data, Limits{}, func(d Document) error {
+		m := account(t, name, data, Limits{})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := Parse(m, name, "", data, Limits{}, func(d Document) error {
 			for _, b := range d.Blocks {
 				if strings.TrimSpace(b.Text) == "" || b.Lines.From > b.Lines.To {
 					t.Errorf("block %+v", b)
@@ -187,6 +191,10 @@ func FuzzParse(f *testing.F) {
 		})
 		if err != nil && strings.Contains(err.Error(), "parser failed") {
 			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := int(after.TotalAlloc - before.TotalAlloc); n > 4*(1<<20+m.Peak()+m.Spent()) {
+			t.Errorf("%d bytes allocated, peak %d, work %d", n, m.Peak(), m.Spent())
 		}
 	})
 }

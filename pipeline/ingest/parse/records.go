@@ -56,11 +56,12 @@ func (j *job) jsonl(src *source, yield func(Document) error) error {
 			return err
 		}
 		j.m.Give(j.m.Held() - held)
+		j.m.Take(recordBytes)
 	}
 }
 
-// recordWork is what a record costs besides its bytes: it becomes a document of its own.
-const recordWork = 2500
+// What a record costs besides its bytes: it becomes a document of its own, and its name is kept.
+const recordWork, recordBytes = 2500, 64
 
 // record makes a document of one JSON value. In an object, _id or id is the name of the record,
 // title the title, and text, content or body the text; other texts and numbers are values for

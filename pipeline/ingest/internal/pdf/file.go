@@ -169,7 +169,7 @@ func (r *reader) streamData(d dict, pos int) (raw []byte, end int) {
 	l := lexer{data: r.data, pos: pos}
 	l.skip()
 	rest, ok := bytes.CutPrefix(r.data[l.pos:], []byte("stream"))
-	if !ok || !r.m.Work(l.pos-pos) {
+	if !r.m.Work(l.pos-pos) || !ok {
 		return nil, pos
 	}
 	start := l.pos + len("stream")

@@ -51,7 +51,10 @@ func (r *reader) page(p pageNode) string {
 		parts = []any{s}
 	}
 	for _, part := range parts {
-		if s, ok := r.resolve(part).(stream); ok && r.m.Work(streamWork) {
+		if !r.m.Work(streamWork) {
+			return ""
+		}
+		if s, ok := r.resolve(part).(stream); ok {
 			data, held := r.unfold(s)
 			if room, ok := meter.Room(r.m, content, len(data)+1); ok {
 				content = append(append(room, data...), '\n')

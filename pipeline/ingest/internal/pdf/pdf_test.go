@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,12 @@ func FuzzRead(f *testing.F) {
 	f.Add(withContent(packed("BT /F2 10 Tf <0001> Tj ET"), "/Filter [/FlateDecode]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := account(t, len(data))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		_, _ = Read(m, data) // any answer will do, but a panic
+		runtime.ReadMemStats(&after)
+		if n := int(after.TotalAlloc - before.TotalAlloc); n > 4*(1<<20+m.Peak()+m.Spent()) {
+			t.Errorf("%d bytes allocated, peak %d, work %d", n, m.Peak(), m.Spent())
+		}
 	})
 }
