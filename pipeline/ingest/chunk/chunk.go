@@ -27,13 +27,6 @@ func Document(ctx context.Context, m *meter.Meter, d *parse.Document, o Options)
 	return chunks, err
 }
 
-// cutter is the work on one document. Pieces go through it one by one, because there may be one for
-// each word.
-type cutter struct {
-	Options
-	m *meter.Meter
-}
-
 func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Chunk, error) {
 	by := o.By
 	if by == Auto {

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/decode"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -102,4 +103,11 @@ func (o Options) Complete() (Options, error) {
 // again.
 func (o Options) Name() string {
 	return fmt.Sprintf("%s/%d/%d/%d/%v", o.By, o.Size, o.Overlap, o.Parent, o.Cuts)
+}
+
+// cutter is the work on one document. Pieces go through it one by one, because there may be one for
+// each word.
+type cutter struct {
+	Options
+	m *meter.Meter
 }

@@ -101,14 +101,14 @@ func (l Limits) complete() Limits {
 const (
 	leastMemory, memoryPerByte           = 32 << 20, 64
 	leastLargeMemory, memoryPerLargeByte = 128 << 20, 6
-	leastWork, workPerByte               = 64 << 20, 512
+	leastWork, workPerByte               = 128 << 20, 512
 	leastTime, timePerMB                 = 5 * time.Second, 5 * time.Second
 )
 
 // Meter begins the account of a file of some bytes, which already holds them. A small file may hold
-// 32 MiB and 64 times its bytes, a large one 128 MiB and six times its bytes. The work takes less than
-// a second, and some seconds for each MB. The time is only there for machines that are very busy: five
-// seconds, and five for each MB, but at most Limits.Time.
+// 32 MiB and 64 times its bytes, a large one 128 MiB and six times its bytes. The work takes about a
+// second, and some for each MB. The time is only there for machines that are very busy: five seconds,
+// and five for each MB, but at most Limits.Time.
 func (l Limits) Meter(ctx context.Context, size int) *meter.Meter {
 	m := meter.New(ctx, meter.Budget{
 		Memory: min(leastMemory+memoryPerByte*size, leastLargeMemory+memoryPerLargeByte*size),

@@ -334,26 +334,3 @@ func (f *font) appendText(to []byte, code int, c byte) []byte {
 	}
 	return to
 }
-
-// decode shows a string. It returns its width in thousandths of the font's size.
-func (c *canvas) decode(t text) (width float64, codes, spaces int) {
-	f := c.font
-	for len(t) > 0 {
-		room, ok := meter.Room(c.m, c.shown, 4*maxMapping)
-		if c.shown = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) {
-			break
-		}
-		n := min(f.bytes, len(t))
-		k := code(t[:n])
-		t = t[n:]
-		width += f.widthOf(k)
-		codes++
-		if n == 1 && k == ' ' {
-			spaces++
-		}
-		before := len(c.shown)
-		c.shown = f.appendText(c.shown, k, byte(k))
-		c.m.Work(len(c.shown) - before)
-	}
-	return width, codes, spaces
-}

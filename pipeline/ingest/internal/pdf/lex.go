@@ -214,6 +214,7 @@ func (l *lexer) literal() text {
 			out = meter.Append(l.m, out, c)
 		}
 	}
+	l.pos = len(l.data)
 	if out == nil {
 		return l.data[start:]
 	}

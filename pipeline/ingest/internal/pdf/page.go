@@ -208,6 +208,29 @@ func (c *canvas) show(v any) {
 	}
 }
 
+// decode shows a string. It returns its width in thousandths of the font's size.
+func (c *canvas) decode(t text) (width float64, codes, spaces int) {
+	f := c.font
+	for len(t) > 0 {
+		room, ok := meter.Room(c.m, c.shown, 4*maxMapping)
+		if c.shown = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) {
+			break
+		}
+		n := min(f.bytes, len(t))
+		k := code(t[:n])
+		t = t[n:]
+		width += f.widthOf(k)
+		codes++
+		if n == 1 && k == ' ' {
+			spaces++
+		}
+		before := len(c.shown)
+		c.shown = f.appendText(c.shown, k, byte(k))
+		c.m.Work(len(c.shown) - before)
+	}
+	return width, codes, spaces
+}
+
 func (c *canvas) advance(x float64) { c.tm = matrix{1, 0, 0, 1, x, 0}.mul(c.tm) }
 
 // place writes what lies between the last text and the next: nothing, a space, the end of a line,
