@@ -164,3 +164,49 @@ func TestMayBeBounded(t *testing.T) {
 		}
 	}
 }
+
+// changingFormatter changes what it is given.
+type changingFormatter struct{}
+
+func (changingFormatter) FormatType() string { return "changing" }
+
+func (changingFormatter) Format(_ context.Context, w *Window) (any, error) {
+	w.Items[0].Content, w.Items[0].Metadata["by"], w.MaxTokens = "changed", "formatter", 0
+	return "", nil
+}
+
+// A formatter with a time limit may go on after the build has left it. It works on a copy.
+func TestTimedFormattersHaveACopy(t *testing.T) {
+	w := &Window{MaxTokens: 9, Items: []Item{{ID: "a", Content: "text", Metadata: map[string]any{"by": "source"}}}}
+	if _, err := (timedFormatter{changingFormatter{}, time.Hour}).Format(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if it := w.Items[0]; it.Content != "text" || it.Metadata["by"] != "source" || w.MaxTokens != 9 {
+		t.Errorf("a formatter has changed the window of the build: %+v", w)
+	}
+}
+
+// An optional step of a partial build ends after its own time limit, or after what is left for it if
+// that is less.
+func TestOptionalStepsHaveTheSmallerLimit(t *testing.T) {
+	const ms = time.Millisecond
+	for own, want := range map[time.Duration]time.Duration{0: 80 * ms, 20 * ms: 20 * ms, time.Hour: 80 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			took := 2 * time.Hour
+			p, err := New(Config{
+				Tokenizer: WordTokenizer(), MaxTokens: 100, Logger: slog.New(slog.DiscardHandler), Partial: true,
+				Times: &StepTimes{steps: map[string]stepTime{outputTime: {20 * ms, 0}}},
+				Steps: []StepConfig{{Name: "s", Step: taking(&took), OnError: Skip, Timeout: own}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*ms)
+			defer cancel()
+			start := time.Now()
+			if _, err := p.Build(ctx, Query{Text: "q"}); err != nil || time.Since(start) != want {
+				t.Errorf("a step with a limit of %v: built after %v, error %v, want %v", own, time.Since(start), err, want)
+			}
+		})
+	}
+}

@@ -15,6 +15,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ var targets = []target{
 	{"within", []string{"pipeline/within.go"}, []tests{{"./pipeline", "Partial|Time|Within|Goroutine|Leave|Policy|Panic|Group|Format|Afford|Optional|Bounded"}}},
 	{"access", []string{"pipeline/access.go"}, []tests{{"./pipeline", "Access|List|Step|Group|Trace|Copy|Append|Item|Leave|Skipped"}}},
 	{"answer", []string{"host/internal/answer"}, []tests{{"./host/internal/answer", ""}}},
-	{"lend", []string{"host/lend.go"}, []tests{{"./host", "Pool|Session|Tenant|Fair|Rest|Reset|Closing|Stats|Fuel|Step"}}},
+	{"lend", []string{"host/lend.go"}, []tests{{"./host", "Nested|Session|Rest|Tenants|TimesOfSteps|Fairness|Closed|Queue|StatsBeside"}}},
 }
 
 // result is what became of the mutants of a target.
@@ -162,8 +163,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if !*write {
 		return nil
 	}
-	data, err := json.MarshalIndent(floors, "", "  ")
-	return errors.Join(err, os.WriteFile(filepath.Join(folder, "floors.json"), append(data, '\n'), 0o644))
+	var data bytes.Buffer
+	err = encode(&data, floors)
+	return errors.Join(err, os.WriteFile(filepath.Join(folder, "floors.json"), data.Bytes(), 0o644))
 }
 
 func read(path string, into any) error {
@@ -226,11 +228,16 @@ func (o *options) test(t target, equivalent map[string]string, log io.Writer) (*
 	return r, nil
 }
 
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 func report(w io.Writer, format string, results []*result) error {
 	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(results)
+		return encode(w, results)
 	}
 	fmt.Fprintf(w, "%-40s%10s%10s%10s\n", "file", "mutants", "killed", "share")
 	for _, r := range results {

@@ -116,17 +116,17 @@ func TestAddedTokens(t *testing.T) {
 	rows := abi.ItemRows{{Content: same, TokenCount: 3}, {Content: "x", TokenCount: 1}, {Content: "long text", TokenCount: 9}}
 	changes := &abi.Changes{
 		Edits: []abi.Edit{{Row: 0, Content: &same}, {Row: 1, Content: &longer}, {Row: 2, Content: &shorter}, {Row: 2}},
-		Items: []abi.NewItem{{Content: "new"}},
+		Items: []abi.NewItem{{Content: "new"}, {Content: "newer"}},
 	}
 	texts := NewTexts(changes, rows)
-	if want := []string{longer, shorter, "new"}; !slices.Equal(texts.Texts, want) {
+	if want := []string{longer, shorter, "new", "newer"}; !slices.Equal(texts.Texts, want) {
 		t.Fatalf("texts %q, want %q: the others are not new", texts.Texts, want)
 	}
-	for allowed, want := range map[int]abi.Reason{5: "", 4: abi.ReasonOutputTooLarge} {
+	for allowed, want := range map[int]abi.Reason{10: "", 9: abi.ReasonOutputTooLarge} {
 		g := NewGrant(abi.OpProcess, items(0), Terms{Tokens: allowed})
-		tokens := make([]int, 5)
-		err := g.Counted(texts, []int{4, 1, 2}, tokens) // 3 and 2 more
-		if reasonOf(t, err) != want || !slices.Equal(tokens, []int{0, 4, 1, 0, 2}) {
+		tokens := make([]int, 6)
+		err := g.Counted(texts, []int{4, 1, 2, 5}, tokens) // 3, 2 and 5 more
+		if reasonOf(t, err) != want || !slices.Equal(tokens, []int{0, 4, 1, 0, 2, 5}) {
 			t.Errorf("%d tokens allowed: %v, counts %v, want the reason %q", allowed, err, tokens, want)
 		}
 	}
