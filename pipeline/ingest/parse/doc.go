@@ -82,7 +82,7 @@ var (
 type Limits struct {
 	// Text is the largest text of one document in bytes. 0 means 32 MiB.
 	Text int
-	// Time is how long one file may take at most; see [Limits.Meter]. 0 means 60 seconds.
+	// Time is how long one file may take, however busy the machine is. 0 means 60 seconds.
 	Time time.Duration
 }
 
@@ -102,18 +102,17 @@ const (
 	leastMemory, memoryPerByte           = 32 << 20, 64
 	leastLargeMemory, memoryPerLargeByte = 128 << 20, 6
 	leastWork, workPerByte               = 128 << 20, 512
-	leastTime, timePerMB                 = 5 * time.Second, 5 * time.Second
 )
 
 // Meter begins the account of a file of some bytes, which already holds them. A small file may hold
 // 32 MiB and 64 times its bytes, a large one 128 MiB and six times its bytes. The work takes about a
-// second, and some for each MB. The time is only there for machines that are very busy: five seconds,
-// and five for each MB, but at most Limits.Time.
+// second, and some for each MB, and decides which files are refused, so that no busy machine does. The
+// time of the limits is only there in case a mistake leaves work uncounted.
 func (l Limits) Meter(ctx context.Context, size int) *meter.Meter {
 	m := meter.New(ctx, meter.Budget{
 		Memory: min(leastMemory+memoryPerByte*size, leastLargeMemory+memoryPerLargeByte*size),
 		Work:   leastWork + workPerByte*size,
-		Time:   min(leastTime+timePerMB*time.Duration(size)/1_000_000, l.complete().Time),
+		Time:   l.complete().Time,
 	})
 	m.Take(size)
 	return m
