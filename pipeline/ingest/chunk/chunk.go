@@ -69,17 +69,27 @@ func newSection(p *piece, _ int) bool { return len(p.opens) > 0 }
 func (o *cutter) cutAll(list iter.Seq[piece], place, always int) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range list {
-			cut := o.cut(&p, place)
-			if always >= 0 && !p.whole {
-				cut = o.counted(&p, o.parts(&p, o.splitAll(p.text, always), ""))
+			p.tokens = o.Count(p.text)
+			if whole := always < 0 || p.whole; whole && p.tokens <= o.Size {
+				if !yield(p) { // most are small: this costs no iterator
+					return
+				}
+				continue
 			}
-			for q := range cut {
+			for q := range o.cutOne(p, place, always) {
 				if !yield(q) {
 					return
 				}
 			}
 		}
 	}
+}
+
+func (o *cutter) cutOne(p piece, place, always int) iter.Seq[piece] {
+	if always >= 0 && !p.whole {
+		return o.counted(&p, o.parts(&p, o.splitAll(p.text, always), ""))
+	}
+	return o.cut(&p, place)
 }
 
 // open is the chunk that is being filled.
