@@ -80,18 +80,3 @@ func TestForbidden(t *testing.T) {
 		t.Error("files that cannot be read lost their documents")
 	}
 }
-
-func (f *fixture) wantFails(want ...string) {
-	f.Helper()
-	all := strings.Join(f.fails, "\n")
-	for _, w := range want {
-		if !strings.Contains(all, w) {
-			f.Errorf("no failure %q in:\n%s", w, all)
-		}
-	}
-	for _, line := range f.fails {
-		if strings.Contains(line, "\n") {
-			f.Errorf("failure of several lines: %q", line)
-		}
-	}
-}

@@ -437,3 +437,19 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// wantFails holds that the failures of the last run say each of want, on a line each.
+func (f *fixture) wantFails(want ...string) {
+	f.Helper()
+	all := strings.Join(f.fails, "\n")
+	for _, w := range want {
+		if !strings.Contains(all, w) {
+			f.Errorf("no failure %q in:\n%s", w, all)
+		}
+	}
+	for _, line := range f.fails {
+		if strings.Contains(line, "\n") {
+			f.Errorf("failure of several lines: %q", line)
+		}
+	}
+}
