@@ -12,7 +12,7 @@ const (
 	// maxParts is how many parts of an answer are read.
 	maxParts = 1000
 	// maxCounted bounds what a server says of tokens, so that sums of it stay numbers.
-	maxCounted = 1 << 40
+	maxCounted = 1 << 30
 )
 
 var errTwice = errors.New("a list is there twice")
