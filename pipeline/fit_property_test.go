@@ -25,9 +25,11 @@ type independent struct {
 	factor int // tenths of a token for each token of a text
 }
 
+// The loader is a variable of the library, and several tests run at the same time.
+func init() { tiktoken.SetBpeLoader(loader.NewOfflineLoader()) }
+
 func newIndependent(t testing.TB, encoding string) *independent {
 	t.Helper()
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	enc, err := tiktoken.GetEncoding(encoding)
 	if err != nil {
 		t.Fatal(err)
