@@ -233,9 +233,12 @@ test: ## test what a change of the code can break; needs Go and make (five minut
 test-docs: ## run the commands of README.md and of the pages of docs, as a reader would (needs bash, git and curl)
 	ANCHOR_DOCS=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m ./internal/docs $(TEST)
 
+# Only the tests whose files look at the variable: the others ran with `make test`.
 .PHONY: test-thorough
 test-thorough: ## run the tests that are short in `make test` with their large counts (ANCHOR_THOROUGH)
-	ANCHOR_THOROUGH=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m $$(git grep -l ANCHOR_THOROUGH -- '*_test.go' ':!tools' | xargs -n 1 dirname | sort -u | sed 's|^|./|') $(TEST)
+	@files=$$(git grep -lE 'ANCHOR_THOROUGH|\bthorough\b|\b(partOf|drawn)\(' -- '*_test.go' ':!tools') && \
+		names=$$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $$files | sort -u | paste -sd '|') && \
+		ANCHOR_THOROUGH=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m -run "^($$names)$$" $$(dirname $$files | sort -u | sed 's|^|./|') $(TEST)
 
 .PHONY: race
 race: export CGO_ENABLED = 1
