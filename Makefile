@@ -237,7 +237,7 @@ test-docs: ## run the commands of README.md and of the pages of docs, as a reade
 .PHONY: test-thorough
 test-thorough: ## run the tests that are short in `make test` with their large counts (ANCHOR_THOROUGH)
 	@files=$$(git grep -lE 'ANCHOR_THOROUGH|\bthorough\b|\b(partOf|drawn)\(' -- '*_test.go' ':!tools') && \
-		names=$$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $$files | sort -u | paste -sd '|') && \
+		names=$$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $$files | sort -u | paste -sd '|' -) && \
 		ANCHOR_THOROUGH=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m -run "^($$names)$$" $$(dirname $$files | sort -u | sed 's|^|./|') $(TEST)
 
 .PHONY: race
