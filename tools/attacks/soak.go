@@ -170,8 +170,9 @@ func (s *soaking) watch(stop <-chan struct{}) {
 // judge returns an error if the memory has grown.
 func judge(states []state, before, after state, out io.Writer) error {
 	var errs []error
-	if len(states) > 1 {
-		first, last := states[0], states[len(states)-1]
+	if len(states) > 2 {
+		// Before the bad plugins ran once, their instances are not there.
+		first, last := states[1], states[len(states)-1]
 		if most := float64(first.heap)*(1+growthPart) + growthBytes; float64(last.heap) > most {
 			errs = append(errs, fmt.Errorf("the heap grew from %s to %s", mebibytes(first.heap), mebibytes(last.heap)))
 		}
