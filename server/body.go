@@ -89,6 +89,9 @@ func (c *call) endWithContext() (stop func()) {
 	return func() {
 		if !cancel() {
 			<-done // it uses the connection
+			// net/http may have begun to wait for the next request, and takes the deadline for the end
+			// of the connection: requests that came later would be cancelled from their beginning.
+			c.w.Header().Set("Connection", "close")
 		}
 	}
 }

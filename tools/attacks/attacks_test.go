@@ -46,7 +46,7 @@ func TestBombsAreValid(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	flat := []state{{heap: 20 << 20}, {heap: 60 << 20}, {heap: 29 << 20}}
+	flat := []state{{heap: 1 << 20}, {heap: 20 << 20}, {heap: 60 << 20}, {heap: 29 << 20}}
 	at := state{goroutines: 5, descriptor: 9}
 	for _, tc := range []struct {
 		states        []state
@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 		want          string
 	}{
 		{flat, at, at, ""},
-		{[]state{{heap: 20 << 20}, {heap: 31 << 20}}, at, at, "the heap grew from 20 MiB to 31 MiB"},
+		{[]state{{heap: 1 << 20}, {heap: 20 << 20}, {heap: 31 << 20}}, at, at, "the heap grew from 20 MiB to 31 MiB"},
 		{flat, at, state{goroutines: 6, descriptor: 9}, "6 goroutines are left, 5 were there before"},
 		{flat, at, state{goroutines: 5, descriptor: 10}, "10 descriptors are left, 9 were there before"},
 	} {
