@@ -57,7 +57,7 @@ func BenchmarkClaims(b *testing.B) {
 
 func scaled(n int) int {
 	if testing.Short() {
-		return n / 10
+		return n / 100
 	}
 	return n
 }

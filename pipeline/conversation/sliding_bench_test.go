@@ -37,6 +37,9 @@ func BenchmarkConversationAppend(b *testing.B) {
 		eviction  EvictionPolicy
 	}{{"window", 4000, nil}, {"everything", 1 << 40, nil}, {"pairs", 4000, EvictPairs}} {
 		for _, n := range []int{1_000, 100_000, 1_000_000} {
+			if testing.Short() && n > 1_000 {
+				continue
+			}
 			b.Run(fmt.Sprintf("%s/%d", mode.name, n), func(b *testing.B) {
 				for b.Loop() {
 					s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: mode.maxTokens, Tokenizer: pipeline.WordTokenizer(), Eviction: mode.eviction})

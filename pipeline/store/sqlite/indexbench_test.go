@@ -57,6 +57,9 @@ func (z *zipf) documents(from, n, dim int) []retrieve.Document {
 func BenchmarkIndexSearch(b *testing.B) {
 	for _, form := range []retrieve.VectorForm{retrieve.VectorsF32, retrieve.VectorsInt8} {
 		for _, n := range []int{5_000, 100_000} {
+			if testing.Short() && n > 5_000 {
+				continue
+			}
 			s := mustOpen(b, filepath.Join(b.TempDir(), "store.db"), Options{Sync: Normal})
 			x, c, z := s.Index(), retrieve.Collection{Tenant: "t", Name: "c"}, newZipf()
 			if err := x.Create(b.Context(), c, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 256}, Vectors: form}); err != nil {
