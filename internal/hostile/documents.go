@@ -1,5 +1,5 @@
-// Package hostile makes files that cost much more to read than their size says, or that try to. It
-// is for tests and tools only.
+// Package hostile makes files and requests that try to cost much more than their size says. It is
+// for tests and tools only.
 package hostile
 
 import (
