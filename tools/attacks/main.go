@@ -36,7 +36,7 @@ func main() {
 // run returns the exit status: 0 for success, 1 for a failure or an exceeded limit, and 2 for
 // invalid flags.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &suite{stderr: stderr, swept: map[string]sweep{}, timed: map[string]outcome{}}
+	s := &suite{stderr: stderr, swept: map[string]sweep{}, timed: map[string]outcome{}, bodies: map[string][]byte{}, answers: map[int][]answered{}, peaks: map[string]int64{}}
 	var length time.Duration
 	flags := flag.NewFlagSet("attacks", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -69,6 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	}
+	defer s.prepare()()
 	if n := s.measure(ctx, stdout); n > 0 {
 		fmt.Fprintf(stderr, "attacks: %d rows failed\n", n)
 		return 1
