@@ -76,7 +76,8 @@ type command struct {
 	// ended is closed when it has ended; what is below is set by then.
 	ended  chan struct{}
 	took   time.Duration
-	killed string // why it was killed, "" if it was not
+	work   time.Duration // of processors
+	killed string        // why it was killed, "" if it was not
 }
 
 // start runs the command in a folder.
@@ -118,7 +119,7 @@ func (c *command) watch(ctx context.Context) {
 		}
 		break
 	}
-	c.took = time.Since(c.began)
+	c.took, c.work = time.Since(c.began), c.cmd.ProcessState.UserTime()+c.cmd.ProcessState.SystemTime()
 	status, _ := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case tooMuch != "":

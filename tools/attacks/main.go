@@ -36,7 +36,7 @@ func main() {
 // run returns the exit status: 0 for success, 1 for a failure or an exceeded limit, and 2 for
 // invalid flags.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &suite{stderr: stderr, swept: map[string]sweep{}, timed: map[string]outcome{}, bodies: map[string][]byte{}, answers: map[int][]answered{}, peaks: map[string]int64{}}
+	s := &suite{stderr: stderr, swept: map[string]sweep{}, timed: map[string]outcome{}, bodies: map[string][]byte{}, answers: map[int][]answered{}, peaks: map[string]int64{}, read: map[int][]read{}, pulls: map[int][]pulled{}}
 	var length time.Duration
 	flags := flag.NewFlagSet("attacks", flag.ContinueOnError)
 	flags.SetOutput(stderr)

@@ -14,10 +14,12 @@ type row struct {
 	name, what string
 	unit       string
 	gate       float64
-	// short is the limit in a short run, 0 if that does not judge the figure.
+	// short is the limit in a short run: 0 for the same, notJudged for none.
 	short float64
 	run   func(ctx context.Context) (reading, error)
 }
+
+const notJudged = -1
 
 // reading is the result of a row: the figure, and details line by line.
 type reading struct {
@@ -25,6 +27,18 @@ type reading struct {
 	details []string
 	// failed describes a failure, which counts whatever the figure is.
 	failed string
+}
+
+// add takes the figure of one case, of which the worst counts. Its details are listed with those of
+// others, or only if it is the worst.
+func (r *reading) add(value float64, details string, list bool) {
+	switch {
+	case list:
+		r.details = append(r.details, details)
+	case value > r.value:
+		r.details = []string{details}
+	}
+	r.value = max(r.value, value)
 }
 
 // suite is one run.
@@ -48,6 +62,8 @@ type suite struct {
 	bodies  map[string][]byte
 	answers map[int][]answered
 	peaks   map[string]int64
+	read    map[int][]read
+	pulls   map[int][]pulled
 }
 
 func (s *suite) rows() []row {
@@ -57,18 +73,18 @@ func (s *suite) rows() []row {
 		if s.short && i > 0 && a.name != "items" {
 			continue
 		}
-		rows = append(rows, row{"answer/" + a.name, "peak of a build with " + a.what, mebibyte, 200, 200, s.answerRow(i)})
+		rows = append(rows, row{"answer/" + a.name, "peak of a build with " + a.what, mebibyte, 200, 0, s.answerRow(i)})
 	}
 	rows = append(rows,
-		row{"load/peak", "peak of the worst module that is accepted", mebibyte, 500, 500, s.worstPeak},
-		row{"load/time", "time of the worst module that is accepted, of 5 s or 1.3 s for each MiB", "x", 1, 0, s.worstTime},
-		row{"load/deadline", "Load with a deadline of 1 s returns after", seconds, 1.1, 0, s.deadlines(func(o outcome) time.Duration { return o.Took })},
-		row{"load/neighbour", "a small plugin's Load beside the worst one takes", seconds, 1, 0, s.deadlines(func(o outcome) time.Duration { return o.Other })},
-		row{"call/peak", "peak of four calls that nest as deep as they can", mebibyte, 500, 500, s.deepPeak},
-		row{"call/time", "the last of them, with 1 s each, returns after", seconds, 1.5, 0, s.deepTime},
-		row{"burst", "after a burst of another plugin, Load and a call take", seconds, 1, 0, s.burstRow},
-		row{"fair/p99", "p99 of a good plugin beside hostile callers, of that beside honest ones", "x", 3, 0, s.fairLatency},
-		row{"fair/throughput", "its builds alone, of those beside hostile callers", "x", 2.5, 0, s.fairThroughput},
+		row{"load/peak", "peak of the worst module that is accepted", mebibyte, 500, 0, s.worstPeak},
+		row{"load/time", "time of the worst module that is accepted, of 5 s or 1.3 s for each MiB", "x", 1, notJudged, s.worstTime},
+		row{"load/deadline", "Load with a deadline of 1 s returns after", seconds, 1.1, notJudged, s.deadlines(func(o outcome) time.Duration { return o.Took })},
+		row{"load/neighbour", "a small plugin's Load beside the worst one takes", seconds, 1, notJudged, s.deadlines(func(o outcome) time.Duration { return o.Other })},
+		row{"call/peak", "peak of four calls that nest as deep as they can", mebibyte, 500, 0, s.deepPeak},
+		row{"call/time", "the last of them, with 1 s each, returns after", seconds, 1.5, notJudged, s.deepTime},
+		row{"burst", "after a burst of another plugin, Load and a call take", seconds, 1, notJudged, s.burstRow},
+		row{"fair/p99", "p99 of a good plugin beside hostile callers, of that beside honest ones", "x", 3, notJudged, s.fairLatency},
+		row{"fair/throughput", "its builds alone, of those beside hostile callers", "x", 2.5, notJudged, s.fairThroughput},
 	)
 	return slices.Concat(rows, s.serviceRows(), s.ingestRows(), s.registryRows())
 }
@@ -89,7 +105,7 @@ func (s *suite) measure(ctx context.Context, out io.Writer) (failures int) {
 			verdict, failures = "ERROR: "+err.Error(), failures+1
 		case got.failed != "":
 			verdict, failures = "FAIL: "+got.failed, failures+1
-		case s.short && r.short == 0:
+		case s.short && r.short == notJudged:
 			verdict = "not judged"
 		case got.value > gate:
 			verdict, failures = "MISS", failures+1
