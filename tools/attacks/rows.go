@@ -80,7 +80,7 @@ func (s *suite) rows() []row {
 		row{"load/time", "time of the worst module that is accepted, of 5 s or 1.3 s for each MiB", "x", 1, notJudged, s.worstTime},
 		row{"load/deadline", "Load with a deadline of 1 s returns after", seconds, 1.1, notJudged, s.deadlines(func(o outcome) time.Duration { return o.Took })},
 		row{"load/neighbour", "a small plugin's Load beside the worst one takes", seconds, 1, notJudged, s.deadlines(func(o outcome) time.Duration { return o.Other })},
-		row{"call/peak", "peak of four calls that nest as deep as they can", mebibyte, 500, 0, s.deepPeak},
+		row{"call/peak", "peak of four calls that nest as deep as they can", mebibyte, 320, 0, s.deepPeak},
 		row{"call/time", "the last of them, with 1 s each, returns after", seconds, 1.5, notJudged, s.deepTime},
 		row{"burst", "after a burst of another plugin, Load and a call take", seconds, 1, notJudged, s.burstRow},
 		row{"fair/p99", "p99 of a good plugin beside hostile callers, of that beside honest ones", "x", 3, notJudged, s.fairLatency},
