@@ -25,8 +25,9 @@ const notJudged = -1
 type reading struct {
 	value   float64
 	details []string
-	// failed describes a failure, which counts whatever the figure is.
-	failed string
+	// failed describes a failure, which counts whatever the figure is, and skipped why there is no
+	// figure here.
+	failed, skipped string
 }
 
 // add takes the figure of one case, of which the worst counts. Its details are listed with those of
@@ -103,6 +104,8 @@ func (s *suite) measure(ctx context.Context, out io.Writer) (failures int) {
 		switch {
 		case err != nil:
 			verdict, failures = "ERROR: "+err.Error(), failures+1
+		case got.skipped != "":
+			verdict = "NOT MEASURED: " + got.skipped
 		case got.failed != "":
 			verdict, failures = "FAIL: "+got.failed, failures+1
 		case s.short && r.short == notJudged:
@@ -299,12 +302,12 @@ func (s *suite) fairRow(ctx context.Context, figure func(*fairFigures) float64) 
 	if f == nil {
 		return reading{failed: s.fairly.Killed}, nil
 	}
-	return reading{figure(f), []string{
+	return reading{value: figure(f), details: []string{
 		"alone:          " + f.Alone.String(),
 		fmt.Sprintf("beside honest:  %s; the honest %.0f/s", f.Honest, f.Honests),
 		fmt.Sprintf("beside hostile: %s; the hostile %.0f/s", f.Hostile, f.Hostiles),
 		"alone again:    " + f.Again.String(),
-	}, s.fairly.Error}, nil
+	}, failed: s.fairly.Error}, nil
 }
 
 func (s *suite) fairLatency(ctx context.Context) (reading, error) {
