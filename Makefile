@@ -189,7 +189,7 @@ test-embed-server: embed-server ## compare the vectors of the embedding server w
 	ANCHOR_MINILM=$(CURDIR)/build/models/all-minilm-l6-v2 cargo test --release --locked --manifest-path tools/embed-server/Cargo.toml --target-dir build/embed-server
 
 .PHONY: attacks
-attacks: ## what hostile plugins can do to memory, to loading and to their neighbours (a quarter of an hour; ATTACKS=-short: a minute)
+attacks: build ## what hostile plugins, requests, files and registries can do to memory and to their neighbours (half an hour; ATTACKS=-short: two minutes)
 	$(GO) -C tools/attacks run . $(ATTACKS)
 
 .PHONY: soak

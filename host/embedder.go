@@ -13,8 +13,8 @@ import (
 // one by one. The zero value leaves everything on that was tested with the wazero in the
 // program and that works when it is tried out; [Host.Features] says what that is.
 type Features struct {
-	// NoStacks (stacks) has the stacks of compiled guests grow with the depth of calls.
-	// Growing one takes up to 40 ms, in which nothing stops a guest.
+	// NoStacks (stacks) has the stacks of guests grow with the depth of calls. Growing one
+	// takes up to 40 ms, in which nothing stops a guest, and twice its memory.
 	NoStacks bool
 	// NoStackSizes (stack-sizes) has stacks that grow be let go whenever they are looked
 	// at: how large they are is not known.

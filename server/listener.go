@@ -14,8 +14,8 @@ import (
 
 // connections is a listener that bounds its connections, those of one address, and the requests that
 // run on them. When there is no room, something new takes the place of a connection that has waited
-// longest: first among those that have shown no valid key, then among those that have no request
-// which counts for a tenant. If there is none, the new one is refused.
+// long, of the address that has most: first among those that have shown no valid key, then among those
+// that have no request which counts for a tenant. If there is none, the new one is refused.
 type connections struct {
 	net.Listener
 	name      string // the key of its address
@@ -110,13 +110,27 @@ func (l *connections) enter(c *conn) (_, victim *conn) {
 	return c, victim
 }
 
-// longest returns the connection that has to go first among some.
-func (l *connections) longest(among func(*conn) bool) *conn {
+// compared is how many of the connections that have waited longest longest looks at.
+const compared = 64
+
+// longest returns the connection that has to go first among some: of those that have waited longest
+// one of the address that has most connections. So however fast an address opens new ones, it pushes
+// out its own, and not the one of a probe that has just come.
+func (l *connections) longest(among func(*conn) bool) (first *conn) {
 	for _, waits := range []*lists.List{&l.strangers, &l.idle} {
-		for e := waits.Front(); e != nil; e = e.Next() {
-			if c := e.Value.(*conn); among(c) {
-				return c
+		seen := 0
+		for e := waits.Front(); e != nil && seen < compared; e = e.Next() {
+			c := e.Value.(*conn)
+			if !among(c) {
+				continue
 			}
+			seen++
+			if first == nil || c.of.open > first.of.open {
+				first = c
+			}
+		}
+		if first != nil {
+			return first
 		}
 	}
 	return nil

@@ -115,6 +115,18 @@ func TestConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
+// Addresses that open one connection after the other push out their own.
+func TestConnectionsOfOthersStay(t *testing.T) {
+	l := newPipes(4, 4)
+	probe, _ := opened(t, l, "10.0.0.1:1")
+	for i := range 20 {
+		opened(t, l, fmt.Sprintf("10.0.1.%d:1", i%2+1))
+	}
+	if got := alive(probe); got != "+" {
+		t.Error("the connection of another address had to go")
+	}
+}
+
 // One address has a part of the places, and its flood closes its own connections. In IPv6 a network is one
 // address.
 func TestConnectionsOfOneAddress(t *testing.T) {

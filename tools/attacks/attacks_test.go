@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/hostile"
 )
 
 // The bombs are valid modules: what refuses them is their size.
@@ -41,6 +44,43 @@ func TestBombsAreValid(t *testing.T) {
 		}
 		if err := p.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// What a short run looks at is there.
+func TestShortNames(t *testing.T) {
+	for _, name := range slices.Concat(shortBombs, shortHints) {
+		if !slices.ContainsFunc(requests(), func(r request) bool { return r.name == name }) {
+			t.Errorf("there is no request %q", name)
+		}
+	}
+	for _, names := range shortFiles {
+		for _, name := range names {
+			if n := len(grown(hostile.Named(name), folderFile)); n == 0 || n > folderFile {
+				t.Errorf("%s has %d bytes", name, n)
+			}
+		}
+	}
+}
+
+// A process that did not end by itself is seen.
+func TestCommandsAreWatched(t *testing.T) {
+	s := &suite{root: t.TempDir(), stderr: t.Output()}
+	if err := os.MkdirAll(filepath.Join(s.root, "build"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/bin/sh", s.binary()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.prepare()()
+	for script, want := range map[string]string{"echo done": "", "kill -9 $$": "killed by the kernel (killed)", "exec sleep 60": "ended after "} {
+		c, err := s.run(t.Context(), 2*time.Second, s.dir, "-c", script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(c.killed, want) || (c.killed == "") != (want == "") {
+			t.Errorf("%s: %q, want %q", script, c.killed, want)
 		}
 	}
 }

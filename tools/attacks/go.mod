@@ -2,7 +2,10 @@ module github.com/anchor-host/anchor-host/tools/attacks
 
 go 1.26.0
 
-require github.com/anchor-host/anchor-host v0.0.0
+require (
+	github.com/anchor-host/anchor-host v0.0.0
+	golang.org/x/sys v0.48.0
+)
 
 require (
 	github.com/agnivade/levenshtein v1.2.1 // indirect
@@ -16,7 +19,6 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
 	github.com/tetratelabs/wazero v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 )
 

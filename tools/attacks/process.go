@@ -31,6 +31,11 @@ type job struct {
 	Deadline time.Duration `json:"deadline,omitempty"`
 	// Length is the length of one phase.
 	Length time.Duration `json:"length,omitempty"`
+	// Dir is for what commands write, Group their control group. Alone has the process in a network
+	// of its own, which has no other machines.
+	Dir   string `json:"dir,omitempty"`
+	Group string `json:"group,omitempty"`
+	Alone bool   `json:"alone,omitempty"`
 }
 
 // outcome is the result of a job.
@@ -46,6 +51,7 @@ type outcome struct {
 	// Killed is why the tool killed the process, "" if it did not.
 	Killed string       `json:"killed,omitempty"`
 	Fair   *fairFigures `json:"fair,omitempty"`
+	Pulls  []pulled     `json:"pulls,omitempty"`
 }
 
 // The limits of a child process. The tool kills a child that exceeds one, and judges the
@@ -58,7 +64,7 @@ const (
 // roles are the functions of child processes.
 var roles = map[string]func(context.Context, job) (outcome, error){
 	"load": loadBomb, "deadline": loadBombInTime, "call": callBomb,
-	"answer": answerAttack, "burst": burst, "fair": fair,
+	"answer": answerAttack, "burst": burst, "fair": fair, "registry": registryAttacks,
 }
 
 // serve runs the job in the environment, if there is one.
@@ -103,6 +109,9 @@ func attack(ctx context.Context, j job, env ...string) (outcome, error) {
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(append(os.Environ(), jobVariable+"="+string(data)), env...)
+	if j.Alone {
+		cmd.SysProcAttr = alone()
+	}
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return outcome{}, err

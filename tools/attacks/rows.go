@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -13,17 +14,32 @@ type row struct {
 	name, what string
 	unit       string
 	gate       float64
-	// timed means that the figure is a time, which a short run does not judge.
-	timed bool
+	// short is the limit in a short run: 0 for the same, notJudged for none.
+	short float64
 	run   func(ctx context.Context) (reading, error)
 }
+
+const notJudged = -1
 
 // reading is the result of a row: the figure, and details line by line.
 type reading struct {
 	value   float64
 	details []string
-	// failed describes a failure, which counts whatever the figure is.
-	failed string
+	// failed describes a failure, which counts whatever the figure is, and skipped why there is no
+	// figure here.
+	failed, skipped string
+}
+
+// add takes the figure of one case, of which the worst counts. Its details are listed with those of
+// others, or only if it is the worst.
+func (r *reading) add(value float64, details string, list bool) {
+	switch {
+	case list:
+		r.details = append(r.details, details)
+	case value > r.value:
+		r.details = []string{details}
+	}
+	r.value = max(r.value, value)
 }
 
 // suite is one run.
@@ -38,6 +54,17 @@ type suite struct {
 	fairly *outcome
 	// timed are the results of loads with a deadline, by kind of bomb.
 	timed map[string]outcome
+
+	// dir is for what commands write, group the control group in which they run, "" for none.
+	dir, group string
+	// What follows was made or measured for one row and serves others: keys of tenants, bodies of
+	// requests, answers by the size of the request, and peaks of the service by flood.
+	keys    map[string]string
+	bodies  map[string][]byte
+	answers map[int][]answered
+	peaks   map[string]int64
+	read    map[int][]read
+	pulls   map[int][]pulled
 }
 
 func (s *suite) rows() []row {
@@ -47,19 +74,20 @@ func (s *suite) rows() []row {
 		if s.short && i > 0 && a.name != "items" {
 			continue
 		}
-		rows = append(rows, row{"answer/" + a.name, "peak of a build with " + a.what, mebibyte, 200, false, s.answerRow(i)})
+		rows = append(rows, row{"answer/" + a.name, "peak of a build with " + a.what, mebibyte, 200, 0, s.answerRow(i)})
 	}
-	return append(rows,
-		row{"load/peak", "peak of the worst module that is accepted", mebibyte, 500, false, s.worstPeak},
-		row{"load/time", "time of the worst module that is accepted, of 5 s or 1.3 s for each MiB", "x", 1, true, s.worstTime},
-		row{"load/deadline", "Load with a deadline of 1 s returns after", seconds, 1.1, true, s.deadlines(func(o outcome) time.Duration { return o.Took })},
-		row{"load/neighbour", "a small plugin's Load beside the worst one takes", seconds, 1, true, s.deadlines(func(o outcome) time.Duration { return o.Other })},
-		row{"call/peak", "peak of four calls that nest as deep as they can", mebibyte, 500, false, s.deepPeak},
-		row{"call/time", "the last of them, with 1 s each, returns after", seconds, 1.5, true, s.deepTime},
-		row{"burst", "after a burst of another plugin, Load and a call take", seconds, 1, true, s.burstRow},
-		row{"fair/p99", "p99 of a good plugin beside hostile callers, of that beside honest ones", "x", 3, true, s.fairLatency},
-		row{"fair/throughput", "its builds alone, of those beside hostile callers", "x", 2.5, true, s.fairThroughput},
+	rows = append(rows,
+		row{"load/peak", "peak of the worst module that is accepted", mebibyte, 500, 0, s.worstPeak},
+		row{"load/time", "time of the worst module that is accepted, of 5 s or 1.3 s for each MiB", "x", 1, notJudged, s.worstTime},
+		row{"load/deadline", "Load with a deadline of 1 s returns after", seconds, 1.1, notJudged, s.deadlines(func(o outcome) time.Duration { return o.Took })},
+		row{"load/neighbour", "a small plugin's Load beside the worst one takes", seconds, 1, notJudged, s.deadlines(func(o outcome) time.Duration { return o.Other })},
+		row{"call/peak", "peak of four calls that nest as deep as they can", mebibyte, 320, 0, s.deepPeak},
+		row{"call/time", "the last of them, with 1 s each, returns after", seconds, 1.5, notJudged, s.deepTime},
+		row{"burst", "after a burst of another plugin, Load and a call take", seconds, 1, notJudged, s.burstRow},
+		row{"fair/p99", "p99 of a good plugin beside hostile callers, of that beside honest ones", "x", 3, notJudged, s.fairLatency},
+		row{"fair/throughput", "its builds alone, of those beside hostile callers", "x", 2.5, notJudged, s.fairThroughput},
 	)
+	return slices.Concat(rows, s.serviceRows(), s.ingestRows(), s.registryRows())
 }
 
 // measure runs the rows and prints them. It returns how many failed.
@@ -69,18 +97,23 @@ func (s *suite) measure(ctx context.Context, out io.Writer) (failures int) {
 			continue
 		}
 		got, err := r.run(ctx)
-		verdict := "pass"
+		verdict, gate := "pass", r.gate
+		if s.short && r.short > 0 {
+			gate = r.short
+		}
 		switch {
 		case err != nil:
 			verdict, failures = "ERROR: "+err.Error(), failures+1
+		case got.skipped != "":
+			verdict = "NOT MEASURED: " + got.skipped
 		case got.failed != "":
 			verdict, failures = "FAIL: "+got.failed, failures+1
-		case s.short && r.timed:
+		case s.short && r.short == notJudged:
 			verdict = "not judged"
-		case got.value > r.gate:
+		case got.value > gate:
 			verdict, failures = "MISS", failures+1
 		}
-		fmt.Fprintf(out, "%-22s %-66s %8.4g%s (at most %g%s)  %s\n", r.name, r.what, got.value, r.unit, r.gate, r.unit, verdict)
+		fmt.Fprintf(out, "%-22s %-66s %8.4g%s (at most %g%s)  %s\n", r.name, r.what, got.value, r.unit, gate, r.unit, verdict)
 		for _, d := range got.details {
 			fmt.Fprintf(out, "    %s\n", d)
 		}
@@ -269,12 +302,12 @@ func (s *suite) fairRow(ctx context.Context, figure func(*fairFigures) float64) 
 	if f == nil {
 		return reading{failed: s.fairly.Killed}, nil
 	}
-	return reading{figure(f), []string{
+	return reading{value: figure(f), details: []string{
 		"alone:          " + f.Alone.String(),
 		fmt.Sprintf("beside honest:  %s; the honest %.0f/s", f.Honest, f.Honests),
 		fmt.Sprintf("beside hostile: %s; the hostile %.0f/s", f.Hostile, f.Hostiles),
 		"alone again:    " + f.Again.String(),
-	}, s.fairly.Error}, nil
+	}, failed: s.fairly.Error}, nil
 }
 
 func (s *suite) fairLatency(ctx context.Context) (reading, error) {

@@ -61,6 +61,6 @@ func (e *Engine) Strategy(ctx context.Context) Strategy {
 	memories := e.Features.On(wazerox.Memories)
 	return Strategy{
 		finds: linear.Finds().String(), mapped: linear.Maps() && memories, shared: linear.Shares() && memories,
-		shrinks: e.Features.On(wazerox.Shrinking), linked: e.Kernel(ctx) != nil, stacks: e.Features.On(wazerox.Stacks),
+		shrinks: e.Features.On(wazerox.Shrinking), linked: e.Kernel(ctx) != nil, stacks: e.Features.On(wazerox.Stacks) && !e.Interpreted,
 	}
 }

@@ -21,7 +21,13 @@ func (in *Instance) openStack() {
 	if !in.Env.Features.On(wazerox.Stacks) {
 		return
 	}
-	if s, err := wazerox.NewStack(); err == nil {
+	reserve := wazerox.NewStack
+	if in.Env.Interpreted {
+		reserve = func() (*wazerox.Stack, error) {
+			return wazerox.NewInterpreterStack(max(in.stackLeast, wazerox.StackKept))
+		}
+	}
+	if s, err := reserve(); err == nil {
 		in.callStack = s
 	}
 }

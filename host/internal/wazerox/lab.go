@@ -14,6 +14,8 @@ type lab struct {
 	ctx      context.Context
 	rt       wazero.Runtime
 	compiled wazero.CompiledModule
+	// interpreted says that guests are interpreted.
+	interpreted bool
 }
 
 // probe is a guest of the lab:
@@ -54,7 +56,7 @@ func newLab(ctx context.Context, interpreted bool) (*lab, error) {
 		cfg = wazero.NewRuntimeConfigInterpreter()
 	}
 	cfg = cfg.WithCoreFeatures(api.CoreFeaturesV2 | tailCall | extendedConst)
-	l := &lab{ctx: ctx, rt: wazero.NewRuntimeWithConfig(ctx, cfg)}
+	l := &lab{ctx: ctx, rt: wazero.NewRuntimeWithConfig(ctx, cfg), interpreted: interpreted}
 	_, err := l.rt.NewHostModuleBuilder("probe").NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(call), []api.ValueType{api.ValueTypeI32}, []api.ValueType{api.ValueTypeI32}).
 		Export("call").Instantiate(ctx)

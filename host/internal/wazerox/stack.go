@@ -19,11 +19,17 @@ import (
 // its stack lies. [Stack.Lend] sets them, provided that they hold what those of a new
 // handle hold. A stack of more than 50,000,000 bytes wazero does not make larger, so the
 // mapping is; but what lies beyond what calls may use cannot be touched.
+//
+// The interpreter has a slice for the values of each handle, to which it appends. While one grows
+// it is there twice, and what it was before is garbage, so four guests that may use 64 MiB each took
+// 400 to 580 MiB. A Stack for the interpreter is a mapping as large as calls can need.
 type Stack struct {
 	// mapped is the whole mapping, mem the stack as wazero sees it.
 	mapped, mem []byte
 	// limit is how many of its topmost bytes calls may use.
 	limit int
+	// values is the stack of the interpreter, nil for compiled guests.
+	values []uint64
 }
 
 // NewStack reserves a stack. It takes no memory until it is used.
@@ -35,12 +41,30 @@ func reserve(small, huge int) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stack{mapped, mem, small + huge - margin}, nil
+	return &Stack{mapped: mapped, mem: mem, limit: small + huge - margin}, nil
+}
+
+// NewInterpreterStack reserves a stack for interpreted calls that need so many bytes at most. It takes
+// no memory until it is used.
+func NewInterpreterStack(bytes int64) (*Stack, error) {
+	mapped, err := mapValues(bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &Stack{mapped: mapped, values: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(mapped))), len(mapped)/8)}, nil
 }
 
 // Lend has a new handle run its calls on the stack, and reports whether it does. The
 // handle must not be used after Free, nor while another runs.
 func (s *Stack) Lend(fn api.Function) bool {
+	if s.values != nil {
+		values, ok := valuesOf(fn)
+		if !ok || cap(*values) > 0 {
+			return false
+		}
+		*values = s.values[:0]
+		return true
+	}
 	h, ok := placeOf(fn)
 	if !ok || !h.fresh() || len(*h.stack) > s.limit/2 {
 		return false
@@ -49,8 +73,12 @@ func (s *Stack) Lend(fn api.Function) bool {
 	return true
 }
 
-// Held is how many bytes of memory the stack holds at most, 0 for no more than StackKept.
+// Held is how many bytes of memory the stack holds at most, 0 for no more than StackKept. Of the
+// interpreter's it does not say: who makes one counts all that it may need.
 func (s *Stack) Held() int {
+	if s.values != nil {
+		return 0
+	}
 	below := s.mem[len(s.mem)-s.limit-margin : len(s.mem)-StackKept]
 	if at := touched(below); at < len(below) {
 		return len(below) - at + StackKept
@@ -62,6 +90,10 @@ func (s *Stack) Held() int {
 // may be running. The margin goes with it: of a huge page that is given back in part,
 // nothing is.
 func (s *Stack) Shed() {
+	if s.values != nil {
+		discard(s.mapped)
+		return
+	}
 	discard(s.mem[len(s.mem)-s.limit-margin : len(s.mem)-StackKept])
 }
 
@@ -74,6 +106,16 @@ type place struct {
 	stack  *[]byte
 	top    *uintptr
 	bottom **byte
+}
+
+// valuesOf finds the values of a handle of the interpreter, if they are there and of the type expected.
+func valuesOf(fn api.Function) (values *[]uint64, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return field[[]uint64](reflect.ValueOf(fn).Elem(), "stack")
 }
 
 // placeOf finds the fields of a handle, if they are there and of the types expected.

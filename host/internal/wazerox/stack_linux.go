@@ -45,6 +45,15 @@ func mapStack(small, huge int) (mapped, mem []byte, err error) {
 	return mapped, mem, nil
 }
 
+// mapValues maps so many bytes, which take no memory until they are used. Where addresses are scarce
+// there are none.
+func mapValues(bytes int64) ([]byte, error) {
+	if !rlimit.Room(uint64(bytes) + rlimit.ForRuntime) {
+		return nil, errors.New("addresses are scarce")
+	}
+	return syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+}
+
 // untouched is what mincore says of pages that take no memory.
 var untouched [(small + huge) / leastPage]byte
 

@@ -8,12 +8,14 @@ import (
 )
 
 // deepModule instantiates the probe.
-func deepModule(t *testing.T) api.Module {
+func deepModule(t *testing.T) api.Module { return moduleOf(t, false) }
+
+func moduleOf(t *testing.T, interpreted bool) api.Module {
 	t.Helper()
-	if why := noStacks(false); why != "" {
+	if why := noStacks(interpreted); why != "" {
 		t.Skip(why)
 	}
-	l, err := newLab(t.Context(), false)
+	l, err := newLab(t.Context(), interpreted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +111,53 @@ func TestShed(t *testing.T) {
 		if s.Held() != 0 || used(usable, StackKept) || !used(StackKept, 0) {
 			t.Error("the stack was not shed as far as it should be")
 		}
+	}
+}
+
+// The stack of the interpreter is lent to all handles of a guest, which use it in turn and leave it
+// where it is, also where it is too small. Only what looks as expected is touched.
+func TestInterpreterStack(t *testing.T) {
+	mod := moduleOf(t, true)
+	s, err := NewInterpreterStack(triedValues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	for _, name := range []string{"deep", "calls", "deep"} {
+		f := mod.ExportedFunction(name)
+		if !s.Lend(f) {
+			t.Fatal("not lent")
+		}
+		if s.Lend(f) {
+			t.Error("lent twice")
+		}
+		if n, err := f.Call(t.Context(), 1500); err != nil || n[0] < 1500 {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+		if values, _ := valuesOf(f); cap(*values) != triedValues/8 || &(*values)[:1][0] != &s.values[0] {
+			t.Errorf("%s moved its stack", name)
+		}
+		if s.Shed(); s.Held() != 0 || s.values[0] != 0 {
+			t.Error("the stack was not shed")
+		}
+	}
+	little, err := NewInterpreterStack(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer little.Free()
+	f := mod.ExportedFunction("deep")
+	if !little.Lend(f) {
+		t.Fatal("not lent")
+	}
+	if n, err := f.Call(t.Context(), 1500); err != nil || n[0] != 1500 {
+		t.Errorf("with a stack that is too small: %d, %v", n, err)
+	}
+	if s.Lend(f) || s.Lend(nil) {
+		t.Error("lent to a handle that has a stack, or to none")
+	}
+	if compiled := deepModule(t).ExportedFunction("deep"); s.Lend(compiled) {
+		t.Error("a compiled function has the stack of the interpreter")
 	}
 }
 

@@ -16,14 +16,13 @@ const (
 	// shallow and deep are depths of calls that fit onto it and that do not, with
 	// frames of 16 to 500 bytes.
 	shallow, deep = 200, 10_000
+	// triedValues is the size of that of the interpreter, which has more than calls can need.
+	triedValues = 1 << 20
 )
 
 // noStacks says why there are no stacks of a fixed size.
 func noStacks(interpreted bool) string {
-	switch {
-	case interpreted:
-		return "the interpreter has other stacks"
-	case runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
+	if runtime.GOOS != "linux" || !interpreted && runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return "not on " + platform
 	}
 	return ""
@@ -33,7 +32,11 @@ func noStacks(interpreted bool) string {
 // and the growth of a memory, must end with a stack overflow where it ends, must reach
 // nothing beyond, and must work after that and after a panic of the host as before.
 func probeStacks(l *lab) error {
-	s, err := reserve(tried, 0)
+	ends, reserved := (*Stack).ends, func() (*Stack, error) { return reserve(tried, 0) }
+	if l.interpreted {
+		ends, reserved = (*Stack).stays, func() (*Stack, error) { return NewInterpreterStack(triedValues) }
+	}
+	s, err := reserved()
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ func probeStacks(l *lab) error {
 		if err := check(l.ctx, handles["calls"], shallow+2*pages, shallow); err != nil {
 			return err
 		}
-		if err := s.ends(l.ctx, handles["deep"]); err != nil {
+		if err := ends(s, l.ctx, handles["deep"]); err != nil {
 			return err
 		}
 		if _, err := handles["host"].Call(l.ctx, 0); !errors.Is(err, errStop) {
@@ -82,6 +85,22 @@ func (s *Stack) ends(ctx context.Context, f api.Function) error {
 		return errors.New("a call went beyond the end of the stack")
 	case bytes.Equal(s.mem[end:end+margin/16], zero[:margin/16]):
 		return errors.New("calls do not use the stack to its end")
+	}
+	return nil
+}
+
+// stays reports whether a deep call of the interpreter ends as it does without the stack, and used it.
+func (s *Stack) stays(ctx context.Context, f api.Function) error {
+	s.values[:1][0] = 1 << 63
+	if _, err := f.Call(ctx, deep); !Overflowed(err) {
+		return fmt.Errorf("a call that is too deep ends with: %w", err)
+	}
+	values, ok := valuesOf(f)
+	switch {
+	case !ok || len(*values) != 0 || cap(*values) != len(s.values) || &(*values)[:1][0] != &s.values[0]:
+		return errors.New("the stack moved")
+	case s.values[0] != deep:
+		return errors.New("calls do not use the stack")
 	}
 	return nil
 }
