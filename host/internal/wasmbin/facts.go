@@ -25,8 +25,7 @@ func (i *Info) Facts() Facts {
 	return Facts{i.Uses, i.Compiled, i.Interpreted, i.Frame, i.FrameFunc}
 }
 
-// parseKnown is parse for a module whose facts are known: those that Inspect found in the same
-// code.
+// parseKnown is parse for a module with facts that Inspect found.
 func parseKnown(bin []byte, f Facts) (*module, error) {
 	m, err := parse(bin)
 	if err != nil {

@@ -140,10 +140,10 @@ func (m *module) split() error {
 
 // addCustom notes a custom section that begins at an offset of the file.
 func (m *module) addCustom(s section, at int) error {
-	switch n := len(m.info.Customs) + 1; {
-	case n > MaxCustoms:
-		return &LimitError{What: "custom sections", Value: uint64(n), Max: MaxCustoms}
-	case len(s.name) > MaxCustomName:
+	if n := len(m.info.Customs); n >= MaxCustoms {
+		return &LimitError{What: "custom sections", Value: uint64(n + 1), Max: MaxCustoms}
+	}
+	if len(s.name) > MaxCustomName {
 		return &LimitError{What: "name of a custom section", Value: uint64(len(s.name)), Max: MaxCustomName, Unit: "bytes"}
 	}
 	m.info.Customs = append(m.info.Customs, CustomSection{Name: s.name, At: at, Length: s.end - at, Size: s.end - s.pos,
