@@ -55,8 +55,11 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	if o.Run != "" && !list {
 		return nil, fmt.Errorf("%w: a run takes a list of the messages since its last assembly (leave out the run, or send the list)", ErrInvalid)
 	}
-	body, err := message.DecodeBody(data, o.From)
-	if err != nil {
+	body, err := message.DecodeBodyContext(ctx, data, o.From)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, refused{err}
 	}
 	o.tools, o.model, o.unchecked = body.Tools, body.Model(), body.Continues()
@@ -66,10 +69,10 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	out := &AssembledBody{}
 	var failed error
 	o.written = func(messages []pipeline.Message) []pipeline.Message {
-		if failed = out.write(messages, body, &o); failed != nil || bytes.Equal(out.Body, data) {
+		if failed = out.write(ctx, messages, body, &o); failed != nil || bytes.Equal(out.Body, data) {
 			return nil
 		}
-		written, err := message.DecodeBody(out.Body, out.Form)
+		written, err := message.DecodeBodyContext(ctx, out.Body, out.Form)
 		if err != nil {
 			failed = err
 			return nil
@@ -79,14 +82,18 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	if out.Assembled, err = a.Assemble(ctx, body.Messages, o.AssembleOptions); out.Assembled == nil {
 		return nil, err
 	}
-	if failed != nil {
+	switch {
+	case failed != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case failed != nil:
 		return nil, refused{failed}
 	}
 	return out, err
 }
 
-// write writes the document with these messages.
-func (out *AssembledBody) write(messages []pipeline.Message, body *message.Body, o *BodyOptions) (err error) {
+// write writes the document with these messages. Each step of it reads or writes the whole document,
+// so it asks between them whether the context has ended.
+func (out *AssembledBody) write(ctx context.Context, messages []pipeline.Message, body *message.Body, o *BodyOptions) (err error) {
 	if out.Form = body.Form; o.Run != "" && o.From == message.FormAny {
 		out.Form = message.FormOf(messages) // the messages of the state say more than the new ones
 	}
@@ -99,7 +106,10 @@ func (out *AssembledBody) write(messages []pipeline.Message, body *message.Body,
 	if out.Body, err = body.Append(nil, messages); err != nil || o.To == message.FormAny || o.To == out.Form {
 		return err
 	}
-	if body, err = message.DecodeBody(out.Body, out.Form); err != nil {
+	if body, err = message.DecodeBodyContext(ctx, out.Body, out.Form); err != nil {
+		return err
+	}
+	if err = ctx.Err(); err != nil {
 		return err
 	}
 	if o.Lossy {
@@ -108,6 +118,9 @@ func (out *AssembledBody) write(messages []pipeline.Message, body *message.Body,
 		body, err = body.Convert(o.To)
 	}
 	if err != nil {
+		return err
+	}
+	if err = ctx.Err(); err != nil {
 		return err
 	}
 	out.Form = o.To

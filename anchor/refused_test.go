@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -123,4 +124,29 @@ func TestWrongMounts(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", m, err, want)
 		}
 	}
+}
+
+// What a body costs to read ends with the context, and its error is not one of the body.
+func TestAssembleBodyEndsWithTheContext(t *testing.T) {
+	app := load(t, basic)
+	body := []byte(`{"messages":[` + strings.Repeat(`{"role":"user","content":"a"},`, 10) + `{"role":"user","content":"b"}]}`)
+	for most := range 10 {
+		ctx := &asked{Context: t.Context(), most: most}
+		if _, err := app.AssembleBody(ctx, body, BodyOptions{}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrInvalid) {
+			t.Fatalf("after %d questions: error %v", most, err)
+		}
+	}
+}
+
+// asked is a context that ends after it was asked some times.
+type asked struct {
+	context.Context
+	most int
+}
+
+func (c *asked) Err() error {
+	if c.most--; c.most < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
 }

@@ -33,17 +33,9 @@ type CustomSection struct {
 	Size int64  `json:"bytes"`
 }
 
-// Anatomy returns what the module is made of. It reads the file of the module if a [Reader]
-// has not done so. Errors are those of reading it, or wrap ErrNotWasm.
-func (s *Spec) Anatomy() (Anatomy, error) {
-	wasm, err := s.source.bytes()
-	if err != nil {
-		return Anatomy{}, err
-	}
-	info, err := wasmbin.InspectKnown(wasm, s.module.Facts)
-	if err != nil {
-		return Anatomy{}, as(ErrNotWasm, err)
-	}
+// Anatomy returns what the module is made of.
+func (s *Spec) Anatomy() Anatomy {
+	info := s.source.info
 	a := Anatomy{Functions: info.Functions, Code: int64(info.CodeSize), Data: int64(info.DataBytes)}
 	if len(info.Memories) > 0 {
 		m := info.Memories[0]
@@ -53,9 +45,9 @@ func (s *Spec) Anatomy() (Anatomy, error) {
 		}
 	}
 	for _, c := range info.Customs {
-		a.Sections = append(a.Sections, CustomSection{c.Name, int64(len(c.Data))})
+		a.Sections = append(a.Sections, CustomSection{c.Name, int64(c.Size)})
 	}
-	return a, nil
+	return a
 }
 
 // nameSectionAdvice is the size in bytes from which Advice mentions a name section: that of
@@ -65,14 +57,11 @@ const nameSectionAdvice = 64 << 10
 // Advice returns what the author of a plugin could do better, each on one line with the
 // remedy in brackets. Unlike Warnings, it does not concern operators. A foreign module gets
 // none.
-func (s *Spec) Advice() ([]string, error) {
+func (s *Spec) Advice() []string {
 	if s.Foreign {
-		return nil, nil
+		return nil
 	}
-	a, err := s.Anatomy()
-	if err != nil {
-		return nil, err
-	}
+	a := s.Anatomy()
 	advice := slices.Concat(s.laneAdvice(), s.readsAdvice(), s.permissionAdvice())
 	if a.MaxMemory == 0 && s.Manifest.Limits.Memory == "" {
 		advice = append(advice, fmt.Sprintf("the memory has no maximum and plugin.yaml no limits.memory: %s is the bound (state what the plugin needs as limits.memory)",
@@ -90,7 +79,7 @@ func (s *Spec) Advice() ([]string, error) {
 	if debug > 0 {
 		advice = append(advice, fmt.Sprintf("debug sections take %d bytes and no host reads them (strip them)", debug))
 	}
-	return advice, nil
+	return advice
 }
 
 // laneAdvice names the operations that lack a lane.

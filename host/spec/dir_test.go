@@ -77,9 +77,9 @@ foreign: ok
 no-change: ok
 trap: plugin "trap": name is taken: both DIR/trap/plugin.wasm and DIR/trap.wasm have it (remove one)
 trap: plugin "trap": name is taken: both DIR/trap/plugin.wasm and DIR/trap.wasm have it (remove one)
-two-docs: plugin "two-docs": plugin.yaml: more than one YAML document (want one)
+two-docs: plugin "two-docs": plugin.yaml: line 2: a second document follows (keep one document per file)
 unbuilt: plugin "unbuilt": there is plugin.yaml but no plugin.wasm: file does not exist (build the plugin into this folder)
-yaml: plugin "yaml": plugin.yaml: yaml: line 1: did not find expected ',' or ']'
+yaml: plugin "yaml": plugin.yaml: line 1: not valid YAML: did not find expected ',' or ']'
 `
 	if got := report(t, dir); got != want {
 		t.Errorf("report:\n%swant:\n%s", got, want)

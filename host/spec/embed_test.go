@@ -111,7 +111,7 @@ func checkAdvice(t *testing.T, wasm, manifest []byte, want []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := spec.Advice()
+	got := spec.Advice()
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("got %q, %v; want %q", got, err, want)
 	}

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // The places of a manifest.
@@ -122,25 +120,15 @@ func yamlToJSON(doc []byte) ([]byte, error) {
 		}
 		return doc, nil
 	}
-	dec := yaml.NewDecoder(strings.NewReader(string(doc)))
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the file is empty")
-		}
-		var each *yaml.TypeError // lists every mistake; one is enough
-		if errors.As(err, &each) && len(each.Errors) > 0 {
-			return nil, errors.New(each.Errors[0])
-		}
+	n, err := strict.ParseYAML("", doc)
+	var each strict.Problems // lists every mistake; one is enough
+	switch {
+	case errors.As(err, &each):
+		return nil, fmt.Errorf("line %d: %s", each[0].Pos.Line, each[0].Message)
+	case err != nil:
 		return nil, err
+	case n.Kind == strict.Map && len(n.Entries()) == 0:
+		return nil, errors.New("the file is empty")
 	}
-	var more any
-	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one YAML document (want one)")
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("not expressible as JSON: %w (want text keys)", err)
-	}
-	return out, nil
+	return n.JSON()
 }

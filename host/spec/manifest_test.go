@@ -2,7 +2,9 @@ package spec
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -15,6 +17,30 @@ func TestLongManifestBeside(t *testing.T) {
 	}
 	if _, err := yamlToJSON([]byte(long + "\n# a comment")); err == nil || !strings.Contains(err.Error(), "write it as JSON") {
 		t.Errorf("as YAML: error %.200v", err)
+	}
+}
+
+// Documents that are cheap to write are cheap to read: a parser of YAML may compare each key with
+// each, and list each pair.
+func TestHostileManifestBeside(t *testing.T) {
+	var distinct strings.Builder
+	for i := range 15_000 {
+		fmt.Fprintf(&distinct, "%x:\n", i)
+	}
+	for name, doc := range map[string]string{
+		"one key":       strings.Repeat("a:\n", 40_000),
+		"distinct keys": distinct.String(),
+		"aliases":       "a: &a {" + strings.ReplaceAll(distinct.String()[:6_000], "\n", ",") + "}\nb: [" + strings.Repeat("*a,", 30_000) + "]\n",
+		"lists":         strings.Repeat("[", 100_000),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := parseManifest([]byte(doc))
+		runtime.ReadMemStats(&after)
+		took := after.TotalAlloc - before.TotalAlloc
+		if !errors.Is(err, ErrManifest) || len(err.Error()) > 2000 || took > 128<<20 {
+			t.Errorf("%s: %d bytes took %d, error %.300v", name, len(doc), took, err)
+		}
 	}
 }
 

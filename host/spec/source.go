@@ -12,20 +12,22 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/lines"
 )
 
 // source is where the bytes of a module are: in memory, or in a file whose content had the
 // digest.
 type source struct {
+	// wasm is the module, once it is known without the sections that nobody reads.
 	wasm []byte
 	// dir is a directory and file the name of a file in it, if wasm is nil.
 	dir, file string
 	digest    [sha256.Size]byte
-	// info is what the cache has on the module, if wasm is nil.
+	// info is what is known of the module. Of the custom sections only the manifest has its content.
 	info *wasmbin.Info
 }
 
-// bytes returns the module. If the file has changed, it returns an error, so that what is
+// bytes returns the module without the sections that nobody reads. If the file has changed, it returns an error, so that what is
 // known of one module is never used with the code of another.
 func (s *source) bytes() ([]byte, error) {
 	if s.wasm != nil {
@@ -36,14 +38,55 @@ func (s *source) bytes() ([]byte, error) {
 		return nil, unreadable(s.file, err)
 	}
 	defer root.Close()
-	wasm, err := readBounded(root, s.file, wasmbin.MaxSize)
+	f, err := openRegular(root, s.file)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(s.file, err)
 	}
-	if sha256.Sum256(wasm) != s.digest {
+	defer f.Close()
+	h := sha256.New()
+	wasm, err := s.readLean(io.TeeReader(io.LimitReader(f, wasmbin.MaxSize+1), h))
+	if err != nil {
+		return nil, unreadable(s.file, err)
+	}
+	if !bytes.Equal(h.Sum(nil), s.digest[:]) {
 		return nil, fmt.Errorf("%s: %w: another module has taken its place (read the plugin again)", s.file, ErrConfig)
 	}
 	return wasm, nil
+}
+
+// mostRead is up to which size, in bytes, the custom sections of these names are read once the module
+// is known. Of others the small ones stay, for which a copy of the module would not pay.
+var mostRead = map[string]int{"name": 8 << 20, lines.Section: 16 << 20,
+	abi.ManifestSection: 1 << 20, abi.ReadmeSection: abi.MaxText, abi.ChangelogSection: abi.MaxText}
+
+// unreadSections returns the custom sections that nobody reads any more, and the sum of their lengths.
+func (s *source) unreadSections() (unread []wasmbin.CustomSection, sum int) {
+	for _, c := range s.info.Customs {
+		if c.Size > max(4<<10, mostRead[c.Name]) {
+			unread, sum = append(unread, c), sum+c.Length
+		}
+	}
+	return unread, sum
+}
+
+// readLean reads the module without the custom sections that nobody reads.
+func (s *source) readLean(r io.Reader) ([]byte, error) {
+	unread, sum := s.unreadSections()
+	var out bytes.Buffer
+	out.Grow(s.info.Size - sum + bytes.MinRead)
+	at := 0
+	for _, c := range unread {
+		_, err := io.CopyN(&out, r, int64(c.At-at))
+		if err == nil {
+			_, err = io.CopyN(io.Discard, r, int64(c.Length))
+		}
+		if err != nil && err != io.EOF { // a file that has become shorter is another module
+			return nil, err
+		}
+		at = c.At + c.Length
+	}
+	_, err := out.ReadFrom(r)
+	return out.Bytes(), err
 }
 
 // kindOutline is the kind of the notes that hold an outline: by the FileKey of the file, and by the
@@ -134,13 +177,31 @@ func (s *source) inspect(key []byte, kept *codestore.Notes) (*wasmbin.Info, erro
 		return s.info, nil
 	}
 	info, err := wasmbin.Inspect(s.wasm)
-	if err != nil || kept == nil {
-		return info, err
+	if err != nil {
+		return nil, err
 	}
-	slim := *info
-	slim.Customs = slices.DeleteFunc(slices.Clone(info.Customs), func(c wasmbin.CustomSection) bool { return c.Name != abi.ManifestSection })
-	known := source{digest: s.digest, info: &slim}
-	known.remember(s.digest[:], kept)
-	known.remember(key, kept)
+	if own, _ := info.Custom(abi.ManifestSection); len(own) > mostRead[abi.ManifestSection] {
+		return info, nil // it is refused, so nothing of it is kept
+	}
+	s.info = outlined(info)
+	if _, sum := s.unreadSections(); sum > 0 {
+		s.wasm, _ = s.readLean(bytes.NewReader(s.wasm)) // reading from memory does not fail
+	}
+	s.remember(s.digest[:], kept)
+	s.remember(key, kept)
 	return info, nil
+}
+
+// outlined returns what is held and kept of what is known: of the custom sections only the manifest has
+// its content.
+func outlined(info *wasmbin.Info) *wasmbin.Info {
+	out := *info
+	out.Customs = slices.Clone(info.Customs)
+	for i, c := range out.Customs {
+		out.Customs[i].Data = nil
+		if c.Name == abi.ManifestSection {
+			out.Customs[i].Data = bytes.Clone(c.Data)
+		}
+	}
+	return &out
 }

@@ -26,18 +26,22 @@ func (s *Spec) Texts() (Texts, error) {
 	if err != nil {
 		return Texts{}, err
 	}
-	info, err := wasmbin.InspectKnown(wasm, s.module.Facts)
-	if err != nil {
-		return Texts{}, as(ErrNotWasm, err)
-	}
 	var out Texts
 	for _, part := range out.parts() {
-		text, _ := info.Custom(part.section)
-		if err := checkText(text); err != nil {
-			return Texts{}, as(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
-		}
-		if n := info.CountCustom(part.section); n > 1 {
+		if n := s.source.info.CountCustom(part.section); n > 1 {
 			return Texts{}, as(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, part.section))
+		}
+		text, _, err := wasmbin.Custom(wasm, part.section)
+		if err != nil {
+			return Texts{}, as(ErrNotWasm, err)
+		}
+		for _, c := range s.source.info.Customs {
+			if c.Name == part.section {
+				err = checkText(text, c.Size)
+			}
+		}
+		if err != nil {
+			return Texts{}, as(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
 		}
 		*part.text = string(text)
 	}
@@ -55,11 +59,11 @@ func (t *Texts) parts() []textPart {
 	return []textPart{{abi.ReadmeSection, &t.Readme}, {abi.ChangelogSection, &t.Changelog}}
 }
 
-// checkText checks one text.
-func checkText(text []byte) error {
+// checkText checks one text of a size.
+func checkText(text []byte, size int) error {
 	switch {
-	case len(text) > abi.MaxText:
-		return fmt.Errorf("has %d bytes (shorten it to at most %d)", len(text), abi.MaxText)
+	case size > abi.MaxText:
+		return fmt.Errorf("has %d bytes (shorten it to at most %d)", size, abi.MaxText)
 	case !utf8.Valid(text):
 		return fmt.Errorf("is not UTF-8 (save it as UTF-8)")
 	}
@@ -75,7 +79,7 @@ func EmbedTexts(wasm []byte, t Texts) ([]byte, error) {
 		if len(text) == 0 {
 			continue
 		}
-		if err := checkText(text); err != nil {
+		if err := checkText(text, len(text)); err != nil {
 			return nil, as(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
 		}
 		own, ok, err := wasmbin.Custom(wasm, part.section)

@@ -201,7 +201,7 @@ func TestManifestErrors(t *testing.T) {
 				"DIRplugin.yaml:8:13: operations.filter.reads[0]: unknown column \"txet\" (did you mean \"text\"?)\n" +
 				"DIRplugin.yaml:9:22: operations.filter.settings.type: unknown type \"bool\" (did you mean \"boolean\"?)\n" +
 				"DIRplugin.yaml:10:19: limits.timeout: is the number 2 (want a string such as 2s)"},
-		{"twice", "abi: 1\nname: p\nname: q\n", `plugin.yaml:3:1: mapping key "name" already defined at line 2`},
+		{"twice", "abi: 1\nname: p\nname: q\n", `plugin.yaml:2:7: name: is stated twice (state it once)`},
 		{"syntax", "abi: 1\nname: [\n", "plugin.yaml:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

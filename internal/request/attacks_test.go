@@ -95,6 +95,10 @@ func TestReadingEndsWithTheContext(t *testing.T) {
 	if _, err := ReadMessages(&counted{t.Context(), 0, 3}, "r", doc, 1_000_000); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("messages: %v", err)
 	}
+	list := []byte("[" + strings.Repeat(`{"role":"user","content":"a"},`, 100) + `{"role":"user","content":"b"}]`)
+	if _, err := ReadMessages(&counted{t.Context(), 0, 50}, "r", list, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a list of messages: %v", err)
+	}
 }
 
 func TestTooManyValues(t *testing.T) {

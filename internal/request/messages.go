@@ -3,6 +3,7 @@ package request
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func ReadMessages(ctx context.Context, name string, data []byte, most int) (*Mes
 		return nil, err
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
-		list, err := decodeMessages(name, "messages", data)
+		list, err := decodeMessages(ctx, name, "messages", data)
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +86,14 @@ func ReadMessages(ctx context.Context, name string, data []byte, most int) (*Mes
 	if m.Phase == "" {
 		m.Phase = agent.Phase(doc.Budget.Phase)
 	}
-	if m.Messages, err = decodeMessages(name, "messages", lists.messages); err != nil {
+	if m.Messages, err = decodeMessages(ctx, name, "messages", lists.messages); err != nil {
 		return nil, err
 	}
 	if s := doc.State; s != nil {
 		m.State = &agent.State{
 			RunID: s.RunID, Observations: s.Observations, Reflection: s.Reflection, Data: s.Data,
 		}
-		if m.State.Messages, err = decodeMessages(name, "state.messages", lists.state); err != nil {
+		if m.State.Messages, err = decodeMessages(ctx, name, "state.messages", lists.state); err != nil {
 			return nil, err
 		}
 	}
@@ -121,13 +122,13 @@ var bodyMembers = []string{
 }
 
 // decodeMessages reads a list. path is its place in the document. nil is no list.
-func decodeMessages(name, path string, data []byte) ([]pipeline.Message, error) {
+func decodeMessages(ctx context.Context, name, path string, data []byte) ([]pipeline.Message, error) {
 	if data == nil {
 		return nil, nil
 	}
-	list, err := message.DecodeList(data)
-	if err == nil {
-		return list, nil
+	list, err := message.DecodeListContext(ctx, data)
+	if err == nil || !errors.Is(err, message.ErrInvalid) {
+		return list, err
 	}
 	text := strings.TrimPrefix(err.Error(), "messages")
 	return nil, strict.Problems{{File: name, Message: path + strings.TrimSuffix(text, ": "+message.ErrInvalid.Error())}}

@@ -76,7 +76,7 @@ func TestTooManyValues(t *testing.T) {
 // The library for YAML makes nodes of 200 bytes for each character of some documents.
 func TestAttacksInYAML(t *testing.T) {
 	const size = 4 << 20
-	for _, element := range []string{"1,", "a,", "a: b, ", "*x,", "[", "{a: ", "- ", "- 1\n", "? ", "? a\n", ":", "x\n ", "&a 1,", "!t 1,", "{},", "\n", "# c\n", "---\n", "\"a\",", " "} {
+	for _, element := range []string{"1,", "a,", "a: b, ", "*x,", "[", "{a: ", "- ", "- 1\n", "? ", "? a\n", ":", "x\n ", "&a 1,", "!t 1,", "{},", "\n", "# c\n", "---\n", "\"a\",", " ", "a:\r", "a:\u0085", "-\u2028", "a:\u2029"} {
 		for _, begin := range []string{"", "a: [", "a: {", "a: |\n "} {
 			doc := []byte("x: &x 1\n" + begin + strings.Repeat(element, size/len(element)))
 			var err error

@@ -66,12 +66,12 @@ func yamlProblem(file string, err error) error {
 }
 
 // yamlMarks counts the characters that can begin a value. None begins more than two: a key and what
-// it has.
+// it has. YAML has more ends of lines than others.
 func yamlMarks(data []byte) (n int) {
-	for _, mark := range []string{"\n", ",", ": ", "[", "{", "- ", "? "} {
+	for _, mark := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029", ",", ": ", "[", "{", "- ", "? "} {
 		n += bytes.Count(data, []byte(mark))
 	}
-	return n
+	return n - bytes.Count(data, []byte("\r\n"))
 }
 
 func yamlPos(y *yaml.Node) Pos { return Pos{int32(y.Line), int32(y.Column)} }

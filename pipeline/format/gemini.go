@@ -84,7 +84,7 @@ func (f Gemini) Format(_ context.Context, w *core.Window) (any, error) {
 		out.SystemInstruction = &GeminiContent{Parts: []any{GeminiText{text}}}
 	}
 	messages := s.chatMessages(api{form: message.FormGemini, prefix: openAIContext, pairs: true, whole: true})
-	var calls []*message.Part
+	var names map[string]string // of the calls of the last message with some, by id
 	for i := range messages {
 		m := &messages[i]
 		if m.whole != nil {
@@ -96,19 +96,22 @@ func (f Gemini) Format(_ context.Context, w *core.Window) (any, error) {
 			continue
 		}
 		if m.result != nil {
-			out.addResult(calls, m)
+			out.addResult(names, m)
 			continue
 		}
 		c := GeminiContent{Role: geminiRole(m.role)}
 		if text := m.text(); text != "" {
 			c.Parts = append(c.Parts, GeminiText{text})
 		}
+		if len(m.calls) > 0 {
+			names = make(map[string]string, len(m.calls))
+		}
 		for _, call := range m.calls {
+			names[call.ID] = call.Name
 			var part GeminiCall
 			part.FunctionCall.ID, part.FunctionCall.Name, part.FunctionCall.Args = call.ID, call.Name, inputOf(call)
 			c.Parts = append(c.Parts, part)
 		}
-		calls = m.calls
 		out.Contents = append(out.Contents, c)
 	}
 	out.Contents = joinContents(out.Contents)
@@ -136,15 +139,13 @@ func geminiRole(role core.Role) string {
 	return string(core.RoleUser)
 }
 
-// addResult adds a result to the content of the results of calls.
-func (out *GeminiOutput) addResult(calls []*message.Part, m *chatMessage) {
+// addResult adds a result to the content of the results of calls, whose names are given by id.
+func (out *GeminiOutput) addResult(names map[string]string, m *chatMessage) {
 	var part GeminiResult
 	r := &part.FunctionResponse
 	r.ID, r.Name, r.Response = m.result.ID, m.result.Name, responseOf(m.text())
-	for _, call := range calls {
-		if call.ID == r.ID {
-			r.Name = call.Name
-		}
+	if name, ok := names[r.ID]; ok {
+		r.Name = name
 	}
 	last := &out.Contents[len(out.Contents)-1]
 	if _, ok := last.Parts[0].(GeminiResult); !ok {

@@ -2,7 +2,6 @@ package format
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -15,8 +14,9 @@ import (
 func turnMessages(turns []*core.Item, form message.Form) (messages []chatMessage, lost []string) {
 	messages = make([]chatMessage, 0, len(turns))
 	whole := wholeTurns{form: form, used: make(map[string]bool)}
+	lengths := exchanges(turns)
 	for i := 0; i < len(turns); {
-		if list, n := whole.next(turns[i:]); list != nil {
+		if list, n := whole.next(turns[i:], lengths[i]); list != nil {
 			messages = append(messages, list...)
 			i += n
 			continue
@@ -54,19 +54,19 @@ func answered(turns []*core.Item) []*message.Part {
 	if len(calls) == 0 || len(calls) >= len(turns) {
 		return nil
 	}
-	var open []string
+	open := make(map[string]bool, len(calls))
 	for i := range calls {
-		if id := calls[i].ID; id == "" || slices.Contains(open, id) || calls[i].Name == "" {
+		if id := calls[i].ID; id == "" || open[id] || calls[i].Name == "" {
 			return nil
 		}
-		open = append(open, calls[i].ID)
+		open[calls[i].ID] = true
 	}
 	for _, it := range turns[1 : 1+len(calls)] {
 		m := it.Turn()
-		if m == nil || m.Role != core.RoleTool || len(m.Results()) != 1 || !slices.Contains(open, m.Results()[0].ID) {
+		if m == nil || m.Role != core.RoleTool || len(m.Results()) != 1 || !open[m.Results()[0].ID] {
 			return nil
 		}
-		open = slices.DeleteFunc(open, func(id string) bool { return id == m.Results()[0].ID })
+		delete(open, m.Results()[0].ID)
 	}
 	return calls
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -50,33 +51,29 @@ type wholeTurns struct {
 	form message.Form
 	used map[string]bool // the ids of the calls so far
 	lost []string        // one line for each part of a turn that is left out
+	// refused is how many turns are left of an exchange that was not written.
+	refused int
 }
 
 // next returns the messages of the first turns and the number of these turns, 0 if the first
-// turn has to be written as a text. Calls come with all their results, and none is repeated.
-func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
+// turn has to be written as a text. Calls come with all their results, and none is repeated. n is how
+// many of the turns are an exchange, 0 for none.
+func (w *wholeTurns) next(turns []*core.Item, n int) ([]chatMessage, int) {
+	w.refused--
 	if parts := turns[0].Parts(); parts != nil {
 		m := message.New(roleOf(turns[0]), turns[0].Content)
 		m.Parts = append(m.Parts, parts...)
 		return w.attach(turns[0], m), 1
 	}
-	if n := exchange(turns); n > 0 {
-		list := make([]core.Message, n)
-		some := false
-		for i := range list {
-			turn := turns[i].Turn()
-			if turn == nil {
-				list[i] = message.New(core.RoleAssistant, turns[i].Content)
-				continue
-			}
-			some = some || isWhole(turn)
-			list[i] = turn.Clone()
+	// What was refused is not tried again for each turn in it: its ids are used, anyway.
+	if n > 2 && w.refused > 0 {
+		n = 0
+	}
+	if n > 0 {
+		if messages := w.exchange(turns[:n]); messages != nil {
+			return messages, n
 		}
-		if some && w.name(turns, list) {
-			if messages := w.write(turns, list); messages != nil {
-				return messages, n
-			}
-		}
+		w.refused = max(w.refused, n)
 	}
 	m := turns[0].Turn()
 	if !isWhole(m) {
@@ -107,6 +104,26 @@ func (w *wholeTurns) next(turns []*core.Item) ([]chatMessage, int) {
 	return messages, 1
 }
 
+// exchange returns the messages of turns that belong together, nil if none is more than texts, or if
+// they have to be written as texts.
+func (w *wholeTurns) exchange(turns []*core.Item) []chatMessage {
+	if !slices.ContainsFunc(turns, func(it *core.Item) bool { return isWhole(it.Turn()) }) {
+		return nil
+	}
+	list := make([]core.Message, len(turns))
+	for i, it := range turns {
+		if turn := it.Turn(); turn != nil {
+			list[i] = turn.Clone()
+			continue
+		}
+		list[i] = message.New(core.RoleAssistant, it.Content)
+	}
+	if !w.name(turns, list) {
+		return nil
+	}
+	return w.write(turns, list)
+}
+
 // attach writes a message with the parts of an item. It returns nil if the API refuses it.
 func (w *wholeTurns) attach(it *core.Item, m core.Message) []chatMessage {
 	before := len(w.lost)
@@ -115,11 +132,12 @@ func (w *wholeTurns) attach(it *core.Item, m core.Message) []chatMessage {
 		w.lost = append(w.lost, lostParts(it)...)
 		return nil
 	}
+	texts := len(m.Parts) - len(it.Parts()) // before them
 	for i, line := range w.lost[before:] {
-		for j := range it.Parts() { // the message has a text before them
-			line = strings.Replace(line, fmt.Sprintf(": content[%d]", len(m.Parts)-len(it.Parts())+j), fmt.Sprintf(": parts[%d]", j), 1)
+		head, tail, ok := strings.Cut(line, ": content[")
+		if j, rest := index(tail); ok && j >= texts {
+			w.lost[before+i] = fmt.Sprintf("%s: parts[%d]%s", head, j-texts, rest)
 		}
-		w.lost[before+i] = line
 	}
 	return messages
 }
@@ -149,55 +167,6 @@ func (w *wholeTurns) drop(turn *core.Item, leaves func(*message.Part) bool) {
 		}
 		w.lost = append(w.lost, fmt.Sprintf("%s: content[%d]: %s", turn.ID, i, what))
 	}
-}
-
-// exchange returns how many of the first turns belong together: a turn with calls, and those up
-// to and with the last result of these calls. It is 0 if a result is missing, and 1 for a
-// message without calls.
-func exchange(turns []*core.Item) int {
-	open := make(map[string]int)
-	waiting := 0
-	for n, it := range turns {
-		m := it.Turn()
-		role := roleOf(it)
-		if m != nil {
-			role = m.Role
-		}
-		answers := m != nil && len(m.Results()) > 0
-		if n > 0 && role != core.RoleAssistant && !answers || n == 0 && (m == nil || answers) {
-			return 0
-		}
-		if m == nil {
-			continue
-		}
-		for i := range m.Parts {
-			switch p := &m.Parts[i]; p.Kind {
-			case message.ToolCall:
-				open[callKey(p)]++
-				waiting++
-			case message.ToolResult:
-				if open[callKey(p)]--; open[callKey(p)] < 0 {
-					return 0
-				}
-				waiting--
-			}
-		}
-		if waiting == 0 && (n > 0 || !onlyThinking(m)) {
-			return n + 1
-		}
-	}
-	return 0
-}
-
-func callKey(p *message.Part) string {
-	if p.ID == "" {
-		return "name " + p.Name
-	}
-	return "id " + p.ID
-}
-
-func onlyThinking(m *core.Message) bool {
-	return !slices.ContainsFunc(m.Parts, func(p message.Part) bool { return p.Kind != message.Thinking })
 }
 
 // name gives calls and results without an id the same one in each window, and reports whether no
@@ -255,12 +224,21 @@ func (w *wholeTurns) write(turns []*core.Item, list []core.Message) []chatMessag
 
 // ofTurn names the turn in a line that names its message by index.
 func ofTurn(turns []*core.Item, line string) string {
-	for i, it := range turns {
-		if rest, ok := strings.CutPrefix(line, fmt.Sprintf("messages[%d]", i)); ok {
-			return it.ID + ": " + strings.TrimLeft(rest, ".: ")
-		}
+	tail, ok := strings.CutPrefix(line, "messages[")
+	if i, rest := index(tail); ok && i >= 0 && i < len(turns) {
+		return turns[i].ID + ": " + strings.TrimLeft(rest, ".: ")
 	}
 	return line
+}
+
+// index returns the number before the first bracket of a text, and what follows that. The number is
+// -1 if there is none.
+func index(text string) (int, string) {
+	number, rest, ok := strings.Cut(text, "]")
+	if i, err := strconv.Atoi(number); ok && err == nil {
+		return i, rest
+	}
+	return -1, text
 }
 
 // value returns the message for the body.

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,9 @@ type Body struct {
 	elements []*origin
 }
 
+// maxMembers bounds the members of a document. APIs know some dozens.
+const maxMembers = 10_000
+
 // listNames are the members with the messages.
 var listNames = []string{"messages", "contents", "input"}
 
@@ -52,8 +56,14 @@ var instructionNames = []string{"system", "instructions", "systemInstruction", "
 // several. An error names the
 // member, with the index of the message.
 func DecodeBody(data []byte, form Form) (*Body, error) {
+	return DecodeBodyContext(context.Background(), data, form)
+}
+
+// DecodeBodyContext is [DecodeBody], which ends with the error of the context soon after that ends.
+func DecodeBodyContext(ctx context.Context, data []byte, form Form) (*Body, error) {
 	b := &Body{Form: form}
 	r := newReader(data)
+	r.ctx = ctx
 	b.doc = r.doc
 	err := b.read(r)
 	if err == nil {
@@ -91,6 +101,9 @@ func (b *Body) read(r *reader) error {
 	begin := int(r.dec.InputOffset()) - 1
 	b.top = &tree{nodes: []node{{kid: none, next: none, at: begin, key: begin}}}
 	for r.dec.PeekKind() != '}' {
+		if len(b.top.nodes) > maxMembers {
+			return fmt.Errorf("more than %d members: %w", maxMembers, ErrInvalid)
+		}
 		if err := b.readMember(r); err != nil {
 			return err
 		}
@@ -104,6 +117,9 @@ func (b *Body) read(r *reader) error {
 
 // readMember reads a member of the document.
 func (b *Body) readMember(r *reader) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
 	raw, err := r.dec.ReadValue()
 	if err != nil {
 		return syntaxError(err)

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -21,6 +22,9 @@ func (r *reader) messages() ([]Message, error) {
 	for r.dec.PeekKind() != ']' {
 		if len(list) == maxMessages {
 			return nil, fmt.Errorf("more than %d messages: %w", maxMessages, ErrInvalid)
+		}
+		if err := r.ctx.Err(); err != nil {
+			return nil, err
 		}
 		m, err := r.message()
 		if err != nil {
@@ -86,7 +90,13 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 // DecodeList reads a JSON list of messages of any form. An error names the message and the
 // member.
 func DecodeList(data []byte) ([]Message, error) {
+	return DecodeListContext(context.Background(), data)
+}
+
+// DecodeListContext is [DecodeList], which ends with the error of the context soon after that ends.
+func DecodeListContext(ctx context.Context, data []byte) ([]Message, error) {
 	r := newReader(data)
+	r.ctx = ctx
 	list, err := r.messages()
 	if err == nil {
 		err = r.end()

@@ -2,6 +2,8 @@ package message
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -414,6 +416,56 @@ func TestAllocationsByMessage(t *testing.T) {
 		short, long := count(form, 2), count(form, 1000)
 		if long > short+10 || short > 200*10 {
 			t.Errorf("%s: 200 messages take %.0f allocations if they are short, %.0f if they are long", form, short, long)
+		}
+	}
+}
+
+// counted is a context that ends after it was asked some times.
+type counted struct {
+	context.Context
+	asked, most int
+}
+
+func (c *counted) Err() error {
+	if c.asked++; c.asked > c.most {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Decoders ask before each message whether to go on, and end with the error of the context.
+func TestReadingEndsWithTheContext(t *testing.T) {
+	list := "[" + strings.Repeat(`{"role":"user","content":"a"},`, 999) + `{"role":"user","content":"b"}]`
+	for _, doc := range []string{list, `{"model":"m","messages":` + list + "}"} {
+		for most := range 1000 {
+			if _, err := DecodeBodyContext(&counted{t.Context(), 0, most}, []byte(doc), FormAny); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrInvalid) {
+				t.Fatalf("after %d questions: error %v", most, err)
+			}
+		}
+	}
+	if _, err := DecodeListContext(&counted{t.Context(), 0, 500}, []byte(list)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrInvalid) {
+		t.Errorf("a list: error %v", err)
+	}
+}
+
+// Members that nobody knows take more memory than in the document, so they are counted.
+func TestUnknownMembersAreBounded(t *testing.T) {
+	members := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"m%d":1,`, i)
+		}
+		return b.String()
+	}
+	message := "{" + members(30_000) + `"role":"user","content":"a"}`
+	for doc, want := range map[string]string{
+		"{" + members(1<<20) + `"messages":[]}`:                            "body: more than 10000 members: invalid value",
+		`{"messages":[` + strings.Repeat(message+",", 60) + message + "]}": "body: messages[16]: more than 500000 parts and unknown members in all messages: invalid value",
+	} {
+		var err error
+		n := allocated(func() { _, err = DecodeBody([]byte(doc), FormAny) })
+		if err == nil || err.Error() != want || n > uint64(12*len(doc)) {
+			t.Errorf("%d bytes took %d, error %v\nwant %s", len(doc), n, err, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,16 +15,18 @@ import (
 // maxMessages bounds the messages of a list. Anthropic's API takes as many.
 const maxMessages = 100_000
 
-// maxParts bounds the parts of all messages of a document.
+// maxParts bounds the parts of all messages of a document, together with the members that are not
+// known: each takes memory, however short it is.
 const maxParts = 500_000
 
 // reader reads a document once, from the beginning to the end. All texts that it returns are
 // parts of the one string doc, unless they have escapes.
 type reader struct {
+	ctx   context.Context
 	dec   *jsontext.Decoder
 	doc   string
 	tree  tree // of the message that is being read
-	parts int  // how many were read
+	parts int  // how many parts and unknown members were read
 	bad   int  // where the first byte is that is not UTF-8; negative if all are
 }
 
@@ -34,7 +37,7 @@ func newReader(data []byte) *reader { return readString(string(data)) }
 // readString returns a reader of a document.
 func readString(doc string) *reader {
 	data := unsafe.Slice(unsafe.StringData(doc), len(doc)) // the decoder only reads it
-	r := &reader{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true)), doc: doc, bad: -1}
+	r := &reader{ctx: context.Background(), dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true)), doc: doc, bad: -1}
 	if !utf8.ValidString(doc) {
 		r.bad = invalidAt(doc)
 	}
@@ -72,10 +75,10 @@ func (r *reader) value() (int32, error) {
 
 // keep notes what was read, to find out later what has changed.
 func (r *reader) keep(m *Message) error {
-	if r.parts += countParts(m.Parts); r.parts > maxParts {
-		return fmt.Errorf("more than %d parts in all messages: %w", maxParts, ErrInvalid)
-	}
 	o := m.origin
+	if r.parts += countParts(m.Parts) + len(o.others); r.parts > maxParts {
+		return fmt.Errorf("more than %d parts and unknown members in all messages: %w", maxParts, ErrInvalid)
+	}
 	o.role, o.name, o.parts = m.Role, m.Name, cloneParts(m.Parts)
 	return nil
 }

@@ -28,9 +28,8 @@ const (
 	// MaxPlugins is the largest number of plugins of a file.
 	MaxPlugins = 1000
 
-	// maxFile bounds the file, in bytes, and maxMarks what in it may begin a value: the parser of
-	// YAML takes some hundred bytes for each.
-	maxFile, maxMarks = 4 << 20, 250_000
+	// maxFile bounds the file, in bytes.
+	maxFile = 4 << 20
 )
 
 // ErrInvalid says that a file is not a valid anchor.lock.
@@ -143,15 +142,15 @@ func Parse(path string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, path, maxFile>>20)
 	}
-	if marks(data) > maxMarks {
-		return nil, fmt.Errorf("%w: %s: has too many values (take it from version control, or remove it and install the plugins again)", ErrInvalid, path)
-	}
 	if line, found := conflict(data); found {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, strict.Problem{File: path, Pos: strict.Pos{Line: int32(line), Column: 1}, Message: "has a conflict of version control" +
 			" (take one side of the whole file, then run: anchor-host plugin install)"})
 	}
 	n, err := strict.ParseYAML(path, data)
-	if err != nil {
+	switch {
+	case errors.Is(err, strict.ErrTooMany):
+		return nil, fmt.Errorf("%w: %s: has too many values (take it from version control, or remove it and install the plugins again)", ErrInvalid, path)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if newer, at := n.Find("version"); at && newer.Kind == strict.Int && newer.Text != strconv.Itoa(Version) {
@@ -169,21 +168,6 @@ func Parse(path string, data []byte) (*File, error) {
 	}
 	f.sort()
 	return &f, nil
-}
-
-// marks counts what may begin a value in YAML.
-func marks(data []byte) (n int) {
-	for i, b := range data {
-		switch b {
-		case ',', '[', '{', '\n':
-			n++
-		case '-', '?', ':':
-			if i+1 == len(data) || data[i+1] == ' ' || data[i+1] == '\t' || data[i+1] == '\n' {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // conflict returns the first line that marks a conflict of git.

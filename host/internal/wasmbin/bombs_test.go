@@ -122,14 +122,15 @@ func TestDeclarationsAreBounded(t *testing.T) {
 	with := func(parts ...any) []byte { return moduleOf(append(fn[:len(fn):len(fn)], parts...)...) }
 	body := "\x01\x02\x00\x0b"
 	for want, bin := range map[string][]byte{
-		"types: 100001, allowed 100000":            moduleOf(secType, many(n, "\x60\x00\x00")),
-		"imports: 100001, allowed 100000":          moduleOf(secType, "\x01\x60\x00\x00", secImport, many(n, "\x00\x00\x00\x00")),
-		"tables: 100001, allowed 100000":           moduleOf(secTable, many(n, "\x70\x00\x00")),
-		"globals: 100001, allowed 100000":          moduleOf(secGlobal, many(n, "\x7f\x00\x41\x00\x0b")),
-		"exports: 100001, allowed 100000":          moduleOf(secExport, many(n, "\x00\x00\x00")),
-		"data segments: 100001, allowed 100000":    moduleOf(secMemory, "\x01\x00\x01", secData, many(n, "\x01\x00")),
-		"element segments: 100001, allowed 100000": with(secElement, many(n, "\x01\x00\x00"), secCode, body),
-		"custom sections: 100001, allowed 100000":  []byte(header + strings.Repeat("\x00\x01\x00", n)),
+		"types: 100001, allowed 100000":                            moduleOf(secType, many(n, "\x60\x00\x00")),
+		"imports: 100001, allowed 100000":                          moduleOf(secType, "\x01\x60\x00\x00", secImport, many(n, "\x00\x00\x00\x00")),
+		"tables: 100001, allowed 100000":                           moduleOf(secTable, many(n, "\x70\x00\x00")),
+		"globals: 100001, allowed 100000":                          moduleOf(secGlobal, many(n, "\x7f\x00\x41\x00\x0b")),
+		"exports: 100001, allowed 100000":                          moduleOf(secExport, many(n, "\x00\x00\x00")),
+		"data segments: 100001, allowed 100000":                    moduleOf(secMemory, "\x01\x00\x01", secData, many(n, "\x01\x00")),
+		"element segments: 100001, allowed 100000":                 with(secElement, many(n, "\x01\x00\x00"), secCode, body),
+		"custom sections: 1001, allowed 1000":                      []byte(header + strings.Repeat("\x00\x01\x00", MaxCustoms+1)),
+		"name of a custom section: 1001 bytes, allowed 1000 bytes": moduleOf(secCustom, sized(strings.Repeat("a", MaxCustomName+1))),
 		"elements of all segments: 1048577, allowed 1048576": with(secElement, "\x02\x01\x00"+many(MaxTable, "\x00")+"\x01\x00\x01\x00",
 			secCode, body),
 		"parameters: 1001, allowed 1000": moduleOf(secType, "\x01"+typed(1001, 0)),

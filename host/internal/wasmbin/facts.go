@@ -25,16 +25,7 @@ func (i *Info) Facts() Facts {
 	return Facts{i.Uses, i.Compiled, i.Interpreted, i.Frame, i.FrameFunc}
 }
 
-// InspectKnown is [Inspect] for a module whose facts are known. f must be the facts that
-// Inspect found in the same bytes. InspectKnown reads everything but the code.
-func InspectKnown(bin []byte, f Facts) (*Info, error) {
-	m, err := parseKnown(bin, f)
-	if err != nil {
-		return nil, err
-	}
-	return &m.info, nil
-}
-
+// parseKnown is parse for a module with facts that Inspect found.
 func parseKnown(bin []byte, f Facts) (*module, error) {
 	m, err := parse(bin)
 	if err != nil {

@@ -34,9 +34,14 @@ const (
 	// many functions below the limit do not add up to minutes.
 	MaxTotalBlocks = 30_000_000
 	// MaxDeclared bounds the number of types, and likewise of imports, tables, globals,
-	// exports, segments and custom sections. Some take a thousand times as much memory as
+	// exports and segments. Some take a thousand times as much memory as
 	// in the file. Browsers allow the same number of data segments.
 	MaxDeclared = 100_000
+	// MaxCustoms bounds the number of custom sections, and MaxCustomName the name of each in
+	// bytes. Their names and sizes are held as long as the module is.
+	MaxCustoms = 1000
+	// MaxCustomName: see MaxCustoms.
+	MaxCustomName = 1000
 	// MaxArity bounds the parameters of a type, and likewise its results. Browsers allow
 	// the same number. One instruction moves all of them.
 	MaxArity = 1_000

@@ -168,9 +168,8 @@ func (m *module) constant(r *reader) (uint32, bool) {
 // The package documentation describes fuel and the contract with the host. The output
 // depends on nothing but bin and the options.
 //
-// Meter drops sections that refer to offsets in the code (DWARF, source maps). It keeps
-// the names of the module and of its functions. It refuses threads, exceptions, and
-// whatever [Inspect] refuses.
+// Of the custom sections Meter keeps the names of the module and of its functions. It refuses
+// threads, exceptions, and whatever [Inspect] refuses.
 func Meter(bin []byte, o MeterOptions) ([]byte, error) {
 	o = o.withDefaults()
 	m, err := o.admitted(bin)

@@ -1,7 +1,5 @@
 package wasmbin
 
-import "strings"
-
 // rewriter holds the state of one Meter or Prepare call.
 type rewriter struct {
 	m *module
@@ -291,25 +289,15 @@ func (w *rewriter) exportGlobal(name string, i uint32) {
 	w.out.u32(i)
 }
 
-// custom copies a custom section, unless it refers to offsets in the code, which move. It leaves
-// out an empty one, which wazero cannot read at the end of a module.
+// custom writes the section with names. An engine reads no other custom section, and many refer to
+// offsets in the code, which move.
 func (w *rewriter) custom(s section) {
-	if strings.HasPrefix(s.name, ".debug_") || strings.HasPrefix(s.name, "reloc.") ||
-		strings.HasPrefix(s.name, "metadata.code.") || s.name == "linking" || s.name == "sourceMappingURL" ||
-		s.name == "external_debug_info" || s.pos == s.end {
+	if s.name != "name" {
 		return
 	}
-	content := w.m.bin[s.pos:s.end]
-	if s.name == "name" {
-		if content = w.names(s); content == nil {
-			return
-		}
+	if content := w.names(s); content != nil {
+		w.out.buf = appendSection(w.out.buf, secCustom, append(appendName(nil, s.name), content...))
 	}
-	w.out.byte(secCustom)
-	start := len(w.out.buf)
-	w.out.name(s.name)
-	w.out.bytes(content)
-	w.out.sizeAt(start)
 }
 
 // The types that metering adds behind the module's own.

@@ -123,11 +123,9 @@ func (m *module) split() error {
 				return content.err
 			}
 			s.pos = content.pos
-			if n := len(m.info.Customs); n >= MaxDeclared {
-				r.exceed("the custom sections", n+1, MaxDeclared)
-				break
+			if err := m.addCustom(s, at); err != nil {
+				return err
 			}
-			m.info.Customs = append(m.info.Customs, CustomSection{Name: s.name, Data: m.bin[s.pos:s.end:s.end]})
 		} else if err := m.checkOrder(id, at, &last); err != nil {
 			return err
 		}
@@ -138,6 +136,19 @@ func (m *module) split() error {
 		r.section = ""
 	}
 	return r.err
+}
+
+// addCustom notes a custom section that begins at an offset of the file.
+func (m *module) addCustom(s section, at int) error {
+	if n := len(m.info.Customs); n >= MaxCustoms {
+		return &LimitError{What: "custom sections", Value: uint64(n + 1), Max: MaxCustoms}
+	}
+	if len(s.name) > MaxCustomName {
+		return &LimitError{What: "name of a custom section", Value: uint64(len(s.name)), Max: MaxCustomName, Unit: "bytes"}
+	}
+	m.info.Customs = append(m.info.Customs, CustomSection{Name: s.name, At: at, Length: s.end - at, Size: s.end - s.pos,
+		Data: m.bin[s.pos:s.end:s.end]})
+	return nil
 }
 
 func (m *module) checkOrder(id byte, at int, last *int) error {

@@ -112,27 +112,6 @@ func TestShellsOfOtherMarks(t *testing.T) {
 	}
 }
 
-func TestInspectKnown(t *testing.T) {
-	for name, bin := range wholes(t) {
-		want, err := Inspect(bin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := InspectKnown(bin, want.Facts())
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if got.Facts() != want.Facts() || got.Uncaptured() != want.Uncaptured() ||
-			got.Functions != want.Functions || len(got.Exports) != len(want.Exports) || len(got.Imports) != len(want.Imports) {
-			t.Errorf("%s: %+v, want %+v", name, got.Facts(), want.Facts())
-		}
-	}
-	if _, err := InspectKnown([]byte("\x00asm\x01\x00\x00\x00\x01"), Facts{}); err == nil {
-		t.Error("a truncated module passes")
-	}
-}
-
 // FuzzShell tests that Shell, for a module and the facts of another, returns an error or a shell
 // and does not panic.
 func FuzzShell(f *testing.F) {

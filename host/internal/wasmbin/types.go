@@ -141,9 +141,13 @@ type Export struct {
 	Extern
 }
 
-// CustomSection is one custom section. Data aliases the bytes given to Inspect.
+// CustomSection is one custom section. Data is its content and aliases the bytes given to Inspect.
 type CustomSection struct {
 	Name string
+	// At is where the section begins in the file, Length is its length, both in bytes.
+	At, Length int
+	// Size is that of its content, without the name.
+	Size int
 	Data []byte
 }
 

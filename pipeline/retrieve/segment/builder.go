@@ -1,7 +1,7 @@
 package segment
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -14,10 +14,11 @@ import (
 const (
 	// maxTF bounds how often a term counts in a chunk. More hardly changes a score.
 	maxTF = math.MaxUint16
-	// stopTerm marks a token that is a stop word.
+	// stopTerm marks a token that is a stop word, newTerm one whose term is not known yet.
 	stopTerm = math.MaxUint32
-	// maxSurface bounds the tokens whose terms a builder remembers, some 100 MiB.
-	maxSurface = 1 << 20
+	newTerm  = stopTerm - 1
+	// maxWords bounds the words that a builder remembers, some 50 MiB.
+	maxWords = 1 << 20
 )
 
 // Builder makes segments. It remembers the terms of tokens from one segment to the next. It
@@ -25,14 +26,13 @@ const (
 type Builder struct {
 	analyzer *analysis.Analyzer
 	scanner  *words.Scanner
-	surface  map[string]uint32 // token → term, so that a token is stemmed once
 	recent   *recentTerms
-	terms    map[string]uint32
-	names    []string // by term
-	df       []uint32 // by term: the chunks of this segment that have it
-	last     []uint32 // by term: the last chunk that has it, plus one
-	place    []uint32 // by term: its place in the run of that chunk
-	used     []uint32 // the terms with df > 0
+	words    vocabulary // tokens and terms; the number of a term is its own
+	term     []uint32   // by word: its term, so that a token is stemmed once
+	df       []uint32   // by term: the chunks of this segment that have it
+	last     []uint32   // by term: the last chunk that has it, plus one
+	place    []uint32   // by term: its place in the run of that chunk
+	used     []uint32   // the terms with df > 0
 
 	runTerms []uint32 // for each chunk the run of its terms …
 	runTF    []uint16 // … and how often each occurs
@@ -63,8 +63,8 @@ func NewBuilder(a *analysis.Analyzer) *Builder {
 }
 
 func (b *Builder) forget() {
-	b.surface, b.terms, b.recent = make(map[string]uint32), make(map[string]uint32), new(recentTerms)
-	b.names, b.df, b.last, b.place = nil, nil, nil, nil
+	b.recent, b.words = new(recentTerms), vocabulary{}
+	b.term, b.df, b.last, b.place = nil, nil, nil, nil
 }
 
 // Reset starts another segment, with vectors of the given form and dimension.
@@ -72,7 +72,7 @@ func (b *Builder) Reset(dim int, form retrieve.VectorForm) {
 	for _, term := range b.used {
 		b.df[term], b.last[term] = 0, 0
 	}
-	if len(b.surface) > maxSurface {
+	if b.words.size() > maxWords {
 		b.forget()
 	}
 	b.used, b.runTerms, b.runTF, b.runEnd = b.used[:0], b.runTerms[:0], b.runTF[:0], b.runEnd[:0]
@@ -133,21 +133,23 @@ func (b *Builder) addChunk(d *retrieve.Document, chunk *retrieve.Chunk, base int
 func (b *Builder) addText(chunk uint32, text string) {
 	b.scanner.Reset(text)
 	for b.scanner.Next() {
-		if term := b.term(b.scanner.Word()); term != stopTerm {
+		if term := b.termOf(b.scanner.Word()); term != stopTerm {
 			b.count(term, chunk)
 		}
 	}
 }
 
-// term returns the term of a token.
-func (b *Builder) term(token []byte) uint32 {
+// termOf returns the term of a token.
+func (b *Builder) termOf(token []byte) uint32 {
 	recent := b.recent.find(token)
 	if recent != nil && recent.known {
 		return recent.term
 	}
-	term, known := b.surface[string(token)]
-	if !known {
-		term = b.learn(string(token))
+	word := b.word(token)
+	term := b.term[word]
+	if term == newTerm {
+		term = b.learn(word)
+		b.term[word] = term
 	}
 	if recent != nil {
 		recent.term, recent.known = term, true
@@ -155,22 +157,31 @@ func (b *Builder) term(token []byte) uint32 {
 	return term
 }
 
-// learn finds the term of a new token.
-func (b *Builder) learn(token string) uint32 {
-	stem := b.analyzer.Term(token)
-	term, known := b.terms[stem]
-	switch {
-	case stem == "":
-		term = stopTerm
-	case !known:
-		term = uint32(len(b.df))
-		b.terms[stem] = term
-		b.names = append(b.names, stem)
+// word returns the number of a word.
+func (b *Builder) word(word []byte) uint32 {
+	number, fresh := b.words.add(word)
+	if fresh {
+		b.term = append(b.term, newTerm)
 		b.df, b.last, b.place = append(b.df, 0), append(b.last, 0), append(b.place, 0)
 	}
-	b.surface[token] = term
-	return term
+	return number
 }
+
+// learn finds the term of a word.
+func (b *Builder) learn(word uint32) uint32 {
+	token := string(b.name(word))
+	switch stem := b.analyzer.Term(token); stem {
+	case "":
+		return stopTerm
+	case token:
+		return word
+	default:
+		return b.word([]byte(stem))
+	}
+}
+
+// name returns the text of a term.
+func (b *Builder) name(term uint32) []byte { return b.words.words.at(int(term)) }
 
 func (b *Builder) count(term, chunk uint32) {
 	b.content.lengths[chunk]++
@@ -194,7 +205,7 @@ func (b *Builder) count(term, chunk uint32) {
 func (b *Builder) Encode() (data, vectors []byte) {
 	c := &b.content
 	c.nums = make([]int64, len(c.first))
-	slices.SortFunc(b.used, func(x, y uint32) int { return cmp.Compare(b.names[x], b.names[y]) })
+	slices.SortFunc(b.used, func(x, y uint32) int { return bytes.Compare(b.name(x), b.name(y)) })
 	// Turn the runs of the chunks into postings, which lie in the order of the terms.
 	next := b.place
 	total := uint32(0)
@@ -216,7 +227,7 @@ func (b *Builder) Encode() (data, vectors []byte) {
 	at := uint32(0)
 	for _, term := range b.used {
 		n := b.df[term]
-		c.names.add([]byte(b.names[term]))
+		c.names.add(b.name(term))
 		var w postings
 		w.start(c.posts.data, int(n))
 		for i := at; i < at+n; i++ {

@@ -1,6 +1,9 @@
 package segment
 
 import (
+	"bytes"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +25,7 @@ func FuzzBuilderTerms(f *testing.F) {
 		b.Add(&retrieve.Document{ID: "d", Chunks: []retrieve.Chunk{{Text: text}}})
 		got := map[string]int{}
 		for i, term := range b.runTerms {
-			got[b.names[term]] = int(b.runTF[i])
+			got[string(b.name(term))] = int(b.runTF[i])
 		}
 		for _, term := range a.Terms(text) {
 			got[term]--
@@ -36,4 +39,29 @@ func FuzzBuilderTerms(f *testing.F) {
 			t.Errorf("%d terms, want %d: %q", n, len(a.Terms(text)), slices.Collect(strings.SplitSeq(text, " ")))
 		}
 	})
+}
+
+// A word that was not there before takes little more than its bytes: a file may have no other words.
+func TestNewWordsAreSmall(t *testing.T) {
+	const n, most = 200_000, 64
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	b := NewBuilder(analysis.New(analysis.Options{Stop: analysis.LuceneStopWord, Stem: true}))
+	before := heap()
+	for i := range n {
+		b.termOf(fmt.Appendf(nil, "w%07dx", i))
+	}
+	if took := heap() - before; took > most*n {
+		t.Errorf("%d bytes for each word, want %d at most", took/n, most)
+	}
+	for i := range n {
+		if word := fmt.Appendf(nil, "w%07dx", i); !bytes.Equal(b.name(b.termOf(word)), word) {
+			t.Fatalf("the term of %s is %s", word, b.name(b.termOf(word)))
+		}
+	}
+	runtime.KeepAlive(b)
 }

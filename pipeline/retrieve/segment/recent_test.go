@@ -18,12 +18,12 @@ func TestRecentTerms(t *testing.T) {
 				token = fmt.Sprintf("token%0*d", recentBytes-6+i%10, i)
 			}
 			for range 2 { // the second time it is remembered
-				if got := b.names[b.term([]byte(token))]; got != token {
+				if got := string(b.name(b.termOf([]byte(token)))); got != token {
 					t.Fatalf("the term of %q is %q", token, got)
 				}
 			}
 		}
-		if got := b.term([]byte("the")); got != stopTerm {
+		if got := b.termOf([]byte("the")); got != stopTerm {
 			t.Fatalf("the term of a stop word is %d", got)
 		}
 	}

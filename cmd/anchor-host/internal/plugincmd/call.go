@@ -92,7 +92,7 @@ line break follows each output.`,
 	flags.StringVar(&f.pathQuota, "path-quota", "", "maximum bytes in a writable folder (default "+sizeText(host.DefaultFolderQuota)+")")
 	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
 	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm that the module imports from (repeatable)")
-	flags.StringVar(&f.timeout, "timeout", "", "time limit of one call, such as 2s")
+	flags.StringVar(&f.timeout, "timeout", "", "time limit of one call, and of the start before it, such as 2s")
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
 	flags.IntVar(&f.repeat, "repeat", 1, "number of calls")
@@ -400,7 +400,7 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 	if f.fuel < 0 || f.repeat < 1 {
 		return pc, cli.Usagef(cmd, "--fuel must be 0 or more, --repeat 1 or more")
 	}
-	pc.Limits = host.Limits{Timeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
+	pc.Limits = host.Limits{Timeout: time.Duration(timeout), InitTimeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
 	if err := configPairs(cmd, "--config", f.config, pc.Config); err != nil {
 		return pc, err
 	}

@@ -1,6 +1,7 @@
 package plugincmd
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,11 @@ import (
 func TestPluginCall(t *testing.T) {
 	t.Parallel()
 	module := func(name string) string { return filepath.Join(clitest.FixtureDir, name, "plugin.wasm") }
+	spinning := filepath.Join(t.TempDir(), "spinning.wasm") // its start function never ends
+	if err := os.WriteFile(spinning, []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x03\x02\x00\x00"+
+		"\x07\x07\x01\x03run\x00\x01\x08\x01\x00\x0a\x0c\x02\x07\x00\x03\x40\x0c\x00\x0b\x0b\x02\x00\x0b"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name   string
 		args   []string
@@ -28,6 +34,8 @@ func TestPluginCall(t *testing.T) {
 		{"guest error", []string{module("guest-error-status-0"), "anchor_filter"}, cli.CodeFailure, "", "anchor-host: plugin \"guest-error-status-0\": anchor_filter: guest_error: half done\n"},
 		{"guest output", []string{module("stderr-then-trap"), "anchor_filter"}, cli.CodeFailure, "", "panic: index out of rang\nguest stack:\n"},
 		{"deadline", []string{module("spin-forever"), "anchor_filter", "--timeout", "50ms"}, cli.CodeLimit, "", "anchor-host: plugin \"spin-forever\": anchor_filter: timeout: not done within 50ms (raise --timeout, or have the plugin do less)\n"},
+		{"deadline of init", []string{module("initialize-spins"), "anchor_filter", "--timeout", "50ms"}, cli.CodeLimit, "", "timeout: not done within 50ms (raise --timeout, or have the plugin do less when it starts)\n"},
+		{"deadline of start", []string{spinning, "run", "--timeout", "50ms"}, cli.CodeLimit, "", "timeout: not done within 50ms (raise --timeout, or have the plugin do less when it starts)\n"},
 		{"fuel", []string{module("spin-forever"), "anchor_filter", "--timeout", "30s", "--fuel", "100000"}, cli.CodeLimit, "", ", allowed 100000 (raise --fuel, or have the plugin do less)\n"},
 		{"refused", []string{module("http-ungranted"), "anchor_filter"}, cli.CodeRefused, "", "anchor-host: plugin \"http-ungranted\": anchor_filter: denied: http is not permitted (its manifest does not ask for it: add it to permissions in plugin.yaml, and grant it with --allow-host)\n"},
 		{"refused a foreign module", []string{module("foreign-http"), "get", "--input", `{"url":"http://a.test/"}`}, cli.CodeRefused, "",

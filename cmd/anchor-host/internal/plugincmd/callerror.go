@@ -23,6 +23,7 @@ var flagWords = strings.NewReplacer(
 	"grants.search", "--allow-service search",
 	"grants.llm", "--allow-service llm",
 	"limits.timeout", "--timeout",
+	"limits.init_timeout", "--timeout",
 	"limits.memory", "--memory-max",
 	"limits.fuel", "--fuel",
 	": its author can reproduce it with plugin call", "",

@@ -18,7 +18,7 @@ func TestCallErrorNamesFlags(t *testing.T) {
 		"grant it with grants.http.private":                                       "grant it with --allow-private",
 		"grant it with grants.http.methods":                                       "grant it with --allow-method",
 		"raise limits.input or limits.memory":                                     "raise limits.input or --memory-max",
-		"raise limits.init_timeout":                                               "raise limits.init_timeout",
+		"raise limits.init_timeout":                                               "raise --timeout",
 		"raise limits.memory, or limits.timeout":                                  "raise --memory-max, or --timeout",
 		"a fault inside the plugin: its author can reproduce it with plugin call": "a fault inside the plugin",
 	} {

@@ -294,14 +294,12 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 		return r, err
 	}
 	r.Load = loadOf(spec, instance)
-	if r.Anatomy, err = spec.Anatomy(); err != nil {
-		return r, err
-	}
+	r.Anatomy = spec.Anatomy()
 	if err := r.addTexts(spec); err != nil {
 		return r, err
 	}
-	r.Advice, err = spec.Advice()
-	return r, err
+	r.Advice = spec.Advice()
+	return r, nil
 }
 
 // addTexts adds the texts of the module. A plugin whose texts are not valid runs nevertheless.
