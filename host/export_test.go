@@ -146,13 +146,6 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 // KeepAllImages has a host keep images on disk however little time they took.
 func KeepAllImages(h *Host) { h.slowInit = 0 }
 
-// PatientWarmUp gives warm-ups as much time as a busy machine may need, until the test ends.
-func PatientWarmUp(t testing.TB) {
-	old := guest.WarmTimeout
-	guest.WarmTimeout = 5 * time.Minute
-	t.Cleanup(func() { guest.WarmTimeout = old })
-}
-
 // OtherBoot has hosts find another start of the system, or none that they can tell, until
 // the test ends.
 func OtherBoot(t *testing.T, id string) {

@@ -34,7 +34,6 @@ func TestFuelIsDeterministic(t *testing.T) {
 // uses is the same in every instance of its image, and where these numbers are fixed in
 // every host and both engines, too.
 func TestFuelOfAGoGuestIsDeterministic(t *testing.T) {
-	host.PatientWarmUp(t)
 	everywhere := int64(0)
 	engines := []host.Engine{host.EngineCompiler, host.EngineInterpreter}
 	if underRace { // the interpreter is too slow there to warm the guest up in time

@@ -72,7 +72,6 @@ func startedAt(t *testing.T, level slog.Level, hc host.Config, pc host.PluginCon
 // startedOf is startedAt for another manifest of the guest.
 func startedOf(t *testing.T, spec *spec.Spec, level slog.Level, hc host.Config, pc host.PluginConfig) (inits int, f found) {
 	t.Helper()
-	host.PatientWarmUp(t)
 	var log bytes.Buffer
 	hc.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
 	hc.Tokenizer, hc.Portable = pipeline.WordTokenizer(), portable()

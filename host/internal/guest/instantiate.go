@@ -45,8 +45,12 @@ func (e *Environment) StartBare(ctx context.Context) (*Instance, error) {
 	return e.make(ctx, false, nil, (*Instance).begun)
 }
 
-// WarmTimeout bounds the warm-up, which is optional. Tests replace it.
-var WarmTimeout = 250 * time.Millisecond
+// The warm-up is optional, and may take little. Fuel bounds it, so that whether there is one, and what
+// the first call costs, does not depend on how busy the machine is. A guest without fuel has warmTime.
+const (
+	warmFuel = 200_000_000
+	warmTime = 250 * time.Millisecond
+)
 
 // NoWarmUp is what the log says of a warm-up that failed.
 const NoWarmUp = "no warm-up"
@@ -60,7 +64,11 @@ func (in *Instance) warmUp(ctx context.Context) error {
 		return nil
 	}
 	b := &in.Env.Limits
-	in.Begin(ctx, min(WarmTimeout, b.Timeout), b.Fuel)
+	if in.fuel != nil {
+		in.Begin(ctx, b.InitTimeout, min(warmFuel, b.Fuel))
+	} else {
+		in.Begin(ctx, min(warmTime, b.Timeout), b.Fuel)
+	}
 	defer in.Call.End()
 	err := in.run(abi.ReserveExport, warmRoom)
 	in.chargeStacks()
