@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/await"
 )
 
 // files are those of an embedder.
@@ -167,7 +168,11 @@ func TestHostileFSMount(t *testing.T) {
 						closed.Add(1)
 					}
 				}}
-				p, read := reader(t, files, host.Limits{Instances: 1, Timeout: 100 * time.Millisecond, RestAfter: -1})
+				limit := await.Patience
+				if how == "slow" { // the calls afterwards have it, too
+					limit = time.Second
+				}
+				p, read := reader(t, files, host.Limits{Instances: 1, Timeout: limit, RestAfter: -1})
 				bad.Store(true)
 				began := time.Now()
 				_, err := read("a.txt")

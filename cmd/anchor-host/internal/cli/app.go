@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/viper"
@@ -28,6 +29,8 @@ type App struct {
 	Out io.Writer
 	// Err is stderr, for messages.
 	Err *Messages
+	// Patience is how long an action may take before a line reports it. 0: a second.
+	Patience time.Duration
 	// settings resolve flags, then the environment.
 	settings *viper.Viper
 	// interrupted is closed when the user interrupts.

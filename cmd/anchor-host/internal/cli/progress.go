@@ -32,7 +32,7 @@ type Progress struct {
 
 // NewProgress returns a progress without a current action.
 func NewProgress(a *App) *Progress {
-	return &Progress{app: a, delay: progressDelay}
+	return &Progress{app: a, delay: cmp.Or(a.Patience, progressDelay)}
 }
 
 // Start begins the action what. Nothing is printed if [Progress.Stop] follows soon.

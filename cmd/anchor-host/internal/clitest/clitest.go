@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
@@ -24,6 +25,7 @@ var FixtureDir = filepath.Join(testbuild.Root(), "testdata", "wasm")
 func Run(ctx context.Context, command func(*cli.App) *cobra.Command, stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, messages bytes.Buffer
 	a := cli.New(ctx, strings.NewReader(stdin), &out, &messages)
+	a.Patience = await.Patience // no lines about what a busy machine takes long for
 	root := &cobra.Command{Use: "anchor-host", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(command(a))
 	root.SetArgs(args)
