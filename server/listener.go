@@ -29,6 +29,7 @@ type connections struct {
 	origins       map[netip.Prefix]*origin
 	strangers     lists.List // of *conn without a valid key, the one that has waited longest in front
 	idle          lists.List // of *conn with a valid key and no request that counts, likewise
+	mixed         lists.List // of *conn with requests that count and others, likewise
 	closed        int        // connections that had to go since warned
 	warned        time.Time
 }
@@ -91,9 +92,9 @@ func (l *connections) enter(c *conn) (_, victim *conn) {
 	full := ""
 	switch {
 	case c.of.open >= l.each:
-		full, victim = "max_connections_per_address", l.longest(func(other *conn) bool { return other.from == c.from })
+		full, victim = "max_connections_per_address", longest(func(other *conn) bool { return other.from == c.from }, &l.strangers, &l.idle)
 	case l.open >= l.all:
-		full, victim = "max_connections", l.longest(func(*conn) bool { return true })
+		full, victim = "max_connections", longest(func(*conn) bool { return true }, &l.strangers, &l.idle)
 	}
 	if full != "" {
 		l.warn(full, c.from)
@@ -116,8 +117,8 @@ const compared = 64
 // longest returns the connection that has to go first among some: of those that have waited longest
 // one of the address that has most connections. So however fast an address opens new ones, it pushes
 // out its own, and not the one of a probe that has just come.
-func (l *connections) longest(among func(*conn) bool) (first *conn) {
-	for _, waits := range []*lists.List{&l.strangers, &l.idle} {
+func longest(among func(*conn) bool, in ...*lists.List) (first *conn) {
+	for _, waits := range in {
 		seen := 0
 		for e := waits.Front(); e != nil && seen < compared; e = e.Next() {
 			c := e.Value.(*conn)
@@ -158,6 +159,8 @@ func (c *conn) move() {
 		c.waits = &c.in.strangers
 	case c.counted == 0:
 		c.waits = &c.in.idle
+	case c.running > c.counted:
+		c.waits = &c.in.mixed
 	}
 	if c.waits != nil {
 		c.place = c.waits.PushBack(c)
@@ -246,12 +249,13 @@ func (c *conn) begin(secure bool, version int) (first time.Time, ok bool) {
 }
 
 // makeRoom makes room for a request of a connection. Others that have requests which count for nobody,
-// such as answers that nobody reads, have to go for it.
+// such as answers that nobody reads, have to go for it. One request that counts does not keep many
+// others of its connection.
 func (l *connections) makeRoom(c *conn) bool {
 	for l.running >= l.all || c.of.running >= l.each {
-		victim := l.longest(func(other *conn) bool {
+		victim := longest(func(other *conn) bool {
 			return other != c && other.running > other.counted && (l.running >= l.all || other.of == c.of)
-		})
+		}, &l.strangers, &l.idle, &l.mixed)
 		if victim == nil {
 			return false
 		}

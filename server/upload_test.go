@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -26,7 +27,7 @@ func upload(t *testing.T, address, key, header string, body string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(await.Patience))
 	_, _ = fmt.Fprintf(conn, "POST /v1/builds HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\n%s", key, header, body)
 	return conn
 }
@@ -34,10 +35,8 @@ func upload(t *testing.T, address, key, header string, body string) net.Conn {
 // until waits for something.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for begin := time.Now(); !done(); time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 20*time.Second {
-			t.Fatal(what)
-		}
+	if !await.True(done) {
+		t.Fatal(what)
 	}
 }
 
@@ -246,7 +245,7 @@ func TestDeadlineOfBodies(t *testing.T) {
 	for _, header := range []string{"Content-Length: 100\r\n", "Content-Encoding: gzip\r\nContent-Length: 100\r\n", "Transfer-Encoding: chunked\r\n"} {
 		began := time.Now()
 		got, _ := io.ReadAll(upload(t, l.data, "", "X-Request-Timeout: 100ms\r\n"+header, ""))
-		if !strings.HasPrefix(string(got), "HTTP/1.1 504 ") || time.Since(began) > 4*time.Second {
+		if !strings.HasPrefix(string(got), "HTTP/1.1 504 ") || time.Since(began) > await.Patience {
 			t.Errorf("%s: %.300s after %v", header, got, time.Since(began))
 		}
 	}
