@@ -41,6 +41,9 @@ func ParseJSONContext(ctx context.Context, file string, data []byte, l Limits) (
 		return nil, p.problem(err)
 	}
 	p.advance()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, Problems{{File: file, Pos: p.at, Message: "more data follows the document (send one document)"}}
 	}
@@ -99,6 +102,9 @@ func (p *jsonParser) advance() {
 func (p *jsonParser) moveTo(next int) {
 	if next = min(next, len(p.data)); next <= p.off {
 		return
+	}
+	if next-p.off > lookBytes && p.ctx.Err() != nil {
+		return // the error will be that of ctx, which has no place
 	}
 	passed := p.data[p.off:next]
 	p.off = next
@@ -221,7 +227,9 @@ func (p *jsonParser) text(quoted []byte) (string, error) {
 	}
 	size := len(quoted)
 	if !valid {
-		size += invalidBytes(quoted) * (len("\uFFFD") - 1)
+		if size += invalidBytes(quoted) * (len("\uFFFD") - 1); size > lookBytes && p.ctx.Err() != nil {
+			return "", p.ctx.Err()
+		}
 	}
 	text := make([]byte, 0, size)
 	if escaped {
