@@ -178,7 +178,7 @@ func TestBuildRequest(t *testing.T) {
 	for _, c := range []struct{ yaml, document, want string }{
 		{basic, document, "be brief"}, // the step good drops the item
 		{basic, strings.Replace(document, "{", `{"steps": [], "system_prompts": [], `, 1), "hello world"},
-		{basic + "pipelines: {p: {}}\n", document, "hello world"},
+		{basic + "pipelines: {p: {}}\n", document, "be brief"}, // a pipeline changes no request that does not name it
 		{basic + "pipelines: {p: {}}\n", strings.Replace(document, "{", `{"pipeline": "p", `, 1), "be brief"},
 	} {
 		r, err := load(t, c.yaml).BuildRequest(t.Context(), "request", strings.NewReader(c.document), BuildOptions{Tenant: "other"})

@@ -70,6 +70,9 @@ func (p *plan) apply(o *BuildOptions) error {
 	if p.config.Memory != nil && p.config.Conversation != nil {
 		return excluded("memory", "conversation")
 	}
+	if f := p.config.Facts; f != nil && f.RequireUser && f.User == "" {
+		return fmt.Errorf("%w: the build names no user (name the one whose facts it may have, or set facts.require_user to false)", ErrInvalid)
+	}
 	return nil
 }
 

@@ -150,10 +150,8 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 
 // BuildRequest builds one context window from a JSON document, the input of "anchor-host build
 // --request". A document that names a pipeline of the configuration starts from the settings of that
-// pipeline, including its conversation and facts in the store. So does one that names none, from the
-// top level of the file, unless the file has named pipelines. Otherwise settings that the document
-// leaves out have their defaults, and it uses the plugin folder, the instances, the tenant, the
-// timeout and the calibration of the configuration. name identifies the document in errors.
+// pipeline, including its conversation and facts in the store. One that names none starts from the
+// top level of the file. name identifies the document in errors.
 // Options that a document can state are refused. A Conversation of the store excludes turns in the
 // document. The bytes of a [bytes.Buffer] are not copied, and must not change.
 func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader, o BuildOptions) (*pipeline.Result, error) {

@@ -3,6 +3,7 @@ package anchor
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ func (a *App) EmbedFacts(ctx context.Context, tenant string) (int, error) {
 // returns how many there were. A filter that selects all deletes damaged ones too. An empty
 // tenant means that of the configuration.
 func (a *App) ForgetFacts(ctx context.Context, tenant string, filter memory.Filter) (int, error) {
-	if filter.UserID == "" && filter.SessionID == "" && filter.Type == "" && len(filter.Tags) == 0 {
+	if filter.Expired = false; reflect.DeepEqual(filter, memory.Filter{}) {
 		c, s, err := a.storeOf(ctx, tenant)
 		if err != nil {
 			return 0, err

@@ -3,6 +3,7 @@ package anchor
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -63,7 +64,7 @@ func TestFactsOfAUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []memory.Entry{{Content: "of ann", UserID: "ann"}, {Content: "of bob", UserID: "bob"}, {Content: "of the session", UserID: "ann", SessionID: "s1"}} {
+	for _, e := range []memory.Entry{{Content: "of nobody"}, {Content: "of ann", UserID: "ann"}, {Content: "of bob", UserID: "bob"}, {Content: "of a stranger's session", SessionID: "s2"}, {Content: "of the session", UserID: "ann", SessionID: "s1"}} {
 		if _, _, err := facts.Add(ctx, e); err != nil {
 			t.Fatal(err)
 		}
@@ -75,6 +76,9 @@ func TestFactsOfAUser(t *testing.T) {
 		{BuildOptions{Tenant: "acme", User: "bob"}, []string{"of bob"}},
 		{BuildOptions{Tenant: "acme", User: "ann", Session: "s1"}, []string{"of the session"}},
 		{BuildOptions{Tenant: "acme", User: "eve"}, nil},
+		{BuildOptions{Tenant: "acme"}, []string{"of nobody"}},
+		{BuildOptions{Tenant: "acme", Conversation: "new"}, []string{"of nobody"}},
+		{BuildOptions{Tenant: "acme", Session: "s1"}, nil}, // it is one of ann's
 	} {
 		r, err := app.Build(ctx, pipeline.Query{Text: "of"}, tt.o)
 		if err != nil {
@@ -92,5 +96,12 @@ func TestFactsOfAUser(t *testing.T) {
 	}
 	if _, err := load(t, basic).Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{User: "ann"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a user without facts: %v", err)
+	}
+	strict := load(t, basic+"facts: {require_user: true}\n")
+	if _, err := strict.Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{User: "ann"}); err != nil {
+		t.Errorf("with the user that is required: %v", err)
+	}
+	if _, err := strict.Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "facts.require_user") {
+		t.Errorf("without the user that is required: %v", err)
 	}
 }

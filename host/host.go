@@ -116,7 +116,7 @@ type Plugin struct {
 	// account is the processor time that the plugin used lately. rests refuses calls while the
 	// plugin fails again and again.
 	account *fairness.Account
-	rests   *fairness.Rest
+	rests   *fairness.Rests
 
 	// guard runs the embedder's code for the plugin's guests.
 	guard *guard.Guard

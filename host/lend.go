@@ -19,7 +19,7 @@ import (
 // before the next call.
 func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*guest.Instance) error) error {
 	ctx, o := p.observe(ctx, op, step)
-	probe, err := p.admit()
+	probe, err := p.admit(ctx)
 	if err != nil {
 		failed := p.inStep(p.failure(op, nil, err), step)
 		p.ended(ctx, o, failed)
@@ -27,7 +27,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	}
 	ended, failed := fairness.Neutral, (*PluginError)(nil)
 	defer func() {
-		p.judge(probe, ended, failed)
+		p.judge(ctx, probe, ended, failed)
 		if failed != nil || o != nil && ended == fairness.Good {
 			p.ended(ctx, o, failed)
 		}

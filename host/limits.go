@@ -135,9 +135,9 @@ type Limits struct {
 	// Config.DefaultLimits state no other default, and None: instances are made when they
 	// are needed.
 	MinInstances int
-	// RestAfter is how many calls must fail in a row before the plugin is rested. The failures
-	// that count are timeout, fuel, memory, trap, exit, an output that is invalid or too
-	// large, and a failed init. The first rest takes a second. Each failure right after a rest
+	// RestAfter is how many calls for a tenant must fail in a row before the plugin is rested for
+	// that tenant. The failures that count are timeout, fuel, memory unless the request alone
+	// takes an eighth of it, trap, exit, an output that is invalid or too large, and a failed init. The first rest takes a second. Each failure right after a rest
 	// begins another of twice the length, up to RestMost. During a rest calls fail with the
 	// reason rested. Unlimited: the plugin is never rested.
 	RestAfter int

@@ -67,12 +67,12 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 // bareCall is callBare for a call that o observes.
 func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
 	op := abi.Operation(function)
-	probe, err := p.admit()
+	probe, err := p.admit(ctx)
 	if err != nil {
 		return nil, p.failure(op, nil, err)
 	}
 	ended, failed := fairness.Neutral, (*PluginError)(nil)
-	defer func() { p.judge(probe, ended, failed) }()
+	defer func() { p.judge(ctx, probe, ended, failed) }()
 	fail := func(in *guest.Instance, err error) (*CallResult, error) {
 		failed = p.failure(op, in, err)
 		ended = outcome(in, failed)

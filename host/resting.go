@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -10,11 +11,14 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
-// A plugin whose calls fail again and again is rested: its calls fail at once and use no
-// processor. Only calls count, not the init and self-tests of Load.
+// A plugin whose calls for a tenant fail again and again is rested for that tenant: its calls fail at
+// once and use no processor. Only calls count, not the init and self-tests of Load.
 
 // RestState says whether a plugin is rested, in the terms of a circuit breaker.
 type RestState string
+
+// largeRequest is the part of a plugin's memory from which on a request may be why it did not suffice.
+const largeRequest = 8
 
 // The states of a plugin. RestClosed admits calls, RestOpen refuses them, and RestHalfOpen
 // admits one call at a time, whose outcome decides.
@@ -26,12 +30,16 @@ const (
 
 // admit refuses a call of a rested plugin, and says whether an admitted call is a probe. For
 // each admitted call judge must be called.
-func (p *Plugin) admit() (probe bool, err error) {
-	probe, ok := p.rests.Admit()
+func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
+	if !p.rests.Troubled() {
+		return false, nil
+	}
+	tenant := TenantOf(ctx)
+	probe, ok := p.rests.Admit(tenant)
 	if ok {
 		return probe, nil
 	}
-	s := p.rests.Status()
+	s := p.rests.Status(tenant)
 	when := "while one call tries it"
 	if s.Left > 0 {
 		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
@@ -41,16 +49,20 @@ func (p *Plugin) admit() (probe bool, err error) {
 }
 
 // judge records how an admitted call ended. failed is nil if it ended well.
-func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
-	if !p.rests.Done(probe, how) {
+func (p *Plugin) judge(ctx context.Context, probe bool, how fairness.Outcome, failed *PluginError) {
+	if how != fairness.Bad && !p.rests.Troubled() {
+		return
+	}
+	tenant := TenantOf(ctx)
+	if !p.rests.Done(tenant, probe, how) {
 		return
 	}
 	if how == fairness.Good {
-		p.log.Info("the plugin is no longer rested")
+		p.log.Info("the plugin is no longer rested for one tenant")
 		return
 	}
-	s := p.rests.Status()
-	p.log.Warn("the plugin is rested", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
+	s := p.rests.Status(tenant)
+	p.log.Warn("the plugin is rested for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
 }
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did
@@ -64,7 +76,11 @@ func outcome(in *guest.Instance, failed *PluginError) fairness.Outcome {
 		if in != nil {
 			return fairness.Good
 		}
-	case abi.ReasonMemory, abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
+	case abi.ReasonMemory: // beside a request of that size, other requests fit
+		if in == nil || !in.HostFull && in.Call.Received < in.Env.Limits.Memory/largeRequest {
+			return fairness.Bad
+		}
+	case abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
 		if in == nil || !in.HostFull {
 			return fairness.Bad
 		}

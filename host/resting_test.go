@@ -89,7 +89,7 @@ func checkRests(t *testing.T) {
 			lines = append(lines, l.Msg)
 		}
 	}
-	if want := []string{"the plugin is rested", "the plugin is rested", "the plugin is no longer rested"}; !slices.Equal(lines, want) {
+	if want := []string{"the plugin is rested for one tenant", "the plugin is rested for one tenant", "the plugin is no longer rested for one tenant"}; !slices.Equal(lines, want) {
 		t.Errorf("log %q (want %q)", lines, want)
 	}
 }
@@ -119,4 +119,42 @@ func TestWhatIsNoFailure(t *testing.T) {
 	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != host.DefaultRestAfter+1 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// What one tenant asks for has the plugin rest for that tenant only.
+func TestRestsAreOfOneTenant(t *testing.T) {
+	t.Parallel()
+	p, call := rests(t, host.Config{}, host.Limits{RestAfter: 2})
+	a, b := host.WithTenant(t.Context(), "a"), host.WithTenant(t.Context(), "b")
+	for range 2 {
+		call(a, "exit", abi.ReasonExit)
+		call(b, "none", "") // which does not reset what a's calls did
+	}
+	call(a, "none", abi.ReasonRested)
+	call(b, "none", "")
+	call(t.Context(), "none", "")
+	if s := p.Stats(); s.Rest != host.RestOpen || s.Failures != 2 || s.Rests != 1 {
+		t.Errorf("rest %q after %d failures, %d rests; want open, 2, 1", s.Rest, s.Failures, s.Rests)
+	}
+}
+
+// A request that takes much of the memory itself says nothing about the plugin.
+func TestLargeRequestsRestNobody(t *testing.T) {
+	t.Parallel()
+	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Limits: host.Limits{RestAfter: 1, Memory: 32 << 20}})
+	run := func(size int) error {
+		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": "hog"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := twoItems()
+		items[0].Content = strings.Repeat("x", size)
+		_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, items)
+		return err
+	}
+	for range 2 {
+		checkReason(t, run(5<<20), abi.ReasonMemory)
+	}
+	checkReason(t, run(1), abi.ReasonMemory)
+	checkReason(t, run(1), abi.ReasonRested)
 }

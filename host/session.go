@@ -67,7 +67,7 @@ func (s *Session) call(ctx context.Context, function string, input []byte, o *ob
 	if s.in == nil {
 		return nil, p.failure(op, nil, s.over)
 	}
-	probe, err := p.admit()
+	probe, err := p.admit(ctx)
 	if err != nil {
 		return nil, p.failure(op, nil, err)
 	}
@@ -81,7 +81,7 @@ func (s *Session) judged(ctx context.Context, probe bool, function string, input
 	var r *CallResult
 	ended, failed := fairness.Neutral, (*PluginError)(nil)
 	defer func() {
-		s.plugin.judge(probe, ended, failed)
+		s.plugin.judge(ctx, probe, ended, failed)
 		if !s.in.Halted {
 			return
 		}

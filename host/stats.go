@@ -62,7 +62,8 @@ type Stats struct {
 	// instances share included. MaxMemory is the most that instances may hold without
 	// the image, as soon as there are several; see Config.PluginShare.
 	Memory, MaxMemory int64
-	// Rest says whether the plugin is rested, after Limits.RestAfter failures in a row.
+	// Rest says whether the plugin is rested for any tenant, after Limits.RestAfter failures in a
+	// row. Failures and RestedUntil are those of the tenant for which it rests longest.
 	Rest RestState
 	// Failures is how many calls failed in a row, as Limits.RestAfter counts them.
 	Failures int
@@ -96,7 +97,7 @@ type Totals struct {
 
 // Stats returns figures of the plugin. It costs a few microseconds, and calls next to nothing.
 func (p *Plugin) Stats() Stats {
-	r := p.rests.Status()
+	r := p.rests.Worst()
 	s := Stats{
 		Plugin: p.name, State: p.state, Sessions: p.sessions.count(), Queued: p.account.Waiting(),
 		Memory: p.share.Held() + p.imageHeld.Load(), MaxMemory: min(p.host.cfg.shareOfOne(), p.host.cfg.Memory),

@@ -36,6 +36,7 @@ func (c *call) build() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.nameDegraded(result.Diagnostics)
 	return result, nil
 }
 

@@ -409,6 +409,9 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 	if e.Action == "build" || e.Action == "replayBuild" {
 		ok["headers"] = map[string]any{buildIDHeader: map[string]any{"description": "The id of the record of the build, if records are kept", "schema": map[string]any{"type": "string"}}}
 	}
+	if e.Action == "build" {
+		ok["headers"].(map[string]any)[degradedHeader] = map[string]any{"description": "A step that the window lacks, as step=NAME;reason=REASON, a value for each", "schema": map[string]any{"type": "string"}}
+	}
 	responses := map[string]any{strconv.Itoa(max(200, d.status)): ok, "default": failed}
 	if e.Action == "addFact" {
 		responses["200"] = ok

@@ -236,5 +236,8 @@ func (c *call) built(ctx context.Context, document []byte, callbacks []pipeline.
 		return result, err
 	}
 	c.addFuel(d) // quotas count that of failed builds, too
+	if err == nil {
+		c.warnDegraded(d, id)
+	}
 	return result, err
 }

@@ -129,6 +129,7 @@ type Server struct {
 	hurryOnce sync.Once
 
 	warnings reloadWarnings
+	degraded degradations
 	files    seenFiles
 }
 

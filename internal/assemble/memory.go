@@ -121,13 +121,13 @@ func (r *Recipe) setCompaction(w *conversation.SlidingWindowConfig, b *Build) {
 // CompactionName is the name of a stored conversation of a tenant among [conversation.Compactions].
 func CompactionName(tenant, conversation string) string { return tenant + "\x00" + conversation }
 
-// factFilter selects the facts of a configuration. Without a user and a session, facts that were
-// extracted from a conversation are for that conversation only.
+// factFilter selects the facts of a configuration. Facts of a user are for that user only, and without
+// a user facts of a session or a conversation for that one only.
 func factFilter(c *config.Config) memory.Filter {
 	f := c.Facts
-	filter := memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
-	if id := conversationOf(c); f.User == "" && f.Session == "" && (id != "" || f.Extract != nil) {
-		filter.Sessions = []string{"", id}
+	filter := memory.Filter{Users: []string{f.User}, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
+	if f.User == "" && f.Session == "" {
+		filter.Sessions = []string{"", conversationOf(c)}
 	}
 	return filter
 }

@@ -14,15 +14,16 @@ type Store struct {
 
 // Facts selects the facts of the store that are offered to a build.
 type Facts struct {
-	MaxItems int        `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts. Those that match the query best are chosen."`
-	MinScore float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts with a lower score."`
-	User     string     `key:"user" doc:"Only facts of this user."`
-	Session  string     `key:"session" doc:"Only facts of the session with this name. If neither user nor session is set, a build with a stored conversation sees facts without a session and facts of the session with the name of the conversation."`
-	Type     string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
-	Tags     []string   `key:"tags" doc:"Only facts that have all of these tags."`
-	Embedder string     `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of facts and queries. Facts are then also found by their meaning, and ranked by it. If it fails, a build goes on with words, and logs a warning. Default: none; facts are found by words."`
-	Graph    *FactGraph `key:"graph" doc:"Also offers facts about entities that the query mentions, and about related entities (see memory graph). {} takes the defaults."`
-	Extract  *Extract   `key:"extract" doc:"The plugin or model that extracts facts from the turns of stored conversations, and merges and removes facts. The facts belong to facts.user and facts.session. If neither is set, a fact belongs to the session with the name of its conversation, and only builds with this conversation see it."`
+	MaxItems    int        `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts. Those that match the query best are chosen."`
+	MinScore    float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts with a lower score."`
+	User        string     `key:"user" doc:"Only facts of this user. Default: only facts that belong to nobody."`
+	RequireUser bool       `key:"require_user" doc:"Refuses builds that name no user, so that one who forgets it is told."`
+	Session     string     `key:"session" doc:"Only facts of the session with this name. If neither user nor session is set, a build with a stored conversation sees facts without a session and facts of the session with the name of the conversation."`
+	Type        string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
+	Tags        []string   `key:"tags" doc:"Only facts that have all of these tags."`
+	Embedder    string     `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of facts and queries. Facts are then also found by their meaning, and ranked by it. If it fails, a build goes on with words, and logs a warning. Default: none; facts are found by words."`
+	Graph       *FactGraph `key:"graph" doc:"Also offers facts about entities that the query mentions, and about related entities (see memory graph). {} takes the defaults."`
+	Extract     *Extract   `key:"extract" doc:"The plugin or model that extracts facts from the turns of stored conversations, and merges and removes facts. The facts belong to facts.user and facts.session. If neither is set, a fact belongs to the session with the name of its conversation, and only builds with this conversation see it."`
 	// Consolidate replaces extract for memory consolidate.
 	Consolidate *Consolidate `key:"consolidate" doc:"The model that merges and removes facts (memory consolidate). Default: the plugin or model of extract."`
 }

@@ -90,7 +90,7 @@ type Limits struct {
 	Tokens       Count    `key:"tokens" doc:"How many tokens one call may add. unlimited: only output limits them. none: it may add nothing."`
 	Instances    Count    `key:"instances" doc:"How many calls run at the same time, each in a separate instance. Default: one for each processor. unlimited: plugins.max_instances."`
 	MinInstances Count    `key:"min_instances" doc:"How many instances are made in advance and kept ready. none: instances are made when they are needed."`
-	RestAfter    Count    `key:"rest_after" doc:"After this many failed calls in a row the plugin is not called for a while. unlimited, or -1: it is always called."`
+	RestAfter    Count    `key:"rest_after" doc:"After this many failed calls in a row for a tenant the plugin is not called for that tenant for a while. unlimited, or -1: it is always called."`
 	RestMost     Duration `key:"rest_most" doc:"The longest such pause, such as 60s. The first pause is one second; each further pause is twice as long."`
 	LoadMemory   Size     `key:"load_memory" doc:"Maximum estimated memory for loading the module, such as 600MiB; plugin inspect shows the estimate."`
 	LoadTime     Duration `key:"load_time" doc:"Maximum estimated time for loading the module, such as 20s."`

@@ -24,7 +24,7 @@ const MaxBytes = 64 << 20
 type Request struct {
 	Query Query `key:"query,required"`
 	// Pipeline is a named pipeline of the configuration. The request overrides its settings. Empty: the
-	// top level of a file without named pipelines, and no pipeline of a file that has some.
+	// top level of the configuration.
 	Pipeline      string                `key:"pipeline"`
 	MaxTokens     int                   `key:"max_tokens" min:"1"`
 	Tokenizer     config.Choice         `key:"tokenizer"`
@@ -48,9 +48,6 @@ type Request struct {
 	AllowPartial bool `key:"allow_partial"`
 	// Explain asks for a trace of every item.
 	Explain bool `key:"explain"`
-
-	// based says that the request overrides the settings of a pipeline of the configuration.
-	based bool
 }
 
 // Query is the query: a string, or an object with text, metadata and other fields.
@@ -163,13 +160,13 @@ func Convert(items []Item) []pipeline.Item {
 
 // SharesPlugins reports whether a request calls only plugins that its pipeline calls.
 func (r *Request) SharesPlugins() bool {
-	return r.based && r.Steps == nil && r.Tokenizer.Use == nil && r.Format.Use == nil
+	return r.Steps == nil && r.Tokenizer.Use == nil && r.Format.Use == nil
 }
 
 // Read reads one request. Steps may refer to the instances, the pipelines and the plugin folder
-// of base. A request that names no pipeline starts from the top level of the file of base, if that
-// has no named ones: then nothing else can be meant. name appears in errors. The error is a
-// [strict.Problems] if the document is at fault.
+// of base. A request that names no pipeline starts from the top level of base, whatever other
+// pipelines there are. name appears in errors. The error is a [strict.Problems] if the document is
+// at fault.
 //
 // A document with more values than server.max_values of base is a [strict.ErrTooMany]. Reading ends with
 // the error of ctx. data must not change as long as the request is used.
@@ -179,15 +176,12 @@ func Read(ctx context.Context, name string, data []byte, base *config.Loaded) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	c := req.config(base.Config)
-	if req.based = req.Pipeline != "" || base.File != "" && len(base.Pipelines) == 0; req.based {
-		named, err := base.Pipeline(req.Pipeline)
-		if err != nil {
-			at, _ := n.Find("pipeline")
-			return nil, nil, strict.Problems{{File: name, Pos: at.Pos, Path: "pipeline", Message: strings.TrimPrefix(err.Error(), config.ErrInvalid.Error()+": ")}}
-		}
-		c = req.over(*named)
+	named, err := base.Pipeline(req.Pipeline)
+	if err != nil {
+		at, _ := n.Find("pipeline")
+		return nil, nil, strict.Problems{{File: name, Pos: at.Pos, Path: "pipeline", Message: strings.TrimPrefix(err.Error(), config.ErrInvalid.Error()+": ")}}
 	}
+	c := req.over(*named)
 	var findings []config.Finding
 	if req.Tokenizer.File != "" {
 		findings = append(findings, config.Finding{Path: "tokenizer", Message: "a request cannot name a file (name it in anchor.yaml, or with --tokenizer)"})
@@ -201,22 +195,6 @@ func Read(ctx context.Context, name string, data []byte, base *config.Loaded) (*
 		return nil, nil, err
 	}
 	return &req, c, nil
-}
-
-// config returns the configuration that the request describes.
-func (r *Request) config(base config.Config) *config.Config {
-	c := &config.Config{
-		Plugins: base.Plugins, CacheDir: base.CacheDir, Timeout: base.Timeout,
-		LogLevel: base.LogLevel, Tenant: base.Tenant, Instances: base.Instances, Embedder: base.Embedder,
-		Embedders: base.Embedders, Collections: base.Collections, Retrievers: base.Retrievers, Models: base.Models,
-		MaxTokens: r.MaxTokens, Tokenizer: r.Tokenizer, Format: r.Format, FormatOptions: r.FormatOptions,
-		Model: r.Model, Calibration: base.Calibration, Fit: r.Fit, FitOptions: r.FitOptions, Fill: r.Fill, Truncate: r.Truncate, Order: r.Order,
-		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps, IncludeQuery: r.IncludeQuery, Tools: r.Tools,
-	}
-	if len(r.Conversation) > 0 {
-		c.Conversation = &config.Conversation{Turns: r.Conversation}
-	}
-	return c
 }
 
 // over returns the configuration c of a named pipeline with the settings of the request.

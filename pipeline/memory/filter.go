@@ -15,6 +15,9 @@ const DefaultTopK = 5
 type Filter struct {
 	UserID    string
 	SessionID string
+	// Users are users of which the fact must have one. "" stands for facts without a user. nil
+	// selects facts of all users.
+	Users []string
 	// Sessions are sessions of which the fact must have one. "" stands for facts without a
 	// session. nil selects facts of all sessions.
 	Sessions []string
@@ -34,6 +37,7 @@ func (f *Filter) Matches(e *Entry, now time.Time) bool {
 	case !f.Expired && e.Expired(now),
 		f.UserID != "" && f.UserID != e.UserID,
 		f.SessionID != "" && f.SessionID != e.SessionID,
+		f.Users != nil && !slices.Contains(f.Users, e.UserID),
 		f.Sessions != nil && !slices.Contains(f.Sessions, e.SessionID),
 		f.Type != "" && f.Type != e.Type,
 		!f.CreatedAfter.IsZero() && !e.CreatedAt.After(f.CreatedAfter),

@@ -92,7 +92,7 @@ type newest interface {
 
 // question returns the query of an index for what a filter selects.
 func (f *Filter) question(now time.Time) store.FactQuery {
-	q := store.FactQuery{Sessions: f.Sessions, Type: string(f.Type), Tags: f.Tags, Now: now}
+	q := store.FactQuery{Users: f.Users, Sessions: f.Sessions, Type: string(f.Type), Tags: f.Tags, Now: now}
 	if f.UserID != "" {
 		q.Users = []string{f.UserID}
 	}
@@ -104,5 +104,5 @@ func (f *Filter) question(now time.Time) store.FactQuery {
 
 // searchable reports whether an index can select what the filter does.
 func (f *Filter) searchable() bool {
-	return !f.Expired && f.CreatedAfter.IsZero() && f.CreatedBefore.IsZero() && (f.SessionID == "" || f.Sessions == nil)
+	return !f.Expired && f.CreatedAfter.IsZero() && f.CreatedBefore.IsZero() && (f.UserID == "" || f.Users == nil) && (f.SessionID == "" || f.Sessions == nil)
 }
