@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 const (
@@ -74,6 +76,7 @@ func (c *call) readBody() error {
 		return &Refusal{Status: http.StatusBadRequest, Reason: "no_body", Message: "the body is empty", Remedy: "send " + wantedType(c.endpoint.body)}
 	}
 	c.r.Body = io.NopCloser(bytes.NewReader(c.body))
+	c.ctx = strict.Holding(c.ctx, c.holdValues)
 	return nil
 }
 
@@ -137,6 +140,15 @@ func (c *call) hold(n int64) error {
 	}
 	c.held += n
 	return nil
+}
+
+// holdValues counts bytes that the values of the request take, up to the half that one tenant may
+// have: a request alone is never refused for them.
+func (c *call) holdValues(n int64) error {
+	if n = min(n, c.s.o.MaxBodies/2-c.held); n <= 0 {
+		return nil
+	}
+	return c.hold(n)
 }
 
 // drop gives back what hold has counted.

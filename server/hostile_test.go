@@ -236,6 +236,39 @@ func TestBodiesInMemory(t *testing.T) {
 	}
 }
 
+// What the values of a request take counts as its bytes do, before it is taken: a short body may have
+// many. A request alone is served, however many it has.
+func TestValuesInMemory(t *testing.T) {
+	l := start(t, words, Options{MaxBody: 1_000_000, MaxBodies: 8_000_000})
+	numbers := strings.Repeat("1,", 20_000) + "1" // 40 kB, which take 5 MB
+	others := int64(3_000_000)
+	for path, doc := range map[string]string{
+		"/v1/builds":        `{"query": {"query_str": "q", "metadata": {"a": [` + numbers + `]}}, "tokenizer": "words"}`,
+		"/v1/assemble":      `{"state": {"data": {"a": [` + numbers + `]}}}`,
+		"/v1/memory/facts":  `{"content": "x", "metadata": {"a": [` + numbers + `]}}`,
+		"/v1/memory/search": `{"query": "q", "tags": [` + numbers + `]}`,
+	} {
+		if got := l.api("POST", path, doc); got.status == 503 {
+			t.Errorf("%s alone: %d %.200s", path, got.status, got.body)
+		}
+		if !await.True(func() bool { return l.bodies.used.Load() == 0 }) || !l.bodies.take("", others) {
+			t.Fatalf("%s: %d bytes count after the request", path, l.bodies.used.Load())
+		}
+		if got := l.api("POST", path, doc); got.status != 503 || got.reason() != "busy" || got.header.Get("Retry-After") == "" {
+			t.Errorf("%s beside other requests of the tenant: %d %.200s", path, got.status, got.body)
+		}
+		await.True(func() bool { return l.bodies.used.Load() == others })
+		text := strings.Replace(doc, numbers, strings.Repeat(" ", len(numbers)), 1)
+		if got := l.api("POST", path, text); got.status == 503 {
+			t.Errorf("%s with as many bytes and few values: %d %.200s", path, got.status, got.body)
+		}
+		l.bodies.give("", others)
+		if !await.True(func() bool { return l.bodies.used.Load() == 0 }) {
+			t.Errorf("%s: %d bytes count after all requests", path, l.bodies.used.Load())
+		}
+	}
+}
+
 // startSlow starts a server with an endpoint /slow, whose requests run until they are cancelled. A
 // channel has a value when one has begun, the other what its observers are told at its end.
 func startSlow(t *testing.T, longest time.Duration) (l *live, begun chan struct{}, ended chan error) {

@@ -15,7 +15,7 @@ type Server struct {
 	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
 	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. One tenant has half of it at most. Further ones are refused with status 503. At least twice max_body."`
-	MaxValues      int      `key:"max_values" min:"1" default:"200000" doc:"The maximum number of values of a request: texts, numbers, lists and maps. One takes up to 250 bytes of memory, however short it is. Requests with more are refused with status 413."`
+	MaxValues      int      `key:"max_values" min:"1" default:"200000" doc:"The maximum number of values of a request: texts, numbers, lists and maps. One takes up to 250 bytes of memory, however short it is, which counts as bytes do in max_bodies. Requests with more are refused with status 413."`
 	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API, and of requests on them, of which one tenant has half at most. Further connections take the place of those that wait longest: first of those without a valid key."`
 	PerAddress     int      `key:"max_connections_per_address" min:"1" doc:"The maximum number of connections of one address, in IPv6 of a network of 64 bits. The default is a quarter of max_connections. Behind a proxy, set it to max_connections."`
 	MaxTimeout     Duration `key:"max_timeout" default:"2m" doc:"How long a request may take. A client can ask for less."`

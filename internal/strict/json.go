@@ -30,6 +30,9 @@ func ParseJSONContext(ctx context.Context, file string, data []byte, l Limits) (
 	if s.values > l.Values {
 		return nil, &tooMany{file, l}
 	}
+	if err := held(ctx, s.values); err != nil {
+		return nil, err
+	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true),
 		jsontext.AllowDuplicateNames(true)) // [Decode] reports them with both places
 	p := &jsonParser{

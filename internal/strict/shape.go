@@ -19,6 +19,27 @@ type Limits struct {
 	Remedy string
 }
 
+// ValueBytes is about what a value takes in memory at most, however short it is: its node, and what
+// is made of it.
+const ValueBytes = 250
+
+// holder is the key of the function of [Holding].
+type holder struct{}
+
+// Holding returns a context under which reading a document asks for its memory first, in bytes. If
+// hold returns an error, the document is not read, and that is the error.
+func Holding(ctx context.Context, hold func(bytes int64) error) context.Context {
+	return context.WithValue(ctx, holder{}, hold)
+}
+
+// held asks for the memory of values.
+func held(ctx context.Context, values int) error {
+	if hold, ok := ctx.Value(holder{}).(func(int64) error); ok {
+		return hold(int64(values) * ValueBytes)
+	}
+	return nil
+}
+
 // severalFiles is what helps against too many values in a file.
 const severalFiles = "keep them in several files"
 

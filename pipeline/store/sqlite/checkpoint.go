@@ -41,6 +41,7 @@ func (s *Store) checkpoint(ctx context.Context) error {
 	if closed := c.close(); err == nil {
 		err = closed
 	}
+	s.keepReserve()
 	if err == nil && busy != 0 {
 		err = fmt.Errorf("%w: another connection holds the log", store.ErrBusy)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -98,4 +99,101 @@ func locks(t *testing.T, path string) int {
 	info, err := os.Stat(path)
 	must(t, err)
 	return strings.Count(string(read(t, "/proc/locks")), fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino))
+}
+
+// TestFullDiskOfAService fills the disk of a store that stays open, again and again, while a reader
+// keeps the log from being emptied. What was acknowledged stays, in whole batches, what was deleted
+// does not, and there is no need to open the store again.
+func TestFullDiskOfAService(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("mount a small file system: %v (needs root)", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	path, ballast := filepath.Join(dir, "store.db"), filepath.Join(dir, "ballast")
+	s, err := Open(t.Context(), path, Options{checkpointPages: 50, Reserve: 512 << 10})
+	must(t, err)
+	streams := []*stream{{}, {}, {}, {}}
+	for i := range streams {
+		streams[i].key = turns
+		streams[i].key.Stream = fmt.Sprint("stream ", i)
+	}
+	for round := range 4 {
+		write(t, ballast, make([]byte, 1<<20))
+		reader, err := s.acquire(t.Context())
+		must(t, err)
+		must(t, reader.once("BEGIN"))
+		_, _, err = reader.number("SELECT count(*) FROM records")
+		must(t, err)
+		var wg sync.WaitGroup
+		for _, st := range streams {
+			wg.Go(func() {
+				for st.append(t, s) == nil {
+				}
+				oneLine(t, st.append(t, s), store.ErrFull, path, "make room on the disk")
+			})
+		}
+		wg.Wait()
+		must(t, reader.once("ROLLBACK"))
+		s.release(reader, nil)
+		for _, st := range streams {
+			st.check(t, s)
+		}
+		deleted := streams[round]
+		if n, err := s.Clear(t.Context(), deleted.key); err != nil || n != deleted.last-deleted.gone {
+			t.Errorf("round %d: clear on a full disk: %d of %d, %v", round, n, deleted.last-deleted.gone, err)
+		}
+		deleted.gone = deleted.last
+		must(t, os.Remove(ballast))
+		for _, st := range streams {
+			if err := st.append(t, s); err != nil {
+				t.Errorf("round %d: append when there is room again: %v", round, err)
+			}
+			st.check(t, s)
+		}
+		must(t, s.Checkpoint(t.Context()))
+		if info, err := os.Stat(path + reserveSuffix); err != nil || info.Size() != 512<<10 {
+			t.Errorf("round %d: the reserve is not there again: %v, %v", round, info, err)
+		}
+	}
+	must(t, s.Close())
+	s = mustOpen(t, path, Options{})
+	must(t, s.Check(t.Context()))
+	for _, st := range streams {
+		st.check(t, s)
+	}
+}
+
+// stream is a list of records, what was acknowledged of it, and what was deleted.
+type stream struct {
+	key        store.Key
+	last, gone int
+}
+
+// append adds two records.
+func (st *stream) append(t *testing.T, s *Store) error {
+	first, err := s.Append(t.Context(), st.key, longText(st.last+1), longText(st.last+2))
+	if err != nil {
+		return err
+	}
+	if first != int64(st.last+1) {
+		t.Errorf("%s: append %d has seq %d", st.key, st.last+1, first)
+	}
+	st.last += 2
+	return nil
+}
+
+// check reads the stream.
+func (st *stream) check(t *testing.T, s *Store) {
+	t.Helper()
+	recs, err := s.Read(t.Context(), st.key, 0, 0)
+	if err != nil || len(recs) != st.last-st.gone {
+		t.Errorf("%s: %d records, %v, want %d", st.key, len(recs), err, st.last-st.gone)
+		return
+	}
+	for i, r := range recs {
+		if want := string(longText(st.gone + i + 1).Data); string(r.Data) != want {
+			t.Errorf("%s: record %d is %.40s, want %.40s", st.key, r.Seq, r.Data, want)
+		}
+	}
 }

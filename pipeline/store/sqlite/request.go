@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -70,6 +71,11 @@ func newRequest(changes ...change) *request {
 		}
 	}
 	return r
+}
+
+// erases reports whether the request deletes and adds nothing.
+func (r *request) erases() bool {
+	return r.work == nil && !slices.ContainsFunc(r.changes, func(c change) bool { return len(c.put) > 0 || c.last > 0 })
 }
 
 // newRows copies records. When its context ends, a caller may reuse its slices while the

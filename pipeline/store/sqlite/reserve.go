@@ -7,7 +7,7 @@ import (
 )
 
 // A deletion needs room, because it first writes its changes to the log. For a full disk, a
-// reserve file next to the store keeps some room, and is removed before a deletion.
+// reserve file next to the store keeps some room. A deletion that finds no room removes it.
 
 // reserveSuffix is added to the name of a store to name its reserve file.
 const reserveSuffix = "-reserve"

@@ -36,9 +36,9 @@ type Options struct {
 	// of cache. Zero means one for each CPU, and at least 4.
 	Readers int
 	// Reserve is the size in bytes of a reserve file next to the store, named like the store
-	// with "-reserve" added. To delete records on a full disk, call [FreeReserve], which
-	// removes that file. The next Open makes it again when there is room. Zero means that
-	// there is no such file.
+	// with "-reserve" added. A deletion on a full disk removes that file and has its room.
+	// If the store cannot even be opened, call [FreeReserve]. Open and Checkpoint make the
+	// file again when there is room. Zero means that there is no such file.
 	Reserve int64
 	// IndexCache is how many bytes of collections [Store.Index] keeps in memory between
 	// searches. A collection that is larger is read from the file for each search. Zero

@@ -200,12 +200,25 @@ func (w *writer) answer(err error) {
 	}
 	w.tx.rollback()
 	if len(w.group) == 1 {
-		w.group[0].finish(err)
+		w.group[0].finish(w.erase(w.group[0], err))
 		return
 	}
 	for _, r := range w.group {
-		r.finish(w.alone(r))
+		r.finish(w.erase(r, w.alone(r)))
 	}
+}
+
+// erase repeats a request that found the disk full, if it only deletes: in the room of the reserve
+// file, which the log gives back afterwards.
+func (w *writer) erase(r *request, err error) error {
+	if primary(err) != lib.SQLITE_FULL || !r.erases() || w.store.opts.Reserve == 0 || !FreeReserve(w.store.path) {
+		return err
+	}
+	if err = w.alone(r); w.tx.conn != nil {
+		_, _, _ = w.tx.conn.number("PRAGMA wal_checkpoint(TRUNCATE)") // if it fails, the log stays as it is
+	}
+	w.store.keepReserve()
+	return err
 }
 
 func (w *writer) alone(r *request) error {
