@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime"
-	"testing"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -57,27 +54,11 @@ func openRoot(dir string, log *slog.Logger) (*cacheRoot, error) {
 	return root, nil
 }
 
-// errUnknownEngine says why a program keeps no machine code.
-var errUnknownEngine = errors.New("this program does not say which version of " + wazerox.Path + " is in it, as those made by go test and by a replace with a folder do not")
-
-// engineBuild identifies the sources of wazero in this program and the compiler that
-// compiled them. Machine code is only valid for the same ones.
-func engineBuild() (string, error) {
-	m, known := wazerox.Source()
-	if name := os.Getenv("ANCHOR_ENGINE_OF_TESTS"); !known && name != "" && testing.Testing() {
-		return fmt.Sprint("of tests ", name, " ", runtime.Version()), nil // testbuild knows what a test binary does not
-	}
-	if !known {
-		return "", errUnknownEngine
-	}
-	return fmt.Sprint(m.Path, " ", m.Version, " ", m.Sum, " ", runtime.Version()), nil
-}
-
 // openCode opens the cache of machine code for modules that use these features of WebAssembly.
 // It returns nil if there is none; modules are then compiled on every start.
 func (r *cacheRoot) openCode(ctx context.Context, features api.CoreFeatures) compile.CodeCache {
 	r.Sweep()
-	build, err := engineBuild()
+	build, err := wazerox.Build()
 	var cache *codecache.Cache
 	if err == nil {
 		cache, err = codecache.Open(ctx, codecache.Options{
@@ -92,7 +73,7 @@ func (r *cacheRoot) openCode(ctx context.Context, features api.CoreFeatures) com
 		return cache
 	}
 	level := slog.LevelWarn
-	if errors.Is(err, errUnknownEngine) || errors.Is(err, codecache.ErrNoCode) { // there is nothing to mend
+	if errors.Is(err, wazerox.ErrUnknown) || errors.Is(err, codecache.ErrNoCode) { // there is nothing to mend
 		level = slog.LevelInfo
 	}
 	r.Log.Log(ctx, level, "machine code is not kept", "reason", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/server/internal/coding"
 )
 
 const (
@@ -58,15 +59,15 @@ func (c *call) readBody() error {
 	if c.r.ContentLength > c.maxBody() {
 		return c.tooLarge()
 	}
-	in, err := c.decoded(&paced{c: c, raw: http.MaxBytesReader(c.w, c.r.Body, c.maxBody())})
+	in, err := coding.Open(c.r.Header.Values("Content-Encoding"), &paced{c: c, raw: http.MaxBytesReader(c.w, c.r.Body, c.maxBody())}, account{c})
 	if err != nil {
-		return err
+		return c.unknownCoding()
 	}
 	c.after = append(c.after, func() { c.drop(c.held) })
 	stop := c.endWithContext()
 	err = c.readAll(in)
 	stop()
-	in.close()
+	in.Close()
 	if err != nil {
 		return c.unread(err)
 	}
@@ -78,6 +79,22 @@ func (c *call) readBody() error {
 	c.r.Body = io.NopCloser(bytes.NewReader(c.body))
 	c.ctx = strict.Holding(c.ctx, c.holdValues)
 	return nil
+}
+
+// account is the memory of a call, as its decoder counts it.
+type account struct{ c *call }
+
+// Hold implements coding.Account.
+func (a account) Hold(n int64) error { return a.c.hold(n) }
+
+// Drop implements coding.Account.
+func (a account) Drop(n int64) { a.c.drop(n) }
+
+func (c *call) unknownCoding() error {
+	return &Refusal{
+		Status: http.StatusUnsupportedMediaType, Reason: "unsupported_encoding", Message: fmt.Sprintf("content-encoding %.100q", strings.ToLower(strings.Join(c.r.Header.Values("Content-Encoding"), ","))),
+		Remedy: "send gzip, zstd or none", Header: http.Header{"Accept-Encoding": {"gzip, zstd"}},
+	}
 }
 
 // endWithContext ends the reading of the body when the request ends, such as at its deadline or at the

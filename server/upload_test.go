@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/server/internal/coding"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -104,7 +105,7 @@ func TestPromisesHoldNothing(t *testing.T) {
 		{"gzip", "Content-Encoding: gzip\r\nContent-Length: 1000\r\n", "", 0}, {"zstd", "Content-Encoding: zstd\r\nContent-Length: 1000\r\n", "", 0},
 		{"one byte", "Content-Length: 67108864\r\n", " ", firstBuffer}, {"1 MB", "Content-Length: 67108864\r\n", strings.Repeat(" ", 1_000_000), 2_000_000},
 		{"33 MB", "Content-Length: 67108864\r\n", strings.Repeat(" ", 33<<20), 34 << 20},
-		{"a byte of gzip", "Content-Encoding: gzip\r\nContent-Length: 1000\r\n", "\x1f", gzipState + firstBuffer},
+		{"a byte of gzip", "Content-Encoding: gzip\r\nContent-Length: 1000\r\n", "\x1f", coding.GzipState + firstBuffer},
 		{"a small window", "Content-Encoding: zstd\r\nContent-Length: 100000\r\n", streaming(1 << 10)[:20], 100_000},
 		{"a window of 1 MiB", "Content-Encoding: zstd\r\nContent-Length: 100000\r\n", streaming(1 << 20)[:20], 3 << 20},
 	} {

@@ -1,6 +1,10 @@
 package wazerox
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -52,4 +56,20 @@ func versionOf(m debug.Module, known bool) string {
 		return m.Path + " " + m.Version
 	}
 	return m.Version
+}
+
+// ErrUnknown says why a program keeps no machine code.
+var ErrUnknown = errors.New("this program does not say which version of " + Path + " is in it, as those made by go test and by a replace with a folder do not")
+
+// Build identifies the sources of wazero in this program and the compiler that
+// compiled them. Machine code is only valid for the same ones.
+func Build() (string, error) {
+	m, known := Source()
+	if name := os.Getenv("ANCHOR_ENGINE_OF_TESTS"); !known && name != "" && testing.Testing() {
+		return fmt.Sprint("of tests ", name, " ", runtime.Version()), nil // testbuild knows what a test binary does not
+	}
+	if !known {
+		return "", ErrUnknown
+	}
+	return fmt.Sprint(m.Path, " ", m.Version, " ", m.Sum, " ", runtime.Version()), nil
 }

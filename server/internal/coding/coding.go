@@ -1,11 +1,12 @@
-package server
+// Package coding decodes the bodies of requests: gzip and zstd, with memory that is counted before it is
+// taken.
+package coding
 
 import (
 	"bufio"
 	"bytes"
-	"fmt"
+	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 
@@ -17,9 +18,9 @@ const (
 	// maxWindow is the largest window of zstd, in bytes. RFC 9659 allows no larger one over HTTP.
 	// Decoders with a window up to keptWindow are used again.
 	maxWindow, keptWindow = 8 << 20, 1 << 20
-	// gzipState is what a decoder of gzip takes, in bytes, and zstdState what one of zstd takes besides
+	// GzipState is what a decoder of gzip takes, in bytes, and zstdState what one of zstd takes besides
 	// its window and its blocks.
-	gzipState, zstdState = 64 << 10, 64 << 10
+	GzipState, zstdState = 64 << 10, 64 << 10
 	// zstdBlock is the largest block of zstd, and zstdBlocks how many of them a decoder has.
 	zstdBlock, zstdBlocks = 128 << 10, 6
 )
@@ -36,34 +37,42 @@ var (
 	}}
 )
 
-// decoded returns the body without its compression.
-func (c *call) decoded(raw io.Reader) (*decoder, error) {
-	coding := strings.ToLower(strings.Join(c.r.Header.Values("Content-Encoding"), ","))
-	switch coding {
-	case "", "identity":
-		return &decoder{in: raw}, nil
-	case "gzip", "x-gzip":
-		return &decoder{c: c, raw: raw, open: (*decoder).openGzip}, nil
-	case "zstd":
-		return &decoder{c: c, raw: raw, open: (*decoder).openZstd}, nil
-	}
-	return nil, &Refusal{
-		Status: http.StatusUnsupportedMediaType, Reason: "unsupported_encoding", Message: fmt.Sprintf("content-encoding %.100q", coding),
-		Remedy: "send gzip, zstd or none", Header: http.Header{"Accept-Encoding": {"gzip, zstd"}},
-	}
+// ErrUnknown says that a body has another coding than gzip, zstd or none.
+var ErrUnknown = errors.New("unknown coding")
+
+// Account counts memory, in bytes.
+type Account interface {
+	// Hold counts memory before it is taken. It returns an error if there is no room.
+	Hold(n int64) error
+	// Drop gives memory back.
+	Drop(n int64)
 }
 
-// decoder is a body that is decompressed. It takes memory when the first bytes have come.
-type decoder struct {
-	c       *call
+// Open returns a body without the codings that the values of Content-Encoding name. The error is
+// ErrUnknown. Close must be called.
+func Open(codings []string, raw io.Reader, a Account) (*Reader, error) {
+	switch strings.ToLower(strings.Join(codings, ",")) {
+	case "", "identity":
+		return &Reader{in: raw}, nil
+	case "gzip", "x-gzip":
+		return &Reader{account: a, raw: raw, open: (*Reader).openGzip}, nil
+	case "zstd":
+		return &Reader{account: a, raw: raw, open: (*Reader).openZstd}, nil
+	}
+	return nil, ErrUnknown
+}
+
+// Reader is a body that is decompressed. It takes memory when the first bytes have come.
+type Reader struct {
+	account Account
 	raw, in io.Reader
-	open    func(*decoder) error
+	open    func(*Reader) error
 	held    int64
 	keep    func() // puts what reads back
 }
 
 // Read implements io.Reader.
-func (d *decoder) Read(p []byte) (n int, err error) {
+func (d *Reader) Read(p []byte) (n int, err error) {
 	if d.in == nil {
 		if err := d.open(d); err != nil {
 			return 0, err
@@ -73,30 +82,30 @@ func (d *decoder) Read(p []byte) (n int, err error) {
 }
 
 // hold counts the memory of the decoder, before it is taken.
-func (d *decoder) hold(n int64) error {
-	err := d.c.hold(n)
+func (d *Reader) hold(n int64) error {
+	err := d.account.Hold(n)
 	if err == nil {
 		d.held = n
 	}
 	return err
 }
 
-// close gives the memory back.
-func (d *decoder) close() {
+// Close gives the memory back.
+func (d *Reader) Close() {
 	if d.keep != nil {
 		d.keep()
 	}
 	if d.held > 0 {
-		d.c.drop(d.held)
+		d.account.Drop(d.held)
 	}
 }
 
-func (d *decoder) openGzip() error {
+func (d *Reader) openGzip() error {
 	var first [1]byte
 	if _, err := io.ReadFull(d.raw, first[:]); err != nil {
 		return noEOF(err)
 	}
-	if err := d.hold(gzipState); err != nil {
+	if err := d.hold(GzipState); err != nil {
 		return err
 	}
 	z := gzipReaders.Get().(*gzip.Reader)
@@ -104,7 +113,7 @@ func (d *decoder) openGzip() error {
 	return noEOF(z.Reset(bufio.NewReader(io.MultiReader(bytes.NewReader(first[:]), d.raw))))
 }
 
-func (d *decoder) openZstd() error {
+func (d *Reader) openZstd() error {
 	var first [zstd.HeaderMaxSize]byte
 	n, err := io.ReadFull(d.raw, first[:])
 	if n == 0 || err != nil && err != io.ErrUnexpectedEOF { //nolint:errorlint // ReadFull returns it as it is
