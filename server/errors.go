@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -92,6 +93,14 @@ func (c *call) failure(err error) (int, failure.Document) {
 		c.retryAfter(time.Second)
 	case status == http.StatusGatewayTimeout && c.ctx.Err() != nil:
 		doc.Error.Remedy = fmt.Sprintf("ask for more time with x-request-timeout; the most is %v (server.max_timeout)", c.s.o.MaxTimeout)
+	case status == http.StatusInsufficientStorage && !c.info.Admin:
+		// The message for others than the operator leaves out what SQLite says and which file it is.
+		switch message := doc.Error.Message; {
+		case strings.HasSuffix(message, store.ErrFull.Error()):
+			doc.Error.Remedy = "the operator has to make room on the disk of the store: then send the request again; what reads goes on meanwhile"
+		case strings.HasSuffix(message, store.ErrReadOnly.Error()):
+			doc.Error.Remedy = "the operator has to make the file of the store and its folder writable: then send the request again; what reads goes on meanwhile"
+		}
 	case status == http.StatusInternalServerError:
 		doc.Error.Remedy = "the log of the service has more"
 	}

@@ -155,6 +155,17 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// The clock of a server may be an hour ahead of this one, or behind it: the wait is as long all the same.
+func TestRetryAfterByAnotherClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, 0, time.Hour} {
+		now := time.Now().Add(off).UTC()
+		h := http.Header{"Date": {now.Format(http.TimeFormat)}, "Retry-After": {now.Add(7 * time.Second).Format(http.TimeFormat)}}
+		if have := retryAfter(h); have != 7*time.Second {
+			t.Errorf("a clock that is off by %v: wait for %v, want 7s", off, have)
+		}
+	}
+}
+
 // No secret is in an error: the longest is looked for first, because others are a part of it.
 func TestSecretsAreHidden(t *testing.T) {
 	header, secrets, err := Header(map[string]string{"authorization": "Bearer geheim", "x-second": "geheim-2"})

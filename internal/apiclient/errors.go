@@ -143,13 +143,18 @@ func longestFirst(secrets []string) []string {
 	return all
 }
 
-// retryAfter returns how long a server asks to wait, 0 if it does not.
+// retryAfter returns how long a server asks to wait, 0 if it does not. If it names a time, the wait is
+// counted from the time of the answer by the clock of the server: if that is an hour ahead of this one,
+// nobody waits for an hour.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
 		return time.Duration(min(s, 1e9) * float64(time.Second)) // more does not fit
 	}
 	if at, err := http.ParseTime(v); err == nil {
+		if now, err := http.ParseTime(h.Get("Date")); err == nil {
+			return max(0, at.Sub(now))
+		}
 		return max(0, time.Until(at))
 	}
 	return 0

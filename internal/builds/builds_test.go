@@ -1,6 +1,7 @@
 package builds
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -523,4 +524,57 @@ func BenchmarkEncode(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A clock that was set back by an hour delays no sweep by an hour, nor what the log says of failures; and
+// one that is set ahead and back loses no record that is young by either.
+func TestClockJumps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, open := memory()
+		var jump atomic.Int64
+		var lines bytes.Buffer
+		var fails atomic.Bool
+		k := NewKeeper(func(ctx context.Context) (store.Store, error) {
+			if fails.Load() {
+				return nil, store.ErrBusy
+			}
+			return open(ctx)
+		}, Limits{Keep: 24 * time.Hour}, slog.New(slog.NewTextHandler(&lines, nil)))
+		k.now = func() time.Time { return time.Now().Round(0).Add(time.Duration(jump.Load())) }
+		at := func(id string, age time.Duration) {
+			t.Helper()
+			k.Add(build(id, "t", k.now().Add(-age), 1, 0))
+			if err := k.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at("old", 23*time.Hour+59*time.Minute)
+		for i, by := range []time.Duration{time.Hour, 0, -time.Hour, 0} {
+			jump.Store(int64(by))
+			at(fmt.Sprint("young ", i), 0)
+			time.Sleep(2 * sweepEvery)
+		}
+		page, err := List(t.Context(), mem, "t", Filter{}, "", 100)
+		if err != nil || len(page.Builds) != 4 {
+			t.Errorf("%d records, %v, want the 4 young ones", len(page.Builds), err)
+		}
+		jump.Store(int64(-time.Hour))
+		k.SetLimits(Limits{MaxSize: 1})
+		at("one too many", 0)
+		time.Sleep(2*sweepEvery + sweepEvery/2)
+		if got := k.Stats().Deleted; got != 6 {
+			t.Errorf("%d records were deleted two minutes after the clock was set back, want all 6", got)
+		}
+		fails.Store(true)
+		for _, by := range []time.Duration{0, -time.Hour} {
+			jump.Store(int64(by))
+			at("is lost", 0)
+		}
+		if err := k.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(lines.String(), "level=WARN"); n != 2 {
+			t.Errorf("the log has %d lines of 2 failures, want 2: the second was after the clock was set back:\n%s", n, &lines)
+		}
+	})
 }

@@ -188,10 +188,16 @@ func (k *Keeper) run(ctx context.Context) {
 		if !k.fresh {
 			every = time.Hour // only their age can have changed
 		}
-		if k.now().Sub(k.swept) >= every {
+		if passed(k.swept, k.now(), every) {
 			k.sweep(ctx)
 		}
 	}
+}
+
+// passed reports whether a time has passed since a moment, or the clock was set back, so that nobody
+// can tell. What is due is then done early rather than an hour late.
+func passed(since, now time.Time, d time.Duration) bool {
+	return now.Before(since) || now.Sub(since) >= d
 }
 
 // gather takes what waits beside a first build, up to a batch or a mark, grouped by tenant.
@@ -236,7 +242,7 @@ func (k *Keeper) write(ctx context.Context, by map[string][]*Build) {
 
 // complain logs an error, at most once a minute.
 func (k *Keeper) complain(what string, err error) {
-	if now := k.now(); k.said.IsZero() || now.Sub(k.said) >= time.Minute {
+	if now := k.now(); k.said.IsZero() || passed(k.said, now, time.Minute) {
 		k.said = now
 		k.log.Warn(what, "error", err, "failed", k.stats.failed.Load(), "dropped", k.stats.dropped.Load())
 	}

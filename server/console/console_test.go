@@ -606,6 +606,15 @@ func TestSignIn(t *testing.T) {
 	if w := u.send("/console/sign-in", url.Values{"key": {"k"}}); w.Code != http.StatusSeeOther {
 		t.Errorf("a minute later: status %d", w.Code)
 	}
+	for _, jump := range []time.Duration{-time.Hour, time.Hour} {
+		for range maxAttempts + 1 {
+			s.attempts.take("jumps")
+		}
+		now = now.Add(jump)
+		if !s.attempts.take("jumps") {
+			t.Errorf("the clock jumped by %v: no attempt may be made, want that nobody is shut out for an hour", jump)
+		}
+	}
 	for n := range 2 * maxAddresses {
 		s.attempts.take(fmt.Sprint(n))
 	}

@@ -135,6 +135,12 @@ type tries struct {
 	until time.Time
 }
 
+// over reports whether attempts count no more. That more than their whole time is left means that
+// the clock was set back: nobody is shut out for as long as it jumped.
+func (t *tries) over(now time.Time) bool {
+	return now.After(t.until) || t.until.Sub(now) > attemptTime
+}
+
 func newAttempts(now func() time.Time) *attempts {
 	return &attempts{now: now, from: map[string]*tries{}}
 }
@@ -145,7 +151,7 @@ func (a *attempts) take(address string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.from[address]
-	if t == nil || now.After(t.until) {
+	if t == nil || t.over(now) {
 		if t == nil && len(a.from) >= maxAddresses {
 			a.forget(now)
 		}
@@ -160,7 +166,7 @@ func (a *attempts) take(address string) bool {
 func (a *attempts) forget(now time.Time) {
 	first := ""
 	for address, t := range a.from {
-		if now.After(t.until) {
+		if t.over(now) {
 			delete(a.from, address)
 		} else if first == "" || t.until.Before(a.from[first].until) {
 			first = address

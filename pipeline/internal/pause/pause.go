@@ -24,15 +24,21 @@ type Pauses struct {
 
 type state struct {
 	failures int
-	until    time.Time
+	from     time.Time
+	length   time.Duration
 }
 
-// Left returns how much of a pause is left, 0 for none, and how often in a row the name failed.
+// Left returns how much of a pause is left, 0 for none, and how often in a row the name failed. If
+// the clock was set back, the pause begins again: nothing pauses for as long as the clock jumped.
 func (p *Pauses) Left(name string, now time.Time) (left time.Duration, failures int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.of[name]
-	return max(0, s.until.Sub(now)), s.failures
+	s, known := p.of[name]
+	if known && now.Before(s.from) {
+		s.from = now
+		p.of[name] = s
+	}
+	return max(0, s.length-now.Sub(s.from)), s.failures
 }
 
 // Note notes that a name succeeded or failed.
@@ -53,7 +59,7 @@ func (p *Pauses) Note(name string, failed bool, now time.Time) {
 	if p.of == nil {
 		p.of = make(map[string]state)
 	}
-	s.until = now.Add(min(Longest, First<<min(s.failures, 10)))
+	s.from, s.length = now, min(Longest, First<<min(s.failures, 10))
 	s.failures++
 	p.of[name] = s
 }

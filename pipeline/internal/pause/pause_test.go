@@ -35,3 +35,28 @@ func left(p *Pauses, now time.Time) time.Duration {
 	d, _ := p.Left("a", now)
 	return d
 }
+
+// A clock that jumps ends a pause early, or lets it begin again. It never makes one longer.
+func TestClockJumps(t *testing.T) {
+	for _, jump := range []time.Duration{-time.Hour, time.Hour, -876_000 * time.Hour, 876_000 * time.Hour} {
+		var p Pauses
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		p.Note("a", true, now)
+		now = now.Add(jump)
+		if got := left(&p, now); got > First {
+			t.Errorf("after a jump of %v: %v are left, want at most %v", jump, got, First)
+		}
+		now = now.Add(First)
+		if got := left(&p, now); got != 0 {
+			t.Errorf("after a jump of %v and the whole pause: %v are left, want none", jump, got)
+		}
+		p.Note("a", true, now)
+		if got := left(&p, now); got != 2*First {
+			t.Errorf("after a jump of %v and the second failure: %v are left, want %v", jump, got, 2*First)
+		}
+	}
+	var none Pauses
+	if got, n := none.Left("a", time.Time{}); got != 0 || n != 0 {
+		t.Errorf("nothing failed: %v, %d failures, want none", got, n)
+	}
+}

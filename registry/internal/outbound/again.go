@@ -100,13 +100,17 @@ func did(answer *http.Response) string {
 	return fmt.Sprintf("answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 }
 
-// RetryAfter is how long a registry asks to wait, 0 if it does not say.
+// RetryAfter is how long a registry asks to wait, 0 if it does not say. A time that it names is counted
+// from the time of its answer, because its clock may be an hour ahead of this one.
 func RetryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return time.Duration(n) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
+		if now, err := http.ParseTime(h.Get("Date")); err == nil {
+			return max(0, at.Sub(now))
+		}
 		return max(0, time.Until(at).Round(time.Second))
 	}
 	return 0

@@ -335,3 +335,14 @@ func TestWaits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The clock of a registry may be an hour ahead of this one, or behind it: the wait is as long all the same.
+func TestRetryAfterByAnotherClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, 0, time.Hour} {
+		now := time.Now().Add(off).UTC()
+		h := http.Header{"Date": {now.Format(http.TimeFormat)}, "Retry-After": {now.Add(7 * time.Second).Format(http.TimeFormat)}}
+		if have := RetryAfter(h); have != 7*time.Second {
+			t.Errorf("a clock that is off by %v: wait for %v, want 7s", off, have)
+		}
+	}
+}

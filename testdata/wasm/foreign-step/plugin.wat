@@ -1,5 +1,6 @@
 ;; A foreign module whose functions a step calls. upper answers with its input in
-;; capitals, the others with a text of their own.
+;; capitals, recall with the input of the call before, and the others with a text
+;; of their own.
 (module
   (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
   (import "extism:host/env" "store_u8" (func $store_u8 (param i64 i32)))
@@ -14,6 +15,7 @@
   (data (i32.const 400) "[{\"content\":\"x\",\"score\":0,\"priority\":10}]")
   (func $answer (param $at i32) (param $n i32) (result i32)
     (local $h i64) (local $i i32)
+    (if (i32.eqz (local.get $n)) (then (return (i32.const 0))))
     (local.set $h (call $alloc (i64.extend_i32_u (local.get $n))))
     (loop $next
       (call $store_u8 (i64.add (local.get $h) (i64.extend_i32_u (local.get $i)))
@@ -30,6 +32,16 @@
   (func (export "highest") (result i32) (call $answer (i32.const 400) (i32.const 41)))
   (func (export "nothing") (result i32) (i32.const 0))
   (func (export "fails") (result i32) (i32.const 7))
+  (global $kept (mut i32) (i32.const 0)) ;; the length of what recall keeps, at 1024
+  (func (export "recall") (result i32)
+    (local $i i32)
+    (drop (call $answer (i32.const 1024) (global.get $kept)))
+    (global.set $kept (i32.wrap_i64 (call $input_length)))
+    (loop $next
+      (i32.store8 offset=1024 (local.get $i) (call $input_load_u8 (i64.extend_i32_u (local.get $i))))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $next (i32.lt_u (local.get $i) (global.get $kept))))
+    (i32.const 0))
   (func (export "upper") (result i32)
     (local $h i64) (local $i i64) (local $c i32)
     (local.set $h (call $alloc (call $input_length)))
