@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,7 +81,7 @@ func (s *source) readLean(r io.Reader) ([]byte, error) {
 		if err == nil {
 			_, err = io.CopyN(io.Discard, r, int64(c.Length))
 		}
-		if err != nil && err != io.EOF { // a file that has become shorter is another module
+		if err != nil && !errors.Is(err, io.EOF) { // a file that has become shorter is another module
 			return nil, err
 		}
 		at = c.At + c.Length
