@@ -52,7 +52,7 @@ func TestNewerProgramBeside(t *testing.T) {
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
 		t.Errorf("the log has %d bytes that this program wrote", info.Size())
 	}
-	must(t, newer.once("BEGIN IMMEDIATE; ALTER TABLE records DROP COLUMN more; PRAGMA user_version = " + strconv.Itoa(len(migrations)) + "; COMMIT"))
+	must(t, newer.once("BEGIN IMMEDIATE; ALTER TABLE records DROP COLUMN more; PRAGMA user_version = "+strconv.Itoa(len(migrations))+"; COMMIT"))
 	must(t, newer.close())
 	if first, err := s.Append(t.Context(), turns, text("b")); err != nil || first != 2 {
 		t.Errorf("append to a file that it knows again: %d, %v, want 2", first, err)
