@@ -233,7 +233,7 @@ func (s *Store) identified(ctx context.Context) error {
 		err = fmt.Errorf("%w: not a store of anchor-host (name a file that store backup has made)", store.ErrInvalid)
 	}
 	if err == nil {
-		_, err = version(c)
+		err = identify(c)
 	}
 	s.release(c, err)
 	return err

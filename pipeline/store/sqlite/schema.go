@@ -1,7 +1,10 @@
 package sqlite
 
 import (
+	"database/sql/driver"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -129,9 +132,29 @@ func identifyState(c *conn) error {
 	if app != appID && (app != 0 || tables != 0) {
 		return fmt.Errorf("%w: a database of another program (name another file)", store.ErrInvalid)
 	}
-	_, err = version(c)
-	return err
+	if _, err = version(c); err != nil {
+		return err
+	}
+	return foreign(c)
 }
+
+// foreign refuses a file with statements in its schema that are not of this program. SQLite runs
+// triggers, views and the expressions of columns and indexes as part of any other statement: in a
+// file that somebody else has made, they could lose records or never end.
+func foreign(c *conn) error {
+	return c.query("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL", nil, func(row []driver.Value) error {
+		name, _ := row[0].(string)
+		if sql, ok := row[1].(string); !ok || !strings.Contains(ours, sql) {
+			return fmt.Errorf("%w: its schema has %.100q, which this program has not made (restore a backup of your own)", store.ErrInvalid, name)
+		}
+		return nil
+	})
+}
+
+// ours has all statements of the schemas of all versions, as SQLite keeps them.
+var ours = strings.Join(append(slices.Clone(migrations),
+	strings.Replace(migrations[1], "bytes      INTEGER NOT NULL,", "bytes      INTEGER NOT NULL, root TEXT NOT NULL DEFAULT '',", 1), // altered by the next one
+	"CREATE TABLE sqlite_sequence(name,seq)", "CREATE TABLE sqlite_stat1(tbl,idx,stat)", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"), ";")
 
 func version(c *conn) (int, error) {
 	v, _, err := c.number("PRAGMA user_version")
