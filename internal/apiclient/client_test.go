@@ -94,7 +94,7 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 	if !await.True(func() bool { // the client has read the answer
 		c.pace.mu.Lock()
 		defer c.pace.mu.Unlock()
-		return c.pace.next.After(time.Now())
+		return c.pace.held.After(time.Now())
 	}) {
 		t.Fatal("the client does not note how long the server asks to wait")
 	}

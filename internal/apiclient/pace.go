@@ -12,6 +12,7 @@ type pace struct {
 
 	mu   sync.Mutex
 	next time.Time // when the next request may begin
+	held time.Time // before which none may begin, because the server asks for that
 }
 
 // wait waits until a request may begin. It does not begin to wait for longer than ctx lasts.
@@ -21,8 +22,10 @@ func (p *pace) wait(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	at := time.Now()
-	if p.next.After(at) {
-		at = p.next
+	for _, not := range []time.Time{p.next, p.held} {
+		if not.After(at) {
+			at = not
+		}
 	}
 	if until, ok := ctx.Deadline(); ok && at.After(until) {
 		p.mu.Unlock()
@@ -33,6 +36,9 @@ func (p *pace) wait(ctx context.Context) error {
 	}
 	p.mu.Unlock()
 	if sleep(ctx, time.Until(at)) != nil {
+		p.mu.Lock()
+		p.next = p.next.Add(-p.interval) // its turn is for the next one who asks
+		p.mu.Unlock()
 		return context.Cause(ctx)
 	}
 	return nil
@@ -42,8 +48,8 @@ func (p *pace) wait(ctx context.Context) error {
 func (p *pace) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if until := time.Now().Add(d); until.After(p.next) {
-		p.next = until
+	if until := time.Now().Add(d); until.After(p.held) {
+		p.held = until
 	}
 }
 
