@@ -247,7 +247,8 @@ race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short ./server/quota ./server/console ./internal/builds
 	$(GO) test -race -run 'Push|Many|Stalls|Redirects|BreaksOff' ./registry
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server
-	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host ./host/steps ./host/internal/fairness ./host/internal/linear
+	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host/steps ./host/internal/fairness ./host/internal/linear
+	$(GO) test -race -short -timeout 30m -skip 'HTTP|Bombs|BadCalls|BadLoads|LargeModules|SelfTest|SpecialFiles|Fuel|GoEcho|Deep|Documents|Narrow' ./host
 
 .PHONY: house
 house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-cycles names the files, HOUSE=-fail judges it)
