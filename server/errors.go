@@ -58,6 +58,7 @@ var causeStatus = []struct {
 	{store.ErrBusy, http.StatusServiceUnavailable, "busy"},
 	{store.ErrFull, http.StatusInsufficientStorage, "store_full"},
 	{store.ErrReadOnly, http.StatusInsufficientStorage, "store_read_only"},
+	{store.ErrVersion, http.StatusInsufficientStorage, "store_newer"},
 	{store.ErrClosed, http.StatusServiceUnavailable, "draining"},
 	{retrieve.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
 	{anchor.ErrNotKept, http.StatusConflict, "not_kept"},
@@ -100,6 +101,8 @@ func (c *call) failure(err error) (int, failure.Document) {
 			doc.Error.Remedy = "the operator has to make room on the disk of the store: then send the request again; what reads goes on meanwhile"
 		case strings.HasSuffix(message, store.ErrReadOnly.Error()):
 			doc.Error.Remedy = "the operator has to make the file of the store and its folder writable: then send the request again; what reads goes on meanwhile"
+		case strings.Contains(message, store.ErrVersion.Error()):
+			doc.Error.Remedy = "a newer version of the service has the store: the operator has to start this one anew with that version"
 		}
 	case status == http.StatusInternalServerError:
 		doc.Error.Remedy = "the log of the service has more"

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -175,6 +176,31 @@ func TestFullDisk(t *testing.T) {
 	f.set(nil, nil)
 	if a := l.api("POST", "/v1/memory/facts", `{"content": "b"}`); a.status != 201 {
 		t.Errorf("with room again: %d %s", a.status, a.body)
+	}
+}
+
+// A service whose store a newer version has taken over says so, and what to do.
+func TestNewerStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	overrides := map[string]string{"store.path": path, "store.synchronous": "normal"}
+	l := startWith(t, words+"facts: {}\n", anchor.Options{Overrides: overrides}, Options{})
+	if a := l.api("POST", "/v1/memory/facts", `{"id": "f", "content": "a fact"}`); a.status != 201 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []answer{
+		l.api("POST", "/v1/memory/facts", `{"content": "b"}`), l.api("GET", "/v1/memory/facts/f", ""), l.api("DELETE", "/v1/memory/facts/f", ""), l.api("POST", "/v1/builds", noStore),
+	} {
+		if a.status != 507 || a.reason() != "store_newer" || !strings.Contains(string(a.body), "start this one anew") || strings.Contains(string(a.body), path) {
+			t.Errorf("%d %s", a.status, a.body)
+		}
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
@@ -221,5 +223,43 @@ func TestServiceOnADiskThatFills(t *testing.T) {
 	}
 	if err := errors.Join(other.Check(t.Context()), other.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A service deletes on a full disk whatever it is asked to delete, one thing after another.
+func TestServiceDeletesOnAFullDisk(t *testing.T) {
+	dir, fill, free := smallDisk(t)
+	overrides := map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"}
+	l := startWith(t, words+"records: {}\nfacts: {}\nconversation: {max_tokens: 50}\ncollections: {docs: {}}\n", anchor.Options{Overrides: overrides}, Options{})
+	k := &acknowledged{dir: dir}
+	k.write(t, l, "room", 3)
+	docs := retrieve.Collection{Tenant: "default", Name: "docs"}
+	sources := make([]ingest.Source, 30)
+	for i := range sources {
+		sources[i] = ingest.Source{Path: fmt.Sprint(i, ".md"), Reader: strings.NewReader(strings.Repeat(fmt.Sprintf("a lamp of %d. ", i), 50))}
+	}
+	if _, err := l.app.Ingest(t.Context(), sources, ingest.Options{Collection: docs}); err != nil {
+		t.Fatal(err)
+	}
+	var facts factsDoc
+	l.api("GET", "/v1/memory/facts", "").into(t, &facts)
+	fill()
+	k.write(t, l, "full", 100)
+	for _, path := range []string{
+		"/v1/memory/facts/" + facts.Facts[0].ID, "/v1/memory/facts?all=true", "/v1/builds/" + k.builds[0],
+		"/v1/conversations/c/turns/1", "/v1/conversations/c", "/v1/runs/r",
+	} {
+		fill()
+		if got := l.api("DELETE", path, ""); got.status/100 != 2 {
+			t.Errorf("DELETE %s: %d %s", path, got.status, got.body)
+		}
+	}
+	fill()
+	if err := l.app.RemoveCollection(t.Context(), docs); err != nil {
+		t.Errorf("remove the collection: %v", err)
+	}
+	free()
+	if k.write(t, l, "at the end", 2) {
+		t.Error("the disk is still full")
 	}
 }

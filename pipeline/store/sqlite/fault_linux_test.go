@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -118,6 +120,11 @@ func TestFullDiskOfAService(t *testing.T) {
 		streams[i].key = turns
 		streams[i].key.Stream = fmt.Sprint("stream ", i)
 	}
+	docs, x := retrieve.Collection{Tenant: store.DefaultTenant, Name: "docs"}, s.Index()
+	must(t, x.Create(t.Context(), docs, retrieve.Settings{}))
+	for i := range 4 {
+		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: fmt.Sprint(i), Chunks: []retrieve.Chunk{{Text: string(longText(i).Data)}}}))
+	}
 	for round := range 4 {
 		write(t, ballast, make([]byte, 1<<20))
 		reader, err := s.acquire(t.Context())
@@ -155,6 +162,13 @@ func TestFullDiskOfAService(t *testing.T) {
 		if info, err := os.Stat(path + reserveSuffix); err != nil || info.Size() != 512<<10 {
 			t.Errorf("round %d: the reserve is not there again: %v, %v", round, info, err)
 		}
+		if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("round %d: the disk is not full: %v", round, err)
+		}
+		if n, err := x.Delete(t.Context(), docs, fmt.Sprint(round)); err != nil || n != 1 {
+			t.Errorf("round %d: delete a document on a full disk: %d, %v", round, n, err)
+		}
+		must(t, os.Remove(ballast))
 	}
 	must(t, s.Close())
 	s = mustOpen(t, path, Options{})

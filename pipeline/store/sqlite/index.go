@@ -94,6 +94,13 @@ func (x Index) writing(ctx context.Context, size int, f func(*tx) error) error {
 	return x.store.write(ctx, r)
 }
 
+// deleting is writing for what only deletes, which goes on when the disk is full.
+func (x Index) deleting(ctx context.Context, f func(*tx) error) error {
+	r := newRequest()
+	r.work, r.deletes = f, true
+	return x.store.write(ctx, r)
+}
+
 // Create implements [retrieve.Index].
 func (x Index) Create(ctx context.Context, col retrieve.Collection, s retrieve.Settings) error {
 	err := col.Validate()
@@ -218,7 +225,7 @@ func (c *conn) describe(tenant string, found collection) (retrieve.CollectionInf
 func (x Index) Remove(ctx context.Context, col retrieve.Collection) error {
 	err := col.Validate()
 	if err == nil {
-		err = x.writing(ctx, 0, func(t *tx) error {
+		err = x.deleting(ctx, func(t *tx) error {
 			// The settings may be what is corrupt, so only the number is read.
 			id, ok, err := t.conn.number("SELECT id FROM collections WHERE tenant = ? AND name = ?", col.Tenant, col.Name)
 			if err == nil && !ok {

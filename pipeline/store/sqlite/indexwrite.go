@@ -230,7 +230,7 @@ func (x Index) Delete(ctx context.Context, col retrieve.Collection, ids ...strin
 	ids = slices.Clone(ids)
 	if err == nil {
 		var deleted int
-		err = x.writing(ctx, 0, func(t *tx) error {
+		err = x.deleting(ctx, func(t *tx) error {
 			deleted = 0
 			c, err := t.conn.collection(col)
 			for _, id := range ids {

@@ -149,12 +149,15 @@ func (s *Store) acquire(ctx context.Context) (*conn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if c != nil {
-		return c, nil
+	var err error
+	if c == nil {
+		c, err = s.openReader()
 	}
-	c, err := s.openReader()
+	if err == nil {
+		_, err = version(c) // a newer program may have changed the file since
+	}
 	if err != nil {
-		s.readers <- nil
+		s.release(c, err)
 		return nil, err
 	}
 	return c, nil
@@ -170,7 +173,7 @@ func (s *Store) openReader() (*conn, error) {
 // release returns a connection. After an SQLite error it closes the connection, and the next
 // reader opens a new one.
 func (s *Store) release(c *conn, err error) {
-	if code(err) != 0 {
+	if c != nil && code(err) != 0 {
 		_ = c.close() // the first error says it all
 		c = nil
 	}

@@ -15,6 +15,7 @@ import (
 type request struct {
 	changes []change
 	work    func(*tx) error // instead of changes; it may run twice
+	deletes bool            // work only deletes
 	size    int             // of the data, in bytes
 	since   time.Time
 	state   atomic.Int32
@@ -75,7 +76,7 @@ func newRequest(changes ...change) *request {
 
 // erases reports whether the request deletes and adds nothing.
 func (r *request) erases() bool {
-	return r.work == nil && !slices.ContainsFunc(r.changes, func(c change) bool { return len(c.put) > 0 || c.last > 0 })
+	return r.deletes || r.work == nil && !slices.ContainsFunc(r.changes, func(c change) bool { return len(c.put) > 0 || c.last > 0 })
 }
 
 // newRows copies records. When its context ends, a caller may reuse its slices while the

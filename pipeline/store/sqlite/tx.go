@@ -40,6 +40,9 @@ func (t *tx) begin() error {
 		return err
 	}
 	v, _, err := t.conn.number("PRAGMA data_version")
+	if err == nil && v != t.seen {
+		_, err = version(t.conn) // what a newer program keeps beside a record would be missing
+	}
 	if err != nil {
 		t.rollback()
 		return err
