@@ -58,8 +58,8 @@ With --request one JSON document describes the whole build, and the result is a
 JSON document as well. A failed build then prints a document with the key "error".
 A request uses the plugins of --plugins. With --config it also uses the instances,
 the tenant and the timeout of that file, and starts from the settings of the
-pipeline that it names, or else from those at the top level. Flags that set what a request states cannot be combined with --request;
---conversation and --remember can.
+pipeline that it names, or else from those at the top level. Flags that set what a
+request states cannot be combined with --request; --conversation and --remember can.
 
 With --record DIR each call of a plugin is saved in DIR: its request, its answer and
 what it asked the host for, without secrets. "plugin test --cases DIR" repeats these
