@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 )
@@ -37,8 +38,8 @@ func TestRunsLeaveFewGoroutinesBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if more := runtime.NumGoroutine() - before; more > abandon.Most {
-		t.Errorf("%d goroutines left behind by 200 runs, want at most %d", more, abandon.Most)
+	if !await.True(func() bool { return runtime.NumGoroutine()-before <= abandon.Most }) { // the last call is on its way out
+		t.Errorf("%d goroutines left behind by 200 runs, want at most %d", runtime.NumGoroutine()-before, abandon.Most)
 	}
 	if got := a.Diagnostics.Providers[0].Message; !strings.HasPrefix(got, "not called: 8 earlier calls") {
 		t.Errorf("the provider says %q", got)
