@@ -74,6 +74,9 @@ func (a *App) EmbedFacts(ctx context.Context, tenant string) (int, error) {
 // returns how many there were. A filter that selects all deletes damaged ones too. An empty
 // tenant means that of the configuration.
 func (a *App) ForgetFacts(ctx context.Context, tenant string, filter memory.Filter) (int, error) {
+	if len(filter.Tags) == 0 {
+		filter.Tags = nil // an empty list asks for none
+	}
 	if filter.Expired = false; reflect.DeepEqual(filter, memory.Filter{}) {
 		c, s, err := a.storeOf(ctx, tenant)
 		if err != nil {

@@ -97,6 +97,12 @@ func TestFactsOfAUser(t *testing.T) {
 	if _, err := load(t, basic).Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{User: "ann"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a user without facts: %v", err)
 	}
+	if n, err := app.ForgetFacts(ctx, "acme", memory.Filter{Users: []string{"ann"}, Tags: []string{}}); n != 2 || err != nil {
+		t.Errorf("forgot %d of ann, %v; want 2", n, err)
+	}
+	if n, err := app.ForgetFacts(ctx, "acme", memory.Filter{Tags: []string{}}); n != 3 || err != nil {
+		t.Errorf("forgot %d of all, %v; want 3", n, err)
+	}
 	strict := load(t, basic+"facts: {require_user: true}\n")
 	if _, err := strict.Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{User: "ann"}); err != nil {
 		t.Errorf("with the user that is required: %v", err)

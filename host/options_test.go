@@ -28,7 +28,7 @@ func TestPluginConfigRefused(t *testing.T) {
 		{"limit below", host.PluginConfig{Limits: host.Limits{Items: -3}}, `limit items -3: invalid configuration (want a number above 0, or 0 for the default, or Unlimited, -1, or None, -2)`},
 		{"memory too small to start", host.PluginConfig{Limits: host.Limits{Memory: 64 << 10}}, `limits.memory 64KiB: invalid configuration (the module starts with `},
 		{"mount", host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: "/no/such/dir", Guest: "/docs"}}}},
-			`grants.files[0].host: /no/such/dir does not exist (create it or mend the path)`},
+			`grants.files[0].host: /no/such/dir does not exist (create it or fix the path)`},
 		{"mount of a file", host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: ".", Guest: "/other"}, {Host: "options_test.go", Guest: "/docs"}}}},
 			`grants.files[1].host: options_test.go is not a directory (name a folder)`},
 		{"mount path", host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: ".", Guest: "docs"}}}},

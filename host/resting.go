@@ -44,7 +44,7 @@ func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
 	if s.Left > 0 {
 		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
 	}
-	return false, &guest.Fault{Reason: abi.ReasonRested, Remedy: "mend the plugin; limits.rest_after says after how many failures it is rested",
+	return false, &guest.Fault{Reason: abi.ReasonRested, Remedy: "fix the plugin; limits.rest_after says after how many failures it is rested",
 		Err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
 }
 

@@ -221,7 +221,7 @@ func (c *call) reload() (any, error) {
 		if status == http.StatusInternalServerError && !errors.Is(err, errPanic) {
 			status = http.StatusUnprocessableEntity // the configuration or its plugins are at fault
 		}
-		doc.Error.Remedy = fmt.Sprintf("generation %d serves on: mend the configuration and reload again", c.s.app.Status().Number)
+		doc.Error.Remedy = fmt.Sprintf("generation %d serves on: fix the configuration and reload again", c.s.app.Status().Number)
 		return &reply{status, doc}, nil
 	}
 	return reloaded{c.s.app.Status().Number, c.s.notReady(), c.s.warnings.get()}, nil

@@ -22,7 +22,7 @@ instances:
 // message says everything once.
 func TestStepThatCannotBeSetUp(t *testing.T) {
 	flags := buildFolder(t, faulty)
-	const far = `not_found: grants.files[0].host: gone does not exist (create it or mend the path)`
+	const far = `not_found: grants.files[0].host: gone does not exist (create it or fix the path)`
 	tests := []struct {
 		name, step string
 		code       int
@@ -81,7 +81,7 @@ callbacks: [{instance: far}]
 		t.Errorf("code %d, %q, want %q", code, stdout, want)
 	}
 	const (
-		gone = `gone does not exist (create it or mend the path) (skipped)`
+		gone = `gone does not exist (create it or fix the path) (skipped)`
 		file = `anchor.yaml is not a directory (name a folder) (skipped)`
 	)
 	want := `anchor-host: step "lost": plugin "far": retrieve: not_found: grants.files[0].host: ` + gone + `

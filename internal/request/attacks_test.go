@@ -57,7 +57,7 @@ func TestManyLabels(t *testing.T) {
 	if !errors.As(err, &problems) || len(problems) != strict.MaxProblems+1 {
 		t.Fatalf("%d problems: %.500v", len(problems), err)
 	}
-	if last := problems[strict.MaxProblems].Error(); !strings.HasPrefix(last, "r: and ") || !strings.HasSuffix(last, " more (mend these first)") {
+	if last := problems[strict.MaxProblems].Error(); !strings.HasPrefix(last, "r: and ") || !strings.HasSuffix(last, " more (fix these first)") {
 		t.Errorf("the last problem: %s", last)
 	}
 }

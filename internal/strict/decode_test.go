@@ -298,7 +298,7 @@ func TestManyMistakes(t *testing.T) {
 	if err := Decode("f", n, &into); !errors.As(err, &problems) || len(problems) != MaxProblems+1 {
 		t.Fatalf("%d problems", len(problems))
 	}
-	if got, want := problems[MaxProblems].Error(), "f: and 981 more (mend these first)"; got != want {
+	if got, want := problems[MaxProblems].Error(), "f: and 981 more (fix these first)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -121,7 +121,7 @@ func (ps Problems) Err() error {
 	})
 	listed = listed[:min(len(listed), MaxProblems)]
 	if others > 0 {
-		listed = append(listed, Problem{File: ps[0].File, Message: fmt.Sprintf("and %d more (mend these first)", others), others: others})
+		listed = append(listed, Problem{File: ps[0].File, Message: fmt.Sprintf("and %d more (fix these first)", others), others: others})
 	}
 	return listed
 }

@@ -117,7 +117,7 @@ func (g guarded) check() error {
 	}
 	return &server.Refusal{
 		Status: http.StatusServiceUnavailable, Reason: "audit_unavailable", Message: "the audit log cannot be written",
-		Remedy: "try again later; the operator has to free space or mend the disk", RetryAfter: 10 * time.Second,
+		Remedy: "try again later; the operator has to free space or repair the disk", RetryAfter: 10 * time.Second,
 	}
 }
 

@@ -66,13 +66,13 @@ func (r *Rests) makeRoom() {
 	if len(r.of) < maxResting {
 		return
 	}
-	any := ""
+	victim := ""
 	for caller, one := range r.of {
-		if any = caller; one.Status().State == Closed {
+		if victim = caller; one.Status().State == Closed {
 			break
 		}
 	}
-	r.drop(any)
+	r.drop(victim)
 }
 
 func (r *Rests) drop(caller string) {

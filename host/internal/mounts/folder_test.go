@@ -308,7 +308,7 @@ func TestFolderAtLoad(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"file": "is not a directory (name a folder)", "none": "does not exist (create it or mend the path)"}
+	want := map[string]string{"file": "is not a directory (name a folder)", "none": "does not exist (create it or fix the path)"}
 	if runtime.GOOS != "windows" {
 		if err := makePipe(filepath.Join(dir, "pipe")); err != nil {
 			t.Fatal(err)

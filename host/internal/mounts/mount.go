@@ -76,7 +76,7 @@ func folderError(key, name string, err error) error {
 	info, statErr := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return mark(ErrFolder, mark(err, fmt.Errorf("%s.host: %s does not exist (create it or mend the path)", key, name)))
+		return mark(ErrFolder, mark(err, fmt.Errorf("%s.host: %s does not exist (create it or fix the path)", key, name)))
 	case statErr == nil && !info.IsDir():
 		return mark(ErrFolder, mark(err, fmt.Errorf("%s.host: %s is not a directory (name a folder)", key, name)))
 	}
