@@ -37,9 +37,6 @@ func prepare(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v (make test-deploy builds it)", err)
-	}
 	dir, err := os.MkdirTemp("", "anchor-host-site-")
 	if err != nil {
 		t.Fatal(err)
@@ -48,20 +45,28 @@ func prepare(t *testing.T) *site {
 	if err := os.Chmod(dir, 0o755); err != nil { // for the user of the host
 		t.Fatal(err)
 	}
-	h := &site{program: program, site: dir}
+	// The user of the host may have no way into the folder of this checkout.
+	h := &site{program: filepath.Join(dir, "anchor-host"), site: dir}
+	data, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatalf("%v (make test-deploy builds it)", err)
+	}
+	if err := os.WriteFile(h.program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, dir := range []string{"etc/anchor-host", "etc/anchor-host-keys", "data", "init"} {
 		if err := os.MkdirAll(filepath.Join(h.site, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	init := exec.Command(program, "init")
+	init := exec.Command(h.program, "init")
 	init.Dir = filepath.Join(h.site, "init")
 	h.run(t, init)
 	if err := os.Rename(filepath.Join(h.site, "init", "plugins"), filepath.Join(h.site, "plugins")); err != nil {
 		t.Fatal(err)
 	}
 	keys := filepath.Join(h.site, "etc/anchor-host-keys/keys.yaml")
-	add := exec.Command(program, "keys", "add", "--file", keys, "--tenant", "acme", "--scopes", "build,memory:read,memory:write,admin")
+	add := exec.Command(h.program, "keys", "add", "--file", keys, "--tenant", "acme", "--scopes", "build,memory:read,memory:write,admin")
 	h.write(t, "key", strings.TrimSpace(h.run(t, add)))
 	text := readSet(t).config.Data["anchor.yaml"]
 	// Outside of an image, the folders of the pod are below the site.
