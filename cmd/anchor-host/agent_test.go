@@ -16,10 +16,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// agentFlags returns the flags of a command that has the example plugins and a store of its own.
+// agentFlags returns the flags of a command that has the plugins of an agent and a store of its own.
 func agentFlags(t *testing.T) []string {
 	t.Helper()
-	return []string{"--plugins", testbuild.Examples(t), "--cache-dir", testbuild.CacheDir(t), "--store", filepath.Join(t.TempDir(), "store.db")}
+	return []string{"--plugins", testbuild.Examples(t, "crm-snapshot", "turn-summary"), "--cache-dir", testbuild.CacheDir(t), "--store", filepath.Join(t.TempDir(), "store.db")}
 }
 
 // The demo of an agent: the budget holds, pairs stay together, write-backs last, truncation does not,

@@ -178,7 +178,7 @@ func TestEvalWithRetriever(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(write(t, evalFiles))
-	flags := []string{"-c", config, "--plugins", testbuild.Examples(t), "--cache-dir", testbuild.CacheDir(t), "--mount", "docs"}
+	flags := []string{"-c", config, "--plugins", testbuild.Examples(t, "bm25-retriever"), "--cache-dir", testbuild.CacheDir(t), "--mount", "docs"}
 	for _, id := range []string{"doc_id", "none"} { // by metadata, and by the item's own id
 		code, stdout, stderr := run(t, "", evalArgs(append(flags, "-o", "json", "--html", "page.html", "--id-metadata", id)...)...)
 		r := evalReport(t, code, stdout, stderr)

@@ -80,9 +80,7 @@ var discarded = regexp.MustCompile(`(?m)^const ([a-z]+) =`)
 // The code of the documents compiles: complete plugins as they are, and the pieces of a language
 // together in one plugin.
 func TestSnippetsCompile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: runs compilers")
-	}
+	needPages(t)
 	guide, err := os.ReadFile(filepath.Join(root, "docs", "authoring.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -80,17 +80,25 @@ func Guest(t testing.TB, source string) string {
 	}), name)
 }
 
-// Examples returns a folder that has the example plugins in Go, each in a folder of its name.
-// Callers must not write into it.
-func Examples(t testing.TB) string {
+// Examples returns a folder that has the named example plugins in Go, each in a folder of its
+// name; without names it has all of them. Callers must not write into it.
+func Examples(t testing.TB, names ...string) string {
 	t.Helper()
-	return made(t, "examples", append([]string{"plugins/examples"}, guestSources...), func(dir string) error {
-		sources, err := filepath.Glob(filepath.Join(Root(), "plugins/examples/*/main.go"))
-		if err != nil || len(sources) == 0 {
-			return fmt.Errorf("%d examples: %w", len(sources), err)
+	kind := "examples"
+	if len(names) > 0 {
+		kind += fmt.Sprintf("-%x", sha256.Sum256([]byte(strings.Join(names, " "))))[:9]
+	}
+	return made(t, kind, append([]string{"plugins/examples"}, guestSources...), func(dir string) error {
+		if len(names) == 0 {
+			sources, err := filepath.Glob(filepath.Join(Root(), "plugins/examples/*/main.go"))
+			if err != nil || len(sources) == 0 {
+				return fmt.Errorf("%d examples: %w", len(sources), err)
+			}
+			for _, source := range sources {
+				names = append(names, filepath.Base(filepath.Dir(source)))
+			}
 		}
-		return inParallel(sources, func(source string) error {
-			name := filepath.Base(filepath.Dir(source))
+		return inParallel(names, func(name string) error {
 			return buildGuest(filepath.Join(dir, name), "plugins/examples/"+name)
 		})
 	})

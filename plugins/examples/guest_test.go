@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,13 +17,26 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// needGuests returns the folder of all examples in Go, built as the README says.
+// needGuests returns the folder of the samples, built as the README says, or of all examples in Go
+// where all are wanted.
 func needGuests(t *testing.T) (plugins string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("building the guests takes half a minute")
 	}
-	return testbuild.Examples(t)
+	if os.Getenv("ANCHOR_THOROUGH") != "" {
+		return testbuild.Examples(t)
+	}
+	return testbuild.Examples(t, samples...)
+}
+
+// guest returns the module of one example.
+func guest(t *testing.T, name string) string {
+	t.Helper()
+	if slices.Contains(samples, name) || os.Getenv("ANCHOR_THOROUGH") != "" {
+		return filepath.Join(needGuests(t), name, "plugin.wasm")
+	}
+	return filepath.Join(testbuild.Examples(t, name), name, "plugin.wasm")
 }
 
 // result is as much of a build's result as the tests compare.

@@ -45,6 +45,10 @@ steps:
   - {name: ordered, instance: ordered, on_error: raise}
 `
 
+var modelPlugins = []string{
+	"contextual-chunks", "hyde", "step-back", "multi-query", "llm-reranker", "bm25-retriever", "dedupe", "dense-rerank", "mmr-reranker",
+}
+
 // answerAsked answers each plugin by its task.
 func answerAsked(r modeltest.Request) modeltest.Answer {
 	if r.Path == "embeddings" {
@@ -68,7 +72,10 @@ func answerAsked(r modeltest.Request) modeltest.Answer {
 
 // TestModelPlugins runs the plugins that ask models through the command, against a fake server.
 func TestModelPlugins(t *testing.T) {
-	plugins := filepath.ToSlash(needGuests(t))
+	if testing.Short() {
+		t.Skip("short: builds guests")
+	}
+	plugins := filepath.ToSlash(testbuild.Examples(t, modelPlugins...))
 	t.Parallel()
 	server := modeltest.New(t, answerAsked)
 	dir := t.TempDir()
@@ -142,7 +149,10 @@ func readmeBlock(t *testing.T, begins string) string {
 
 // What README.md says about measuring a plugin works: two configurations and a command.
 func TestMeasuring(t *testing.T) {
-	plugins := filepath.ToSlash(needGuests(t))
+	if testing.Short() {
+		t.Skip("short: builds guests")
+	}
+	plugins := filepath.ToSlash(testbuild.Examples(t, modelPlugins...))
 	t.Parallel()
 	server := modeltest.New(t, answerAsked)
 	dir := t.TempDir()

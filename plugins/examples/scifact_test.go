@@ -51,7 +51,6 @@ func needSciFact(t *testing.T) (s sciFact) {
 	if len(s.queries) != 300 {
 		t.Fatalf("%d queries, want 300", len(s.queries))
 	}
-	needGuests(t)
 	return s
 }
 
@@ -103,7 +102,7 @@ func newGuests(t *testing.T, folder string) guests {
 
 func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK int, settings map[string]any) pipeline.StepConfig {
 	t.Helper()
-	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(guest(t, plugin))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +131,7 @@ func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK i
 // plain is a step of a plugin without init settings and grants.
 func (g guests) plain(t *testing.T, op abi.Operation, plugin, name string, topK int) pipeline.StepConfig {
 	t.Helper()
-	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(guest(t, plugin))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package examples_test
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -48,7 +47,7 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 // fuelOfThird is the fuel of the third call of three.
 func fuelOfThird(t *testing.T, h *host.Host, plugin string, op abi.Operation, lane host.Lane, state host.State) (fuel int64) {
 	t.Helper()
-	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(guest(t, plugin))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func guest(t *testing.T) *spec.Spec {
 	if testing.Short() {
 		t.Skip("builds and compiles a guest")
 	}
-	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t), "crm-snapshot", "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(testbuild.Examples(t, "crm-snapshot")+"/crm-snapshot", "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
