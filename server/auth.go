@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"github.com/anchor-host/anchor-host/server/internal/conns"
 	"net/http"
 	"slices"
 	"time"
@@ -133,7 +134,7 @@ type infoKey struct{}
 func Identify(r *http.Request, p Principal) {
 	if info, ok := r.Context().Value(infoKey{}).(*RequestInfo); ok {
 		info.Principal = p
-		connOf(r.Context()).know(true)
+		conns.Of(r.Context()).Know(true)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/internal/traceparent"
+	"github.com/anchor-host/anchor-host/server/internal/conns"
 )
 
 const (
@@ -48,7 +49,7 @@ type call struct {
 	slowest time.Time
 	// conn is the connection, nil if the listener is that of another program, and begin when the first
 	// byte of the header came.
-	conn  *conn
+	conn  *conns.Conn
 	begin time.Time
 	usage Usage
 	// why is what the log says of a failure, and the answer does not.
@@ -67,15 +68,15 @@ func (s *Server) handler(t *table, data bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.running.Add(1)
 		defer s.running.Add(-1)
-		c := &call{s: s, w: newWriter(s, w), r: r, ctx: r.Context(), conn: connOf(r.Context()), begin: time.Now()}
+		c := &call{s: s, w: newWriter(s, w), r: r, ctx: r.Context(), conn: conns.Of(r.Context()), begin: time.Now()}
 		if c.conn != nil {
 			var ok bool
-			if c.begin, ok = c.conn.begin(r.TLS != nil, r.ProtoMajor); !ok {
+			if c.begin, ok = c.conn.Begin(r.TLS != nil, r.ProtoMajor); !ok {
 				w.Header().Set("Retry-After", "1")
 				w.WriteHeader(http.StatusServiceUnavailable) // without a body, for which a client could let it wait
 				return
 			}
-			defer c.conn.end()
+			defer c.conn.End()
 		}
 		c.run(t, data)
 	})
@@ -191,7 +192,7 @@ func (c *call) authenticate() error {
 	} else {
 		p, err := auth.Authenticate(c.r)
 		if err != nil {
-			c.conn.know(false)
+			c.conn.Know(false)
 			var refusal *Refusal
 			if errors.As(err, &refusal) {
 				return err
@@ -201,7 +202,7 @@ func (c *call) authenticate() error {
 		}
 		c.info.Principal = p
 	}
-	c.conn.know(true)
+	c.conn.Know(true)
 	if !c.info.Principal.Has(scope) {
 		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("the key has not the scope %s", scope), Remedy: "use a key that has it"}
 	}
@@ -338,8 +339,8 @@ func (c *call) enter() error {
 
 // protect keeps the connection until the request ends.
 func (c *call) protect() {
-	c.conn.count(1)
-	c.after = append(c.after, func() { c.conn.count(-1) })
+	c.conn.Count(1)
+	c.after = append(c.after, func() { c.conn.Count(-1) })
 }
 
 // admitted is the error of an admission as the client sees it.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/server/internal/conns"
 )
 
 const (
@@ -181,7 +182,7 @@ func (s *Server) pause(d time.Duration) {
 // httpServer returns the server of a listener.
 func (s *Server) httpServer(base context.Context, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, BaseContext: func(net.Listener) context.Context { return base }, ConnContext: withConn,
+		Handler: h, BaseContext: func(net.Listener) context.Context { return base }, ConnContext: conns.With,
 		ReadHeaderTimeout: min(s.o.HeaderTimeout, s.o.ClientTimeout), IdleTimeout: s.o.IdleTimeout, MaxHeaderBytes: maxHeader,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,
@@ -201,7 +202,7 @@ func (s *Server) listen(key, address string, all, each int) (net.Listener, error
 		return nil, fmt.Errorf("server.%s: %w (choose another address, or end the program that has it)", key, err)
 	}
 	patience := min(s.o.HeaderTimeout, s.o.IdleTimeout) + headerGrace
-	return newConnections(l, "server."+key, all, each, patience, s.log), nil
+	return conns.New(l, "server."+key, all, each, patience, s.log), nil
 }
 
 // errOpen says that a service would be open to everybody.

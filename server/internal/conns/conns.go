@@ -1,4 +1,6 @@
-package server
+// Package conns bounds the connections of a listener, those of one address, and the requests that
+// run on them.
+package conns
 
 import (
 	lists "container/list"
@@ -12,11 +14,11 @@ import (
 	"time"
 )
 
-// connections is a listener that bounds its connections, those of one address, and the requests that
+// Listener is a listener that bounds its connections, those of one address, and the requests that
 // run on them. When there is no room, something new takes the place of a connection that has waited
 // long, of the address that has most: first among those that have shown no valid key, then among those
 // that have no request which counts for a tenant. If there is none, the new one is refused.
-type connections struct {
+type Listener struct {
 	net.Listener
 	name      string // the key of its address
 	all, each int    // the bounds, of all addresses and of one
@@ -27,9 +29,9 @@ type connections struct {
 	mu            sync.Mutex
 	open, running int
 	origins       map[netip.Prefix]*origin
-	strangers     lists.List // of *conn without a valid key, the one that has waited longest in front
-	idle          lists.List // of *conn with a valid key and no request that counts, likewise
-	mixed         lists.List // of *conn with requests that count and others, likewise
+	strangers     lists.List // of *Conn without a valid key, the one that has waited longest in front
+	idle          lists.List // of *Conn with a valid key and no request that counts, likewise
+	mixed         lists.List // of *Conn with requests that count and others, likewise
 	closed        int        // connections that had to go since warned
 	warned        time.Time
 }
@@ -37,14 +39,14 @@ type connections struct {
 // origin is the connections and running requests of one address.
 type origin struct{ open, running int }
 
-// conn is one connection. The mutex of its listener guards what is below in.
-type conn struct {
+// Conn is one connection. The mutex of its listener guards what is below in.
+type Conn struct {
 	net.Conn
 	from netip.Prefix
 	// first is when the first byte of the next request came, as a time since epoch. 0: it has not come.
 	first atomic.Int64
 
-	in      *connections
+	in      *Listener
 	of      *origin
 	gone    bool
 	known   bool // the last request that needed a key had a valid one
@@ -60,18 +62,21 @@ type conn struct {
 // epoch is when the times of connections begin. It has the monotonic clock.
 var epoch = time.Now()
 
-func newConnections(l net.Listener, name string, all, each int, patience time.Duration, log *slog.Logger) *connections {
-	return &connections{Listener: l, name: name, all: all, each: each, patience: patience, log: log, origins: map[netip.Prefix]*origin{}}
+// New returns a listener that accepts from l at most all connections, and at most each of one address.
+// The name is that of the setting of its address, for the log. A connection without a valid key may
+// wait for as long as patience.
+func New(l net.Listener, name string, all, each int, patience time.Duration, log *slog.Logger) *Listener {
+	return &Listener{Listener: l, name: name, all: all, each: each, patience: patience, log: log, origins: map[netip.Prefix]*origin{}}
 }
 
 // Accept returns the next connection for which there is room.
-func (l *connections) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		c, victim := l.enter(&conn{Conn: raw, in: l, from: originOf(raw.RemoteAddr())})
+		c, victim := l.enter(&Conn{Conn: raw, in: l, from: originOf(raw.RemoteAddr())})
 		if victim != nil {
 			_ = victim.Close() // its client reads the end
 		}
@@ -83,7 +88,7 @@ func (l *connections) Accept() (net.Conn, error) {
 }
 
 // enter adds a connection, and returns the one that has to go for it. Without room it returns nil.
-func (l *connections) enter(c *conn) (_, victim *conn) {
+func (l *Listener) enter(c *Conn) (_, victim *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.of = l.origins[c.from]; c.of == nil {
@@ -92,9 +97,9 @@ func (l *connections) enter(c *conn) (_, victim *conn) {
 	full := ""
 	switch {
 	case c.of.open >= l.each:
-		full, victim = "max_connections_per_address", longest(func(other *conn) bool { return other.from == c.from }, &l.strangers, &l.idle)
+		full, victim = "max_connections_per_address", longest(func(other *Conn) bool { return other.from == c.from }, &l.strangers, &l.idle)
 	case l.open >= l.all:
-		full, victim = "max_connections", longest(func(*conn) bool { return true }, &l.strangers, &l.idle)
+		full, victim = "max_connections", longest(func(*Conn) bool { return true }, &l.strangers, &l.idle)
 	}
 	if full != "" {
 		l.warn(full, c.from)
@@ -117,11 +122,11 @@ const compared = 64
 // longest returns the connection that has to go first among some: of those that have waited longest
 // one of the address that has most connections. So however fast an address opens new ones, it pushes
 // out its own, and not the one of a probe that has just come.
-func longest(among func(*conn) bool, in ...*lists.List) (first *conn) {
+func longest(among func(*Conn) bool, in ...*lists.List) (first *Conn) {
 	for _, waits := range in {
 		seen := 0
 		for e := waits.Front(); e != nil && seen < compared; e = e.Next() {
-			c := e.Value.(*conn)
+			c := e.Value.(*Conn)
 			if !among(c) {
 				continue
 			}
@@ -138,7 +143,7 @@ func longest(among func(*conn) bool, in ...*lists.List) (first *conn) {
 }
 
 // warn says that there is no room, now and then.
-func (l *connections) warn(full string, from netip.Prefix) {
+func (l *Listener) warn(full string, from netip.Prefix) {
 	l.closed++
 	if time.Since(l.warned) < time.Minute {
 		return
@@ -148,7 +153,7 @@ func (l *connections) warn(full string, from netip.Prefix) {
 }
 
 // move puts the connection where it belongs: it has begun or ended a request, or its key is known.
-func (c *conn) move() {
+func (c *Conn) move() {
 	c.unlist()
 	if c.gone {
 		return
@@ -172,7 +177,7 @@ func (c *conn) move() {
 	}
 }
 
-func (c *conn) unlist() {
+func (c *Conn) unlist() {
 	if c.waits != nil {
 		c.waits.Remove(c.place)
 		c.waits = nil
@@ -180,7 +185,7 @@ func (c *conn) unlist() {
 }
 
 // expire closes a connection without a valid key that waits too long.
-func (c *conn) expire() {
+func (c *Conn) expire() {
 	c.in.mu.Lock()
 	late := !c.known && c.running == 0 && time.Since(c.since) >= c.in.patience
 	c.in.mu.Unlock()
@@ -190,7 +195,7 @@ func (c *conn) expire() {
 }
 
 // leave gives the place of the connection back. The caller holds the mutex.
-func (c *conn) leave() {
+func (c *Conn) leave() {
 	if c.gone {
 		return
 	}
@@ -203,7 +208,7 @@ func (c *conn) leave() {
 }
 
 // add counts running requests.
-func (c *conn) add(n int) {
+func (c *Conn) add(n int) {
 	c.in.running += n
 	c.of.running += n
 	if c.of.open == 0 && c.of.running == 0 && c.in.origins[c.from] == c.of {
@@ -212,7 +217,7 @@ func (c *conn) add(n int) {
 }
 
 // Close implements net.Conn.
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	c.in.mu.Lock()
 	c.leave()
 	c.in.mu.Unlock()
@@ -220,7 +225,7 @@ func (c *conn) Close() error {
 }
 
 // Read implements net.Conn.
-func (c *conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && c.first.Load() == 0 {
 		c.first.Store(int64(time.Since(epoch)))
@@ -228,10 +233,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin begins a request, and returns when its first byte came. It returns false if there is no room
+// Begin begins a request, and returns when its first byte came. It returns false if there is no room
 // for it: only as many requests may run as there may be connections, which HTTP/2 can reach. secure
 // says that the connection has TLS, and version is that of HTTP.
-func (c *conn) begin(secure bool, version int) (first time.Time, ok bool) {
+func (c *Conn) Begin(secure bool, version int) (first time.Time, ok bool) {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
 	if c.gone || !c.in.makeRoom(c) {
@@ -251,9 +256,9 @@ func (c *conn) begin(secure bool, version int) (first time.Time, ok bool) {
 // makeRoom makes room for a request of a connection. Others that have requests which count for nobody,
 // such as answers that nobody reads, have to go for it. One request that counts does not keep many
 // others of its connection.
-func (l *connections) makeRoom(c *conn) bool {
+func (l *Listener) makeRoom(c *Conn) bool {
 	for l.running >= l.all || c.of.running >= l.each {
-		victim := longest(func(other *conn) bool {
+		victim := longest(func(other *Conn) bool {
 			return other != c && other.running > other.counted && (l.running >= l.all || other.of == c.of)
 		}, &l.strangers, &l.idle, &l.mixed)
 		if victim == nil {
@@ -265,8 +270,8 @@ func (l *connections) makeRoom(c *conn) bool {
 	return true
 }
 
-// end ends a request.
-func (c *conn) end() {
+// End ends a request.
+func (c *Conn) End() {
 	c.first.Store(0)
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
@@ -276,8 +281,8 @@ func (c *conn) end() {
 	c.move()
 }
 
-// count says that a request of the connection counts for a tenant, or no longer does.
-func (c *conn) count(n int) {
+// Count says that a request of the connection counts for a tenant, or no longer does.
+func (c *Conn) Count(n int) {
 	if c == nil { // the listener is that of another program
 		return
 	}
@@ -287,8 +292,8 @@ func (c *conn) count(n int) {
 	c.move()
 }
 
-// know says whether the request that runs has a valid key.
-func (c *conn) know(valid bool) {
+// Know says whether the request that runs has a valid key.
+func (c *Conn) Know(valid bool) {
 	if c == nil { // the listener is that of another program
 		return
 	}
@@ -317,19 +322,19 @@ func originOf(a net.Addr) netip.Prefix {
 
 type connKey struct{}
 
-// withConn adds the connection to the context of its requests.
-func withConn(ctx context.Context, c net.Conn) context.Context {
+// With adds the connection to the context of its requests.
+func With(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	if c, ok := c.(*conn); ok {
+	if c, ok := c.(*Conn); ok {
 		return context.WithValue(ctx, connKey{}, c)
 	}
 	return ctx
 }
 
-// connOf returns the connection of a request, nil if the listener is that of another program.
-func connOf(ctx context.Context) *conn {
-	c, _ := ctx.Value(connKey{}).(*conn)
+// Of returns the connection of a request, nil if the listener is that of another program.
+func Of(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
 }
