@@ -33,6 +33,7 @@ type App struct {
 	retired  sync.WaitGroup
 
 	keeping keeping // of records of builds
+	aging   aging   // of what the store keeps
 
 	runs      runLocks // locks of the runs that are being written
 	promoting promotions
@@ -119,6 +120,9 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 		return nil, err
 	}
 	a.current = g
+	if !o.Lazy {
+		a.aging.start(a.age)
+	}
 	return a, nil
 }
 
@@ -298,6 +302,7 @@ func (a *App) replace(g *generation, commit func()) bool {
 // store if the App opened it. If ctx ends first, Close cancels the promotions and compactions and
 // returns the error of ctx, and the rest happens in the background. Another Close waits for it.
 func (a *App) Close(ctx context.Context) error {
+	a.aging.stop()
 	a.replace(nil, func() {})
 	done := make(chan error, 1)
 	go func() {

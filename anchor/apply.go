@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // appliers apply the fields of [BuildOptions] that are not zero to a plan. They run in this
@@ -19,7 +20,7 @@ var appliers = []struct {
 }{
 	{"Pipeline", setPipeline},
 	{"Tenant", func(p *plan, o *BuildOptions) error { return p.set("tenant", o.Tenant) }},
-	{"User", func(p *plan, o *BuildOptions) error { return p.setFacts(func(f *config.Facts) { f.User = o.User }) }},
+	{"User", setUser},
 	{"Session", func(p *plan, o *BuildOptions) error {
 		return p.setFacts(func(f *config.Facts) { f.Session = o.Session })
 	}},
@@ -50,6 +51,8 @@ var appliers = []struct {
 	{"Explain", func(p *plan, _ *BuildOptions) error { p.explain = true; return nil }},
 	{"Previous", func(p *plan, o *BuildOptions) error { p.previous = o.Previous; return nil }},
 	{"ID", func(p *plan, o *BuildOptions) error { p.id = o.ID; return nil }},
+	{"Key", func(*plan, *BuildOptions) error { return nil }}, // for the record
+	{"RequestID", func(*plan, *BuildOptions) error { return nil }},
 	{"Callbacks", func(p *plan, o *BuildOptions) error { p.build.Callbacks = o.Callbacks; return nil }},
 }
 
@@ -70,6 +73,10 @@ func (p *plan) apply(o *BuildOptions) error {
 	if p.config.Memory != nil && p.config.Conversation != nil {
 		return excluded("memory", "conversation")
 	}
+	p.user = o.User
+	if f := p.config.Facts; f != nil {
+		p.user = f.User // which o.User has set
+	}
 	if f := p.config.Facts; f != nil && f.RequireUser && f.User == "" {
 		return fmt.Errorf("%w: the build names no user (name the one whose facts it may have, or set facts.require_user to false)", ErrInvalid)
 	}
@@ -89,10 +96,20 @@ var places = func() []int {
 	return places
 }()
 
+func setUser(p *plan, o *BuildOptions) error {
+	if len(o.User) > store.MaxName {
+		return fmt.Errorf("%w: user: %d bytes (want at most %d)", ErrInvalid, len(o.User), store.MaxName)
+	}
+	if p.config.Facts == nil {
+		return nil
+	}
+	return p.setFacts(func(f *config.Facts) { f.User = o.User })
+}
+
 // setFacts changes the settings of the facts.
 func (p *plan) setFacts(set func(*config.Facts)) error {
 	if p.config.Facts == nil {
-		return fmt.Errorf("%w: user and session own facts, and the configuration has none (set facts in anchor.yaml)", ErrInvalid)
+		return fmt.Errorf("%w: a session has facts, and the configuration has none (set facts in anchor.yaml)", ErrInvalid)
 	}
 	own := *p.config.Facts
 	set(&own)

@@ -29,6 +29,9 @@ type AssembleOptions struct {
 	State *agent.State
 	// Tenant owns the run. Empty: the tenant of the configuration.
 	Tenant string
+	// User is the user that the run belongs to, from the first assembly that names one. The run of
+	// another user is refused.
+	User string
 	// Timeout bounds the duration of the assembly.
 	Timeout time.Duration
 	// MaxTokens and MaxMessages bound the messages for the model.
@@ -78,13 +81,13 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	return r.observed(ctx, g, func(ctx context.Context) (*Assembled, error) {
-		return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run) })
+		return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run, o.User) })
 	})
 }
 
 // carryOutRun assembles the messages. If run is not empty, it loads and saves the state of that
-// run.
-func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run string) (_ *Assembled, err error) {
+// run of a user.
+func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run, user string) (_ *Assembled, err error) {
 	if run != "" {
 		if err := config.CheckName(run); err != nil {
 			return nil, fmt.Errorf("%w: run: %w", ErrInvalid, err)
@@ -94,6 +97,9 @@ func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run s
 			return nil, err
 		}
 		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: run}
+		if err := owned(agentstore.Claim(ctx, s, r.stored.Tenant, agentstore.ARun, run, user)); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err

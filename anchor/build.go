@@ -30,9 +30,12 @@ type BuildOptions struct {
 	Pipeline string
 	// Tenant owns the conversation, the facts, and the values that plugins store.
 	Tenant string
-	// User and Session own the facts: a build sees those of this user and session, and facts that
-	// are extracted from its conversation belong to them. They need facts in the configuration.
-	User, Session string
+	// User is the user that the build is for. It sees the facts of this user only. Empty: those of nobody.
+	// Its conversation and its run belong to the user from then on, and so do facts that are
+	// extracted from the conversation. What belongs to another user is refused.
+	User string
+	// Session narrows the facts to those of a session. It needs facts in the configuration.
+	Session string
 	// Timeout bounds the duration of the build.
 	Timeout time.Duration
 	// MaxTokens is the size of the window in tokens.
@@ -100,6 +103,8 @@ type BuildOptions struct {
 	// ID names the record of the build, if records are kept: 1 to 64 letters, digits, "-", "_" and
 	// ".". A record with the same ID is replaced. Empty: a new one, whose parts rise with time.
 	ID string
+	// Key and RequestID say who asked for the build, for its record. They change nothing else.
+	Key, RequestID string `json:"-"`
 }
 
 // FitOptions are the fit_options of anchor.yaml.
@@ -223,6 +228,8 @@ type plan struct {
 	document []byte
 	// id names the record.
 	id string
+	// user is the user that the build is for, "" for nobody.
+	user string
 }
 
 func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Result, error) {
@@ -265,6 +272,9 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		if p.build.Store, err = a.openStore(ctx, p.generation.loaded); err != nil {
 			return nil, err
 		}
+		if err = p.claim(ctx); err != nil {
+			return nil, err
+		}
 	}
 	recipe, err := p.recipe(ctx)
 	if err != nil {
@@ -283,6 +293,20 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		a.promoteLater(ctx, p.generation, &p.config)
 	}
 	return result, err
+}
+
+// claim lets the user of the build have its stored conversation and its run.
+func (p *plan) claim(ctx context.Context) error {
+	c := &p.config
+	if c.Conversation != nil && c.Conversation.ID != "" {
+		if err := owned(agentstore.Claim(ctx, p.build.Store, c.TenantName(), agentstore.AConversation, c.Conversation.ID, p.user)); err != nil {
+			return err
+		}
+	}
+	if c.Frames == nil {
+		return nil
+	}
+	return owned(agentstore.Claim(ctx, p.build.Store, c.TenantName(), agentstore.ARun, c.Frames.Run, p.user))
 }
 
 // recipe returns the recipe that the build shares with other builds.

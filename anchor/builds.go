@@ -124,7 +124,7 @@ type RepeatedBuild struct {
 
 // RepeatBuild builds the request of a record again, with the current configuration, plugins and store,
 // and compares what each part of the build did. An empty tenant means that of the configuration. Of
-// the options, ID and Callbacks apply; the others come from the record, and nothing is remembered. The
+// the options, ID, Callbacks, Key and RequestID apply; the others come from the record, and nothing is remembered. The
 // error wraps [ErrNotKept] if the record lacks the request, which needs content: true under records.
 // A new build that fails is no error, unless it did not begin or ctx has ended.
 func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o BuildOptions) (*RepeatedBuild, error) {
@@ -135,7 +135,7 @@ func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o 
 	if err != nil {
 		return nil, err
 	}
-	again := BuildOptions{Tenant: tenant, ID: o.ID, Callbacks: o.Callbacks}
+	again := BuildOptions{Tenant: tenant, ID: o.ID, Callbacks: o.Callbacks, Key: o.Key, RequestID: o.RequestID}
 	if asked := r.Detail.Options; asked != nil {
 		again.User, again.Session, again.Conversation, again.Only, again.Skip = asked.User, asked.Session, asked.Conversation, asked.Only, asked.Skip
 	}
@@ -200,7 +200,7 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 	if a.options.Tape.tape().Playing() {
 		return func(result *pipeline.Result, err error) { p.conceal(result, err) }, nil
 	}
-	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content}
+	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content, User: p.user, Session: o.Session, Key: o.Key, RequestID: o.RequestID}
 	if b.ID == "" {
 		var err error
 		if b.ID, err = newBuildID(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -15,6 +16,17 @@ var ErrInvalid = config.ErrInvalid
 // ErrClosed is the error of an [App] that was closed, and of what it returned before, such
 // as a [Run] whose store was closed with it. It is store.ErrClosed.
 var ErrClosed = store.ErrClosed
+
+// ErrOwned marks a conversation or a run that belongs to another user. Trying again does not help.
+var ErrOwned = agentstore.ErrOwned
+
+// owned marks what belongs to another user as [ErrInvalid] too.
+func owned(err error) error {
+	if errors.Is(err, ErrOwned) {
+		return refused{err}
+	}
+	return err
+}
 
 // errAppClosed is the error of an App that was closed.
 var errAppClosed = fmt.Errorf("anchor: the App was closed: %w", ErrClosed)

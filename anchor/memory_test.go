@@ -94,8 +94,8 @@ func TestFactsOfAUser(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", tt.o.User, tt.o.Session, got, tt.want)
 		}
 	}
-	if _, err := load(t, basic).Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{User: "ann"}); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a user without facts: %v", err)
+	if _, err := load(t, basic).Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{Session: "s1"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a session without facts: %v", err)
 	}
 	if n, err := app.ForgetFacts(ctx, "acme", memory.Filter{Users: []string{"ann"}, Tags: []string{}}); n != 2 || err != nil {
 		t.Errorf("forgot %d of ann, %v; want 2", n, err)

@@ -184,5 +184,9 @@ func (r *Run) Forget(ctx context.Context) (int, error) {
 	}
 	defer unlock()
 	run := r.run
-	return run.Delete(ctx)
+	n, err := run.Delete(ctx)
+	if err != nil {
+		return n, err
+	}
+	return n, agentstore.Disown(ctx, run.Store, run.Tenant, agentstore.ARun, run.ID)
 }

@@ -72,7 +72,7 @@ func (c *call) assembleMessages(ctx context.Context, o *anchor.BodyOptions) (_ a
 
 // bodyOptions reads the parameters of the URL.
 func (c *call) bodyOptions() (o anchor.BodyOptions, err error) {
-	o.Run, o.Tenant = c.query.Get("run"), c.info.Principal.Tenant
+	o.Run, o.User, o.Tenant = c.query.Get("run"), c.query.Get("user"), c.info.Principal.Tenant
 	for _, f := range []struct {
 		name string
 		to   *message.Form

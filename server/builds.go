@@ -18,7 +18,7 @@ func (s *Server) dataEndpoints() []endpoint {
 		{Route: Route{Method: "GET", Path: "/readyz", Action: "readyz", Scope: ScopeNone}, params: []string{"verbose"}, serve: (*call).readyz},
 		{Route: Route{Method: "GET", Path: "/openapi.json", Action: "openapi", Scope: ScopeNone}, serve: (*call).openapi},
 		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "conversation", "remember", "only", "skip"}, serve: (*call).build},
-		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase"}, optional: true, serve: (*call).assemble},
+		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase", "user"}, optional: true, serve: (*call).assemble},
 	}
 	list = append(list, recordEndpoints()...)
 	list = append(list, memoryEndpoints()...)
@@ -52,7 +52,7 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 	o := anchor.BuildOptions{
 		Tenant: c.info.Principal.Tenant, User: c.query.Get("user"), Session: c.query.Get("session"),
 		Conversation: c.query.Get("conversation"), Remember: remember,
-		Only: list(c.query["only"]), Skip: list(c.query["skip"]),
+		Only: list(c.query["only"]), Skip: list(c.query["skip"]), Key: c.info.Principal.KeyID, RequestID: c.info.ID,
 	}
 	return c.built(ctx, c.body, callbacks, func(ctx context.Context, id string, observing []pipeline.Callback) (*pipeline.Result, error) {
 		o.ID, o.Callbacks = id, observing

@@ -34,6 +34,7 @@ func memoryEndpoints() []endpoint {
 		{Route: Route{Method: "DELETE", Path: "/v1/conversations/{id}", Action: "forgetConversation", Scope: ScopeMemoryWrite}, serve: (*call).forgetConversation},
 		{Route: Route{Method: "GET", Path: "/v1/conversations/{id}/turns", Action: "listTurns", Scope: ScopeMemoryRead}, params: []string{"limit", "after", "contains"}, serve: (*call).listTurns},
 		{Route: Route{Method: "POST", Path: "/v1/conversations/{id}/turns", Action: "addTurns", Scope: ScopeMemoryWrite}, body: jsonBody, serve: (*call).addTurns},
+		{Route: Route{Method: "DELETE", Path: "/v1/users/{id}", Action: "forgetUser", Scope: ScopeMemoryWrite}, serve: (*call).forgetUser},
 		{Route: Route{Method: "DELETE", Path: "/v1/conversations/{id}/turns/{turn}", Action: "deleteTurn", Scope: ScopeMemoryWrite}, serve: (*call).deleteTurn},
 	}
 }
@@ -200,6 +201,15 @@ func (c *call) forgetFacts() (any, error) {
 		return nil, err
 	}
 	return deletedDoc{n}, nil
+}
+
+// forgetUser deletes what the store has of a user.
+func (c *call) forgetUser() (any, error) {
+	done, err := c.s.app.ForgetUser(c.ctx, c.info.Principal.Tenant, c.r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
 }
 
 // factQuery is a search for facts.

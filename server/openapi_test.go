@@ -64,6 +64,7 @@ var actions = map[string]described{
 	"deleteFact":         {"Delete a fact", nil, typeOf[deletedDoc](), 0},
 	"searchFacts":        {"Find the facts that matter to a query, or contain a text", typeOf[factQuery](), typeOf[foundDoc](), 0},
 	"listConversations":  {"List conversations", nil, typeOf[conversationsDoc](), 0},
+	"forgetUser":         {"Delete the facts, the conversations, the agent runs and the records of builds of a user. The answer says how many there were", nil, typeOf[anchor.ForgottenUser](), 0},
 	"forgetConversation": {"Delete a conversation with its summary", nil, typeOf[deletedDoc](), 0},
 	"listTurns":          {"List the turns of a conversation, oldest first", nil, typeOf[turnsDoc](), 0},
 	"addTurns":           {"Add turns to a conversation. If one fails, the error says how many before it are stored", typeOf[turnsInput](), typeOf[turnsDoc](), 201},
@@ -90,7 +91,8 @@ var actions = map[string]described{
 // paramTexts describe the parameters of queries and paths.
 var paramTexts = map[string]string{
 	"timeout": "How long the request may take, such as 500ms; at most server.max_timeout. The header x-request-timeout says the same.",
-	"user":    "Only facts of this user.", "session": "Only facts of the session with this name.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
+	"user":    "Only facts of this user. For a build or an assembly: the user that it is for, to whom its conversation and its run belong from then on; those of another user are refused. For a list of builds: only builds for this user.",
+	"session": "Only facts of the session with this name. For a list of builds: only builds for it.", "key": "Only builds that the key with this name asked for.", "request_id": "Only the builds of the request with this x-request-id.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
 	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts.",
 	"conversation": "Add the newest turns of this stored conversation to the window. For a list: only builds of this conversation.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
 	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",

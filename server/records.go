@@ -30,7 +30,7 @@ const (
 
 func recordEndpoints() []endpoint {
 	return []endpoint{
-		{Route: Route{Method: "GET", Path: "/v1/builds", Action: "listBuilds", Scope: ScopeBuild}, params: []string{"pipeline", "conversation", "generation", "request", "outcome", "since", "until", "limit", "cursor"}, serve: (*call).listBuilds},
+		{Route: Route{Method: "GET", Path: "/v1/builds", Action: "listBuilds", Scope: ScopeBuild}, params: []string{"pipeline", "conversation", "generation", "request", "user", "session", "key", "request_id", "outcome", "since", "until", "limit", "cursor"}, serve: (*call).listBuilds},
 		{Route: Route{Method: "GET", Path: "/v1/builds/{id}", Action: "getBuild", Scope: ScopeBuild}, serve: (*call).getBuild},
 		{Route: Route{Method: "DELETE", Path: "/v1/builds/{id}", Action: "deleteBuild", Scope: ScopeMemoryWrite}, serve: (*call).deleteBuild},
 		{Route: Route{Method: "GET", Path: "/v1/builds/{id}/explain", Action: "getExplanation", Scope: ScopeBuild}, serve: (*call).getExplanation},
@@ -47,6 +47,7 @@ func (c *call) listBuilds() (any, error) {
 	}
 	f := anchor.BuildFilter{
 		Pipeline: c.query.Get("pipeline"), Conversation: c.query.Get("conversation"), Generation: c.query.Get("generation"), Request: c.query.Get("request"),
+		User: c.query.Get("user"), Session: c.query.Get("session"), Key: c.query.Get("key"), RequestID: c.query.Get("request_id"),
 		Outcome: builds.Outcome(c.query.Get("outcome")),
 	}
 	if c.query.Has("outcome") && !slices.Contains(builds.Outcomes, f.Outcome) {
@@ -198,7 +199,7 @@ func (c *call) replayBuild() (any, error) {
 	out := replayDoc{Build: r.ID, Generation: explain.Change[string]{From: r.Generation}}
 	began := false
 	_, err = c.built(c.ctx, r.Detail.Request, nil, func(ctx context.Context, id string, observing []pipeline.Callback) (*pipeline.Result, error) {
-		again, err := c.s.app.RepeatBuild(ctx, c.info.Principal.Tenant, r, anchor.BuildOptions{ID: id, Callbacks: observing})
+		again, err := c.s.app.RepeatBuild(ctx, c.info.Principal.Tenant, r, anchor.BuildOptions{ID: id, Callbacks: observing, Key: c.info.Principal.KeyID, RequestID: c.info.ID})
 		if err != nil {
 			return nil, err
 		}

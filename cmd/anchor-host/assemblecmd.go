@@ -26,7 +26,8 @@ import (
 
 // assembleFlags are the flags of assemble that do not override a key of anchor.yaml.
 type assembleFlags struct {
-	run, output, from, to  string
+	run, user              string
+	output, from, to       string
 	explain, strict, lossy bool
 }
 
@@ -111,6 +112,7 @@ func (f *assembleFlags) register(cmd *cobra.Command) {
 	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base, r50k_base or file:PATH of a tokenizer.json")
 	flags.String("timeout", "", "time limit of the whole run, such as 10s")
 	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
+	flags.StringVar(&f.user, "user", "", "the user that the run belongs to; that of another user is refused")
 	cli.FormatFlagVar(cmd, &f.output, "output: messages (the list) or json (with state and diagnostics)", "messages", "json")
 	flags.StringVar(&f.from, "from", "", "form of the input: anthropic, openai, openai-responses or gemini (default: found out)")
 	flags.StringVar(&f.to, "to", "", "form of the output (default: that of the input)")
@@ -216,7 +218,7 @@ func (a *app) runChain(cmd *cobra.Command, loaded *config.Loaded, f *assembleFla
 		}
 	}
 	options := assembleOptions(cmd, input)
-	options.Run = f.run
+	options.Run, options.User = f.run, f.user
 	progress := cli.NewProgress(a.App)
 	defer progress.Stop()
 	progress.Start("preparing the messages")

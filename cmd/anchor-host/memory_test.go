@@ -164,6 +164,17 @@ func TestForgetEverything(t *testing.T) {
 			t.Errorf("%v: code %d, %s", args, code, stderr)
 		}
 	}
+	must(t, "", "memory", "add", "--tenant", "acme", "--user", "ann", "of ann")
+	must(t, "", "memory", "add", "--tenant", "acme", "--user", "bob", "of bob")
+	if got := must(t, "", "memory", "forget", "--user", "ann", "--tenant", "acme", "-o", "json"); !strings.Contains(got, `"facts": 1`) {
+		t.Errorf("forgotten of ann: %s", got)
+	}
+	if code, _, stderr := run(t, "", "memory", "forget", "--user", "ann", "--tenant", "acme"); code != codeNotFound {
+		t.Errorf("ann again: code %d, %s", code, stderr)
+	}
+	if got := must(t, "", "memory", "forget", "--user", "bob", "--tenant", "acme"); !strings.Contains(got, "facts") {
+		t.Errorf("forgotten of bob: %s", got)
+	}
 	if got := must(t, "", "memory", "forget", "--everything", "--tenant", "acme"); got != "forgotten: 4\n" {
 		t.Errorf("forgotten %q", got)
 	}

@@ -56,6 +56,11 @@ func (f *filterFlags) addFacts(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.tags, "tag", nil, "facts with this tag; repeated, facts with all of the tags")
 }
 
+// onlyUser reports whether the flags name a user and nothing else.
+func (f *filterFlags) onlyUser() bool {
+	return f.user != "" && f.conversation == "" && f.session == "" && f.kind == "" && len(f.tags) == 0
+}
+
 // factFlags are the flags that do not apply to turns.
 var factFlags = []string{"user", "session", "type", "tag", "relevance", "expires", "expired", "id", "top-k", "contains", "semantic"}
 

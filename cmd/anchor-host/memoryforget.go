@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -22,9 +23,10 @@ func (a *app) memoryForgetCommand() *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
 		Use:   "forget [flags] [ID…]",
-		Short: "Delete facts, turns, a conversation or an agent run",
-		Long: `Delete the facts with these ids. --all deletes the facts that the flags select,
-including expired ones. With --conversation the ids are numbers of turns, and
+		Short: "Delete facts, turns, a conversation, an agent run or a user",
+		Long: `Delete the facts with these ids. --user alone deletes everything of a user: facts,
+conversations, agent runs and records of builds, and says how many there were.
+--all deletes the facts that the flags select, including expired ones. With --conversation the ids are numbers of turns, and
 --all deletes the whole conversation with its summary. Deleting a turn does not
 change a summary that was made from it. --run deletes an agent run with its
 frames, state, intents, plans and snapshots. --everything deletes all records of a
@@ -36,7 +38,8 @@ next forget or gc then does it, or the last process that closes the store.
 
 Unknown ids are an error. The others are deleted first.`,
 		Example: `  anchor-host memory forget 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11
-  anchor-host memory forget --all --user ann
+  anchor-host memory forget --user ann
+  anchor-host memory forget --all --user ann --type episodic
   anchor-host memory forget --conversation chat-7 --all
   anchor-host memory forget --run fix-42
   anchor-host memory forget --everything --tenant acme`,
@@ -47,12 +50,15 @@ Unknown ids are an error. The others are deleted first.`,
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
 	cmd.Flags().BoolVar(&everything, "everything", false, "all records of the tenant that --tenant names")
 	cmd.Flags().StringVar(&run, "run", "", "delete all records of this agent run instead of facts")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, ids []string, s *session) error {
 		switch {
 		case everything:
-			return a.forgetTenant(cmd, s, ids)
+			return a.forgetTenant(cmd, s, ids, *format)
 		case run != "":
-			return a.forgetRun(cmd, s, run, ids)
+			return a.forgetRun(cmd, s, run, ids, *format)
+		case f.onlyUser() && !all && len(ids) == 0:
+			return a.forgetUser(cmd.Context(), s, f.user, *format)
 		}
 		filter, err := f.filter(cmd)
 		switch {
@@ -69,13 +75,13 @@ Unknown ids are an error. The others are deleted first.`,
 			return err
 		}
 		a.emptyLog(cmd.Context(), s)
-		return errors.Join(a.forgotten(n), err)
+		return errors.Join(a.forgotten(n, *format), err)
 	})
 	return cmd
 }
 
 // forgetTenant deletes everything of a tenant.
-func (a *app) forgetTenant(cmd *cobra.Command, s *session, ids []string) error {
+func (a *app) forgetTenant(cmd *cobra.Command, s *session, ids []string, format string) error {
 	for _, name := range append([]string{"conversation", "run", "all"}, factFlags...) {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			return cli.Usagef(cmd, "--%s and --everything exclude each other (a tenant is deleted whole)", name)
@@ -95,11 +101,28 @@ func (a *app) forgetTenant(cmd *cobra.Command, s *session, ids []string) error {
 		return err
 	}
 	a.emptyLog(cmd.Context(), s)
-	return a.forgotten(n)
+	return a.forgotten(n, format)
+}
+
+// forgetUser deletes everything of a user.
+func (a *app) forgetUser(ctx context.Context, s *session, user, format string) error {
+	done, err := s.front.ForgetUser(ctx, "", user)
+	if err != nil {
+		return err
+	}
+	total := done.Facts + done.Turns + done.Conversations + done.Runs + done.Builds
+	if total == 0 {
+		return fmt.Errorf("user %q of tenant %q: %w (the store has nothing of this user)", user, s.tenant, store.ErrNotFound)
+	}
+	a.emptyLog(ctx, s)
+	return a.Print(format, cli.Listing{Header: []string{"FORGOTTEN", "NUMBER"}, Data: done, Rows: [][]string{
+		{"facts", strconv.Itoa(done.Facts)}, {"conversations", strconv.Itoa(done.Conversations)}, {"turns", strconv.Itoa(done.Turns)},
+		{"runs", strconv.Itoa(done.Runs)}, {"builds", strconv.Itoa(done.Builds)},
+	}})
 }
 
 // forgetRun deletes an agent run, whole.
-func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string) error {
+func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string, format string) error {
 	for _, name := range append([]string{"conversation"}, factFlags...) {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			return cli.Usagef(cmd, "--%s and --run exclude each other (a run is deleted whole)", name)
@@ -120,7 +143,7 @@ func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string
 		return err
 	}
 	a.emptyLog(cmd.Context(), s)
-	return a.forgotten(n)
+	return a.forgotten(n, format)
 }
 
 // emptyLog also removes deleted data from the log of the store, if it has one.
@@ -133,7 +156,10 @@ func (a *app) emptyLog(ctx context.Context, s *session) {
 }
 
 // forgotten says how many records were deleted.
-func (a *app) forgotten(n int) error {
+func (a *app) forgotten(n int, format string) error {
+	if format != "table" {
+		return a.Print(format, cli.Listing{Data: map[string]int{"forgotten": n}})
+	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "forgotten: %d\n", n)
 	return a.Emit(&b)
@@ -210,7 +236,8 @@ func (a *app) memoryCollectCommand() *cobra.Command {
 retention is below that value. Retention is 1 right after a use and falls to 0.
 With linear decay it falls to 0.5 within the half-life and to 0 within twice that
 time. On the Ebbinghaus curve it falls faster at first, and more slowly the more
-often the fact was used. Turns are never deleted.`,
+often the fact was used. It also deletes what is older than store.keep allows:
+conversations, agent runs and facts. --dry-run does not look at that.`,
 		Example: `  anchor-host memory gc --dry-run
   anchor-host memory gc --threshold 0.1 --half-life 720h`,
 		Args: cobra.NoArgs,
@@ -233,6 +260,9 @@ often the fact was used. Turns are never deleted.`,
 			return err
 		}
 		if !f.dryRun {
+			if err := s.deleteOld(cmd.Context(), &l); err != nil {
+				return err
+			}
 			a.emptyLog(cmd.Context(), s)
 		}
 		return a.Print(*format, l)
@@ -268,6 +298,14 @@ type collected struct {
 	Fact memory.Entry `json:"fact"`
 }
 
+// collection is the document of memory gc.
+type collection struct {
+	memory.Collection
+	Facts []collected `json:"facts"`
+	// Old is what was older than store.keep allows.
+	Old anchor.Aged `json:"older_than_kept"`
+}
+
 func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) (cli.Listing, error) {
 	m, err := s.front.Facts(ctx, "")
 	if err != nil {
@@ -285,10 +323,7 @@ func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) 
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	doc := struct {
-		memory.Collection
-		Facts []collected `json:"facts"`
-	}{result, taken}
+	doc := &collection{Collection: result, Facts: taken}
 	verb := "deleted"
 	if dryRun {
 		verb = "would be deleted"
@@ -299,4 +334,19 @@ func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) 
 	}
 	l.Rows = append(l.Rows, []string{"-", fmt.Sprintf("%d remain", result.Remaining), ""})
 	return l, nil
+}
+
+// deleteOld deletes what is older than store.keep allows, and adds to the list how much that was.
+func (s *session) deleteOld(ctx context.Context, l *cli.Listing) error {
+	done, err := s.front.DeleteOld(ctx, "")
+	l.Data.(*collection).Old = done
+	for _, n := range []struct {
+		what   string
+		number int
+	}{{"conversations", done.Conversations}, {"runs", done.Runs}, {"facts", done.Facts}} {
+		if n.number > 0 {
+			l.Rows = append(l.Rows, []string{"-", fmt.Sprintf("%d %s older than store.keep, deleted", n.number, n.what), ""})
+		}
+	}
+	return err
 }

@@ -23,7 +23,7 @@ var checks = map[string]func(key store.Key, rec *store.Record) error{
 	memory.KindFact: checkFact, conversation.KindTurn: checkTurn, conversation.KindDigest: checkDigest, conversation.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
 	builds.KindSummary: checkBuild(builds.CheckSummary), builds.KindDetail: checkBuild(builds.CheckDetail),
-	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut,
+	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut, KindOwner: checkOwner,
 }
 
 // Kinds returns all kinds of records, sorted.

@@ -46,6 +46,12 @@ type Summary struct {
 	Pipeline string `json:"pipeline,omitempty"`
 	// Conversation is the conversation of the store that the build belongs to.
 	Conversation string `json:"conversation,omitempty"`
+	// User and Session are those that the build was for. Key is the name of the key that asked for
+	// it, and RequestID the name of the request, which its client knows. Each may be empty.
+	User      string `json:"user,omitempty"`
+	Session   string `json:"session,omitempty"`
+	Key       string `json:"key,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
 	// Generation is the digest of the configuration and of the modules of its plugins, Request that
 	// of what the build was asked: "sha256:" and 64 hex digits.
 	Generation string `json:"generation"`

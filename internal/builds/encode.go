@@ -21,9 +21,11 @@ const maxDetail = 8 << 20
 // Build is what is to be kept of a build. What it refers to must not change.
 type Build struct {
 	ID, Tenant, Pipeline, Conversation string
-	Time                               time.Time
-	Generation, RequestDigest          string
-	Request                            json.RawMessage
+	// User, Session, Key and RequestID are those of the summary.
+	User, Session, Key, RequestID string
+	Time                          time.Time
+	Generation, RequestDigest     string
+	Request                       json.RawMessage
 	// Options are what was asked beside the request. nil: nothing.
 	Options *Options
 	// Result is nil for a build that failed; Failure then says how.
@@ -94,7 +96,8 @@ func (b *Build) size() int64 {
 func (b *Build) summary() Summary {
 	d := b.diagnostics()
 	s := Summary{
-		ID: b.ID, Time: b.Time.UTC().Round(0), Pipeline: b.Pipeline, Conversation: b.Conversation, Generation: b.Generation, Request: b.RequestDigest,
+		ID: b.ID, Time: b.Time.UTC().Round(0), Pipeline: b.Pipeline, Conversation: b.Conversation,
+		User: b.User, Session: b.Session, Key: b.Key, RequestID: b.RequestID, Generation: b.Generation, Request: b.RequestDigest,
 		Outcome: OK, Skipped: d.SkippedSteps, Considered: d.TotalItemsConsidered, Included: d.ItemsIncluded, Content: b.Content,
 	}
 	for i := range d.Steps {

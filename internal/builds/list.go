@@ -16,10 +16,11 @@ import (
 
 // Filter selects records. Its zero value selects all.
 type Filter struct {
-	// Pipeline, Conversation, Generation, Request and Outcome select records with this value.
+	// Pipeline to RequestID, and Outcome select records with this value.
 	// Empty: any value. Default selects the pipeline at the top level of the configuration, whose
 	// name is empty.
 	Pipeline, Conversation, Generation, Request string
+	User, Session, Key, RequestID               string
 	Default                                     bool
 	Outcome                                     Outcome
 	// Since and Until select the builds that ended at or after the one and before the other. The
@@ -31,7 +32,8 @@ type Filter struct {
 func (f *Filter) Match(s *Summary) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return is(f.Pipeline, s.Pipeline) && (!f.Default || s.Pipeline == "") && is(f.Conversation, s.Conversation) && is(f.Generation, s.Generation) &&
-		is(f.Request, s.Request) && is(string(f.Outcome), string(s.Outcome)) &&
+		is(f.Request, s.Request) && is(f.User, s.User) && is(f.Session, s.Session) && is(f.Key, s.Key) && is(f.RequestID, s.RequestID) &&
+		is(string(f.Outcome), string(s.Outcome)) &&
 		(f.Since.IsZero() || !s.Time.Before(f.Since)) && (f.Until.IsZero() || s.Time.Before(f.Until))
 }
 
@@ -150,6 +152,35 @@ func Remove(ctx context.Context, s store.Store, tenant string, ids ...string) (i
 		}
 	}
 	return n, nil
+}
+
+// RemoveOf deletes the records of a tenant that a filter selects, and returns how many there were.
+func RemoveOf(ctx context.Context, s store.Store, tenant string, f Filter) (int, error) {
+	n := 0
+	for after := int64(0); ; {
+		recs, err := s.Read(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, after, sweptTogether)
+		if err != nil || len(recs) == 0 {
+			return n, err
+		}
+		after = recs[len(recs)-1].Seq
+		var ids []string
+		for i := range recs {
+			one, err := decodeSummary(&recs[i])
+			if err != nil {
+				return n, err
+			}
+			if f.Match(&one.Summary) {
+				ids = append(ids, one.ID)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := remove(ctx, s, tenant, ids); err != nil {
+			return n, err
+		}
+		n += len(ids)
+	}
 }
 
 // RemoveAll deletes all records of a tenant, and returns how many there were.

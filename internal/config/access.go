@@ -12,6 +12,7 @@ type Audit struct {
 	Path      string   `key:"path" doc:"File of the log. Default: there is none."`
 	Key       string   `key:"key" doc:"File of the Ed25519 key, in PEM, that signs the log. If it does not exist, serve makes one, and a file with the public key beside it. Default: path with .key at its end."`
 	MaxSize   Size     `key:"max_size" default:"64MiB" doc:"Size from which the file is renamed and another one begun."`
+	Keep      Age      `key:"keep" doc:"The age at which a file that was renamed is deleted, such as 365d. Default: never."`
 	HeadEvery Duration `key:"head_every" default:"30s" doc:"Time after which new lines are signed."`
 	OnError   string   `key:"on_error" enum:"continue,stop" default:"continue" doc:"What happens while the log cannot be written, as on a full disk: continue answers requests, and the log later says how many lines are lost; stop refuses requests with status 503."`
 }

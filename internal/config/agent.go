@@ -10,6 +10,14 @@ import (
 type Store struct {
 	Path        string `key:"path" doc:"File of the store. Default: anchor-host/store.db in the data folder of the user."`
 	Synchronous string `key:"synchronous" enum:"full,normal" default:"full" doc:"When a change counts as stored: full waits until the disk has it; normal survives the end of the process, but a power cut may take the last changes."`
+	Keep        *Keep  `key:"keep" doc:"How long the store keeps things. A service deletes what is older every hour, and memory gc at once. Default: until something deletes it."`
+}
+
+// Keep says how long the store keeps things. 0: until something deletes them.
+type Keep struct {
+	Conversations Age `key:"conversations" doc:"The age of the newest turn at which a conversation is deleted, such as 90d. Default: never."`
+	Runs          Age `key:"runs" doc:"The age of the newest record at which an agent run is deleted. Default: never."`
+	Facts         Age `key:"facts" doc:"The time since its last use at which a fact is deleted; one that was never used counts from its creation. Default: never."`
 }
 
 // Facts selects the facts of the store that are offered to a build.

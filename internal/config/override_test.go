@@ -23,8 +23,6 @@ func sample(t *testing.T, path string) string {
 		return `[{"name":"f"}]`
 	case "format":
 		return "openai"
-	case "records.keep":
-		return "3d"
 	}
 	typ := reflect.TypeFor[Config]()
 	keys := strings.Split(path, ".")
@@ -44,6 +42,8 @@ func sample(t *testing.T, path string) string {
 		return f.Enum[len(f.Enum)-1]
 	case typ == reflect.TypeFor[Duration](), typ == reflect.TypeFor[Span]():
 		return "7s"
+	case typ == reflect.TypeFor[Age]():
+		return "3d"
 	case typ == reflect.TypeFor[Size]():
 		return "3MiB"
 	case typ.Kind() == reflect.Bool:

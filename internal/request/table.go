@@ -59,6 +59,8 @@ var Settings = []Setting{
 	{"Previous", "previous", "", "", ""},
 	{"Callbacks", "", "", "", code},
 	{"ID", "", "", "", code},
+	{"Key", "", "", "", code},
+	{"RequestID", "", "", "", code},
 	{"", "store", "", "", ""},
 	{"", "request", "", "", ""},
 	{"", "config", "", "", ""},

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/server"
 )
 
@@ -56,6 +57,30 @@ func written(t *testing.T, entries int, size int64) (path string, files []string
 	closed(t, l)
 	files, _ = filepath.Glob(path + "*")
 	return path, slices.DeleteFunc(files, func(s string) bool { return strings.HasSuffix(s, ".lock") })
+}
+
+// Files that are too old are deleted, and the log goes on.
+func TestOldFilesAreDeleted(t *testing.T) {
+	path, files := written(t, 200, 4000)
+	old := time.Now().Add(-48 * time.Hour)
+	for _, f := range files[1:3] { // files[0] is the one that is written
+		if err := os.Chtimes(f, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := opened(t, path, func(o *Options) { o.Keep, o.HeadEvery = 24*time.Hour, time.Millisecond })
+	gone := func() bool {
+		left, _ := filepath.Glob(path + ".0*")
+		return len(left) == len(files)-3
+	}
+	if !await.True(gone) {
+		t.Errorf("the files %v are still there", files[1:3])
+	}
+	closed(t, l)
+	r := verify(t, slices.DeleteFunc(files, func(f string) bool { return f == files[1] || f == files[2] }))
+	if r.Broken != nil || r.First == 1 {
+		t.Errorf("%+v %+v", r, r.Broken)
+	}
 }
 
 func verify(t *testing.T, files []string, expect ...Head) *Report {

@@ -51,19 +51,30 @@ func findEnd(path string) (end, error) {
 
 // lastRotated returns the name of the last full file, "" for none.
 func lastRotated(path string) (name string, err error) {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return "", fmt.Errorf("audit: open: %w", err)
-	}
+	files, err := rotated(path)
 	var greatest uint64
-	for _, e := range entries {
-		digits, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
-		seq, err := strconv.ParseUint(digits, 10, 64)
-		if ok && err == nil && seq >= greatest {
-			greatest, name = seq, filepath.Join(filepath.Dir(path), e.Name())
+	for file, seq := range files {
+		if seq >= greatest {
+			greatest, name = seq, file
 		}
 	}
-	return name, nil
+	return name, err
+}
+
+// rotated returns the full files of a log, each with the number of its last line.
+func rotated(path string) (map[string]uint64, error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("audit: open: %w", err)
+	}
+	files := map[string]uint64{}
+	for _, e := range entries {
+		digits, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+		if seq, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
+			files[filepath.Join(filepath.Dir(path), e.Name())] = seq
+		}
+	}
+	return files, nil
 }
 
 // endOf finds the end of one file. It reads only the last lines.

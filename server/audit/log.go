@@ -22,6 +22,8 @@ type Options struct {
 	// MaxBytes is the size from which a file is full. It is then renamed: a dot and the number of
 	// its last line are added. 0: 64 MiB.
 	MaxBytes int64
+	// Keep is the age at which a file that was renamed is deleted. 0: never.
+	Keep time.Duration
 	// HeadEvery is the time after which a head follows new lines. 0: 30 s.
 	HeadEvery time.Duration
 	// Logger gets each head, and says when lines cannot be written. nil discards that.
@@ -51,6 +53,7 @@ type Log struct {
 	tried    time.Time // when writing was tried last, if it fails
 	closed   bool
 	refusals refusals
+	removed  time.Time // when old files were looked for last
 }
 
 // file is what a log needs of an [os.File].
@@ -266,6 +269,9 @@ func (l *Log) signNowAndThen() {
 		if l.unsigned > 0 && l.failure == nil {
 			l.sign()
 		}
+		if l.size > 0 {
+			l.removeOld()
+		}
 		l.mu.Unlock()
 	}
 }
@@ -291,6 +297,32 @@ func (l *Log) rotate() error {
 	}
 	l.file = out
 	return nil
+}
+
+// removeEvery is how often a log looks for files that are too old.
+const removeEvery = time.Hour
+
+// removeOld deletes the full files that were last written too long ago. The newest lines are in the
+// file that is written, so the log goes on with the right number.
+func (l *Log) removeOld() {
+	if l.options.Keep <= 0 || time.Since(l.removed) < removeEvery {
+		return
+	}
+	l.removed = time.Now()
+	files, err := rotated(l.options.Path)
+	if err != nil {
+		l.options.Logger.Warn("audit: old files cannot be listed", "error", err)
+	}
+	for path := range files {
+		if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) <= l.options.Keep {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			l.options.Logger.Warn("audit: an old file cannot be deleted", "file", path, "error", err)
+		} else {
+			l.options.Logger.Info("audit: an old file is deleted", "file", path)
+		}
+	}
 }
 
 // Close writes a last head. Entries that come later are refused.

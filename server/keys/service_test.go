@@ -240,7 +240,7 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 	if _, err := s.app.Ingest(t.Context(), []ingest.Source{source}, ingest.Options{Collection: retrieve.Collection{Tenant: "owner", Name: "docs"}}); err != nil {
 		t.Fatal(err)
 	}
-	build := s.send("POST", "/v1/builds", owner, `{"query": "a secret", "tokenizer": "words"}`).Header().Get("Anchor-Build-Id")
+	build := s.send("POST", "/v1/builds?user=ann", owner, `{"query": "a secret", "tokenizer": "words"}`).Header().Get("Anchor-Build-Id")
 	eval, tested := startEval(t, s, owner), map[string]bool{}
 	for _, c := range []struct {
 		operation
@@ -257,6 +257,7 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 		{operation{"GET", "/v1/runs/{id}/window", ""}, "/v1/runs/r/window", "", 404},
 		{operation{"DELETE", "/v1/runs/{id}", ""}, "/v1/runs/r", "", 200},
 		{operation{"POST", "/v1/runs/{id}/frames", ""}, "/v1/runs/r/frames", `{"kind": "tool_call", "summary": "mine"}`, 201},
+		{operation{"DELETE", "/v1/users/{id}", ""}, "/v1/users/ann", "", 200},
 		{operation{"GET", "/v1/cuts/{handle}", ""}, "/v1/cuts/cut-00000000000000000000?run=r", "", 404},
 		{operation{"GET", "/v1/collections/{collection}", ""}, "/v1/collections/docs", "", 404},
 		{operation{"POST", "/v1/collections/{collection}/search", ""}, "/v1/collections/docs/search", `{"query": "train"}`, 404},

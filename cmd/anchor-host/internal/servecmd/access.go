@@ -64,5 +64,5 @@ func openAudit(loaded *config.Loaded, log *slog.Logger) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return audit.Open(audit.Options{Path: loaded.Path(c.Path), Key: key, MaxBytes: int64(c.MaxSize), HeadEvery: time.Duration(c.HeadEvery), Logger: log})
+	return audit.Open(audit.Options{Path: loaded.Path(c.Path), Key: key, MaxBytes: int64(c.MaxSize), Keep: time.Duration(c.Keep), HeadEvery: time.Duration(c.HeadEvery), Logger: log})
 }

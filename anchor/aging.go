@@ -1,0 +1,165 @@
+package anchor
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+const (
+	// agingFirst is how long after its start an App looks for what is too old, and agingEvery how
+	// long after the look before.
+	agingFirst = time.Minute
+	agingEvery = time.Hour
+)
+
+// aging deletes now and then what the store has kept for longer than store.keep allows.
+type aging struct {
+	mu      sync.Mutex
+	timer   *time.Timer // nil: it does not run
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// start begins to look after some time.
+func (g *aging) start(look func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cancel = cancel
+	g.timer = time.AfterFunc(agingFirst, func() {
+		g.mu.Lock()
+		if ctx.Err() != nil {
+			g.mu.Unlock()
+			return
+		}
+		g.running.Add(1)
+		g.mu.Unlock()
+		defer g.running.Done()
+		look(ctx)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if ctx.Err() == nil {
+			g.timer.Reset(agingEvery)
+		}
+	})
+}
+
+// stop ends a look that runs, and waits for it.
+func (g *aging) stop() {
+	g.mu.Lock()
+	if g.timer != nil {
+		g.timer.Stop()
+		g.cancel()
+	}
+	g.mu.Unlock()
+	g.running.Wait()
+}
+
+// Aged says how much was deleted for its age.
+type Aged struct {
+	// Conversations, Runs and Facts are how many there were.
+	Conversations int `json:"conversations"`
+	Runs          int `json:"runs"`
+	Facts         int `json:"facts"`
+}
+
+// age deletes what is too old, of all tenants.
+func (a *App) age(ctx context.Context) {
+	g, err := a.use(ctx)
+	if err != nil {
+		return // it is closed
+	}
+	defer g.users.Done()
+	if g.loaded.Store.Keep == nil {
+		return
+	}
+	var all Aged
+	tenants, err := a.Tenants(ctx)
+	for _, tenant := range tenants {
+		done, failed := a.DeleteOld(ctx, tenant)
+		all.Conversations, all.Runs, all.Facts = all.Conversations+done.Conversations, all.Runs+done.Runs, all.Facts+done.Facts
+		err = cmp.Or(err, failed)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.options.Logger.Warn("what is older than store.keep allows is not deleted", "error", err)
+	}
+	if all != (Aged{}) {
+		a.options.Logger.Info("deleted what is older than store.keep allows", "conversations", all.Conversations, "runs", all.Runs, "facts", all.Facts)
+	}
+}
+
+// DeleteOld deletes what the store has kept of a tenant for longer than store.keep allows:
+// conversations and agent runs whose newest record is older, and facts that were not used for that
+// long. An App that is not lazy does this for all tenants every hour. An empty tenant means that of
+// the configuration.
+func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err error) {
+	c, _, err := a.storeOf(ctx, tenant)
+	if err != nil || c.Store.Keep == nil {
+		return done, err
+	}
+	keep, now := c.Store.Keep, time.Now()
+	old := func(keep config.Age, at time.Time) bool { return keep > 0 && now.Sub(at) > time.Duration(keep) }
+	talks, err := a.Conversations(ctx, tenant)
+	for i := range talks {
+		if !old(keep.Conversations, talks[i].Time) {
+			continue
+		}
+		talk, failed := a.Conversation(ctx, tenant, talks[i].ID)
+		if failed == nil {
+			_, failed = talk.Forget(ctx)
+		}
+		if err = cmp.Or(err, failed); failed == nil {
+			done.Conversations++
+		}
+	}
+	runs, failed := a.Runs(ctx, tenant)
+	err = cmp.Or(err, failed)
+	for i := range runs {
+		if !old(keep.Runs, runs[i].Time) {
+			continue
+		}
+		run, failed := a.Run(ctx, tenant, runs[i].ID)
+		if failed == nil {
+			_, failed = run.Forget(ctx)
+		}
+		if err = cmp.Or(err, failed); failed == nil {
+			done.Runs++
+		}
+	}
+	done.Facts, failed = a.deleteOldFacts(ctx, tenant, time.Duration(keep.Facts))
+	return done, cmp.Or(err, failed)
+}
+
+// deleteOldFacts deletes the facts of a tenant that were not used for so long, and those that have
+// expired. 0 deletes none.
+func (a *App) deleteOldFacts(ctx context.Context, tenant string, keep time.Duration) (int, error) {
+	if keep <= 0 {
+		return 0, nil
+	}
+	m, err := a.Facts(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	got, err := m.Collect(ctx, memory.Collector{Decay: usedWithin(keep), Threshold: 1}, false)
+	return got.Expired + got.Decayed, err
+}
+
+// usedWithin is a decay that keeps a fact whole for so long after its last use, and then not at all.
+type usedWithin time.Duration
+
+// Retention implements [memory.Decay].
+func (u usedWithin) Retention(e *memory.Entry, now time.Time) float64 {
+	last := e.CreatedAt
+	if e.LastAccessed.After(last) {
+		last = e.LastAccessed
+	}
+	if now.Sub(last) > time.Duration(u) {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,84 @@
+package anchor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+// ForgottenUser says what was deleted of a user.
+type ForgottenUser struct {
+	// User is the name of the user.
+	User string `json:"user"`
+	// Facts, Conversations, Turns, Runs and Builds are how many were deleted. Runs are agent runs,
+	// whole, and Builds are records of builds.
+	Facts         int `json:"facts"`
+	Conversations int `json:"conversations"`
+	Turns         int `json:"turns"`
+	Runs          int `json:"runs"`
+	Builds        int `json:"builds"`
+}
+
+// ForgetUser deletes what the store has of a user of a tenant: the facts, the conversations and the
+// agent runs that belong to the user, the facts of these conversations, and the records of the builds
+// for the user. Builds that run at the same time may store new ones. The values that plugins keep
+// belong to the tenant and stay. If something cannot be deleted, the rest is, and the result says what
+// was. An empty tenant means that of the configuration.
+func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done ForgottenUser, err error) {
+	done.User = user
+	if user == "" {
+		return done, fmt.Errorf("%w: no user to forget (name one)", ErrInvalid)
+	}
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return done, err
+	}
+	tenant = c.TenantName()
+	// Conversations go before facts, so that no promotion takes facts from them meanwhile.
+	talks, failed := agentstore.Owned(ctx, s, tenant, agentstore.AConversation, user)
+	for _, id := range talks {
+		n, facts, err := a.forgetConversation(ctx, tenant, id)
+		done.Turns, done.Facts, failed = done.Turns+n, done.Facts+facts, cmp.Or(failed, err)
+		if err == nil {
+			done.Conversations++
+		}
+	}
+	runs, err := agentstore.Owned(ctx, s, tenant, agentstore.ARun, user)
+	failed = cmp.Or(failed, err)
+	for _, id := range runs {
+		run, err := a.Run(ctx, tenant, id)
+		if err == nil {
+			_, err = run.Forget(ctx)
+		}
+		if failed = cmp.Or(failed, err); err == nil {
+			done.Runs++
+		}
+	}
+	n, err := a.ForgetFacts(ctx, tenant, memory.Filter{UserID: user})
+	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
+	failed = cmp.Or(failed, a.keeping.flush(ctx))
+	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
+	if failed = errors.Join(failed, err); failed != nil {
+		return done, fmt.Errorf("forget user %.100q: %w", user, failed)
+	}
+	return done, nil
+}
+
+// forgetConversation deletes a conversation with the facts that belong to it alone. It returns how
+// many turns and facts there were.
+func (a *App) forgetConversation(ctx context.Context, tenant, id string) (turns, facts int, err error) {
+	talk, err := a.Conversation(ctx, tenant, id)
+	if err != nil {
+		return 0, 0, err
+	}
+	if turns, err = talk.Forget(ctx); err != nil {
+		return turns, 0, err
+	}
+	facts, err = a.ForgetFacts(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})
+	return turns, facts, err
+}

@@ -1,0 +1,117 @@
+package agentstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// KindOwner is the kind of the records that say which user a conversation or a run belongs to. The
+// stream is its name, and the ID of the record says what it is.
+const KindOwner = "owner"
+
+// Ownable is what can belong to a user.
+type Ownable string
+
+// What can belong to a user.
+const (
+	AConversation Ownable = "conversation"
+	ARun          Ownable = "run"
+)
+
+// ErrOwned marks a conversation or a run that belongs to another user.
+var ErrOwned = errors.New("it belongs to another user")
+
+// owner is the record of an owner.
+type owner struct {
+	User string `json:"user_id"`
+}
+
+func ownerKey(tenant, id string) store.Key {
+	return store.Key{Tenant: tenant, Kind: KindOwner, Stream: id}
+}
+
+// Owner returns the user that a conversation or a run of a tenant belongs to, "" for nobody.
+func Owner(ctx context.Context, s store.Store, tenant string, what Ownable, id string) (user string, err error) {
+	rec, err := s.Get(ctx, ownerKey(tenant, id), string(what))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	var o owner
+	if err == nil {
+		err = json.Unmarshal(rec.Data, &o)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %q: read its owner: %w", what, id, err)
+	}
+	return o.User, nil
+}
+
+// Claim lets a user have a conversation or a run of a tenant: what belongs to nobody belongs to the
+// user from then on. An empty user is nobody. The error wraps [ErrOwned] if it belongs to another
+// user. A store that cannot be written has no new turns either, so there the claim is left out.
+func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) error {
+	for {
+		has, err := Owner(ctx, s, tenant, what, id)
+		if err != nil || has == user {
+			return err
+		}
+		if has != "" {
+			return fmt.Errorf("%s %q: %w (name the user that it belongs to, or use another %s)", what, id, ErrOwned, what)
+		}
+		data, err := json.Marshal(owner{user})
+		if err != nil {
+			return fmt.Errorf("%s %q: encode its owner: %w", what, id, err)
+		}
+		_, err = s.Append(ctx, ownerKey(tenant, id), store.Record{ID: string(what), Data: data})
+		switch {
+		case errors.Is(err, store.ErrExists): // another request claimed it meanwhile
+		case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrReadOnly):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// Disown deletes the record of an owner, of a conversation or a run that was deleted.
+func Disown(ctx context.Context, s store.Store, tenant string, what Ownable, id string) error {
+	_, err := s.Delete(ctx, ownerKey(tenant, id), string(what))
+	return err
+}
+
+// Owned returns the names of the conversations or runs of a tenant that belong to a user.
+func Owned(ctx context.Context, s store.Store, tenant string, what Ownable, user string) (ids []string, err error) {
+	keys, err := s.Keys(ctx, tenant, KindOwner)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		has, err := Owner(ctx, s, tenant, what, key.Stream)
+		if err != nil {
+			return nil, err
+		}
+		if has == user {
+			ids = append(ids, key.Stream)
+		}
+	}
+	return ids, nil
+}
+
+func checkOwner(_ store.Key, rec *store.Record) error {
+	var o owner
+	if err := decodeStrict(rec.Data, &o); err != nil {
+		return err
+	}
+	if what := Ownable(rec.ID); what != AConversation && what != ARun {
+		return fmt.Errorf("id %.100q: %w (want %s or %s)", rec.ID, pipeline.ErrInvalid, AConversation, ARun)
+	}
+	if o.User == "" {
+		return fmt.Errorf("user_id: %w (want the name of a user)", pipeline.ErrInvalid)
+	}
+	return nil
+}
