@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentrun"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -35,7 +36,7 @@ type App struct {
 	keeping keeping // of records of builds
 	aging   aging   // of what the store keeps
 
-	runs      runLocks // locks of the runs that are being written
+	runs      agentrun.Locks // locks of the runs that are being written
 	promoting promotions
 
 	compacting conversation.Compactions // of stored conversations

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -328,10 +329,10 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: p.query.Text})
 	}
 	if err == nil && p.config.Frames != nil {
-		run := &Run{run: agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}}
+		run := agentrun.New(agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}, nil, nil)
 		// The turn is stored: an error would make the caller build, and remember, again.
-		if note := run.read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {
-			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, notNoted(ctx, note))
+		if note := run.Read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {
+			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, agentrun.NotNoted(ctx, note))
 		}
 	}
 	return result, err

@@ -45,10 +45,10 @@ func TestRunStoresWhatItReads(t *testing.T) {
 		readable(t, text, app, run)
 		copied := store.NewMemory()
 		var b strings.Builder
-		if err := store.Export(ctx, run.run.Store, &b, run.run.Tenant); err != nil {
+		if err := store.Export(ctx, app.store, &b, store.DefaultTenant); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.ImportChecked(ctx, copied, strings.NewReader(b.String()), run.run.Tenant, agentstore.Check); err != nil {
+		if _, err := store.ImportChecked(ctx, copied, strings.NewReader(b.String()), store.DefaultTenant, agentstore.Check); err != nil {
 			t.Errorf("%.40q: import: %v", text, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestRunReadsOlderRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := store.Export(ctx, run.run.Store, &b, run.run.Tenant); err != nil {
+	if err := store.Export(ctx, app.store, &b, store.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
 	old := strings.ReplaceAll(b.String(), `"b":2}`, `"a":2}`)
@@ -105,7 +105,7 @@ func TestRunReadsOlderRecords(t *testing.T) {
 	if _, err := run.Forget(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.ImportChecked(ctx, run.run.Store, strings.NewReader(old), run.run.Tenant, agentstore.Check); err != nil {
+	if _, err := store.ImportChecked(ctx, app.store, strings.NewReader(old), store.DefaultTenant, agentstore.Check); err != nil {
 		t.Fatal(err)
 	}
 	list, err := run.Frames(ctx, 0, 0)

@@ -65,7 +65,7 @@ func TestNotesThatFailAreWarnings(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(built.Diagnostics.Warnings, "\n"), "the plan does not name") {
 		t.Errorf("build: %v", err)
 	}
-	turns, err := s.Read(ctx, store.Key{Tenant: run.run.Tenant, Kind: conversation.KindTurn, Stream: "c"}, 0, 0)
+	turns, err := s.Read(ctx, store.Key{Tenant: store.DefaultTenant, Kind: conversation.KindTurn, Stream: "c"}, 0, 0)
 	if err != nil || len(turns) != 1 {
 		t.Errorf("%d turns, %v", len(turns), err)
 	}

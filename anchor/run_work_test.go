@@ -216,8 +216,8 @@ func TestConcurrentPushes(t *testing.T) {
 	if list, err := run.Frames(t.Context(), 0, 0); err != nil || len(list) != writers*each {
 		t.Errorf("%d frames of %d, %v", len(list), writers*each, err)
 	}
-	if len(app.runs.held) != 0 {
-		t.Errorf("%d locks are left", len(app.runs.held))
+	if app.runs.Held() != 0 {
+		t.Errorf("%d locks are left", app.runs.Held())
 	}
 }
 
@@ -249,7 +249,7 @@ func TestConcurrentPushesOfTwoApps(t *testing.T) {
 // A push that waits for another one ends with its context.
 func TestPushWaitsNoLongerThanItsContext(t *testing.T) {
 	app, run := workRun(t)
-	unlock, err := app.runs.lock(t.Context(), &run.run)
+	unlock, err := app.runs.Lock(t.Context(), &agentstore.Run{Store: app.store, Tenant: store.DefaultTenant, ID: "fix"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,8 +259,8 @@ func TestPushWaitsNoLongerThanItsContext(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	unlock()
-	if len(app.runs.held) != 0 {
-		t.Errorf("%d locks are left", len(app.runs.held))
+	if app.runs.Held() != 0 {
+		t.Errorf("%d locks are left", app.runs.Held())
 	}
 }
 

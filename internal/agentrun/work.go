@@ -1,4 +1,4 @@
-package anchor
+package agentrun
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -42,7 +43,7 @@ func (r *Run) Intent(ctx context.Context) (*frames.Intent, error) {
 // creator; empty means "anchor-host". The previous intent must have ended and becomes the parent.
 func (r *Run) Ask(ctx context.Context, prompt, by string) (*frames.Intent, error) {
 	if strings.TrimSpace(prompt) == "" {
-		return nil, fmt.Errorf("%w: run %q: the prompt is empty", ErrInvalid, r.run.ID)
+		return nil, fmt.Errorf("%w: run %q: the prompt is empty", config.ErrInvalid, r.run.ID)
 	}
 	run := r.run
 	return run.ChangeIntent(ctx, func(before *frames.Intent) (*frames.Intent, error) {
@@ -142,7 +143,7 @@ func (r *Run) Seen(ctx context.Context, plan *frames.Plan) ([]frames.Frame, erro
 // empty means "anchor-host".
 func (r *Run) Plan(ctx context.Context, steps []string, by string, replan bool) (*frames.Plan, error) {
 	if err := checkSteps(steps); err != nil {
-		return nil, fmt.Errorf("%w: run %q: %w", ErrInvalid, r.run.ID, err)
+		return nil, fmt.Errorf("%w: run %q: %w", config.ErrInvalid, r.run.ID, err)
 	}
 	seen, err := r.Window(ctx)
 	if err != nil {
@@ -186,6 +187,12 @@ func tooLarge(err error) error {
 	}
 	return refused{err}
 }
+
+// refused is an error of what the caller gave.
+type refused struct{ error }
+
+// Unwrap returns the error, and what it is.
+func (r refused) Unwrap() []error { return []error{r.error, config.ErrInvalid} }
 
 // check returns an error if a member of the change exceeds its bound.
 func (c *StepChange) check() error {
@@ -242,7 +249,7 @@ type StepChange struct {
 // ChangeStep changes a step of the newest plan. Steps are numbered from 1.
 func (r *Run) ChangeStep(ctx context.Context, number int, c StepChange) (*frames.Plan, error) {
 	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("%w: run %q: plan: step %d: %w", ErrInvalid, r.run.ID, number, err)
+		return nil, fmt.Errorf("%w: run %q: plan: step %d: %w", config.ErrInvalid, r.run.ID, number, err)
 	}
 	for _, id := range slices.Concat(c.Read, c.Wrote) {
 		if there, err := r.hasFrame(ctx, id); err != nil || !there {
@@ -314,8 +321,8 @@ func (r *Run) wrote(ctx context.Context, number int, id uint64) error {
 	})
 }
 
-// read records that the only progressing step read frames.
-func (r *Run) read(ctx context.Context, ids []uint64) error {
+// Read records that the only progressing step read frames.
+func (r *Run) Read(ctx context.Context, ids []uint64) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -334,8 +341,8 @@ func (r *Run) read(ctx context.Context, ids []uint64) error {
 	})
 }
 
-// notNoted is the warning about frames that could not be noted with the step that read them.
-func notNoted(ctx context.Context, err error) string {
+// NotNoted is the warning about frames that could not be noted with the step that read them.
+func NotNoted(ctx context.Context, err error) string {
 	return "the plan does not name the frames that its step has read: " + observe.Text(ctx, err)
 }
 

@@ -1,4 +1,4 @@
-package anchor
+package agentrun
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 )
 
-// runLocks has one lock for each agent run that is being written to. A lock that nobody
+// Locks has one lock for each agent run that is being written to. A lock that nobody
 // holds or waits for is freed.
-type runLocks struct {
+type Locks struct {
 	mu   sync.Mutex
 	held map[runName]*runLock
 }
@@ -18,11 +18,11 @@ type runName struct{ tenant, id string }
 
 type runLock struct {
 	room  chan struct{} // holds a value while the run is locked
-	users int           // hold the lock or wait for it; guarded by runLocks.mu
+	users int           // hold the lock or wait for it; guarded by Locks.mu
 }
 
-// lock locks a run, and returns what unlocks it. Its error is that of ctx.
-func (l *runLocks) lock(ctx context.Context, r *agentstore.Run) (unlock func(), err error) {
+// Lock locks a run, and returns what unlocks it. Its error is that of ctx.
+func (l *Locks) Lock(ctx context.Context, r *agentstore.Run) (unlock func(), err error) {
 	name := runName{r.Tenant, r.ID}
 	l.mu.Lock()
 	if l.held == nil {
@@ -35,9 +35,11 @@ func (l *runLocks) lock(ctx context.Context, r *agentstore.Run) (unlock func(), 
 	}
 	one.users++
 	l.mu.Unlock()
-	if err := take(ctx, one.room); err != nil {
+	select {
+	case one.room <- struct{}{}:
+	case <-ctx.Done():
 		l.leave(name, one)
-		return nil, err
+		return nil, ctx.Err()
 	}
 	return func() {
 		<-one.room
@@ -45,10 +47,17 @@ func (l *runLocks) lock(ctx context.Context, r *agentstore.Run) (unlock func(), 
 	}, nil
 }
 
-func (l *runLocks) leave(name runName, one *runLock) {
+func (l *Locks) leave(name runName, one *runLock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if one.users--; one.users == 0 {
 		delete(l.held, name)
 	}
+}
+
+// Held returns how many runs are locked or waited for.
+func (l *Locks) Held() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held)
 }
