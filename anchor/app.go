@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -142,7 +143,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.options.KV, OnDamaged: a.options.OnDamaged,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded), OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
 	if a.options.Lazy {
@@ -153,6 +154,14 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		return nil, err
 	}
 	return g, nil
+}
+
+// values returns the key-value store of plugins. nil: the memory of their host.
+func (a *App) values(loaded *config.Loaded) host.KVStore {
+	if a.options.KV != nil || loaded.Store.KV == "memory" {
+		return a.options.KV
+	}
+	return kvstore.New(func(ctx context.Context) (store.Store, error) { return a.openStore(ctx, loaded) })
 }
 
 // prepare makes the recipes of all pipelines and of the provider chain.

@@ -52,8 +52,8 @@ type Options struct {
 	// Mounts are folders that instances read. They replace folders that the configuration mounts
 	// at the same guest paths.
 	Mounts []Mount
-	// KV is the key-value store of the plugins. Its values outlive [App.Reload] and the App. nil:
-	// values are kept in memory, and each load begins with an empty store.
+	// KV is the key-value store of the plugins. nil: values are kept where store.kv says, which is
+	// the store that the App opens, or memory that each load begins anew with.
 	KV host.KVStore
 	// Lazy delays loading the plugins of a pipeline until its first build. Otherwise [Load] and
 	// [App.Reload] load all plugins.

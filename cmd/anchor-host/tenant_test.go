@@ -49,3 +49,31 @@ steps:
 		}
 	}
 }
+
+// What a plugin stores in one command is there in the next one, unless values stay in memory.
+func TestValuesOfPluginsLast(t *testing.T) {
+	t.Parallel()
+	file := writeConfig(t, `
+include_query: false
+instances:
+  kv: {plugin: foreign-kv, grants: {kv: {}}}
+pipelines:
+  put: {steps: [{name: put, instance: kv, function: set, on_error: raise}]}
+  find: {steps: [{name: find, instance: kv, function: get, on_error: raise}]}
+`)
+	for _, where := range []string{"store", "memory"} {
+		args := []string{"-c", file, "--store", filepath.Join(t.TempDir(), "store.db")}
+		config, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args[1] = filepath.Join(t.TempDir(), "anchor.yaml")
+		if err := os.WriteFile(args[1], append(config, "store: {kv: "+where+"}\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		must(t, "", append([]string{"build", "--pipeline", "put", "colour=green"}, args...)...)
+		if got := must(t, "", append([]string{"build", "--pipeline", "find", "colour"}, args...)...); strings.Contains(got, "green") != (where == "store") {
+			t.Errorf("kept in %s: %s", where, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -23,7 +24,7 @@ var checks = map[string]func(key store.Key, rec *store.Record) error{
 	memory.KindFact: checkFact, conversation.KindTurn: checkTurn, conversation.KindDigest: checkDigest, conversation.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
 	builds.KindSummary: checkBuild(builds.CheckSummary), builds.KindDetail: checkBuild(builds.CheckDetail),
-	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut, KindOwner: checkOwner,
+	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut, KindOwner: checkOwner, kvstore.Kind: kvstore.Check,
 }
 
 // Kinds returns all kinds of records, sorted.

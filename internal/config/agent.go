@@ -10,6 +10,7 @@ import (
 type Store struct {
 	Path        string `key:"path" doc:"File of the store. Default: anchor-host/store.db in the data folder of the user."`
 	Synchronous string `key:"synchronous" enum:"full,normal" default:"full" doc:"When a change counts as stored: full waits until the disk has it; normal survives the end of the process, but a power cut may take the last changes."`
+	KV          string `key:"kv" enum:"store,memory" default:"store" doc:"Where values of plugins (grants.kv) are kept: store keeps them in the store; memory loses them with the process and with each reload."`
 	Keep        *Keep  `key:"keep" doc:"How long the store keeps things. A service deletes what is older every hour, and memory gc at once. Default: until something deletes it."`
 }
 
