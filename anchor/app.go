@@ -132,8 +132,13 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		}
 		g.configs[name] = c
 	}
-	if err := g.readPrices(); err != nil {
-		return nil, err
+	read := assemble.CheckStart
+	if a.options.Lazy {
+		read = assemble.ReadPrices
+	}
+	var err error
+	if g.prices, err = read(loaded); err != nil {
+		return nil, refused{err}
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),

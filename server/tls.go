@@ -5,12 +5,13 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/config"
 )
 
 // TLS is a certificate for a listener. The files are read again when they change.
@@ -76,7 +77,7 @@ func (c *certificates) read() error {
 		}
 		var err error
 		if data[i], err = os.ReadFile(name); err != nil {
-			return fmt.Errorf("certificate: %w", err)
+			return fmt.Errorf("server.tls.%s: %w (name a file that can be read)", []string{"cert", "key", "client_ca"}[i], err)
 		}
 	}
 	digest := sha256.Sum256(bytes.Join(data[:], []byte{0}))
@@ -85,13 +86,13 @@ func (c *certificates) read() error {
 	}
 	cert, err := tls.X509KeyPair(data[0], data[1])
 	if err != nil {
-		return fmt.Errorf("certificate %s: %w (cert and key must belong together)", c.files.Cert, err)
+		return fmt.Errorf("%w: server.tls: %s and %s: %w (cert and key must belong together)", config.ErrInvalid, c.files.Cert, c.files.Key, err)
 	}
 	next := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{cert}}
 	if c.files.ClientCA != "" {
 		next.ClientCAs, next.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 		if !next.ClientCAs.AppendCertsFromPEM(data[2]) {
-			return fmt.Errorf("client_ca %s: %w", c.files.ClientCA, errors.New("no certificate in PEM"))
+			return fmt.Errorf("%w: server.tls.client_ca: %s: no certificate in PEM", config.ErrInvalid, c.files.ClientCA)
 		}
 	}
 	c.config, c.digest = next, digest
