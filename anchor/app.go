@@ -132,9 +132,9 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		}
 		g.configs[name] = c
 	}
-	read := assemble.CheckStart
-	if a.options.Lazy {
-		read = assemble.ReadPrices
+	read := assemble.ReadPrices
+	if a.options.Strict {
+		read = assemble.CheckStart
 	}
 	var err error
 	if g.prices, err = read(loaded); err != nil {

@@ -18,9 +18,12 @@ func (g *generation) priced(ctx context.Context) context.Context {
 	ctx, l := ledger.Under(ctx)
 	l.SetRates(func(u ledger.Use) (ledger.Rate, bool) {
 		if u.Service != manifest.ServiceLLM {
-			return ledger.Rate{}, false
+			return ledger.Rate{}, true // servers do not say what vectors and searches cost
 		}
-		return g.prices.Rate(g.loaded.Models[u.Name].Model)
+		model := g.loaded.Models[u.Name].Model
+		rate, known := g.prices.Rate(model)
+		rate.Model = model
+		return rate, known
 	})
 	return ctx
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -60,11 +61,16 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 	})
 }
 
-// account notes the requests to models.
+// account notes the requests to models, and warns of those whose price is not known.
 func (c *call) account(used *ledger.Ledger) {
-	for _, l := range used.Lines() {
+	lines := used.Lines()
+	c.usage.Services = append(c.usage.Services, lines...)
+	for _, l := range lines {
 		if l.Service == "llm" {
 			c.usage.ModelCalls += int(l.Calls)
+		}
+		if l.Unpriced {
+			c.logDegraded("model without a price", degradation{plugin: l.Model, reason: "unpriced"}, fmt.Sprintf("model %q (%s) has no price, so its cost is not known (name it in the file of telemetry.prices)", l.Model, l.Name), "")
 		}
 	}
 }

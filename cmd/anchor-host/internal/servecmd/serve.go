@@ -39,8 +39,8 @@ runs, collections and evaluations. The other one (--admin-listen) has health,
 configuration, reload, profiles, and at /console/ the console for browsers. Without
 keys both are open to programs of this computer only, so other addresses are refused.
 
-The configuration is loaded again when its file, anchor.lock or a plugin changes, on
-SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
+The configuration is loaded again when its file, anchor.lock, the prices or a plugin
+changes, on SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
 they began with. A broken change leaves everything as it is, and is logged.
 
 At the end /readyz says draining for server.drain_delay, running requests finish
@@ -101,7 +101,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	t := ready.Telemetry
-	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log})
+	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log, Strict: true})
 	if err != nil {
 		return err
 	}
