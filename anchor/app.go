@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -33,6 +34,8 @@ type App struct {
 	retired  sync.WaitGroup
 
 	keeping keeping // of records of builds
+
+	costs *costs.Book
 
 	runs      runLocks // locks of the runs that are being written
 	promoting promotions
@@ -104,6 +107,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
 	}
+	a.costs = costs.NewBook(a.storeOfCosts, a.options.Logger)
 	if err := a.absolute(); err != nil {
 		return nil, err
 	}
@@ -303,11 +307,13 @@ func (a *App) replace(g *generation, commit func()) bool {
 // store if the App opened it. If ctx ends first, Close cancels the promotions and compactions and
 // returns the error of ctx, and the rest happens in the background. Another Close waits for it.
 func (a *App) Close(ctx context.Context) error {
+	_ = a.costs.Flush(ctx) // it logs its error
 	a.replace(nil, func() {})
 	done := make(chan error, 1)
 	go func() {
 		a.retired.Wait()
 		a.keeping.close(ctx)
+		a.costs.Close(ctx)
 		done <- a.closeStore()
 	}()
 	select {

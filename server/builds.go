@@ -20,6 +20,7 @@ func (s *Server) dataEndpoints() []endpoint {
 		{Route: Route{Method: "GET", Path: "/openapi.json", Action: "openapi", Scope: ScopeNone}, serve: (*call).openapi},
 		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "conversation", "remember", "only", "skip"}, serve: (*call).build},
 		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase"}, optional: true, serve: (*call).assemble},
+		{Route: Route{Method: "GET", Path: "/v1/costs", Action: "listCosts", Scope: ScopeBuild}, params: []string{"from", "to", "tenant", "all"}, serve: (*call).listCosts},
 	}
 	list = append(list, recordEndpoints()...)
 	list = append(list, memoryEndpoints()...)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/server/internal/certs"
 )
 
 const (
@@ -101,7 +102,7 @@ func (o *Options) secure() (*tls.Config, error) {
 			return nil, err
 		}
 	}
-	return newTLS(o.TLS, o.Logger)
+	return certs.Config(o.TLS, o.Logger)
 }
 
 // open reads the certificate and opens the listeners.

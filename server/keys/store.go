@@ -182,6 +182,19 @@ func (s *Store) Tenants() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// LimitsMoney reports whether any tenant or key may only spend so much.
+func (s *Store) LimitsMoney() bool {
+	t := s.current.Load()
+	limits := t.file.Default.USDPerDay > 0
+	for _, l := range t.file.Tenants {
+		limits = limits || l.USDPerDay > 0
+	}
+	for _, k := range t.keys {
+		limits = limits || k.Quotas.USDPerDay > 0
+	}
+	return limits
+}
+
 // Limits returns what a principal may use: all keys of its tenant together, and its key alone.
 func (s *Store) Limits(p server.Principal) (tenant, key quota.Limits) {
 	t := s.current.Load()

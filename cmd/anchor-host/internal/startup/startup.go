@@ -102,6 +102,9 @@ func (r *Ready) readKeys(_ context.Context, loaded *config.Loaded) (detail strin
 		return "", err
 	}
 	r.Options.Authenticator = r.Keys
+	if loaded.Telemetry.Prices == "" && r.Keys.LimitsMoney() {
+		return "", fmt.Errorf("%w: %s: usd_per_day: there are no prices to count by (set telemetry.prices in anchor.yaml)", config.ErrInvalid, loaded.Path(path))
+	}
 	return fmt.Sprintf("%s of %s in %s", cli.Count(r.Keys.Len(), "key"), cli.Count(len(r.Keys.Tenants()), "tenant"), loaded.Path(path)), nil
 }
 

@@ -1,4 +1,5 @@
-package server
+// Package certs gives connections the certificate of files that may change while a service runs.
+package certs
 
 import (
 	"bytes"
@@ -14,8 +15,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// TLS is a certificate for a listener. The files are read again when they change.
-type TLS struct {
+// Files are a certificate for a listener. They are read again when they change.
+type Files struct {
 	// Cert and Key are files in PEM: the certificate with its chain, and its private key.
 	Cert, Key string
 	// ClientCA is a file in PEM with the authorities of the certificates that clients must have.
@@ -23,12 +24,12 @@ type TLS struct {
 	ClientCA string
 }
 
-// certCheck is how often the files of a certificate are looked at.
-const certCheck = 2 * time.Second
+// Every is how often the files of a certificate are looked at.
+const Every = 2 * time.Second
 
 // certificates gives connections the certificate that the files have now.
 type certificates struct {
-	files TLS
+	files Files
 	log   *slog.Logger
 
 	mu     sync.Mutex
@@ -37,8 +38,9 @@ type certificates struct {
 	config *tls.Config
 }
 
-// newTLS returns a TLS configuration, nil for one without a certificate.
-func newTLS(files TLS, log *slog.Logger) (*tls.Config, error) {
+// Config returns a TLS configuration, nil for one without a certificate. Errors name the setting; those about
+// the content of a file wrap [config.ErrInvalid].
+func Config(files Files, log *slog.Logger) (*tls.Config, error) {
 	if files.Cert == "" {
 		return nil, nil
 	}
@@ -46,7 +48,7 @@ func newTLS(files TLS, log *slog.Logger) (*tls.Config, error) {
 	if err := c.read(); err != nil {
 		return nil, err
 	}
-	c.next = time.Now().Add(certCheck)
+	c.next = time.Now().Add(Every)
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil },
@@ -60,7 +62,7 @@ func (c *certificates) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.After(c.next) {
-		c.next = now.Add(certCheck)
+		c.next = now.Add(Every)
 		if err := c.read(); err != nil {
 			c.log.Error("certificate is not read again, and stays as it is", "error", err)
 		}
