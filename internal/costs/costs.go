@@ -66,8 +66,19 @@ func Check(rec *store.Record) error {
 	if _, err := time.Parse(time.DateOnly, rec.ID); err != nil {
 		return fmt.Errorf("id %.100q: want a day such as 2026-11-28", rec.ID)
 	}
-	_, err := decode(rec)
-	return err
+	lines, err := decode(rec)
+	if err != nil {
+		return err
+	}
+	if len(lines) > MaxLines {
+		return fmt.Errorf("lines: %d (want at most %d)", len(lines), MaxLines)
+	}
+	for i, l := range lines {
+		if l.Model == "" || min(l.Calls, l.InputTokens, l.CachedTokens, l.OutputTokens) < 0 || l.USD < 0 {
+			return fmt.Errorf("lines[%d]: want a model, and no number below 0", i)
+		}
+	}
+	return nil
 }
 
 func decode(rec *store.Record) ([]Line, error) {
