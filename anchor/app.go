@@ -117,7 +117,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	if err := a.mount(loaded); err != nil {
 		return nil, err
 	}
-	g, err := a.newGeneration(ctx, loaded)
+	g, err := a.newGeneration(ctx, loaded, false)
 	if err != nil {
 		_ = a.closeStore() // only the first error is reported
 		return nil, err
@@ -126,8 +126,9 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	return a, nil
 }
 
-// newGeneration makes a generation. It loads the plugins unless [Options.Lazy] is set.
-func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*generation, error) {
+// newGeneration makes a generation, the first one or again one. It loads the plugins unless [Options.Lazy] is
+// set.
+func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, again bool) (*generation, error) {
 	g := &generation{number: 1, since: time.Now(), loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
 	for _, name := range append(loaded.PipelineNames(), "") {
 		c, err := loaded.Pipeline(name)
@@ -137,7 +138,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		g.configs[name] = c
 	}
 	read := assemble.ReadPrices
-	if a.options.Strict {
+	if again && a.options.StrictReload {
 		read = assemble.CheckStart
 	}
 	var err error

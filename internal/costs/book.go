@@ -29,6 +29,7 @@ type Book struct {
 	writing sync.Mutex // of the records
 
 	mu     sync.Mutex
+	day    string // for which pages was cleared last
 	pages  map[page]*account
 	timer  *time.Timer // nil unless costs wait
 	failed bool
@@ -54,10 +55,9 @@ func NewBook(open func(context.Context) (store.Store, error), log *slog.Logger) 
 func (b *Book) account(p page) *account {
 	a := b.pages[p]
 	if a == nil {
-		for other, a := range b.pages { // a new day, or a new tenant
-			if other.day != p.day && len(a.leaving)+len(a.waiting) == 0 {
-				delete(b.pages, other)
-			}
+		if b.day != p.day {
+			b.day = p.day
+			maps.DeleteFunc(b.pages, func(other page, a *account) bool { return other.day != p.day && len(a.leaving)+len(a.waiting) == 0 })
 		}
 		a = &account{}
 		b.pages[p] = a

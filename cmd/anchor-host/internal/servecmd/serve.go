@@ -101,7 +101,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	t := ready.Telemetry
-	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log, Strict: true})
+	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log, StrictReload: true})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
@@ -121,7 +122,18 @@ func (r *Ready) readAudit(_ context.Context, loaded *config.Loaded) (detail stri
 }
 
 func (r *Ready) readStore(ctx context.Context, loaded *config.Loaded) (detail string, err error) {
+	if _, err := agentstore.Path(loaded.StorePath()); err != nil && !usesStore(loaded) {
+		return "", nil // nothing opens it
+	}
 	return "", agentstore.Usable(ctx, loaded.StorePath())
+}
+
+// usesStore reports whether a pipeline needs the store.
+func usesStore(loaded *config.Loaded) bool {
+	return slices.ContainsFunc(append(loaded.PipelineNames(), ""), func(name string) bool {
+		c, err := loaded.Pipeline(name)
+		return err == nil && assemble.UsesStore(c)
+	})
 }
 
 // Close ends what [Read] has begun, for those who do not serve.
