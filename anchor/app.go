@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -36,6 +37,8 @@ type App struct {
 
 	keeping keeping // of records of builds
 	aging   aging   // of what the store keeps
+
+	costs *costs.Book
 
 	runs      agentrun.Locks // locks of the runs that are being written
 	promoting promotions
@@ -107,6 +110,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
 	}
+	a.costs = costs.NewBook(a.storeOfCosts, a.options.Logger)
 	if err := a.absolute(); err != nil {
 		return nil, err
 	}
@@ -116,7 +120,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	if err := a.mount(loaded); err != nil {
 		return nil, err
 	}
-	g, err := a.newGeneration(ctx, loaded)
+	g, err := a.newGeneration(ctx, loaded, false)
 	if err != nil {
 		_ = a.closeStore() // only the first error is reported
 		return nil, err
@@ -128,8 +132,9 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	return a, nil
 }
 
-// newGeneration makes a generation. It loads the plugins unless [Options.Lazy] is set.
-func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*generation, error) {
+// newGeneration makes a generation, the first one or again one. It loads the plugins unless [Options.Lazy] is
+// set.
+func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, again bool) (*generation, error) {
 	g := &generation{number: 1, since: time.Now(), loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
 	for _, name := range append(loaded.PipelineNames(), "") {
 		c, err := loaded.Pipeline(name)
@@ -138,8 +143,13 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 		}
 		g.configs[name] = c
 	}
-	if err := g.readPrices(); err != nil {
-		return nil, err
+	read := assemble.ReadPrices
+	if again && a.options.StrictReload {
+		read = assemble.CheckStart
+	}
+	var err error
+	if g.prices, err = read(loaded); err != nil {
+		return nil, refused{err}
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),
@@ -313,11 +323,13 @@ func (a *App) replace(g *generation, commit func()) bool {
 // returns the error of ctx, and the rest happens in the background. Another Close waits for it.
 func (a *App) Close(ctx context.Context) error {
 	a.aging.stop()
+	_ = a.costs.Flush(ctx) // it logs its error
 	a.replace(nil, func() {})
 	done := make(chan error, 1)
 	go func() {
 		a.retired.Wait()
 		a.keeping.close(ctx)
+		a.costs.Close(ctx)
 		done <- a.closeStore()
 	}()
 	select {

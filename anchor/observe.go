@@ -2,26 +2,13 @@ package anchor
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/observe"
-	"github.com/anchor-host/anchor-host/internal/price"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
-
-// readPrices reads the prices of the models of a configuration, if it names a file.
-func (g *generation) readPrices() (err error) {
-	if file := g.loaded.Telemetry.Prices; file != "" {
-		g.prices, err = price.Read(g.loaded.Path(file))
-	}
-	if err != nil {
-		return fmt.Errorf("%w: telemetry.prices: %w", ErrInvalid, err)
-	}
-	return nil
-}
 
 // priced returns a context with a ledger that knows what the models of the configuration cost.
 func (g *generation) priced(ctx context.Context) context.Context {
@@ -31,9 +18,12 @@ func (g *generation) priced(ctx context.Context) context.Context {
 	ctx, l := ledger.Under(ctx)
 	l.SetRates(func(u ledger.Use) (ledger.Rate, bool) {
 		if u.Service != manifest.ServiceLLM {
-			return ledger.Rate{}, false
+			return ledger.Rate{}, true // servers do not say what vectors and searches cost
 		}
-		return g.prices.Rate(g.loaded.Models[u.Name].Model)
+		model := g.loaded.Models[u.Name].Model
+		rate, known := g.prices.Rate(model)
+		rate.Model = model
+		return rate, known
 	})
 	return ctx
 }

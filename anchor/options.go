@@ -58,6 +58,9 @@ type Options struct {
 	// Lazy delays loading the plugins of a pipeline until its first build. Otherwise [Load] and
 	// [App.Reload] load all plugins.
 	Lazy bool
+	// StrictReload refuses a reload of a configuration that names a variable, a secret or a file of an embedder
+	// that is missing, or a model without a price though there are prices. Otherwise these fail what uses them.
+	StrictReload bool
 }
 
 // Access says what an App may do with the store that it opens.

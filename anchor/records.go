@@ -146,6 +146,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 		n, err := s.Clear(ctx, key)
 		total, failed = total+n, cmp.Or(failed, err)
 	}
+	a.costs.Forget(c.TenantName())
 	failed = cmp.Or(failed, forgetCollections(ctx, s, c.TenantName()))
 	if err := errors.Join(failed, a.forgetValues(ctx, g, c.TenantName())); err != nil {
 		return total, fmt.Errorf("forget tenant %q: %w", tenant, err)

@@ -54,7 +54,7 @@ func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error 
 	if err := a.mount(loaded); err != nil {
 		return err
 	}
-	g, err := a.newGeneration(ctx, loaded)
+	g, err := a.newGeneration(ctx, loaded, true)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ type Status struct {
 	PluginDir string
 	// LockFile is the path of anchor.lock. There may be no such file.
 	LockFile string
+	// PriceFile is the path of the prices of models. It is empty if the configuration names none.
+	PriceFile string
 	// Tenant is the tenant of calls that name none.
 	Tenant string
 	// Draining is the number of former versions that builds still use, or that are being closed.
@@ -35,6 +37,7 @@ func (a *App) Status() Status {
 	s := Status{Draining: a.draining, Last: a.last}
 	if g := a.current; g != nil {
 		s.Tenant = g.loaded.TenantName()
+		s.PriceFile = g.loaded.Path(g.loaded.Telemetry.Prices)
 		s.LockFile = assemble.Guard(g.loaded).Path
 		s.Number, s.Since, s.File, s.PluginDir = g.number, g.since, g.loaded.Location(), g.loaded.PluginDir()
 	}

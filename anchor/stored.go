@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/costs"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Stored returns how much the store keeps for a tenant: the number of records, which are facts, turns
-// and frames among others, and the bytes of their data. Collections and records of builds do not count. An empty tenant
+// and frames among others, and the bytes of their data. Collections, records of builds and costs do not count. An empty tenant
 // means that of the configuration. If the store cannot say it, the error wraps
 // [errors.ErrUnsupported].
 func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, err error) {
@@ -22,7 +25,7 @@ func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, 
 	if !ok {
 		return 0, 0, errors.ErrUnsupported
 	}
-	return sizer.Size(ctx, c.TenantName(), builds.KindSummary, builds.KindDetail)
+	return sizer.Size(ctx, c.TenantName(), builds.KindSummary, builds.KindDetail, costs.Kind)
 }
 
 // CheckStore reads from the store, and returns why that fails. It is nil as long as nothing has needed
@@ -52,4 +55,55 @@ func (a *App) Tenants(ctx context.Context) ([]string, error) {
 		return nil, errors.ErrUnsupported
 	}
 	return lister.Tenants(ctx)
+}
+
+// Cost is what the requests with one key to one model cost on a day.
+type Cost = costs.Row
+
+// Spend notes what work for a tenant with a key has asked of models, as the services of its diagnostics say
+// it. The costs are written to the store soon. Without prices there is nothing to note. An empty tenant means
+// that of the configuration.
+func (a *App) Spend(tenant, key string, services []ledger.Line) {
+	if tenant == "" {
+		tenant = a.Status().Tenant
+	}
+	a.costs.Add(tenant, key, services)
+}
+
+// Spent returns what a tenant has spent since midnight in UTC with all of its keys, and with one of them, in
+// US dollars, as far as [App.Spend] has noted it. An empty tenant means that of the configuration.
+func (a *App) Spent(ctx context.Context, tenant, key string) (byTenant, byKey float64, err error) {
+	if tenant == "" {
+		tenant = a.Status().Tenant
+	}
+	return a.costs.Spent(ctx, tenant, key)
+}
+
+// Costs returns what a tenant has spent from the first to the last day, both in UTC, the newest day first. The
+// store keeps the costs of 400 days. An empty tenant means that of the configuration.
+func (a *App) Costs(ctx context.Context, first, last time.Time, tenant string) ([]Cost, error) {
+	if err := a.costs.Flush(ctx); err != nil {
+		return nil, err
+	}
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return costs.List(ctx, s, c.TenantName(), first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly))
+}
+
+// storeOfCosts returns the store for the costs. At the end of the App it is the one that is open.
+func (a *App) storeOfCosts(ctx context.Context) (store.Store, error) {
+	_, s, err := a.storeOf(ctx, "")
+	if !errors.Is(err, ErrClosed) {
+		return s, err
+	}
+	if err := take(ctx, a.opening); err != nil {
+		return nil, err
+	}
+	defer func() { <-a.opening }()
+	if a.store == nil {
+		return nil, errAppClosed
+	}
+	return a.store, nil
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/ledger"
 )
 
 // Scopes of a [Principal]. A route needs exactly one of them.
@@ -85,6 +87,8 @@ type Usage struct {
 	Tokens int
 	// ModelCalls is the number of requests to models.
 	ModelCalls int
+	// Services are the requests to models and other services, with what they cost. They must not be changed.
+	Services []ledger.Line
 	// Bytes is the size of the answer before compression.
 	Bytes int64
 }

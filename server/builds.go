@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -19,6 +20,7 @@ func (s *Server) dataEndpoints() []endpoint {
 		{Route: Route{Method: "GET", Path: "/openapi.json", Action: "openapi", Scope: ScopeNone}, serve: (*call).openapi},
 		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "conversation", "remember", "only", "skip"}, serve: (*call).build},
 		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase", "user"}, optional: true, serve: (*call).assemble},
+		{Route: Route{Method: "GET", Path: "/v1/costs", Action: "listCosts", Scope: ScopeBuild}, params: []string{"from", "to", "tenant", "all"}, serve: (*call).listCosts},
 	}
 	list = append(list, recordEndpoints()...)
 	list = append(list, memoryEndpoints()...)
@@ -60,11 +62,16 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 	})
 }
 
-// account notes the requests to models.
+// account notes the requests to models, and warns of those whose price is not known.
 func (c *call) account(used *ledger.Ledger) {
-	for _, l := range used.Lines() {
+	lines := used.Lines()
+	c.usage.Services = append(c.usage.Services, lines...)
+	for _, l := range lines {
 		if l.Service == "llm" {
 			c.usage.ModelCalls += int(l.Calls)
+		}
+		if l.Unpriced {
+			c.logDegraded("model without a price", degradation{plugin: l.Model, reason: "unpriced"}, fmt.Sprintf("model %q (%s) has no price, so its cost is not known (name it in the file of telemetry.prices)", l.Model, l.Name), "")
 		}
 	}
 }

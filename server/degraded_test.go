@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/ledger"
 )
 
 // A window without the answer of a step is never given in silence: its header names the step, and the
@@ -31,6 +33,30 @@ func TestDegradedBuildsAreLoud(t *testing.T) {
 	}
 	if len(lines) != 2 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "step=redact") || !strings.Contains(lines[0], "absent") || !strings.Contains(lines[0], "request=the-request") || !strings.Contains(lines[1], "step=other") {
 		t.Errorf("want one line for redact and one for other, got %q", lines)
+	}
+}
+
+// The cost of a model without a price is not known, and the log says so, once for many builds. A model that
+// is free has no such line.
+func TestModelsWithoutAPriceAreLoud(t *testing.T) {
+	l := start(t, "tokenizer: words\n", Options{})
+	ctx, used := ledger.Own(t.Context())
+	used.SetRates(func(u ledger.Use) (ledger.Rate, bool) {
+		return ledger.Rate{Model: u.Name + "-1"}, u.Name == "free"
+	})
+	for _, name := range []string{"free", "lost"} {
+		used.Note(ledger.Use{Service: "llm", Name: name}, ledger.Amount{Calls: 1, InputTokens: 5})
+	}
+	for range 3 {
+		c := call{s: l.Server, ctx: ctx, info: RequestInfo{ID: "the-request"}}
+		c.account(used)
+		if c.usage.ModelCalls != 2 || len(c.usage.Services) != 2 {
+			t.Errorf("%+v", c.usage)
+		}
+	}
+	log := l.log.String()
+	if n := strings.Count(log, "model without a price"); n != 1 || !strings.Contains(log, "level=WARN") || !strings.Contains(log, `lost-1`) || !strings.Contains(log, "request=the-request") || strings.Contains(log, "free-1") {
+		t.Errorf("want one line: %s", log)
 	}
 }
 

@@ -265,7 +265,7 @@ func (c *call) buildOfEval(ctx context.Context, build func(context.Context) (*pi
 	var result *pipeline.Result
 	began := time.Now()
 	defer func() {
-		var used call
+		used := call{s: c.s, ctx: ctx, info: c.info}
 		used.account(asked)
 		if result != nil {
 			used.usage.Tokens = result.Window.UsedTokens

@@ -57,6 +57,7 @@ var actions = map[string]described{
 	"getDiff":            {"How two builds differ, item by item. With accept: image/svg+xml the answer is a drawing", nil, typeOf[builtdoc.Diff](), 0},
 	"replayBuild":        {"Build the request of a record again, with the configuration of now, and compare what each part did. It counts as a build", nil, typeOf[replayDoc](), 0},
 	"assemble":           {"Prepare the messages of an agent for a model call: a list of messages, the body of a request to a model's API, or an object with messages, state, budget and phase", nil, nil, 0},
+	"listCosts":          {"What models cost, by day, tenant, key and model, the newest day first. tenant and all need the scope admin", nil, typeOf[costsDoc](), 0},
 	"listFacts":          {"List facts", nil, typeOf[factsDoc](), 0},
 	"addFact":            {"Add a fact; 200 and added: false if it is there already", typeOf[factInput](), typeOf[factDoc](), 201},
 	"forgetFacts":        {"Delete the facts that are selected, or all", nil, typeOf[deletedDoc](), 0},
@@ -93,12 +94,12 @@ var paramTexts = map[string]string{
 	"timeout": "How long the request may take, such as 500ms; at most server.max_timeout. The header x-request-timeout says the same.",
 	"user":    "Only facts of this user. For a build or an assembly: the user that it is for, to whom its conversation and its run belong from then on; those of another user are refused. For a list of builds: only builds for this user.",
 	"session": "Only facts of the session with this name. For a list of builds: only builds for it.", "key": "Only builds that the key with this name asked for.", "request_id": "Only the builds of the request with this x-request-id.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
-	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts.",
+	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts. For costs: those of all tenants, for the scope admin.", "tenant": "The tenant whose costs are listed, for the scope admin. Default: that of the key.",
 	"conversation": "Add the newest turns of this stored conversation to the window. For a list: only builds of this conversation.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
 	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",
 	"limit": "The most that is listed, up to 10000. Default: 1000. For builds up to 1000, default 50.", "after": "List what comes after this one, which next of the page before says.",
-	"from": "For frames: the number of the first. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
-	"to":   "The form of the answer. Default: that of the input.", "lossy": "true: leave out what the form of the answer has no place for; lost lists it.",
+	"from": "For frames: the number of the first. For costs: the first day in UTC, such as 2026-11-01; by default 30 days before the last. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
+	"to":   "The form of the answer. Default: that of the input. For costs: the last day in UTC; by default today.", "lossy": "true: leave out what the form of the answer has no place for; lost lists it.",
 	"run": "Name of an agent run.", "max_tokens": "The maximum number of tokens of all messages.", "max_messages": "The maximum number of messages.",
 	"phase": "llm or synthesize.", "contains": "Only turns with this text, in upper or lower case.", "verbose": "Details, for the scope admin, on the admin listener. It needs no value.",
 	"pipeline": "Only builds of this pipeline.", "generation": "Only builds of the configuration and plugins with this digest.", "request": "Only builds of the request with this digest.",
@@ -139,10 +140,16 @@ func paramSchema(action, name string) map[string]any {
 	case "type":
 		return map[string]any{"enum": []any{memory.Semantic, memory.Episodic, memory.Procedural, memory.Conversation}}
 	case "to":
+		if action == "listCosts" {
+			return map[string]any{"type": "string", "format": "date"}
+		}
 		return map[string]any{"enum": message.Forms}
 	case "from":
 		if action == "assemble" {
 			return map[string]any{"enum": message.Forms}
+		}
+		if action == "listCosts" {
+			return map[string]any{"type": "string", "format": "date"}
 		}
 		return whole(0, 1<<62)
 	case "after":

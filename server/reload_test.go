@@ -345,7 +345,7 @@ func TestOpenAddresses(t *testing.T) {
 	for address, open := range map[string]bool{
 		"127.0.0.1:0": false, "localhost:0": false, "[::1]:0": false, "0.0.0.0:0": true, ":0": true, "[::]:0": true, "192.0.2.1:0": true, "example.com:0": true,
 	} {
-		if err := s.checkAddress("listen", address); errors.Is(err, errOpen) != open {
+		if err := s.o.checkAddress("listen", address); errors.Is(err, errOpen) != open {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -354,7 +354,7 @@ func TestOpenAddresses(t *testing.T) {
 		t.Errorf("run: %v", err)
 	}
 	s.o.Authenticator = staticKeys{}
-	if err := s.checkAddress("listen", "0.0.0.0:0"); err != nil {
+	if err := s.o.checkAddress("listen", "0.0.0.0:0"); err != nil {
 		t.Errorf("with keys: %v", err)
 	}
 }

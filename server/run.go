@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/server/internal/certs"
 	"github.com/anchor-host/anchor-host/server/internal/conns"
 )
 
@@ -84,11 +85,32 @@ type listeners struct {
 	control     *http.Server // nil if there is no admin listener
 }
 
+// Check says why [Server.Run] with these options would fail, as far as that can be known without opening a
+// listener: it reads the certificate, and looks at the addresses.
+func (o Options) Check() error {
+	o.complete()
+	_, err := o.secure()
+	return err
+}
+
+// secure checks the addresses and reads the certificate, nil if there is none.
+func (o *Options) secure() (*tls.Config, error) {
+	if err := o.checkAddress("listen", o.Listen); err != nil {
+		return nil, err
+	}
+	if o.AdminListen != config.NoListener {
+		if err := o.checkAddress("admin_listen", o.AdminListen); err != nil {
+			return nil, err
+		}
+	}
+	return certs.Config(o.TLS, o.Logger)
+}
+
 // open reads the certificate and opens the listeners.
 func (s *Server) open() (on *listeners, err error) {
 	on = &listeners{}
-	if on.secure, err = newTLS(s.o.TLS, s.log); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
+	if on.secure, err = s.o.secure(); err != nil {
+		return nil, err
 	}
 	if on.data, err = s.listen("listen", s.o.Listen, s.o.MaxConnections, s.o.MaxConnectionsPerAddress); err != nil {
 		return nil, err
@@ -194,9 +216,6 @@ func (s *Server) httpServer(base context.Context, h http.Handler) *http.Server {
 
 // listen opens a listener for so many connections, and for so many of each address.
 func (s *Server) listen(key, address string, all, each int) (net.Listener, error) {
-	if err := s.checkAddress(key, address); err != nil {
-		return nil, err
-	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("server.%s: %w (choose another address, or end the program that has it)", key, err)
@@ -209,12 +228,12 @@ func (s *Server) listen(key, address string, all, each int) (net.Listener, error
 var errOpen = errors.New("other computers could use the service without a key (listen on 127.0.0.1, or set server.keys)")
 
 // checkAddress refuses an address that other computers reach, unless requests need a key.
-func (s *Server) checkAddress(key, address string) error {
+func (o *Options) checkAddress(key, address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("server.%s: %w (want a host and a port such as 127.0.0.1:8790)", key, err)
 	}
-	if s.o.Authenticator != nil || strings.EqualFold(host, "localhost") {
+	if o.Authenticator != nil || strings.EqualFold(host, "localhost") {
 		return nil
 	}
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {

@@ -13,7 +13,12 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/server/internal/certs"
 )
+
+// TLS is a certificate for a listener: files in PEM, which are read again when they change. Without Cert there
+// is none.
+type TLS = certs.Files
 
 // Options are the settings of a [Server]. The zero value of a field means the default of the key of
 // the same name under server in anchor.yaml.

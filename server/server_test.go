@@ -93,6 +93,8 @@ func TestEveryEndpoint(t *testing.T) {
 		{"GET", "/v1/collections/none", "/v1/collections/{collection}", "", 404, ""},
 		{"POST", "/v1/collections/docs/search", "/v1/collections/{collection}/search", `{"query": "train", "filter": [{"field": "id", "values": ["d1"]}]}`, 200, ""},
 		{"POST", "/v1/collections/none/search", "/v1/collections/{collection}/search", `{"query": "train"}`, 404, ""},
+		{"GET", "/v1/costs?all=true", "/v1/costs", "", 200, ""},
+		{"GET", "/v1/costs?from=2026-13-01", "/v1/costs", "", 400, ""},
 		{"GET", "/v1/evals", "/v1/evals", "", 200, ""},
 		{"GET", "/v1/evals/none", "/v1/evals/{id}", "", 404, ""},
 		{"DELETE", "/v1/evals/none", "/v1/evals/{id}", "", 404, ""},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/server/internal/certs"
 )
 
 // authority issues certificates.
@@ -123,7 +124,7 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(file("cert.pem"), []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(certCheck + 100*time.Millisecond) // the next connection makes the service read the file
+	time.Sleep(certs.Every + 100*time.Millisecond) // the next connection makes the service read the file
 	if n := serial(); n != 8 {
 		t.Errorf("with a broken file: certificate %d", n)
 	}

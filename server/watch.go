@@ -40,7 +40,7 @@ func (f *seenFiles) same(digest [sha256.Size]byte) bool {
 	return f.digest == digest
 }
 
-// watch reloads when the configuration file, anchor.lock or a plugin changes, until ctx ends. An event only says
+// watch reloads when the configuration file, anchor.lock, the prices or a plugin changes, until ctx ends. An event only says
 // that it is time to look: what counts is the content of the files.
 func (s *Server) watch(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
@@ -79,13 +79,16 @@ func (s *Server) watch(ctx context.Context) {
 	}
 }
 
-// watchFolders watches the folders of the configuration file and of the plugins. Folders are watched
+// watchFolders watches the folders of the configuration file, of the prices and of the plugins. Folders are watched
 // instead of files, because programs replace files.
 func (s *Server) watchFolders(w *fsnotify.Watcher) {
 	st := s.app.Status()
 	var folders []string
 	if st.File != "" {
 		folders = append(folders, filepath.Dir(st.File))
+	}
+	if st.PriceFile != "" {
+		folders = append(folders, filepath.Dir(st.PriceFile))
 	}
 	folders = append(folders, st.PluginDir)
 	if entries, err := os.ReadDir(st.PluginDir); err == nil {
@@ -102,7 +105,7 @@ func (s *Server) watchFolders(w *fsnotify.Watcher) {
 	}
 }
 
-// fingerprint is a digest of the configuration file, anchor.lock, the modules and the manifests.
+// fingerprint is a digest of the configuration file, anchor.lock, the prices, the modules and the manifests.
 func (s *Server) fingerprint() [sha256.Size]byte {
 	st := s.app.Status()
 	h := sha256.New()
@@ -122,6 +125,7 @@ func (s *Server) fingerprint() [sha256.Size]byte {
 		add(st.File)
 		add(st.LockFile) // in the same folder
 	}
+	add(st.PriceFile)
 	n := 0
 	for _, path := range pluginFiles(st.PluginDir) {
 		if n++; n > maxWatchedFiles {

@@ -51,7 +51,7 @@ func TestMetricsOfABuild(t *testing.T) {
 		{metricInference, []string{"gen_ai_request_model=tiny", "gen_ai_provider_name=openai", "error_type=refused"}, 1},
 		{metricInputTokens, []string{"gen_ai_request_model=tiny"}, 10},
 		{metricOutputTokens, []string{"gen_ai_request_model=tiny"}, 5},
-		{metricCost, []string{"model=small", "tenant_class=gold"}, (10*1000 + 5*2000) / 1e6},
+		{metricCost, []string{"model=tiny", "tenant_class=gold"}, (10*1000 + 5*2000) / 1e6},
 		{metricSearch, []string{"collection=docs", "outcome=ok"}, 2},
 		{metricEmbeddedTexts, []string{"model=vectors"}, -2}, // at least 2
 		{metricStore, []string{"operation=write", "outcome=ok"}, -1},

@@ -365,7 +365,7 @@ func (m *metrics) observeBuild(p *work, r *observe.Result, took time.Duration, o
 	}
 	for i := range r.Services {
 		if s := &r.Services[i]; s.CostUSD > 0 {
-			m.cost.WithLabelValues(m.models.of(s.Name), class).Add(s.CostUSD)
+			m.cost.WithLabelValues(m.models.of(cmp.Or(s.Model, s.Name)), class).Add(s.CostUSD)
 		}
 	}
 	if r.Window == nil {

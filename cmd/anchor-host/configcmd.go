@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/startup"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
@@ -27,15 +29,21 @@ func (a *app) configCommand() *cobra.Command {
 func (a *app) configValidateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
-		Short: "Check anchor.yaml and the plugins it names",
+		Short: "Check anchor.yaml and what it names",
 		Long: `Check every key and value of anchor.yaml and the plugins it names. Settings are
 compared with the schemas of the plugins, grants with the permissions they ask
 for, and steps with the operations they offer. All mistakes are reported, each
-with file, line and column. No plugin is run.`,
+with file, line and column. No plugin is run.
+
+What serve reads at its start is read as serve reads it: variables and secrets, prices,
+the file of the keys, addresses and certificates, the audit log and the store. What
+would stop serve is reported with the same message and exit code. Nothing is written,
+and no lock is taken, so it can run beside the service.`,
 		Example: `  anchor-host config validate --config anchor.yaml`,
 		Args:    cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
+	cli.StoreFileFlag(cmd)
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
 		loaded, err := a.Load(cmd)
 		if err != nil {
@@ -45,7 +53,9 @@ with file, line and column. No plugin is run.`,
 		for _, w := range warnings {
 			a.Say("%s", w)
 		}
-		if err != nil {
+		ready, failed := startup.Read(cmd.Context(), loaded, a.Logger(&loaded.Config))
+		ready.Close(cmd.Context())
+		if err := errors.Join(err, failed); err != nil {
 			return err
 		}
 		name := loaded.File

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -24,6 +25,7 @@ var checks = map[string]func(key store.Key, rec *store.Record) error{
 	memory.KindFact: checkFact, conversation.KindTurn: checkTurn, conversation.KindDigest: checkDigest, conversation.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
 	builds.KindSummary: checkBuild(builds.CheckSummary), builds.KindDetail: checkBuild(builds.CheckDetail),
+	costs.Kind: func(_ store.Key, rec *store.Record) error { return costs.Check(rec) },
 	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut, KindOwner: checkOwner, kvstore.Kind: kvstore.Check,
 }
 
@@ -52,7 +54,7 @@ func Check(key store.Key, rec *store.Record) error {
 		return fmt.Errorf("%w: kind %.100q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
 	}
 	if stream := !slices.Contains(withoutStream, key.Kind); stream != (key.Stream != "") {
-		return fmt.Errorf("%w: %s with stream %.100q (facts, relations and builds have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+		return fmt.Errorf("%w: %s with stream %.100q (facts, relations, builds and costs have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
 	}
 	if rec == nil {
 		return nil
@@ -64,7 +66,7 @@ func Check(key store.Key, rec *store.Record) error {
 }
 
 // withoutStream are the kinds that have one list for each tenant.
-var withoutStream = []string{memory.KindFact, memory.KindRelation, builds.KindSummary, builds.KindDetail}
+var withoutStream = []string{memory.KindFact, memory.KindRelation, builds.KindSummary, builds.KindDetail, costs.Kind}
 
 // checkBuild checks a part of a record of a build.
 func checkBuild(check func([]byte) error) func(store.Key, *store.Record) error {

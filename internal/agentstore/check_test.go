@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"fact","data":{}}`, "fact"},
 		{`{"kind":"fact","data":[]}`, "fact"},
 		{`{"kind":"fact","stream":"c","data":{"content":"x"}}`, "stream"},
-		{`{"kind":"facts","data":{"content":"x"}}`, "want one of build, build_detail, cut, digest, fact, frame, intent, kv, owner, plan, promoted, relation, run, snapshot, state, turn"},
+		{`{"kind":"facts","data":{"content":"x"}}`, "want one of build, build_detail, cost, cut, digest, fact, frame, intent, kv, owner, plan, promoted, relation, run, snapshot, state, turn"},
 		{`{"kind":"turn","data":{"role":"user","content":"x"}}`, "stream"},
 		{`{"kind":"turn","stream":"c","data":{"role":"king","content":"x"}}`, "role"},
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x","token_count":-1}}`, "token_count"},
@@ -85,6 +85,10 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"snapshot","stream":"r","data":` + toJSON(t, frames.TakeSnapshot(nil, "l", time.Time{})) + `}`, ""},
 		{`{"kind":"snapshot","stream":"r","id":"x","data":` + toJSON(t, frames.TakeSnapshot(nil, "l", time.Time{})) + `}`, "want # and its number"},
 		{`{"kind":"snapshot","stream":"r","data":{"label":"l"}}`, "missing"},
+		{`{"kind":"cost","id":"2026-11-28","data":{"lines":[{"key":"k","model":"m","calls":1,"usd":0.5}]}}`, ""},
+		{`{"kind":"cost","id":"today","data":{"lines":[]}}`, "want a day"},
+		{`{"kind":"cost","stream":"r","id":"2026-11-28","data":{"lines":[]}}`, "have none"},
+		{`{"kind":"cost","id":"2026-11-28","data":{"lines":[{"key":"k","model":"m","usd":-5}]}}`, "no number below 0"},
 		{`{"kind":"run","stream":"r","id":"pipeline","data":{"object_id":` + uuid + `}}`, "run"},
 	} {
 		_, err := store.ImportChecked(t.Context(), store.NewMemory(), strings.NewReader("\n"+tt.line), "t", agentstore.Check)

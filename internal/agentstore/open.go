@@ -82,6 +82,27 @@ func Schema(ctx context.Context, path string) (version int, err error) {
 	return version, err
 }
 
+// Usable says why the store in a file could not be opened, and changes nothing: the file is of another
+// program, of a newer version, or damaged. A file that is not there, is empty or has an older schema is
+// fine: a start makes it a store. An empty path means the default file of the user.
+func Usable(ctx context.Context, path string) error {
+	path, err := Path(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && info.Mode().IsRegular() && info.Size() == 0:
+		return nil
+	}
+	if _, err = Schema(ctx, path); errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrBusy) {
+		return nil
+	}
+	return err
+}
+
 // Verify reads the whole store in a file and changes nothing. The error is [store.ErrCorrupt] if
 // the file is damaged.
 func Verify(ctx context.Context, path string) error {
@@ -122,20 +143,33 @@ func inspect(ctx context.Context, path string, f func(*sqlite.Store) error) (err
 	return f(s)
 }
 
-// Collections lists the collections of a tenant in the store of a file, and changes nothing. The
-// error wraps fs.ErrNotExist if there is no such file.
-func Collections(ctx context.Context, path, tenant string) (list []retrieve.CollectionInfo, err error) {
+// Collections lists the collections in the store of a file, by tenant, and changes nothing: those of the
+// given tenants, and with others those of all tenants that the store has. The error wraps fs.ErrNotExist if
+// there is no such file.
+func Collections(ctx context.Context, path string, tenants []string, others bool) (lists map[string][]retrieve.CollectionInfo, err error) {
 	if path, err = Path(path); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
+	lists = map[string][]retrieve.CollectionInfo{}
 	err = inspect(ctx, path, func(s *sqlite.Store) error {
-		list, err = s.Index().Collections(ctx, tenant)
-		return err
+		if others {
+			more, err := s.Tenants(ctx)
+			if err != nil {
+				return err
+			}
+			tenants = append(more, tenants...)
+		}
+		for _, tenant := range tenants {
+			if lists[tenant], err = s.Index().Collections(ctx, tenant); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	return list, err
+	return lists, err
 }
 
 // IndexOf returns the index of collections in a store, and false if the store has none.

@@ -14,7 +14,6 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/serving"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
@@ -23,8 +22,8 @@ import (
 // Validate checks a configuration against the plugin folder: that the plugins exist and offer the
 // operations that are used, that they are those of anchor.lock, that settings match their schemas,
 // and that grants match the permissions that the plugins ask for. It runs nothing. The error lists all mistakes with their
-// positions in the file. Warnings report things that an operator should know but that make
-// nothing fail.
+// positions in the file, but those that [CheckStart] reports. Warnings report things that an operator
+// should know but that make nothing fail.
 func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
 	v := &validator{loaded: l, warned: map[string]bool{}}
 	v.values(func(key string) string { return key }, func(...string) bool { return true }, &l.Config)
@@ -44,8 +43,6 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	for _, u := range list {
 		v.use(u)
 	}
-	v.embedders()
-	v.models()
 	for i := range l.Steps {
 		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])
 	}
@@ -193,11 +190,6 @@ func (v *validator) instance(name string, i config.Instance) {
 		v.find(at+".limits", err)
 	}
 	v.grants(at, name, i.Grants)
-	for _, key := range slices.Sorted(maps.Keys(i.Config)) {
-		if _, _, err := i.Config[key].Resolve(v.loaded.Path); err != nil {
-			v.unresolved(err)
-		}
-	}
 	if spec.Foreign {
 		return
 	}
@@ -220,59 +212,10 @@ func (v *validator) grants(at, name string, g config.Grants) {
 			v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q: %v", name, err))
 			continue
 		}
-		if !v.unresolved(err) {
+		if _, there := unresolved(err); !there { // CheckStart reports those
 			v.find(at, err)
 		}
 	}
-}
-
-// unresolved notes the error of a text whose reference stands for nothing, which has its place.
-func (v *validator) unresolved(err error) bool {
-	var p strict.Problem
-	if !errors.As(err, &p) {
-		return false
-	}
-	v.findings = append(v.findings, config.Finding{Path: p.Path, Message: p.Message})
-	return true
-}
-
-// embedders opens every embedder, which reads the files and secrets that it names. No server is asked.
-func (v *validator) embedders() {
-	for _, name := range slices.Sorted(maps.Keys(v.loaded.Embedders)) {
-		e, err := openEmbedder(v.loaded.Embedders[name], v.loaded.Path)
-		if err != nil && !v.unresolved(err) {
-			v.find(strict.Join("embedders", name), unwrapInvalid(err))
-		}
-		if c, ok := e.(interface{ Close() }); ok && err == nil {
-			c.Close()
-		}
-	}
-}
-
-// models makes every model, which reads its secrets. No server is asked.
-func (v *validator) models() {
-	for _, name := range slices.Sorted(maps.Keys(v.loaded.Models)) {
-		c := v.loaded.Models[name]
-		m, err := serving.Model(name, &c, v.loaded.Path)
-		if err == nil {
-			m.Close()
-		} else if !v.unresolved(err) {
-			v.find(strict.Join("models", name), unwrapInvalid(err))
-		}
-	}
-}
-
-// CheckServers returns what is wrong with the embedders and models of a configuration: files and
-// secrets that are missing, with their places. No server is asked, and no error has a secret.
-func CheckServers(l *config.Loaded) []error {
-	v := &validator{loaded: l}
-	v.embedders()
-	v.models()
-	var errs []error
-	for _, f := range v.findings {
-		errs = append(errs, fmt.Errorf("%s: %s", f.Path, f.Message))
-	}
-	return errs
 }
 
 // CheckGrants returns the mistakes in grants and the problems with their folders. Errors about

@@ -25,7 +25,7 @@ type Server struct {
 	IdleTimeout    Duration `key:"idle_timeout" default:"2m" doc:"How long a connection without a request stays open."`
 	DrainDelay     Span     `key:"drain_delay" default:"5s" doc:"How long the service, when it ends, still accepts requests while /readyz says draining, so that load balancers notice; none does not wait."`
 	DrainTimeout   Duration `key:"drain_timeout" default:"30s" doc:"How long running requests may then take to finish. After that they are cancelled."`
-	Watch          *bool    `key:"watch" default:"true" doc:"Load the configuration again when its file, anchor.lock or a plugin changes."`
+	Watch          *bool    `key:"watch" default:"true" doc:"Load the configuration again when its file, anchor.lock, the prices or a plugin changes."`
 }
 
 // TLS is a certificate with its key.

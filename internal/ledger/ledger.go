@@ -62,13 +62,20 @@ type Amount struct {
 type Line struct {
 	Use
 	Amount
+	// Model is the name of the model for its server. It is empty if no prices are known.
+	Model string `json:"model,omitempty"`
 	// CostUSD is what its tokens cost in US dollars, 0 if no price is known.
 	CostUSD float64 `json:"cost_usd,omitempty"`
+	// Unpriced says that it has tokens whose price is not known, though prices of others are.
+	Unpriced bool `json:"unpriced,omitempty"`
 }
 
 // Rate is what a million tokens cost in US dollars: of the input, of the part of it that the server
-// has in a cache, and of the output.
-type Rate struct{ Input, Cached, Output float64 }
+// has in a cache, and of the output. Model is the name of the model for its server.
+type Rate struct {
+	Model                 string
+	Input, Cached, Output float64
+}
 
 // Cost returns what an amount costs in US dollars.
 func (r Rate) Cost(a Amount) float64 {
@@ -81,7 +88,7 @@ func (r Rate) Cost(a Amount) float64 {
 func Cost(lines []Line) float64 {
 	sum := 0.0
 	for _, l := range lines {
-		if l.CostUSD == 0 && l.InputTokens+l.OutputTokens > 0 {
+		if l.Unpriced {
 			return 0
 		}
 		sum += l.CostUSD
@@ -120,7 +127,7 @@ func Own(ctx context.Context) (context.Context, *Ledger) {
 	return context.WithValue(ctx, key{}, l), l
 }
 
-// SetRates sets who knows the prices of uses. The ledger calls it while it is locked.
+// SetRates sets who knows the prices of uses: it returns false for one whose tokens have none. The ledger calls it while it is locked.
 func (l *Ledger) SetRates(of func(Use) (Rate, bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,9 +241,8 @@ func (l *Ledger) Lines() []Line {
 	for u, a := range l.used {
 		line := Line{Use: u, Amount: *a}
 		if l.rates != nil {
-			if rate, ok := l.rates(u); ok {
-				line.CostUSD = rate.Cost(*a)
-			}
+			rate, known := l.rates(u)
+			line.Model, line.CostUSD, line.Unpriced = rate.Model, rate.Cost(*a), !known && a.InputTokens+a.OutputTokens > 0
 		}
 		out = append(out, line)
 	}

@@ -95,3 +95,27 @@ func TestWithModels(t *testing.T) {
 		t.Error("the plugin of a context")
 	}
 }
+
+// The cost of a build is that of all its models: one that is free costs nothing, and one without a price
+// makes the whole cost unknown.
+func TestCost(t *testing.T) {
+	_, l := ledger.Own(t.Context())
+	use := func(name string) {
+		l.Note(ledger.Use{Service: "llm", Name: name}, ledger.Amount{Calls: 1, InputTokens: 1e6})
+	}
+	use("free")
+	use("dear")
+	if sum := ledger.Cost(l.Lines()); sum != 0 {
+		t.Errorf("without prices: %v", sum)
+	}
+	l.SetRates(func(u ledger.Use) (ledger.Rate, bool) {
+		return ledger.Rate{Model: u.Name + "-1", Input: map[string]float64{"dear": 2}[u.Name]}, u.Name != "lost"
+	})
+	if lines := l.Lines(); ledger.Cost(lines) != 2 || lines[0].Model != "dear-1" || lines[1].Unpriced {
+		t.Errorf("%+v", lines)
+	}
+	use("lost")
+	if lines := l.Lines(); ledger.Cost(lines) != 0 || !lines[2].Unpriced || lines[0].CostUSD != 2 {
+		t.Errorf("%+v", lines)
+	}
+}

@@ -24,6 +24,49 @@ type end struct {
 // rotatedName is the name of a full file.
 func rotatedName(path string, seq uint64) string { return fmt.Sprintf("%s.%012d", path, seq) }
 
+// Check says why [Key] and [Open] would fail, and writes nothing that stays. A log that another process writes
+// is no error: that process may be the service that this one would replace.
+func Check(path, key string) error {
+	if _, err := readKey(key); errors.Is(err, fs.ErrNotExist) {
+		err = makeable(key)
+		if err != nil {
+			return fmt.Errorf("audit: key: %w", err)
+		}
+	} else if err != nil {
+		return err
+	}
+	if _, err := findEnd(path); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = makeable(path)
+	} else if err == nil {
+		err = out.Close()
+	}
+	if err == nil {
+		err = makeable(path) // a full file is renamed, and another one begun
+	}
+	if err != nil {
+		return fmt.Errorf("audit: open: %w", err)
+	}
+	return nil
+}
+
+// makeable says why no file can be made at a path, in the words of the attempt.
+func makeable(path string) error {
+	out, err := os.CreateTemp(filepath.Dir(path), ".check-*")
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		err = &fs.PathError{Op: "open", Path: path, Err: failed.Err}
+	}
+	if err != nil {
+		return fmt.Errorf("%w (make the folder, and let this user write there)", err)
+	}
+	_ = out.Close() // nothing was written
+	return os.Remove(out.Name())
+}
+
 // findEnd finds the end of a log: in its file, or if that is new, in the last full one.
 func findEnd(path string) (end, error) {
 	e, err := endOf(path)

@@ -29,10 +29,16 @@ const maxKeyFile = 64 << 10
 // -algorithm ed25519" writes it. If there is no file, Key makes a key and writes it, and the public
 // key into a file of the same name with .pub at its end, for those who verify.
 func Key(path string) (ed25519.PrivateKey, error) {
-	block, err := readPEM(path)
+	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return newKey(path)
 	}
+	return key, err
+}
+
+// readKey is Key for a file that is there.
+func readKey(path string) (ed25519.PrivateKey, error) {
+	block, err := readPEM(path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +57,7 @@ func PublicKey(path string) (ed25519.PublicKey, error) {
 		return nil, err
 	}
 	if block.Type == "PRIVATE KEY" {
-		key, err := Key(path)
+		key, err := readKey(path)
 		if err != nil {
 			return nil, err
 		}

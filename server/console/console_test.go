@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -146,6 +147,7 @@ func (s *site) fill() {
 		for i := range items {
 			items[i] = fmt.Sprint(id, "-item-", i)
 		}
+		s.app.Spend(tenant, id+"-key", []ledger.Line{{Model: "tiny", Amount: ledger.Amount{Calls: 3, InputTokens: 40}, CostUSD: 0.0123}})
 		s.build(tenant, id+"-b1", id+"-chat", secret, items...)
 		s.build(tenant, id+"-b2", id+"-chat", secret+" more", items[3:]...)
 		facts, err := s.app.Facts(s.t.Context(), tenant)
@@ -286,7 +288,7 @@ func checkPage(t testing.TB, path, page string) {
 
 var everything = []string{
 	"/console/", "/console/builds", "/console/build?id=%s-b1", "/console/build?id=%s-b1&show=left", "/console/build?id=%s-b2&find=item-3", "/console/diff", "/console/diff?a=%s-b1&b=%s-b2",
-	"/console/build/request?id=%s-b1", "/console/conversations", "/console/conversation?id=%s-chat", "/console/memory", "/console/memory?expired=1&user=x&type=semantic", "/console/memory?tag=" + secret, "/console/fact?id=%s-fact",
+	"/console/build/request?id=%s-b1", "/console/conversations", "/console/costs", "/console/conversation?id=%s-chat", "/console/memory", "/console/memory?expired=1&user=x&type=semantic", "/console/memory?tag=" + secret, "/console/fact?id=%s-fact",
 	"/console/run?id=%s-run", "/console/plugins", "/console/configuration", "/console/configuration?find=store&changed=1",
 }
 
@@ -376,6 +378,22 @@ func TestPages(t *testing.T) {
 	page := u.send("/console/build?tenant=acme&id=id-of-acme-b1&find=m-3", nil).Body.String()
 	if strings.Contains(page, `class="id">id-of-acme-item-4<`) {
 		t.Error("the filter shows other items")
+	}
+}
+
+// A tenant sees its own costs, and admin those of the tenant that it chooses.
+func TestCosts(t *testing.T) {
+	s := newSite(t, &keyring{keys: map[string]server.Principal{"own": {KeyID: "k", Tenant: "acme", Scopes: []string{server.ScopeBuild}}, "all": {KeyID: "a", Tenant: "nobody", Scopes: []string{server.ScopeAdmin}}}})
+	s.fill()
+	own, all := s.signIn("own").send("/console/costs", nil).Body.String(), s.signIn("all")
+	if !strings.Contains(own, "<dd>$0.0123</dd>") || !strings.Contains(own, "id-of-acme-key") || strings.Contains(own, others) {
+		t.Errorf("costs of acme:\n%s", own)
+	}
+	if page := all.send("/console/costs?tenant=other", nil).Body.String(); !strings.Contains(page, others+"-key") || strings.Contains(page, "id-of-acme") {
+		t.Errorf("costs of another tenant for admin:\n%s", page)
+	}
+	if page := all.send("/console/costs", nil).Body.String(); !strings.Contains(page, "Nothing was spent") {
+		t.Errorf("costs of nobody:\n%s", page)
 	}
 }
 

@@ -24,6 +24,7 @@ type App interface {
 	Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 	Runs(ctx context.Context, tenant string) ([]anchor.Stream, error)
 	Run(ctx context.Context, tenant, id string) (*anchor.Run, error)
+	Costs(ctx context.Context, first, last time.Time, tenant string) ([]anchor.Cost, error)
 }
 
 // Totals are sums since the program began, from which the console makes its live figures.

@@ -64,6 +64,7 @@ var pageOf = map[string]page{
 	"GET /console/diff":          {"", (*visit).diff},
 	"GET /console/conversations": {"", (*visit).conversations},
 	"GET /console/conversation":  {"", (*visit).conversation},
+	"GET /console/costs":         {"", (*visit).costs},
 	"GET /console/plugins":       {server.ScopeAdmin, (*visit).plugins},
 	"GET /console/memory":        {server.ScopeMemoryRead, (*visit).memory},
 	"GET /console/fact":          {server.ScopeMemoryRead, (*visit).fact},

@@ -17,7 +17,7 @@ import (
 // line, short and text, which show what acts on a terminal or turns the direction of writing.
 var words = template.FuncMap{
 	"line": plain.Line, "short": short, "text": longText, "time": when, "iso": iso, "ms": millis, "count": count, "size": size,
-	"percent": percent, "digest": shortDigest, "fixed": func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) },
+	"percent": percent, "dollars": dollars, "digest": shortDigest, "fixed": func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) },
 	"seconds": func(d time.Duration) string { return d.Round(time.Millisecond).String() },
 	"dash": func(s string) string {
 		if s == "" {

@@ -103,7 +103,7 @@ func (f *File) Find(id string) int {
 func Read(path string) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("keys: read: %w", err)
+		return nil, unread(err)
 	}
 	defer in.Close()
 	info, err := in.Stat()
@@ -121,6 +121,15 @@ func Read(path string) (*File, error) {
 		return nil, fmt.Errorf("keys: read: %w", err)
 	}
 	return Parse(path, data)
+}
+
+// unread is the error of a file that cannot be opened.
+func unread(err error) error {
+	remedy := ""
+	if notThere(err) {
+		remedy = " (make the file with its first key: anchor-host keys add --tenant NAME --scopes build)"
+	}
+	return fmt.Errorf("keys: read: %w%s", err, remedy)
 }
 
 // Parse reads the content of a file. It is JSON if the name ends with .json, else YAML.

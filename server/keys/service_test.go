@@ -164,7 +164,7 @@ func scopeOf(o operation) string {
 		return server.ScopeCollections
 	case o.id == "deleteBuild":
 		return server.ScopeMemoryWrite
-	case strings.HasPrefix(o.path, "/v1/builds"), o.path == "/v1/assemble", strings.HasPrefix(o.path, "/v1/evals"):
+	case strings.HasPrefix(o.path, "/v1/builds"), o.path == "/v1/assemble", o.path == "/v1/costs", strings.HasPrefix(o.path, "/v1/evals"):
 		return server.ScopeBuild
 	case o.method == "GET", o.id == "searchFacts":
 		return server.ScopeMemoryRead

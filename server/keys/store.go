@@ -5,10 +5,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,7 +116,7 @@ func (s *Store) Problem() error {
 func (s *Store) read() (*table, error) {
 	seen, err := stampOf(s.path) // before reading, so that a change in between is read again
 	if err != nil {
-		return nil, fmt.Errorf("keys: read: %w", err)
+		return nil, unread(err)
 	}
 	f, err := Read(s.path)
 	if err != nil {
@@ -166,6 +167,33 @@ func (s *Store) Watch(ctx context.Context, every time.Duration, log *slog.Logger
 
 // Len returns the number of keys.
 func (s *Store) Len() int { return len(s.current.Load().keys) }
+
+// Tenants returns the tenants of the keys that are accepted now, and those with limits of their own, sorted.
+func (s *Store) Tenants() []string {
+	t, names := s.current.Load(), map[string]bool{}
+	for name := range t.file.Tenants {
+		names[name] = true
+	}
+	for _, k := range t.keys {
+		if k.State(s.now()) == "active" {
+			names[k.Tenant] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// LimitsMoney reports whether any tenant or key may only spend so much.
+func (s *Store) LimitsMoney() bool {
+	t := s.current.Load()
+	limits := t.file.Default.USDPerDay > 0
+	for _, l := range t.file.Tenants {
+		limits = limits || l.USDPerDay > 0
+	}
+	for _, k := range t.keys {
+		limits = limits || k.Quotas.USDPerDay > 0
+	}
+	return limits
+}
 
 // Limits returns what a principal may use: all keys of its tenant together, and its key alone.
 func (s *Store) Limits(p server.Principal) (tenant, key quota.Limits) {

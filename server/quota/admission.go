@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/server"
 )
 
@@ -19,6 +20,11 @@ type Options struct {
 	// Stored returns how many records the store has of a tenant, and their bytes. nil: the limits
 	// of the memory do not hold.
 	Stored func(ctx context.Context, tenant string) (records, bytes int64, err error)
+	// Spent returns what a tenant has spent today with all of its keys, and with one, in US dollars. The day begins
+	// at midnight in UTC. nil: the limits of money do not hold.
+	Spent func(ctx context.Context, tenant, key string) (byTenant, byKey float64, err error)
+	// Spend is called with what a request has used of models and other services. It may be nil.
+	Spend func(tenant, key string, services []ledger.Line)
 	// Queue are the bounds of the queue in front of the builds.
 	Queue QueueOptions
 }
@@ -66,9 +72,21 @@ func (a *Admission) Enter(p server.Principal, c server.Cost) error {
 // Admit implements [server.Admission]: it gives a build its place.
 func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost) (func(server.Usage), error) {
 	isBuild := c.Scope == server.ScopeBuild && !quick(c.Action)
-	settle, err := a.limiter.admit(p, isBuild, 0, c.Answer)
+	enter, err := a.limiter.admit(p, isBuild, 0, c.Answer)
 	if err != nil {
 		return nil, err
+	}
+	settle := func(u server.Usage) {
+		enter(u)
+		if a.options.Spend != nil && len(u.Services) > 0 {
+			a.options.Spend(p.Tenant, p.KeyID, u.Services)
+		}
+	}
+	if isBuild {
+		if err := a.checkMoney(ctx, p, c.Answer); err != nil {
+			settle(server.Usage{})
+			return nil, err
+		}
 	}
 	if c.Scope == server.ScopeMemoryWrite && !frees(c.Action) {
 		if err := a.checkMemory(ctx, p, c.Bytes); err != nil {

@@ -6,5 +6,6 @@
 // wait in vain. [Admission] is both, as a service takes it.
 //
 // All times are measured with the monotonic clock. So nothing happens if the clock of the system
-// jumps.
+// jumps. Only the day of what may be spent is that of the system. What was spent is kept by who
+// keeps the costs, by day, so it survives a restart.
 package quota

@@ -22,6 +22,8 @@ type Limits struct {
 	FuelPerMinute       int64 `key:"fuel_per_minute" json:"fuel_per_minute,omitzero" min:"1" doc:"Units of fuel that plugins use."`
 	TokensPerMinute     int64 `key:"tokens_per_minute" json:"tokens_per_minute,omitzero" min:"1" doc:"Tokens in the windows that are built."`
 	ModelCallsPerMinute int64 `key:"model_calls_per_minute" json:"model_calls_per_minute,omitzero" min:"1" doc:"Requests to models."`
+	// USDPerDay is what models may cost, in US dollars, from midnight to midnight in UTC. It needs prices.
+	USDPerDay float64 `key:"usd_per_day" json:"usd_per_day,omitzero" min:"0.000001" max:"1000000000" doc:"What models may cost in a day, in US dollars. The day begins at midnight in UTC. It needs telemetry.prices."`
 	// MemoryRecords and MemoryBytes are what the store keeps.
 	MemoryRecords int64 `key:"memory_records" json:"memory_records,omitzero" min:"1" doc:"Records in the store."`
 	MemoryBytes   Size  `key:"memory_bytes" json:"memory_bytes,omitzero" doc:"Size of these records, such as 64MiB."`

@@ -336,7 +336,7 @@ func (s *service) pages() []address {
 		{"now", "/console/"}, {"builds", "/console/builds"}, {"builds-filtered", "/console/builds?pipeline=docs&outcome=ok"},
 		{"build", "/console/build?id=" + demo}, {"build-large", "/console/build?id=" + s.largeBuild()},
 		{"diff", "/console/diff?a=" + s.newest[25] + "&b=" + demo}, {"diff-form", "/console/diff"},
-		{"conversations", "/console/conversations"}, {"conversation", "/console/conversation?id=support-7"},
+		{"conversations", "/console/conversations"}, {"costs", "/console/costs"}, {"conversation", "/console/conversation?id=support-7"},
 		{"plugins", "/console/plugins"}, {"memory", "/console/memory"}, {"fact", "/console/fact?id=" + s.fact}, {"run", "/console/run?id=" + s.run},
 		{"configuration", "/console/configuration"}, {"missing", "/console/build?id=none"},
 	}

@@ -56,6 +56,9 @@ func Usage(l ledger.Line) string {
 	if l.CostUSD > 0 {
 		parts = append(parts, fmt.Sprintf("%.4f USD", l.CostUSD))
 	}
+	if l.Unpriced {
+		parts = append(parts, "no price")
+	}
 	text := strings.Join(parts, ", ")
 	if l.Plugin != "" {
 		text += " (" + OneCell(l.Plugin) + ")"

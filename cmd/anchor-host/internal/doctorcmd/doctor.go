@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/startup"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
@@ -33,17 +35,21 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Check the machine and the set-up",
 		Long: `Check the machine and the set-up: versions, the engine and the internals of wazero
 that it uses, how the state of plugins is reset, the folder of compiled plugins,
-the configuration, how it counts tokens, the folders that it grants, the files and
-keys of its models and embedders, the environment, the store with all its records, the collections of retrievers, free disk
-space for the store and for compiled plugins, limits of the system (memory of the
-control group, addresses, open files), and every plugin of the plugin folder, which is
-held against anchor.lock. The exit code is 1 if there is a problem.`,
+the configuration, how it counts tokens, the folders that it grants, everything that
+serve reads at its start, the environment, the store with all its records, the
+collections of retrievers, free disk space for the store and for compiled plugins,
+limits of the system (memory of the control group, addresses, open files), and every
+plugin of the plugin folder, which is held against anchor.lock. Collections are looked
+for in all tenants of the keys and of the store, or in that of --tenant. The exit code
+is 1 if there is a problem.`,
 		Example: `  anchor-host doctor
+  anchor-host doctor --tenant acme
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
 	cli.StoreFileFlag(cmd)
+	cmd.Flags().String("tenant", "", "look for collections in this tenant only (default: all tenants)")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
 		findings := examine(a, cmd)
@@ -89,10 +95,14 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	}
 	findings = append(findings, tokensFinding(&loaded.Config, loaded.Path))
 	findings = append(findings, environmentFindings(os.Environ())...)
-	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
-	findings = append(findings, retrieverFindings(cmd.Context(), loaded)...)
+	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()))
 	findings = append(findings, grantFindings(loaded)...)
-	findings = append(findings, serverFindings(loaded)...)
+	start, tenants := startFindings(cmd.Context(), loaded)
+	if tenants == nil || cmd.Flags().Changed("tenant") {
+		tenants = []string{loaded.TenantName()}
+	}
+	findings = append(findings, start...)
+	findings = append(findings, retrieverFindings(cmd.Context(), loaded, tenants, !cmd.Flags().Changed("tenant"))...)
 	cache, _ := cachePath(loaded) // cacheFinding reports this error
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
 		addressFinding(), filesFinding())
@@ -133,20 +143,24 @@ func grantFindings(loaded *config.Loaded) []finding {
 	return findings
 }
 
-// serverFindings say whether the embedders and models have the files and secrets that they need.
-func serverFindings(loaded *config.Loaded) []finding {
-	n := len(loaded.Models) + len(loaded.Embedders)
-	if n == 0 {
-		return nil
+// startFindings say of each part that serve reads at its start what is wrong with it. It returns the tenants
+// of the keys, nil if there are no keys.
+func startFindings(ctx context.Context, loaded *config.Loaded) (findings []finding, tenants []string) {
+	ready, _ := startup.Read(ctx, loaded, slog.New(slog.DiscardHandler)) // the checks have the error
+	defer ready.Close(ctx)
+	for _, c := range ready.Checks {
+		switch {
+		case c.Part == startup.Store: // storeFinding says more
+		case c.Err != nil:
+			findings = append(findings, finding{c.Part, statusProblem, c.Err.Error()})
+		case c.Detail != "":
+			findings = append(findings, finding{c.Part, statusOK, c.Detail})
+		}
 	}
-	var findings []finding
-	for _, err := range assemble.CheckServers(loaded) {
-		findings = append(findings, finding{"models", statusProblem, err.Error()})
+	if ready.Keys != nil {
+		tenants = ready.Keys.Tenants()
 	}
-	if findings == nil {
-		findings = []finding{{"models", statusOK, fmt.Sprintf("%d models and embedders have their files and keys; no server was asked", n)}}
-	}
-	return findings
+	return findings, tenants
 }
 
 // compilerPlatforms are the platforms for which wazero has a compiler.
@@ -183,6 +197,7 @@ func stateFinding(ctx context.Context, h *host.Host) finding {
 	case !quick:
 		return finding{"state", statusWarning, line}
 	}
+	line, _, _ = strings.Cut(line, "; stacks hold ") // which nothing can change
 	return finding{"state", statusOK, line}
 }
 
@@ -266,18 +281,6 @@ func cacheTrouble(dir string) error {
 	}
 	_, err = h.CacheDir()
 	return errors.Join(err, h.Close(context.Background()))
-}
-
-// dataFinding reports the folder of test data, which only tests need.
-func dataFinding() finding {
-	dir := os.Getenv("ANCHOR_DATA_DIR")
-	if dir == "" {
-		return finding{"test data", statusOK, "ANCHOR_DATA_DIR is not set; only tests need it"}
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return finding{"test data", statusWarning, "ANCHOR_DATA_DIR=" + dir + " is no folder"}
-	}
-	return finding{"test data", statusOK, dir}
 }
 
 // pluginFindings say of each plugin in the plugin folder whether it can be used.

@@ -1,6 +1,7 @@
 package doctorcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,26 +15,60 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// retrieverFindings say whether the collections of the retrievers can be searched as the
-// configuration says. They change nothing.
-func retrieverFindings(ctx context.Context, loaded *config.Loaded) (findings []finding) {
+// maxTenants bounds the lines of a retriever.
+const maxTenants = 20
+
+// retrieverFindings say whether the collections of the retrievers can be searched as the configuration says,
+// by the tenants that may ask, and if others is set, by the others of the store that have such a collection.
+// They change nothing.
+func retrieverFindings(ctx context.Context, loaded *config.Loaded, tenants []string, others bool) (findings []finding) {
 	if len(loaded.Retrievers) == 0 {
 		return nil
 	}
-	list, err := agentstore.Collections(ctx, loaded.StorePath(), loaded.TenantName())
+	lists, err := agentstore.Collections(ctx, loaded.StorePath(), tenants, others)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return []finding{{"retrievers", statusProblem, err.Error()}}
 	}
+	all := append(slices.Collect(maps.Keys(lists)), tenants...)
+	slices.Sort(all)
+	all = slices.Compact(all)
 	for _, name := range slices.Sorted(maps.Keys(loaded.Retrievers)) {
-		r := loaded.Retrievers[name]
-		i := slices.IndexFunc(list, func(c retrieve.CollectionInfo) bool { return c.Name == r.Collection })
-		f := finding{"retriever " + name, statusWarning, fmt.Sprintf("the collection %s of the tenant %s is not there (make it with anchor-host ingest PATH --collection %s)", r.Collection, loaded.TenantName(), r.Collection)}
-		if i >= 0 {
-			f.Status, f.Detail = searchable(&list[i], r.By != string(retrieve.ByWords) && loaded.Collections[r.Collection].Embedder != "")
+		var lines []finding
+		for _, tenant := range all {
+			f, there := retrieverFinding(loaded, name, tenant, lists[tenant])
+			if there || slices.Contains(tenants, tenant) {
+				lines = append(lines, f)
+			}
 		}
-		findings = append(findings, f)
+		slices.SortStableFunc(lines, func(a, b finding) int { return cmp.Compare(rank(a), rank(b)) })
+		if more := len(lines) - maxTenants; more > 0 {
+			rest := finding{"retriever " + name, lines[maxTenants].Status, fmt.Sprintf("the same for %s (--tenant NAME shows one)", cli.Count(more, "other tenant"))}
+			lines = append(lines[:maxTenants], rest)
+		}
+		findings = append(findings, lines...)
 	}
 	return findings
+}
+
+// rank sorts warnings before what is fine.
+func rank(f finding) int {
+	if f.Status == statusOK {
+		return 1
+	}
+	return 0
+}
+
+// retrieverFinding says whether a tenant can search the collection of a retriever, and whether it has it.
+func retrieverFinding(loaded *config.Loaded, name, tenant string, list []retrieve.CollectionInfo) (f finding, there bool) {
+	r := loaded.Retrievers[name]
+	i := slices.IndexFunc(list, func(c retrieve.CollectionInfo) bool { return c.Name == r.Collection })
+	if i < 0 {
+		return finding{"retriever " + name, statusWarning, fmt.Sprintf("the collection %s of the tenant %s is not there (make it with anchor-host ingest PATH --collection %s --tenant %s)", r.Collection, tenant, r.Collection, tenant)}, false
+	}
+	f = finding{Check: "retriever " + name}
+	f.Status, f.Detail = searchable(&list[i], r.By != string(retrieve.ByWords) && loaded.Collections[r.Collection].Embedder != "")
+	f.Detail = "tenant " + tenant + ", " + f.Detail
+	return f, true
 }
 
 // searchable describes a collection, and says what it lacks.

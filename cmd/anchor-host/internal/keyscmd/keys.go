@@ -88,7 +88,7 @@ func printMade(a *cli.App, format string, token keys.Token, k keys.Key) error {
 }
 
 func add(a *cli.App) *cobra.Command {
-	var tenant, expires, note string
+	var tenant, expires, note, usd string
 	var scopes, quotas []string
 	cmd := &cobra.Command{
 		Use:   "add --tenant NAME --scopes LIST [flags]",
@@ -98,9 +98,12 @@ made if there is none.
 
 --quota limits this key alone, in addition to the limits of its tenant. The names are
 those of the file: requests_per_second, concurrent_builds, fuel_per_minute,
-tokens_per_minute, model_calls_per_minute, memory_records and memory_bytes.`,
+tokens_per_minute, model_calls_per_minute, usd_per_day, memory_records and memory_bytes.
+--usd-per-day is short for --quota usd_per_day=NUMBER: what models may cost from midnight
+to midnight in UTC, by the prices of telemetry.prices.`,
 		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --note "the web site"
   anchor-host keys add --tenant acme --scopes build --expires 90d --quota requests_per_second=5
+  anchor-host keys add --tenant acme --scopes build --usd-per-day 2.50
   KEY=$(anchor-host keys add --tenant acme --scopes build)`,
 		Args: cobra.NoArgs,
 	}
@@ -112,8 +115,12 @@ tokens_per_minute, model_calls_per_minute, memory_records and memory_bytes.`,
 	flags.StringVar(&expires, "expires", "", "when the key ends: a time span such as 90d or 12h, or a time such as 2027-01-31T00:00:00Z (default: never)")
 	flags.StringVar(&note, "note", "", "who has the key, and what for")
 	flags.StringArrayVar(&quotas, "quota", nil, "a limit of this key, such as requests_per_second=5; repeat it for more")
+	flags.StringVar(&usd, "usd-per-day", "", "what models may cost in a day with this key, in US dollars (default: no limit)")
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		if usd != "" {
+			quotas = append(quotas, "usd_per_day="+usd)
+		}
 		if tenant == "" || len(scopes) == 0 {
 			return cli.Usagef(cmd, "a key needs a tenant and scopes (--tenant NAME --scopes LIST)")
 		}
@@ -127,7 +134,7 @@ tokens_per_minute, model_calls_per_minute, memory_records and memory_bytes.`,
 			return cli.Usagef(cmd, "flag --expires: %v", err)
 		}
 		if k.Quotas, err = limits(quotas); err != nil {
-			return cli.Usagef(cmd, "flag --quota: %v", err)
+			return cli.Usagef(cmd, "flag --quota or --usd-per-day: %v", err)
 		}
 		name, err := path(cmd)
 		if err != nil {

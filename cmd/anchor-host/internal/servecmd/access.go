@@ -17,24 +17,20 @@ import (
 // watchKeys is how often the file of the keys is looked at.
 const watchKeys = 2 * time.Second
 
-// control adds to the options of a server who may send requests, how many, and the log of what they
-// did. end must be called when the server has ended.
-func control(o *server.Options, loaded *config.Loaded, app *anchor.App, log *slog.Logger) (end func(), _ error) {
+// control adds to the options of a server how many requests of the keys may run, and the log of what they
+// did. store is nil if there are no keys. end must be called when the server has ended.
+func control(o *server.Options, store *keys.Store, loaded *config.Loaded, app *anchor.App) (end func(), _ error) {
+	log := o.Logger
 	c := &loaded.Server
-	q := quota.Options{Stored: app.Stored, Queue: quota.QueueOptions{Builds: c.Queue.Builds, Waiting: c.Queue.Waiting, Bytes: int64(c.Queue.Bytes)}}
+	q := quota.Options{Stored: app.Stored, Spent: app.Spent, Spend: app.Spend, Queue: quota.QueueOptions{Builds: c.Queue.Builds, Waiting: c.Queue.Waiting, Bytes: int64(c.Queue.Bytes)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	unwatch := func() {
 		cancel()
 		watching.Wait()
 	}
-	if c.Keys != "" {
-		store, err := keys.Open(loaded.Path(c.Keys))
-		if err != nil {
-			unwatch()
-			return nil, err
-		}
-		o.Authenticator, q.Limits = store, store.Limits
+	if store != nil {
+		q.Limits = store.Limits
 		watching.Go(func() { store.Watch(ctx, watchKeys, log) })
 	}
 	o.Admission = quota.New(q)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/startup"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/server/audit"
@@ -39,9 +40,6 @@ func TestControl(t *testing.T) {
 	}
 	defer func() { _ = app.Close(context.Background()) }()
 	log := slog.New(slog.DiscardHandler)
-	if _, err := control(&server.Options{}, loaded, app, log); err == nil || !strings.Contains(err.Error(), "k.yaml") {
-		t.Fatalf("without the file of the keys: %v", err)
-	}
 	token := keys.NewToken()
 	err = keys.Edit(t.Context(), filepath.Join(dir, "k.yaml"), func(f *keys.File) error {
 		f.Default.RequestsPerSecond = 0.01
@@ -51,8 +49,13 @@ func TestControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var o server.Options
-	end, err := control(&o, loaded, app, log)
+	ready, err := startup.Read(t.Context(), loaded, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ready.Close(t.Context())
+	o := ready.Options
+	end, err := control(&o, ready.Keys, loaded, app)
 	if err != nil {
 		t.Fatal(err)
 	}

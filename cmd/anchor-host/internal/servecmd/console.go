@@ -70,7 +70,8 @@ func usageOf(result *pipeline.Result, err error, used *ledger.Ledger) (u server.
 			u.Fuel += uint64(max(0, d.StepFailures[i].Fuel))
 		}
 	}
-	for _, l := range used.Lines() {
+	u.Services = used.Lines()
+	for _, l := range u.Services {
 		if l.Service == "llm" {
 			u.ModelCalls += int(l.Calls)
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/startup"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/server"
@@ -39,8 +39,8 @@ runs, collections and evaluations. The other one (--admin-listen) has health,
 configuration, reload, profiles, and at /console/ the console for browsers. Without
 keys both are open to programs of this computer only, so other addresses are refused.
 
-The configuration is loaded again when its file, anchor.lock or a plugin changes, on
-SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
+The configuration is loaded again when its file, anchor.lock, the prices or a plugin
+changes, on SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
 they began with. A broken change leaves everything as it is, and is logged.
 
 At the end /readyz says draining for server.drain_delay, running requests finish
@@ -95,12 +95,13 @@ func logger(w io.Writer, format string, c *config.Config) *slog.Logger {
 
 // serve serves until a signal ends it.
 func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Logger) error {
-	t, err := tracing.New(&loaded.Config, log)
+	ready, err := startup.Read(ctx, loaded, log)
+	defer ready.Close(ctx)
 	if err != nil {
 		return err
 	}
-	defer tracing.Flush(ctx, t, log)
-	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log})
+	t := ready.Telemetry
+	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log, StrictReload: true})
 	if err != nil {
 		return err
 	}
@@ -108,9 +109,9 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	if err := t.Watch(app); err != nil {
 		return err
 	}
-	options := Options(&loaded.Server)
+	options := ready.Options
 	options.Observers, options.Logged = append(options.Observers, observer(t, telemetry.NewRequestLog(log))), true
-	options.Logger, options.Version = log, cli.ReadBuildInfo().Version
+	options.Version = cli.ReadBuildInfo().Version
 	options.OnListen = func(data, admin net.Addr) {
 		scheme := "http"
 		if options.TLS.Cert != "" {
@@ -123,14 +124,13 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		a.Say("%s", text)
 		tell(log, stateReady)
 	}
-	options.TLS.Cert, options.TLS.Key, options.TLS.ClientCA = loaded.Path(options.TLS.Cert), loaded.Path(options.TLS.Key), loaded.Path(options.TLS.ClientCA)
-	end, err := control(&options, loaded, app, log)
+	end, err := control(&options, ready.Keys, loaded, app)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if keys, ok := options.Authenticator.(server.Companion); ok {
-		if err := t.WatchKeys(keys.Problem); err != nil {
+	if ready.Keys != nil {
+		if err := t.WatchKeys(ready.Keys.Problem); err != nil {
 			return err
 		}
 	}
@@ -170,22 +170,6 @@ func closeApp(app *anchor.App, log *slog.Logger) {
 	if err := app.Close(ctx); err != nil {
 		log.Warn("service ends: work in the background is cut", "error", err)
 	}
-}
-
-// Options returns the options of a server with the settings of a configuration.
-func Options(c *config.Server) server.Options {
-	s := c.WithDefaults()
-	o := server.Options{
-		Listen: s.Listen, AdminListen: s.AdminListen, TLS: server.TLS(s.TLS),
-		MaxBody: int64(s.MaxBody), MaxBodies: int64(s.MaxBodies), MaxValues: s.MaxValues, MaxConnections: s.MaxConnections, MaxConnectionsPerAddress: s.PerAddress,
-		MaxTimeout: time.Duration(s.MaxTimeout), HeaderTimeout: time.Duration(s.HeaderTimeout), ClientTimeout: time.Duration(s.ClientTimeout), IdleTimeout: time.Duration(s.IdleTimeout),
-		MinRate:    int64(s.MinRate),
-		DrainDelay: time.Duration(s.DrainDelay), DrainTimeout: time.Duration(s.DrainTimeout), Unwatched: !*s.Watch,
-	}
-	if o.DrainDelay < 0 { // none
-		o.DrainDelay = -1
-	}
-	return o
 }
 
 // handleSignals reloads on SIGHUP, and cuts on the second signal that ends the service; ctx ends

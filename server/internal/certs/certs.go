@@ -1,20 +1,22 @@
-package server
+// Package certs gives connections the certificate of files that may change while a service runs.
+package certs
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// TLS is a certificate for a listener. The files are read again when they change.
-type TLS struct {
+// Files are a certificate for a listener. They are read again when they change.
+type Files struct {
 	// Cert and Key are files in PEM: the certificate with its chain, and its private key.
 	Cert, Key string
 	// ClientCA is a file in PEM with the authorities of the certificates that clients must have.
@@ -22,12 +24,12 @@ type TLS struct {
 	ClientCA string
 }
 
-// certCheck is how often the files of a certificate are looked at.
-const certCheck = 2 * time.Second
+// Every is how often the files of a certificate are looked at.
+const Every = 2 * time.Second
 
 // certificates gives connections the certificate that the files have now.
 type certificates struct {
-	files TLS
+	files Files
 	log   *slog.Logger
 
 	mu     sync.Mutex
@@ -36,8 +38,9 @@ type certificates struct {
 	config *tls.Config
 }
 
-// newTLS returns a TLS configuration, nil for one without a certificate.
-func newTLS(files TLS, log *slog.Logger) (*tls.Config, error) {
+// Config returns a TLS configuration, nil for one without a certificate. Errors name the setting; those about
+// the content of a file wrap [config.ErrInvalid].
+func Config(files Files, log *slog.Logger) (*tls.Config, error) {
 	if files.Cert == "" {
 		return nil, nil
 	}
@@ -45,7 +48,7 @@ func newTLS(files TLS, log *slog.Logger) (*tls.Config, error) {
 	if err := c.read(); err != nil {
 		return nil, err
 	}
-	c.next = time.Now().Add(certCheck)
+	c.next = time.Now().Add(Every)
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil },
@@ -59,7 +62,7 @@ func (c *certificates) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.After(c.next) {
-		c.next = now.Add(certCheck)
+		c.next = now.Add(Every)
 		if err := c.read(); err != nil {
 			c.log.Error("certificate is not read again, and stays as it is", "error", err)
 		}
@@ -76,7 +79,7 @@ func (c *certificates) read() error {
 		}
 		var err error
 		if data[i], err = os.ReadFile(name); err != nil {
-			return fmt.Errorf("certificate: %w", err)
+			return fmt.Errorf("server.tls.%s: %w (name a file that can be read)", []string{"cert", "key", "client_ca"}[i], err)
 		}
 	}
 	digest := sha256.Sum256(bytes.Join(data[:], []byte{0}))
@@ -85,13 +88,13 @@ func (c *certificates) read() error {
 	}
 	cert, err := tls.X509KeyPair(data[0], data[1])
 	if err != nil {
-		return fmt.Errorf("certificate %s: %w (cert and key must belong together)", c.files.Cert, err)
+		return fmt.Errorf("%w: server.tls: %s and %s: %w (cert and key must belong together)", config.ErrInvalid, c.files.Cert, c.files.Key, err)
 	}
 	next := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{cert}}
 	if c.files.ClientCA != "" {
 		next.ClientCAs, next.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 		if !next.ClientCAs.AppendCertsFromPEM(data[2]) {
-			return fmt.Errorf("client_ca %s: %w", c.files.ClientCA, errors.New("no certificate in PEM"))
+			return fmt.Errorf("%w: server.tls.client_ca: %s: no certificate in PEM", config.ErrInvalid, c.files.ClientCA)
 		}
 	}
 	c.config, c.digest = next, digest
