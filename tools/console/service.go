@@ -226,7 +226,7 @@ func (s *service) remember(ctx context.Context) error {
 
 // small builds a small window.
 func (s *service) small(ctx context.Context, n int) error {
-	_, err := s.send(ctx, "POST", s.api+"/v1/builds?conversation="+fmt.Sprint("chat-", n%50), map[string]any{"query": "q", "max_tokens": 200, "items": items(3 + n%9)})
+	_, err := s.send(ctx, "POST", s.api+"/v1/builds?conversation="+fmt.Sprint("chat-", n%50), map[string]any{"query": "q", "max_tokens": 400, "items": items(3 + n%9)})
 	return err
 }
 
