@@ -115,7 +115,8 @@ type FitOptions struct {
 	MinTokens int
 }
 
-// FormatOptions are the format_options of anchor.yaml. All but MaxOutput are for "anthropic".
+// FormatOptions are the format_options of anchor.yaml. All but MaxOutput and
+// ContextTokens are for "anthropic".
 type FormatOptions struct {
 	// Caching marks the stable parts for prompt caching.
 	Caching bool
@@ -129,9 +130,12 @@ type FormatOptions struct {
 	// Model selects the minimum length of a cacheable prefix for "auto". Empty: the model of the
 	// window.
 	Model string
-	// MaxOutput is the largest number of tokens of the answer. 0: the reserve of the
-	// budget if the model is known.
+	// MaxOutput is the largest number of tokens of the answer. 0: 4096 with "anthropic" if the
+	// model is known; otherwise the body states none.
 	MaxOutput int
+	// ContextTokens is the size of the model's context, for input and answer together. The
+	// answer then has at most what the window leaves of it. 0: unknown.
+	ContextTokens int
 }
 
 // Build builds one context window. If the build fails, the error is a [*pipeline.BuildError].
