@@ -34,6 +34,8 @@ type App struct {
 
 	keeping keeping // of records of builds
 
+	using uses // of facts
+
 	runs      runLocks // locks of the runs that are being written
 	promoting promotions
 
@@ -104,6 +106,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
 	}
+	a.using.log = a.options.Logger
 	if err := a.absolute(); err != nil {
 		return nil, err
 	}
@@ -303,6 +306,7 @@ func (a *App) Close(ctx context.Context) error {
 	go func() {
 		a.retired.Wait()
 		a.keeping.close(ctx)
+		a.closeUses(ctx)
 		done <- a.closeStore()
 	}()
 	select {
@@ -312,6 +316,16 @@ func (a *App) Close(ctx context.Context) error {
 		a.promoting.stop()
 		_ = a.compacting.Close(ctx) // cancels them: the turns are in the store
 		return ctx.Err()
+	}
+}
+
+// closeUses writes the uses of facts that wait.
+func (a *App) closeUses(ctx context.Context) {
+	a.opening <- struct{}{}
+	s := a.store
+	<-a.opening
+	if s != nil {
+		a.using.flush(ctx, s)
 	}
 }
 

@@ -175,9 +175,9 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	return a.buildDocument(ctx, name, data, &o, false)
 }
 
-// buildDocument is [App.BuildRequest] of a document that was read. explain explains the build also if
-// the document does not ask for it.
-func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *BuildOptions, explain bool) (*pipeline.Result, error) {
+// buildDocument is [App.BuildRequest] of a document that was read. repeats is set if it repeats a
+// recorded build, which explains the build also if the document does not ask for it.
+func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *BuildOptions, repeats bool) (*pipeline.Result, error) {
 	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,8 @@ func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *Bu
 		return nil, excluded("a conversation of the store", "the conversation of the request")
 	}
 	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline, document: data}
-	p.build.Items, p.explain = request.Convert(req.Items), req.Explain || explain
+	p.build.Items, p.explain = request.Convert(req.Items), req.Explain || repeats
+	p.repeats = repeats
 	p.build.Partial = req.AllowPartial
 	if !req.SharesPlugins() {
 		p.own = c
@@ -227,6 +228,8 @@ type plan struct {
 	document []byte
 	// id names the record.
 	id string
+	// repeats is set if the build repeats a recorded one, and must leave no trace in the store.
+	repeats bool
 }
 
 func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Result, error) {
@@ -285,6 +288,9 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	result, err := p.run(ctx, assembly)
 	if err == nil && p.remember && a.options.Tape == nil {
 		a.promoteLater(ctx, p.generation, &p.config)
+	}
+	if err == nil && p.config.Facts != nil && a.options.Tape == nil && !p.repeats {
+		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, time.Now())
 	}
 	return result, err
 }
