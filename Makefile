@@ -80,7 +80,7 @@ plugins-all: ## build the example plugins of all languages into build/languages/
 	GO="$(GO)" tools/languages.sh build
 
 .PHONY: test-languages
-test-languages: ## conformance kit, shared cases and costs in every language; WRITE=1 writes the table into README.md
+test-languages: ## conformance kit, shared cases and costs in every language; WRITE=1 writes the table into docs/languages/README.md
 	GO="$(GO)" tools/languages.sh test
 
 build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
