@@ -3,6 +3,8 @@ package assemble
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -73,19 +75,30 @@ func answerTokens(c *config.Config, b *fill.Budget) (int, error) {
 	return min(answer, left), nil
 }
 
-// Effective returns the settings of a configuration and, after them, what follows from them:
-// the tokens of each share of a preset, and those of the answer.
+// Effective returns the settings of a configuration and, behind their keys, what follows from
+// them: the tokens of each share of a preset, and those of the answer.
 func Effective(l *config.Loaded) []config.Setting {
 	settings, c := l.Settings(), &l.Config
 	b, err := BudgetOf(c)
 	if err != nil {
 		return settings
 	}
+	at := 0 // where the next setting goes
+	after := func(key string) {
+		at = len(settings)
+		for i := range settings {
+			if strings.HasPrefix(settings[i].Path, key) {
+				at = i + 1
+			}
+		}
+	}
 	add := func(path string, n int, origin string) {
-		settings = append(settings, config.Setting{Path: path, Value: int64(n), Text: fmt.Sprint(n), Origin: origin})
+		settings = slices.Insert(settings, at, config.Setting{Path: path, Value: int64(n), Text: fmt.Sprint(n), Origin: origin})
+		at++
 	}
 	if b != nil && c.Budget.Preset != "" {
 		from := fmt.Sprintf("preset %s of %d", c.Budget.Preset, b.TotalTokens)
+		after("budget.preset")
 		add("budget.reserve_tokens", b.ReserveTokens, from)
 		for _, a := range b.Allocations {
 			add(fmt.Sprintf("budget.allocations[%s].min_tokens", a.Source), a.MinTokens, from)
@@ -95,6 +108,7 @@ func Effective(l *config.Loaded) []config.Setting {
 		}
 	}
 	if n, err := answerTokens(c, b); err == nil && n > 0 && c.FormatOptions.MaxOutput == 0 && c.Format.Name == "anthropic" {
+		after("format_options.")
 		add("format_options.max_output_tokens", n, "default")
 	}
 	return settings

@@ -60,13 +60,22 @@ func TestEffectiveTokens(t *testing.T) {
 	}{
 		{"max_tokens: 2000\nbudget: {preset: rag, caps: [memory]}\n", "budget.reserve_tokens 300, budget.allocations[system].min_tokens 200, budget.allocations[memory].min_tokens 100, budget.allocations[memory].max_tokens 100, budget.allocations[conversation].min_tokens 200, budget.allocations[retrieval].min_tokens 800"},
 		{"max_tokens: 2000\nbudget: {reserve_tokens: 300}\n", ""},
-		{"max_tokens: 2000\nmodel: claude-sonnet-4-5\nformat: anthropic\nbudget: {preset: chat}\nformat_options: {context_tokens: 5000}\n", "budget.reserve_tokens 300, budget.allocations[system].min_tokens 200, budget.allocations[memory].min_tokens 200, budget.allocations[conversation].min_tokens 400, budget.allocations[retrieval].min_tokens 500, format_options.max_output_tokens 3300"},
+		{"max_tokens: 2000\nmodel: claude-sonnet-4-5\nformat: anthropic\nbudget: {preset: chat}\nformat_options: {context_tokens: 5000}\n", "format_options.max_output_tokens 3300, budget.reserve_tokens 300, budget.allocations[system].min_tokens 200, budget.allocations[memory].min_tokens 200, budget.allocations[conversation].min_tokens 400, budget.allocations[retrieval].min_tokens 500"},
 		{"model: claude-sonnet-4-5\nformat: openai\n", ""},
 	} {
 		l := loadText(t, c.yaml)
+		stated := map[string]bool{}
+		for _, s := range l.Settings() {
+			stated[s.Path] = true
+		}
 		var got []string
-		for _, s := range Effective(l)[len(l.Settings()):] {
-			got = append(got, s.Path+" "+s.Text)
+		for _, s := range Effective(l) {
+			if !stated[s.Path] {
+				got = append(got, s.Path+" "+s.Text)
+			}
+		}
+		if len(got)+len(stated) != len(Effective(l)) {
+			t.Errorf("%s: a setting is missing, or there twice", c.yaml)
 		}
 		if strings.Join(got, ", ") != c.want {
 			t.Errorf("%s: %q, want %q", c.yaml, strings.Join(got, ", "), c.want)
