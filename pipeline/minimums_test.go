@@ -52,6 +52,12 @@ func TestRoomIsUsedAndMinimumsHold(t *testing.T) {
 		if r.IntN(2) == 0 {
 			cfg.Fill = strategies()[r.IntN(3)]
 		}
+		if r.IntN(3) == 0 { // the formatter's words are those of the items, so both ways to measure agree
+			for i := range items {
+				items[i].Content = strings.Repeat("w ", items[i].TokenCount)
+			}
+			cfg.Fit, cfg.Formatter, cfg.Tokenizer = fill.FitExact, plainFormat{}, WordTokenizer()
+		}
 		result := mustBuild(t, cfg)
 		if w := result.Window; w.UsedTokens > total-cfg.Budget.ReserveTokens || w.UsedTokens != sumItems(w.Items) {
 			t.Fatalf("window of %d with %d in reserve uses %d tokens", total, cfg.Budget.ReserveTokens, w.UsedTokens)
@@ -145,6 +151,61 @@ func TestCutsLeaveRoomForMinimums(t *testing.T) {
 		}
 		if strings.Join(got, ", ") != "c 60, r 40" {
 			t.Errorf("fit %s: window %v, want c of 60 tokens and r of 40", fit, got)
+		}
+	}
+}
+
+// Whatever is cut: nothing is lost, the window is not too large, and what is left out is whole.
+func TestMinimumsWithCutsLoseNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 13))
+	for range 1000 {
+		total := 20 + r.IntN(200)
+		items := make([]Item, r.IntN(20))
+		words := map[string]int{}
+		for i := range items {
+			items[i] = sized(fmt.Sprint(i), Sources[r.IntN(core.NumSources)], 1+r.IntN(10), 1+r.IntN(100), r.Float64())
+			words[items[i].ID] = len(strings.Fields(items[i].Content))
+		}
+		result := mustBuild(t, Config{
+			MaxTokens: total, Budget: randomShares(r, total), Tokenizer: WordTokenizer(), Formatter: plainFormat{}, Fit: fill.Fits[r.IntN(2)],
+			Fill: strategies()[r.IntN(3)], Truncate: fill.Truncation{At: fill.CutCharacter, MinTokens: 1 + r.IntN(20)},
+			Steps: []StepConfig{{Name: "give", Step: appendStep(items...)}},
+		})
+		if n := len(result.Window.Items) + len(result.Overflow); n != len(items) || result.Window.UsedTokens > result.Window.MaxTokens {
+			t.Fatalf("%d of %d items, %d of %d tokens", n, len(items), result.Window.UsedTokens, result.Window.MaxTokens)
+		}
+		for _, it := range result.Window.Items {
+			if n := len(strings.Fields(it.Content)); n != it.TokenCount || n > words[it.ID] {
+				t.Fatalf("item %s counts %d tokens, and has %d of %d words", it.ID, it.TokenCount, n, words[it.ID])
+			}
+		}
+		for _, o := range result.Overflow {
+			if len(strings.Fields(o.Content)) != words[o.ID] {
+				t.Fatalf("item %s is left out with %d of %d words", o.ID, len(strings.Fields(o.Content)), words[o.ID])
+			}
+		}
+	}
+}
+
+// A preset keeps what its reserve alone keeps of a window with one source.
+func TestPresetKeepsWhatItsReserveKeeps(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	for range 200 {
+		items, total := randomItems(r, r.IntN(60)), 20+r.IntN(600)
+		for i := range items {
+			items[i].Source = SourceRetrieval
+		}
+		preset, err := fill.PresetBudget("rag", total)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var windows []string
+		for _, b := range []*fill.Budget{preset, {TotalTokens: total, ReserveTokens: preset.ReserveTokens}} {
+			result := mustBuild(t, Config{MaxTokens: total, Budget: b, Steps: []StepConfig{{Name: "give", Step: appendStep(items...)}}})
+			windows = append(windows, fmt.Sprint(ids(result.Window.Items)))
+		}
+		if windows[0] != windows[1] {
+			t.Fatalf("with the preset %s, with its reserve alone %s", windows[0], windows[1])
 		}
 	}
 }
