@@ -80,7 +80,7 @@ plugins-all: ## build the example plugins of all languages into build/languages/
 	GO="$(GO)" tools/languages.sh build
 
 .PHONY: test-languages
-test-languages: ## conformance kit, shared cases and costs in every language; WRITE=1 writes the table into README.md
+test-languages: ## conformance kit, shared cases and costs in every language; WRITE=1 writes the table into docs/languages/README.md
 	GO="$(GO)" tools/languages.sh test
 
 build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
@@ -89,7 +89,8 @@ build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
 
 .PHONY: demo
 demo: build/anchor-host plugins build/demo/anchor.yaml ## answer Q="…" about the Go standard library with a 4,000-token window
-	@build/anchor-host build --config build/demo/anchor.yaml --explain "$$Q"
+	@build/anchor-host build --config build/demo/anchor.yaml --explain -o json "$$Q" > build/demo/result.json
+	@$(GO) run ./testdata/demo/show build/demo/result.json build/demo/window.txt
 
 .PHONY: demo-hybrid
 demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library by words and meaning; fetches a table of vectors (19 MB, needs pip)

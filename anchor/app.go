@@ -39,6 +39,7 @@ type App struct {
 	aging   aging   // of what the store keeps
 
 	costs *costs.Book
+	using uses // of facts
 
 	runs      agentrun.Locks // locks of the runs that are being written
 	promoting promotions
@@ -111,6 +112,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 		a.options.Logger = slog.New(slog.DiscardHandler)
 	}
 	a.costs = costs.NewBook(a.storeOfCosts, a.options.Logger)
+	a.using.log = a.options.Logger
 	if err := a.absolute(); err != nil {
 		return nil, err
 	}
@@ -330,6 +332,7 @@ func (a *App) Close(ctx context.Context) error {
 		a.retired.Wait()
 		a.keeping.close(ctx)
 		a.costs.Close(ctx)
+		a.closeUses(ctx)
 		done <- a.closeStore()
 	}()
 	select {
@@ -339,6 +342,16 @@ func (a *App) Close(ctx context.Context) error {
 		a.promoting.stop()
 		_ = a.compacting.Close(ctx) // cancels them: the turns are in the store
 		return ctx.Err()
+	}
+}
+
+// closeUses writes the uses of facts that wait.
+func (a *App) closeUses(ctx context.Context) {
+	a.opening <- struct{}{}
+	s := a.store
+	<-a.opening
+	if s != nil {
+		a.using.flush(ctx, s)
 	}
 }
 

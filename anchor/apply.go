@@ -161,8 +161,11 @@ func setFormatOptions(p *plan, o *BuildOptions) error {
 	case f.Breakpoints != "" && f.Breakpoints != "auto" && f.Breakpoints != "fixed":
 		return fmt.Errorf("%w: format_options.breakpoints: want one of auto, fixed, got %q", ErrInvalid, f.Breakpoints)
 	}
-	if f.MaxOutput < 0 {
+	switch {
+	case f.MaxOutput < 0:
 		return fmt.Errorf("%w: format_options.max_output_tokens: want 0 or more, got %d", ErrInvalid, f.MaxOutput)
+	case f.ContextTokens < 0:
+		return fmt.Errorf("%w: format_options.context_tokens: want 0 or more, got %d", ErrInvalid, f.ContextTokens)
 	}
 	p.config.FormatOptions = f
 	return effective(f.WithoutEffect(&p.config))
@@ -201,7 +204,7 @@ func setBudget(p *plan, o *BuildOptions) error {
 	}
 	for _, a := range o.Budget.Allocations {
 		b.Allocations = append(b.Allocations, config.Allocation{
-			Source: string(a.Source), MaxTokens: a.MaxTokens, Priority: a.Priority, Overflow: string(a.Overflow),
+			Source: string(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Priority: a.Priority, Overflow: string(a.Overflow),
 		})
 	}
 	p.config.Budget = b

@@ -121,7 +121,8 @@ type FitOptions struct {
 	MinTokens int
 }
 
-// FormatOptions are the format_options of anchor.yaml. All but MaxOutput are for "anthropic".
+// FormatOptions are the format_options of anchor.yaml. All but MaxOutput and
+// ContextTokens are for "anthropic".
 type FormatOptions struct {
 	// Caching marks the stable parts for prompt caching.
 	Caching bool
@@ -135,9 +136,12 @@ type FormatOptions struct {
 	// Model selects the minimum length of a cacheable prefix for "auto". Empty: the model of the
 	// window.
 	Model string
-	// MaxOutput is the largest number of tokens of the answer. 0: the reserve of the
-	// budget if the model is known.
+	// MaxOutput is the largest number of tokens of the answer. 0: 4096 with "anthropic" if the
+	// model is known; otherwise the body states none.
 	MaxOutput int
+	// ContextTokens is the size of the model's context, for input and answer together. The
+	// answer then has at most what the window leaves of it. 0: unknown.
+	ContextTokens int
 }
 
 // Build builds one context window. If the build fails, the error is a [*pipeline.BuildError].
@@ -177,9 +181,9 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	return a.buildDocument(ctx, name, data, &o, false)
 }
 
-// buildDocument is [App.BuildRequest] of a document that was read. explain explains the build also if
-// the document does not ask for it.
-func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *BuildOptions, explain bool) (*pipeline.Result, error) {
+// buildDocument is [App.BuildRequest] of a document that was read. repeats is set if it repeats a
+// recorded build, which explains the build also if the document does not ask for it.
+func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *BuildOptions, repeats bool) (*pipeline.Result, error) {
 	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
@@ -193,7 +197,8 @@ func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *Bu
 		return nil, excluded("a conversation of the store", "the conversation of the request")
 	}
 	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline, document: data}
-	p.build.Items, p.explain = request.Convert(req.Items), req.Explain || explain
+	p.build.Items, p.explain = request.Convert(req.Items), req.Explain || repeats
+	p.repeats = repeats
 	p.build.Partial = req.AllowPartial
 	if !req.SharesPlugins() {
 		p.own = c
@@ -231,6 +236,8 @@ type plan struct {
 	id string
 	// user is the user that the build is for, "" for nobody.
 	user string
+	// repeats is set if the build repeats a recorded one, and must leave no trace in the store.
+	repeats bool
 }
 
 func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Result, error) {
@@ -292,6 +299,9 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	result, err := p.run(ctx, assembly)
 	if err == nil && p.remember && a.options.Tape == nil {
 		a.promoteLater(ctx, p.generation, &p.config)
+	}
+	if err == nil && p.config.Facts != nil && a.options.Tape == nil && !p.repeats {
+		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, time.Now())
 	}
 	return result, err
 }

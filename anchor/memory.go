@@ -28,6 +28,7 @@ func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 	if err != nil {
 		return nil, err
 	}
+	a.using.flush(ctx, s) // so that counts of uses are those of now
 	return memory.New(memory.Config{Facts: g.plugins.Facts(s, c.TenantName()), Logger: a.options.Logger})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
@@ -83,6 +84,32 @@ func BenchmarkSort(b *testing.B) {
 			items := benchItems(n)
 			for b.Loop() {
 				core.SortByPriority(items, values.Indices(n))
+			}
+		})
+	}
+}
+
+// BenchmarkBudget answers what a preset costs that must leave half of the items out.
+func BenchmarkBudget(b *testing.B) {
+	for _, n := range []int{50, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			items := benchItems(n)
+			for i := range items {
+				items[i].Source = Sources[i%core.NumSources]
+			}
+			budget, err := fill.PresetBudget("rag", 7*n/2)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p := mustPipeline(b, Config{
+				MaxTokens: 7 * n / 2, Tokenizer: WordTokenizer(), Budget: budget,
+				Steps: []StepConfig{{Name: "search", Step: RetrieverStep(fixedRetriever(items), n)}},
+			})
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Build(context.Background(), Query{Text: "how do contexts end?"}); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

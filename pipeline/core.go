@@ -56,6 +56,7 @@ const (
 // The reasons why an item is not in the window; see package core.
 const (
 	OverflowWindow        = core.OverflowWindow
+	OverflowMinimums      = core.OverflowMinimums
 	OverflowSourceCap     = core.OverflowSourceCap
 	OverflowSourceDropped = core.OverflowSourceDropped
 	OverflowSharedPool    = core.OverflowSharedPool

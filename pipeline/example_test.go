@@ -124,15 +124,15 @@ func ExamplePresetBudget() {
 		return
 	}
 	for _, a := range b.Allocations {
-		fmt.Println(a.Source, a.MaxTokens)
+		fmt.Println(a.Source, "at least", a.MinTokens)
 	}
 	fmt.Println("reserve", b.ReserveTokens)
 	fmt.Println("shared", b.SharedPool())
 	// Output:
-	// system 819
-	// memory 409
-	// conversation 819
-	// retrieval 3276
+	// system at least 819
+	// memory at least 409
+	// conversation at least 819
+	// retrieval at least 3276
 	// reserve 1228
 	// shared 1641
 }

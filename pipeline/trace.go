@@ -60,7 +60,8 @@ func (b *build) recordFill() {
 	if budget := b.writer.filler.Budget(); budget != nil {
 		limits.SharedPool = budget.SharedPool()
 		for i := range budget.Allocations {
-			limits.Sources[budget.Allocations[i].Source.Index()] = budget.Allocations[i].MaxTokens
+			source := budget.Allocations[i].Source
+			limits.Sources[source.Index()] = budget.Allocation(source)
 		}
 	}
 	b.recorder.BeginFill(limits, len(b.list.items))
@@ -72,6 +73,8 @@ func budgetKind(reason OverflowReason) explain.BudgetKind {
 	switch reason {
 	case OverflowWindow:
 		return explain.BudgetWindow
+	case OverflowMinimums:
+		return explain.BudgetMinimums
 	case OverflowSourceCap:
 		return explain.BudgetSource
 	case OverflowSourceDropped:

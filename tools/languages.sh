@@ -4,7 +4,7 @@
 #
 #     tools/languages.sh build            installs the toolchains that are missing
 #     tools/languages.sh test             prints a table
-#     WRITE=1 tools/languages.sh test     writes it into README.md
+#     WRITE=1 tools/languages.sh test     writes it into docs/languages/README.md
 #
 # LANGUAGES="go rust" narrows both to some languages. A toolchain that cannot be
 # installed is skipped with a word; with CI set it is a failure.

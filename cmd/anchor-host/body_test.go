@@ -16,13 +16,13 @@ func TestBuildPrintsABody(t *testing.T) {
 			"conversation: {turns: [{role: assistant, content: hello}, {role: user, content: \" \"}]}\nformat_options: {caching: true}\n",
 	}))
 	for format, head := range map[string]string{
-		"anthropic":        "{\n  \"model\": \"claude-sonnet-4-5\",\n  \"max_tokens\": 500,\n  \"tools\": " + tools + ",\n  \"system\": [",
+		"anthropic":        "{\n  \"model\": \"claude-sonnet-4-5\",\n  \"max_tokens\": 4096,\n  \"tools\": " + tools + ",\n  \"system\": [",
 		"openai":           "{\n  \"model\": \"claude-sonnet-4-5\",\n  \"messages\": [",
 		"openai-responses": "{\n  \"model\": \"claude-sonnet-4-5\",\n  \"instructions\": \"be brief\",\n  \"input\": [",
 		"gemini":           "{\n  \"systemInstruction\": {",
 	} {
 		out := must(t, "", "build", "--format", format, "why <this>?")
-		if !strings.HasPrefix(out, head) || !strings.Contains(out, tools) || !strings.Contains(out, "500") {
+		if !strings.HasPrefix(out, head) || !strings.Contains(out, tools) || strings.Contains(out, "500") { // the reserve is not the answer's
 			t.Errorf("%s: %s", format, out)
 		}
 		body, err := message.DecodeBody([]byte(out), message.Form(format))

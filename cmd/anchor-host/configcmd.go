@@ -76,7 +76,7 @@ func (a *app) configShowCommand() *cobra.Command {
 		Long: `Print every setting that is set or has a default, after flags and environment
 variables are applied. With --origin also print where each setting comes from: a
 flag, an environment variable, file and line, or the default. Secrets are not
-printed.`,
+printed. The shares of a budget preset are printed as tokens of each source.`,
 		Example: `  ANCHOR_HOST_MAX_TOKENS=4000 anchor-host config show --origin`,
 		Args:    cobra.NoArgs,
 	}
@@ -90,7 +90,7 @@ printed.`,
 		if err != nil {
 			return err
 		}
-		return a.Print(*format, settingsListing(loaded.Settings(), *origin))
+		return a.Print(*format, settingsListing(assemble.Effective(loaded), *origin))
 	})
 	return cmd
 }

@@ -86,8 +86,12 @@ func TestVersion(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != codeOK || v.ABI != abi.Version || v.Go == "" {
 		t.Errorf("code %d, %v, %+v", code, err, v)
 	}
-	if code, stdout, _ := run(t, "", "version"); code != codeOK || !strings.HasPrefix(stdout, "anchor-host ") {
-		t.Errorf("code %d, %q", code, stdout)
+	code, line, _ := run(t, "", "version")
+	if code != codeOK || !strings.HasPrefix(line, "anchor-host ") {
+		t.Errorf("code %d, %q", code, line)
+	}
+	if code, stdout, stderr := run(t, "", "--version"); code != codeOK || stdout != line {
+		t.Errorf("--version: code %d, %q%s, want %q", code, stdout, stderr, line)
 	}
 }
 

@@ -243,12 +243,12 @@ func (a *app) addTurns(cmd *cobra.Command, s *session, f *addFlags, args []strin
 }
 
 func factListing(facts []memory.Entry, data any) cli.Listing {
-	l := cli.Listing{Header: []string{"ID", "TYPE", "USER", "TAGS", "CREATED", "EXPIRES", "TEXT"}, Data: data}
+	l := cli.Listing{Header: []string{"ID", "TYPE", "USER", "TAGS", "CREATED", "EXPIRES", "USED", "TEXT"}, Data: data}
 	for i := range facts {
 		e := &facts[i]
 		l.Rows = append(l.Rows, []string{
 			cli.OneCell(e.ID), string(e.Type), cli.Dash(cli.OneCell(e.UserID)), cli.Dash(cli.OneCell(strings.Join(e.Tags, ", "))),
-			moment(e.CreatedAt), moment(e.ExpiresAt), cli.Excerpt(e.Content),
+			moment(e.CreatedAt), moment(e.ExpiresAt), strconv.Itoa(e.AccessCount), cli.Excerpt(e.Content),
 		})
 	}
 	return l

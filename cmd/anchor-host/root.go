@@ -43,6 +43,8 @@ named entries have no variables.
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
+	root.Version = "set" // cobra adds --version, which prints the template
+	root.SetVersionTemplate(versionLine(cli.ReadBuildInfo()))
 	plugin := plugincmd.Command(a.App)
 	plugin.AddCommand(registrycmd.Commands(a.App)...)
 	groupPlugin(plugin)

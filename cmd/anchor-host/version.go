@@ -9,6 +9,11 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
+// versionLine is what version and --version print.
+func versionLine(v cli.BuildInfo) string {
+	return fmt.Sprintf("anchor-host %s (ABI %d, %s, wazero %s, %s)\n", v.Version, v.ABI, v.Go, v.Wazero, v.Platform)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
@@ -23,9 +28,7 @@ func (a *app) versionCommand() *cobra.Command {
 		if *format != "text" {
 			return a.Print(*format, cli.Listing{Data: v})
 		}
-		var b bytes.Buffer
-		fmt.Fprintf(&b, "anchor-host %s (ABI %d, %s, wazero %s, %s)\n", v.Version, v.ABI, v.Go, v.Wazero, v.Platform)
-		return a.Emit(&b)
+		return a.EmitText(bytes.NewBufferString(versionLine(v)))
 	})
 	return cmd
 }

@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 // pluginConfig converts an instance to the form of the host, with what its references stand
@@ -90,44 +88,6 @@ func limits(l config.Limits) host.Limits {
 		RestAfter: int(l.RestAfter), RestMost: time.Duration(l.RestMost),
 		LoadMemory: int64(l.LoadMemory), LoadTime: time.Duration(l.LoadTime),
 	}
-}
-
-// budget converts a budget to the form of the pipeline. It returns nil if there is none.
-func budget(b *config.Budget, maxTokens int) (*fill.Budget, error) {
-	if b == nil {
-		return nil, nil
-	}
-	total := b.TotalTokens
-	if total == 0 {
-		total = maxTokens
-	}
-	if total == 0 {
-		total = pipeline.DefaultMaxTokens
-	}
-	if b.Preset != "" {
-		preset, err := fill.PresetBudget(b.Preset, total)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, totalKey(b), err)
-		}
-		preset.EnforceSharedPool = b.EnforceSharedPool
-		return preset, nil
-	}
-	out := &fill.Budget{TotalTokens: total, ReserveTokens: b.ReserveTokens, EnforceSharedPool: b.EnforceSharedPool}
-	for _, a := range b.Allocations {
-		out.Allocations = append(out.Allocations, fill.Allocation{
-			Source: pipeline.Source(a.Source), MaxTokens: a.MaxTokens, Priority: a.Priority,
-			Overflow: fill.OverflowStrategy(a.Overflow),
-		})
-	}
-	return out, nil
-}
-
-// totalKey is the key that the total of a budget comes from.
-func totalKey(b *config.Budget) string {
-	if b.TotalTokens != 0 {
-		return "budget.total_tokens"
-	}
-	return "max_tokens"
 }
 
 func systemPrompts(prompts []config.SystemPrompt) []pipeline.SystemPrompt {

@@ -14,7 +14,10 @@ import (
 // the configuration leaves out keep the defaults of the pipeline.
 func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 	out.MaxTokens, out.SystemPrompts = c.MaxTokens, systemPrompts(c.SystemPrompts)
-	if out.Budget, err = budget(c.Budget, c.MaxTokens); err != nil {
+	if out.Budget, err = BudgetOf(c); err != nil {
+		return err
+	}
+	if _, err = answerTokens(c, out.Budget); err != nil {
 		return err
 	}
 	if c.Fill != "" {

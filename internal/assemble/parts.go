@@ -50,11 +50,11 @@ func (b *builder) setFormatter(context.Context) (err error) {
 func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 	options := c.FormatOptions
 	params := format.Params{Model: c.Model, MaxOutputTokens: options.MaxOutput}
-	if b, err := budget(c.Budget, c.MaxTokens); err == nil && b != nil && c.Model != "" && params.MaxOutputTokens == 0 {
-		params.MaxOutputTokens = b.ReserveTokens
-	}
 	switch f := format.Named(cmp.Or(name, format.Default)).(type) {
 	case format.Anthropic:
+		if b, err := BudgetOf(c); err == nil { // setWindow has returned the error
+			params.MaxOutputTokens, _ = answerTokens(c, b)
+		}
 		f = format.Anthropic{Caching: options.Caching, CacheControl: options.CacheControl, Model: options.Model, Params: params}
 		if options.Caching && options.Marks() == format.BreakpointsAuto {
 			f.Breakpoints = format.BreakpointsAuto

@@ -155,7 +155,10 @@ func (v *validator) file(c *config.Config) error {
 
 // window checks the budget against the size of the window.
 func window(c *config.Config) error {
-	b, err := budget(c.Budget, c.MaxTokens)
+	b, err := BudgetOf(c)
+	if err == nil {
+		_, err = answerTokens(c, b)
+	}
 	if err == nil {
 		_, err = pipeline.New(pipeline.Config{
 			MaxTokens: c.MaxTokens, Budget: b, SystemPrompts: systemPrompts(c.SystemPrompts),

@@ -12,6 +12,7 @@ import (
 // budgetReasons name the budget that an item exceeded, in the words of the output.
 var budgetReasons = map[explain.BudgetKind]string{
 	explain.BudgetWindow:      "window full",
+	explain.BudgetMinimums:    "room kept for the minimums of other sources",
 	explain.BudgetSource:      "allocation of its source used up",
 	explain.BudgetWholeSource: "its source exceeds its allocation and is dropped",
 	explain.BudgetSharedPool:  "shared pool used up",

@@ -138,7 +138,18 @@ func (k *checker) choice(path string, c Choice, builtin []string) {
 
 func (k *checker) budget() {
 	b := k.config.Budget
-	if b == nil || b.Preset == "" {
+	switch {
+	case b == nil:
+		return
+	case b.Preset == "":
+		for i, a := range b.Allocations {
+			if a.MaxTokens == 0 && a.MinTokens == 0 {
+				k.find(fmt.Sprintf("budget.allocations[%d]", i), "state max_tokens, min_tokens or both")
+			}
+		}
+		if len(b.Caps) > 0 {
+			k.find("budget.caps", "caps need a preset (without one, state max_tokens in allocations)")
+		}
 		return
 	}
 	if b.ReserveTokens != 0 || len(b.Allocations) > 0 {

@@ -67,11 +67,12 @@ type Plugins struct {
 
 // FormatOptions are the options of the built-in formats.
 type FormatOptions struct {
-	Caching      bool   `key:"caching" default:"false" doc:"Mark the stable parts for prompt caching (anthropic only)."`
-	CacheControl string `key:"cache_control" enum:"block,seed" default:"block" doc:"Where the mark is placed: block is on content blocks, as the API expects; seed is next to the role."`
-	Breakpoints  string `key:"breakpoints" enum:"auto,fixed" doc:"auto: up to four marks, where the API of the model uses them. fixed: the system prompt and the context are marked, whatever their length (with caching; anthropic only). Default: auto, or fixed with cache_control: seed."`
-	Model        string `key:"model" doc:"For breakpoints auto: the model whose minimum cacheable prefix is used. Default: model; without it, the largest minimum of all models."`
-	MaxOutput    int    `key:"max_output_tokens" min:"1" doc:"The largest number of tokens of the answer, which the formats of model APIs state. Default, if model is set: reserve_tokens of the budget, else 4096 with anthropic. Otherwise the output states none."`
+	Caching       bool   `key:"caching" default:"false" doc:"Mark the stable parts for prompt caching (anthropic only)."`
+	CacheControl  string `key:"cache_control" enum:"block,seed" default:"block" doc:"Where the mark is placed: block is on content blocks, as the API expects; seed is next to the role."`
+	Breakpoints   string `key:"breakpoints" enum:"auto,fixed" doc:"auto: up to four marks, where the API of the model uses them. fixed: the system prompt and the context are marked, whatever their length (with caching; anthropic only). Default: auto, or fixed with cache_control: seed."`
+	Model         string `key:"model" doc:"For breakpoints auto: the model whose minimum cacheable prefix is used. Default: model; without it, the largest minimum of all models."`
+	MaxOutput     int    `key:"max_output_tokens" min:"1" doc:"The largest number of tokens of the answer, which the formats of model APIs state. It does not depend on the size of the window. Default: 4096 with anthropic, if model is set. Otherwise the output states none, and the model decides."`
+	ContextTokens int    `key:"context_tokens" min:"1" doc:"The size of the context of the model in tokens, where max_tokens comes near it. The answer then has at most what max_tokens without the reserve leaves of it: the default of max_output_tokens is lowered, and a max_output_tokens beyond it is an error."`
 }
 
 // FitOptions are the options of fit and truncate.
@@ -84,17 +85,19 @@ type FitOptions struct {
 
 // Budget divides the window among the sources: a preset, or numbers.
 type Budget struct {
-	Preset            string       `key:"preset" enum:"chat,rag,agent" doc:"A predefined division of max_tokens."`
+	Preset            string       `key:"preset" enum:"chat,rag,agent" doc:"Shares of max_tokens. A share is a minimum: a source has it if the window is full, and what it does not use is free for the others. chat: system 10 %, memory 10 %, conversation 20 %, retrieval 25 %. rag: system 10 %, memory 5 %, conversation 10 %, retrieval 40 %. agent: system 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool 15 %. All keep 15 % free for the answer."`
+	Caps              []string     `key:"caps" enum:"retrieval,memory,system,user,tool,conversation" doc:"The sources whose share of the preset is also a cap: they never have more."`
 	TotalTokens       int          `key:"total_tokens" min:"1" doc:"Upper limit for the allocations and the reserve together. Default: max_tokens."`
 	ReserveTokens     int          `key:"reserve_tokens" min:"0" doc:"Tokens kept free for the answer."`
-	Allocations       []Allocation `key:"allocations" doc:"Limits for single sources."`
+	Allocations       []Allocation `key:"allocations" doc:"Caps and minimums of single sources."`
 	EnforceSharedPool bool         `key:"enforce_shared_pool" doc:"Sources without an allocation together get only the tokens that are not allocated."`
 }
 
-// Allocation is the cap of one source.
+// Allocation is the cap of one source, its minimum, or both.
 type Allocation struct {
 	Source    string `key:"source,required" enum:"retrieval,memory,system,user,tool,conversation"`
-	MaxTokens int    `key:"max_tokens,required" min:"1"`
+	MaxTokens int    `key:"max_tokens" min:"1" doc:"The source never has more. Default: no cap; min_tokens is then needed."`
+	MinTokens int    `key:"min_tokens" min:"1" doc:"The source has so much if it has items for it, also if the window is full. What it does not use is free for the others."`
 	Priority  int    `key:"priority" min:"1" max:"10" default:"5" doc:"Accepted for compatibility; nothing reads it."`
 	Overflow  string `key:"overflow_strategy" enum:"truncate,drop" default:"truncate" doc:"Keep what fits, or nothing of a source that exceeds its cap."`
 }

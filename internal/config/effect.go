@@ -57,6 +57,7 @@ func (o FormatOptions) WithoutEffect(c *Config) []Finding {
 	return without("format_options.", []stated{
 		{"breakpoints", o.Breakpoints != "", o.Caching, "caching"},
 		{"model", o.Model != "", o.Caching && o.Marks() == "auto", "breakpoints: auto"},
+		{"context_tokens", o.ContextTokens > 0, c.Format.Use != nil || c.Format.Name != "" && c.Format.Name != format.Default, "the format of a model API"},
 		{"max_output_tokens", o.MaxOutput > 0, c.Format.Use != nil || c.Format.Name != "" && c.Format.Name != format.Default, "the format of a model API"},
 	})
 }

@@ -46,6 +46,11 @@ var pages = []page{
 		"Find out what happened in a build", // what was found
 		"2     assistant  ",                 // the conversation
 		"sha256:",                           // the pin
+		`"used_tokens": 2`,                  // the request
+	}},
+	{name: "docs/agents.md", commands: 8, before: site, prints: []string{
+		"The customer prefers short answers.", // the fact
+		`"max_output_tokens"`,                 // the body for another API
 	}},
 	{name: "docs/distribute.md", commands: 4, before: site, prints: []string{
 		"acme.pub",           // the key
@@ -55,12 +60,11 @@ var pages = []page{
 
 // servingPages start a service at the default ports, so one waits for the other.
 var servingPages = []page{
-	{name: readme, commands: 15, prints: []string{
+	{name: readme, commands: 15, before: cloned, prints: []string{
 		"Limits of plugins > Limit a plugin's memory", // the first answer
 		"encoding/json.Unmarshal",                     // the demo
 		"operations",                                  // inspect
 		"dedupe/README.md",                            // the site's build, explained
-		`"used_tokens": 2`,                            // the request
 		"event: result",                               // the service
 		`"generation":2`,                              // its reload
 		"a window of 1275 tokens",                     // the embedded App
@@ -142,6 +146,11 @@ echo 'pipelines: {main: {}, short: {max_tokens: 600}}' >> anchor.yaml
 trap 'kill -9 ${service:-} || true' EXIT
 `
 
+// The clone that README.md begins with is the one of the test.
+const cloned = `cd ..
+git() { [ "$*" = "clone https://github.com/anchor-host/anchor-host" ]; }
+`
+
 // A service of the site, after its first build.
 const serving = `anchor-host serve --store service.db 2>service.log & service=$!
 until curl -sf localhost:8790/readyz; do sleep 0.1; done
@@ -166,6 +175,66 @@ func runPage(t *testing.T, p page) {
 	for _, want := range p.prints {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s: the commands do not print %q\n%s", p.name, want, out)
+		}
+	}
+	if p.name != readme { // other pages show outputs in part, and texts that no command prints
+		return
+	}
+	if missing := firstMissing(textBlocks(string(text)), out); missing != "" {
+		t.Errorf("%s: the commands do not print, in this order,\n%s\nbut\n%s", p.name, missing, out)
+	}
+}
+
+// textBlocks returns the outputs that a page shows in ```text blocks. A line with an ellipsis
+// alone divides a block, because it stands for lines that the page leaves out.
+func textBlocks(text string) (parts []string) {
+	inside := false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = strings.HasPrefix(line, "```text")
+			parts = append(parts, "")
+		case line == "…\n":
+			parts = append(parts, "")
+		case inside:
+			parts[len(parts)-1] += line
+		}
+	}
+	return parts
+}
+
+// firstMissing returns the first part that is not in what commands print, after the parts
+// before it. Times and the widths of columns do not count.
+func firstMissing(parts []string, printed string) string {
+	printed = normal(printed)
+	for _, part := range parts {
+		_, after, found := strings.Cut(printed, normal(part))
+		if !found {
+			return part
+		}
+		printed = after
+	}
+	return ""
+}
+
+var timesAndGaps = regexp.MustCompile(`[0-9.]+ ms|  +`)
+
+func normal(text string) string {
+	return timesAndGaps.ReplaceAllStringFunc(text, func(s string) string {
+		if s[0] == ' ' {
+			return " "
+		}
+		return "ms"
+	})
+}
+
+func TestShownOutputs(t *testing.T) {
+	parts := textBlocks("```sh\nx\n```\n```text\na  1.5 ms\nb\n…\nc\n```\n")
+	for printed, missing := range map[string]string{
+		"a 20 ms\nb\nx\nc\n": "", "a 20 ms\nx\nb\nc\n": "a  1.5 ms\nb\n", "c\na 20 ms\nb\n": "c\n",
+	} {
+		if got := firstMissing(parts, printed); got != missing {
+			t.Errorf("%q: %q is missing, want %q", printed, got, missing)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 // reasonWords are the reasons of the budget in the words of a report.
 var reasonWords = map[pipeline.OverflowReason]string{
 	pipeline.OverflowWindow:        "window full",
+	pipeline.OverflowMinimums:      "room kept for the minimums of other sources",
 	pipeline.OverflowSourceCap:     "allocation of its source used up",
 	pipeline.OverflowSourceDropped: "its source dropped for exceeding its allocation",
 	pipeline.OverflowSharedPool:    "shared pool used up",

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	names := flags.String("lang", "", "languages, separated by commas (default: all)")
 	flags.StringVar(&o.Out, "out", "build/languages", "folder of the built modules")
 	flags.BoolVar(&o.Write, "write", false, "write the table into the README instead of printing it")
-	flags.StringVar(&o.README, "readme", "README.md", "the README")
+	flags.StringVar(&o.README, "readme", "docs/languages/README.md", "the page with the table")
 	flags.BoolVar(&o.Short, "short", false, "make fewer calls in the conformance kit")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

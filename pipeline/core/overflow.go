@@ -12,6 +12,9 @@ type OverflowReason string
 const (
 	// OverflowWindow: the tokens left in the window were fewer than the item's.
 	OverflowWindow OverflowReason = "window_full"
+	// OverflowMinimums: the item would have fitted, but the room was kept for the minimums of
+	// other sources.
+	OverflowMinimums OverflowReason = "kept_for_minimums"
 	// OverflowSourceCap: the allocation of the item's source was used up.
 	OverflowSourceCap OverflowReason = "source_cap"
 	// OverflowSourceDropped: the source as a whole exceeded an allocation with

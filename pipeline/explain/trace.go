@@ -128,6 +128,7 @@ type BudgetKind string
 // The kinds of budgets.
 const (
 	BudgetWindow      BudgetKind = "window"
+	BudgetMinimums    BudgetKind = "minimums"     // the window without the room that is kept for other sources
 	BudgetSource      BudgetKind = "source"       // the allocation of the source
 	BudgetWholeSource BudgetKind = "whole_source" // the same with the strategy drop
 	BudgetSharedPool  BudgetKind = "shared_pool"

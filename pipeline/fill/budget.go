@@ -18,15 +18,19 @@ const (
 	OverflowDrop OverflowStrategy = "drop"
 )
 
-// Allocation caps one source.
+// Allocation bounds one source from above, from below, or both.
 type Allocation struct {
 	Source core.Source `json:"source"`
-	// MaxTokens is the cap in tokens, 1 or more.
-	MaxTokens int `json:"max_tokens"`
+	// MaxTokens is the cap in tokens: the source never has more. It chooses among the items
+	// of the source before the window is filled. 0 is no cap; MinTokens is then needed.
+	MaxTokens int `json:"max_tokens,omitempty"`
+	// MinTokens is the room, in tokens, that items of other sources cannot take while this
+	// source has items for it. What the source does not use is free for all. 0 is none.
+	MinTokens int `json:"min_tokens,omitempty"`
 	// Priority is 1 to 10, or 0 for none. It has no effect, because the priority of the
 	// items decides. A build warns when it is set.
 	Priority int `json:"priority,omitempty"`
-	// Overflow is OverflowTruncate when empty.
+	// Overflow says what happens above MaxTokens. It is OverflowTruncate when empty.
 	Overflow OverflowStrategy `json:"overflow_strategy,omitempty"`
 }
 
@@ -68,7 +72,7 @@ func (b *Budget) Validate() error {
 		}
 		seen[a.Source.Index()] = true
 		if left >= 0 {
-			left -= a.MaxTokens
+			left -= a.share()
 		}
 	}
 	if left < 0 {
@@ -81,8 +85,12 @@ func (a *Allocation) validate() error {
 	switch {
 	case !a.Source.Valid():
 		return fmt.Errorf("source %.100q: %w (want one of %v)", a.Source, core.ErrInvalid, core.Sources)
-	case a.MaxTokens <= 0:
+	case a.MinTokens < 0:
+		return fmt.Errorf("min_tokens %d: %w (want 0 or more)", a.MinTokens, core.ErrInvalid)
+	case a.MaxTokens < 0 || a.MaxTokens == 0 && a.MinTokens == 0:
 		return fmt.Errorf("max_tokens %d: %w (want 1 or more)", a.MaxTokens, core.ErrInvalid)
+	case a.MaxTokens > 0 && a.MinTokens > a.MaxTokens:
+		return fmt.Errorf("min_tokens %d: %w (want at most max_tokens, %d)", a.MinTokens, core.ErrInvalid, a.MaxTokens)
 	case a.Priority != 0 && (a.Priority < core.MinPriority || a.Priority > core.MaxPriority):
 		return fmt.Errorf("priority %d: %w (want %d to %d)", a.Priority, core.ErrInvalid, core.MinPriority, core.MaxPriority)
 	case a.Overflow != "" && a.Overflow != OverflowTruncate && a.Overflow != OverflowDrop:
@@ -91,21 +99,30 @@ func (a *Allocation) validate() error {
 	return nil
 }
 
+// share returns the part of the total that the allocation takes: its cap, or its minimum if
+// it has none.
+func (a *Allocation) share() int {
+	if a.MaxTokens > 0 {
+		return a.MaxTokens
+	}
+	return a.MinTokens
+}
+
 // SharedPool returns the tokens that are left after the reserve and all allocations.
 func (b *Budget) SharedPool() int {
 	pool := b.TotalTokens - b.ReserveTokens
 	for i := range b.Allocations {
-		pool -= b.Allocations[i].MaxTokens
+		pool -= b.Allocations[i].share()
 	}
 	return pool
 }
 
-// Allocation returns the cap of the source, or the shared pool for a source
-// without one.
+// Allocation returns the share of the source: its cap, or its minimum if it has no cap. A
+// source without an allocation shares the pool.
 func (b *Budget) Allocation(s core.Source) int {
 	for i := range b.Allocations {
 		if b.Allocations[i].Source == s {
-			return b.Allocations[i].MaxTokens
+			return b.Allocations[i].share()
 		}
 	}
 	return b.SharedPool()

@@ -25,8 +25,8 @@ func TestPresetBudgets(t *testing.T) {
 		}
 		caps := map[core.Source]int{}
 		for _, a := range b.Allocations {
-			caps[a.Source] = a.MaxTokens
-			if a.Priority != a.Source.DefaultPriority() || a.Overflow != OverflowTruncate {
+			caps[a.Source] = a.MinTokens
+			if a.MaxTokens != 0 || a.Priority != a.Source.DefaultPriority() || a.Overflow != OverflowTruncate {
 				t.Errorf("%s: allocation %+v", name, a)
 			}
 		}
@@ -38,6 +38,18 @@ func TestPresetBudgets(t *testing.T) {
 				t.Errorf("%s of %d tokens: %v", name, total, err)
 			}
 		}
+	}
+	b, err := PresetBudget("rag", 8192, core.SourceRetrieval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range b.Allocations {
+		if want := a.Source == core.SourceRetrieval; (a.MaxTokens == a.MinTokens) != want || want != (a.MaxTokens > 0) {
+			t.Errorf("a cap for retrieval alone: %+v", a)
+		}
+	}
+	if _, err := PresetBudget("rag", 8192, core.SourceTool); !errors.Is(err, core.ErrInvalid) {
+		t.Errorf("cap for a source without a share: %v", err)
 	}
 	if _, err := PresetBudget("poet", 100); !errors.Is(err, core.ErrInvalid) {
 		t.Errorf("unknown preset: %v", err)

@@ -2,13 +2,16 @@ package fill
 
 import (
 	"context"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // limits reports whether the budget caps any source.
-func (b *Budget) limits() bool { return len(b.Allocations) > 0 || b.EnforceSharedPool }
+func (b *Budget) limits() bool {
+	return b.EnforceSharedPool || slices.ContainsFunc(b.Allocations, func(a Allocation) bool { return a.MaxTokens > 0 })
+}
 
 // sourceCap is the cap of one source, or of all sources of the shared pool together.
 type sourceCap struct {
@@ -33,7 +36,9 @@ func (b *Budget) caps() [core.NumSources]*sourceCap {
 	for i := range b.Allocations {
 		a := &b.Allocations[i]
 		c := &sourceCap{strategy: OverflowTruncate, reason: core.OverflowSourceCap, limit: a.MaxTokens}
-		if a.Overflow == OverflowDrop {
+		if a.MaxTokens == 0 {
+			c.limit = -1
+		} else if a.Overflow == OverflowDrop {
 			c.strategy, c.reason = OverflowDrop, core.OverflowSourceDropped
 		}
 		caps[a.Source.Index()] = c
@@ -105,7 +110,7 @@ func (b *Filling) withinCaps(ctx context.Context, order []int32, caps *[core.Num
 		if v.ok, v.available = c.admit(b.Counts[i]); v.ok || c.strategy == OverflowDrop {
 			continue
 		}
-		cut, err := b.cutItem(ctx, i, v.available)
+		_, cut, err := b.cutItem(ctx, i, v.available)
 		if err != nil {
 			return nil, err
 		}

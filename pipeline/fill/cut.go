@@ -155,17 +155,18 @@ func wholeCharacter(text string, n int) int {
 	return n
 }
 
-// cutItem shortens item i to at most limit tokens and reports whether it did. It first copies
-// the list of items, because steps may still refer to it.
-func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (bool, error) {
+// cutItem shortens item i to at most limit tokens, and returns the tokens of the text that is
+// left and whether it did. It first copies the list of items, because steps may still refer to
+// it.
+func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (tokens int, ok bool, err error) {
 	f := b.p
 	if !f.cuts() || b.Items[i].Source == core.SourceSystem {
-		return false, nil
+		return 0, false, nil
 	}
 	parts := media.OfParts(f.counter.options.Model, b.Items[i].Parts()).High // they stay whole
 	text, n, err := f.cut.text(ctx, b.p.tokenizer, b.Items[i].Content, limit-parts)
 	if err != nil || text == "" {
-		return false, err
+		return 0, false, err
 	}
 	if b.whole == nil {
 		b.whole, b.Items = b.Items, slices.Clone(b.Items)
@@ -177,5 +178,5 @@ func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (bool, error)
 	}
 	it.Metadata["truncated"] = true
 	it.Content, b.Counts[i] = text, values.Add(n, parts)
-	return true, nil
+	return n, true, nil
 }

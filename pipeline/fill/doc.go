@@ -1,4 +1,5 @@
-// Package fill puts items into windows. A [Budget] limits how much each source may take.
+// Package fill puts items into windows. A [Budget] says how much each source has at least and
+// at most. What a source does not use of its minimum, items of others may use.
 //
 // By default the token counts of the items must fit ([FitItems]): items are tried in the
 // order of their priority and score, and each one that fits is admitted. [FitExact] counts

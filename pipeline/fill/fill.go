@@ -38,9 +38,10 @@ type Filling struct {
 	Counted  int
 	Counting *Counting
 
-	p     *Filler
-	whole []core.Item // items before some were cut, nil when none was
-	uncut []int       // counts before that
+	p      *Filler
+	whole  []core.Item // items before some were cut, nil when none was
+	uncut  []int       // counts before that
+	spared []bool      // by item: its room was kept for other sources; nil if none was kept
 }
 
 // Watcher receives the verdict on each item.
@@ -88,8 +89,7 @@ func (f *Filler) Fill(ctx context.Context, w *Filling, order []int32) (err error
 	if f.chosen {
 		return w.fillBy(ctx, order)
 	}
-	w.firstFit(order)
-	return nil
+	return w.fillFirst(ctx, order)
 }
 
 // tooSmall is the remedy for a query and tools that the window cannot hold.
@@ -103,6 +103,26 @@ func (b *Filling) decided(i int32, reason core.OverflowReason, available int) {
 	if b.Watcher != nil {
 		b.Watcher.Decide(i, reason, available, b.Counts[i], len(b.Items[i].Content))
 	}
+}
+
+// fillFirst fills the window as the defaults say.
+func (b *Filling) fillFirst(ctx context.Context, order []int32) error {
+	trial, err := b.keepMinimums(ctx, order, func(i int32) int { return b.Counts[i] }, nil, b.room())
+	if err != nil {
+		return err
+	}
+	if b.spared == nil {
+		b.firstFit(order)
+		return nil
+	}
+	f, g := &fill{b: b, order: order}, &itemGauge{b: b, room: b.room(), taken: make([]bool, len(b.Items))}
+	misfits, err := f.admit(ctx, g, trial)
+	if err != nil {
+		return err
+	}
+	f.finish(g.taken, misfits)
+	b.Diagnostic = nil
+	return nil
 }
 
 // firstFit makes the window and tries the items in order. It first counts how many fit, to

@@ -2,6 +2,7 @@ package fill
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
@@ -36,12 +37,17 @@ func PresetNames() []string {
 }
 
 // PresetBudget divides total tokens by the shares of the preset "chat", "rag" or "agent",
-// each rounded down. It returns an error if a share would be 0 tokens. The smallest total is
-// 10 for chat and agent, and 20 for rag.
-func PresetBudget(name string, total int) (*Budget, error) {
+// each rounded down. The shares are minimums. Those of the sources in caps are caps too. It
+// returns an error if a share would be 0 tokens, or if a source in caps has no share. The
+// smallest total is 10 for chat and agent, and 20 for rag.
+func PresetBudget(name string, total int, caps ...core.Source) (*Budget, error) {
 	for i := range presets {
 		if presets[i].name == name {
-			return newPreset(name, presets[i].shares, total)
+			b, err := newPreset(name, presets[i].shares, total)
+			if err != nil {
+				return nil, err
+			}
+			return b, b.capShares(name, caps)
 		}
 	}
 	return nil, fmt.Errorf("budget: preset %q: %w (want one of %v)", name, core.ErrInvalid, PresetNames())
@@ -61,13 +67,25 @@ func newPreset(name string, shares []presetShare, total int) (*Budget, error) {
 	b := &Budget{TotalTokens: total, ReserveTokens: percent(total, presetReserve), preset: true}
 	for _, s := range shares {
 		b.Allocations = append(b.Allocations, Allocation{
-			Source: s.source, MaxTokens: percent(total, s.percent), Priority: s.priority, Overflow: OverflowTruncate,
+			Source: s.source, MinTokens: percent(total, s.percent), Priority: s.priority, Overflow: OverflowTruncate,
 		})
 	}
 	if err := b.Validate(); err != nil {
 		return nil, fmt.Errorf("preset %s of %d tokens: %w", name, total, err)
 	}
 	return b, nil
+}
+
+// capShares makes the shares of the sources caps.
+func (b *Budget) capShares(name string, caps []core.Source) error {
+	for _, s := range caps {
+		at := slices.IndexFunc(b.Allocations, func(a Allocation) bool { return a.Source == s })
+		if at < 0 {
+			return fmt.Errorf("budget: caps: preset %s has no share of source %.100q: %w (leave it out)", name, s, core.ErrInvalid)
+		}
+		b.Allocations[at].MaxTokens = b.Allocations[at].MinTokens
+	}
+	return nil
 }
 
 // percent returns p hundredths of total, rounded down, without overflow.

@@ -68,10 +68,32 @@ func (f *fill) plan(ctx context.Context, counts []int, overhead func(*core.Item)
 	}
 	trial, note, err := tryOrder(ctx, f.b.p.strategy, c, room)
 	f.value.Note = note
+	if err != nil {
+		return nil, err
+	}
 	for place, at := range trial {
 		trial[place] = f.order[at]
 	}
-	return trial, err
+	size := func(i int32) int {
+		if overhead == nil {
+			return counts[i]
+		}
+		return values.Add(counts[i], overhead(&f.b.Items[i]))
+	}
+	resize := func(i int32, tokens int) {
+		if f.b.p.fit == FitExact { // other counts are those of the items, which a cut changes
+			counts[i] = tokens
+		}
+	}
+	return f.b.keepMinimums(ctx, trial, size, resize, room)
+}
+
+// reason says why an item that was tried is not in the window.
+func (f *fill) reason(i int32) core.OverflowReason {
+	if f.b.spared != nil && f.b.spared[i] {
+		return core.OverflowMinimums
+	}
+	return core.OverflowWindow
 }
 
 // admit tries the items in order, as many at once as will probably fit. When they do not
@@ -118,7 +140,7 @@ func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 	b := f.b
 	found, before := b.Items[i], b.Counts[i]
 	for limit, try := g.left(), 0; limit > 0 && try < cutTries; try++ {
-		ok, err := b.cutItem(ctx, i, limit)
+		_, ok, err := b.cutItem(ctx, i, limit)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -149,7 +171,7 @@ func (f *fill) finish(taken []bool, misfits []misfit) {
 		f.value.Value += value
 	}
 	for _, m := range misfits {
-		b.reject(m.index, core.OverflowWindow, m.available)
+		b.reject(m.index, f.reason(m.index), m.available)
 	}
 	f.value.Strategy, f.value.Fit = b.p.strategy.Name(), b.p.fit
 	f.value.Bound = max(f.value.Bound, f.value.Value)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -145,6 +147,29 @@ func (m *Manager) Edit(ctx context.Context, id string, f func(e *Entry)) (Entry,
 // exist or have expired.
 func (m *Manager) Touch(ctx context.Context, ids ...string) error {
 	_, err := m.change(ctx, ids, false, (*Entry).touched)
+	return err
+}
+
+// Use is how often a fact was used, and when for the last time.
+type Use struct {
+	Times int
+	Last  time.Time
+}
+
+// Used notes uses of facts by their IDs, as Touch does for one use each. A fact that was used
+// later, as it says itself, keeps that time.
+func (m *Manager) Used(ctx context.Context, uses map[string]Use) error {
+	if len(uses) == 0 {
+		return nil
+	}
+	_, err := m.change(ctx, slices.Sorted(maps.Keys(uses)), false, func(e *Entry, _ time.Time) *Entry {
+		c, u := *e, uses[e.ID]
+		c.AccessCount += min(max(u.Times, 0), math.MaxInt-c.AccessCount)
+		if u.Last.After(c.LastAccessed) {
+			c.LastAccessed = u.Last
+		}
+		return &c
+	})
 	return err
 }
 

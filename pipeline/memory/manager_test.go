@@ -68,6 +68,16 @@ func TestUpdateAndTouch(t *testing.T) {
 		if got, err = m.Get(t.Context(), e.ID); err != nil || got.AccessCount != 1 || !got.LastAccessed.Equal(now) {
 			t.Errorf("touched %+v, %v", got, err)
 		}
+		uses := map[string]Use{e.ID: {Times: 3, Last: now.Add(time.Minute)}, "nobody": {Times: 1, Last: now}, gone.ID: {Times: 1, Last: now}}
+		if err := m.Used(t.Context(), uses); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Used(t.Context(), map[string]Use{e.ID: {Times: math.MaxInt, Last: now}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err = m.Get(t.Context(), e.ID); err != nil || got.AccessCount != math.MaxInt || !got.LastAccessed.Equal(now.Add(time.Minute)) {
+			t.Errorf("used %+v, %v", got, err)
+		}
 		if e, err := f.Get(t.Context(), gone.ID); err != nil || e.AccessCount != 0 {
 			t.Errorf("the expired one %+v, %v", e, err)
 		}

@@ -27,7 +27,7 @@ type fillEntry struct {
 // kinds are the kinds of budgets by their code in an entry. The empty kind is the code of an
 // item in the window. A code instead of a string makes entries free of pointers, so that the
 // garbage collector need not visit them.
-var kinds = [...]explain.BudgetKind{"", explain.BudgetWindow, explain.BudgetSource, explain.BudgetWholeSource, explain.BudgetSharedPool}
+var kinds = [...]explain.BudgetKind{"", explain.BudgetWindow, explain.BudgetMinimums, explain.BudgetSource, explain.BudgetWholeSource, explain.BudgetSharedPool}
 
 func (e *fillEntry) kind() explain.BudgetKind { return kinds[e.code] }
 
@@ -98,7 +98,7 @@ func (f *fillLog) displace(rows []core.Item, met []*explain.BudgetCheck) {
 	core.SortByPriority(rows, order)
 	var window []*fillEntry
 	var caps [core.NumSources][]*fillEntry
-	var early []int32 // left out before any item of lower rank was admitted
+	var early []int32 // left out for items of lower rank
 	for _, i := range order {
 		e := entries[i]
 		if e == nil {
@@ -113,6 +113,10 @@ func (f *fillLog) displace(rows []core.Item, met []*explain.BudgetCheck) {
 			caps[pool] = append(caps[pool], e)
 			if e.kind() == "" {
 				window = append(window, e)
+				continue
+			}
+			if e.kind() == explain.BudgetMinimums {
+				early = append(early, i)
 				continue
 			}
 			if displacedBy(met[i], rows, window); met[i].DisplacedBy == nil {

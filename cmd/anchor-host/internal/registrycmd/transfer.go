@@ -60,9 +60,10 @@ func pushCommand(a *cli.App) *cobra.Command {
 	var move bool
 	documents := extras()
 	cmd := &cobra.Command{
-		Use:   "push [flags] MODULE REFERENCE",
+		Use:   "push [flags] PLUGIN REFERENCE",
 		Short: "Push a plugin to a registry, and sign it",
-		Long: `Push a module with its manifest inside, as "plugin build" writes it, to a registry.
+		Long: `Push a plugin to a registry. PLUGIN is a module with its manifest inside, as "plugin
+build" writes it, or a folder with one module, in which plugin.yaml is packed.
 Credentials are those of docker login. Without a tag in REFERENCE, the tag is the
 version of the manifest. The same file gives the same digest on every machine. A tag
 that another artifact has is refused without --move.
@@ -70,7 +71,7 @@ that another artifact has is refused without --move.
 --key signs what was pushed. README, SBOM and report are attached.`,
 		Example: `  anchor-host plugin push dist/bm25.wasm oci://ghcr.io/acme/bm25 --key acme.key
   anchor-host plugin push dist/bm25.wasm oci://ghcr.io/acme/bm25:1.2.0 --readme README.md`,
-		Args: cli.Exactly("MODULE", "REFERENCE"),
+		Args: cli.Exactly("PLUGIN", "REFERENCE"),
 	}
 	k.Flags(cmd, "file of the secret key that signs")
 	cli.ConfigFlag(cmd)
@@ -84,9 +85,9 @@ that another artifact has is refused without --move.
 	f.BoolVar(&move, "move", false, "let a tag that names another artifact name this one")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		module, err := cli.ReadFile(args[0], maxModule)
+		module, err := readPlugin(args[0])
 		if err != nil {
-			return fmt.Errorf("push: %w (build it with: anchor-host plugin build)", err)
+			return err
 		}
 		ref, err := registry.ParseReference(args[1])
 		if err != nil {

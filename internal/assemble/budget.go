@@ -1,0 +1,115 @@
+package assemble
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
+)
+
+// BudgetOf returns the budget of a configuration in tokens, as windows are filled with it, or
+// nil if there is none. Errors wrap [config.ErrInvalid].
+func BudgetOf(c *config.Config) (*fill.Budget, error) {
+	b := c.Budget
+	if b == nil {
+		return nil, nil
+	}
+	total := cmp.Or(b.TotalTokens, c.MaxTokens, pipeline.DefaultMaxTokens)
+	if b.Preset != "" {
+		caps := make([]pipeline.Source, len(b.Caps))
+		for i, s := range b.Caps {
+			caps[i] = pipeline.Source(s)
+		}
+		preset, err := fill.PresetBudget(b.Preset, total, caps...)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, totalKey(b), err)
+		}
+		preset.EnforceSharedPool = b.EnforceSharedPool
+		return preset, nil
+	}
+	out := &fill.Budget{TotalTokens: total, ReserveTokens: b.ReserveTokens, EnforceSharedPool: b.EnforceSharedPool}
+	for _, a := range b.Allocations {
+		out.Allocations = append(out.Allocations, fill.Allocation{
+			Source: pipeline.Source(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Priority: a.Priority,
+			Overflow: fill.OverflowStrategy(a.Overflow),
+		})
+	}
+	return out, nil
+}
+
+// totalKey is the key that the total of a budget comes from.
+func totalKey(b *config.Budget) string {
+	if b.TotalTokens != 0 {
+		return "budget.total_tokens"
+	}
+	return "max_tokens"
+}
+
+// answerTokens returns the number of tokens of the answer for a body that must state one. It
+// is 0 if the configuration names neither a number nor a model. If the size of the model's
+// context is known, the answer has at most what the window leaves of it.
+func answerTokens(c *config.Config, b *fill.Budget) (int, error) {
+	o, answer := c.FormatOptions, c.FormatOptions.MaxOutput
+	if answer == 0 && c.Model != "" {
+		answer = format.DefaultMaxOutputTokens
+	}
+	if o.ContextTokens == 0 {
+		return answer, nil
+	}
+	room := cmp.Or(c.MaxTokens, pipeline.DefaultMaxTokens)
+	if b != nil {
+		room -= b.ReserveTokens
+	}
+	left := o.ContextTokens - room
+	switch {
+	case left < 1:
+		return 0, fmt.Errorf("%w: format_options.context_tokens: a window of up to %d tokens leaves nothing of %d for the answer (lower max_tokens or raise budget.reserve_tokens)", config.ErrInvalid, room, o.ContextTokens)
+	case o.MaxOutput > left:
+		return 0, fmt.Errorf("%w: format_options.max_output_tokens: a window of up to %d tokens leaves %d of %d for the answer, want %d (lower max_tokens or raise budget.reserve_tokens)", config.ErrInvalid, room, left, o.ContextTokens, o.MaxOutput)
+	}
+	return min(answer, left), nil
+}
+
+// Effective returns the settings of a configuration and, behind their keys, what follows from
+// them: the tokens of each share of a preset, and those of the answer.
+func Effective(l *config.Loaded) []config.Setting {
+	settings, c := l.Settings(), &l.Config
+	b, err := BudgetOf(c)
+	if err != nil {
+		return settings
+	}
+	at := 0 // where the next setting goes
+	after := func(key string) {
+		at = len(settings)
+		for i := range settings {
+			if strings.HasPrefix(settings[i].Path, key) {
+				at = i + 1
+			}
+		}
+	}
+	add := func(path string, n int, origin string) {
+		settings = slices.Insert(settings, at, config.Setting{Path: path, Value: int64(n), Text: fmt.Sprint(n), Origin: origin})
+		at++
+	}
+	if b != nil && c.Budget.Preset != "" {
+		from := fmt.Sprintf("preset %s of %d", c.Budget.Preset, b.TotalTokens)
+		after("budget.preset")
+		add("budget.reserve_tokens", b.ReserveTokens, from)
+		for _, a := range b.Allocations {
+			add(fmt.Sprintf("budget.allocations[%s].min_tokens", a.Source), a.MinTokens, from)
+			if a.MaxTokens > 0 {
+				add(fmt.Sprintf("budget.allocations[%s].max_tokens", a.Source), a.MaxTokens, from)
+			}
+		}
+	}
+	if n, err := answerTokens(c, b); err == nil && n > 0 && c.FormatOptions.MaxOutput == 0 && c.Format.Name == "anthropic" {
+		after("format_options.")
+		add("format_options.max_output_tokens", n, "default")
+	}
+	return settings
+}
