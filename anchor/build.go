@@ -85,7 +85,7 @@ type BuildOptions struct {
 	Only []string
 	// Skip names steps that do not run. nil: no step is skipped.
 	Skip []string
-	// AllowPartial leaves out optional steps, those with on_error: skip, rather than missing the
+	// AllowPartial leaves out optional steps, those with must: false, rather than missing the
 	// deadline of ctx or of the configuration. [pipeline.Result.Partial] says that some were, and
 	// Diagnostics.StepFailures which. Which ones there is time for follows from how long they took
 	// before.

@@ -10,7 +10,7 @@ import (
 // log says why, once for many builds.
 func TestDegradedBuildsAreLoud(t *testing.T) {
 	t.Parallel()
-	l := start(t, "tokenizer: words\nsteps: [{name: redact, plugin: absent, on_error: skip}]\n", Options{})
+	l := start(t, "tokenizer: words\nsteps: [{name: redact, plugin: absent, must: false}]\n", Options{})
 	for range 3 {
 		got := l.api("POST", "/v1/builds", `{"query": "q"}`, "X-Request-Id", "the-request")
 		if values := got.header.Values(degradedHeader); got.status != 200 || len(values) != 1 || !strings.HasPrefix(values[0], "step=redact;reason=") {
@@ -20,7 +20,7 @@ func TestDegradedBuildsAreLoud(t *testing.T) {
 	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": []}`); got.status != 200 || got.header.Get(degradedHeader) != "" {
 		t.Errorf("nothing is missing: status %d, %s: %q", got.status, degradedHeader, got.header.Get(degradedHeader))
 	}
-	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": [{"name": "other", "plugin": "absent", "on_error": "skip"}]}`, "Accept", "text/event-stream"); got.status != 200 || !strings.Contains(string(got.body), `"skipped_steps":["other"]`) {
+	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": [{"name": "other", "plugin": "absent", "must": false}]}`, "Accept", "text/event-stream"); got.status != 200 || !strings.Contains(string(got.body), `"skipped_steps":["other"]`) {
 		t.Errorf("a stream: status %d, %s", got.status, got.body)
 	}
 	var lines []string

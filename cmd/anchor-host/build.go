@@ -42,7 +42,7 @@ func (a *app) buildCommand() *cobra.Command {
 the window within its token budget, and the format of the model API. The
 formatted window goes to stdout, a one-line summary to stderr.
 
-A step that fails under "on_error: skip" (the default of plugins) prints one line
+A step that fails under "must: false" (the default of plugins) prints one line
 on stderr and changes no items. The same holds for a step whose plugin, or a
 folder granted to it, is missing, and for the plugins under memory and enricher. A
 tokenizer or formatter that fails ends the build, because nothing can replace it.
@@ -88,7 +88,7 @@ anchor.yaml or in a request.`,
 	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
 	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin) and print the result as JSON")
-	flags.BoolVar(&f.partial, "allow-partial", false, "with --timeout: end steps with on_error: skip in time for the rest, and say which")
+	flags.BoolVar(&f.partial, "allow-partial", false, "with --timeout: end steps with must: false in time for the rest, and say which")
 	flags.BoolVar(&f.explain, "explain", false, "explain for each item why it is in the window or not, and show how long each stage took")
 	flags.StringVar(&f.previous, "previous", "", "report how much of an earlier prompt a prompt cache can reuse; the file holds the result or the output of that build")
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")

@@ -313,7 +313,7 @@ func checkFailingStep(t *testing.T, c seedCase) {
 		"query": "q", "tokenizer": "words", "system_prompts": promptsOf(c.Input["system_prompts"]), "max_tokens": 100,
 		"items": []any{map[string]any{"id": "s1", "content": "s1", "source": "retrieval"}},
 		"steps": []any{
-			map[string]any{"name": "bad", "plugin": "gone", "operation": "rerank", "on_error": policy},
+			map[string]any{"name": "bad", "plugin": "gone", "operation": "rerank", "must": policy == "raise"},
 			map[string]any{"name": "s3", "builtin": "sort"},
 		},
 	})

@@ -26,7 +26,7 @@ func UsesStore(c *config.Config) bool {
 // setMemory sets the memory plugin, or the plugin that condenses a conversation.
 func (b *builder) setMemory(context.Context) (err error) {
 	if u := b.config.Memory; u != nil {
-		b.out.MemoryOnError = cmp.Or(pipeline.OnError(u.OnError), pipeline.Skip)
+		b.out.MemoryOnError = policy(stated(b.config, u.Must, u.Instance), pipeline.Skip)
 		b.out.Memory, err = part(b, "memory", abi.OpMemory, u.Use(), steps.Memory)
 		if err == nil || mistake(err) {
 			return err

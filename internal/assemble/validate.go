@@ -43,6 +43,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	}
 	for _, u := range list {
 		v.use(u)
+		v.unguarded(u)
 	}
 	v.embedders()
 	v.models()
