@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
@@ -297,6 +298,9 @@ func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
 // asked to.
 func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.Result, error) {
 	result, err := assembly.Build(ctx, p.query)
+	if err == nil && p.config.Builds.Strict && len(result.Degraded) > 0 {
+		return nil, &pipeline.BuildError{Stage: "degraded", Err: &core.DegradedError{List: result.Degraded}, Diagnostics: result.Diagnostics}
+	}
 	if err == nil && p.previous != nil {
 		err = p.compare(ctx, assembly.Tokenizer(), result)
 	}

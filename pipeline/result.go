@@ -25,6 +25,9 @@ type Result struct {
 	// Partial says that optional steps were left out, or ended, because of the deadline of the
 	// build; see [Config]. Diagnostics.StepFailures names them.
 	Partial bool `json:"partial,omitempty"`
+	// Degraded lists what the window lacks although the build succeeded: skipped steps, results that
+	// were cut, parts of turns that were left out, missing collections, services without an answer.
+	Degraded []core.Degradation `json:"degraded,omitempty"`
 	// Overflow lists the items that are not in the window: first those that the budget
 	// excluded, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`
@@ -180,6 +183,7 @@ func (r *Result) clone() *Result {
 	window := *r.Window
 	window.Items = core.CloneItems(window.Items)
 	out.Window = &window
+	out.Degraded = slices.Clone(r.Degraded)
 	out.Overflow = slices.Clone(r.Overflow)
 	for i := range out.Overflow {
 		out.Overflow[i].Item = out.Overflow[i].Clone()

@@ -20,6 +20,7 @@ func askFor(ctx context.Context, r Retriever, q *Query, topK int) ([]Item, error
 		return nil, err
 	}
 	if len(found) > topK {
+		core.Degraded(ctx, core.Degradation{Kind: core.KindCut, Reason: "top_k", Message: fmt.Sprintf("a retriever returned %d results, of which top_k keeps %d", len(found), topK)})
 		found = found[:topK]
 	}
 	return withDefaults(found, SourceRetrieval), nil
@@ -90,6 +91,7 @@ func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][
 	}
 	for i, err := range errs {
 		if err != nil {
+			noteUnanswered(ctx, fmt.Sprintf("%s %q left out", what, calls[i].name), err)
 			warn.Log(ctx, loggerFrom(ctx), what+" left out", err, slog.String(what, calls[i].name))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/server/internal/degraded"
 )
 
 // dataEndpoints are the endpoints of the API.
@@ -36,7 +38,7 @@ func (c *call) build() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.nameDegraded(result.Diagnostics)
+	degraded.Name(c.w.Header(), result.Degraded)
 	return result, nil
 }
 
@@ -58,6 +60,18 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 		o.ID, o.Callbacks = id, observing
 		return c.s.app.BuildRequest(ctx, "request", bytes.NewBuffer(c.body), o)
 	})
+}
+
+// warnDegraded says in the log what an answer lacks. build is the ID of its record, if there is one.
+func (c *call) warnDegraded(list []core.Degradation, build string) {
+	args := []any{"request", c.info.ID, "key", c.info.Principal.KeyID}
+	if c.s.o.TenantClass != nil {
+		args = append(args, "tenant_class", c.s.o.TenantClass(c.s.tenant(c.info.Principal)))
+	}
+	if build != "" {
+		args = append(args, "build", build)
+	}
+	c.s.degraded.Warn(c.ctx, c.s.log, list, args...)
 }
 
 // account notes the requests to models.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/server/internal/degraded"
 )
 
 // Options are the settings of a [Server]. The zero value of a field means the default of the key of
@@ -52,6 +53,8 @@ type Options struct {
 	Admission Admission
 	// Observers hear of requests and builds.
 	Observers []Observer
+	// TenantClass names the class of a tenant, as metrics know it. nil: the log names none.
+	TenantClass func(tenant string) string
 	// Logged says that an Observer logs requests, so that Logger gets no line for each.
 	Logged bool
 	// Version is that of the program, as /openapi.json states it.
@@ -129,7 +132,7 @@ type Server struct {
 	hurryOnce sync.Once
 
 	warnings reloadWarnings
-	degraded degradations
+	degraded degraded.Log
 	files    seenFiles
 }
 

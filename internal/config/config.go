@@ -52,6 +52,7 @@ type Config struct {
 	Telemetry     Telemetry             `key:"telemetry" doc:"Prices of models, and the names by which metrics know tenants."`
 	Server        Server                `key:"server" doc:"Addresses, limits and shutdown of serve. A change needs a restart."`
 	Store         Store                 `key:"store" doc:"Where conversations, facts and agent runs are kept."`
+	Builds        Builds                `key:"builds" doc:"What holds for all builds and assemblies."`
 	Records       *Records              `key:"records" doc:"Keeps a record of each build in the store, for builds list and builds show; {} takes the defaults. Builds never wait for it. Default: none."`
 	Agent         Agent                 `key:"agent" doc:"Budget and built-in providers of assemble, which prepares the messages of an agent."`
 	Providers     []Provider            `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
@@ -64,6 +65,11 @@ type Plugins struct {
 	PluginShare  *float64 `key:"plugin_share" min:"0.01" max:"1" doc:"Share of memory that one plugin with several instances may use. Default: 0.5."`
 	Must         string   `key:"must" enum:"stated,all" default:"stated" doc:"Which plugins must answer. all: every plugin that the configuration names, except where it says must: false. stated: those that say must: true."`
 	MaxInstances int      `key:"max_instances" min:"1" default:"256" doc:"Maximum number of instances of all plugins together. One instance is reserved for each plugin."`
+}
+
+// Builds says what holds for all builds and assemblies.
+type Builds struct {
+	Strict bool `key:"strict" default:"false" doc:"Refuse answers that lack something, with the reason degraded (status 503, exit code 8): a step was skipped, a list of results was cut, a message was left out, a collection is missing, a service gave no answer."`
 }
 
 // FormatOptions are the options of the built-in formats.

@@ -110,7 +110,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	}
 	options := Options(&loaded.Server)
 	options.Observers, options.Logged = append(options.Observers, observer(t, telemetry.NewRequestLog(log))), true
-	options.Logger, options.Version = log, cli.ReadBuildInfo().Version
+	options.Logger, options.Version, options.TenantClass = log, cli.ReadBuildInfo().Version, t.Class
 	options.OnListen = func(data, admin net.Addr) {
 		scheme := "http"
 		if options.TLS.Cert != "" {
