@@ -187,7 +187,7 @@ func (b *build) fillWindow(ctx context.Context) error {
 		}
 		if !again {
 			b.describeWindow()
-			return nil
+			return b.keepsSystem()
 		}
 	}
 }

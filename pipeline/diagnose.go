@@ -17,7 +17,6 @@ func (b *build) describeWindow() {
 	if b.filling.Counting != nil {
 		d.TokenUtilization = values.Round4(float64(b.filling.Counted) / float64(w.MaxTokens))
 	}
-	b.warnOfSystem()
 	if b.writer.filler.Budget() == nil {
 		return
 	}
@@ -41,17 +40,26 @@ func (b *build) describeWindow() {
 	d.SharedPoolUsage = pointer(pool)
 }
 
-// warnOfSystem adds a warning for each system item that is not in the window.
-func (b *build) warnOfSystem() {
+// keepsSystem returns an error if a system item is not in the window: an answer without its
+// instructions is worse than none.
+func (b *build) keepsSystem() error {
+	var out *OverflowItem
+	needed, used := 0, 0
 	for i := range b.filling.Overflow {
-		o := &b.filling.Overflow[i]
-		if o.Source != SourceSystem {
-			continue
+		if o := &b.filling.Overflow[i]; o.Source == SourceSystem {
+			if needed = values.Add(needed, o.TokenCount); out == nil {
+				out = o
+			}
 		}
-		text := fmt.Sprintf("system prompt %q is not in the window: %s (%d tokens, %d available)", o.ID, o.Reason, o.TokenCount, o.Available)
-		if o.TokenCount > b.filling.Window.MaxTokens {
-			text = fmt.Sprintf("system prompt %q is not in the window: its %d tokens exceed the %d of the window (shorten it or raise max_tokens)", o.ID, o.TokenCount, b.filling.Window.MaxTokens)
-		}
-		b.diag.Warnings = append(b.diag.Warnings, text)
 	}
+	if out == nil {
+		return nil
+	}
+	for i := range b.filling.Window.Items {
+		if it := &b.filling.Window.Items[i]; it.Source == SourceSystem {
+			used += it.TokenCount
+		}
+	}
+	return fmt.Errorf("system items take %d tokens, and there is room for %d: %q is not in the window (%s): %w (shorten them, raise max_tokens, or give the source system more of the budget)",
+		values.Add(needed, used), values.Add(used, out.Available), out.ID, out.Reason, ErrBudget)
 }

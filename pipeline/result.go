@@ -119,8 +119,7 @@ type Diagnostics struct {
 	// Fill says how good the selection for the window is. It is nil when the defaults
 	// made it: first fit by the token counts of the items.
 	Fill *fill.Diagnostic `json:"fill,omitempty"`
-	// Warnings are sentences about settings without effect, and about system prompts that are
-	// not in the window.
+	// Warnings are sentences about settings without effect.
 	Warnings []string `json:"warnings,omitempty"`
 	// Lost has one line for each part of a turn that the window leaves out: calls and results
 	// without the other, and what the format has no place for.

@@ -99,3 +99,23 @@ func TestReloadKeepsThePluginBefore(t *testing.T) {
 	}
 	reload(0)
 }
+
+// A window never lacks its instructions: such a request is refused, with the tokens that they take and
+// those that there are.
+func TestSystemPromptIsNeverLeftOut(t *testing.T) {
+	t.Parallel()
+	l := start(t, "tokenizer: words\nmax_tokens: 20\nbudget: {preset: rag}\nsystem_prompts: [{content: Answer only from the context}]\n", Options{})
+	for _, body := range []string{
+		`{"query": "q"}`,
+		`{"query": "q", "budget": {"reserve_tokens": 16}}`,
+		`{"query": "q", "system_prompts": [], "items": [{"content": "Answer only from the context", "source": "system"}]}`,
+	} {
+		got := l.api("POST", "/v1/builds", body)
+		if text := string(got.body); got.status != 422 || !strings.Contains(text, `"reason":"budget"`) || !strings.Contains(text, "system items take 5 tokens, and there is room for ") {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+		}
+	}
+	if got := l.api("POST", "/v1/builds", `{"query": "q", "max_tokens": 60}`); got.status != 200 || !strings.Contains(string(got.body), "Answer only") {
+		t.Errorf("with room: %d %s", got.status, got.body)
+	}
+}

@@ -71,6 +71,7 @@ func (f *fill) plan(ctx context.Context, counts []int, overhead func(*core.Item)
 	for place, at := range trial {
 		trial[place] = f.order[at]
 	}
+	f.b.systemFirst(trial)
 	return trial, err
 }
 
