@@ -138,7 +138,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before m
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.options.KV, Before: before, OnDamaged: a.options.OnDamaged,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.options.KV, Before: before, Keep: !a.options.Lazy, OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
 	if a.options.Lazy {
@@ -148,6 +148,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before m
 		_ = g.plugins.Close(context.WithoutCancel(ctx)) // only the first error is reported
 		return nil, err
 	}
+	g.plugins.ForgetBefore()
 	return g, nil
 }
 

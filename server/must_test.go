@@ -51,7 +51,16 @@ func TestMust(t *testing.T) {
 func TestReloadKeepsThePluginBefore(t *testing.T) {
 	t.Parallel()
 	dir := plugins(t, "keep-first")
-	l := start(t, fmt.Sprintf(mustSite, dir, "", "keep-first", ", must: false"), Options{Unwatched: true})
+	for _, cache := range []string{"off", t.TempDir()} {
+		for range 2 { // with a cache, the second service does not read the module to know it
+			testKeeping(t, dir, cache)
+		}
+	}
+}
+
+func testKeeping(t *testing.T, dir, cache string) {
+	t.Helper()
+	l := startWith(t, fmt.Sprintf(mustSite, dir, "", "keep-first", ", must: false"), anchor.Options{CacheDir: cache}, Options{Unwatched: true})
 	module := filepath.Join(dir, "keep-first", "plugin.wasm")
 	whole, err := os.ReadFile(module)
 	if err != nil {

@@ -178,6 +178,12 @@ func checkWindowCase(t *testing.T, c seedCase) {
 		}
 		return
 	}
+	if c.ID == "anchor-budget-13" { // a window never lacks its system prompts
+		if code != codeInvalid || result["error"].(map[string]any)["reason"] != "budget" {
+			t.Errorf("code %d, error %v", code, result["error"])
+		}
+		return
+	}
 	if code != codeOK {
 		t.Fatalf("error %v", result["error"])
 	}

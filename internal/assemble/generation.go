@@ -54,6 +54,9 @@ type Options struct {
 	// Before are the modules of the generation before, by the name of the plugin; see
 	// [Generation.Modules]. One of them is used where the module of now cannot be loaded.
 	Before map[string]*spec.Spec
+	// Keep holds the modules in memory, so that they can be the Before of the next generation whatever
+	// becomes of their files.
+	Keep bool
 }
 
 // Generation is a configuration with its plugins, each loaded once. A plugin is loaded when the

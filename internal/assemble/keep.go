@@ -15,6 +15,14 @@ func (g *Generation) Modules() map[string]*spec.Spec {
 	return maps.Clone(g.modules)
 }
 
+// ForgetBefore frees the modules of the generation before. It is called when the plugins of the
+// configuration are loaded.
+func (g *Generation) ForgetBefore() {
+	g.loading <- struct{}{}
+	defer func() { <-g.loading }()
+	g.options.Before = nil
+}
+
 // openOrKeep loads a plugin. If its module cannot be loaded, as when it is copied just now, the module
 // of the generation before is loaded in its place.
 func (g *Generation) openOrKeep(ctx context.Context, c *catalog, p *plugins, name string, instance config.Instance, l *loaded) {
@@ -24,6 +32,10 @@ func (g *Generation) openOrKeep(ctx context.Context, c *catalog, p *plugins, nam
 	} else {
 		missing.Plugin = name
 		l.err = missing
+	}
+	if l.err == nil && g.options.Keep {
+		// If it fails, the file has changed since, and the next reload finds no module to keep.
+		_ = l.spec.Keep()
 	}
 	before := g.options.Before[instance.Plugin]
 	if l.err == nil || mistake(l.err) || before == nil || found != nil && found.Digest == before.Digest || !c.allows(instance.Plugin, before) {
