@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/agentrun"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builds"
@@ -86,7 +87,7 @@ func (k *keeping) close(ctx context.Context) {
 }
 
 // Load reads a configuration file and loads its plugins. A missing or broken plugin fails only
-// the steps that call it, unless its instance is required. Errors wrap [ErrInvalid] if the file
+// the steps that call it, unless its answer is needed ("must"). Errors wrap [ErrInvalid] if the file
 // is at fault, and fs.ErrNotExist if there is no such file.
 //
 // Load does not read the environment variables ANCHOR_HOST_*: use [Options.Overrides] instead.
@@ -122,7 +123,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	if err := a.mount(loaded); err != nil {
 		return nil, err
 	}
-	g, err := a.newGeneration(ctx, loaded, false)
+	g, err := a.newGeneration(ctx, loaded, nil)
 	if err != nil {
 		_ = a.closeStore() // only the first error is reported
 		return nil, err
@@ -134,9 +135,9 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	return a, nil
 }
 
-// newGeneration makes a generation, the first one or again one. It loads the plugins unless [Options.Lazy] is
-// set.
-func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, again bool) (*generation, error) {
+// newGeneration makes a generation, which keeps modules of the one before that it cannot load. before is nil for the
+// first one. It loads the plugins unless [Options.Lazy] is set.
+func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before *generation) (*generation, error) {
 	g := &generation{number: 1, since: time.Now(), loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
 	for _, name := range append(loaded.PipelineNames(), "") {
 		c, err := loaded.Pipeline(name)
@@ -146,7 +147,11 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, again bo
 		g.configs[name] = c
 	}
 	read := assemble.ReadPrices
-	if again && a.options.StrictReload {
+	var modules map[string]*spec.Spec
+	if before != nil {
+		modules = before.plugins.Modules()
+	}
+	if before != nil && a.options.StrictReload {
 		read = assemble.CheckStart
 	}
 	var err error
@@ -155,7 +160,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, again bo
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded), OnDamaged: a.options.OnDamaged,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded), Before: modules, Keep: !a.options.Lazy, OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
 	if a.options.Lazy {
@@ -165,6 +170,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, again bo
 		_ = g.plugins.Close(context.WithoutCancel(ctx)) // only the first error is reported
 		return nil, err
 	}
+	g.plugins.ForgetBefore()
 	return g, nil
 }
 
@@ -186,7 +192,10 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 				return err
 			}
 		}
-		_, err := g.recipeOf(ctx, name)
+		r, err := g.recipeOf(ctx, name)
+		if err == nil {
+			err = r.Ready()
+		}
 		if err == nil {
 			warm(ctx, g, name)
 			err = g.plugins.PreparePromoter(host.WithTenant(ctx, g.loaded.TenantName()), g.configs[name])
@@ -198,7 +207,10 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 			return err
 		}
 	}
-	_, err := g.chainOf(ctx)
+	chain, err := g.chainOf(ctx)
+	if err == nil {
+		err = chain.Ready()
+	}
 	return err
 }
 

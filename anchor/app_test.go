@@ -235,7 +235,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	broken := "steps: [{name: s, instance: i}]\ninstances: {i: {plugin: none, required: true}}\n"
+	broken := "steps: [{name: s, instance: i}]\ninstances: {i: {plugin: none, must: true}}\n"
 	if _, err := Load(write(t, dir, broken), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a required plugin: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
@@ -176,6 +177,9 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config), r.tools...)
 		if errors.Is(err, pipeline.ErrInvalid) {
 			err = refused{err}
+		}
+		if list := result.Diagnostics.Degraded(); err == nil && r.config.Builds.Strict && len(list) > 0 {
+			return nil, &core.DegradedError{List: list}
 		}
 		if err == nil && r.written != nil {
 			if messages := r.written(result.Messages); messages != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
@@ -89,7 +90,7 @@ type BuildOptions struct {
 	Only []string
 	// Skip names steps that do not run. nil: no step is skipped.
 	Skip []string
-	// AllowPartial leaves out optional steps, those with on_error: skip, rather than missing the
+	// AllowPartial leaves out optional steps, those with must: false, rather than missing the
 	// deadline of ctx or of the configuration. [pipeline.Result.Partial] says that some were, and
 	// Diagnostics.StepFailures which. Which ones there is time for follows from how long they took
 	// before.
@@ -332,6 +333,9 @@ func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
 // asked to.
 func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.Result, error) {
 	result, err := assembly.Build(ctx, p.query)
+	if err == nil && p.config.Builds.Strict && len(result.Degraded) > 0 {
+		return nil, &pipeline.BuildError{Stage: "degraded", Err: &core.DegradedError{List: result.Degraded}, Diagnostics: result.Diagnostics}
+	}
 	if err == nil && p.previous != nil {
 		err = p.compare(ctx, assembly.Tokenizer(), result)
 	}

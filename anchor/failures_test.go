@@ -19,7 +19,7 @@ func TestFailedLoadClosesTheStore(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
-	text := "tokenizer: words\nstore: {path: memory.db}\nfacts: {}\ninstances: {gone: {plugin: nowhere, required: true}}\n"
+	text := "tokenizer: words\nstore: {path: memory.db}\nfacts: {}\ninstances: {gone: {plugin: nowhere, must: true}}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

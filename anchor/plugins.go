@@ -25,6 +25,9 @@ type Plugin struct {
 	LoadTime time.Duration
 	// Err says why the plugin is not ready. Steps that call it fail. nil: it is ready.
 	Err error
+	// Kept says why it has the module from before the last reload. nil: it has that of the plugin
+	// folder.
+	Kept error
 }
 
 // Plugins lists the loaded plugins by name, including those of requests. It also lists plugins of
@@ -47,7 +50,7 @@ func (a *App) Plugins() (list []Plugin, took time.Duration) {
 		return 1
 	})
 	for _, l := range slices.CompactFunc(loads, func(a, b assemble.Load) bool { return a.Name == b.Name }) {
-		p := Plugin{Name: l.Name, LoadTime: l.Took, Err: l.Err}
+		p := Plugin{Name: l.Name, LoadTime: l.Took, Err: l.Err, Kept: l.Kept}
 		if l.Plugin != nil {
 			p.Spec, p.Stats, p.Notes = l.Plugin.Spec(), l.Plugin.Stats(), l.Plugin.Notes()
 		}

@@ -11,7 +11,9 @@ import (
 )
 
 // Reload reads the configuration file again and loads its plugins. New builds use the new
-// configuration; running builds finish with the old one. If Reload fails, nothing changes. The
+// configuration; running builds finish with the old one. If Reload fails, nothing changes. A plugin whose
+// module cannot be loaded, because it is damaged or missing, stays as it was, unless it must answer: then
+// Reload fails. [Plugin.Kept] says so. The
 // settings under store cannot change.
 func (a *App) Reload(ctx context.Context) error { return a.ReloadWith(ctx, nil) }
 
@@ -54,7 +56,7 @@ func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error 
 	if err := a.mount(loaded); err != nil {
 		return err
 	}
-	g, err := a.newGeneration(ctx, loaded, true)
+	g, err := a.newGeneration(ctx, loaded, old)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func TestReload(t *testing.T) {
 	for _, tt := range []struct{ text, want, failure string }{
 		{"tokenizer: words\nsystem_prompts: [{content: two}]\n", "two", ""},
 		{"tokenizr: words\n", "two", "unknown key"},
-		{"steps: [{name: s, instance: i}]\ninstances: {i: {plugin: none, required: true}}\n", "two", "required instance"},
+		{"steps: [{name: s, instance: i}]\ninstances: {i: {plugin: none, must: true}}\n", "two", `step "s": plugin "i"`},
 		{"tokenizer: words\nsystem_prompts: [{content: three}]\n", "three", ""},
 	} {
 		write(t, dir, tt.text)

@@ -43,7 +43,7 @@ instances:
     grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude]}}
     limits: {timeout: 20s, tokens: unlimited}
 steps:
-  - {name: ask, operation: retrieve, instance: asks, on_error: raise}
+  - {name: ask, operation: retrieve, instance: asks, must: true}
 `
 
 // locked is a buffer that several goroutines may write to.
@@ -226,7 +226,7 @@ collections: {docs: {embedder: far}}
 retrievers:
   near: {collection: docs, by: vectors}
   words: {collection: docs, by: words}
-steps: [{name: near, retriever: near, on_error: skip}, {name: words, retriever: words, on_error: raise}]
+steps: [{name: near, retriever: near, must: false}, {name: words, retriever: words, must: true}]
 `, s.URL, serverKey, timeout), nil)
 			ingested(t, app, retrieve.Collection{Name: "docs"}, map[string]string{"a.md": "hello bridge"})
 			broken.Store(true)
@@ -248,7 +248,7 @@ func TestRetrieversAreCounted(t *testing.T) {
 	app := searching(t, fmt.Sprintf(`embedders: {far: {http: {base_url: %q, model: v}}}
 collections: {docs: {embedder: far}}
 retrievers: {docs: {collection: docs}}
-steps: [{name: found, retriever: docs, on_error: raise}]
+steps: [{name: found, retriever: docs, must: true}]
 `, s.URL), nil)
 	report, err := app.Ingest(t.Context(), []ingest.Source{{Path: "a.md", Reader: strings.NewReader("hello bridge")}}, ingest.Options{Collection: retrieve.Collection{Name: "docs"}})
 	want := []ledger.Line{{Use: ledger.Use{Service: "embed", Name: "far"}, Amount: ledger.Amount{Calls: 1, Texts: 1}}}

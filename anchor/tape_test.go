@@ -103,7 +103,7 @@ func TestReplay(t *testing.T) {
 func TestReplayOfFailures(t *testing.T) {
 	dir, yaml := recordedFolder(t)
 	app := loadWith(t, yaml, Options{Tape: NewTape()})
-	r, _, err := app.RecordBuild(t.Context(), pipeline.Query{Text: "q"}, []byte(`{"query": "when", "items": [], "steps": [{"name": "s", "plugin": "gone", "operation": "filter", "on_error": "raise"}]}`), BuildOptions{})
+	r, _, err := app.RecordBuild(t.Context(), pipeline.Query{Text: "q"}, []byte(`{"query": "when", "items": [], "steps": [{"name": "s", "plugin": "gone", "operation": "filter", "must": true}]}`), BuildOptions{})
 	if err == nil {
 		t.Fatal("the plugin does not exist")
 	}

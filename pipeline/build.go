@@ -187,7 +187,7 @@ func (b *build) fillWindow(ctx context.Context) error {
 		}
 		if !again {
 			b.describeWindow()
-			return nil
+			return b.keepsSystem()
 		}
 	}
 }
@@ -226,6 +226,7 @@ func (b *build) finish(ctx context.Context) *Result {
 		Overflow:    w.Overflow,
 		Diagnostics: b.diag,
 		Partial:     b.partial,
+		Degraded:    b.degraded(),
 		BuildTimeMS: values.Milliseconds(b.at.Sub(b.began)),
 	}
 	b.p.onPipelineEnd(ctx, r)

@@ -528,23 +528,45 @@ func TestSkipIsLogged(t *testing.T) {
 	}
 }
 
+// A window never lacks its system items, whoever gave them: the build fails, and says how many tokens
+// they take.
+func TestSystemItemsAreKept(t *testing.T) {
+	two := []SystemPrompt{{Content: "one two"}, {Content: "three"}}
+	given := StepFunc(func(context.Context, *Query, []Item) ([]Item, error) {
+		return []Item{{ID: "rules", Source: SourceSystem, Content: "one two three", Priority: 1}, {ID: "a", Source: SourceUser, Content: "four five", Priority: 10}}, nil
+	})
+	dropped := &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceSystem, MaxTokens: 1, Overflow: fill.OverflowDrop}}}
+	for name, tc := range map[string]struct {
+		cfg  Config
+		want string
+	}{
+		"oversized": {Config{MaxTokens: 2, SystemPrompts: []SystemPrompt{{Content: "one two three"}}}, `system items take 3 tokens, and there is room for 2: "system-1" is not in the window (window_full)`},
+		"displaced": {Config{MaxTokens: 2, SystemPrompts: two}, `system items take 3 tokens, and there is room for 2: "system-2"`},
+		"dropped":   {Config{MaxTokens: 9, SystemPrompts: two[:1], Budget: dropped}, `system items take 2 tokens, and there is room for 1: "system-1" is not in the window (source_dropped)`},
+		"given":     {Config{MaxTokens: 2, Steps: []StepConfig{{Name: "s", Step: given}}}, `system items take 3 tokens, and there is room for 2: "rules"`},
+	} {
+		_, err := mustNew(t, tc.cfg).Build(t.Context(), Query{Text: "q"})
+		if !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		}
+	}
+	for _, name := range fill.StrategyNames() {
+		strategy, err := fill.StrategyByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := mustBuild(t, Config{MaxTokens: 4, Fill: strategy, Steps: []StepConfig{{Name: "s", Step: given}}})
+		if len(r.Window.Items) != 1 || r.Window.Items[0].ID != "rules" {
+			t.Errorf("%s: a system item of the lowest priority: %+v", name, r.Window.Items)
+		}
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cfg  Config
 		want []string
 	}{
-		"oversized prompt": {
-			Config{MaxTokens: 2, SystemPrompts: []SystemPrompt{{Content: "one two three"}}},
-			[]string{`system prompt "system-1" is not in the window: its 3 tokens exceed the 2 of the window (shorten it or raise max_tokens)`},
-		},
-		"displaced prompt": {
-			Config{MaxTokens: 2, SystemPrompts: []SystemPrompt{{Content: "one two"}, {Content: "three"}}},
-			[]string{`system prompt "system-2" is not in the window: window_full (1 tokens, 0 available)`},
-		},
-		"dropped prompt": {
-			Config{MaxTokens: 9, SystemPrompts: []SystemPrompt{{Content: "one two"}}, Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceSystem, MaxTokens: 1, Overflow: fill.OverflowDrop}}}},
-			[]string{`system prompt "system-1" is not in the window: source_dropped (2 tokens, 1 available)`},
-		},
 		"settings without effect": {
 			Config{MaxTokens: 20, Budget: &fill.Budget{TotalTokens: 10, Allocations: []fill.Allocation{{Source: SourceTool, MaxTokens: 1, Priority: 3}}}},
 			[]string{

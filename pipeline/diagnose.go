@@ -1,10 +1,15 @@
 package pipeline
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // describeWindow writes the numbers of the filled window into the diagnostics.
@@ -17,7 +22,6 @@ func (b *build) describeWindow() {
 	if b.filling.Counting != nil {
 		d.TokenUtilization = values.Round4(float64(b.filling.Counted) / float64(w.MaxTokens))
 	}
-	b.warnOfSystem()
 	if b.writer.filler.Budget() == nil {
 		return
 	}
@@ -41,17 +45,70 @@ func (b *build) describeWindow() {
 	d.SharedPoolUsage = pointer(pool)
 }
 
-// warnOfSystem adds a warning for each system item that is not in the window.
-func (b *build) warnOfSystem() {
+// keepsSystem returns an error if a system item is not in the window: an answer without its
+// instructions is worse than none.
+func (b *build) keepsSystem() error {
+	var out *OverflowItem
+	needed, used := 0, 0
 	for i := range b.filling.Overflow {
-		o := &b.filling.Overflow[i]
-		if o.Source != SourceSystem {
-			continue
+		if o := &b.filling.Overflow[i]; o.Source == SourceSystem {
+			if needed = values.Add(needed, o.TokenCount); out == nil {
+				out = o
+			}
 		}
-		text := fmt.Sprintf("system prompt %q is not in the window: %s (%d tokens, %d available)", o.ID, o.Reason, o.TokenCount, o.Available)
-		if o.TokenCount > b.filling.Window.MaxTokens {
-			text = fmt.Sprintf("system prompt %q is not in the window: its %d tokens exceed the %d of the window (shorten it or raise max_tokens)", o.ID, o.TokenCount, b.filling.Window.MaxTokens)
+	}
+	if out == nil {
+		return nil
+	}
+	for i := range b.filling.Window.Items {
+		if it := &b.filling.Window.Items[i]; it.Source == SourceSystem {
+			used += it.TokenCount
 		}
-		b.diag.Warnings = append(b.diag.Warnings, text)
+	}
+	return fmt.Errorf("system items take %d tokens, and there is room for %d: %q is not in the window (%s): %w (shorten them, raise max_tokens, or give the source system more of the budget)",
+		values.Add(needed, used), values.Add(used, out.Available), out.ID, out.Reason, ErrBudget)
+}
+
+// noteUnanswered notes that something gave no answer and is left out or replaced. what names it.
+func noteUnanswered(ctx context.Context, what string, err error) {
+	d := core.Degradation{Kind: core.KindUnanswered, Plugin: PluginOf(err), Reason: cmp.Or(ReasonOf(err), "unavailable"), Message: what + ": " + observe.Text(ctx, err)}
+	if errors.Is(err, retrieve.ErrNotFound) {
+		d.Kind, d.Reason = core.KindMissing, "not_found"
+	}
+	core.Degraded(ctx, d)
+}
+
+// maxLost bounds the lines of [Diagnostics.Lost] that degradations repeat.
+const maxLost = 20
+
+// degraded returns what the window lacks.
+func (b *build) degraded() (list []core.Degradation) {
+	d := b.diag
+	for i := range d.StepFailures {
+		f := &d.StepFailures[i]
+		list = append(list, core.Degradation{Kind: core.KindSkipped, Step: f.Step, Plugin: f.Plugin, Reason: f.Reason, Message: f.Message})
+	}
+	list = append(list, b.noted...)
+	for _, line := range d.Lost[:min(len(d.Lost), maxLost)] {
+		list = append(list, core.Degradation{Kind: core.KindDropped, Reason: "lost", Message: line})
+	}
+	if more := len(d.Lost) - maxLost; more > 0 {
+		list = append(list, core.Degradation{Kind: core.KindDropped, Reason: "lost", Message: fmt.Sprintf("%d more parts of turns are left out", more)})
+	}
+	for i := range d.Services {
+		if s := &d.Services[i]; s.Failed > 0 {
+			list = append(list, core.Degradation{
+				Kind: core.KindUnanswered, Plugin: s.Plugin, Reason: "unanswered", Message: fmt.Sprintf("%s %q: %d of %d requests have no answer", s.Service, s.Name, s.Failed, s.Calls),
+			})
+		}
+	}
+	return list
+}
+
+// note enters what a step has noted.
+func (b *build) note(st *step, run *stepRun) {
+	for _, d := range run.notes.List() {
+		d.Step, d.Plugin = st.Name, cmp.Or(d.Plugin, st.module.Plugin)
+		b.noted = append(b.noted, d)
 	}
 }

@@ -25,7 +25,7 @@ var (
 // gathered until then.
 type BuildError struct {
 	// Stage is the stage that failed: "query", "system", "memory", "enrich", "step",
-	// "count", "fill" or "format".
+	// "count", "fill", "format", or "degraded" if the window lacks something and is refused.
 	Stage string
 	// Step is the name of the failed step. It is empty in all stages but "step".
 	Step        string

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type Hybrid struct {
 	Fusion Fusion
 	// K is the k of FusionRRF. 0 means DefaultFuseK.
 	K int
+	// Must fails the Hybrid if one of its retrievers fails, and leaves none out.
+	Must bool
 }
 
 // HybridPart is one retriever of a [Hybrid].
@@ -52,9 +55,12 @@ func (h *Hybrid) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, erro
 	for i, p := range h.Parts {
 		asked[i] = retrieval{name: p.Name, retriever: p.Retriever, query: q.Clone(), topK: cmp.Or(p.TopK, topK), timeout: p.Timeout}
 	}
-	lists, answered, err := retrieveAll(ctx, "retriever", asked)
+	lists, answered, failed, err := retrieveAll(ctx, "retriever", asked)
 	if err != nil {
 		return nil, err
+	}
+	if h.Must && len(answered) < len(h.Parts) {
+		return nil, errors.Join(failed...)
 	}
 	weights := make([]float64, len(answered))
 	for i, at := range answered {

@@ -3,7 +3,10 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,3 +85,21 @@ func turn(content string, role any, second int) Item {
 }
 
 func system(content string) Item { return Item{Content: content, Source: SourceSystem, Priority: 10} }
+
+// anySource returns a source at random. Few are system, because a window without its system items is
+// refused.
+func anySource(r *rand.Rand) Source {
+	if r.IntN(40) == 0 {
+		return SourceSystem
+	}
+	for {
+		if s := Sources[r.IntN(len(Sources))]; s != SourceSystem {
+			return s
+		}
+	}
+}
+
+// withoutSystem reports whether a build was refused because its system items have no room.
+func withoutSystem(err error) bool {
+	return errors.Is(err, ErrBudget) && strings.Contains(err.Error(), "system items take")
+}

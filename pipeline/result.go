@@ -25,6 +25,9 @@ type Result struct {
 	// Partial says that optional steps were left out, or ended, because of the deadline of the
 	// build; see [Config]. Diagnostics.StepFailures names them.
 	Partial bool `json:"partial,omitempty"`
+	// Degraded lists what the window lacks although the build succeeded: skipped steps, results that
+	// were cut, parts of turns that were left out, missing collections, services without an answer.
+	Degraded []core.Degradation `json:"degraded,omitempty"`
 	// Overflow lists the items that are not in the window: first those that the budget
 	// excluded, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`
@@ -116,8 +119,7 @@ type Diagnostics struct {
 	// Fill says how good the selection for the window is. It is nil when the defaults
 	// made it: first fit by the token counts of the items.
 	Fill *fill.Diagnostic `json:"fill,omitempty"`
-	// Warnings are sentences about settings without effect, and about system prompts that are
-	// not in the window.
+	// Warnings are sentences about settings without effect.
 	Warnings []string `json:"warnings,omitempty"`
 	// Lost has one line for each part of a turn that the window leaves out: calls and results
 	// without the other, and what the format has no place for.
@@ -180,6 +182,7 @@ func (r *Result) clone() *Result {
 	window := *r.Window
 	window.Items = core.CloneItems(window.Items)
 	out.Window = &window
+	out.Degraded = slices.Clone(r.Degraded)
 	out.Overflow = slices.Clone(r.Overflow)
 	for i := range out.Overflow {
 		out.Overflow[i].Item = out.Overflow[i].Clone()

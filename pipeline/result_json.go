@@ -30,6 +30,10 @@ func (r *Result) AppendJSON(dst []byte) ([]byte, error) {
 		b.Key("partial")
 		b.Bool(true)
 	}
+	if len(r.Degraded) > 0 {
+		b.Key("degraded")
+		b.PlainOther(r.Degraded)
+	}
 	b.Key("overflow_items")
 	if r.Overflow == nil {
 		b.Other(nil)

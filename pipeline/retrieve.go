@@ -20,6 +20,7 @@ func askFor(ctx context.Context, r Retriever, q *Query, topK int) ([]Item, error
 		return nil, err
 	}
 	if len(found) > topK {
+		core.Degraded(ctx, core.Degradation{Kind: core.KindCut, Reason: "top_k", Message: fmt.Sprintf("a retriever returned %d results, of which top_k keeps %d", len(found), topK)})
 		found = found[:topK]
 	}
 	return withDefaults(found, SourceRetrieval), nil
@@ -60,9 +61,9 @@ func (r *retrieval) run(ctx context.Context) ([]Item, error) {
 const maxRetrievals = 8
 
 // retrieveAll makes the calls at the same time and waits for all of them. It returns the
-// lists of the calls that succeed, and the indices of these calls. It logs the others. If
-// all calls fail, retrieveAll fails. what names one call in logs and errors.
-func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][]Item, answered []int, err error) {
+// lists of the calls that succeed, the indices of these calls, and the errors of the others, which it
+// logs. If all calls fail, retrieveAll fails. what names one call in logs and errors.
+func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][]Item, answered []int, failed []error, err error) {
 	all, errs := make([][]Item, len(calls)), make([]error, len(calls))
 	running, free := sync.WaitGroup{}, make(chan struct{}, maxRetrievals)
 	for i := range calls {
@@ -76,9 +77,8 @@ func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][
 	}
 	running.Wait()
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var failed []error
 	for i, err := range errs {
 		if err == nil {
 			lists, answered = append(lists, all[i]), append(answered, i)
@@ -87,14 +87,15 @@ func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][
 		failed = append(failed, fmt.Errorf("%s %q: %w", what, calls[i].name, err))
 	}
 	if len(failed) > 0 && len(lists) == 0 {
-		return nil, nil, errors.Join(failed...)
+		return nil, nil, nil, errors.Join(failed...)
 	}
 	for i, err := range errs {
 		if err != nil {
+			noteUnanswered(ctx, fmt.Sprintf("%s %q left out", what, calls[i].name), err)
 			warn.Log(ctx, loggerFrom(ctx), what+" left out", err, slog.String(what, calls[i].name))
 		}
 	}
-	return lists, answered, nil
+	return lists, answered, failed, nil
 }
 
 // withDefaults sets the given source on items without one, and the default priority of their

@@ -49,6 +49,7 @@ func (o *outcome) startMS(b *build) float64 {
 type stepRun struct {
 	query Query
 	meter usedfuel.Meter
+	notes core.Notes // what the step lacks
 }
 
 // runGroup runs one step, or several at the same time. It merges their outcomes, and sends
@@ -65,6 +66,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 		b.p.onStepStart(ctx, group[0].Name, b.list.items)
 		out := b.attemptAlone(ctx, &group[0], &runs[0])
 		b.at = b.at.Add(out.took)
+		b.note(&group[0], &runs[0])
 		return b.settle(ctx, &group[0], out, next)
 	}
 	groupCtx, cancel := context.WithCancel(ctx)
@@ -83,7 +85,9 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 	}
 	for i := range group {
 		b.p.onStepStart(ctx, group[i].Name, b.list.items)
-		if err := b.settle(ctx, &group[i], <-outcomes[i], next); err != nil {
+		out := <-outcomes[i]
+		b.note(&group[i], &runs[i])
+		if err := b.settle(ctx, &group[i], out, next); err != nil {
 			return err
 		}
 	}
@@ -111,7 +115,7 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Step, Name: st.Name, Plugin: st.module.Plugin})
 	outer := ctx
 	run.meter.Timed = b.recorder != nil
-	ctx = run.meter.Under(ctx)
+	ctx = run.notes.Under(run.meter.Under(ctx))
 	if st.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, st.Timeout)

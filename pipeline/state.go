@@ -27,6 +27,7 @@ type build struct {
 	recounted bool
 	// partial means that something was left out because of the time.
 	partial  bool
+	noted    []core.Degradation // by steps
 	diag     *Diagnostics
 	recorder *record.Recorder // nil unless the pipeline explains its builds
 

@@ -157,7 +157,7 @@ func (s *transformStep) Run(ctx context.Context, q *Query, items []Item) ([]Item
 	for i := range variants {
 		asked[i] = retrieval{name: variants[i].Text, retriever: s.retriever, query: variants[i].Clone(), topK: s.topK}
 	}
-	lists, _, err := retrieveAll(ctx, "variant", asked)
+	lists, _, _, err := retrieveAll(ctx, "variant", asked)
 	if err != nil {
 		return nil, err
 	}

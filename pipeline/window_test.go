@@ -22,7 +22,7 @@ func randomItems(r *rand.Rand, n int) []Item {
 		if r.IntN(3) == 0 {
 			score = r.Float64()
 		}
-		items[i] = Item{ID: fmt.Sprint(i), Source: Sources[r.IntN(core.NumSources)], Score: score,
+		items[i] = Item{ID: fmt.Sprint(i), Source: anySource(r), Score: score,
 			Priority: MinPriority + r.IntN(MaxPriority), TokenCount: 1 + r.IntN(30), CreatedAt: seedEpoch}
 	}
 	return items
@@ -113,6 +113,15 @@ func naiveFill(items []Item, b *fill.Budget, maxTokens int) (window, overflow []
 	for _, i := range order {
 		if used+items[i].TokenCount <= maxTokens {
 			used += items[i].TokenCount
+		} else if items[i].Source == SourceSystem { // it takes the room of others
+			slices.SortStableFunc(order, func(i, j int32) int { return others(items[i]) - others(items[j]) })
+			break
+		}
+	}
+	used = 0
+	for _, i := range order {
+		if used+items[i].TokenCount <= maxTokens {
+			used += items[i].TokenCount
 			window = append(window, items[i].ID)
 		} else {
 			overflow = append(overflow, items[i].ID)
@@ -144,7 +153,13 @@ func TestNoItemIsLost(t *testing.T) {
 		if r.IntN(4) > 0 {
 			cfg.Budget = randomBudget(r, maxTokens)
 		}
-		result := mustBuild(t, cfg)
+		result, err := mustNew(t, cfg).Build(t.Context(), Query{Text: "q"})
+		if withoutSystem(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		d := result.Diagnostics
 		if result.Window.UsedTokens > maxTokens || result.Window.UsedTokens != sumItems(result.Window.Items) {
 			t.Fatalf("window of %d uses %d tokens", maxTokens, result.Window.UsedTokens)

@@ -53,6 +53,8 @@ type healthDetails struct {
 	Store *failure.Detail `json:"store_error,omitempty"`
 	// NotReady are plugins of the configuration that cannot be called.
 	NotReady []pluginDoc `json:"plugins_not_ready"`
+	// Kept are plugins whose module cannot be loaded, and which are called as they were before.
+	Kept []pluginDoc `json:"plugins_kept"`
 	// Draining is the number of former generations that requests still use.
 	Draining int `json:"draining_generations"`
 	// Running is the number of requests, and BodyBytes the memory of their bodies.
@@ -84,8 +86,9 @@ func (c *call) readyz() (any, error) {
 		if err := c.verbose(); err != nil {
 			return nil, err
 		}
+		notReady, kept := c.s.troubled()
 		doc.healthDetails = &healthDetails{
-			Generation: st.Number, Since: st.Since, NotReady: c.s.notReady(), Draining: st.Draining,
+			Generation: st.Number, Since: st.Since, NotReady: notReady, Kept: kept, Draining: st.Draining,
 			Running: c.s.running.Load(), BodyBytes: c.s.bodies.used.Load(),
 		}
 		doc.Keys, doc.Store = detailOf(c.s.keysProblem()), detailOf(c.checkStore())
@@ -140,13 +143,15 @@ func (c *call) config() (any, error) {
 
 // pluginDoc is a plugin.
 type pluginDoc struct {
-	Name    string  `json:"name"`
-	Module  string  `json:"module,omitempty"`
-	Version string  `json:"version,omitempty"`
-	Digest  string  `json:"digest,omitempty"`
-	Ready   bool    `json:"ready"`
-	Error   string  `json:"error,omitempty"`
-	LoadMS  float64 `json:"load_ms"`
+	Name    string `json:"name"`
+	Module  string `json:"module,omitempty"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	Ready   bool   `json:"ready"`
+	Error   string `json:"error,omitempty"`
+	// Kept says why the plugin has the module from before the last reload.
+	Kept   string  `json:"kept,omitempty"`
+	LoadMS float64 `json:"load_ms"`
 	// The rest is what it has done, and what it uses.
 	Calls     int64  `json:"calls"`
 	Failed    int64  `json:"failed"`
@@ -180,6 +185,9 @@ func describe(p *anchor.Plugin) pluginDoc {
 	if p.Err != nil {
 		doc.Error = failure.Of(p.Err).Error.Message
 	}
+	if p.Kept != nil {
+		doc.Kept = failure.Of(p.Kept).Error.Message
+	}
 	if p.Spec != nil {
 		doc.Module, doc.Digest = p.Spec.Name, p.Spec.Digest
 		if p.Spec.Manifest != nil {
@@ -195,22 +203,26 @@ func describe(p *anchor.Plugin) pluginDoc {
 	return doc
 }
 
-// notReady lists the plugins that cannot be called.
-func (s *Server) notReady() []pluginDoc {
-	out := []pluginDoc{}
+// troubled lists the plugins that cannot be called, and those that are as they were before.
+func (s *Server) troubled() (notReady, kept []pluginDoc) {
+	notReady, kept = []pluginDoc{}, []pluginDoc{}
 	list, _ := s.app.Plugins()
 	for i := range list {
-		if list[i].Err != nil {
-			out = append(out, describe(&list[i]))
+		switch p := &list[i]; {
+		case p.Err != nil:
+			notReady = append(notReady, describe(p))
+		case p.Kept != nil:
+			kept = append(kept, describe(p))
 		}
 	}
-	return out
+	return notReady, kept
 }
 
 // reloaded is the answer of a reload.
 type reloaded struct {
 	Generation int64       `json:"generation"`
 	NotReady   []pluginDoc `json:"plugins_not_ready"`
+	Kept       []pluginDoc `json:"plugins_kept"`
 	Warnings   []string    `json:"warnings"`
 }
 
@@ -224,7 +236,8 @@ func (c *call) reload() (any, error) {
 		doc.Error.Remedy = fmt.Sprintf("generation %d serves on: fix the configuration and reload again", c.s.app.Status().Number)
 		return &reply{status, doc}, nil
 	}
-	return reloaded{c.s.app.Status().Number, c.s.notReady(), c.s.warnings.get()}, nil
+	notReady, kept := c.s.troubled()
+	return reloaded{c.s.app.Status().Number, notReady, kept, c.s.warnings.get()}, nil
 }
 
 // serverSettings are the settings that only a restart changes, as lines.

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/message"
+	"github.com/anchor-host/anchor-host/server/internal/degraded"
 )
 
 // assemble prepares the messages of an agent. The documents are those of "anchor-host assemble".
@@ -105,6 +106,9 @@ func (c *call) assembled(name string, data []byte, lost []string, a *anchor.Asse
 	for i := range a.Diagnostics.Providers {
 		c.usage.Fuel += uint64(max(0, a.Diagnostics.Providers[i].Fuel))
 	}
+	lacks := a.Diagnostics.Degraded()
+	degraded.Name(c.w.Header(), lacks)
+	c.warnDegraded(lacks, "")
 	state, err := a.State.AppendJSON(nil)
 	if err != nil {
 		return nil, fmt.Errorf("write state: %w", err)
@@ -117,6 +121,12 @@ func (c *call) assembled(name string, data []byte, lost []string, a *anchor.Asse
 	if len(lost) > 0 {
 		b.WriteString(`,"lost":`)
 		if err := encode(&b, lost); err != nil {
+			return nil, err
+		}
+	}
+	if len(lacks) > 0 {
+		b.WriteString(`,"degraded":`)
+		if err := encode(&b, lacks); err != nil {
 			return nil, err
 		}
 	}

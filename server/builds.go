@@ -10,6 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/server/internal/degraded"
 )
 
 // dataEndpoints are the endpoints of the API.
@@ -38,7 +40,7 @@ func (c *call) build() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.nameDegraded(result.Diagnostics)
+	degraded.Name(c.w.Header(), result.Degraded)
 	return result, nil
 }
 
@@ -62,6 +64,18 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 	})
 }
 
+// warnDegraded says in the log what an answer lacks. build is the ID of its record, if there is one.
+func (c *call) warnDegraded(list []core.Degradation, build string) {
+	args := []any{"request", c.info.ID, "key", c.info.Principal.KeyID}
+	if c.s.o.TenantClass != nil {
+		args = append(args, "tenant_class", c.s.o.TenantClass(c.s.tenant(c.info.Principal)))
+	}
+	if build != "" {
+		args = append(args, "build", build)
+	}
+	c.s.degraded.Warn(c.ctx, c.s.log, list, args...)
+}
+
 // account notes the requests to models, and warns of those whose price is not known.
 func (c *call) account(used *ledger.Ledger) {
 	lines := used.Lines()
@@ -71,7 +85,8 @@ func (c *call) account(used *ledger.Ledger) {
 			c.usage.ModelCalls += int(l.Calls)
 		}
 		if l.Unpriced {
-			c.logDegraded("model without a price", degradation{plugin: l.Model, reason: "unpriced"}, fmt.Sprintf("model %q (%s) has no price, so its cost is not known (name it in the file of telemetry.prices)", l.Model, l.Name), "")
+			text := fmt.Sprintf("model %q (%s) has no price, so its cost is not known (name it in the file of telemetry.prices)", l.Model, l.Name)
+			c.s.degraded.Warn(c.ctx, c.s.log, []core.Degradation{{Kind: degraded.Unpriced, Plugin: l.Model, Reason: "unpriced", Message: text}}, "request", c.info.ID, "key", c.info.Principal.KeyID)
 		}
 	}
 }

@@ -3,26 +3,28 @@ package server
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/server/internal/degraded"
 )
 
 // A window without the answer of a step is never given in silence: its header names the step, and the
 // log says why, once for many builds.
 func TestDegradedBuildsAreLoud(t *testing.T) {
 	t.Parallel()
-	l := start(t, "tokenizer: words\nsteps: [{name: redact, plugin: absent, on_error: skip}]\n", Options{})
+	l := start(t, "tokenizer: words\nsteps: [{name: redact, plugin: absent, must: false}]\n", Options{})
 	for range 3 {
 		got := l.api("POST", "/v1/builds", `{"query": "q"}`, "X-Request-Id", "the-request")
-		if values := got.header.Values(degradedHeader); got.status != 200 || len(values) != 1 || !strings.HasPrefix(values[0], "step=redact;reason=") {
-			t.Errorf("status %d, %s: %q", got.status, degradedHeader, values)
+		if values := got.header.Values(degraded.Header); got.status != 200 || len(values) != 1 || !strings.HasPrefix(values[0], "step=redact;reason=") {
+			t.Errorf("status %d, %s: %q", got.status, degraded.Header, values)
 		}
 	}
-	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": []}`); got.status != 200 || got.header.Get(degradedHeader) != "" {
-		t.Errorf("nothing is missing: status %d, %s: %q", got.status, degradedHeader, got.header.Get(degradedHeader))
+	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": []}`); got.status != 200 || got.header.Get(degraded.Header) != "" {
+		t.Errorf("nothing is missing: status %d, %s: %q", got.status, degraded.Header, got.header.Get(degraded.Header))
 	}
-	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": [{"name": "other", "plugin": "absent", "on_error": "skip"}]}`, "Accept", "text/event-stream"); got.status != 200 || !strings.Contains(string(got.body), `"skipped_steps":["other"]`) {
+	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": [{"name": "other", "plugin": "absent", "must": false}]}`, "Accept", "text/event-stream"); got.status != 200 || !strings.Contains(string(got.body), `"skipped_steps":["other"]`) {
 		t.Errorf("a stream: status %d, %s", got.status, got.body)
 	}
 	var lines []string
@@ -60,24 +62,62 @@ func TestModelsWithoutAPriceAreLoud(t *testing.T) {
 	}
 }
 
-// Each kind is said again after a while, with how often it came meanwhile. Names out of requests take
-// no room for ever.
-func TestDegradationsAreSaidNowAndThen(t *testing.T) {
-	var d degradations
-	now, kind := time.Now(), degradation{step: "s", reason: "timeout"}
-	for i, want := range []struct {
-		after  time.Duration
-		unsaid int
-		due    bool
-	}{{0, 0, true}, {time.Second, 0, false}, {2 * time.Second, 0, false}, {degradedEvery, 2, true}, {degradedEvery + time.Second, 0, false}} {
-		if unsaid, due := d.due(kind, now.Add(want.after)); unsaid != want.unsaid || due != want.due {
-			t.Errorf("%d: %d unsaid, due %v; want %d, %v", i, unsaid, due, want.unsaid, want.due)
+// lackingSite has a collection without documents, retrievers among several that are missing, and an
+// agent that has room for few messages.
+const lackingSite = `tokenizer: words
+retrievers: {docs: {collection: docs}, none: {collection: none}}
+agent: {max_tokens: 20, frames: {enabled: false}}
+pipelines:
+  empty: {steps: [{name: found, retriever: docs}]}
+  several: {steps: [{name: both, retrievers: [{retriever: docs}, {retriever: none}, {plugin: absent}]}]}
+`
+
+// What an answer lacks is said three times: in the answer, in its header, in the log. With
+// builds.strict such an answer is refused.
+func TestWhatAnAnswerLacks(t *testing.T) {
+	t.Parallel()
+	list := `[{"role": "system", "content": "be short"}, {"role": "user", "content": "` + strings.Repeat("one ", 30) + `"}, {"role": "assistant", "content": "yes"}, {"role": "user", "content": "and two"}]`
+	asks := []struct{ path, body, kind, header, log string }{
+		{"/v1/builds", `{"query": "q", "pipeline": "empty"}`, "missing", "step=found;reason=empty", "collection missing"},
+		{"/v1/builds", `{"query": "q", "pipeline": "several"}`, "missing", "step=both;reason=not_found", "collection missing"},
+		{"/v1/builds", `{"query": "q", "pipeline": "several"}`, "unanswered", "step=both;reason=not_found", "service gave no answer"},
+		{"/v1/assemble", list, "dropped", "step=truncation;reason=budget", "message left out"},
+	}
+	for _, strictly := range []bool{false, true} {
+		text := lackingSite
+		if strictly {
+			text += "builds: {strict: true}\n"
 		}
-	}
-	for i := range 3 * maxDegraded {
-		d.due(degradation{step: string(rune(i))}, now)
-	}
-	if n := len(d.kinds); n > maxDegraded {
-		t.Errorf("%d kinds are known, want at most %d", n, maxDegraded)
+		l := start(t, text, Options{TenantClass: func(string) string { return "gold" }})
+		if _, err := l.app.Ingest(t.Context(), []ingest.Source{{Path: t.TempDir()}}, ingest.Options{Collection: retrieve.Collection{Name: "docs"}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range asks {
+			got := l.api("POST", a.path, a.body)
+			var doc struct {
+				Degraded []struct{ Kind, Step, Message string }
+				Error    struct{ Reason, Message string }
+			}
+			got.into(t, &doc)
+			if strictly {
+				if got.status != 503 || doc.Error.Reason != "degraded" || len(doc.Degraded) == 0 || doc.Degraded[len(doc.Degraded)-1].Message == "" {
+					t.Errorf("strict: %s: %d %s", a.body, got.status, got.body)
+				}
+				continue
+			}
+			found := false
+			for _, d := range doc.Degraded {
+				found = found || d.Kind == a.kind && d.Message != ""
+			}
+			if got.status != 200 || !found || !strings.Contains(strings.Join(got.header.Values(degraded.Header), "\n"), a.header) {
+				t.Errorf("%s: %d, header %q, %s", a.body, got.status, got.header.Values(degraded.Header), got.body)
+			}
+			if log := l.log.String(); !strings.Contains(log, `level=WARN msg="`+a.log+`"`) || !strings.Contains(log, "tenant_class=gold") {
+				t.Errorf("%s: the log has no %q: %s", a.body, a.log, log)
+			}
+		}
+		if got := l.api("POST", "/v1/builds", `{"query": "q"}`); got.status != 200 || strings.Contains(string(got.body), `"degraded"`) {
+			t.Errorf("nothing is missing: %d %s", got.status, got.body)
+		}
 	}
 }

@@ -33,6 +33,7 @@ var reasonStatus = map[abi.Reason]int{
 	abi.ReasonBusy:          http.StatusServiceUnavailable,
 	abi.ReasonRested:        http.StatusServiceUnavailable,
 	abi.ReasonInputTooLarge: http.StatusUnprocessableEntity,
+	"degraded":              http.StatusServiceUnavailable, // builds.strict
 }
 
 // causeStatus are the statuses of known errors, in the order in which they are checked, with their

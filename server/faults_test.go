@@ -211,8 +211,8 @@ func TestTrappingPluginAlone(t *testing.T) {
 plugins: {dir: %q}
 tokenizer: words
 pipelines:
-  bad: {steps: [{name: s, plugin: trap, on_error: raise}]}
-  good: {steps: [{name: k, plugin: keep-first, operation: filter, on_error: raise}]}
+  bad: {steps: [{name: s, plugin: trap, must: true}]}
+  good: {steps: [{name: k, plugin: keep-first, operation: filter, must: true}]}
 `, plugins(t, "trap", "keep-first")), Options{})
 	rested := 0
 	for range 100 {

@@ -37,7 +37,10 @@ func newServerWith(t testing.TB, yaml string, ao anchor.Options, o Options) *Ser
 	if err := os.WriteFile(path, []byte(yaml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if ao.CacheDir = "off"; ao.Overrides == nil {
+	if ao.CacheDir == "" {
+		ao.CacheDir = "off"
+	}
+	if ao.Overrides == nil {
 		ao.Overrides = map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"}
 	}
 	app, err := anchor.Load(path, ao)

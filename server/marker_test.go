@@ -35,9 +35,9 @@ instances:
   keeps: {plugin: foreign-step, state: keep, limits: {instances: 1}}
   breaks: {plugin: foreign-step, state: keep, limits: {instances: 1}}
 pipelines:
-  p: {max_tokens: 300, steps: [{name: found, retriever: docs, on_error: skip}, {name: before, instance: keeps, function: recall, on_error: raise}]}
+  p: {max_tokens: 300, steps: [{name: found, retriever: docs, must: false}, {name: before, instance: keeps, function: recall, must: true}]}
   skips: {max_tokens: 300, steps: [{name: before, instance: breaks, function: recall}, {name: s, instance: breaks, function: fails}]}
-  raises: {max_tokens: 300, steps: [{name: before, instance: breaks, function: recall}, {name: s, instance: breaks, function: fails, on_error: raise}]}
+  raises: {max_tokens: 300, steps: [{name: before, instance: breaks, function: recall}, {name: s, instance: breaks, function: fails, must: true}]}
   tight: {max_tokens: 2}
 `, dir, embedder)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/server/internal/degraded"
 )
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -418,8 +419,13 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 	if e.Action == "build" || e.Action == "replayBuild" {
 		ok["headers"] = map[string]any{buildIDHeader: map[string]any{"description": "The id of the record of the build, if records are kept", "schema": map[string]any{"type": "string"}}}
 	}
-	if e.Action == "build" {
-		ok["headers"].(map[string]any)[degradedHeader] = map[string]any{"description": "A step that the window lacks, as step=NAME;reason=REASON, a value for each", "schema": map[string]any{"type": "string"}}
+	if e.Action == "build" || e.Action == "assemble" {
+		headers, _ := ok["headers"].(map[string]any)
+		if headers == nil {
+			headers = map[string]any{}
+			ok["headers"] = headers
+		}
+		headers[degraded.Header] = map[string]any{"description": "What the answer lacks, as step=NAME;reason=REASON, or kind=KIND;reason=REASON if it is no step, a value for each", "schema": map[string]any{"type": "string"}}
 	}
 	responses := map[string]any{strconv.Itoa(max(200, d.status)): ok, "default": failed}
 	if e.Action == "addFact" {

@@ -238,7 +238,7 @@ func (c *call) built(ctx context.Context, document []byte, callbacks []pipeline.
 	}
 	c.addFuel(d) // quotas count that of failed builds, too
 	if err == nil {
-		c.warnDegraded(d, id)
+		c.warnDegraded(result.Degraded, id)
 	}
 	return result, err
 }

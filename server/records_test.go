@@ -320,7 +320,7 @@ func TestReplayRefusals(t *testing.T) {
 // A replay of a plugin that traps, or a build that traps no more, names the step.
 func TestReplayOfFailures(t *testing.T) {
 	config := func(plugin string) string {
-		return fmt.Sprintf("plugins: {dir: %q}\nrecords: {content: true}\npipelines: {p: {tokenizer: words, steps: [{name: s, plugin: %s, on_error: raise}]}}\n", plugins(t, "trap", "keep-first"), plugin)
+		return fmt.Sprintf("plugins: {dir: %q}\nrecords: {content: true}\npipelines: {p: {tokenizer: words, steps: [{name: s, plugin: %s, must: true}]}}\n", plugins(t, "trap", "keep-first"), plugin)
 	}
 	k := newKeyed(t, config("trap"), Options{})
 	id := k.record("a", recorded, 500)

@@ -55,14 +55,18 @@ func (s *Server) Reload(ctx context.Context, why string) error {
 	for _, w := range s.warnings.get() {
 		s.log.Warn(w)
 	}
-	s.warnNotReady()
+	s.warnTroubled()
 	return nil
 }
 
-// warnNotReady logs which plugins cannot be called. Steps that use them are skipped.
-func (s *Server) warnNotReady() {
-	for _, p := range s.notReady() {
+// warnTroubled logs which plugins cannot be called, whose steps are skipped, and which are as before.
+func (s *Server) warnTroubled() {
+	notReady, kept := s.troubled()
+	for _, p := range notReady {
 		s.log.Warn("plugin is not ready", "plugin", p.Name, "error", p.Error)
+	}
+	for _, p := range kept {
+		s.log.Warn("plugin stays as it was before the reload", "plugin", p.Name, "digest", p.Digest, "error", p.Kept)
 	}
 }
 

@@ -208,15 +208,15 @@ func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	if ready.Status != "ready" || len(ready.NotReady) != 1 {
 		t.Errorf("readiness: %+v", ready)
 	}
-	l.write(words + "instances: {i: {plugin: none, required: true}}\n")
-	if got := l.control("POST", "/admin/v1/reload", ""); got.status != 422 || !strings.Contains(string(got.body), "required instance") || !strings.Contains(string(got.body), "generation 2 serves on") {
-		t.Errorf("a required plugin that is missing: %d %s", got.status, got.body)
+	l.write(words + "instances: {i: {plugin: none, must: true}}\n")
+	if got := l.control("POST", "/admin/v1/reload", ""); got.status != 422 || !strings.Contains(string(got.body), "instances.i: plugin") || !strings.Contains(string(got.body), "generation 2 serves on") {
+		t.Errorf("a plugin that must answer and is missing: %d %s", got.status, got.body)
 	}
 }
 
 // An anchor.lock that cannot be understood would stop all plugins, so the version in use stays.
 func TestReloadRefusesABrokenLock(t *testing.T) {
-	text := fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\nsteps: [{name: s, plugin: keep-first, on_error: raise}]\npipelines: {main: {}}\n", plugins(t, "keep-first"))
+	text := fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\nsteps: [{name: s, plugin: keep-first, must: true}]\npipelines: {main: {}}\n", plugins(t, "keep-first"))
 	l := start(t, text, Options{Unwatched: true})
 	if err := os.WriteFile(filepath.Join(filepath.Dir(l.file()), "anchor.lock"), []byte("{broken"), 0o600); err != nil {
 		t.Fatal(err)
@@ -229,12 +229,12 @@ func TestReloadRefusesABrokenLock(t *testing.T) {
 	}
 }
 
-// A plugin that traps on every call fails its step under skip, and the request under raise; the
+// A plugin that traps on every call fails its step, or the request if the step must answer; the
 // service goes on.
 func TestTrappingPlugin(t *testing.T) {
 	dir := plugins(t, "trap")
-	step := "steps: [{name: s, plugin: trap, on_error: %s}]"
-	l := start(t, fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\npipelines: {skip: {"+step+"}, raise: {"+step+"}}\n", dir, "skip", "raise"), Options{})
+	step := "steps: [{name: s, plugin: trap, must: %v}]"
+	l := start(t, fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\npipelines: {skip: {"+step+"}, raise: {"+step+"}}\n", dir, false, true), Options{})
 	for i := range 50 {
 		items := `"items": [{"content": "a", "source": "retrieval"}]`
 		got := l.api("POST", "/v1/builds", `{"query": "q", "pipeline": "skip", `+items+`}`)

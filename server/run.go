@@ -53,7 +53,7 @@ func (s *Server) Run(ctx context.Context) error {
 	base, cut := s.base(ctx)
 	defer cut()
 	serving := s.serve(base, on)
-	s.warnNotReady()
+	s.warnTroubled()
 	s.warnings.first = s.serverSettings()
 	watching, stopWatching := context.WithCancel(ctx)
 	var watcher sync.WaitGroup

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/server/internal/certs"
+	"github.com/anchor-host/anchor-host/server/internal/degraded"
 )
 
 // TLS is a certificate for a listener: files in PEM, which are read again when they change. Without Cert there
@@ -57,6 +58,8 @@ type Options struct {
 	Admission Admission
 	// Observers hear of requests and builds.
 	Observers []Observer
+	// TenantClass names the class of a tenant, as metrics know it. nil: the log names none.
+	TenantClass func(tenant string) string
 	// Logged says that an Observer logs requests, so that Logger gets no line for each.
 	Logged bool
 	// Version is that of the program, as /openapi.json states it.
@@ -134,7 +137,7 @@ type Server struct {
 	hurryOnce sync.Once
 
 	warnings reloadWarnings
-	degraded degradations
+	degraded degraded.Log
 	files    seenFiles
 }
 

@@ -77,9 +77,9 @@ retrievers: {docs: {collection: docs, by: hybrid}}
 instances:
   asks: {plugin: services, grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude]}}, limits: {timeout: 20s, tokens: unlimited}}
 pipelines:
-  skip: {steps: [{name: s, retriever: docs, on_error: skip}]}
-  raise: {steps: [{name: s, retriever: docs, on_error: raise}]}
-  asks: {steps: [{name: s, operation: retrieve, instance: asks, on_error: raise}]}
+  skip: {steps: [{name: s, retriever: docs, must: false}]}
+  raise: {steps: [{name: s, retriever: docs, must: true}]}
+  asks: {steps: [{name: s, operation: retrieve, instance: asks, must: true}]}
 `, dir, up.URL, up.URL, up.URL), Options{})
 	fill(t, l)
 	build := func(pipeline, accept string) answer {

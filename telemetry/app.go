@@ -37,12 +37,13 @@ var (
 	reloadTimeDesc = prometheus.NewDesc(metricReloadTime, "When the version in use was loaded, in seconds since 1970.", nil, nil)
 	drainingDesc   = prometheus.NewDesc(metricDraining, "Former versions that requests still use.", nil, nil)
 	readyDesc      = prometheus.NewDesc(metricPluginUp, "1 if a plugin can be called, else 0.", []string{"plugin"}, nil)
+	keptDesc       = prometheus.NewDesc(metricPluginKept, "1 if a plugin has the module from before the last reload, because that of now cannot be loaded, else 0.", []string{"plugin"}, nil)
 	queueDesc      = prometheus.NewDesc(metricQueue, "Calls that wait for an instance of a plugin or for a processor.", []string{"plugin"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (s *appState) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{generationDesc, reloadDesc, reloadTimeDesc, drainingDesc, readyDesc, queueDesc} {
+	for _, d := range []*prometheus.Desc{generationDesc, reloadDesc, reloadTimeDesc, drainingDesc, readyDesc, keptDesc, queueDesc} {
 		to <- d
 	}
 }
@@ -65,17 +66,19 @@ func (s *appState) Collect(to chan<- prometheus.Metric) {
 	if st.Number > 0 {
 		gauge(reloadTimeDesc, float64(st.Since.UnixMilli())/1000)
 	}
-	ready, waiting := map[string]bool{}, map[string]int{}
+	ready, kept, waiting := map[string]bool{}, map[string]bool{}, map[string]int{}
 	list, _ := s.app.Plugins()
 	for i := range list {
 		p := &list[i]
 		name := s.t.metrics.plugins.of(p.Name)
 		was, there := ready[name]
 		ready[name] = p.Err == nil && (was || !there) // other stands for several plugins
+		kept[name] = kept[name] || p.Kept != nil
 		waiting[name] += p.Stats.Waiting + p.Stats.Queued
 	}
 	for name, ok := range ready {
 		gauge(readyDesc, is(ok), name)
+		gauge(keptDesc, is(kept[name]), name)
 		gauge(queueDesc, float64(waiting[name]), name)
 	}
 }

@@ -223,8 +223,8 @@ instances:
 conversation: {id: chat, max_tokens: 10}
 steps:
   - {name: find, retriever: docs, top_k: 3}
-  - {name: ask, operation: retrieve, instance: asks, on_error: raise}
-  - {name: break, operation: filter, instance: broken, on_error: skip}
+  - {name: ask, operation: retrieve, instance: asks, must: true}
+  - {name: break, operation: filter, instance: broken, must: false}
 `
 
 // openApp opens a configuration with a server of models, whose plugin asks all services.

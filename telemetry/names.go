@@ -112,6 +112,7 @@ const (
 	metricReloadTime      = "anchor_config_last_reload_success_timestamp_seconds"
 	metricDraining        = "anchor_config_draining_generations"
 	metricPluginUp        = "anchor_plugin_ready"
+	metricPluginKept      = "anchor_plugin_kept"
 	metricRejections      = "anchor_quota_rejections_total"
 	metricSheds           = "anchor_sheds_total"
 	metricQueue           = "anchor_queue_depth"

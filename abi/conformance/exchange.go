@@ -44,12 +44,13 @@ type ExchangeResponse struct {
 	Body json.RawMessage `json:"body,omitempty"`
 	// BodyBase64 is a body that is no text, in base64.
 	BodyBase64 string `json:"body_base64,omitempty"`
-	// Error says that there is no response: timeout, dns, connect, certificate or network.
+	// Error says that there is no response: timeout, dns, connect, certificate, tls, reset,
+	// short_body, too_large or network.
 	Error string `json:"error,omitempty"`
 }
 
 // exchangeErrors are the values of ExchangeResponse.Error.
-var exchangeErrors = []string{"timeout", "dns", "connect", "certificate", "network"}
+var exchangeErrors = []string{"timeout", "dns", "connect", "certificate", "tls", "reset", "short_body", "too_large", "network"}
 
 // Bytes returns the body of a response.
 func (r *ExchangeResponse) Bytes() []byte {

@@ -21,6 +21,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/recording"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
@@ -42,7 +43,7 @@ func (a *app) buildCommand() *cobra.Command {
 the window within its token budget, and the format of the model API. The
 formatted window goes to stdout, a one-line summary to stderr.
 
-A step that fails under "on_error: skip" (the default of plugins) prints one line
+A step that fails under "must: false" (the default of plugins) prints one line
 on stderr and changes no items. The same holds for a step whose plugin, or a
 folder granted to it, is missing, and for the plugins under memory and enricher. A
 tokenizer or formatter that fails ends the build, because nothing can replace it.
@@ -88,13 +89,13 @@ anchor.yaml or in a request.`,
 	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
 	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin) and print the result as JSON")
-	flags.BoolVar(&f.partial, "allow-partial", false, "with --timeout: end steps with on_error: skip in time for the rest, and say which")
+	flags.BoolVar(&f.partial, "allow-partial", false, "with --timeout: end steps with must: false in time for the rest, and say which")
 	flags.BoolVar(&f.explain, "explain", false, "explain for each item why it is in the window or not, and show how long each stage took")
 	flags.StringVar(&f.previous, "previous", "", "report how much of an earlier prompt a prompt cache can reuse; the file holds the result or the output of that build")
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
 	flags.StringSliceVar(&f.skip, "skip-steps", nil, "leave out the steps with these names")
 	flags.StringVar(&f.record, "record", "", "save each call of a plugin as a case of plugin test, as a file in this folder")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step or another part was skipped, or a part of a turn was left out")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when the window lacks something: a step was skipped, results were cut, a part of a turn was left out, a collection is missing, a service gave no answer")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if f.request != "" {
 			return a.buildRequest(cmd, &f, args)
@@ -299,18 +300,27 @@ func (r *buildRun) reportSkipped(result *pipeline.Result, err error) {
 			r.app.Say("step %q: %s (skipped)", f.Step, f.Message)
 		}
 	}
+	if result == nil {
+		return
+	}
+	for _, l := range result.Degraded {
+		if l.Kind != core.KindSkipped && l.Kind != core.KindDropped {
+			r.app.Say("step %q: %s (%s)", l.Step, l.Message, l.Kind)
+		}
+	}
 }
 
-// degraded returns the error of a build under --strict that skipped steps or left parts of turns
-// out, nil otherwise.
+// degraded returns the error of a build under --strict that lacks something, nil otherwise.
 func (r *buildRun) degraded(result *pipeline.Result) error {
 	skipped, lost := result.Diagnostics.SkippedSteps, len(result.Diagnostics.Lost)
 	switch {
-	case !r.strict:
+	case !r.strict || len(result.Degraded) == 0:
 	case len(skipped) > 0:
 		return fmt.Errorf("%w: skipped: %s (--strict)", cli.ErrDegraded, strings.Join(skipped, ", "))
 	case lost > 0:
 		return fmt.Errorf("%w: %d parts of turns left out (--strict)", cli.ErrDegraded, lost)
+	default:
+		return fmt.Errorf("%w: %s (--strict)", cli.ErrDegraded, result.Degraded[0].Message)
 	}
 	return nil
 }

@@ -107,13 +107,13 @@ func TestCodeOfALimitDuringInit(t *testing.T) {
 		"memory": "instances: {i: {plugin: index, limits: {memory: 16MiB}}}\n", "fuel": "instances: {i: {plugin: init-spins, limits: {fuel: 1000000}}}\n",
 		"time": "instances: {i: {plugin: init-spins, limits: {init_timeout: 100ms}}}\n",
 	} {
-		dir := write(t, map[string]string{"anchor.yaml": text + "tokenizer: words\nsteps: [{name: s, instance: i, on_error: raise}]\n"})
+		dir := write(t, map[string]string{"anchor.yaml": text + "tokenizer: words\nsteps: [{name: s, instance: i, must: true}]\n"})
 		code, _, stderr := run(t, "", "build", "-c", dir+"/anchor.yaml", "--plugins", fixtureDir, "--cache-dir", "off", "q")
 		if code != codeLimit || !strings.Contains(stderr, "init_failed") {
 			t.Errorf("%s: code %d, %s", name, code, stderr)
 		}
 	}
-	dir := write(t, map[string]string{"anchor.yaml": "instances: {i: {plugin: init-fails}}\ntokenizer: words\nsteps: [{name: s, instance: i, on_error: raise}]\n"})
+	dir := write(t, map[string]string{"anchor.yaml": "instances: {i: {plugin: init-fails}}\ntokenizer: words\nsteps: [{name: s, instance: i, must: true}]\n"})
 	if code, _, stderr := run(t, "", "build", "-c", dir+"/anchor.yaml", "--plugins", fixtureDir, "--cache-dir", "off", "q"); code != codeFailure {
 		t.Errorf("a trap: code %d, %s", code, stderr)
 	}

@@ -27,7 +27,7 @@ func TestForeignSteps(t *testing.T) {
 	t.Parallel()
 	file := writeConfig(t, `
 instances:
-  tool: {plugin: foreign-step, required: true}
+  tool: {plugin: foreign-step, must: true}
 steps:
   - {name: shout, plugin: foreign-step, function: upper}
   - {name: more, instance: tool, function: items, output: items, top_k: 1}

@@ -20,7 +20,7 @@ func TestGrantedPipe(t *testing.T) {
 instances:
   all:
     plugin: allops
-    required: true
+    must: true
     grants: {http: {hosts: ["localhost."]}, files: [{host: `+pipe+`, guest: /docs, mode: rw, quota: 1MiB, max_files: 5}]}
 steps:
   - {name: a, instance: all, operation: retrieve, settings: {mode: none}}

@@ -45,7 +45,7 @@ func TestRequestErrors(t *testing.T) {
 			failure.Detail{Message: `invalid: steps[0]: the name "items" is reserved for the step that appends the given items (choose another)`, Reason: "invalid_request"}},
 		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "builtin": "sort"}]}`, codeInvalid,
 			failure.Detail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)`, Reason: "invalid_request"}},
-		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter", "on_error": "raise"}]}`, codeNotFound,
+		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter", "must": true}]}`, codeNotFound,
 			failure.Detail{Message: `step "a": plugin "p": filter: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`,
 				Reason: "not_found", Step: "a", Plugin: "p"}},
 	}

@@ -178,6 +178,12 @@ func checkWindowCase(t *testing.T, c seedCase) {
 		}
 		return
 	}
+	if c.ID == "anchor-budget-13" { // a window never lacks its system prompts
+		if code != codeInvalid || result["error"].(map[string]any)["reason"] != "budget" {
+			t.Errorf("code %d, error %v", code, result["error"])
+		}
+		return
+	}
 	if code != codeOK {
 		t.Fatalf("error %v", result["error"])
 	}
@@ -313,7 +319,7 @@ func checkFailingStep(t *testing.T, c seedCase) {
 		"query": "q", "tokenizer": "words", "system_prompts": promptsOf(c.Input["system_prompts"]), "max_tokens": 100,
 		"items": []any{map[string]any{"id": "s1", "content": "s1", "source": "retrieval"}},
 		"steps": []any{
-			map[string]any{"name": "bad", "plugin": "gone", "operation": "rerank", "on_error": policy},
+			map[string]any{"name": "bad", "plugin": "gone", "operation": "rerank", "must": policy == "raise"},
 			map[string]any{"name": "s3", "builtin": "sort"},
 		},
 	})

@@ -43,7 +43,7 @@ func TestStepThatCannotBeSetUp(t *testing.T) {
 		{"several operations", `"plugin": "allops"`, codeInvalid,
 			failure.Detail{Message: `step "a": plugin "allops": invalid_config: several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
 				Reason: "invalid_config", Step: "a", Plugin: "allops"}},
-		{"missing folder that must not be missing", `"instance": "far", "operation": "filter", "on_error": "raise"`, codeNotFound,
+		{"missing folder that must not be missing", `"instance": "far", "operation": "filter", "must": true`, codeNotFound,
 			failure.Detail{Message: `step "a": plugin "far": filter: ` + far, Reason: "not_found", Step: "a", Plugin: "far"}},
 	}
 	for _, tt := range tests {
@@ -99,7 +99,7 @@ func TestFailingPartsAreSkipped(t *testing.T) {
 	const turns = "conversation: {turns: [{role: user, content: earlier}]}\n"
 	for _, tt := range []struct {
 		name, step, config string
-		raise              int // the code under on_error: raise
+		raise              int // the code under must: true
 	}{
 		{"missing memory", "memory", "memory: {plugin: gone%s}", codeNotFound},
 		{"memory without its folder", "memory", "memory: {instance: far%s}", codeNotFound},
@@ -110,7 +110,7 @@ func TestFailingPartsAreSkipped(t *testing.T) {
 		{"missing classifier", "route", "  - {name: route, plugin: gone, operation: classify, routes: {prose: {plugin: allops}}%s}", codeNotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for policy, code := range map[string]int{"": codeOK, ", on_error: skip": codeOK, ", on_error: raise": tt.raise} {
+			for policy, code := range map[string]int{"": codeOK, ", must: false": codeOK, ", must: true": tt.raise} {
 				flags := buildFolder(t, faulty+"tokenizer: words\nsteps:\n  - {name: found, plugin: allops, operation: retrieve, top_k: 1}\n"+fmt.Sprintf(tt.config, policy))
 				args := append([]string{"build", "q", "--log-level", "error"}, flags...)
 				got, stdout, stderr := run(t, "", args...)

@@ -252,7 +252,7 @@ func TestStoreErrors(t *testing.T) {
 		"names.yaml":     "providers: [{plugin: observation, priority: 1}, {plugin: a, priority: 1}, {plugin: a, priority: 2}]",
 		"priority.yaml":  "providers: [{plugin: a}]",
 		"tenant.yaml":    `tenant: "a\nb"`,
-		"required.yaml":  "instances: {i: {plugin: gone, required: true}}",
+		"required.yaml":  "instances: {i: {plugin: gone, must: true}}",
 		"gone.yaml":      "providers: [{plugin: gone, priority: 15}]\nagent: {compaction: {trigger_tokens: 4, compact: {plugin: lost}}}",
 		"not-a-store.db": "nothing of the kind, and longer than the header of a file of the database engine, which has 100 bytes.",
 	})
@@ -275,7 +275,7 @@ func TestStoreErrors(t *testing.T) {
 			`tenant.yaml:1:9: tenant: want a name of at most 256 bytes without control characters, got "a\nb"`},
 		{"bad flag", "", []string{"memory", "list", "--tenant", ""}, codeUsage, "flag --tenant: the value is empty (leave the flag out, or give it a value) (see: anchor-host memory list --help)"},
 		{"required instance", "[]", []string{"assemble", "-c", "required.yaml"}, codeNotFound,
-			`required instance "i": plugin "i": not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`},
+			`instances.i: plugin "i": not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`},
 		{"missing provider", `[{"role": "user", "content": "hi"}]`, []string{"assemble", "-c", "gone.yaml"}, codeOK,
 			`provider "gone": plugin "gone": provide: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir) (left out)`},
 		{"missing provider, strict", `[{"role": "user", "content": "hi"}]`, []string{"assemble", "-c", "gone.yaml", "--strict"}, codeDegraded,

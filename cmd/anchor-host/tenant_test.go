@@ -16,7 +16,7 @@ include_query: false
 instances:
   kv: {plugin: foreign-kv, grants: {kv: {}}}
 steps:
-  - {name: find, instance: kv, function: get, on_error: raise}
+  - {name: find, instance: kv, function: get, must: true}
 `)
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -41,7 +41,7 @@ steps:
 			t.Errorf("%v: exit code %d, stdout:\n%s\nstderr:\n%s", tc.args, code, stdout, stderr)
 		}
 	} // The store of another tenant must not be opened by a request that states its tenant.
-	request := `{"query": "loaded", "tokenizer": "words", "steps": [{"name": "find", "instance": "kv", "function": "get", "on_error": "raise"}]}`
+	request := `{"query": "loaded", "tokenizer": "words", "steps": [{"name": "find", "instance": "kv", "function": "get", "must": true}]}`
 	for tenant, found := range map[string]bool{"default": true, "acme": false} {
 		code, stdout, stderr := run(t, request, "build", "--request", "-", "-c", file, "--tenant", tenant)
 		if code != codeOK || strings.Contains(stdout, `"content": "loaded"`) != found {
@@ -58,8 +58,8 @@ include_query: false
 instances:
   kv: {plugin: foreign-kv, grants: {kv: {}}}
 pipelines:
-  put: {steps: [{name: put, instance: kv, function: set, on_error: raise}]}
-  find: {steps: [{name: find, instance: kv, function: get, on_error: raise}]}
+  put: {steps: [{name: put, instance: kv, function: set, must: true}]}
+  find: {steps: [{name: find, instance: kv, function: get, must: true}]}
 `)
 	for _, where := range []string{"store", "memory"} {
 		args := []string{"-c", file, "--store", filepath.Join(t.TempDir(), "store.db")}

@@ -27,7 +27,7 @@ type builtResult struct {
 	}
 }
 
-// A plugin that traps ends the build under on_error: raise, whatever it is there for. Under
+// A plugin that traps ends the build under must: true, whatever it is there for. Under
 // skip the build goes on without it or with what takes its place, says so on a line, and counts
 // as degraded.
 func TestTrappingPlugins(t *testing.T) {
@@ -65,7 +65,7 @@ func TestTrappingPlugins(t *testing.T) {
 				flags := buildFolder(t, found+text+"\n")
 				return append(append([]string{"build", "q", "-o", "json", "--log-level", "error"}, flags...), more...)
 			}
-			if code, _, stderr := run(t, "", args(", on_error: raise")...); code == codeOK || strings.Contains(stderr, "(skipped)") {
+			if code, _, stderr := run(t, "", args(", must: true")...); code == codeOK || strings.Contains(stderr, "(skipped)") {
 				t.Errorf("raise: code %d, %s", code, stderr)
 			}
 			code, stdout, stderr := run(t, "", args(skipped, "--strict")...) // which changes the code alone
@@ -92,7 +92,7 @@ func TestTrappingPlugins(t *testing.T) {
 }
 
 // skipped is the policy of a part that may be skipped.
-const skipped = ", on_error: skip"
+const skipped = ", must: false"
 
 // A build whose tokenizer fails on the way counts everything with the other one, also what was
 // counted before: by itself, by the conversation and by the host.
@@ -102,7 +102,7 @@ func TestTokenizersAreNotMixed(t *testing.T) {
 			flags := buildFolder(t, `
 fit: `+fit+`
 max_tokens: 100
-tokenizer: {plugin: allops, settings: {mode: trap, word: "`+word+`"}, on_error: skip, fallback: words}
+tokenizer: {plugin: allops, settings: {mode: trap, word: "`+word+`"}, must: false, fallback: words}
 system_prompts: [{content: be brief and plain}]
 conversation: {turns: [{role: user, content: earlier than that}]}
 steps: [{name: found, plugin: allops, operation: retrieve, top_k: 2}]
@@ -160,7 +160,7 @@ func TestTrappingTokenizerOfAChain(t *testing.T) {
 	if code != codeOK || none != "" || want.Tokens == 0 {
 		t.Fatalf("code %d, %+v, %s", code, want, stderr)
 	}
-	const trapping = `{plugin: allops, settings: {mode: trap, word: one}, on_error: skip, fallback: words}`
+	const trapping = `{plugin: allops, settings: {mode: trap, word: one}, must: false, fallback: words}`
 	code, stdout, stderr = assembled(trapping)
 	if got, skipped := after(stdout); code != codeOK || got != want || !strings.Contains(skipped, "count_tokens: trap") {
 		t.Errorf("code %d, %+v (want %+v), skipped %q, %s", code, got, want, skipped, stderr)

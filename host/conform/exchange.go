@@ -5,10 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/abi/manifest"
@@ -74,8 +74,16 @@ func noResponse(ctx context.Context, word, name string) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	case "certificate":
 		return &tls.CertificateVerificationError{Err: errors.New("it is not trusted")}
+	case "tls":
+		return errors.New("tls: handshake failure")
+	case "reset":
+		return syscall.ECONNRESET
+	case "short_body":
+		return io.ErrUnexpectedEOF
+	case "too_large":
+		return errors.New("server response headers exceeded the limit")
 	}
-	return fmt.Errorf("connection reset")
+	return errors.New("the network failed")
 }
 
 // GrantHTTP returns the grant with which a plugin whose requests are not sent is tested: what

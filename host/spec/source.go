@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
@@ -24,6 +25,8 @@ type source struct {
 	// dir is a directory and file the name of a file in it, if wasm is nil.
 	dir, file string
 	digest    [sha256.Size]byte
+	// held is the module that Keep has read. nil: it was not asked to.
+	held atomic.Pointer[[]byte]
 	// info is what is known of the module. Of the custom sections only the manifest has its content.
 	info *wasmbin.Info
 }
@@ -33,6 +36,9 @@ type source struct {
 func (s *source) bytes() ([]byte, error) {
 	if s.wasm != nil {
 		return s.wasm, nil
+	}
+	if held := s.held.Load(); held != nil {
+		return *held, nil
 	}
 	root, err := openFolder(s.dir)
 	if err != nil {
@@ -53,6 +59,16 @@ func (s *source) bytes() ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w: another module has taken its place (read the plugin again)", s.file, ErrConfig)
 	}
 	return wasm, nil
+}
+
+// Keep holds the module in memory, so that it can be loaded again when its file is damaged or gone. The
+// error says why it cannot be read.
+func (s *Spec) Keep() error {
+	wasm, err := s.source.bytes()
+	if err == nil && s.source.wasm == nil {
+		s.source.held.Store(&wasm)
+	}
+	return err
 }
 
 // mostRead is up to which size, in bytes, the custom sections of these names are read once the module

@@ -160,7 +160,7 @@ func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, err
 
 // fallible returns t. If t is a plugin that may be skipped, the result has a fallback.
 func fallible(c *config.Config, t pipeline.Tokenizer) (pipeline.Tokenizer, error) {
-	if c.Model != "" || c.Tokenizer.Use == nil || c.Tokenizer.OnError != skip {
+	if c.Model != "" || c.Tokenizer.Use == nil || !replaceable(&c.Tokenizer) {
 		return t, nil
 	}
 	second, err := pipeline.EncodingTokenizer(cmp.Or(c.Tokenizer.Fallback, pipeline.DefaultEncoding))
@@ -187,9 +187,6 @@ func (b *builder) checkWindow(context.Context) error {
 	}
 	return nil
 }
-
-// skip is the value of on_error of a part that may be skipped.
-const skip = string(pipeline.Skip)
 
 // part makes a part of the pipeline from the plugin that a path of the configuration names.
 func part[T any](b *builder, path string, op abi.Operation, u config.Use, get func(*host.Plugin, steps.Options) (T, error)) (T, error) {

@@ -131,8 +131,8 @@ func TestErrors(t *testing.T) {
 			"invalid: max_tokens: preset rag of 5 tokens: invalid value (want 20 or more)"},
 		{"builtin", config.Config{Steps: []config.Step{{Name: "a", Builtin: "sort", Settings: map[string]any{"by": "size"}}}}, config.ErrInvalid,
 			`step "a": invalid: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`},
-		{"required", config.Config{Instances: map[string]config.Instance{"i": {Plugin: "p", Required: true}}}, fs.ErrNotExist,
-			`required instance "i": plugin "i": not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
+		{"must", config.Config{Instances: map[string]config.Instance{"i": {Plugin: "p", Must: true}}}, fs.ErrNotExist,
+			`instances.i: plugin "i": not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
 		{"formatter", config.Config{Format: config.Choice{Use: &config.Use{Plugin: "p"}}}, fs.ErrNotExist,
 			`format: plugin "p": format: not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
 	}

@@ -83,7 +83,7 @@ func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 	case format.Use == nil:
 		out.Formatter = builtinFormatter(b.Config, format.Name)
 	default:
-		out.FormatterOnError, out.FormatterFallback = pipeline.OnError(format.OnError), builtinFormatter(b.Config, format.Fallback)
+		out.FormatterOnError, out.FormatterFallback = policy(format.Must, pipeline.Raise), builtinFormatter(b.Config, format.Fallback)
 	}
 	out.Steps, err = chosen(out.Steps, b)
 	return out, err

@@ -31,6 +31,7 @@ type ChainRecipe struct {
 	providers providers.Config
 	host      *hostTokenizer
 	counts    pipeline.Tokenizer
+	plugins   *plugins
 	// LoadTime and Loads are as in [Recipe].
 	LoadTime time.Duration
 	Loads    []Load
@@ -76,7 +77,7 @@ func (r *ChainRecipe) For(model string) (*ChainRecipe, error) {
 // ChainRecipe loads the plugins of a configuration that an agent uses, and makes its providers. c
 // is the configuration of the generation, or another one with the same instances. It must have
 // passed its Check. A missing or broken plugin becomes a provider that always fails and so is
-// left out of every run. If its instance is required, ChainRecipe fails.
+// left out of every run. If it must answer, ChainRecipe fails.
 func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainRecipe, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	start := time.Now()
@@ -93,7 +94,7 @@ func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainR
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return &ChainRecipe{
-		config: c, providers: cfg, host: g.tokenizer, counts: b.out.Tokenizer, LoadTime: time.Since(start), Loads: b.loads(),
+		config: c, providers: cfg, host: g.tokenizer, counts: b.out.Tokenizer, plugins: b.plugins, LoadTime: time.Since(start), Loads: b.loads(),
 	}, nil
 }
 
@@ -337,8 +338,11 @@ func (b *builder) provider(path string, p *config.Provider) (agent.Provider, err
 		made, err = steps.Provider(plugin, steps.Options{
 			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Reads: p.Reads, Timeout: time.Duration(p.Timeout),
 		})
+		if must := stated(b.config, p.Must, p.Instance); err == nil && must != nil && *must {
+			made = agent.RequireProvider(made)
+		}
 		if err == nil && p.Timeout > 0 {
-			return agent.LimitProvider(made, time.Duration(p.Timeout)+waiting), nil
+			made = agent.LimitProvider(made, time.Duration(p.Timeout)+waiting)
 		}
 		if err == nil {
 			return made, nil

@@ -11,8 +11,7 @@
 // that all its builds share. An [Assembly] is the pipeline of a build.
 //
 // A missing or broken plugin affects only the steps that use it. Such a step fails as if a call
-// of the plugin had failed, so its on_error decides; the default is skip. If the instance of the
-// plugin is required, making the recipe fails.
+// of the plugin had failed, and is skipped. If the plugin must answer, making the recipe fails.
 //
 // A [ChainRecipe] makes the provider chains for the agents of a configuration.
 //

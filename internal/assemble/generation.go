@@ -51,6 +51,12 @@ type Options struct {
 	Index func(context.Context) (retrieve.Index, error)
 	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
 	OnDamaged func(tenant, fact string, err error)
+	// Before are the modules of the generation before, by the name of the plugin; see
+	// [Generation.Modules]. One of them is used where the module of now cannot be loaded.
+	Before map[string]*spec.Spec
+	// Keep holds the modules in memory, so that they can be the Before of the next generation whatever
+	// becomes of their files.
+	Keep bool
 }
 
 // Generation is a configuration with its plugins, each loaded once. A plugin is loaded when the
@@ -75,6 +81,7 @@ type Generation struct {
 
 	listing sync.Mutex // guards the fields below, so that a list need not wait while plugins are loaded
 	ready   []Load
+	modules map[string]*spec.Spec // those that are loaded, by the name of the plugin
 	took    time.Duration
 
 	calibrating  sync.Mutex // guards the fields below
@@ -101,7 +108,7 @@ func Open(c *config.Config, o Options) *Generation {
 		}
 	}
 	g := &Generation{
-		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
+		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{}, modules: map[string]*spec.Spec{},
 		calibrations: map[calibrated]*tokens.Estimator{}, embedders: embedders(c, o.Path, o.Tape),
 		models: serving.NewModels(c.Models, o.Path), factVectors: map[string]*memory.EmbeddingCache{},
 	}
@@ -148,7 +155,7 @@ func (g *Generation) Close(ctx context.Context) error {
 }
 
 // load loads every plugin that a job of a configuration may call. c has the instances of the
-// generation. load fails if a required instance fails, or if the plugin or the host refuses a
+// generation. load fails if an instance that must answer fails, or if the plugin or the host refuses a
 // configuration. It records other failures, such as a missing granted folder, with the plugin.
 // warm is the built-in tokenizer, or nil if the tokenizer is a plugin. Its vocabulary is loaded
 // at the same time.
@@ -174,13 +181,13 @@ func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pip
 		return nil, fmt.Errorf("load plugins: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		err := p.loaded[name].err
-		switch {
+		switch err := p.loaded[name].err; {
 		case err == nil:
-		case c.Instances[name].Required:
-			return nil, fmt.Errorf("required instance %q: %w", name, err)
-		case mistake(err):
+		case mistake(err), c.Instances[name].Must:
 			return nil, placed(c, j, name, err)
+		}
+		if kept := p.loaded[name].kept; kept != nil && c.Instances[name].Must {
+			return nil, placed(c, j, name, kept)
 		}
 	}
 	return p, nil
@@ -253,7 +260,7 @@ func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]
 			if g.loaded[name] == nil {
 				wg.Go(func() {
 					start := time.Now()
-					l.spec, l.plugin, l.err = g.open(ctx, catalog, p, name, wanted[name])
+					g.openOrKeep(ctx, catalog, p, name, wanted[name], l)
 					l.took = time.Since(start)
 				})
 			}
@@ -270,6 +277,8 @@ func (g *Generation) list(p *plugins, took time.Duration) {
 	for _, l := range p.loads() {
 		if l.Err == nil && g.loaded[l.Name] == nil {
 			g.loaded[l.Name], g.ready = p.loaded[l.Name], append(g.ready, l)
+			_, instance := resolve(g.config, nameOf(g.config, l.Name))
+			g.modules[instance.Plugin] = p.loaded[l.Name].spec
 		}
 	}
 }
@@ -281,12 +290,8 @@ func (g *Generation) Loads() ([]Load, time.Duration) {
 	return slices.Clone(g.ready), g.took
 }
 
-func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, name string, instance config.Instance) (*spec.Spec, *host.Plugin, error) {
-	spec, missing := catalog.spec(instance.Plugin)
-	if missing != nil {
-		missing.Plugin = name
-		return nil, nil, missing
-	}
+// open loads a plugin from a module.
+func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, name string, instance config.Instance, spec *spec.Spec) (*spec.Spec, *host.Plugin, error) {
 	err := checkDigest(instance, spec)
 	if spec.Foreign && !p.hasFunctions(name) {
 		err = errForeign
@@ -298,6 +303,7 @@ func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, nam
 	if err != nil {
 		return spec, nil, &Unavailable{Plugin: name, Code: ReasonInvalidConfig, Err: err}
 	}
+	var missing *Unavailable
 	if cfg.Links, _, missing = catalog.links(instance); missing != nil {
 		missing.Plugin = name
 		return spec, nil, missing
@@ -312,7 +318,7 @@ func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, nam
 // calibrated is a model with the file of its figures.
 type calibrated struct{ model, file string }
 
-// wanted returns the instances that a job uses or requires, by name.
+// wanted returns the instances that a job uses or that must answer, by name.
 func wanted(c *config.Config, j job) map[string]config.Instance {
 	wanted := map[string]config.Instance{}
 	for _, u := range uses(c) {
@@ -321,7 +327,7 @@ func wanted(c *config.Config, j job) map[string]config.Instance {
 		}
 	}
 	for name, instance := range c.Instances {
-		if instance.Required {
+		if instance.Must {
 			wanted[name] = instance
 		}
 	}
@@ -339,6 +345,9 @@ func placed(c *config.Config, j job, instance string, err error) error {
 		default:
 			return fmt.Errorf("%s: %w", u.path, err)
 		}
+	}
+	if c.Instances[instance].Must {
+		return fmt.Errorf("instances.%s: %w", instance, err)
 	}
 	return err
 }

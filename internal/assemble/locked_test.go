@@ -22,7 +22,7 @@ func locked(t *testing.T, text string) (l *config.Loaded, module string) {
 	if err := os.CopyFS(filepath.Join(dir, "plugins", "add-item"), os.DirFS("../../testdata/wasm/add-item")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := config.Parse(filepath.Join(dir, "anchor.yaml"), []byte("tokenizer: words\nsteps: [{name: a, plugin: add-item, on_error: skip}]\n"+text))
+	l, err := config.Parse(filepath.Join(dir, "anchor.yaml"), []byte("tokenizer: words\nsteps: [{name: a, plugin: add-item, must: false}]\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func UsesStore(c *config.Config) bool {
 // setMemory sets the memory plugin, or the plugin that condenses a conversation.
 func (b *builder) setMemory(context.Context) (err error) {
 	if u := b.config.Memory; u != nil {
-		b.out.MemoryOnError = cmp.Or(pipeline.OnError(u.OnError), pipeline.Skip)
+		b.out.MemoryOnError = policy(stated(b.config, u.Must, u.Instance), pipeline.Skip)
 		b.out.Memory, err = part(b, "memory", abi.OpMemory, u.Use(), steps.Memory)
 		if err == nil || mistake(err) {
 			return err
@@ -158,4 +158,22 @@ func statedTurns(stated []config.Turn) []pipeline.Turn {
 		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt, Metadata: t.Metadata, Whole: t.Whole}
 	}
 	return turns
+}
+
+// graphMemory returns a provider of the facts that the graph of the store leads to. It returns
+// nil if the configuration has no graph.
+func graphMemory(b *Build, m *memory.Manager) pipeline.MemoryProvider {
+	f := b.Config.Facts
+	if f == nil || f.Graph == nil {
+		return nil
+	}
+	g := &memory.GraphMemory{
+		Manager: m, Graph: memory.NewStoreGraph(b.Store, b.Config.TenantName()), Filter: factFilter(b.Config), MaxItems: f.Graph.MaxItems,
+	}
+	if d := f.Graph.MaxDepth; d != nil {
+		if g.MaxDepth = *d; *d == 0 {
+			g.MaxDepth = -1
+		}
+	}
+	return g
 }

@@ -19,7 +19,7 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 	t, err := part(b, "tokenizer", abi.OpCountTokens, *b.config.Tokenizer.Use, steps.Tokenizer)
 	switch {
 	case err == nil:
-	case mistake(err) || b.config.Tokenizer.OnError != skip:
+	case mistake(err) || !replaceable(&b.config.Tokenizer):
 		return err
 	default:
 		t = unready(err)
@@ -37,7 +37,7 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	b.out.Formatter, err = part(b, "format", abi.OpFormat, *c.Use, steps.Formatter)
 	switch {
 	case err == nil:
-	case mistake(err) || c.OnError != skip:
+	case mistake(err) || !replaceable(&c):
 		return err
 	default:
 		b.out.Formatter = unready(err)
@@ -77,10 +77,10 @@ func (b *builder) setEnricher(context.Context) (err error) {
 	case e == nil:
 		return nil
 	case e.Plugin == "" && e.Instance == "":
-		b.out.Enricher, b.out.EnricherOnError = pipeline.TemplateEnricher{MaxItems: e.MaxItems, Template: e.Template}, pipeline.OnError(e.OnError)
+		b.out.Enricher, b.out.EnricherOnError = pipeline.TemplateEnricher{MaxItems: e.MaxItems, Template: e.Template}, policy(e.Must, pipeline.Raise)
 		return nil
 	}
-	b.out.EnricherOnError = cmp.Or(pipeline.OnError(e.OnError), pipeline.Skip)
+	b.out.EnricherOnError = policy(stated(b.config, e.Must, e.Instance), pipeline.Skip)
 	b.out.Enricher, err = part(b, "enricher", abi.OpEnrichQuery, e.Use(), steps.Enricher)
 	if err == nil || mistake(err) {
 		return err

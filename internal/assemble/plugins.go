@@ -27,7 +27,9 @@ type loaded struct {
 	spec   *spec.Spec
 	plugin *host.Plugin
 	err    error
-	took   time.Duration
+	// kept is why the module of the generation before is used. nil: the module is that of now.
+	kept error
+	took time.Duration
 }
 
 // Load is the loading of one plugin.
@@ -38,6 +40,8 @@ type Load struct {
 	// Plugin is the plugin. It is nil if Err says why the plugin is not ready.
 	Plugin *host.Plugin
 	Err    error
+	// Kept says why Plugin has the module of the generation before. nil: it has that of now.
+	Kept error
 }
 
 // loads lists the plugins with the time each took, by name.
@@ -45,7 +49,7 @@ func (p *plugins) loads() []Load {
 	list := make([]Load, 0, len(p.loaded))
 	for _, name := range slices.Sorted(maps.Keys(p.loaded)) {
 		l := p.loaded[name]
-		list = append(list, Load{name, l.took, l.plugin, l.err})
+		list = append(list, Load{name, l.took, l.plugin, l.err, l.kept})
 	}
 	return list
 }

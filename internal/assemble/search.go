@@ -9,7 +9,9 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
+	observing "github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -87,12 +89,18 @@ func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipel
 	var lost *retrieve.EmbedError
 	if r.Query.By == "" && errors.As(err, &lost) && ctx.Err() == nil {
 		// A server of vectors that is away takes from a build what only vectors find, and no more.
+		core.Degraded(ctx, core.Degradation{
+			Kind: core.KindUnanswered, Reason: "embedder", Message: fmt.Sprintf("retriever %q searches by words alone: %s", s.name, observing.Text(ctx, err)),
+		})
 		s.generation.options.Logger.Warn("retriever searches by words alone", "retriever", s.name, "error", err)
 		r.Embedder, r.Query.By = nil, retrieve.ByWords
 		items, err = r.Retrieve(ctx, q, topK)
 	}
 	switch {
 	case errors.Is(err, retrieve.ErrEmpty):
+		core.Degraded(ctx, core.Degradation{
+			Kind: core.KindMissing, Reason: "empty", Message: fmt.Sprintf("retriever %q finds nothing: %v", s.name, err),
+		})
 		s.warn("retriever finds nothing", err.Error())
 		return nil, nil
 	case r.Query.By == "" && r.Embedder != nil && len(items) > 0 && items[0].Metadata["retrieval_method"] == string(retrieve.ByWords):

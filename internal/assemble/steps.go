@@ -48,13 +48,15 @@ func itemsStep(given []pipeline.Item) pipeline.StepConfig {
 }
 
 func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error) {
-	out := pipeline.StepConfig{Name: s.Name, Priority: s.Priority, OnError: pipeline.OnError(s.OnError)}
+	out := pipeline.StepConfig{Name: s.Name, Priority: s.Priority}
 	if s.Builtin != "" {
+		out.OnError = policy(s.Must, pipeline.Raise)
 		out.Timeout = time.Duration(s.Timeout)
 		var err error
 		out.Step, err = builtin(s)
 		return out, err
 	}
+	out.OnError = policy(stated(p.config, s.Must, s.Instance), "")
 	err := p.fillStep(path, s, &out)
 	if out.OnError == "" && !searches(s) {
 		out.OnError = pipeline.Skip
@@ -98,9 +100,10 @@ func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig
 }
 
 // hybrid makes the retrievers of a step that run together. A retriever whose plugin is not ready
-// is left out of each build and logged, like one whose call fails.
+// is left out of each build and logged, like one whose call fails, unless the step must answer.
 func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) {
-	h := &pipeline.Hybrid{Fusion: pipeline.Fusion(s.Fusion), K: s.RRFK}
+	must := stated(p.config, s.Must, s.Instance)
+	h := &pipeline.Hybrid{Fusion: pipeline.Fusion(s.Fusion), K: s.RRFK, Must: must != nil && *must}
 	for i := range s.Retrievers {
 		m := &s.Retrievers[i]
 		r, err := p.retriever(fmt.Sprintf("%s.retrievers[%d]", path, i), s, m.Use(), m.TopK)

@@ -24,6 +24,8 @@ type use struct {
 	stepName string
 	// job is the kind of work that calls the plugin.
 	job job
+	// must is what the place itself says of must.
+	must *bool
 }
 
 // job is a kind of work that a configuration is used for.
@@ -63,11 +65,12 @@ func uses(c *config.Config) []use {
 		list = append(list, use{Use: *u, path: path, op: op, job: jobBuild})
 		return &list[len(list)-1]
 	}
-	add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use).job = jobAny
-	add("format", abi.OpFormat, c.Format.Use)
+	t := add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use)
+	t.job, t.must = jobAny, c.Tokenizer.Must
+	add("format", abi.OpFormat, c.Format.Use).must = c.Format.Must
 	if c.Memory != nil {
 		u := c.Memory.Use()
-		add("memory", abi.OpMemory, &u)
+		add("memory", abi.OpMemory, &u).must = c.Memory.Must
 	}
 	if c.Conversation != nil {
 		add("conversation.compact", abi.OpCompact, c.Conversation.Compact)
@@ -78,11 +81,11 @@ func uses(c *config.Config) []use {
 	}
 	if c.Enricher != nil {
 		u := c.Enricher.Use()
-		add("enricher", abi.OpEnrichQuery, &u)
+		add("enricher", abi.OpEnrichQuery, &u).must = c.Enricher.Must
 	}
 	for i := range c.Steps {
 		s, path := &c.Steps[i], fmt.Sprintf("steps[%d]", i)
-		u := s.Use()
+		u, before := s.Use(), len(list)
 		own := add(path, abi.Operation(s.Operation), &u)
 		own.step, own.stepName = s, s.Name
 		if s.Retriever != nil {
@@ -98,6 +101,9 @@ func uses(c *config.Config) []use {
 			route := s.Routes[label]
 			u := route.Use()
 			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u).stepName = s.Name
+		}
+		for j := range list[before:] {
+			list[before+j].must = s.Must
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Collections)) {
@@ -115,7 +121,8 @@ func uses(c *config.Config) []use {
 	}
 	for i := range c.Providers {
 		u := c.Providers[i].Use()
-		add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u).job = jobAgent
+		p := add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u)
+		p.job, p.must = jobAgent, c.Providers[i].Must
 	}
 	return list
 }

@@ -42,6 +42,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	}
 	for _, u := range list {
 		v.use(u)
+		v.unguarded(u)
 	}
 	for i := range l.Steps {
 		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])

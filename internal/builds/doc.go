@@ -29,7 +29,7 @@ type Outcome string
 // The outcomes.
 const (
 	OK       Outcome = "ok"
-	Degraded Outcome = "degraded" // a step or another part was skipped
+	Degraded Outcome = "degraded" // its window lacks something: a step was skipped, a collection is missing
 	Failed   Outcome = "failed"
 )
 

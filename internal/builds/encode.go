@@ -110,7 +110,7 @@ func (b *Build) summary() Summary {
 		s.Outcome, s.Step, s.Reason, s.TookMS = Failed, b.Failure.Step, pipeline.ReasonOf(b.Failure), float64(b.Took.Microseconds())/1e3
 		return s
 	}
-	if len(d.SkippedSteps) > 0 {
+	if len(d.SkippedSteps)+len(b.Result.Degraded) > 0 {
 		s.Outcome = Degraded
 	}
 	r := b.Result

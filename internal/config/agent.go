@@ -195,8 +195,9 @@ type Provider struct {
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Priority int            `key:"priority,required" min:"1" doc:"Providers with lower priority run earlier. The built-in ones have 5, 7, 8, 10, 20 and 30."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call. A provider that fails changes nothing, and the next one runs."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call. A provider that fails changes nothing, and the next one runs, unless it must answer."`
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
+	Must     *bool          `key:"must" doc:"Without its answer there are no messages, as must of a step says. Default: that of the instance, else that of plugins."`
 }
 
 // Use returns the plugin of the provider.

@@ -126,8 +126,8 @@ func (k *checker) choice(path string, c Choice, builtin []string) {
 		k.use(path, *c.Use)
 		switch {
 		case c.Fallback == "":
-		case c.OnError != "skip":
-			k.find(path+".fallback", "a fallback needs on_error: skip (add it, or leave the fallback out)")
+		case c.Must == nil || *c.Must:
+			k.find(path+".fallback", "a fallback needs must: false (add it, or leave the fallback out)")
 		case !slices.Contains(builtin, c.Fallback):
 			k.find(path+".fallback", "unknown value %q%s", c.Fallback, strict.Hint(c.Fallback, builtin))
 		}

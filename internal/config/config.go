@@ -52,6 +52,7 @@ type Config struct {
 	Telemetry     Telemetry             `key:"telemetry" doc:"Prices of models, and the names by which metrics know tenants."`
 	Server        Server                `key:"server" doc:"Addresses, limits and shutdown of serve. A change needs a restart."`
 	Store         Store                 `key:"store" doc:"Where conversations, facts and agent runs are kept."`
+	Builds        Builds                `key:"builds" doc:"What holds for all builds and assemblies."`
 	Records       *Records              `key:"records" doc:"Keeps a record of each build in the store, for builds list and builds show; {} takes the defaults. Builds never wait for it. Default: none."`
 	Agent         Agent                 `key:"agent" doc:"Budget and built-in providers of assemble, which prepares the messages of an agent."`
 	Providers     []Provider            `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
@@ -62,7 +63,13 @@ type Plugins struct {
 	Dir          string   `key:"dir" default:"plugins" doc:"Folder with <name>/plugin.wasm (and plugin.yaml) or <name>.wasm."`
 	Memory       Size     `key:"memory" doc:"Maximum memory of the instances of all plugins together. Default: 2GiB, or half of the memory limit of the control group, if that is less."`
 	PluginShare  *float64 `key:"plugin_share" min:"0.01" max:"1" doc:"Share of memory that one plugin with several instances may use. Default: 0.5."`
+	Must         string   `key:"must" enum:"stated,all" default:"stated" doc:"Which plugins must answer. all: every plugin that the configuration names, except where it says must: false. stated: those that say must: true."`
 	MaxInstances int      `key:"max_instances" min:"1" default:"256" doc:"Maximum number of instances of all plugins together. One instance is reserved for each plugin."`
+}
+
+// Builds says what holds for all builds and assemblies.
+type Builds struct {
+	Strict bool `key:"strict" default:"false" doc:"Refuse answers that lack something, with the reason degraded (status 503, exit code 8): a step was skipped, a list of results was cut, a message was left out, a collection is missing, a service gave no answer."`
 }
 
 // FormatOptions are the options of the built-in formats.
@@ -115,7 +122,7 @@ type Part struct {
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
-	OnError  string         `key:"on_error" enum:"raise,skip" default:"skip" doc:"What happens when it fails: raise fails the build, skip continues without it and reports that."`
+	Must     *bool          `key:"must" doc:"Without its answer there is no window, as must of a step says. Default: that of the instance, else that of plugins."`
 }
 
 // Use returns the plugin of the part.
@@ -148,7 +155,7 @@ type Enricher struct {
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
-	OnError  string         `key:"on_error" enum:"raise,skip" doc:"What happens when it fails: raise fails the build, skip continues with the unchanged query and reports that. Default: skip for plugins, raise for templates."`
+	Must     *bool          `key:"must" doc:"Without its answer there is no window, as must of a step says. false: the build goes on with the unchanged query. Default: true for templates, otherwise as in memory."`
 }
 
 // Use returns the plugin of the enricher.
@@ -169,7 +176,7 @@ type Step struct {
 	Output      host.FunctionOutput     `key:"output" enum:"text,items,changes" default:"text" doc:"The output of the function: text is the text of a new item, or the new text of the item that was sent; items is a JSON array of new items; changes is the JSON document that plugins answer with. An empty output changes nothing."`
 	Priority    int                     `key:"priority" min:"1" doc:"Steps with lower priority run earlier. Steps with equal priority run in the order of this list. Default: the priority in the plugin's manifest, else 50."`
 	Timeout     Duration                `key:"timeout" doc:"Time limit of one call, such as 500ms."`
-	OnError     string                  `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins and for retrievers, raise for built-ins and for one retriever of a collection."`
+	Must        *bool                   `key:"must" doc:"Without its answer there is no window: if it fails, the build fails; if its plugin cannot be loaded, a start and a reload are refused. false: a step that fails is skipped, and the answer says so. Default: that of the instance, else that of plugins, else on_error in the plugin's manifest, else true for built-ins and for one retriever of a collection, and false for other steps."`
 	TopK        int                     `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that a retriever or reranker returns. Default: the value in the plugin's manifest, else 10."`
 	Settings    map[string]any          `key:"settings" doc:"Settings of this step."`
 	Scope       []string                `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources whose items the step sees. The default depends on the operation. Steps never see system items."`

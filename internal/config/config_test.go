@@ -33,13 +33,13 @@ instances:
       kv: {quota: 1MiB}
       services: [count_tokens]
     limits: {timeout: 2s, memory: 256MiB, fuel: 1000000}
-    required: true
+    must: true
 conversation:
   max_tokens: 500
   turns: [{role: user, content: hi, created_at: 2026-01-01T00:00:00Z}]
 enricher: {max_items: 3}
 steps:
-  - {name: docs, instance: docs, top_k: 20, on_error: raise}
+  - {name: docs, instance: docs, top_k: 20, must: true}
   - {name: fresh, plugin: recency-rerank, priority: 60, settings: {half_life: 72h}}
   - {name: best, builtin: top_k, top_k: 5}
   - name: route
@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 	}
 	docs := l.Instances["docs"]
 	want := Limits{Timeout: Duration(2 * time.Second), Memory: 256 << 20, Fuel: 1_000_000}
-	if docs.Limits != want || !docs.Required || docs.Settings["k1"] != 0.9 || docs.Grants.KV.Quota != 1<<20 {
+	if docs.Limits != want || !docs.Must || docs.Settings["k1"] != 0.9 || docs.Grants.KV.Quota != 1<<20 {
 		t.Errorf("docs = %+v", docs)
 	}
 	if got := l.Path(docs.Grants.Files[0].Host); got != filepath.Join("conf", "docs") {
@@ -98,11 +98,11 @@ func TestMistakes(t *testing.T) {
 		{"duration", "timeout: 5", `a.yaml:1:10: timeout: want a time span such as "2s", got "5"`},
 		{"tokenizer", "tokenizer: cl100k", `a.yaml:1:12: tokenizer: unknown value "cl100k" (want one of words, cl100k_base, o200k_base, p50k_base, r50k_base)`},
 		{"fallback of a plugin that is not skipped", "format: {plugin: p, fallback: openai}",
-			`a.yaml:1:31: format.fallback: a fallback needs on_error: skip (add it, or leave the fallback out)`},
-		{"unknown fallback", "tokenizer: {plugin: p, on_error: skip, fallback: word}",
-			`a.yaml:1:50: tokenizer.fallback: unknown value "word" (did you mean "words"?)`},
-		{"policy of a retriever", "steps: [{name: a, plugin: p, retriever: {plugin: q, on_error: skip}}]",
-			`a.yaml:1:53: steps[0].retriever.on_error: unknown key (want one of retriever, plugin, instance, settings, timeout, reads)`},
+			`a.yaml:1:31: format.fallback: a fallback needs must: false (add it, or leave the fallback out)`},
+		{"unknown fallback", "tokenizer: {plugin: p, must: false, fallback: word}",
+			`a.yaml:1:47: tokenizer.fallback: unknown value "word" (did you mean "words"?)`},
+		{"policy of a retriever", "steps: [{name: a, plugin: p, retriever: {plugin: q, must: false}}]",
+			`a.yaml:1:53: steps[0].retriever.must: unknown key (want one of retriever, plugin, instance, settings, timeout, reads)`},
 		{"format", "format: antropic", `a.yaml:1:9: format: unknown value "antropic" (did you mean "anthropic"?)`},
 		{"name that is a path", "steps: [{name: a, plugin: ../x}]",
 			`a.yaml:1:27: steps[0].plugin: "../x" is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)`},
@@ -234,8 +234,8 @@ func TestSettings(t *testing.T) {
 		{"instances.docs.settings.k1", 0.9, "0.9", "a.yaml:13"},
 		{"instances.docs.settings.api_key", "(hidden)", "(hidden)", "a.yaml:13"},
 		{"instances.docs.limits.memory", "256MiB", "256MiB", "a.yaml:19"},
-		{"instances.docs.required", true, "true", "a.yaml:20"},
-		{"steps[0].on_error", "raise", "raise", "a.yaml:26"},
+		{"instances.docs.must", true, "true", "a.yaml:20"},
+		{"steps[0].must", true, "true", "a.yaml:26"},
 		{"steps[1].priority", int64(60), "60", "a.yaml:27"},
 		{"conversation.max_tokens", int64(500), "500", "a.yaml:22"},
 		{"enricher.max_items", int64(3), "3", "a.yaml:24"},

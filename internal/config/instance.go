@@ -18,7 +18,7 @@ type Instance struct {
 	Deterministic bool              `key:"deterministic" default:"false" doc:"Gives the plugin a fixed clock and fixed random numbers."`
 	WASI          bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module without the plugin contract. Other modules always have them."`
 	Links         map[string]string `key:"links" doc:"Modules that the plugin imports from, as NAME: PLUGIN. They are in the plugin folder and share its limits and grants."`
-	Required      bool              `key:"required" default:"false" doc:"No build starts if this plugin is missing or broken."`
+	Must          bool              `key:"must" default:"false" doc:"Every use of this plugin must answer, except where a step says must: false: see must of steps. It is loaded even if nothing uses it, and a start and a reload are refused if it cannot be."`
 }
 
 // Grants are permissions. Nothing is granted that is not listed.

@@ -16,15 +16,15 @@ type Use struct {
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
 }
 
-// Choice is a built-in named by a string, or a plugin or a file named by a map. OnError and
+// Choice is a built-in named by a string, or a plugin or a file named by a map. Must and
 // Fallback apply to plugins only.
 type Choice struct {
 	Name string
 	Use  *Use
 	// File is the path of a tokenizer.json. Only the tokenizer may be one.
 	File string
-	// OnError is "raise" or "skip". Empty means raise.
-	OnError string
+	// Must says that its answer is needed. nil means true.
+	Must *bool
 	// Fallback is the built-in that replaces a skipped plugin. Empty: the default.
 	Fallback string
 }
@@ -41,7 +41,7 @@ func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 			return
 		}
 		c.Use = &Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout, Reads: p.Reads}
-		c.OnError, c.Fallback = p.OnError, p.Fallback
+		c.Must, c.Fallback = p.Must, p.Fallback
 		return
 	}
 	d.Value(n, reflect.ValueOf(&c.Name).Elem(), path)
@@ -79,6 +79,6 @@ type replaceable struct {
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
-	OnError  string         `key:"on_error" enum:"raise,skip" default:"raise" doc:"What happens when it fails: raise fails the build, skip continues with the fallback and reports that."`
-	Fallback string         `key:"fallback" doc:"The built-in that replaces it if on_error is skip. Default: cl100k_base for a tokenizer, generic for a format."`
+	Must     *bool          `key:"must" default:"true" doc:"Without its answer there is no window. false: its fallback replaces it when it fails, and the answer says so."`
+	Fallback string         `key:"fallback" doc:"The built-in that replaces it with must: false. Default: cl100k_base for a tokenizer, generic for a format."`
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Document is an error as a JSON document.
@@ -23,6 +24,8 @@ type Document struct {
 	Error Detail `json:"error"`
 	// Diagnostics are those of a build that failed, nil if it had not begun.
 	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
+	// Degraded is what the answer would lack that is refused for it.
+	Degraded []core.Degradation `json:"degraded,omitempty"`
 }
 
 // Detail says what is wrong.
@@ -59,6 +62,10 @@ func of(err error, text string) Document {
 		doc.Error.Step, doc.Diagnostics = failed.Step, failed.Diagnostics
 	case errors.As(err, &setUp):
 		doc.Error.Step = setUp.Step
+	}
+	var degraded *core.DegradedError
+	if errors.As(err, &degraded) {
+		doc.Degraded = degraded.List
 	}
 	var named interface{ PluginName() string }
 	if errors.As(err, &named) {

@@ -49,7 +49,7 @@ type Config struct {
 // and once more for the final answer. Providers run by ascending priority, and those of
 // equal priority in the order of registration. A provider that fails changes nothing: the
 // chain drops its messages and its changes to the state, logs a WARN record, and runs the
-// next one. A Chain is safe for concurrent use, and Register may be called while it runs. A
+// next one. A provider of [RequireProvider] fails the run instead. A Chain is safe for concurrent use, and Register may be called while it runs. A
 // state belongs to one run at a time.
 type Chain struct {
 	cfg      Config
@@ -67,6 +67,7 @@ type rankedProvider struct {
 	timeout  time.Duration // 0 for none
 	isolated bool
 	lossy    bool
+	required bool
 }
 
 // NewChain checks a configuration and returns a chain.
@@ -127,10 +128,13 @@ func (c *Chain) rank(p Provider) (ranked rankedProvider, err error) {
 	if l, ok := p.(limitedProvider); ok {
 		p, timeout = l.Provider, l.timeout
 	}
+	if must, ok := p.(requiredProvider); ok {
+		p, ranked.required = must.Provider, true
+	}
 	if p == nil {
 		return ranked, fmt.Errorf("provider chain: no provider: %w", pipeline.ErrInvalid)
 	}
-	ranked = rankedProvider{Provider: p, timeout: timeout}
+	ranked.Provider, ranked.timeout = p, timeout
 	_, ranked.isolated = p.(pipeline.Isolated)
 	_, ranked.lossy = p.(Lossy)
 	err = core.Guard(func() error {

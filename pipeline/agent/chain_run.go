@@ -36,8 +36,9 @@ func (c *Chain) Run(ctx context.Context, s *State, messages []pipeline.Message, 
 //
 // When ctx ends, Assemble stops. The provider that is running then has no effect, whatever
 // it returns. Assemble returns the list of the providers before it together with the error
-// of ctx; their changes to the state remain. The only other error is [ErrInvalid] for
-// arguments out of bounds, before any provider runs. The result is never nil.
+// of ctx; their changes to the state remain. The same holds for a provider of [RequireProvider]
+// that fails. The only other error is [ErrInvalid] for arguments out of bounds, before any provider
+// runs. The result is never nil.
 func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Message, budget Budget) (*Assembly, error) {
 	if budget.Phase == "" {
 		budget.Phase = PhaseLLM
@@ -105,7 +106,8 @@ func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
 	return nil
 }
 
-// step runs one provider and records its outcome. The error is that of ctx.
+// step runs one provider and records its outcome. The error is that of ctx, or that of a provider of
+// [RequireProvider].
 func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *ProviderDiagnostic) (err error) {
 	began := r.c.cfg.Now()
 	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Provider, Name: p.name})
@@ -126,6 +128,9 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *Pro
 		d.Outcome, d.Plugin, d.Reason, d.Message = ProviderFailed, pipeline.PluginOf(err), pipeline.ReasonOf(err), observe.Text(ctx, err)
 		if ended != nil {
 			return ended
+		}
+		if p.required {
+			return fmt.Errorf("provider %q: %w", p.name, err)
 		}
 		warn.Log(ctx, r.c.cfg.Logger, "provider left out", err, slog.String("provider", p.name),
 			slog.String("plugin", d.Plugin), slog.String("reason", d.Reason))

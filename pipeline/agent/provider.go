@@ -96,6 +96,12 @@ type limitedProvider struct {
 	timeout time.Duration
 }
 
+// RequireProvider returns p as a provider without which there is no list: if it fails, the run of
+// the chain fails.
+func RequireProvider(p Provider) Provider { return requiredProvider{p} }
+
+type requiredProvider struct{ Provider }
+
 // Clone returns a copy of the state that shares no map and no slice with it.
 func (s State) Clone() State {
 	s.Messages = message.CloneList(s.Messages)

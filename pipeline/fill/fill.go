@@ -92,6 +92,22 @@ func (f *Filler) Fill(ctx context.Context, w *Filling, order []int32) (err error
 	return w.fillFirst(ctx, order)
 }
 
+// systemFirst moves system items to the front, so that no other item takes their room.
+func (b *Filling) systemFirst(order []int32) {
+	other := func(i int32) int {
+		if b.Items[i].Source == core.SourceSystem {
+			return 0
+		}
+		return 1
+	}
+	for at := 1; at < len(order); at++ {
+		if other(order[at]) < other(order[at-1]) {
+			slices.SortStableFunc(order, func(i, j int32) int { return other(i) - other(j) })
+			return
+		}
+	}
+}
+
 // tooSmall is the remedy for a query and tools that the window cannot hold.
 const tooSmall = "raise max_tokens, shorten the query, or send fewer tools"
 
@@ -128,17 +144,16 @@ func (b *Filling) fillFirst(ctx context.Context, order []int32) error {
 // firstFit makes the window and tries the items in order. It first counts how many fit, to
 // allocate both lists at their final length.
 func (b *Filling) firstFit(order []int32) {
-	fit, left := 0, b.room()
-	for _, i := range order {
-		if n := b.Counts[i]; n <= left {
-			left -= n
-			fit++
-		}
+	fit, displaced := b.fitting(order)
+	if displaced {
+		b.systemFirst(order)
+		fit, _ = b.fitting(order)
 	}
 	w := b.Window
 	w.Items, w.MaxTokens, w.Fixed = make([]core.Item, fit), b.p.maxTokens, b.Fixed
 	b.Overflow = slices.Grow(b.Overflow, len(order)-fit)
-	fit, left = 0, b.room()
+	left := b.room()
+	fit = 0
 	for _, i := range order {
 		n := b.Counts[i]
 		if n > left {
@@ -155,6 +170,20 @@ func (b *Filling) firstFit(order []int32) {
 		}
 	}
 	w.UsedTokens = b.room() - left
+}
+
+// fitting returns how many items fit if they are tried in order, and whether a system item does not.
+func (b *Filling) fitting(order []int32) (fit int, displaced bool) {
+	left := b.room()
+	for _, i := range order {
+		if n := b.Counts[i]; n <= left {
+			left -= n
+			fit++
+		} else if b.Items[i].Source == core.SourceSystem {
+			displaced = true
+		}
+	}
+	return fit, displaced
 }
 
 // admit puts item i into the window.

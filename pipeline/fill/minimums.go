@@ -79,7 +79,8 @@ func (k *kept) keep(s, n int) {
 // tried one by one: first the items within the minimums, then the others that fit beside
 // what is kept, at last the rest, for the room that nobody used. It returns trial itself if
 // the budget has no minimums or all items fit. size returns the tokens of an item. An item
-// that exceeds what it may take may be cut; resize then receives the tokens of its text.
+// that exceeds what it may take may be cut; resize then receives the tokens of its text. System
+// items come before all others.
 func (b *Filling) keepMinimums(ctx context.Context, trial []int32, size func(int32) int, resize func(i int32, tokens int), room int) ([]int32, error) {
 	least, some := b.p.budget.minimums()
 	if !some {
@@ -89,11 +90,16 @@ func (b *Filling) keepMinimums(ctx context.Context, trial []int32, size func(int
 	if !k.pressed {
 		return trial, nil
 	}
+	b.systemFirst(trial)
+	k = newKept(&least, b.Items, trial, size, room)
 	b.spared = make([]bool, len(b.Items))
 	within, beside, rest := make([]int32, 0, len(trial)), make([]int32, 0, len(trial)), []int32(nil)
 	for _, i := range trial {
 		s, n := b.Items[i].Source.Index(), size(i)
-		whole, available := n, k.available(s)
+		whole, available, system := n, k.available(s), b.Items[i].Source == core.SourceSystem
+		if system {
+			available = k.free // no other source keeps room from them
+		}
 		if n > available {
 			tokens, cut, err := b.cutItem(ctx, i, available)
 			if err != nil {
@@ -108,7 +114,7 @@ func (b *Filling) keepMinimums(ctx context.Context, trial []int32, size func(int
 		case n > available:
 			b.spared[i] = n <= k.free
 			rest = append(rest, i)
-		case k.take(s, n):
+		case k.take(s, n) || system:
 			within = append(within, i)
 		default:
 			beside = append(beside, i)

@@ -85,6 +85,7 @@ func (f *fill) plan(ctx context.Context, counts []int, overhead func(*core.Item)
 			counts[i] = tokens
 		}
 	}
+	f.b.systemFirst(trial)
 	return f.b.keepMinimums(ctx, trial, size, resize, room)
 }
 

@@ -88,8 +88,8 @@ instances:
     plugin: opensearch-retriever
     grants: {http: {hosts: ["URL"], methods: [POST], private: true, headers: {"URL": {Authorization: "${env:LOGIN}"}}}}
 steps:
-  - {name: docs, instance: search, top_k: 2, on_error: raise, settings: {url: "URL", index: docs, passages: 0}}
-  - {name: short, plugin: neat-cut, on_error: raise, settings: {max_chars: 40}}
+  - {name: docs, instance: search, top_k: 2, must: true, settings: {url: "URL", index: docs, passages: 0}}
+  - {name: short, plugin: neat-cut, must: true, settings: {max_chars: 40}}
 `, "URL", server.URL)
 	path := filepath.Join(folder, "anchor.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {

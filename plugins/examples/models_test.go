@@ -36,13 +36,13 @@ instances:
 collections:
   docs: {context: {instance: placed}}
 steps:
-  - {name: hyde, instance: hyde, on_error: raise, retriever: {instance: docs}}
-  - {name: back, instance: back, on_error: raise, retriever: {instance: docs}}
-  - {name: many, instance: many, on_error: raise, retriever: {instance: docs}}
-  - {name: once, instance: once, on_error: raise}
-  - {name: near, instance: near, on_error: raise}
-  - {name: varied, instance: varied, on_error: raise}
-  - {name: ordered, instance: ordered, on_error: raise}
+  - {name: hyde, instance: hyde, must: true, retriever: {instance: docs}}
+  - {name: back, instance: back, must: true, retriever: {instance: docs}}
+  - {name: many, instance: many, must: true, retriever: {instance: docs}}
+  - {name: once, instance: once, must: true}
+  - {name: near, instance: near, must: true}
+  - {name: varied, instance: varied, must: true}
+  - {name: ordered, instance: ordered, must: true}
 `
 
 var modelPlugins = []string{

@@ -437,7 +437,7 @@ func TestSciFact(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"docs/corpus.jsonl": corpus,
 		"anchor.yaml": []byte("max_tokens: 1000000\ntokenizer: words\ninstances:\n  docs:\n    plugin: folder-search\n" +
-			"    grants: {files: [{host: docs, guest: /docs}]}\nsteps: [{name: docs, instance: docs, top_k: 10, on_error: raise}]\n"),
+			"    grants: {files: [{host: docs, guest: /docs}]}\nsteps: [{name: docs, instance: docs, top_k: 10, must: true}]\n"),
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)

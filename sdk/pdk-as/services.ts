@@ -71,7 +71,7 @@ export class HttpResponse {
     public status: i32,
     private headers: Value,
     public body: Uint8Array,
-    /** Why a request of a batch has no answer: timeout, dns, connect, certificate or network. */
+    /** Why there is no answer: timeout, dns, connect, certificate, tls, reset, short_body, too_large or network. */
     public error: string,
   ) {}
 
@@ -85,11 +85,12 @@ export class HttpResponse {
   json(): Value { return Value.of(this.body); }
 }
 
-/** Sends a request. Without an answer the log of the host says why. */
+/** Sends a request. Without an answer `error` says why. */
 export function http(request: HttpRequest): HttpResponse {
   const body = httpRequest(block(request.document(0)), blockOf(request.body));
   const status = httpStatusCode();
-  return new HttpResponse(status, Value.of(bytesOf(httpHeaders())), bytesOf(status ? body : 0), "");
+  const headers = Value.of(bytesOf(httpHeaders()));
+  return new HttpResponse(status, headers, bytesOf(status ? body : 0), status ? "" : headers.get("anchor-error").text());
 }
 
 /**

@@ -668,8 +668,8 @@ typedef struct {
 } anchor_http_request;
 
 /* An answer. status is 0 if there is none. The names of headers are in lower case:
- * anchor_json_text(anchor_json_get(answer.headers, "content-type")). error says why a request of
- * a batch has no answer: timeout, dns, connect, certificate or network. */
+ * anchor_json_text(anchor_json_get(answer.headers, "content-type")). error says why there is
+ * no answer: timeout, dns, connect, certificate, tls, reset, short_body, too_large or network. */
 typedef struct {
     int status;
     anchor_json headers;
@@ -696,10 +696,12 @@ ANCHOR__SMALL int anchor_http(const anchor_http_request *r, anchor_http_response
     anchor__add_request(&b, r, 0);
     uint64_t at = anchor__k_http_request(anchor__block(anchor_buf_text(&b)), anchor__body(r->body));
     int status = anchor__k_http_status_code();
-    uint64_t headers = status ? anchor__k_http_headers() : 0;
-    answer->status = status, answer->error = none;
+    uint64_t headers = anchor__k_http_headers();
+    anchor_json all = headers ? anchor__unblock(headers) : none;
+    answer->status = status;
+    answer->error = status ? none : anchor_json_text(anchor_json_get(all, "anchor-error"));
     answer->body = at && status ? anchor__unblock(at) : none;
-    answer->headers = headers ? anchor__unblock(headers) : none;
+    answer->headers = status ? all : none;
     return status;
 }
 

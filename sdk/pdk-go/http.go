@@ -1,6 +1,7 @@
 package pdk
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -30,8 +31,8 @@ type HTTPResponse struct {
 	// Header has names in lower case.
 	Header map[string]string
 	Body   []byte
-	// Error says why a request of [HTTPBatch] has no answer: timeout, dns, connect,
-	// certificate, network.
+	// Error says why there is no answer: timeout, dns, connect, certificate, tls, reset,
+	// short_body, too_large, network.
 	Error string
 }
 
@@ -40,15 +41,15 @@ const MaxBatch = 32
 
 // HTTP sends a request through the host. It needs the permission http. The host checks the
 // method, host name and address of the request and of every redirect. A request that is not
-// granted ends the call. If no server answers, HTTP returns an error, and the host logs the
-// cause. An answer is never an error, whatever its status.
+// granted ends the call. If no server answers, HTTP returns an error that says why in a word of
+// [HTTPResponse.Error], and the host logs the cause. An answer is never an error, whatever its status.
 func HTTP(r HTTPRequest) (*HTTPResponse, error) {
 	if err := r.complete(); err != nil {
 		return nil, err
 	}
 	resp := HTTPResponse(imports.HTTP(imports.HTTPRequest(r)))
 	if resp.Status == 0 {
-		return nil, Errorf("http: %s %s: no answer (the log of the host says why)", r.Method, r.URL)
+		return nil, Errorf("http: %s %s: no answer: %s", r.Method, r.URL, cmp.Or(resp.Error, "network"))
 	}
 	return &resp, nil
 }

@@ -62,7 +62,8 @@
     http(request) {
       const body = own.R(document(stated(request)), block(request.body, "body"));
       const status = own.S(), headers = own.H();
-      return new Response(status, headers ? JSON.parse(text(headers)) : {}, status ? body : 0, "");
+      const all = headers ? JSON.parse(text(headers)) : {};
+      return new Response(status, status ? all : {}, status ? body : 0, status ? "" : all["anchor-error"] ?? "");
     },
   });
   offer("M", {

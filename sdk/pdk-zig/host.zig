@@ -102,7 +102,8 @@ pub const Answer = struct {
     /// An object of strings, whose names are in lower case: `answer.headers.get("etag").string()`.
     headers: Json = .{},
     body: []const u8 = "",
-    /// Why a request of a batch has no answer: timeout, dns, connect, certificate or network.
+    /// Why there is no answer: timeout, dns, connect, certificate, tls, reset, short_body, too_large
+    /// or network.
     failure: []const u8 = "",
 };
 
@@ -117,10 +118,11 @@ pub fn http(request: Request) Answer {
     const at = env.http_request(block(text.bytes()), blockOrNone(request.body));
     const status = env.http_status_code();
     const headers = env.http_headers();
-    if (status == 0) return .{ .status = 0 };
+    const all: Json = if (headers == 0) .{} else Json.parse(unblock(headers)) orelse .{};
+    if (status == 0) return .{ .status = 0, .failure = all.get("anchor-error").string() orelse "" };
     return .{
         .status = status,
-        .headers = if (headers == 0) .{} else Json.parse(unblock(headers)) orelse .{},
+        .headers = all,
         .body = if (at == 0) "" else unblock(at),
     };
 }

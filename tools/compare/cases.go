@@ -166,7 +166,7 @@ func (m *maker) steps() []object {
 		} else {
 			m.builtinStep(s)
 		}
-		m.maybe(20, s, "on_error", func() any { return pick(m, "raise", "skip") })
+		m.maybe(20, s, "must", func() any { return pick(m, true, false) })
 		list[i] = s
 	}
 	return list

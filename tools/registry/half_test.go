@@ -125,7 +125,7 @@ func TestRefusedEverywhere(t *testing.T) {
 			if !strings.Contains(stdout+stderr, each.want) {
 				t.Errorf("serve does not say %q: %s%s", each.want, stdout, stderr)
 			}
-			w.write("anchor.yaml", "instances: {k: {plugin: keep-first, required: true}}\n"+w.read("anchor.yaml"))
+			w.write("anchor.yaml", "instances: {k: {plugin: keep-first, must: true}}\n"+w.read("anchor.yaml"))
 			for _, args := range [][]string{{"build", "--strict", "q"}, {"serve", "--listen", "127.0.0.1:0"}, {"config", "validate"}, {"doctor"}, {"plugin", "verify"}} {
 				w.before = nil
 				if args[0] == "serve" { // one that begins nevertheless is ended, with code 124

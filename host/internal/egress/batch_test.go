@@ -155,15 +155,27 @@ func TestFailureWords(t *testing.T) {
 		}
 	}))
 	t.Cleanup(broken.Close)
+	short := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte("few"))
+	}))
+	t.Cleanup(short.Close)
+	large := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Large", strings.Repeat("x", 2<<20))
+	}))
+	t.Cleanup(large.Close)
 	s.Config.ErrorLog = nil
-	outcomes, err := newClient(t, nil, true, "http://127.0.0.1:*", "127.0.0.1:*", "http://none.invalid").SendAll(t.Context(),
-		[]Request{{URL: s.URL}, {URL: closed.URL}, {URL: broken.URL}, {URL: "http://none.invalid/"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []string{"certificate", "connect", "network", "dns"} {
-		if got := outcomes[i].Failure; got == nil || got.Word() != want {
-			t.Errorf("request %d: %v (want %s)", i, got, want)
+	plain := strings.Replace(short.URL, "http:", "https:", 1)
+	c := newClient(t, nil, true, "http://127.0.0.1:*", "https://127.0.0.1:*", "http://none.invalid")
+	for address, want := range map[string]string{
+		s.URL: "certificate", closed.URL: "connect", broken.URL: "reset", "http://none.invalid/": "dns", short.URL: "short_body", large.URL: "too_large", plain: "tls",
+	} {
+		outcomes, err := c.SendAll(t.Context(), []Request{{URL: address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := outcomes[0].Failure; got == nil || got.Word() != want {
+			t.Errorf("%s: %v (want %s)", address, got, want)
 		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
@@ -49,12 +51,13 @@ func Late(ctx context.Context) error {
 }
 
 // Word is the cause in one of the words that guests are told: timeout, dns, connect,
-// certificate or network.
+// certificate, tls, reset, short_body, too_large or network.
 func (f *Failure) Word() string {
 	var late lateError
 	var name *net.DNSError
 	var dial *net.OpError
 	var cert *tls.CertificateVerificationError
+	text := f.Err.Error()
 	switch {
 	case errors.As(f.Err, &late):
 		return "timeout"
@@ -64,6 +67,14 @@ func (f *Failure) Word() string {
 		return "connect"
 	case errors.As(f.Err, &cert):
 		return "certificate"
+	case strings.Contains(text, "tls: "), strings.Contains(text, "TLS handshake"), strings.Contains(text, "HTTP response to HTTPS client"):
+		return "tls" // net/http and crypto/tls have no types for most of these
+	case errors.Is(f.Err, io.ErrUnexpectedEOF):
+		return "short_body"
+	case errors.Is(f.Err, syscall.ECONNRESET), errors.Is(f.Err, syscall.EPIPE), errors.Is(f.Err, io.EOF):
+		return "reset"
+	case strings.Contains(text, "response headers exceeded"):
+		return "too_large"
 	}
 	return "network"
 }

@@ -17,7 +17,7 @@ const costHTTP = 100_000
 
 // httpRequest sends a request for a guest and returns the block of the body, 0 if the body
 // is empty. A request that is not permitted ends the call. If a server cannot be reached,
-// the status is 0 and the guest's log gets a line. For a foreign module this ends the call,
+// the status is 0, the headers say why, and the guest's log gets a line. For a foreign module this ends the call,
 // as in other Extism hosts.
 func httpRequest(c *guest.Call, s []uint64) {
 	in := c.Instance
@@ -33,6 +33,10 @@ func httpRequest(c *guest.Call, s []uint64) {
 	s[0] = 0
 	if err != nil {
 		in.WASI.Output.Line("warn", guesttext.Line(err.Error()))
+		var failure *egress.Failure
+		if errors.As(err, &failure) { // checkSent ends the call for any other
+			in.HTTP.Headers = errorHeaders(failure)
+		}
 		return
 	}
 	in.HTTP = guest.Response{Status: answer.Status, Headers: answer.Headers}
@@ -68,6 +72,9 @@ func checkSent(c *guest.Call, function, waiting string, err error) {
 	var refusal *egress.Refusal
 	var large *egress.TooLarge
 	var failure *egress.Failure
+	if errors.As(err, &failure) {
+		warnUnanswered(c, failure)
+	}
 	switch {
 	case errors.As(err, &refusal):
 		panic(refused(refusal))

@@ -17,7 +17,7 @@ import (
 )
 
 // Plugin is what the functions need of the plugin whose guest calls them. A pointer to it is
-// the Imports of the guest's environment. It does not change once the first instance is made.
+// the Imports of the guest's environment. Its fields do not change once the first instance is made.
 type Plugin struct {
 	// Name is the name of the configured plugin.
 	Name string
@@ -40,6 +40,8 @@ type Plugin struct {
 	// Functions are the names of the embedder's functions that are granted: "module.name", or
 	// the name alone in abi.UserModule.
 	Functions []string
+
+	unanswered unanswered
 }
 
 // of returns the plugin of a call.

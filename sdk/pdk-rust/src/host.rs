@@ -82,7 +82,8 @@ pub struct HttpResponse {
     /// The status. 0: there is no answer.
     pub status: u16,
     pub body: Vec<u8>,
-    /// Why a request of a batch has no answer: timeout, dns, connect, certificate or network.
+    /// Why there is no answer: timeout, dns, connect, certificate, tls, reset, short_body, too_large
+    /// or network.
     pub error: String,
     headers: Json,
 }
@@ -108,17 +109,18 @@ fn document_block(document: &Json) -> u64 {
     block(text.as_bytes())
 }
 
-/// Sends a request. Status 0 means that there was no answer; the log of the host says why.
+/// Sends a request. Status 0 means that there was no answer, and `error` says why.
 pub fn http(request: &HttpRequest) -> HttpResponse {
     let (at, status, headers) = unsafe {
         let at = env::http_request(document_block(&request.document(0)), send_block(request.body));
         (at, env::http_status_code(), env::http_headers())
     };
+    let headers = read(headers);
     HttpResponse {
         status: status as u16,
         body: found(at).unwrap_or_default(),
-        error: String::new(),
-        headers: read(headers),
+        error: if status == 0 { headers.get("anchor-error").text().unwrap_or("").to_string() } else { String::new() },
+        headers,
     }
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -34,7 +35,7 @@ const (
 	CodeRefused     = 5   // a plugin lacks a permission
 	CodeNotFound    = 6   // a file, plugin or record is not there
 	CodeLimit       = 7   // a timeout or another limit was exceeded
-	CodeDegraded    = 8   // under --strict: a step or another part was skipped
+	CodeDegraded    = 8   // under --strict: the answer lacks something
 	CodeInterrupted = 130 // the user interrupted
 )
 
@@ -47,7 +48,7 @@ const ExitHelp = `Exit codes:
   5    permission refused
   6    not found
   7    deadline or limit exceeded
-  8    degraded: --strict was given and a step or another part was skipped
+  8    degraded: the answer lacks something, and --strict or builds.strict refuses it
   130  interrupted`
 
 // reasonCodes are the exit codes of machine-readable reasons. All other reasons have
@@ -114,8 +115,8 @@ var causeCodes = []struct {
 }
 
 var (
-	// ErrDegraded is the error of a build under --strict of which a step was skipped.
-	ErrDegraded = errors.New("degraded")
+	// ErrDegraded is the error of a build under --strict that lacks something.
+	ErrDegraded = core.ErrDegraded
 	// errUsage means that there is a mistake on the command line.
 	errUsage = errors.New("usage")
 )

@@ -106,6 +106,9 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	cache, _ := cachePath(loaded) // cacheFinding reports this error
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
 		addressFinding(), filesFinding())
+	for _, w := range assemble.Unguarded(loaded, loaded.PluginDir()) {
+		findings = append(findings, finding{"must", statusWarning, strings.TrimPrefix(w, "warning: ")})
+	}
 	return append(findings, pluginFindings(loaded)...)
 }
 

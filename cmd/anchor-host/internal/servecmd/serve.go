@@ -111,7 +111,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	}
 	options := ready.Options
 	options.Observers, options.Logged = append(options.Observers, observer(t, telemetry.NewRequestLog(log))), true
-	options.Version = cli.ReadBuildInfo().Version
+	options.Version, options.TenantClass = cli.ReadBuildInfo().Version, t.Class
 	options.OnListen = func(data, admin net.Addr) {
 		scheme := "http"
 		if options.TLS.Cert != "" {

@@ -181,7 +181,7 @@ func TestTrapsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "anchor.yaml")
-	text := "tokenizer: words\nsteps: [{name: bad, plugin: trap, on_error: skip}, {name: good, plugin: keep-first, operation: filter}]\n"
+	text := "tokenizer: words\nsteps: [{name: bad, plugin: trap, must: false}, {name: good, plugin: keep-first, operation: filter}]\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -68,6 +68,9 @@ func HTTP(r HTTPRequest) HTTPResponse {
 	if b := unblock(httpHeaders()); b != nil {
 		_ = json.Unmarshal(b, &resp.Header) // the host writes it
 	}
+	if resp.Status == 0 {
+		resp.Error, resp.Header = resp.Header["anchor-error"], nil
+	}
 	return resp
 }
 

@@ -1,0 +1,145 @@
+package assemble
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// mustAll is the value of plugins.must with which every plugin must answer.
+const mustAll = "all"
+
+// stated returns what a configuration says of whether the plugin of a place must answer. The
+// nearest statement counts: that of the place, of the instance, of all plugins. nil: nothing says it.
+func stated(c *config.Config, must *bool, instance string) *bool {
+	yes := true
+	switch {
+	case must != nil:
+		return must
+	case c.Instances[instance].Must, c.Plugins.Must == mustAll:
+		return &yes
+	}
+	return nil
+}
+
+// Ready returns why a plugin that must answer is not ready.
+func (r *Recipe) Ready() error { return r.plugins.missing(jobBuild) }
+
+// Ready returns why a plugin that must answer is not ready.
+func (r *ChainRecipe) Ready() error { return r.plugins.missing(jobAgent) }
+
+// missing returns the error of the first plugin of a job that must answer and is not ready.
+func (p *plugins) missing(j job) error {
+	for _, l := range p.loads() {
+		if err := cmp.Or(l.Err, l.Kept); err != nil && p.needs(j, l.Name) {
+			return placed(p.config, j, l.Name, err)
+		}
+	}
+	return nil
+}
+
+// needs reports whether a job cannot be done without a plugin.
+func (p *plugins) needs(j job, name string) bool {
+	if p.config.Instances[name].Must {
+		return true
+	}
+	for _, u := range uses(p.config) {
+		if used, _ := resolve(p.config, u.Use); used != name || u.job&j == 0 {
+			continue
+		}
+		if must := stated(p.config, u.must, u.Instance); must != nil && *must || must == nil && p.raises(u) {
+			return true
+		}
+	}
+	return false
+}
+
+// raises reports whether the manifest of the plugin of a step says that builds fail with it.
+func (p *plugins) raises(u use) bool {
+	name, _ := resolve(p.config, u.Use)
+	if u.step == nil || u.step.Function != "" || p.loaded[name] == nil || p.loaded[name].spec == nil || p.loaded[name].spec.Foreign {
+		return false
+	}
+	op, err := operation(p.loaded[name].spec, u.op)
+	if err != nil {
+		return false
+	}
+	o, err := p.loaded[name].spec.Operation(op)
+	return err == nil && o.Defaults.OnError == string(pipeline.Raise)
+}
+
+// policy is what builds do when a part fails. usual holds if the configuration does not say it.
+func policy(must *bool, usual pipeline.OnError) pipeline.OnError {
+	switch {
+	case must == nil:
+		return usual
+	case *must:
+		return pipeline.Raise
+	}
+	return pipeline.Skip
+}
+
+// replaceable reports whether a tokenizer or a format may be replaced when it fails.
+func replaceable(c *config.Choice) bool { return c.Must != nil && !*c.Must }
+
+// Unguarded returns a warning for each step whose plugin screens, filters or redacts and may be
+// skipped, so that what it should take away stays in the window: its operation is filter, or its
+// manifest says that builds fail with it. A step that accepts this by must: false is not warned of,
+// unless the manifest says otherwise.
+func Unguarded(l *config.Loaded, pluginDir string) []string {
+	v := &validator{loaded: l, warned: map[string]bool{}}
+	list := v.places()
+	if names := pluginNames(&l.Config, list); len(names) > 0 {
+		v.catalog = readCatalog(pluginDir, l.CachePath(), names, Guard(l))
+		for _, u := range list {
+			v.unguarded(u)
+		}
+	}
+	return v.warnings
+}
+
+// places lists the places that name plugins, those of pipelines included.
+func (v *validator) places() []use {
+	list := uses(&v.loaded.Config)
+	for _, o := range v.loaded.Overlaid() {
+		for _, u := range uses(o.Own) {
+			u.path, _ = o.Place(u.path)
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// unguarded warns of a step whose plugin screens, filters or redacts and may be skipped.
+func (v *validator) unguarded(u use) {
+	must := stated(&v.loaded.Config, u.must, u.Instance)
+	if u.step == nil || u.step.Function != "" || must != nil && *must {
+		return
+	}
+	_, instance := resolve(&v.loaded.Config, u.Use)
+	found, missing := v.catalog.spec(instance.Plugin)
+	if missing != nil || found.Foreign {
+		return
+	}
+	op, err := operation(found, u.op)
+	if err != nil {
+		return
+	}
+	o, err := found.Operation(op)
+	needed := err == nil && o.Defaults.OnError == string(pipeline.Raise)
+	why := "filters items"
+	switch {
+	case needed:
+		why = "should not be skipped, as its manifest says"
+	case op != abi.OpFilter, must != nil:
+		return
+	}
+	when := "fails or cannot be loaded"
+	if needed && must == nil {
+		when = "cannot be loaded"
+	}
+	v.warnings = append(v.warnings, fmt.Sprintf("warning: %s: plugin %q %s, and is skipped when it %s (add must: true to the step, or plugins: {must: all})", u.path, instance.Plugin, why, when))
+}
