@@ -14,11 +14,11 @@ import (
 // concurrent use.
 type Run = agentrun.Run
 
-// PushOptions are the options of [Run.Push], and Pushed is its result.
-type (
-	PushOptions = agentrun.PushOptions
-	Pushed      = agentrun.Pushed
-)
+// PushOptions are the options of [Run.Push].
+type PushOptions = agentrun.PushOptions
+
+// Pushed is the result of [Run.Push].
+type Pushed = agentrun.Pushed
 
 // Analyzed is the result of [Run.Analyze].
 type Analyzed = agentrun.Analyzed

@@ -46,7 +46,7 @@ type Options struct {
 	// Memory bounds what all instances hold, in bytes. 0: 1 GiB.
 	Memory int64
 	// Grants are what functions need of the plugin.
-	Grants imports.Plugin
+	Grants *imports.Plugin
 	// WASI is what the guest sees through WASI.
 	WASI wasi.Options
 	// Folder is mounted at /m to read and write, unless it is "".
@@ -120,6 +120,9 @@ func environment(t testing.TB, s *spec.Spec, m *compile.Module, e *compile.Engin
 		log = slog.New(slog.DiscardHandler)
 	}
 	o.WASI.Mounts, o.WASI.OutputBytes, o.WASI.Random = mounted(t, o.Folder), cmp.Or(o.WASI.OutputBytes, 64<<10), rand.Reader
+	if o.Grants == nil {
+		o.Grants = &imports.Plugin{}
+	}
 	o.Grants.Name = cmp.Or(o.Grants.Name, s.Name)
 	if o.Grants.Tenant == nil {
 		o.Grants.Tenant = func(context.Context) string { return "default" }
@@ -134,7 +137,7 @@ func environment(t testing.TB, s *spec.Spec, m *compile.Module, e *compile.Engin
 		Code:   &guest.Code{Compiled: m.Compiled, Open: m.Open, Segments: m.Segments, Memory: m.Memory, Exports: s.Module().Exports, Lines: m.Lines},
 		Limits: limits(o.Limits), RecycleAfter: 1 << 30, Foreign: s.Foreign, InitRequest: []byte(`{}`), Values: o.Values,
 		Log: log, Declared: s.Declared, Account: queue.NewAccount(), Owner: owner{}, Share: share, Guard: guard.New(log),
-		WASI: o.WASI, Imports: &o.Grants, Tables: int64(s.Module().Tables) * wazerox.TableElement,
+		WASI: o.WASI, Imports: o.Grants, Tables: int64(s.Module().Tables) * wazerox.TableElement,
 		Descriptors: slices.ContainsFunc(s.Module().Imports, func(im wasmbin.Import) bool {
 			return im.Module == wasi.Module && wasi.ChangesDescriptors(im.Name)
 		}),

@@ -71,7 +71,7 @@ func serving(t *testing.T, f *fakeServices, granted service.Grants, l guest.Limi
 
 func served(t *testing.T, s service.Services, granted service.Grants, l guest.Limits) *guesttest.Guest {
 	t.Helper()
-	return guesttest.Open(t, "services", guesttest.Options{Limits: l, Grants: imports.Plugin{
+	return guesttest.Open(t, "services", guesttest.Options{Limits: l, Grants: &imports.Plugin{
 		Services: s, Granted: granted, Asks: []string{"service embed", "service search", "service llm"}, Tenant: tenantOf}})
 }
 

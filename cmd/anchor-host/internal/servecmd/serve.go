@@ -96,10 +96,11 @@ func logger(w io.Writer, format string, c *config.Config) *slog.Logger {
 // serve serves until a signal ends it.
 func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Logger) error {
 	ready, err := startup.Read(ctx, loaded, log)
-	defer ready.Close(ctx)
 	if err != nil {
+		ready.Close(ctx)
 		return err
 	}
+	defer ready.Close(ctx)
 	t := ready.Telemetry
 	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log, StrictReload: true})
 	if err != nil {
