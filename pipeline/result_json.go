@@ -1,24 +1,63 @@
 package pipeline
 
-import "github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
+import (
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
+)
 
 // AppendJSON appends the result document on one line. It appends what an encoder of package
 // encoding/json without escapes for HTML writes, in a fraction of the time.
-func (r *Result) AppendJSON(dst []byte) ([]byte, error) {
+func (r *Result) AppendJSON(dst []byte) ([]byte, error) { return r.AppendWithout(dst) }
+
+// AppendWithout is like [Result.AppendJSON], without the members that omit names: window,
+// formatted_output, overflow_items, diagnostics. The texts of a window are in its items and in its output.
+func (r *Result) AppendWithout(dst []byte, omit ...string) ([]byte, error) {
 	b := appendjson.Buffer{B: dst}
 	b.Begin()
-	b.Key("window")
+	for _, m := range []struct {
+		name  string
+		write func(*appendjson.Buffer)
+	}{{"window", r.writeWindow}, {"formatted_output", r.writeOutput}} {
+		if !slices.Contains(omit, m.name) {
+			b.Key(m.name)
+			m.write(&b)
+		}
+	}
+	r.writeForm(&b)
+	for _, m := range []struct {
+		name  string
+		write func(*appendjson.Buffer)
+	}{{"overflow_items", r.writeOverflow}, {"diagnostics", r.writeDiagnostics}} {
+		if !slices.Contains(omit, m.name) {
+			b.Key(m.name)
+			m.write(&b)
+		}
+	}
+	b.Key("build_time_ms")
+	b.Float(r.BuildTimeMS)
+	b.End()
+	return b.B, b.Err
+}
+
+func (r *Result) writeWindow(b *appendjson.Buffer) {
 	if r.Window == nil {
 		b.Other(nil)
 	} else {
 		b.Append(r.Window.AppendJSON)
 	}
-	b.Key("formatted_output")
+}
+
+func (r *Result) writeOutput(b *appendjson.Buffer) {
 	if text, ok := r.Output.(string); ok {
 		b.PlainText(text)
 	} else {
 		b.PlainOther(r.Output)
 	}
+}
+
+// writeForm writes what is said of the output.
+func (r *Result) writeForm(b *appendjson.Buffer) {
 	b.Key("format_type")
 	b.PlainText(r.FormatType)
 	b.SomeInt("counted_tokens", int64(r.Counted))
@@ -34,22 +73,22 @@ func (r *Result) AppendJSON(dst []byte) ([]byte, error) {
 		b.Key("degraded")
 		b.PlainOther(r.Degraded)
 	}
-	b.Key("overflow_items")
+}
+
+func (r *Result) writeOverflow(b *appendjson.Buffer) {
 	if r.Overflow == nil {
 		b.Other(nil)
 	} else {
-		appendjson.List(&b, r.Overflow, func(b *appendjson.Buffer, o *OverflowItem) { b.Append(o.AppendJSON) })
+		appendjson.List(b, r.Overflow, func(b *appendjson.Buffer, o *OverflowItem) { b.Append(o.AppendJSON) })
 	}
-	b.Key("diagnostics")
+}
+
+func (r *Result) writeDiagnostics(b *appendjson.Buffer) {
 	if r.Diagnostics == nil {
 		b.Other(nil)
 	} else {
 		b.Append(r.Diagnostics.AppendJSON)
 	}
-	b.Key("build_time_ms")
-	b.Float(r.BuildTimeMS)
-	b.End()
-	return b.B, b.Err
 }
 
 // AppendJSON appends the diagnostics on one line, as [Result.AppendJSON] does.

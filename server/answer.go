@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -196,7 +197,7 @@ func encode(b *bytes.Buffer, value any) error {
 
 // compressed returns a document as the client takes it, and its coding.
 func (c *call) compressed(data []byte) (_ []byte, coding string) {
-	if len(data) < minCompressed {
+	if len(data) < minCompressed || c.s.o.Compress == "never" || c.s.o.Compress != "always" && near(c.info.Remote) {
 		return data, ""
 	}
 	coding = accepted(c.r.Header.Get("Accept-Encoding"))
@@ -207,6 +208,17 @@ func (c *call) compressed(data []byte) (_ []byte, coding string) {
 		data = zipped(data)
 	}
 	return data, coding
+}
+
+// near reports whether a client is on this machine or in its network. There it takes longer to compress
+// an answer, and to unfold it, than to send it as it is.
+func near(remote string) bool {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	ip := at.Addr().Unmap()
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
 }
 
 // write writes a document of a media type, which is compressed with a coding unless it is empty.

@@ -31,16 +31,37 @@ func fiftyItems() string {
 
 const benchConfig = "tokenizer: words\npipelines: {p: {max_tokens: 3000, steps: [{name: s, builtin: sort}, {name: k, builtin: top_k, top_k: 30}]}}\n"
 
+// fiftyKB is a request with 50 items of 1 KB, none of which is left out.
+func fiftyKB() string {
+	var b strings.Builder
+	b.WriteString(`{"query": "how do deadlines work", "max_tokens": 20000, "items": [`)
+	for i := range 50 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id": "doc-%d", "content": "%s", "source": "retrieval", "score": 0.%d}`, i, strings.Repeat(fmt.Sprintf("a deadline ends build %d when its time is up ", i*i), 22), 10+i)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
 // percentile returns the value below which a share of the sorted values lies.
 func percentile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
 }
 
 // BenchmarkOverhead measures one client: the median of a request, of the same build in the process,
-// and their difference.
+// and their difference. The client is that of Go as it comes, which asks for gzip.
 func BenchmarkOverhead(b *testing.B) {
+	for _, c := range []struct{ name, doc string }{{"empty", `{"query": "q"}`}, {"pipeline", fiftyItems()}, {"50KB", fiftyKB()}} {
+		b.Run(c.name, func(b *testing.B) { overhead(b, c.doc) })
+	}
+}
+
+func overhead(b *testing.B, doc string) {
 	l := start(b, benchConfig, Options{Unwatched: true})
-	doc := fiftyItems()
+	l.client = &http.Client{}
+	b.Cleanup(l.client.CloseIdleConnections)
 	measure := func(once func()) time.Duration {
 		times := make([]time.Duration, 0, b.N)
 		for range min(b.N, 100) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -20,7 +21,7 @@ func (s *Server) dataEndpoints() []endpoint {
 		{Route: Route{Method: "GET", Path: "/livez", Action: "livez", Scope: ScopeNone}, serve: (*call).livez},
 		{Route: Route{Method: "GET", Path: "/readyz", Action: "readyz", Scope: ScopeNone}, params: []string{"verbose"}, serve: (*call).readyz},
 		{Route: Route{Method: "GET", Path: "/openapi.json", Action: "openapi", Scope: ScopeNone}, serve: (*call).openapi},
-		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "conversation", "remember", "only", "skip"}, serve: (*call).build},
+		{Route: Route{Method: "POST", Path: "/v1/builds", Action: "build", Scope: ScopeBuild}, body: jsonBody, params: []string{"user", "session", "conversation", "remember", "only", "skip", "omit"}, serve: (*call).build},
 		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase", "user"}, optional: true, serve: (*call).assemble},
 		{Route: Route{Method: "GET", Path: "/v1/costs", Action: "listCosts", Scope: ScopeBuild}, params: []string{"from", "to", "tenant", "all"}, serve: (*call).listCosts},
 	}
@@ -33,16 +34,43 @@ func (s *Server) dataEndpoints() []endpoint {
 
 // build builds one window.
 func (c *call) build() (any, error) {
+	omit, err := c.omitted()
+	if err != nil {
+		return nil, err
+	}
 	if accepts(c.r.Header.Values("Accept"), "text/event-stream") {
-		return c.streamBuild()
+		return c.streamBuild(omit)
 	}
 	result, err := c.runBuild(c.ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	degraded.Name(c.w.Header(), result.Degraded)
-	return result, nil
+	return &partly{result, omit}, nil
 }
+
+// omittable are the members of an answer that a client may leave out.
+var omittable = []string{"window", "formatted_output", "overflow_items", "diagnostics"}
+
+// omitted returns the members of the answer that the client does not want.
+func (c *call) omitted() ([]string, error) {
+	omit := list(c.query["omit"])
+	for _, name := range omit {
+		if !slices.Contains(omittable, name) {
+			return nil, badParam("omit", fmt.Sprintf("want some of %v, got %.100q", omittable, name))
+		}
+	}
+	return omit, nil
+}
+
+// partly is a result without some members.
+type partly struct {
+	*pipeline.Result
+	omit []string
+}
+
+// AppendJSON implements appender.
+func (p *partly) AppendJSON(dst []byte) ([]byte, error) { return p.AppendWithout(dst, p.omit...) }
 
 // runBuild builds the window of the request document.
 func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pipeline.Result, error) {

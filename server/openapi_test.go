@@ -97,6 +97,7 @@ var paramTexts = map[string]string{
 	"session": "Only facts of the session with this name. For a list of builds: only builds for it.", "key": "Only builds that the key with this name asked for.", "request_id": "Only the builds of the request with this x-request-id.", "type": "Only facts of this type: semantic, episodic, procedural, conversation.",
 	"tag": "Only facts with this tag; repeated, with all of them.", "expired": "true: also facts that have expired.", "all": "true: all facts. For costs: those of all tenants, for the scope admin.", "tenant": "The tenant whose costs are listed, for the scope admin. Default: that of the key.",
 	"conversation": "Add the newest turns of this stored conversation to the window. For a list: only builds of this conversation.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
+	"omit": "Members of the answer that are left out: window, formatted_output, overflow_items, diagnostics. The texts are in window and in formatted_output.",
 	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",
 	"limit": "The most that is listed, up to 10000. Default: 1000. For builds up to 1000, default 50.", "after": "List what comes after this one, which next of the page before says.",
 	"from": "For frames: the number of the first. For costs: the first day in UTC, such as 2026-11-01; by default 30 days before the last. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
@@ -278,6 +279,9 @@ func (s *schemer) object(t reflect.Type) map[string]any {
 	s.defs[name] = nil // it may refer to itself
 	properties, required := map[string]any{}, []any{}
 	s.fields(t, properties, &required)
+	if t == typeOf[pipeline.Result]() { // the client may omit some
+		required = slices.DeleteFunc(required, func(name any) bool { return slices.Contains(omittable, name.(string)) })
+	}
 	if t == typeOf[pipeline.Item]() || t == typeOf[pipeline.OverflowItem]() { // no field has them
 		properties["parts"] = map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": "images, documents and sounds, in the form of the API that they came from"}
 	}

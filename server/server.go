@@ -31,6 +31,9 @@ type Options struct {
 	// MaxBody bounds a request and MaxBodies all requests that are in memory, in bytes after
 	// decompression. MaxBodies also bounds all answers that wait for their clients.
 	MaxBody, MaxBodies int64
+	// Compress says which answers are compressed for clients that ask for it: "always", "never", or "auto"
+	// for those to clients outside of private networks.
+	Compress string
 	// MaxValues is the largest number of values of a request.
 	MaxValues int
 	// MaxConnections bounds the connections of the API, and the requests on them.

@@ -73,6 +73,8 @@ func TestEveryEndpoint(t *testing.T) {
 		{"DELETE", "/v1/conversations/a%2Fb/turns/1", "/v1/conversations/{id}/turns/{turn}", "", 200, ""},
 		{"DELETE", "/v1/conversations/a%2Fb/turns/1", "/v1/conversations/{id}/turns/{turn}", "", 404, ""},
 		{"DELETE", "/v1/conversations/a%2Fb", "/v1/conversations/{id}", "", 200, ""},
+		{"POST", "/v1/builds?omit=window,diagnostics", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 200, ""},
+		{"POST", "/v1/builds?omit=query", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 400, ""},
 		{"POST", "/v1/builds?conversation=hers&user=eve", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 200, ""},
 		{"POST", "/v1/builds?conversation=hers&user=bob", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 403, ""},
 		{"POST", "/v1/assemble?run=hers&user=eve", "/v1/assemble", `[{"role": "user", "content": "hi"}]`, 200, ""},
@@ -240,7 +242,7 @@ func TestEvaluation(t *testing.T) {
 
 // Requests and answers may be compressed.
 func TestCompression(t *testing.T) {
-	l := start(t, words, Options{MaxBody: 100_000})
+	l := start(t, words, Options{MaxBody: 100_000, Compress: "always"})
 	doc := `{"query": "q", "tokenizer": "words", "items": [{"content": "` + strings.Repeat("word ", 2000) + `", "source": "retrieval"}]}`
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)

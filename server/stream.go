@@ -61,8 +61,8 @@ func accepts(accept []string, want string) bool {
 }
 
 // streamBuild builds, and writes the events of the build as they come. A request that fails before
-// the build begins gets an ordinary answer.
-func (c *call) streamBuild() (any, error) {
+// the build begins gets an ordinary answer. omit names members that the result lacks.
+func (c *call) streamBuild(omit []string) (any, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	events, done := make(chan event, maxEvents), make(chan struct{})
@@ -82,7 +82,7 @@ func (c *call) streamBuild() (any, error) {
 		if result, err = c.runBuild(ctx, []pipeline.Callback{c.callback(events)}); err != nil {
 			return
 		}
-		if err = appendEvent(&last, event{"result", result}); err != nil {
+		if err = appendEvent(&last, event{"result", &partly{result, omit}}); err != nil {
 			return
 		}
 		tenant, size := c.info.Principal.Tenant, int64(last.Len())

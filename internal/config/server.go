@@ -20,6 +20,7 @@ type Server struct {
 	PerAddress     int      `key:"max_connections_per_address" min:"1" doc:"The maximum number of connections of one address, in IPv6 of a network of 64 bits. The default is a quarter of max_connections. Behind a proxy, set it to max_connections."`
 	MaxTimeout     Duration `key:"max_timeout" default:"2m" doc:"How long a request may take. A client can ask for less."`
 	HeaderTimeout  Duration `key:"header_timeout" default:"10s" doc:"How long a client may take to send a header, and how long a connection without a valid key stays open without a request."`
+	Compress       string   `key:"compress" enum:"auto,always,never" default:"auto" doc:"Which answers are compressed (zstd or gzip), if the client accepts it and the answer has 1,400 bytes or more. auto: those to clients outside of loopback and private networks, where sending takes longer than compressing."`
 	ClientTimeout  Duration `key:"client_timeout" default:"30s" doc:"How long a client may take to send a body, and to accept 64 KiB of an answer. An answer must be accepted this long after the deadline of its request at the latest."`
 	MinRate        Size     `key:"min_rate" default:"16KiB" doc:"How much of a body must come in a second, over 5 seconds. A slower one is refused with status 408."`
 	IdleTimeout    Duration `key:"idle_timeout" default:"2m" doc:"How long a connection without a request stays open."`
