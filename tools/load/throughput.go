@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -84,8 +85,47 @@ func throughput(ctx context.Context, s *suite) error {
 	s.speed("throughput, of that in process", percent(median(shares)), "at least 60 %", median(shares) >= 0.6, "%.0f of %.0f builds/s, medians of %d rounds of %s; the clients take %.2f processors", median(perSecond), median(inside), rounds, length, median(clientCPU))
 	p50, p99 := median(times50), median(times99)
 	s.shown("p50", fmt.Sprintf("%.1f ms", 1000*p50), "", "%d clients", clients)
+	if err := overhead(ctx, s, v, app); err != nil {
+		return err
+	}
 	s.speed("p99 / p50", fmt.Sprintf("%.1f", p99/p50), "at most 5", p99/p50 <= 5, "p99 %.1f ms", 1000*p99)
 	return ctx.Err()
+}
+
+// overhead measures what a request costs beyond its build: one client, as Go's comes, takes turns with
+// the same build in the process.
+func overhead(ctx context.Context, s *suite, v *service, app *anchor.App) error {
+	texts := strings.Repeat(`{"content": "`+strings.Repeat("a deadline ends a build when its time is up ", 23)+`", "source": "retrieval"},`, 50)
+	c := v.client("acme", 1)
+	c.Transport = nil // which asks for gzip
+	for _, r := range []struct {
+		name, document string
+		most           float64 // of the time in the process; 0 is not judged
+		within         time.Duration
+	}{
+		{"an empty build", `{"query": "q", "tokenizer": "words", "steps": []}`, 0, 150 * time.Microsecond},
+		{"50 texts of 1 KB", `{"query": "q", "tokenizer": "words", "max_tokens": 20000, "steps": [], "items": [` + strings.TrimSuffix(texts, ",") + `]}`, 6, 600 * time.Microsecond},
+	} {
+		var inside, outside []time.Duration
+		for range 300 {
+			begin := time.Now()
+			if _, err := app.BuildRequest(ctx, "request", strings.NewReader(r.document), anchor.BuildOptions{Tenant: "acme"}); err != nil {
+				return err
+			}
+			built := time.Now()
+			if _, err := c.send(ctx, http.MethodPost, "/v1/builds", "application/json", []byte(r.document)); err != nil {
+				return err
+			}
+			inside, outside = append(inside, built.Sub(begin)), append(outside, time.Since(built))
+		}
+		in, out := percentile(inside, 0.5), percentile(outside, 0.5)
+		s.speed(r.name+" over HTTP, beyond the build", fmt.Sprintf("%.0f µs", float64((out-in).Nanoseconds())/1e3), fmt.Sprintf("at most %v", r.within), out-in <= r.within, "request %v, build %v, medians of 300", out, in)
+		if r.most > 0 {
+			ratio := float64(out) / float64(in)
+			s.row(r.name+", of the build in process", fmt.Sprintf("%.1fx", ratio), fmt.Sprintf("at most %.0fx", r.most), ratio <= r.most, "")
+		}
+	}
+	return nil
 }
 
 // errorsOf returns one error for each failure.
