@@ -126,13 +126,34 @@ func (a *App) RemoveCollection(ctx context.Context, c retrieve.Collection) error
 	return index.Remove(ctx, c)
 }
 
-// CollectionDocuments lists the documents of a collection by ID, without their texts.
-func (a *App) CollectionDocuments(ctx context.Context, c retrieve.Collection) iter.Seq2[retrieve.DocumentInfo, error] {
+// CollectionDocuments lists the documents of a collection whose IDs are in the range by ID, without their
+// texts.
+func (a *App) CollectionDocuments(ctx context.Context, c retrieve.Collection, ids retrieve.IDs) iter.Seq2[retrieve.DocumentInfo, error] {
 	index, c, err := a.indexOf(ctx, c)
 	if err != nil {
 		return func(yield func(retrieve.DocumentInfo, error) bool) { yield(retrieve.DocumentInfo{}, err) }
 	}
-	return index.Documents(ctx, c, retrieve.IDs{})
+	return index.Documents(ctx, c, ids)
+}
+
+// WritableCollection returns [ErrShared] if a collection belongs to another tenant, and nil if the tenant may
+// write to it. An empty tenant means that of the configuration.
+func (a *App) WritableCollection(ctx context.Context, c retrieve.Collection) error {
+	if err := (retrieve.Collection{Tenant: "t", Name: c.Name}).Validate(); err != nil {
+		return refused{err}
+	}
+	_, _, err := a.writable(ctx, c)
+	return err
+}
+
+// RemoveDocument removes a document of a collection with the records of its file, and returns how many it
+// removed. The error is [retrieve.ErrNotFound] if there is no such collection.
+func (a *App) RemoveDocument(ctx context.Context, c retrieve.Collection, id string) (int, error) {
+	index, c, err := a.writable(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	return ingest.Remove(ctx, index, c, id)
 }
 
 // ExportCollection returns the documents of a collection by ID, with their texts and vectors.
