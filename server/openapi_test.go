@@ -113,7 +113,7 @@ var paramTexts = map[string]string{
 	"outcome": "Only builds that ended so: ok, degraded or failed.", "since": "Only builds that ended then or later: an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z.",
 	"until": "Only builds that ended before: an age or a time.", "cursor": "Go on where the list ended that has this value in next.",
 	"name": "The name of the document, such as guides/guide.md, if it is the body. Its ending tells the format.",
-	"a": "The id of the record of the earlier build.", "b": "The id of the record of the later build.",
+	"a":    "The id of the record of the earlier build.", "b": "The id of the record of the later build.",
 	"id": "The name or id.", "turn": "The number of the turn.", "handle": "The handle that stands in the cut text.", "collection": "The name of the collection.",
 }
 
