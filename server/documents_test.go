@@ -94,7 +94,7 @@ func TestDocuments(t *testing.T) {
 // allGiven fails if uploads are still counted, or on the disk.
 func (l *live) allGiven() {
 	l.t.Helper()
-	until(l.t, "uploads are still counted", func() bool { return l.Server.uploads.used.Load() == 0 && l.bodies.used.Load() == 0 })
+	until(l.t, "uploads are still counted", func() bool { return l.uploads.used.Load() == 0 && l.bodies.used.Load() == 0 })
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(l.app.Status().StoreFile), ".anchor-upload-*")); err != nil || len(left) > 0 {
 		l.t.Errorf("files of uploads: %v, %v", left, err)
 	}
@@ -164,7 +164,7 @@ func TestUploadsOfOneTenant(t *testing.T) {
 	send := func(key, name, body string) answer {
 		return l.api("POST", "/v1/collections/docs/documents?name="+name, body, "Authorization", "Bearer "+key)
 	}
-	_, err := l.Server.ingests.Start("tenant-a", jobs.Doc{}, func(ctx context.Context, _ *jobs.Job) (any, error) {
+	_, err := l.ingests.Start("tenant-a", jobs.Doc{}, func(ctx context.Context, _ *jobs.Job) (any, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}, nil)
@@ -204,9 +204,9 @@ func TestUploadsOfOneTenant(t *testing.T) {
 	for _, doc := range waiting {
 		l.as("a", "DELETE", l.data, "/v1/jobs/"+doc.ID)
 	}
-	until(t, "the disk is not given back", func() bool { return l.Server.uploads.used.Load() <= 2<<16 })
+	until(t, "the disk is not given back", func() bool { return l.uploads.used.Load() <= 2<<16 })
 	l.end() // the end of the service cancels the job that runs, and those that wait
-	if !await.True(func() bool { return l.Server.ingests.Room("tenant-b") != nil }) {
+	if !await.True(func() bool { return l.ingests.Room("tenant-b") != nil }) {
 		t.Error("jobs can be started after the end of the service")
 	}
 	l.allGiven()

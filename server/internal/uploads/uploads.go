@@ -109,7 +109,7 @@ func (u *Upload) Add(name string, r io.Reader) error {
 			return failed
 		}
 		f.size += int64(n)
-		if err == io.EOF { //nolint:errorlint // a reader returns it as it is
+		if err == io.EOF {
 			u.Files = append(u.Files, f)
 			return nil
 		}
@@ -146,7 +146,7 @@ func (u *Upload) Form(r io.Reader, boundary string) error {
 			return &Error{fmt.Sprintf("the header of a part has more than %d bytes", maxHeader), "send files with short names"}
 		}
 		in.N = math.MaxInt64
-		if err == io.EOF { //nolint:errorlint // a reader returns it as it is
+		if err == io.EOF {
 			if len(u.Files) == 0 {
 				return &Error{"the form has no file", "send each document as a part with the name file and a file name"}
 			}
