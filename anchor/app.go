@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/internal/kvstore"
+	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -39,8 +40,9 @@ type App struct {
 	keeping keeping // of records of builds
 	aging   aging   // of what the store keeps
 
-	costs *costs.Book
-	using uses // of facts
+	costs  *costs.Book
+	using  uses // of facts
+	hidden sharing.Hidden
 
 	runs      agentrun.Locks // locks of the runs that are being written
 	promoting promotions
@@ -112,7 +114,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
 	}
-	a.costs = costs.NewBook(a.storeOfCosts, a.options.Logger)
+	a.costs, a.hidden.Tell = costs.NewBook(a.storeOfCosts, a.options.Logger), a.warnHidden
 	a.using.log = a.options.Logger
 	if err := a.absolute(); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
@@ -52,7 +53,7 @@ func (a *App) collectionEmbedder(ctx context.Context, collection string) (retrie
 // Settings, the collection has those that it names. What the run asks of models and embedders of
 // the configuration is in the report, also with an error.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
-	index, c, err := a.indexOf(ctx, o.Collection)
+	index, c, err := a.writable(ctx, o.Collection)
 	if err != nil {
 		return ingest.Report{}, err
 	}
@@ -84,7 +85,7 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 // Reembed gives the documents of a collection vectors of the embedder in o, which the configuration
 // does not replace; see [ingest.Reembed]. An empty tenant means that of the configuration.
 func (a *App) Reembed(ctx context.Context, o ingest.Options) (ingest.Report, error) {
-	index, c, err := a.indexOf(ctx, o.Collection)
+	index, c, err := a.writable(ctx, o.Collection)
 	if err != nil {
 		return ingest.Report{}, err
 	}
@@ -125,13 +126,34 @@ func (a *App) RemoveCollection(ctx context.Context, c retrieve.Collection) error
 	return index.Remove(ctx, c)
 }
 
-// CollectionDocuments lists the documents of a collection by ID, without their texts.
-func (a *App) CollectionDocuments(ctx context.Context, c retrieve.Collection) iter.Seq2[retrieve.DocumentInfo, error] {
+// CollectionDocuments lists the documents of a collection whose IDs are in the range by ID, without their
+// texts.
+func (a *App) CollectionDocuments(ctx context.Context, c retrieve.Collection, ids retrieve.IDs) iter.Seq2[retrieve.DocumentInfo, error] {
 	index, c, err := a.indexOf(ctx, c)
 	if err != nil {
 		return func(yield func(retrieve.DocumentInfo, error) bool) { yield(retrieve.DocumentInfo{}, err) }
 	}
-	return index.Documents(ctx, c, retrieve.IDs{})
+	return index.Documents(ctx, c, ids)
+}
+
+// WritableCollection returns [ErrShared] if a collection belongs to another tenant, and nil if the tenant may
+// write to it. An empty tenant means that of the configuration.
+func (a *App) WritableCollection(ctx context.Context, c retrieve.Collection) error {
+	if err := (retrieve.Collection{Tenant: "t", Name: c.Name}).Validate(); err != nil {
+		return refused{err}
+	}
+	_, _, err := a.writable(ctx, c)
+	return err
+}
+
+// RemoveDocument removes a document of a collection with the records of its file, and returns how many it
+// removed. The error is [retrieve.ErrNotFound] if there is no such collection.
+func (a *App) RemoveDocument(ctx context.Context, c retrieve.Collection, id string) (int, error) {
+	index, c, err := a.writable(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	return ingest.Remove(ctx, index, c, id)
 }
 
 // ExportCollection returns the documents of a collection by ID, with their texts and vectors.
@@ -170,7 +192,30 @@ func (a *App) indexOf(ctx context.Context, c retrieve.Collection) (retrieve.Inde
 	}
 	c.Tenant = conf.TenantName()
 	index, err := indexIn(s)
+	if err != nil {
+		return nil, c, err
+	}
+	return sharing.Index(index, conf, &a.hidden), c, nil
+}
+
+// writable is indexOf for a collection that is to be written. The error is [ErrShared] if it belongs to
+// another tenant.
+func (a *App) writable(ctx context.Context, c retrieve.Collection) (retrieve.Index, retrieve.Collection, error) {
+	g, err := a.use(ctx)
+	if err != nil {
+		return nil, c, err
+	}
+	defer g.users.Done()
+	index, c, err := a.indexOf(ctx, c)
+	if err == nil {
+		err = sharing.Writable(&g.loaded.Config, c)
+	}
 	return index, c, err
+}
+
+// warnHidden says that a collection is hidden by a shared one.
+func (a *App) warnHidden(own retrieve.Collection) {
+	a.options.Logger.Warn("a tenant's collection is hidden by a shared one of the same name (remove it: anchor-host collections remove NAME --tenant TENANT, which anchor-host doctor names; or take the tenant from collections.NAME.shared)", "collection", own.Name)
 }
 
 // openIndex opens the store, which plugins and retrievers may do at any time, and returns its index.
@@ -181,13 +226,16 @@ func (a *App) openIndex(ctx context.Context, loaded *config.Loaded) (retrieve.In
 	}
 	t := a.options.Tape.tape()
 	if t.Playing() {
-		return t.Index(nil), nil
+		return sharing.Index(t.Index(nil), &loaded.Config, nil), nil
 	}
 	index, err := indexIn(tape.Unwrap(s))
-	if err == nil && t != nil {
-		index = t.Index(index)
+	if err != nil {
+		return nil, err
 	}
-	return index, err
+	if t != nil {
+		return sharing.Index(t.Index(index), &loaded.Config, nil), nil // what it looks up on the way is not a part of the build
+	}
+	return sharing.Index(index, &loaded.Config, &a.hidden), nil
 }
 
 func indexIn(s store.Store) (retrieve.Index, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -19,6 +20,10 @@ var ErrClosed = store.ErrClosed
 
 // ErrOwned marks a conversation or a run that belongs to another user. Trying again does not help.
 var ErrOwned = agentstore.ErrOwned
+
+// ErrShared marks a write to a collection that another tenant owns, who shares it for reading. Trying again
+// does not help.
+var ErrShared = sharing.ErrOwned
 
 // owned marks what belongs to another user as [ErrInvalid] too.
 func owned(err error) error {

@@ -3,6 +3,7 @@ package anchor
 import (
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
@@ -22,6 +23,8 @@ type Status struct {
 	LockFile string
 	// PriceFile is the path of the prices of models. It is empty if the configuration names none.
 	PriceFile string
+	// StoreFile is the file of the store. It is empty for a store of [Options.Store].
+	StoreFile string
 	// Tenant is the tenant of calls that name none.
 	Tenant string
 	// Draining is the number of former versions that builds still use, or that are being closed.
@@ -38,6 +41,9 @@ func (a *App) Status() Status {
 	if g := a.current; g != nil {
 		s.Tenant = g.loaded.TenantName()
 		s.PriceFile = g.loaded.Path(g.loaded.Telemetry.Prices)
+		if a.options.Store == nil {
+			s.StoreFile, _ = agentstore.Path(g.loaded.StorePath()) // without one, the error is that of the first use
+		}
 		s.LockFile = assemble.Guard(g.loaded).Path
 		s.Number, s.Since, s.File, s.PluginDir = g.number, g.since, g.loaded.Location(), g.loaded.PluginDir()
 	}

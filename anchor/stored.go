@@ -28,6 +28,18 @@ func (a *App) Stored(ctx context.Context, tenant string) (records, bytes int64, 
 	return sizer.Size(ctx, c.TenantName(), builds.KindSummary, builds.KindDetail, costs.Kind)
 }
 
+// Collected returns how many bytes the collections of a tenant take with their indexes. Those that other
+// tenants share do not count. An empty tenant means that of the configuration.
+func (a *App) Collected(ctx context.Context, tenant string) (bytes int64, err error) {
+	list, err := a.Collections(ctx, tenant)
+	for i := range list {
+		if !list[i].Shared {
+			bytes += list[i].Bytes + list[i].IndexBytes
+		}
+	}
+	return bytes, err
+}
+
 // CheckStore reads from the store, and returns why that fails. It is nil as long as nothing has needed
 // the store.
 func (a *App) CheckStore(ctx context.Context) error {

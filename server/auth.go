@@ -20,6 +20,8 @@ const (
 	ScopeMemoryWrite = "memory:write"
 	// ScopeCollections allows listing and searching collections.
 	ScopeCollections = "collections"
+	// ScopeCollectionsWrite allows adding documents to them, and deleting them.
+	ScopeCollectionsWrite = "collections:write"
 	// ScopeAdmin allows everything below /admin/ and /debug/.
 	ScopeAdmin = "admin"
 	// ScopeContent allows seeing texts of other requests, such as in records of builds.

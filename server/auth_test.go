@@ -16,8 +16,8 @@ import (
 type staticKeys struct{}
 
 var staticPrincipals = map[string]Principal{
-	"a": {KeyID: "ka", Tenant: "tenant-a", Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections}},
-	"b": {KeyID: "kb", Tenant: "tenant-b", Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections}},
+	"a": {KeyID: "ka", Tenant: "tenant-a", Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeCollectionsWrite}},
+	"b": {KeyID: "kb", Tenant: "tenant-b", Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeCollectionsWrite}},
 	"r": {KeyID: "kr", Tenant: "tenant-a", Scopes: []string{ScopeMemoryRead}},
 	"x": {KeyID: "kx", Scopes: []string{ScopeAdmin}},
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // every is all scopes.
-var every = []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeAdmin, ScopeContent}
+var every = []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeCollectionsWrite, ScopeAdmin, ScopeContent}
 
 // badKeys knows a key with all scopes for each of two tenants, and keys with one scope less or one
 // scope alone: "all but SCOPE" and "only SCOPE".

@@ -27,6 +27,9 @@ const (
 
 // maxBody is the largest body of the request, in bytes.
 func (c *call) maxBody() int64 {
+	if c.endpoint.body == uploadBody {
+		return c.s.o.MaxUpload
+	}
 	if own := c.endpoint.MaxBody; own > 0 {
 		return min(own, c.s.o.MaxBody)
 	}
@@ -56,6 +59,11 @@ func (c *call) readBody() error {
 	if err := c.checkType(); err != nil {
 		return err
 	}
+	if c.endpoint.body == uploadBody {
+		if err := c.mayUpload(); err != nil {
+			return err
+		}
+	}
 	if c.r.ContentLength > c.maxBody() {
 		return c.tooLarge()
 	}
@@ -64,8 +72,12 @@ func (c *call) readBody() error {
 		return c.unknownCoding()
 	}
 	c.after = append(c.after, func() { c.drop(c.held) })
+	read := c.readAll
+	if c.endpoint.body == uploadBody {
+		read = c.receive
+	}
 	stop := c.endWithContext()
-	err = c.readAll(in)
+	err = read(in)
 	stop()
 	in.Close()
 	if err != nil {
@@ -73,6 +85,9 @@ func (c *call) readBody() error {
 	}
 	c.read = true
 	c.w.readUntil(time.Time{}) // a deadline would end the request while it runs
+	if c.upload != nil {
+		return nil
+	}
 	if len(c.body) == 0 && !c.endpoint.optional {
 		return &Refusal{Status: http.StatusBadRequest, Reason: "no_body", Message: "the body is empty", Remedy: "send " + wantedType(c.endpoint.body)}
 	}
@@ -238,9 +253,13 @@ func (c *call) join(pieces [][]byte, total int64) {
 }
 
 func (c *call) tooLarge() error {
+	key := "max_body"
+	if c.endpoint.body == uploadBody {
+		key = "max_upload"
+	}
 	return &Refusal{
 		Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", c.maxBody()),
-		Remedy: "send less, or raise server.max_body",
+		Remedy: "send less, or raise server." + key,
 	}
 }
 
@@ -279,7 +298,7 @@ func (c *call) tooSlow() error {
 
 // checkType refuses bodies of another type.
 func (c *call) checkType() error {
-	if c.endpoint.body == anyBody {
+	if c.endpoint.body == anyBody || c.endpoint.body == uploadBody {
 		return nil
 	}
 	given := c.r.Header.Get("Content-Type")
@@ -301,6 +320,9 @@ func (c *call) checkType() error {
 }
 
 func wantedType(kind bodyKind) string {
+	if kind == uploadBody {
+		return "content-type: multipart/form-data, or one document with its name: ?name=guide.md"
+	}
 	if kind == formBody {
 		return "content-type: multipart/form-data"
 	}

@@ -29,6 +29,7 @@ func (s *Server) dataEndpoints() []endpoint {
 	list = append(list, memoryEndpoints()...)
 	list = append(list, runEndpoints()...)
 	list = append(list, collectionEndpoints()...)
+	list = append(list, documentEndpoints()...)
 	return append(list, evalEndpoints()...)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/internal/traceparent"
 	"github.com/anchor-host/anchor-host/server/internal/conns"
+	"github.com/anchor-host/anchor-host/server/internal/uploads"
 )
 
 const (
@@ -43,6 +44,8 @@ type call struct {
 	// body is the body after decompression. read says that nothing of it is left to read.
 	body []byte
 	read bool
+	// upload are the documents of an upload. The request removes them, or the job that takes them.
+	upload *uploads.Upload
 	// held is what the request has of the memory of bodies, in bytes, and slowest when its body must
 	// have come.
 	held    int64
@@ -188,7 +191,7 @@ func (c *call) authenticate() error {
 		return nil
 	}
 	if auth == nil {
-		c.info.Principal = Principal{Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeAdmin, ScopeContent}}
+		c.info.Principal = Principal{Scopes: []string{ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeCollectionsWrite, ScopeAdmin, ScopeContent}}
 	} else {
 		p, err := auth.Authenticate(c.r)
 		if err != nil {
@@ -310,7 +313,11 @@ func (c *call) limitTime() error {
 
 // cost is what is known of the request.
 func (c *call) cost() Cost {
-	return Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: int64(len(c.body)), RequestID: c.info.ID, Answer: c.w.Header()}
+	size := int64(len(c.body))
+	if c.upload != nil {
+		size = c.upload.Size()
+	}
+	return Cost{Action: c.endpoint.Action, Scope: c.endpoint.Scope, Bytes: size, RequestID: c.info.ID, Answer: c.w.Header()}
 }
 
 // enter counts the request before its body is read.

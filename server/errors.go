@@ -45,6 +45,7 @@ var causeStatus = []struct {
 }{
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
 	{anchor.ErrOwned, http.StatusForbidden, "forbidden"},
+	{anchor.ErrShared, http.StatusForbidden, "forbidden"},
 	{strict.ErrTooMany, http.StatusRequestEntityTooLarge, "too_many_values"},
 	{retrieve.ErrNotFound, http.StatusNotFound, "not_found"},
 	{store.ErrNotFound, http.StatusNotFound, "not_found"},

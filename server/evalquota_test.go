@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 	"net/http"
 	"strings"
 	"sync"
@@ -56,10 +57,10 @@ func TestEvaluationsAreCounted(t *testing.T) {
 	}
 	body, contentType := evalForm(`{"corpus_items": true}`, files...)
 	got := l.api("POST", "/v1/evals", body, "Content-Type", contentType)
-	var doc jobDoc
+	var doc jobs.Doc
 	got.into(t, &doc)
 	got, doc = l.awaitJob(doc.ID)
-	if doc.State != jobDone {
+	if doc.State != jobs.Done {
 		t.Fatalf("%s", got.body)
 	}
 	a.mu.Lock()
@@ -79,7 +80,7 @@ func TestRefusedEvaluation(t *testing.T) {
 	a := &partAdmission{refuse: 1 << 30}
 	l := start(t, words+"steps: [{name: s, builtin: sort}]\n", Options{Admission: a})
 	body, contentType := evalForm("", evalFiles...)
-	var doc jobDoc
+	var doc jobs.Doc
 	l.api("POST", "/v1/evals", body, "Content-Type", contentType).into(t, &doc)
 	if !await.True(func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.refuse < 1<<30 }) {
 		t.Fatal("no build of the evaluation is refused")
@@ -87,7 +88,7 @@ func TestRefusedEvaluation(t *testing.T) {
 	if got := l.api("DELETE", "/v1/evals/"+doc.ID, ""); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	if _, doc = l.awaitJob(doc.ID); doc.State != jobCancelled || strings.Contains(l.log.String(), "evaluation fails") {
+	if _, doc = l.awaitJob(doc.ID); doc.State != jobs.Cancelled || strings.Contains(l.log.String(), "evaluation fails") {
 		t.Errorf("%+v, log %s", doc, l.log)
 	}
 }

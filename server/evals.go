@@ -2,10 +2,7 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +12,15 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/ingest"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 )
 
 const (
@@ -48,143 +45,47 @@ func evalEndpoints() []endpoint {
 	}
 }
 
-// The states of a job.
-const (
-	jobRunning   = "running"
-	jobDone      = "done"
-	jobFailed    = "failed"
-	jobCancelled = "cancelled"
-)
-
-// job is one evaluation. mu guards what is below.
-type job struct {
-	tenant string
-	cancel context.CancelFunc
-
-	mu  sync.Mutex
-	doc jobDoc
+// newEvals are the evaluations of a server.
+func newEvals() *jobs.Set {
+	return jobs.New(jobs.Limits{
+		Running: maxRunningJobs, Own: maxTenantJobs, Kept: maxKeptJobs, KeptOwn: maxKeptJobs, For: keptFor, Time: maxJobTime,
+		Report: maxReport, TooLarge: errors.New("the report is too large (use fewer queries: limit)"),
+	})
 }
 
-// jobDoc is a job as clients see it.
-type jobDoc struct {
-	ID         string          `json:"id"`
-	State      string          `json:"state"`
-	Done       int             `json:"done"`
-	Total      int             `json:"total"`
-	Started    time.Time       `json:"started"`
-	Ended      *time.Time      `json:"ended,omitempty"`
-	Generation int64           `json:"generation"`
-	Report     json.RawMessage `json:"report,omitempty"`
-	Error      *failure.Detail `json:"error,omitempty"`
-}
-
-// snapshot returns the document of the job.
-func (j *job) snapshot(withReport bool) jobDoc {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	doc := j.doc
-	if !withReport {
-		doc.Report = nil
-	}
-	return doc
-}
-
-// jobs are the evaluations of a server, oldest first.
-type jobs struct {
-	s     *Server
-	ctx   context.Context
-	stop  context.CancelFunc
-	ended sync.WaitGroup
-
-	mu   sync.Mutex
-	list []*job
-}
-
-func newJobs(s *Server) *jobs {
-	ctx, stop := context.WithCancel(context.Background())
-	return &jobs{s: s, ctx: ctx, stop: stop}
-}
-
-// close cancels all jobs and waits for their end.
-func (j *jobs) close() {
-	j.mu.Lock()
-	j.stop()
-	j.mu.Unlock()
-	j.ended.Wait()
-}
-
-// start registers a job, unless there are too many.
-func (j *jobs) start(tenant string, generation int64) (*job, context.Context, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.ctx.Err() != nil {
-		return nil, nil, &Refusal{Status: http.StatusServiceUnavailable, Reason: "draining", Message: "the service ends", Remedy: "send the request to another host", RetryAfter: time.Second}
-	}
-	running, own := 0, 0
-	for _, other := range j.list {
-		if other.snapshot(false).State == jobRunning {
-			if running++; other.tenant == tenant {
-				own++
-			}
-		}
-	}
-	if running >= maxRunningJobs || own >= maxTenantJobs {
-		return nil, nil, &Refusal{Status: http.StatusTooManyRequests, Reason: "too_many_evals", Message: "as many evaluations run as may", Remedy: "wait until one has ended, or cancel it", RetryAfter: 10 * time.Second}
-	}
-	j.forget()
-	ctx, cancel := context.WithTimeout(j.ctx, maxJobTime)
-	n := &job{tenant: tenant, cancel: cancel, doc: jobDoc{ID: rand.Text(), State: jobRunning, Started: time.Now().UTC(), Generation: generation}}
-	j.list = append(j.list, n)
-	j.ended.Add(1)
-	return n, ctx, nil
-}
-
-// forget removes old jobs. The caller holds mu.
-func (j *jobs) forget() {
-	kept := 0
-	for i, n := range slices.Backward(j.list) {
-		doc := n.snapshot(false)
-		if doc.State == jobRunning {
-			continue
-		}
-		if kept++; kept >= maxKeptJobs || time.Since(*doc.Ended) > keptFor {
-			j.list = slices.Delete(j.list, i, i+1)
-		}
-	}
-}
-
-// find returns a job of a tenant.
-func (j *jobs) find(tenant, id string) (*job, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, n := range j.list {
-		if n.doc.ID == id && n.tenant == tenant {
-			return n, nil
-		}
-	}
-	return nil, &Refusal{Status: http.StatusNotFound, Reason: "not_found", Message: "there is no such evaluation", Remedy: "reports are kept for an hour"}
-}
-
-// end notes how a job ended.
-func (j *job) end(ctx context.Context, report *anchor.Report, err error) {
-	var data []byte
-	if err == nil {
-		if data, err = json.Marshal(report); err == nil && len(data) > maxReport {
-			err = errors.New("the report is too large (use fewer queries: limit)")
-		}
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	now := time.Now().UTC()
-	j.doc.Ended = &now
+// refusedJob is why a job cannot be started. what names such jobs.
+func refusedJob(err error, reason, what string) error {
 	switch {
-	case err == nil:
-		j.doc.State, j.doc.Report = jobDone, data
-	case errors.Is(ctx.Err(), context.Canceled):
-		j.doc.State = jobCancelled
-	default:
-		detail := failure.Public(err).Error
-		j.doc.State, j.doc.Error = jobFailed, &detail
+	case errors.Is(err, jobs.ErrClosed):
+		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "draining", Message: "the service ends", Remedy: "send the request to another host", RetryAfter: time.Second}
+	case errors.Is(err, jobs.ErrBusy):
+		return &Refusal{Status: http.StatusTooManyRequests, Reason: reason, Message: "as many " + what + " run as may", Remedy: "wait until one has ended, or cancel it", RetryAfter: 10 * time.Second}
+	}
+	return err
+}
+
+// findJob returns a job of the tenant. what names such a job.
+func (c *call) findJob(of *jobs.Set, what string) (*jobs.Job, error) {
+	if j := of.Find(c.info.Principal.Tenant, c.r.PathValue("id")); j != nil {
+		return j, nil
+	}
+	return nil, &Refusal{Status: http.StatusNotFound, Reason: "not_found", Message: "there is no such " + what, Remedy: "reports are kept for an hour"}
+}
+
+// running does a job. A panic ends the job alone, and the log has why one fails.
+func (c *call) running(what string, work jobs.Work) jobs.Work {
+	log, id := c.s.log, c.info.ID
+	return func(ctx context.Context, j *jobs.Job) (report any, err error) {
+		defer func() {
+			if problem := recover(); problem != nil {
+				err = &panicked{problem, debug.Stack()}
+			}
+			var of *ingest.FileError // a document that cannot be read is the sender's
+			if err != nil && ctx.Err() == nil && !errors.As(err, &of) {
+				log.Warn(what+" fails", "request", id, "id", j.Snapshot(false).ID, "error", err)
+			}
+		}()
+		return work(observe.Discreet(ctx), j)
 	}
 }
 
@@ -208,47 +109,23 @@ func (c *call) startEval() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, ctx, err := c.s.jobs.start(c.info.Principal.Tenant, c.info.Generation)
-	if err != nil {
-		return nil, err
-	}
+	tenant, size := c.info.Principal.Tenant, c.held // which the job keeps
 	o := anchor.EvaluateOptions{
 		Corpus: part{bytes.NewReader(parts["corpus"]), "corpus"}, Queries: part{bytes.NewReader(parts["queries"]), "queries"}, Qrels: part{bytes.NewReader(parts["qrels"]), "qrels"},
 		CorpusItems: in.CorpusItems, Limit: in.Limit, AllowMissing: in.AllowMissing, Metrics: in.Metrics, Depths: in.Depths,
 		IDMetadata: in.IDMetadata, IDCut: in.IDCut, IDAfter: in.IDAfter, ListTies: in.ListTies, Concurrency: 1,
-		Build:  anchor.BuildOptions{Pipeline: in.Pipeline, Tenant: c.info.Principal.Tenant},
+		Build:  anchor.BuildOptions{Pipeline: in.Pipeline, Tenant: tenant},
 		Around: c.buildOfEval,
-		Progress: func(_ string, done, total int) {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.doc.Done, n.doc.Total = done, total
-		},
 	}
-	tenant, size := c.info.Principal.Tenant, c.held // which the job keeps
+	j, err := c.s.evals.Start(tenant, jobs.Doc{Generation: c.info.Generation}, c.running("evaluation", func(ctx context.Context, j *jobs.Job) (any, error) {
+		o.Progress = func(_ string, done, total int) { j.Progress(done, total, 0) }
+		return c.s.app.Evaluate(ctx, o)
+	}), func() { c.s.bodies.give(tenant, size) })
+	if err != nil {
+		return nil, refusedJob(err, "too_many_evals", "evaluations")
+	}
 	c.held = 0
-	go func() {
-		defer c.s.jobs.ended.Done()
-		defer c.s.bodies.give(tenant, size)
-		c.runEval(observe.Discreet(ctx), n, o)
-	}()
-	return &reply{http.StatusAccepted, n.snapshot(false)}, nil
-}
-
-// runEval runs an evaluation, and notes how it ended.
-func (c *call) runEval(ctx context.Context, n *job, o anchor.EvaluateOptions) {
-	defer n.cancel()
-	var report *anchor.Report
-	var err error
-	defer func() {
-		if problem := recover(); problem != nil {
-			err = &panicked{problem, debug.Stack()}
-		}
-		if err != nil && ctx.Err() == nil {
-			c.s.log.Warn("evaluation fails", "request", c.info.ID, "id", n.doc.ID, "error", err)
-		}
-		n.end(ctx, report, err)
-	}()
-	report, err = c.s.app.Evaluate(ctx, o)
+	return &reply{http.StatusAccepted, j.Snapshot(false)}, nil
 }
 
 // buildOfEval runs one build of an evaluation. Its tenant pays for it as for any build, and it waits for
@@ -400,38 +277,29 @@ func appendPart(memory []byte, p io.Reader) ([]byte, error) {
 	return nil, io.ErrShortBuffer
 }
 
-// jobsDoc is a list of evaluations, the newest first.
-type jobsDoc struct {
-	Evals []jobDoc `json:"evals"`
+// evalsDoc is a list of evaluations, the newest first.
+type evalsDoc struct {
+	Evals []jobs.Doc `json:"evals"`
 }
 
 func (c *call) listEvals() (any, error) {
-	out := jobsDoc{[]jobDoc{}}
-	c.s.jobs.mu.Lock()
-	defer c.s.jobs.mu.Unlock()
-	for _, n := range c.s.jobs.list {
-		if n.tenant == c.info.Principal.Tenant {
-			out.Evals = append(out.Evals, n.snapshot(false))
-		}
-	}
-	slices.SortStableFunc(out.Evals, func(a, b jobDoc) int { return cmp.Compare(b.Started.UnixNano(), a.Started.UnixNano()) })
-	return out, nil
+	return evalsDoc{c.s.evals.List(c.info.Principal.Tenant)}, nil
 }
 
 func (c *call) getEval() (any, error) {
-	n, err := c.s.jobs.find(c.info.Principal.Tenant, c.r.PathValue("id"))
+	j, err := c.findJob(c.s.evals, "evaluation")
 	if err != nil {
 		return nil, err
 	}
-	return n.snapshot(true), nil
+	return j.Snapshot(true), nil
 }
 
 // cancelEval cancels a job. One that has ended stays as it is.
 func (c *call) cancelEval() (any, error) {
-	n, err := c.s.jobs.find(c.info.Principal.Tenant, c.r.PathValue("id"))
+	j, err := c.findJob(c.s.evals, "evaluation")
 	if err != nil {
 		return nil, err
 	}
-	n.cancel()
-	return n.snapshot(false), nil
+	j.Cancel()
+	return j.Snapshot(false), nil
 }

@@ -64,9 +64,7 @@ func FuzzRequests(f *testing.F) {
 				t.Fatalf("request id %q", sent)
 			}
 		}
-		s.jobs.mu.Lock()
-		n := len(s.jobs.list)
-		s.jobs.mu.Unlock()
+		n := s.evals.Len() + s.ingests.Len()
 		if used := s.bodies.used.Load(); used != 0 && n == 0 {
 			t.Fatalf("%d bytes are still counted", used)
 		}

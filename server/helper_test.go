@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 	"io"
 	"log/slog"
 	"net"
@@ -189,12 +190,12 @@ func (l *live) control(method, path, body string) answer {
 }
 
 // awaitJob asks for an evaluation until it has ended, and returns the last answer.
-func (l *live) awaitJob(id string) (got answer, doc jobDoc) {
+func (l *live) awaitJob(id string) (got answer, doc jobs.Doc) {
 	l.t.Helper()
 	ended := await.True(func() bool {
-		got, doc = l.api("GET", "/v1/evals/"+id, ""), jobDoc{}
+		got, doc = l.api("GET", "/v1/evals/"+id, ""), jobs.Doc{}
 		got.into(l.t, &doc)
-		return doc.State != jobRunning
+		return doc.State != jobs.Running
 	})
 	if !ended {
 		l.t.Fatalf("the evaluation does not end: %s", got.body)

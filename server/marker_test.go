@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -116,11 +117,11 @@ func (m marked) work(text string) (answers []answer, build, eval string) {
 	do(200, "POST", "/v1/collections/docs/search", `{"query": "train", "by": "hybrid"}`)
 	m.send("POST", "/v1/collections/docs/search", `{"query": "refuse `+text+`", "by": "hybrid"}`) // fails
 	form, kind := evalForm(`{"pipeline": "p"}`, "corpus", `{"_id": "1", "text": "the train of `+text+`"}`+"\n", "queries", `{"_id": "q", "text": "train `+text+`"}`+"\n", "qrels", evalFiles[5])
-	var job jobDoc
+	var job jobs.Doc
 	do(202, "POST", "/v1/evals", form, "Content-Type", kind).into(m.t, &job)
 	if !await.True(func() bool {
 		m.send("GET", "/v1/evals/"+job.ID, "").into(m.t, &job)
-		return job.State != jobRunning
+		return job.State != jobs.Running
 	}) {
 		m.t.Fatalf("%s: the evaluation does not end: %+v", m.key, job)
 	}

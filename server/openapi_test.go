@@ -31,6 +31,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/server/internal/degraded"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 )
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -80,10 +81,16 @@ var actions = map[string]described{
 	"listCollections":    {"List collections", nil, typeOf[collectionsDoc](), 0},
 	"getCollection":      {"One collection", nil, typeOf[retrieve.CollectionInfo](), 0},
 	"searchCollection":   {"Find the chunks of a collection that match a query best", typeOf[searchInput](), typeOf[itemsDoc](), 0},
-	"startEval":          {"Start an evaluation of retrieval. The parts corpus, queries and qrels are files in the form of BEIR; options is JSON", nil, typeOf[jobDoc](), 202},
-	"listEvals":          {"List evaluations, without their reports", nil, typeOf[jobsDoc](), 0},
-	"getEval":            {"One evaluation, with its report when it is done", nil, typeOf[jobDoc](), 0},
-	"cancelEval":         {"Cancel an evaluation. One that has ended stays as it is", nil, typeOf[jobDoc](), 0},
+	"listDocuments":      {"List the documents of a collection by id. Each record of a list is one; the list itself has no chunks", nil, typeOf[documentsDoc](), 0},
+	"addDocuments":       {"Add documents to a collection, or replace those of the same name: a form with a part file for each, or one document as the body with its name as parameter. The answer is a job, which reads them in the background", nil, typeOf[jobs.Doc](), 202},
+	"deleteDocument":     {"Delete a document of a collection, with its records", nil, typeOf[deletedDoc](), 0},
+	"listJobs":           {"List jobs that read documents, without their reports", nil, typeOf[jobsDoc](), 0},
+	"getJob":             {"One such job, with its report when it is done: an object with the numbers files, unchanged, added, changed, failed, removed, chunks, bytes and seconds, and errors, a list of objects with name and message", nil, typeOf[jobs.Doc](), 0},
+	"cancelJob":          {"Cancel a job. One that has ended stays as it is, and so do the documents that it has read", nil, typeOf[jobs.Doc](), 0},
+	"startEval":          {"Start an evaluation of retrieval. The parts corpus, queries and qrels are files in the form of BEIR; options is JSON", nil, typeOf[jobs.Doc](), 202},
+	"listEvals":          {"List evaluations, without their reports", nil, typeOf[evalsDoc](), 0},
+	"getEval":            {"One evaluation, with its report when it is done", nil, typeOf[jobs.Doc](), 0},
+	"cancelEval":         {"Cancel an evaluation. One that has ended stays as it is", nil, typeOf[jobs.Doc](), 0},
 	"config":             {"The effective configuration with the origin of each value; secrets are hidden", nil, typeOf[configDoc](), 0},
 	"plugins":            {"The plugins, and what they have done", nil, typeOf[pluginsDoc](), 0},
 	"reload":             {"Load the configuration and its plugins again. An error says why everything is as before", nil, typeOf[reloaded](), 0},
@@ -107,7 +114,8 @@ var paramTexts = map[string]string{
 	"pipeline": "Only builds of this pipeline.", "generation": "Only builds of the configuration and plugins with this digest.", "request": "Only builds of the request with this digest.",
 	"outcome": "Only builds that ended so: ok, degraded or failed.", "since": "Only builds that ended then or later: an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z.",
 	"until": "Only builds that ended before: an age or a time.", "cursor": "Go on where the list ended that has this value in next.",
-	"a": "The id of the record of the earlier build.", "b": "The id of the record of the later build.",
+	"name": "The name of the document, such as guides/guide.md, if it is the body. Its ending tells the format.",
+	"a":    "The id of the record of the earlier build.", "b": "The id of the record of the later build.",
 	"id": "The name or id.", "turn": "The number of the turn.", "handle": "The handle that stands in the cut text.", "collection": "The name of the collection.",
 }
 
@@ -268,6 +276,9 @@ func (s *schemer) object(t reflect.Type) map[string]any {
 	if t == typeOf[builds.Detail]() {
 		name = "RecordDetail" // Detail is that of an error
 	}
+	if t == typeOf[jobs.Doc]() {
+		name = "JobDoc"
+	}
 	if known := s.types[name]; known != nil && known != t {
 		panic("two types of answers have the name " + name)
 	}
@@ -398,6 +409,14 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 			schema = nullable(strict.Schema(d.in))
 		}
 		op["requestBody"] = map[string]any{"required": !e.optional, "content": jsonContent(schema)}
+	case uploadBody:
+		file := map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}
+		op["requestBody"] = map[string]any{"required": true, "content": map[string]any{
+			"multipart/form-data": map[string]any{"schema": map[string]any{
+				"type": "object", "required": []any{"file"}, "additionalProperties": false, "properties": map[string]any{"file": map[string]any{"type": "array", "items": file}},
+			}},
+			"application/octet-stream": map[string]any{"schema": map[string]any{}},
+		}}
 	case formBody:
 		file := map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}
 		op["requestBody"] = map[string]any{"required": true, "content": map[string]any{"multipart/form-data": map[string]any{"schema": map[string]any{

@@ -33,10 +33,11 @@ type Route struct {
 type bodyKind uint8
 
 const (
-	noBody   bodyKind = iota // a body is refused
-	jsonBody                 // one JSON document
-	formBody                 // multipart/form-data
-	anyBody                  // whatever comes
+	noBody     bodyKind = iota // a body is refused
+	jsonBody                   // one JSON document
+	formBody                   // multipart/form-data
+	uploadBody                 // documents, which go to the disk
+	anyBody                    // whatever comes
 )
 
 // endpoint is a route of the server.
@@ -82,7 +83,7 @@ func (t *table) add(e endpoint) (err error) {
 		return fmt.Errorf("%s: unknown method (want GET, POST, PUT, PATCH or DELETE)", name)
 	case !strings.HasPrefix(e.Path, "/"):
 		return fmt.Errorf("%s: the path does not begin with a slash", name)
-	case !slices.Contains([]string{ScopeNone, ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeAdmin, ScopeContent}, e.Scope):
+	case !slices.Contains([]string{ScopeNone, ScopeBuild, ScopeMemoryRead, ScopeMemoryWrite, ScopeCollections, ScopeCollectionsWrite, ScopeAdmin, ScopeContent}, e.Scope):
 		return fmt.Errorf("%s: unknown scope %q", name, e.Scope)
 	case e.Action == "":
 		return fmt.Errorf("%s: no action", name)

@@ -35,13 +35,13 @@ const (
 //
 //  1. /readyz says draining, and requests are still accepted, for DrainDelay.
 //  2. The listener of the API is closed, and running requests finish, within DrainTimeout.
-//     Evaluations are cancelled.
+//     Evaluations and ingestions are cancelled.
 //  3. Requests that still run are cancelled, which is logged, and answered with status 503.
 //
 // [Server.Cut] skips to the third phase. The error is nil after an end in order, also if requests
 // were cut. Without an Authenticator, addresses other than loopback ones are an error.
 func (s *Server) Run(ctx context.Context) error {
-	defer s.jobs.close()
+	defer s.Close()
 	if !s.o.Unwatched {
 		s.files.set(s.fingerprint())
 	}
@@ -168,7 +168,7 @@ func (s *Server) drain(api *http.Server, cut context.CancelFunc) {
 	s.draining.Store(true)
 	s.log.Info("service ends: not ready", "delay", max(0, s.o.DrainDelay), "running", s.running.Load())
 	s.pause(s.o.DrainDelay)
-	go s.jobs.close()
+	go s.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.DrainTimeout)
 	defer cancel()
 	go func() {

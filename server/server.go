@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/server/internal/certs"
 	"github.com/anchor-host/anchor-host/server/internal/degraded"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 )
 
 // TLS is a certificate for a listener: files in PEM, which are read again when they change. Without Cert there
@@ -34,6 +35,9 @@ type Options struct {
 	// Compress says which answers are compressed for clients that ask for it: "always", "never", or "auto"
 	// for those to clients outside of private networks.
 	Compress string
+	// MaxUpload bounds the documents of one upload, in bytes after decompression. All uploads together may
+	// take four times as much of the disk.
+	MaxUpload int64
 	// MaxValues is the largest number of values of a request.
 	MaxValues int
 	// MaxConnections bounds the connections of the API, and the requests on them.
@@ -94,6 +98,9 @@ func (o *Options) complete() {
 	if o.MaxBody <= 0 {
 		o.MaxBody = int64(d.MaxBody)
 	}
+	if o.MaxUpload <= 0 {
+		o.MaxUpload = int64(d.MaxUpload)
+	}
 	if o.MaxValues <= 0 {
 		o.MaxValues = d.MaxValues
 	}
@@ -129,8 +136,10 @@ type Server struct {
 	requests    *shares
 	joining     sync.Mutex // of pieces of a body
 	paceTime    time.Duration
-	jobs        *jobs
-	document    []byte // of /openapi.json
+	evals       *jobs.Set
+	ingests     *jobs.Set
+	uploads     *shares // bytes on the disk
+	document    []byte  // of /openapi.json
 
 	// draining is set when the service begins to end, and cut when running requests are cancelled.
 	draining, cut atomic.Bool
@@ -158,7 +167,7 @@ func New(app *anchor.App, o Options) (*Server, error) {
 		app: app, o: o, log: o.Logger, hurry: make(chan struct{}), paceTime: paceTime,
 		bodies: newShares(o.MaxBodies), answers: newShares(o.MaxBodies), requests: newShares(int64(o.MaxConnections)),
 	}
-	s.jobs, s.document = newJobs(s), OpenAPI(o.Version)
+	s.evals, s.ingests, s.uploads, s.document = newEvals(), newIngests(), newShares(uploadsTimes*o.MaxUpload), OpenAPI(o.Version)
 	s.data, s.admin = newTable(), newTable()
 	for _, e := range s.dataEndpoints() {
 		if err := s.data.add(e); err != nil {
@@ -181,7 +190,10 @@ func (s *Server) AdminHandler() http.Handler { return s.handler(s.admin, false) 
 
 // Close ends the jobs that the server runs in the background, for programs that do not call
 // [Server.Run]. It waits for their end.
-func (s *Server) Close() { s.jobs.close() }
+func (s *Server) Close() {
+	s.ingests.Close()
+	s.evals.Close()
+}
 
 // Mount adds a route to the API. It must be called before requests come.
 func (s *Server) Mount(r Route) error { return s.data.mount(r) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 	"io"
 	"mime/multipart"
 	"slices"
@@ -95,6 +96,16 @@ func TestEveryEndpoint(t *testing.T) {
 		{"GET", "/v1/collections/none", "/v1/collections/{collection}", "", 404, ""},
 		{"POST", "/v1/collections/docs/search", "/v1/collections/{collection}/search", `{"query": "train", "filter": [{"field": "id", "values": ["d1"]}]}`, 200, ""},
 		{"POST", "/v1/collections/none/search", "/v1/collections/{collection}/search", `{"query": "train"}`, 404, ""},
+		{"POST", "/v1/collections/new/documents?name=guides/a.md", "/v1/collections/{collection}/documents", "The night train", 202, "id"},
+		{"POST", "/v1/collections/new/documents?name=..", "/v1/collections/{collection}/documents", "The night train", 400, ""},
+		{"GET", "/v1/jobs/{id}", "/v1/jobs/{id}", "", 200, ""},
+		{"DELETE", "/v1/jobs/{id}", "/v1/jobs/{id}", "", 200, ""},
+		{"GET", "/v1/jobs", "/v1/jobs", "", 200, ""},
+		{"GET", "/v1/jobs/none", "/v1/jobs/{id}", "", 404, ""},
+		{"GET", "/v1/collections/docs/documents?limit=1", "/v1/collections/{collection}/documents", "", 200, ""},
+		{"GET", "/v1/collections/none/documents", "/v1/collections/{collection}/documents", "", 404, ""},
+		{"DELETE", "/v1/collections/docs/documents/-%2Fd1.md", "/v1/collections/{collection}/documents/{id}", "", 200, ""},
+		{"DELETE", "/v1/collections/docs/documents/-%2Fd1.md", "/v1/collections/{collection}/documents/{id}", "", 404, ""},
 		{"GET", "/v1/costs?all=true", "/v1/costs", "", 200, ""},
 		{"GET", "/v1/costs?from=2026-13-01", "/v1/costs", "", 400, ""},
 		{"GET", "/v1/evals", "/v1/evals", "", 200, ""},
@@ -204,10 +215,10 @@ func TestEvaluation(t *testing.T) {
 	if err := check.check("POST", "/v1/evals", 202, got.body); err != nil {
 		t.Error(err)
 	}
-	var job jobDoc
+	var job jobs.Doc
 	got.into(t, &job)
 	got, job = l.awaitJob(job.ID)
-	if job.State != jobDone || job.Done != 1 || !bytes.Contains(job.Report, []byte(`"recall@1"`)) {
+	if job.State != jobs.Done || job.Done != 1 || !bytes.Contains(job.Report, []byte(`"recall@1"`)) {
 		t.Errorf("job: %+v %s", job, job.Report)
 	}
 	if err := check.check("GET", "/v1/evals/{id}", 200, got.body); err != nil {
@@ -235,7 +246,7 @@ func TestEvaluation(t *testing.T) {
 	broken := send("", "corpus", "{", "queries", "{", "qrels", "")
 	broken.into(t, &job)
 	_, job = l.awaitJob(job.ID)
-	if job.State != jobFailed || job.Error == nil || !strings.Contains(job.Error.Message, "corpus") {
+	if job.State != jobs.Failed || job.Error == nil || !strings.Contains(job.Error.Message, "corpus") {
 		t.Errorf("broken files: %+v", job)
 	}
 }

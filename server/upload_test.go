@@ -34,7 +34,7 @@ func upload(t *testing.T, address, key, header string, body string) net.Conn {
 }
 
 // until waits for something.
-func until(t *testing.T, what string, done func() bool) {
+func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !await.True(done) {
 		t.Fatal(what)

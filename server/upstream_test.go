@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/anchor-host/anchor-host/server/internal/jobs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -137,7 +138,7 @@ func (l *live) evaluate(options string) answer {
 	l.t.Helper()
 	body, contentType := evalForm(options, evalFiles...)
 	got := l.api("POST", "/v1/evals", body, "Content-Type", contentType)
-	var doc jobDoc
+	var doc jobs.Doc
 	if got.into(l.t, &doc); got.status < 300 {
 		got, _ = l.awaitJob(doc.ID)
 	}

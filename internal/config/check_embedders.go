@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"regexp"
@@ -35,6 +36,7 @@ func (k *checker) embedders() {
 		if err := (retrieve.Collection{Tenant: k.config.TenantName(), Name: name}).Validate(); err != nil {
 			k.find(path, "%v", err)
 		}
+		k.shared(path, name)
 		if u := k.config.Collections[name].Context; u != nil {
 			k.use(path+".context", *u)
 		}
@@ -42,6 +44,23 @@ func (k *checker) embedders() {
 		if _, ok := k.config.Embedders[used]; used != "" && !ok {
 			k.find(path+".embedder", "no embedder %q%s", used, hint(k, used, k.config.Embedders))
 		}
+	}
+}
+
+// shared checks who reads a collection, and who owns it.
+func (k *checker) shared(path, name string) {
+	of := k.config.Collections[name]
+	for i, tenant := range of.Shared {
+		if err := CheckName(tenant); err != nil {
+			k.find(fmt.Sprintf("%s.shared[%d]", path, i), "%v", err)
+		}
+	}
+	switch {
+	case of.Owner == "":
+	case len(of.Shared) == 0:
+		k.find(path+".owner", "a collection that is not shared belongs to each tenant that makes it (leave owner out, or say who reads it: shared)")
+	case CheckName(of.Owner) != nil:
+		k.find(path+".owner", "%v", CheckName(of.Owner))
 	}
 }
 

@@ -1,6 +1,14 @@
 package config
 
-import "github.com/anchor-host/anchor-host/pipeline/retrieve"
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+)
 
 // Embedder is a model that makes vectors of texts. Exactly one of its fields is set.
 type Embedder struct {
@@ -35,6 +43,8 @@ type HTTPEmbedder struct {
 
 // Collection has the settings of a collection.
 type Collection struct {
+	Shared           Readers       `key:"shared" doc:"Who may read the collection beside its owner: true for all tenants, or a list of tenants. Their builds, searches and plugins then read the collection of the owner by this name, never one of their own. Only the owner writes to it."`
+	Owner            string        `key:"owner" doc:"The tenant that owns the shared collection. Default: the tenant that the file names."`
 	Embedder         string        `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
 	Context          *Use          `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
 	ContextBudget    ContextBudget `key:"context_budget" doc:"What context may ask of models in one run of ingest. It is in the place of max_calls_per_build, max_tokens_per_build and the budgets of grants. When it is spent, the run ends and says so, and the next run goes on from there."`
@@ -54,4 +64,63 @@ func (c *Collection) Settings() retrieve.Settings {
 type ContextBudget struct {
 	MaxCalls  int `key:"max_calls" min:"1" default:"1000" doc:"The maximum number of requests to each model."`
 	MaxTokens int `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
+}
+
+// Readers are the tenants that may read a collection of another tenant: some, or the word [everyone].
+type Readers []string
+
+// everyone stands for all tenants. No tenant has this name in a list, because the file refuses it.
+const everyone = "*"
+
+// UnmarshalNode decodes true, false or a list of tenants.
+func (r *Readers) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	switch n.Kind {
+	case strict.Bool:
+		var on bool
+		if d.Into(n, &on, path) && on {
+			*r = Readers{everyone}
+		}
+	case strict.List:
+		d.Value(n, reflect.ValueOf((*[]string)(r)).Elem(), path)
+		if slices.Contains(*r, everyone) {
+			d.Fail(n, path, "* is no tenant (say shared: true for all tenants)")
+		}
+	default:
+		d.Fail(n, path, "want true, or a list of tenants")
+	}
+}
+
+// JSONSchema describes both forms.
+func (Readers) JSONSchema() map[string]any {
+	return map[string]any{"oneOf": []any{map[string]any{"type": "boolean"}, strict.Schema(reflect.TypeFor[[]string]())}}
+}
+
+// String returns true, or the tenants with commas. It is empty if there are none.
+func (r Readers) String() string {
+	if slices.Contains(r, everyone) {
+		return "true"
+	}
+	return strings.Join(r, ", ")
+}
+
+// OwnerOf returns the tenant to which a collection of a tenant belongs: the owner of the shared collection
+// of that name if the tenant may read it, otherwise the tenant itself. Everything that reads or writes
+// collections decides by it.
+func (c *Config) OwnerOf(tenant, collection string) string {
+	of := c.Collections[collection]
+	if !slices.Contains(of.Shared, everyone) && !slices.Contains(of.Shared, tenant) {
+		return tenant
+	}
+	return cmp.Or(of.Owner, c.TenantName())
+}
+
+// ownShared states the owners that the file leaves out. An override of the tenant, such as --tenant, must
+// not change who owns what.
+func (c *Config) ownShared() {
+	for name, of := range c.Collections {
+		if len(of.Shared) > 0 && of.Owner == "" {
+			of.Owner = c.TenantName()
+			c.Collections[name] = of
+		}
+	}
 }

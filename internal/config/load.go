@@ -87,6 +87,7 @@ func Parse(path string, data []byte) (*Loaded, error) {
 	if err := l.Place(l.Check()).Err(); err != nil {
 		return nil, err
 	}
+	l.ownShared()
 	return l, nil
 }
 

@@ -14,6 +14,7 @@ type Server struct {
 	Queue          Queue    `key:"queue" doc:"Bounds of the builds that run and wait."`
 	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
+	MaxUpload      Size     `key:"max_upload" default:"64MiB" doc:"The maximum size of the documents of one upload into a collection, after decompression. They are on the disk, beside the store, until they are read. All uploads together take four times as much at most, of which one tenant has half."`
 	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. One tenant has half of it at most. Further ones are refused with status 503. At least twice max_body."`
 	MaxValues      int      `key:"max_values" min:"1" default:"200000" doc:"The maximum number of values of a request: texts, numbers, lists and maps. One takes up to 250 bytes of memory, however short it is, which counts as bytes do in max_bodies. Requests with more are refused with status 413."`
 	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API, and of requests on them, of which one tenant has half at most. Further connections take the place of those that wait longest: first of those without a valid key."`
@@ -66,6 +67,9 @@ func (s Server) WithDefaults() Server {
 	}
 	if s.MaxBody == 0 {
 		s.MaxBody = 64 << 20
+	}
+	if s.MaxUpload == 0 {
+		s.MaxUpload = 64 << 20
 	}
 	if s.MaxBodies == 0 {
 		s.MaxBodies = max(256<<20, 2*s.MaxBody)

@@ -175,6 +175,8 @@ func plain(v reflect.Value) (string, bool) {
 		return x.String(), true
 	case Text:
 		return x.written, true
+	case Readers:
+		return x.String(), true
 	case []string:
 		return strings.Join(x, ", "), true
 	case Count:

@@ -39,7 +39,8 @@ func (g *run) find(ctx context.Context, sources []Source) (*found, error) {
 	for _, s := range sources {
 		switch {
 		case s.Reader != nil:
-			f.entries = append(f.entries, entry{id: stdinID + "/" + escape(s.Path), path: s.Path, from: s, given: true})
+			size, _ := sizeOf(s.Reader)
+			f.add(entry{id: stdinID + "/" + escape(s.Path), path: s.Path, size: size, from: s, given: true})
 		case isURL(s.Path):
 			g.findPage(f, s)
 		default:

@@ -25,8 +25,10 @@ type Source struct {
 	// and programs are left out.
 	Path string
 	// Reader is read as one file if it is not nil. Path is then its name, whose ending tells
-	// the format.
+	// the format. If it has the method Size, as [io.SectionReader] has, Size says how long it is.
 	Reader io.Reader
+	// Time is when the content of Reader changed. It may be zero.
+	Time time.Time
 }
 
 // Options are those of [Run].

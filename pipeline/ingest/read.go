@@ -70,7 +70,7 @@ var errChanging = errors.New("it changes while it is read (ingest it again when 
 func (g *run) open(ctx context.Context, e *entry) (*input, error) {
 	switch {
 	case e.from.Reader != nil:
-		in := &input{format: g.o.Format}
+		in := &input{format: g.o.Format, time: e.from.Time, settled: true}
 		return in, g.readInto(in, e.from.Reader, e.path)
 	case e.root == nil:
 		return g.fetch(ctx, e)
@@ -174,6 +174,9 @@ func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) 
 }
 
 func sizeOf(r io.Reader) (int64, bool) {
+	if s, ok := r.(interface{ Size() int64 }); ok {
+		return s.Size(), true
+	}
 	f, ok := r.(*os.File)
 	if !ok {
 		return 0, false

@@ -23,7 +23,7 @@ func Run(ctx context.Context, index retrieve.Index, sources []Source, o Options)
 		return Report{}, fmt.Errorf("ingest: %w", err)
 	}
 	g := &run{index: index, o: o, known: map[string]known{}, roots: newRoots(), seen: map[string]bool{}, lost: map[string]bool{}}
-	if err := g.prepare(ctx); err != nil {
+	if err := g.prepare(ctx, sources); err != nil {
 		return Report{}, fmt.Errorf("ingest: %w", err)
 	}
 	err = g.all(ctx, sources)
@@ -36,7 +36,7 @@ func Run(ctx context.Context, index retrieve.Index, sources []Source, o Options)
 
 // prepare settles the model of the collection, and reads which documents it has. A collection that is
 // not there is not made yet, so that a wrong path leaves nothing behind.
-func (g *run) prepare(ctx context.Context) error {
+func (g *run) prepare(ctx context.Context, sources []Source) error {
 	c := g.o.Collection
 	if g.o.Embedder != nil {
 		m, err := g.o.Embedder.Model(ctx)
@@ -63,7 +63,16 @@ func (g *run) prepare(ctx context.Context) error {
 	if g.absent {
 		return nil
 	}
-	return g.list(ctx)
+	if slices.ContainsFunc(sources, func(s Source) bool { return s.Reader == nil }) {
+		return g.list(ctx, retrieve.IDs{})
+	}
+	for _, s := range sources { // no others matter, and there may be many
+		id := stdinID + "/" + escape(s.Path)
+		if err := g.list(ctx, retrieve.IDs{From: id, Before: id + "\x00"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // create makes the collection if it is not there.
@@ -75,10 +84,9 @@ func (g *run) create(ctx context.Context) error {
 	return g.index.Create(ctx, g.o.Collection, g.o.Settings)
 }
 
-// list reads which files and pages the collection has. It skips their records, which may be
-// millions.
-func (g *run) list(ctx context.Context) error {
-	ids := retrieve.IDs{}
+// list reads which files and pages the collection has in a range of IDs. It skips their records, which may
+// be millions.
+func (g *run) list(ctx context.Context, ids retrieve.IDs) error {
 	for more := true; more; {
 		more = false
 		for d, err := range g.index.Documents(ctx, g.o.Collection, ids) {
@@ -261,6 +269,14 @@ func (g *run) removeFiles(ctx context.Context, ids []string) error {
 		}
 	}
 	return g.remove(ctx, ids)
+}
+
+// Remove deletes a document with its records, if it is a file that has some, and returns how many it
+// deleted. The error is [retrieve.ErrNotFound] if there is no such collection.
+func Remove(ctx context.Context, index retrieve.Index, c retrieve.Collection, id string) (int, error) {
+	g := &run{index: index, o: Options{Collection: c}, known: map[string]known{id: {records: true}}}
+	err := g.removeFiles(ctx, []string{id})
+	return g.report.Removed, err
 }
 
 func (g *run) remove(ctx context.Context, ids []string) error {

@@ -61,7 +61,10 @@ type Settings struct {
 type CollectionInfo struct {
 	Collection Collection `json:"-"`
 	Name       string     `json:"name"`
-	Settings   Settings   `json:"settings"`
+	// Shared says that the collection belongs to another tenant, who lets this one read it. An index
+	// itself leaves it false.
+	Shared   bool     `json:"shared,omitempty"`
+	Settings Settings `json:"settings"`
 	// Documents, Chunks and Vectors are numbers of what can be found.
 	Documents int `json:"documents"`
 	Chunks    int `json:"chunks"`

@@ -45,7 +45,7 @@ func (v *visit) identify() error {
 			return err
 		}
 		v.who = server.Principal{Scopes: []string{
-			server.ScopeBuild, server.ScopeMemoryRead, server.ScopeMemoryWrite, server.ScopeCollections, server.ScopeAdmin, server.ScopeContent,
+			server.ScopeBuild, server.ScopeMemoryRead, server.ScopeMemoryWrite, server.ScopeCollections, server.ScopeCollectionsWrite, server.ScopeAdmin, server.ScopeContent,
 		}}
 		v.csrf = v.c.sessions.open
 	} else if v.session = v.c.sessions.find(v.r); v.session != nil {

@@ -33,7 +33,7 @@ const (
 )
 
 // Scopes are the scopes that a key may have.
-var Scopes = []string{server.ScopeBuild, server.ScopeMemoryRead, server.ScopeMemoryWrite, server.ScopeCollections, server.ScopeAdmin, server.ScopeContent}
+var Scopes = []string{server.ScopeBuild, server.ScopeMemoryRead, server.ScopeMemoryWrite, server.ScopeCollections, server.ScopeCollectionsWrite, server.ScopeAdmin, server.ScopeContent}
 
 // ErrInvalid is wrapped by errors about files that are not as they have to be. It wraps that of
 // configurations.

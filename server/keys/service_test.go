@@ -160,6 +160,8 @@ func scopeOf(o operation) string {
 	switch {
 	case strings.HasPrefix(o.path, "/admin/"), strings.HasPrefix(o.path, "/debug/"):
 		return server.ScopeAdmin
+	case strings.HasPrefix(o.path, "/v1/jobs"), o.id == "addDocuments", o.id == "deleteDocument":
+		return server.ScopeCollectionsWrite
 	case strings.HasPrefix(o.path, "/v1/collections"):
 		return server.ScopeCollections
 	case o.id == "deleteBuild":
@@ -241,6 +243,10 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := s.send("POST", "/v1/builds?user=ann", owner, `{"query": "a secret", "tokenizer": "words"}`).Header().Get("Anchor-Build-Id")
+	var job struct{ ID string }
+	if err := json.Unmarshal(as(owner, "POST", "/v1/collections/docs/documents?name=other.md", "a secret ferry", 202), &job); err != nil {
+		t.Fatal(err)
+	}
 	eval, tested := startEval(t, s, owner), map[string]bool{}
 	for _, c := range []struct {
 		operation
@@ -261,6 +267,11 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 		{operation{"GET", "/v1/cuts/{handle}", ""}, "/v1/cuts/cut-00000000000000000000?run=r", "", 404},
 		{operation{"GET", "/v1/collections/{collection}", ""}, "/v1/collections/docs", "", 404},
 		{operation{"POST", "/v1/collections/{collection}/search", ""}, "/v1/collections/docs/search", `{"query": "train"}`, 404},
+		{operation{"GET", "/v1/collections/{collection}/documents", ""}, "/v1/collections/docs/documents", "", 404},
+		{operation{"DELETE", "/v1/collections/{collection}/documents/{id}", ""}, "/v1/collections/docs/documents/-%2Fsecret.md", "", 404},
+		{operation{"POST", "/v1/collections/{collection}/documents", ""}, "/v1/collections/docs/documents?name=mine.md", "mine", 202},
+		{operation{"GET", "/v1/jobs/{id}", ""}, "/v1/jobs/" + job.ID, "", 404},
+		{operation{"DELETE", "/v1/jobs/{id}", ""}, "/v1/jobs/" + job.ID, "", 404},
 		{operation{"GET", "/v1/evals/{id}", ""}, "/v1/evals/" + eval, "", 404},
 		{operation{"DELETE", "/v1/evals/{id}", ""}, "/v1/evals/" + eval, "", 404},
 		{operation{"GET", "/v1/builds/{id}", ""}, "/v1/builds/" + build, "", 404},
@@ -293,7 +304,10 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 	}
 	as(owner, "GET", "/v1/builds/"+build, "", 200)
 	as(owner, "GET", "/v1/evals/"+eval, "", 200)
-	as(owner, "GET", "/v1/collections/docs", "", 200)
+	as(owner, "GET", "/v1/jobs/"+job.ID, "", 200)
+	if got := as(owner, "GET", "/v1/collections/docs/documents", "", 200); !bytes.Contains(got, []byte("secret.md")) || bytes.Contains(got, []byte("mine")) {
+		t.Errorf("documents, after another tenant was there: %s", got)
+	}
 }
 
 func startEval(t *testing.T, s *service, key string) string {

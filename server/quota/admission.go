@@ -20,6 +20,9 @@ type Options struct {
 	// Stored returns how many records the store has of a tenant, and their bytes. nil: the limits
 	// of the memory do not hold.
 	Stored func(ctx context.Context, tenant string) (records, bytes int64, err error)
+	// Collected returns how many bytes the collections of a tenant take. nil: the limit of the collections
+	// does not hold.
+	Collected func(ctx context.Context, tenant string) (bytes int64, err error)
 	// Spent returns what a tenant has spent today with all of its keys, and with one, in US dollars. The day begins
 	// at midnight in UTC. nil: the limits of money do not hold.
 	Spent func(ctx context.Context, tenant, key string) (byTenant, byKey float64, err error)
@@ -82,17 +85,9 @@ func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost
 			a.options.Spend(p.Tenant, p.KeyID, u.Services)
 		}
 	}
-	if isBuild {
-		if err := a.checkMoney(ctx, p, c.Answer); err != nil {
-			settle(server.Usage{})
-			return nil, err
-		}
-	}
-	if c.Scope == server.ScopeMemoryWrite && !frees(c.Action) {
-		if err := a.checkMemory(ctx, p, c.Bytes); err != nil {
-			settle(server.Usage{})
-			return nil, err
-		}
+	if err := a.check(ctx, p, c, isBuild); err != nil {
+		settle(server.Usage{})
+		return nil, err
 	}
 	if !isBuild {
 		return settle, nil
@@ -116,6 +111,45 @@ func quick(action string) bool {
 // frees reports whether an action only removes records. It is allowed when the memory is full.
 func frees(action string) bool {
 	return strings.HasPrefix(action, "delete") || strings.HasPrefix(action, "forget")
+}
+
+// check refuses a request of a tenant that has no money or no room left for it.
+func (a *Admission) check(ctx context.Context, p server.Principal, c server.Cost, isBuild bool) error {
+	adds := c.Scope == server.ScopeCollectionsWrite && !frees(c.Action) && !quick(c.Action) // its vectors may cost something
+	if isBuild || adds {
+		if err := a.checkMoney(ctx, p, c.Answer); err != nil {
+			return err
+		}
+	}
+	switch {
+	case adds:
+		return a.checkCollections(ctx, p, c.Bytes)
+	case c.Scope == server.ScopeMemoryWrite && !frees(c.Action):
+		return a.checkMemory(ctx, p, c.Bytes)
+	}
+	return nil
+}
+
+// checkCollections refuses documents that do not fit beside what the collections of a tenant take. Those that
+// wait or are being read do not count yet, and an index may be larger than its texts. So a tenant can get a
+// little over its limit, and never much.
+func (a *Admission) checkCollections(ctx context.Context, p server.Principal, size int64) error {
+	tenant, key := a.options.Limits(p)
+	limit := least(int64(tenant.CollectionBytes), int64(key.CollectionBytes))
+	if a.options.Collected == nil || limit == 0 {
+		return nil
+	}
+	has, err := a.options.Collected(ctx, p.Tenant)
+	if err != nil {
+		return fmt.Errorf("quota: size of the collections: %w", err)
+	}
+	if has+size <= limit {
+		return nil
+	}
+	return &server.Refusal{
+		Status: http.StatusForbidden, Reason: "collections_full", Message: fmt.Sprintf("the collections of the tenant have %d bytes, and may have %d", has, limit),
+		Remedy: "delete documents, or ask the operator for more (quota collection_bytes)",
+	}
 }
 
 // checkMemory refuses a request that adds to a memory that is full. What the records of the request

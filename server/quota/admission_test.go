@@ -68,6 +68,35 @@ func TestRefusedBuildsDoNotRun(t *testing.T) {
 	})
 }
 
+// Documents that do not fit beside what the collections have are refused, and those that go are not.
+func TestCollectionLimits(t *testing.T) {
+	has := int64(900)
+	a := New(Options{
+		Limits: func(server.Principal) (Limits, Limits) {
+			return Limits{CollectionBytes: 2000}, Limits{CollectionBytes: 1000}
+		},
+		Collected: func(context.Context, string) (int64, error) { return has, nil },
+	})
+	send := func(action string, size int64) error {
+		release, err := a.Admit(t.Context(), acme, server.Cost{Action: action, Scope: server.ScopeCollectionsWrite, Bytes: size})
+		if err == nil {
+			release(server.Usage{})
+		}
+		return err
+	}
+	if err := send("addDocuments", 100); err != nil {
+		t.Error(err)
+	}
+	if r := refusal(t, send("addDocuments", 101)); r.Status != http.StatusForbidden || r.Reason != "collections_full" {
+		t.Errorf("%+v", r)
+	}
+	for _, action := range []string{"deleteDocument", "getJob", "listJobs", "cancelJob"} {
+		if err := send(action, 0); err != nil {
+			t.Errorf("%s: %v", action, err)
+		}
+	}
+}
+
 func TestMemoryLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		records, bytes, counted := int64(0), int64(0), 0

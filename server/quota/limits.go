@@ -27,6 +27,8 @@ type Limits struct {
 	// MemoryRecords and MemoryBytes are what the store keeps.
 	MemoryRecords int64 `key:"memory_records" json:"memory_records,omitzero" min:"1" doc:"Records in the store."`
 	MemoryBytes   Size  `key:"memory_bytes" json:"memory_bytes,omitzero" doc:"Size of these records, such as 64MiB."`
+	// CollectionBytes is what the tenant's collections take, with their index.
+	CollectionBytes Size `key:"collection_bytes" json:"collection_bytes,omitzero" doc:"Size of the tenant's collections with their index, such as 1GiB. Documents that would exceed it are refused; those that the command ingests are not."`
 }
 
 // Size is a number of bytes. As a text it has a unit, such as 64MiB.

@@ -7,10 +7,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/hostile"
 )
 
 // flood is an attack of one tenant, or of somebody without a key, which goes on while another
@@ -25,6 +28,7 @@ var floods = []flood{
 	{"hints", "requests with many names that are wrong", (*suite).floodHints},
 	{"bodies", "bodies of 64 MiB of which half comes", (*suite).floodBodies},
 	{"decoders", "bodies that want decoders and do not come", (*suite).floodDecoders},
+	{"ingest", "uploads of hostile documents of up to 64 MiB", (*suite).floodIngest},
 	{"slow", "4,400 bodies that come slowly", (*suite).floodSlow},
 	{"idle", "4,400 connections that wait, of somebody without a key", (*suite).floodIdle},
 	{"headers", "4,400 connections that send their header slowly", (*suite).floodHeaders},
@@ -67,6 +71,45 @@ func (s *suite) floodBombs(ctx context.Context, v *service) {
 
 func (s *suite) floodHints(ctx context.Context, v *service) {
 	s.floodRequests(ctx, v, hintSize, shortHints)
+}
+
+// document is a hostile document.
+type document struct{ name, data string }
+
+// documents are the kinds that take most memory and time, and lists and texts as large as an upload may be.
+// They are made once, before the attack: making them would take the processor from the service.
+func (s *suite) documents() []document {
+	if s.uploads != nil {
+		return s.uploads
+	}
+	s.uploads = []document{
+		{"lines.jsonl", strings.Repeat("{\"a\":[[],[]]}\n", 4_700_000)}, {"one line.jsonl", strings.Repeat("{},", 21_000_000)},
+		{"long.txt", strings.Repeat("a b ", 8<<20)}, {"long.md", strings.Repeat("# a\n\n", 5<<20)},
+	}
+	for _, size := range []int{largeFile, smallFile} {
+		for _, name := range shortFiles[size] {
+			s.uploads = append(s.uploads, document{name, grown(hostile.Named(name), size)})
+		}
+	}
+	return s.uploads
+}
+
+// floodIngest uploads hostile documents by turns, four at a time.
+func (s *suite) floodIngest(ctx context.Context, v *service) {
+	all := s.documents()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
+	defer client.CloseIdleConnections()
+	forever(ctx, 4, func(i int) {
+		d := all[i%len(all)]
+		path := fmt.Sprintf("/v1/collections/c%d/documents?name=%s", i, url.QueryEscape(d.name))
+		status, _, _ := v.post(ctx, client, "evil", path, []byte(d.data), false)
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+			select { // as Retry-After asks, but sooner
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
 }
 
 // dial opens a connection to a listener of the service, from one of the addresses of this machine that
@@ -277,6 +320,9 @@ func (s *suite) floodRow(f flood) func(context.Context) (reading, error) {
 			return r, err
 		}
 		defer v.stop()
+		if f.name == "ingest" {
+			s.documents()
+		}
 		alone, _ := v.use(ctx, length/4)
 		attacked, stop := context.WithCancel(ctx)
 		var attack sync.WaitGroup

@@ -63,6 +63,7 @@ type suite struct {
 	bodies  map[string][]byte
 	answers map[int][]answered
 	peaks   map[string]int64
+	uploads []document
 	read    map[int][]read
 	pulls   map[int][]pulled
 }

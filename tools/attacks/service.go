@@ -43,7 +43,7 @@ func (s *suite) site(ctx context.Context) (string, error) {
 	}
 	keys := map[string]string{}
 	for _, tenant := range []string{"evil", "good"} {
-		c, err := s.run(ctx, killTime, dir, "keys", "add", "--file", "keys.yaml", "--tenant", tenant, "--scopes", "build,memory:read,memory:write,collections")
+		c, err := s.run(ctx, killTime, dir, "keys", "add", "--file", "keys.yaml", "--tenant", tenant, "--scopes", "build,memory:read,memory:write,collections,collections:write")
 		if err != nil {
 			return "", err
 		}

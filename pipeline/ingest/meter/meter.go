@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 	"unsafe"
 )
@@ -125,6 +126,7 @@ func (m *Meter) look() bool {
 }
 
 func (m *Meter) judge() error {
+	runtime.Gosched() // what else runs in the process waits for a millisecond, and not for ten
 	m.least = max(0, min(m.least, m.memory))
 	left := m.work + m.steps
 	m.steps = max(0, min(left, quantum))

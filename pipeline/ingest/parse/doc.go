@@ -84,6 +84,8 @@ type Limits struct {
 	Text int
 	// Time is how long one file may take, however busy the machine is. 0 means 60 seconds.
 	Time time.Duration
+	// Memory is what one file may hold at most in bytes, however large it is. 0 means no such limit.
+	Memory int
 }
 
 // The defaults of [Limits].
@@ -109,8 +111,12 @@ const (
 // second, and some for each MB, and decides which files are refused, so that no busy machine does. The
 // time of the limits is only there in case a mistake leaves work uncounted.
 func (l Limits) Meter(ctx context.Context, size int) *meter.Meter {
+	memory := min(leastMemory+memoryPerByte*size, leastLargeMemory+memoryPerLargeByte*size)
+	if l.Memory > 0 {
+		memory = min(memory, l.Memory)
+	}
 	m := meter.New(ctx, meter.Budget{
-		Memory: min(leastMemory+memoryPerByte*size, leastLargeMemory+memoryPerLargeByte*size),
+		Memory: memory,
 		Work:   leastWork + workPerByte*size,
 		Time:   l.complete().Time,
 	})

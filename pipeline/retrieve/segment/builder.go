@@ -2,6 +2,7 @@ package segment
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -79,8 +80,9 @@ func (b *Builder) Reset(dim int, form retrieve.VectorForm) {
 	b.content = content{vectors: vectors{dim: dim, int8: form == retrieve.VectorsInt8}}
 }
 
-// Add adds a document. Its number is given to [Segment] when it is encoded.
-func (b *Builder) Add(d *retrieve.Document) {
+// Add adds a document. Its number is given to [Segment] when it is encoded. A document may take seconds: if ctx
+// ends meanwhile, its error is returned, and the builder must be reset.
+func (b *Builder) Add(ctx context.Context, d *retrieve.Document) error {
 	c := &b.content
 	base := len(c.lengths)
 	c.first = append(c.first, uint32(base))
@@ -96,8 +98,12 @@ func (b *Builder) Add(d *retrieve.Document) {
 		}
 	}
 	for i := range d.Chunks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		b.addChunk(d, &d.Chunks[i], base, !isParent[i+1])
 	}
+	return nil
 }
 
 func (b *Builder) addChunk(d *retrieve.Document, chunk *retrieve.Chunk, base int, searched bool) {

@@ -2,6 +2,8 @@ package segment
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -11,6 +13,38 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 )
+
+// add adds a document.
+func add(t testing.TB, b *Builder, d *retrieve.Document) {
+	t.Helper()
+	if err := b.Add(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A document that takes long ends with its context, and the builder can be used again.
+func TestAddEnds(t *testing.T) {
+	b := NewBuilder(analysis.New(analysis.Options{}))
+	b.Reset(0, retrieve.VectorsF32)
+	add(t, b, &retrieve.Document{ID: "a", Chunks: []retrieve.Chunk{{Text: "one"}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Add(ctx, &retrieve.Document{ID: "b", Chunks: []retrieve.Chunk{{Text: "two"}}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	var got [2][]byte
+	for i := range got {
+		if i == 1 {
+			b = NewBuilder(analysis.New(analysis.Options{}))
+		}
+		b.Reset(0, retrieve.VectorsF32)
+		add(t, b, &retrieve.Document{ID: "c", Chunks: []retrieve.Chunk{{Text: "one two"}}})
+		got[i], _ = b.Encode()
+	}
+	if !bytes.Equal(got[0], got[1]) {
+		t.Error("a builder that was ended makes another segment than a new one")
+	}
+}
 
 // FuzzBuilderTerms holds that a text has the same terms in an index as a query with that text:
 // a builder looks at whole words, and an analyzer at the text.
@@ -22,7 +56,7 @@ func FuzzBuilderTerms(f *testing.F) {
 		a := analysis.New(analysis.Options{Stop: analysis.LuceneStopWord, Stem: true, SplitIdentifiers: split})
 		b := NewBuilder(a)
 		b.Reset(0, retrieve.VectorsF32)
-		b.Add(&retrieve.Document{ID: "d", Chunks: []retrieve.Chunk{{Text: text}}})
+		add(t, b, &retrieve.Document{ID: "d", Chunks: []retrieve.Chunk{{Text: text}}})
 		got := map[string]int{}
 		for i, term := range b.runTerms {
 			got[string(b.name(term))] = int(b.runTF[i])

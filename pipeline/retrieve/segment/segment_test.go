@@ -16,14 +16,14 @@ import (
 )
 
 // built is the segment of some documents that have everything a segment can have.
-func built(form retrieve.VectorForm) (data, vectors []byte) {
+func built(t testing.TB, form retrieve.VectorForm) (data, vectors []byte) {
 	b := NewBuilder(analysis.New(analysis.Options{}))
 	b.Reset(3, form)
-	b.Add(&retrieve.Document{ID: "a", Path: "p", Title: "title", Hash: "h", Meta: map[string]string{"k": "v"}, Chunks: []retrieve.Chunk{
+	add(t, b, &retrieve.Document{ID: "a", Path: "p", Title: "title", Hash: "h", Meta: map[string]string{"k": "v"}, Chunks: []retrieve.Chunk{
 		{Text: "parent"}, {Text: "one two two", Parent: 1, Vector: []float32{1, 0, 0}, Headings: []string{"H"}, Page: 2},
 	}})
-	b.Add(&retrieve.Document{ID: "empty"})
-	b.Add(&retrieve.Document{ID: "b", Chunks: []retrieve.Chunk{{Text: "two three", Vector: []float32{0, 1, 1}}, {Text: "none"}}})
+	add(t, b, &retrieve.Document{ID: "empty"})
+	add(t, b, &retrieve.Document{ID: "b", Chunks: []retrieve.Chunk{{Text: "two three", Vector: []float32{0, 1, 1}}, {Text: "none"}}})
 	data, vectors = b.Encode()
 	SetNumbers(data, 3, 7)
 	return data, vectors
@@ -84,7 +84,7 @@ func use(data, vectors []byte) error {
 
 func TestEveryCutAndEveryByte(t *testing.T) {
 	for _, form := range []retrieve.VectorForm{retrieve.VectorsF32, retrieve.VectorsInt8} {
-		data, vectors := built(form)
+		data, vectors := built(t, form)
 		if err := use(data, vectors); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestEveryCutAndEveryByte(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, form := range []retrieve.VectorForm{retrieve.VectorsF32, retrieve.VectorsInt8} {
-		data, vectors := built(form)
+		data, vectors := built(f, form)
 		f.Add(data, vectors)
 		f.Add(data, []byte(nil))
 	}
@@ -177,7 +177,7 @@ func TestMergeIsTheSame(t *testing.T) {
 	encode := func(from, to int) *Part {
 		b.Reset(2, retrieve.VectorsF32)
 		for i := from; i < to; i++ {
-			b.Add(&docs[i])
+			add(t, b, &docs[i])
 		}
 		data, vectors := b.Encode()
 		SetNumbers(data, to-from, int64(from))
@@ -216,7 +216,7 @@ func crowd(t *testing.T, n, dim int) *View {
 		for k := range x {
 			x[k] = float32(r.NormFloat64())
 		}
-		b.Add(&retrieve.Document{ID: fmt.Sprintf("%05d", i), Chunks: []retrieve.Chunk{{Text: "w", Vector: x}}})
+		add(t, b, &retrieve.Document{ID: fmt.Sprintf("%05d", i), Chunks: []retrieve.Chunk{{Text: "w", Vector: x}}})
 	}
 	s, err := Decode(b.Encode())
 	if err != nil {

@@ -235,7 +235,10 @@ func (t *tx) writeFacts(h *head, c collection, facts []*indexedFact) error {
 		seen[f.id] = len(docs)
 		docs = append(docs, f.document())
 	}
-	b := Index{t.store}.batch(docs, c.settings)
+	b, err := Index{t.store}.batch(context.Background(), docs, c.settings) // facts are short
+	if err != nil {
+		return err
+	}
 	for i := range b.docs {
 		b.docs[i].blocks, b.docs[i].bytes = nil, 0 // the records have the texts
 	}

@@ -96,7 +96,10 @@ func (x Index) upsert(ctx context.Context, col retrieve.Collection, docs []retri
 	if err := retrieve.ValidateDocuments(docs, c.settings.Model); err != nil || len(docs) == 0 {
 		return err
 	}
-	b := x.batch(docs, c.settings)
+	b, err := x.batch(ctx, docs, c.settings)
+	if err != nil {
+		return err
+	}
 	err = x.writing(ctx, b.size, func(t *tx) error {
 		now, err := t.conn.collection(col)
 		if err != nil {
@@ -114,7 +117,7 @@ func (x Index) upsert(ctx context.Context, col retrieve.Collection, docs []retri
 }
 
 // batch prepares documents for the writer. It copies what it keeps.
-func (x Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
+func (x Index) batch(ctx context.Context, docs []retrieve.Document, s retrieve.Settings) (*batch, error) {
 	builder, free := x.builder(s)
 	defer free()
 	builder.Reset(s.Model.Dimension, s.Vectors)
@@ -122,7 +125,9 @@ func (x Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
 	for i := range docs {
 		d := docs[i]
 		d.Path = cmp.Or(d.Path, d.ID)
-		builder.Add(&d)
+		if err := builder.Add(ctx, &d); err != nil {
+			return nil, err
+		}
 		doc := batchDocument{id: d.ID, path: d.Path, root: d.Root, hash: d.Hash, size: d.Size, chunks: len(d.Chunks), bytes: d.Bytes(), blocks: blocks(d.Chunks)}
 		if !d.ModTime.IsZero() {
 			doc.modified = d.ModTime.UnixNano()
@@ -137,7 +142,7 @@ func (x Index) batch(docs []retrieve.Document, s retrieve.Settings) *batch {
 	}
 	b.data, b.vectors = builder.Encode()
 	b.size += len(b.data) + len(b.vectors)
-	return b
+	return b, nil
 }
 
 // blocks puts the texts of chunks into blocks.

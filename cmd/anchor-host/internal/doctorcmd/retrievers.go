@@ -25,7 +25,7 @@ func retrieverFindings(ctx context.Context, loaded *config.Loaded, tenants []str
 	if len(loaded.Retrievers) == 0 {
 		return nil
 	}
-	lists, err := agentstore.Collections(ctx, loaded.StorePath(), tenants, others)
+	lists, err := agentstore.Collections(ctx, loaded.StorePath(), append(owners(loaded), tenants...), others)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return []finding{{"retrievers", statusProblem, err.Error()}}
 	}
@@ -35,8 +35,8 @@ func retrieverFindings(ctx context.Context, loaded *config.Loaded, tenants []str
 	for _, name := range slices.Sorted(maps.Keys(loaded.Retrievers)) {
 		var lines []finding
 		for _, tenant := range all {
-			f, there := retrieverFinding(loaded, name, tenant, lists[tenant])
-			if there || slices.Contains(tenants, tenant) {
+			f, there := retrieverFinding(loaded, name, tenant, lists)
+			if there && others || slices.Contains(tenants, tenant) {
 				lines = append(lines, f)
 			}
 		}
@@ -59,16 +59,36 @@ func rank(f finding) int {
 }
 
 // retrieverFinding says whether a tenant can search the collection of a retriever, and whether it has it.
-func retrieverFinding(loaded *config.Loaded, name, tenant string, list []retrieve.CollectionInfo) (f finding, there bool) {
+func retrieverFinding(loaded *config.Loaded, name, tenant string, lists map[string][]retrieve.CollectionInfo) (f finding, there bool) {
 	r := loaded.Retrievers[name]
+	owner := loaded.OwnerOf(tenant, r.Collection)
+	list := lists[owner]
 	i := slices.IndexFunc(list, func(c retrieve.CollectionInfo) bool { return c.Name == r.Collection })
 	if i < 0 {
-		return finding{"retriever " + name, statusWarning, fmt.Sprintf("the collection %s of the tenant %s is not there (make it with anchor-host ingest PATH --collection %s --tenant %s)", r.Collection, tenant, r.Collection, tenant)}, false
+		return finding{"retriever " + name, statusWarning, fmt.Sprintf("the collection %s of the tenant %s is not there (make it with anchor-host ingest PATH --collection %s --tenant %s)", r.Collection, owner, r.Collection, owner)}, false
 	}
 	f = finding{Check: "retriever " + name}
 	f.Status, f.Detail = searchable(&list[i], r.By != string(retrieve.ByWords) && loaded.Collections[r.Collection].Embedder != "")
 	f.Detail = "tenant " + tenant + ", " + f.Detail
+	if owner == tenant {
+		return f, true
+	}
+	f.Detail += ", shared by tenant " + owner
+	if slices.ContainsFunc(lists[tenant], func(c retrieve.CollectionInfo) bool { return c.Name == r.Collection }) {
+		f.Status = statusWarning
+		f.Detail += fmt.Sprintf("; the tenant has a collection of its own of that name, which nothing reads (anchor-host collections remove %s --tenant %s)", r.Collection, tenant)
+	}
 	return f, true
+}
+
+// owners are the tenants that share collections.
+func owners(loaded *config.Loaded) (list []string) {
+	for name := range loaded.Collections {
+		if c := loaded.Collections[name]; len(c.Shared) > 0 {
+			list = append(list, c.Owner)
+		}
+	}
+	return list
 }
 
 // searchable describes a collection, and says what it lacks.

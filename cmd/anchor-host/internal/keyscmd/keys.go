@@ -98,7 +98,8 @@ made if there is none.
 
 --quota limits this key alone, in addition to the limits of its tenant. The names are
 those of the file: requests_per_second, concurrent_builds, fuel_per_minute,
-tokens_per_minute, model_calls_per_minute, usd_per_day, memory_records and memory_bytes.
+tokens_per_minute, model_calls_per_minute, usd_per_day, memory_records, memory_bytes and
+collection_bytes.
 --usd-per-day is short for --quota usd_per_day=NUMBER: what models may cost from midnight
 to midnight in UTC, by the prices of telemetry.prices.`,
 		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --note "the web site"

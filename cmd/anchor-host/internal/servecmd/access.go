@@ -22,7 +22,7 @@ const watchKeys = 2 * time.Second
 func control(o *server.Options, store *keys.Store, loaded *config.Loaded, app *anchor.App) (end func(), _ error) {
 	log := o.Logger
 	c := &loaded.Server
-	q := quota.Options{Stored: app.Stored, Spent: app.Spent, Spend: app.Spend, Queue: quota.QueueOptions{Builds: c.Queue.Builds, Waiting: c.Queue.Waiting, Bytes: int64(c.Queue.Bytes)}}
+	q := quota.Options{Stored: app.Stored, Collected: app.Collected, Spent: app.Spent, Spend: app.Spend, Queue: quota.QueueOptions{Builds: c.Queue.Builds, Waiting: c.Queue.Waiting, Bytes: int64(c.Queue.Bytes)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	unwatch := func() {

@@ -91,7 +91,7 @@ line without chunks stands for a file of which each record is a document.`,
 		}
 		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNKS", "VECTORS", "SIZE", "ID"}}
 		docs := []retrieve.DocumentInfo{}
-		for d, err := range app.CollectionDocuments(cmd.Context(), named(args[0])) {
+		for d, err := range app.CollectionDocuments(cmd.Context(), named(args[0]), retrieve.IDs{}) {
 			if err != nil {
 				return err
 			}

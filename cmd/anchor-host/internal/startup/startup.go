@@ -148,7 +148,7 @@ func options(loaded *config.Loaded) server.Options {
 	s := loaded.Server.WithDefaults()
 	o := server.Options{
 		Listen: s.Listen, AdminListen: s.AdminListen, TLS: server.TLS(s.TLS),
-		MaxBody: int64(s.MaxBody), MaxBodies: int64(s.MaxBodies), MaxValues: s.MaxValues, MaxConnections: s.MaxConnections, MaxConnectionsPerAddress: s.PerAddress,
+		MaxBody: int64(s.MaxBody), MaxUpload: int64(s.MaxUpload), MaxBodies: int64(s.MaxBodies), MaxValues: s.MaxValues, MaxConnections: s.MaxConnections, MaxConnectionsPerAddress: s.PerAddress,
 		Compress: s.Compress, MaxTimeout: time.Duration(s.MaxTimeout), HeaderTimeout: time.Duration(s.HeaderTimeout), ClientTimeout: time.Duration(s.ClientTimeout), IdleTimeout: time.Duration(s.IdleTimeout),
 		MinRate:    int64(s.MinRate),
 		DrainDelay: time.Duration(s.DrainDelay), DrainTimeout: time.Duration(s.DrainTimeout), Unwatched: !*s.Watch,
