@@ -72,6 +72,11 @@ func (c *call) listBuilds() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !c.info.Principal.Has(ScopeContent) {
+		for i := range page.Builds {
+			page.Builds[i].Query = ""
+		}
+	}
 	return page, nil
 }
 
