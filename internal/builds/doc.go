@@ -114,6 +114,10 @@ type Options struct {
 	Skip         []string `json:"skip,omitempty"`
 }
 
+// ReasonBudget is the reason of a build that was refused because what it must have does not fit into the
+// window.
+const ReasonBudget = "budget"
+
 // QueryLength is how much of a question a summary has, in characters.
 const QueryLength = 200
 

@@ -117,6 +117,9 @@ func (b *Build) summary() Summary {
 	}
 	if b.Result == nil {
 		s.Outcome, s.Step, s.Reason, s.TookMS = Failed, b.Failure.Step, pipeline.ReasonOf(b.Failure), float64(b.Took.Microseconds())/1e3
+		if s.Reason == "" && errors.Is(b.Failure, pipeline.ErrBudget) {
+			s.Reason = ReasonBudget
+		}
 		return s
 	}
 	if len(d.SkippedSteps) > 0 {

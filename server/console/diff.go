@@ -38,12 +38,15 @@ type diffRow struct {
 // diff compares two builds.
 func (v *visit) diff() error {
 	d := diffData{IDA: v.query.Get("a"), IDB: v.query.Get("b")}
+	if picks, ok := v.query["pick"]; ok {
+		return v.compare(picks)
+	}
 	if d.IDA == "" || d.IDB == "" {
 		page, err := v.c.o.App.Builds(v.ctx, v.tenant, anchor.BuildFilter{}, "", buildPage)
 		if err != nil {
 			return err
 		}
-		d.Recent = rowsOf(v, page.Builds)
+		d.Recent = v.rowsOf(v.tenantName(), page.Builds)
 		v.show(http.StatusOK, "diff", "Compare builds", d)
 		return nil
 	}
