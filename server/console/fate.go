@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 )
 
@@ -35,7 +36,7 @@ func failureOf(r *anchor.BuildRecord) string {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if !r.Content || json.Unmarshal(r.Detail.Result, &doc) != nil {
+	if r.Outcome != builds.Failed || !r.Content || json.Unmarshal(r.Detail.Result, &doc) != nil {
 		return ""
 	}
 	return doc.Error.Message

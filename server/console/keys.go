@@ -52,7 +52,7 @@ func (v *visit) keys() error {
 		list = v.c.o.Keys()
 	}
 	for _, k := range list {
-		limits[k.Tenant] = k.TenantLimits
+		limits[k.Tenant] = k.TenantLimits // all keys of a tenant say the same
 	}
 	tenants, err := v.tenants()
 	if err != nil {
