@@ -24,7 +24,7 @@ const maxPicture, maxColors = 60_000, 48
 func (b *browser) docs(s *service) error {
 	b.now("pictures for docs")
 	defer func() { _ = b.do(chromedp.EmulateViewport(1280, 900)) }()
-	if err := b.do(chromedp.EmulateViewport(1080, 600)); err != nil {
+	if err := b.do(chromedp.EmulateViewport(1200, 560)); err != nil {
 		return err
 	}
 	return errors.Join(b.picture("console-builds", "/console/builds"), b.picture("console-build", "/console/build?id="+s.degraded))

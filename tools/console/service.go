@@ -189,7 +189,7 @@ func (s *service) fill(ctx context.Context) error {
 			failed <- err
 		}()
 	}
-	for n := range s.o.builds - 41 {
+	for n := range s.o.builds - 40 {
 		if n%200 == 0 { // records that come faster than they are written are dropped
 			if err := s.written(ctx); err != nil {
 				return err
@@ -203,10 +203,6 @@ func (s *service) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	var err error
-	if _, s.degraded, err = s.sendAs(ctx, s.key, "POST", s.api+"/v1/builds?user=ann&session=web-19", map[string]any{"pipeline": "support", "query": "My parcel was returned to you. When do I get my refund?", "items": items(12)}); err != nil {
-		return err
-	}
 	if _, err := s.send(ctx, "POST", s.api+"/v1/builds", map[string]any{"pipeline": "plain", "query": "many", "budget": map[string]any{"total_tokens": 20_000}, "max_tokens": 20_000, "items": items(largeItems)}); err != nil {
 		return err
 	}
@@ -216,10 +212,14 @@ func (s *service) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	for n := range 23 {
-		if err := s.small(ctx, 7*n); err != nil {
+	for n := range 22 {
+		if err := s.small(ctx, 5*n); err != nil {
 			return err
 		}
+	}
+	var err error
+	if _, s.degraded, err = s.sendAs(ctx, s.key, "POST", s.api+"/v1/builds?user=ann&session=web-19", map[string]any{"pipeline": "support", "query": "My parcel was returned to you. When do I get my refund?", "items": items(12)}); err != nil {
+		return err
 	}
 	return s.await(ctx)
 }
