@@ -82,6 +82,7 @@ func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (i
 	if err := a.keeping.flush(ctx); err != nil {
 		return 0, err
 	}
+	defer a.keeping.index.Forget(c.TenantName())
 	if len(ids) == 0 {
 		return builds.RemoveAll(ctx, s, c.TenantName())
 	}

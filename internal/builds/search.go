@@ -228,6 +228,13 @@ func (x *Index) of(tenant string) *indexed {
 	return t
 }
 
+// Forget forgets a tenant whose records were deleted, so that memory has no texts of them.
+func (x *Index) Forget(tenant string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.tenants, tenant)
+}
+
 // bound forgets the tenants that nobody searches, and those that were searched longest ago while all take too
 // much. kept is locked, and stays.
 func (x *Index) bound(kept *indexed) {

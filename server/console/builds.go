@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +19,10 @@ const (
 	buildPage = 50
 	// maxListed is how many tenants one list of builds is of, at most.
 	maxListed = 100
+	// longestSearch is the time after which a search of all tenants begins with no further one.
+	longestSearch = 2 * time.Second
+	// maxWarmed is for how many tenants searches are prepared.
+	maxWarmed = 20
 )
 
 // buildRow is a build in a list.
@@ -180,10 +185,13 @@ func (v *visit) listed() ([]string, error) {
 		return []string{v.tenantName()}, nil
 	}
 	list, err := v.c.o.App.Tenants(v.ctx)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, err
+	}
 	if len(list) == 0 {
 		list = []string{v.tenantName()}
 	}
-	return list, err
+	return list, nil
 }
 
 // list lists builds of a tenant: those that a form selects with the help of an index.
@@ -213,7 +221,12 @@ func (v *visit) listOne(d *buildsData, f anchor.BuildFilter, tenant string) erro
 // listAll lists the newest builds of several tenants.
 func (v *visit) listAll(d *buildsData, f anchor.BuildFilter, tenants []string) error {
 	d.Tenants, d.Unlisted = true, max(0, len(tenants)-maxListed)
-	for _, tenant := range tenants[:len(tenants)-d.Unlisted] {
+	began := time.Now()
+	for n, tenant := range tenants[:len(tenants)-d.Unlisted] {
+		if n > 0 && time.Since(began) > longestSearch {
+			d.Unlisted = len(tenants) - n
+			break
+		}
 		page, err := v.list(d.Any(), f, tenant, "", buildPage)
 		if err != nil {
 			return err
@@ -235,7 +248,7 @@ func (c *Console) warm(tenants []string) {
 	default:
 		return
 	}
-	tenants = slices.Clone(tenants[:min(len(tenants), maxListed)])
+	tenants = slices.Clone(tenants[:min(len(tenants), maxWarmed)])
 	c.running.Go(func() {
 		defer func() { <-c.warming }()
 		for _, tenant := range tenants {

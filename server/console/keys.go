@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -55,14 +56,14 @@ func (v *visit) keys() error {
 		limits[k.Tenant] = k.TenantLimits // all keys of a tenant say the same
 	}
 	tenants, err := v.tenants()
-	if err != nil {
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	today := map[string]float64{} // by tenant and key
 	d.Unlisted = max(0, len(tenants)-maxTenantQuotas)
 	for _, tenant := range tenants[:len(tenants)-d.Unlisted] {
 		row := quotaRow{Tenant: tenant, Quota: limitsText(limits[tenant]), Link: linkOf(tenant, "builds")}
-		if row.Records, row.Bytes, err = v.c.o.App.Stored(v.ctx, tenant); err != nil {
+		if row.Records, row.Bytes, err = v.c.o.App.Stored(v.ctx, tenant); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 		sum, err := v.spentToday(tenant, today)

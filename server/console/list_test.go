@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,6 +107,34 @@ func TestSearch(t *testing.T) {
 		if w := own.send(path, nil); w.Code != http.StatusForbidden {
 			t.Errorf("%s without the scope admin: status %d", path, w.Code)
 		}
+	}
+}
+
+// limited is a service whose searches end before the oldest record.
+type limited struct{ *anchor.App }
+
+func (l limited) FindBuilds(ctx context.Context, tenant string, f anchor.BuildFilter, cursor string, limit int) (anchor.BuildPage, error) {
+	page, err := l.App.FindBuilds(ctx, tenant, f, cursor, limit)
+	page.Next = "1"
+	return page, err
+}
+
+// A search that has not looked at every record says so.
+func TestPartialSearch(t *testing.T) {
+	s := people(t)
+	u := s.signIn("all")
+	const not = "The search is not complete"
+	for _, path := range []string{"/console/builds?user=ann", "/console/builds?user=ann&tenant=acme"} {
+		if page := u.send(path, nil).Body.String(); strings.Contains(page, not) {
+			t.Errorf("%s: a search of everything is not complete", path)
+		}
+	}
+	s.o.App = limited{s.app}
+	if page := u.send("/console/builds?user=ann&tenant=acme", nil).Body.String(); !strings.Contains(page, not) || !strings.Contains(page, `rel="next"`) {
+		t.Error("a search of one tenant does not say that it is not complete")
+	}
+	if page := u.send("/console/builds?user=ann", nil).Body.String(); !strings.Contains(page, not) || !strings.Contains(page, "Choose a tenant") {
+		t.Error("a search of all tenants does not say that it is not complete")
 	}
 }
 
