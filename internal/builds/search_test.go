@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -116,11 +117,20 @@ func TestSearchOfManyTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &Index{most: 10_000}
-	for n := range 30 {
-		if page, err := x.Find(t.Context(), s, fmt.Sprint("t", n), Filter{Item: "i0"}, "", 10); err != nil || len(page.Builds) != 5 {
-			t.Fatalf("tenant %d: %d builds, error %v", n, len(page.Builds), err)
-		}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for n := range 30 {
+				if page, err := x.Find(t.Context(), s, fmt.Sprint("t", n), Filter{Item: "i0"}, "", 10); err != nil || len(page.Builds) != 5 {
+					t.Errorf("tenant %d: %d builds, error %v", n, len(page.Builds), err)
+				}
+				if n%10 == 0 {
+					x.Forget(fmt.Sprint("t", n))
+				}
+			}
+		})
 	}
+	all.Wait()
 	if n := len(x.tenants); n < 2 || n > 8 {
 		t.Errorf("the index has %d tenants, want a few", n)
 	}
@@ -155,7 +165,7 @@ func records(t testing.TB, n int) store.Store {
 	for i := range n {
 		m.ID, m.Time, m.User, m.Key, m.RequestID = fmt.Sprintf("0190c1d2-0000-7000-8000-%012d", i), start.Add(time.Duration(i)*time.Second), fmt.Sprint("user-", i%500), "k1234567", fmt.Sprintf("%032d", i)
 		m.Query, m.Marks = fmt.Sprintf("Question %d: %s?", i, strings.Repeat("how do I send a parcel back ", 2)), markOf(fmt.Sprint("item-", i))+m.Marks[markLength:]
-		m.Summary.Request, m.Bytes, m.Until = Digest([]byte(m.ID)), 1, int64(i+1)
+		m.Request, m.Bytes, m.Until = Digest([]byte(m.ID)), 1, int64(i+1)
 		doc, err := json.Marshal(&m)
 		if err != nil {
 			t.Fatal(err)
