@@ -66,6 +66,7 @@ type Attempt struct {
 type keeping struct {
 	mu     sync.Mutex
 	keeper *builds.Keeper
+	index  builds.Index // has a lock of its own
 }
 
 func (k *keeping) current() *builds.Keeper {

@@ -47,6 +47,20 @@ func (a *App) Builds(ctx context.Context, tenant string, f BuildFilter, cursor s
 	return page, err
 }
 
+// FindBuilds is [App.Builds] for many records: the first search of a tenant reads all of them, and holds in memory
+// what searches compare, so that further ones take milliseconds.
+func (a *App) FindBuilds(ctx context.Context, tenant string, f BuildFilter, cursor string, limit int) (BuildPage, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return BuildPage{}, err
+	}
+	page, err := a.keeping.index.Find(ctx, s, c.TenantName(), f, cursor, limit)
+	if errors.Is(err, store.ErrInvalid) {
+		err = refused{err}
+	}
+	return page, err
+}
+
 // BuildRecord returns the record of a build. The error wraps store.ErrNotFound if there is none. An
 // empty tenant means that of the configuration.
 func (a *App) BuildRecord(ctx context.Context, tenant, id string) (*BuildRecord, error) {
@@ -68,6 +82,7 @@ func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (i
 	if err := a.keeping.flush(ctx); err != nil {
 		return 0, err
 	}
+	defer a.keeping.index.Forget(c.TenantName())
 	if len(ids) == 0 {
 		return builds.RemoveAll(ctx, s, c.TenantName())
 	}
@@ -200,7 +215,7 @@ func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error)
 	if a.options.Tape.tape().Playing() {
 		return func(result *pipeline.Result, err error) { p.conceal(result, err) }, nil
 	}
-	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content, User: p.user, Session: o.Session, Key: o.Key, RequestID: o.RequestID}
+	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content, User: p.user, Session: o.Session, Key: o.Key, RequestID: o.RequestID, Query: p.query.Text}
 	if b.ID == "" {
 		var err error
 		if b.ID, err = newBuildID(); err != nil {

@@ -134,3 +134,39 @@ func loadWith(t testing.TB, text string, o Options) *App {
 	t.Cleanup(func() { _ = app.Close(context.Background()) })
 	return app
 }
+
+// A search in memory finds what was built, and forgets what was deleted.
+func TestFindBuilds(t *testing.T) {
+	a := loadWith(t, "records: {content: true}\ntokenizer: words\nmax_tokens: 20\n", Options{Store: store.NewMemory()})
+	for _, user := range []string{"ann", "bob"} {
+		if _, err := a.Build(t.Context(), pipeline.Query{Text: "The question of " + user}, BuildOptions{ID: user, User: user}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.FlushRecords(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := func(f BuildFilter) string {
+		page, err := a.FindBuilds(t.Context(), "", f, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := ""
+		for i := range page.Builds {
+			out += page.Builds[i].Query + ";"
+		}
+		return out
+	}
+	if got := found(BuildFilter{Text: "QUESTION"}) + found(BuildFilter{User: "ann"}); got != "The question of bob;The question of ann;The question of ann;" {
+		t.Errorf("found %q", got)
+	}
+	if _, err := a.ForgetUser(t.Context(), "", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(BuildFilter{Text: "ann"}); got != "" {
+		t.Errorf("a user who is forgotten: %q", got)
+	}
+	if _, err := a.FindBuilds(t.Context(), "", BuildFilter{}, "x", 10); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a cursor that no page has: %v", err)
+	}
+}

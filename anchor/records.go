@@ -127,6 +127,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	defer a.keeping.index.Forget(c.TenantName())
 	if err := a.promoting.cancelTenant(ctx, c.TenantName()); err != nil {
 		return 0, fmt.Errorf("forget tenant %q: wait for its promotions: %w", tenant, err)
 	}

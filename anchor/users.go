@@ -62,6 +62,7 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	n, err := a.ForgetFacts(ctx, tenant, memory.Filter{UserID: user})
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	failed = cmp.Or(failed, a.keeping.flush(ctx))
+	defer a.keeping.index.Forget(tenant)
 	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
 	if failed = errors.Join(failed, err); failed != nil {
 		return done, fmt.Errorf("forget user %.100q: %w", user, failed)

@@ -32,6 +32,8 @@ type RequestInfo struct {
 type BuildInfo struct {
 	// Request is the request that asks for the build.
 	Request *RequestInfo
+	// ID names the record of the build. It is empty if none is kept.
+	ID string
 	// Document is the request document. It must not be changed, or kept after the build.
 	Document []byte
 }
@@ -69,13 +71,13 @@ func (c *call) observe() (end func(*RequestInfo, Usage, error)) {
 }
 
 // observeBuild tells the observers of a build.
-func (c *call) observeBuild(ctx context.Context, document []byte) (_ context.Context, callbacks []pipeline.Callback, end func(*pipeline.Result, error)) {
+func (c *call) observeBuild(ctx context.Context, id string, document []byte) (_ context.Context, callbacks []pipeline.Callback, end func(*pipeline.Result, error)) {
 	var ends []func(*pipeline.Result, error)
 	for _, o := range c.s.o.Observers {
 		if o.OnBuild == nil {
 			continue
 		}
-		next, more, end := o.OnBuild(ctx, &BuildInfo{Request: &c.info, Document: document})
+		next, more, end := o.OnBuild(ctx, &BuildInfo{Request: &c.info, ID: id, Document: document})
 		ctx, callbacks = next, append(callbacks, more...)
 		if end != nil {
 			ends = append(ends, end)

@@ -72,6 +72,11 @@ func (c *call) listBuilds() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !c.info.Principal.Has(ScopeContent) {
+		for i := range page.Builds {
+			page.Builds[i].Query = ""
+		}
+	}
 	return page, nil
 }
 
@@ -223,7 +228,7 @@ func (c *call) built(ctx context.Context, document []byte, callbacks []pipeline.
 	if id != "" {
 		c.w.Header().Set(buildIDHeader, id) // before the first event of a stream
 	}
-	ctx, observing, end := c.observeBuild(ctx, document)
+	ctx, observing, end := c.observeBuild(ctx, id, document)
 	ctx, used := ledger.Under(ctx)
 	result, err := run(ctx, id, append(callbacks, observing...))
 	end(result, err)

@@ -76,6 +76,9 @@ func TestRecordsShowTextsByScope(t *testing.T) {
 	id := k.record("a", recorded, 200)
 	other := k.record("plain", strings.Replace(recorded, "text one", "text 1", 1), 200)
 	failed := k.record("a", `{"query": "the-secret-query q q", "pipeline": "p", "max_tokens": 2, "items": [{"content": "the-secret-text", "source": "retrieval"}]}`, 422)
+	if full, plain := k.as("a", "GET", "/v1/builds", ""), k.as("plain", "GET", "/v1/builds", ""); !strings.Contains(string(full.body), `"query":"the-secret-query"`) || strings.Contains(string(plain.body), "the-secret") || !strings.Contains(string(plain.body), id) {
+		t.Errorf("lists: %s\n%s", full.body, plain.body)
+	}
 	for _, path := range []string{"/v1/builds/" + id, "/v1/builds/" + id + "/explain", "/v1/builds/" + id + "/diff/" + other, "/v1/builds/" + failed, "/v1/builds/" + failed + "/explain"} {
 		full, plain := k.as("a", "GET", path, ""), k.as("plain", "GET", path, "")
 		if full.status != 200 || plain.status != 200 || strings.Contains(string(plain.body), "the-secret") {

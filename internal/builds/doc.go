@@ -52,6 +52,9 @@ type Summary struct {
 	Session   string `json:"session,omitempty"`
 	Key       string `json:"key,omitempty"`
 	RequestID string `json:"request_id,omitempty"`
+	// Query is the beginning of the question, at most [QueryLength] characters of it. Without content
+	// it is empty.
+	Query string `json:"query,omitempty"`
 	// Generation is the digest of the configuration and of the modules of its plugins, Request that
 	// of what the build was asked: "sha256:" and 64 hex digits.
 	Generation string `json:"generation"`
@@ -72,6 +75,10 @@ type Summary struct {
 	// room.
 	UsedTokens int `json:"used_tokens"`
 	MaxTokens  int `json:"max_tokens"`
+	// CostUSD is what models cost, in US dollars. It is 0 where the price of some tokens is not known,
+	// which Unpriced says.
+	CostUSD  float64 `json:"cost_usd,omitempty"`
+	Unpriced bool    `json:"unpriced,omitempty"`
 	// Fuel is the fuel that plugins used.
 	Fuel int64 `json:"fuel,omitempty"`
 	// Content is true if the record has the texts.
@@ -107,6 +114,13 @@ type Options struct {
 	Skip         []string `json:"skip,omitempty"`
 }
 
+// ReasonBudget is the reason of a build that was refused because what it must have does not fit into the
+// window.
+const ReasonBudget = "budget"
+
+// QueryLength is how much of a question a summary has, in characters.
+const QueryLength = 200
+
 // Record is a summary with its detail.
 type Record struct {
 	Summary
@@ -120,7 +134,7 @@ func (r *Record) WithoutContent() (*Record, error) {
 		return r, nil
 	}
 	out := *r
-	out.Content, out.Detail.Request, out.Detail.Options = false, nil, nil
+	out.Content, out.Query, out.Detail.Request, out.Detail.Options = false, "", nil, nil
 	var err error
 	if r.Outcome == Failed {
 		out.Detail.Result, err = hiddenFailure(r.Detail.Result)

@@ -25,7 +25,9 @@ type Build struct {
 	User, Session, Key, RequestID string
 	Time                          time.Time
 	Generation, RequestDigest     string
-	Request                       json.RawMessage
+	// Query is the question. Records without content do not have it.
+	Query   string
+	Request json.RawMessage
 	// Options are what was asked beside the request. nil: nothing.
 	Options *Options
 	// Result is nil for a build that failed; Failure then says how.
@@ -100,6 +102,13 @@ func (b *Build) summary() Summary {
 		User: b.User, Session: b.Session, Key: b.Key, RequestID: b.RequestID, Generation: b.Generation, Request: b.RequestDigest,
 		Outcome: OK, Skipped: d.SkippedSteps, Considered: d.TotalItemsConsidered, Included: d.ItemsIncluded, Content: b.Content,
 	}
+	if b.Content {
+		s.Query = beginning(b.Query, QueryLength)
+	}
+	s.CostUSD = d.CostUSD
+	for i := range d.Services {
+		s.Unpriced = s.Unpriced || d.Services[i].Unpriced
+	}
 	for i := range d.Steps {
 		s.Fuel += d.Steps[i].Fuel
 	}
@@ -108,6 +117,9 @@ func (b *Build) summary() Summary {
 	}
 	if b.Result == nil {
 		s.Outcome, s.Step, s.Reason, s.TookMS = Failed, b.Failure.Step, pipeline.ReasonOf(b.Failure), float64(b.Took.Microseconds())/1e3
+		if s.Reason == "" && errors.Is(b.Failure, pipeline.ErrBudget) {
+			s.Reason = ReasonBudget
+		}
 		return s
 	}
 	if len(d.SkippedSteps)+len(b.Result.Degraded) > 0 {
@@ -116,6 +128,18 @@ func (b *Build) summary() Summary {
 	r := b.Result
 	s.TookMS, s.UsedTokens, s.MaxTokens = r.BuildTimeMS, r.Window.UsedTokens+r.Window.Reserved(), r.Window.MaxTokens
 	return s
+}
+
+// beginning is a text of at most so many characters.
+func beginning(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i]
+		}
+		n++
+	}
+	return text
 }
 
 // failureDoc is the document of a build that failed.

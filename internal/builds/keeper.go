@@ -261,7 +261,7 @@ func (k *Keeper) writeTenant(ctx context.Context, tenant string, list []*Build, 
 		var records []written
 		size := int64(0)
 		for len(list) > 0 && size < store.MaxBatchData/4 {
-			r := written{Summary: list[0].summary()}
+			r := written{marked: marked{list[0].summary(), list[0].marks()}}
 			var err error
 			r.doc, err = list[0].encode()
 			list = list[1:]
@@ -306,7 +306,7 @@ func pause(ctx context.Context, n int) error {
 
 // written is a record as it is written: the detail is encoded.
 type written struct {
-	Summary
+	marked
 	doc json.RawMessage
 }
 
@@ -327,7 +327,7 @@ func put(ctx context.Context, s store.Store, tenant string, records []written, u
 			r := &records[i]
 			sum += r.Bytes
 			r.Until = sum
-			doc, err := json.Marshal(&r.Summary)
+			doc, err := json.Marshal(&r.marked)
 			if err != nil {
 				return fmt.Errorf("build %s: %w", r.ID, err)
 			}

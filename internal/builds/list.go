@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -26,10 +27,19 @@ type Filter struct {
 	// Since and Until select the builds that ended at or after the one and before the other. The
 	// zero time: any time.
 	Since, Until time.Time
+	// Text selects builds whose question has this text among the characters that its summary keeps,
+	// whatever the case of the letters. Item selects those that considered an item with this ID, as
+	// far as [MaxMarks] items of a build are known. Empty: any.
+	Text, Item string
 }
 
-// Match reports whether the filter selects a record.
-func (f *Filter) Match(s *Summary) bool {
+// match reports whether the filter selects a record.
+func (f *Filter) match(m *marked) bool {
+	return f.matchSummary(&m.Summary) && (f.Item == "" || hasMark(m.Marks, markOf(f.Item))) &&
+		(f.Text == "" || strings.Contains(folded(m.Query), folded(f.Text)))
+}
+
+func (f *Filter) matchSummary(s *Summary) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return is(f.Pipeline, s.Pipeline) && (!f.Default || s.Pipeline == "") && is(f.Conversation, s.Conversation) && is(f.Generation, s.Generation) &&
 		is(f.Request, s.Request) && is(f.User, s.User) && is(f.Session, s.Session) && is(f.Key, s.Key) && is(f.RequestID, s.RequestID) &&
@@ -99,7 +109,7 @@ func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor st
 			if err != nil {
 				return page, err
 			}
-			if !f.Match(&n.Summary) {
+			if !f.match(&n.marked) {
 				continue
 			}
 			if len(page.Builds) == limit {
@@ -169,7 +179,7 @@ func RemoveOf(ctx context.Context, s store.Store, tenant string, f Filter) (int,
 			if err != nil {
 				return n, err
 			}
-			if f.Match(&one.Summary) {
+			if f.match(&one.marked) {
 				ids = append(ids, one.ID)
 			}
 		}

@@ -16,16 +16,23 @@ const sweepEvery = time.Minute
 // sweptTogether is the number of records that are deleted together.
 const sweptTogether = 200
 
+// marked is a summary as it is stored.
+type marked struct {
+	Summary
+	// Marks are the marks of the items; see [markOf].
+	Marks string `json:"item_marks,omitempty"`
+}
+
 // numbered is a summary with its number in the store.
 type numbered struct {
-	Summary
+	marked
 	seq int64
 }
 
 // decodeSummary reads a summary from its record.
 func decodeSummary(rec *store.Record) (numbered, error) {
 	var n numbered
-	if err := json.Unmarshal(rec.Data, &n.Summary); err != nil {
+	if err := json.Unmarshal(rec.Data, &n.marked); err != nil {
 		return n, fmt.Errorf("build %.100q: read its summary: %w: %w", rec.ID, store.ErrCorrupt, err)
 	}
 	n.ID, n.seq = rec.ID, rec.Seq

@@ -69,6 +69,9 @@ type sourceRow struct {
 type buildData struct {
 	*anchor.BuildRecord
 	Doc               *builtdoc.Doc
+	Question, Failure string
+	Degradations      []degradation
+	Commands          []command
 	Window, Waterfall template.HTML
 	Sources           []sourceRow
 	Fixed, Free       int
@@ -127,6 +130,10 @@ func (v *visit) build() error {
 		Sources: sourcesOf(doc), Fixed: doc.Window.Reserved(), Steps: stepsOf(doc), Break: breakOf(doc.Cache),
 		Show: cmp.Or(v.query.Get("show"), "all"), Find: v.query.Get("find"),
 	}
+	if d.Commands = v.commands(r); v.content() {
+		d.Question, d.Failure = cmp.Or(doc.Window.Query, r.Query), failureOf(r)
+	}
+	d.Degradations = degradationsOf(r, doc)
 	d.Free = max(0, doc.Window.MaxTokens-doc.Window.UsedTokens)
 	v.items(&d)
 	if request := r.Detail.Request; v.content() && request != nil {
@@ -134,12 +141,12 @@ func (v *visit) build() error {
 		_ = json.Indent(&b, request, "", "  ") // the record holds valid JSON
 		d.Request = begin(b.String(), shownRequest)
 		d.RequestLink = v.link("build/request", "id", r.ID)
-		d.Again = v.may(server.ScopeBuild) && v.c.o.Rebuild != nil && !v.chosen
+		d.Again = v.may(server.ScopeBuild) && v.c.o.Rebuild != nil && !v.foreign
 	}
 	if d.Previous, err = v.before(r); err != nil {
 		return err
 	}
-	v.show(http.StatusOK, "build", "Build", d)
+	v.show(http.StatusOK, "build", "Build", &d)
 	return nil
 }
 
@@ -331,7 +338,7 @@ func (v *visit) buildRequest() error {
 
 // rebuild builds a request document again, and leads to the comparison of both builds.
 func (v *visit) rebuild() error {
-	if !v.content() || v.chosen || v.c.o.Rebuild == nil {
+	if !v.content() || v.foreign || v.c.o.Rebuild == nil {
 		return problemf(http.StatusForbidden, "This needs a key of the tenant with the scopes build and content.")
 	}
 	r, err := v.c.o.App.BuildRecord(v.ctx, v.tenant, v.r.PostForm.Get("id"))

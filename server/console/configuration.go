@@ -13,6 +13,7 @@ type configurationData struct {
 	Status      anchor.Status
 	Reload      *failure.Detail // why the last reload changed nothing
 	Generations []generation
+	Reloads     []reload
 	Find        string
 	Changed     bool // only values that are not defaults
 	Settings    []anchor.Setting
@@ -26,7 +27,9 @@ func (v *visit) configuration() error {
 		detail := failure.Of(err).Error
 		d.Reload = &detail
 	}
+	v.c.history.note(d.Status)
 	_, d.Generations = v.c.history.read()
+	d.Reloads = v.c.history.attempts()
 	list := v.c.o.App.Settings()
 	d.All = len(list)
 	for i := range list {

@@ -17,8 +17,9 @@ type Console struct {
 	history  *history
 	docs     *docCache
 	// streams and rebuilds bound what runs at the same time.
-	streams, rebuilds chan struct{}
+	streams, rebuilds, warming chan struct{}
 
+	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -34,6 +35,9 @@ func New(o Options) (*Console, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Activity == nil {
+		o.Activity = &Activity{}
+	}
 	pages, err := newPages()
 	if err != nil {
 		return nil, err
@@ -41,7 +45,7 @@ func New(o Options) (*Console, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Console{
 		o: o, log: o.Logger, pages: pages, sessions: newSessions(time.Now), attempts: newAttempts(time.Now), history: &history{}, docs: &docCache{},
-		streams: make(chan struct{}, maxStreams), rebuilds: make(chan struct{}, maxRebuilds), stop: cancel,
+		streams: make(chan struct{}, maxStreams), rebuilds: make(chan struct{}, maxRebuilds), warming: make(chan struct{}, 1), ctx: ctx, stop: cancel,
 	}
 	c.history.add(time.Now(), o.Totals(), o.App.Status())
 	c.running.Go(func() { c.sample(ctx) })

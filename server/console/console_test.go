@@ -64,14 +64,21 @@ type site struct {
 	keys *keyring
 	h    http.Handler
 	host string
+	dir  string // of the configuration and the store
 }
 
 // newSite opens a console. Without keys it is open to this computer.
 func newSite(t testing.TB, keys *keyring) *site {
 	t.Helper()
+	return newSiteOf(t, keys, "")
+}
+
+// newSiteOf opens a console of a service with more settings.
+func newSiteOf(t testing.TB, keys *keyring, more string) *site {
+	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
-	if err := os.WriteFile(path, []byte("tokenizer: words\nmax_tokens: 200\nrecords: {content: true}\nfacts: {}\nagent: {max_tokens: 1000}\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("tokenizer: words\nmax_tokens: 200\nrecords: {content: true}\nfacts: {}\nagent: {max_tokens: 1000}\n"+more), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	app, err := anchor.Load(path, anchor.Options{CacheDir: "off", Overrides: map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"}})
@@ -106,7 +113,7 @@ func newSite(t testing.TB, keys *keyring) *site {
 			t.Error(err)
 		}
 	})
-	return &site{c, t, app, keys, s.AdminHandler(), "127.0.0.1:8791"}
+	return &site{c, t, app, keys, s.AdminHandler(), "127.0.0.1:8791", dir}
 }
 
 // build builds and records a window of items with these ids.
@@ -289,7 +296,7 @@ func checkPage(t testing.TB, path, page string) {
 var everything = []string{
 	"/console/", "/console/builds", "/console/build?id=%s-b1", "/console/build?id=%s-b1&show=left", "/console/build?id=%s-b2&find=item-3", "/console/diff", "/console/diff?a=%s-b1&b=%s-b2",
 	"/console/build/request?id=%s-b1", "/console/conversations", "/console/costs", "/console/conversation?id=%s-chat", "/console/memory", "/console/memory?expired=1&user=x&type=semantic", "/console/memory?tag=" + secret, "/console/fact?id=%s-fact",
-	"/console/run?id=%s-run", "/console/plugins", "/console/configuration", "/console/configuration?find=store&changed=1",
+	"/console/run?id=%s-run", "/console/plugins", "/console/keys", "/console/collections", "/console/builds?item=%s", "/console/builds?user=x&request_id=y&key=z", "/console/builds?text=" + secret, "/console/configuration", "/console/configuration?find=store&changed=1",
 }
 
 func pagesOf(id string) (out []string) {

@@ -110,7 +110,7 @@ func (v *visit) turns(d *conversationData, list []anchor.BuildSummary) error {
 	var bars []turnBar
 	var read int64
 	seen := map[core.Source]bool{}
-	for _, b := range rowsOf(v, list) {
+	for _, b := range v.rowsOf(v.tenantName(), list) {
 		row := turnRow{buildRow: b, By: map[core.Source]int{}}
 		if read += b.Bytes; read <= turnBytes {
 			_, doc, err := v.document(b.ID)

@@ -19,9 +19,11 @@ type diffData struct {
 	IDA, IDB string
 	A, B     *anchor.BuildRecord
 	Drawing  template.HTML
-	Diff     builtdoc.Diff
-	Rows     []diffRow
-	Pages    pager
+	// Headlines sum both windows up.
+	Headlines [2]string
+	Diff      builtdoc.Diff
+	Rows      []diffRow
+	Pages     pager
 	// Common are the items and tokens with which both windows begin, and Break the item that ends
 	// that part.
 	Common, CommonTokens int
@@ -38,12 +40,15 @@ type diffRow struct {
 // diff compares two builds.
 func (v *visit) diff() error {
 	d := diffData{IDA: v.query.Get("a"), IDB: v.query.Get("b")}
+	if picks, ok := v.query["pick"]; ok {
+		return v.compare(picks)
+	}
 	if d.IDA == "" || d.IDB == "" {
 		page, err := v.c.o.App.Builds(v.ctx, v.tenant, anchor.BuildFilter{}, "", buildPage)
 		if err != nil {
 			return err
 		}
-		d.Recent = rowsOf(v, page.Builds)
+		d.Recent = v.rowsOf(v.tenantName(), page.Builds)
 		v.show(http.StatusOK, "diff", "Compare builds", d)
 		return nil
 	}
@@ -61,6 +66,7 @@ func (v *visit) diff() error {
 	}
 	a, b := docs[0], docs[1]
 	d.Diff, d.Drawing, d.Cache = builtdoc.Compare(a, b), draw("diff", builtdoc.DrawDiff(a, b)), breakOf(b.Cache)
+	d.Headlines = [2]string{"A: " + a.Headline(), "B: " + b.Headline()}
 	d.common(a, b)
 	var from, to int
 	d.Pages, from, to = paged(v.query.Get("page"), len(d.Diff.Differ), diffPage, func(page string) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/failure"
 )
 
 const (
@@ -22,6 +23,13 @@ type history struct {
 	mu          sync.Mutex
 	samples     []moment
 	generations []generation
+	reloads     []reload
+}
+
+// reload is an attempt to load the configuration again. Problem says why it changed nothing.
+type reload struct {
+	Time    time.Time
+	Problem string
 }
 
 // moment are the totals at a time.
@@ -43,12 +51,42 @@ func (h *history) add(at time.Time, t Totals, st anchor.Status) {
 		h.samples = slices.Delete(h.samples, 0, 1)
 	}
 	h.samples = append(h.samples, moment{at, t})
+	h.noteLocked(st)
+}
+
+// note notes the version of the configuration and the last reload.
+func (h *history) note(st anchor.Status) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.noteLocked(st)
+}
+
+func (h *history) noteLocked(st anchor.Status) {
+	if n := len(h.reloads); !st.Last.Time.IsZero() && (n == 0 || !h.reloads[n-1].Time.Equal(st.Last.Time)) {
+		if n == maxGenerations {
+			h.reloads = slices.Delete(h.reloads, 0, 1)
+		}
+		r := reload{Time: st.Last.Time}
+		if st.Last.Err != nil {
+			r.Problem = begin(failure.Of(st.Last.Err).Error.Message, textLength)
+		}
+		h.reloads = append(h.reloads, r)
+	}
 	if n := len(h.generations); st.Number > 0 && (n == 0 || h.generations[n-1].Number != st.Number) {
 		if n == maxGenerations {
 			h.generations = slices.Delete(h.generations, 0, 1)
 		}
 		h.generations = append(h.generations, generation{st.Number, st.Since})
 	}
+}
+
+// attempts returns the last attempts to load the configuration again, the newest first.
+func (h *history) attempts() []reload {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := slices.Clone(h.reloads)
+	slices.Reverse(list)
+	return list
 }
 
 // read returns the samples, which do not change, and the generations, the newest first.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 const (
 	// factPage and framePage are the numbers of facts and frames on one page.
 	factPage, framePage = 100, 100
+	// usedFacts is the number of facts that are shown as used most.
+	usedFacts = 10
 )
 
 // factRow is a fact in a list.
@@ -28,10 +31,12 @@ type memoryData struct {
 	Expired               bool
 	Types                 []memory.Type
 	Facts                 []factRow
-	Pages                 pager
-	Runs                  []streamRow
-	RunPages              pager
-	Deleted               bool
+	// Used are the facts of the list that were used most.
+	Used     []factRow
+	Pages    pager
+	Runs     []streamRow
+	RunPages pager
+	Deleted  bool
 }
 
 var factTypes = []memory.Type{memory.Semantic, memory.Episodic, memory.Procedural, memory.Conversation}
@@ -70,13 +75,7 @@ func (v *visit) memory() error {
 	}
 	var from, to int
 	d.Pages, from, to = paged(v.query.Get("page"), len(list), factPage, link)
-	for _, e := range list[from:to] {
-		row := factRow{Entry: v.hidden(e)}
-		if len(e.ID) <= maxLinked {
-			row.Link = v.link("fact", "id", e.ID)
-		}
-		d.Facts = append(d.Facts, row)
-	}
+	d.Facts, d.Used = v.factRows(list[from:to]), v.factRows(mostUsed(list))
 	runs, err := v.c.o.App.Runs(v.ctx, v.tenant)
 	if err != nil {
 		return err
@@ -84,6 +83,31 @@ func (v *visit) memory() error {
 	d.Runs, d.RunPages = v.streamsOf(runs, "run", "memory")
 	v.show(http.StatusOK, "memory", "Memory", d)
 	return nil
+}
+
+// factRows are facts as a list shows them.
+func (v *visit) factRows(list []memory.Entry) (out []factRow) {
+	for _, e := range list {
+		row := factRow{Entry: v.hidden(e)}
+		if len(e.ID) <= maxLinked {
+			row.Link = v.link("fact", "id", e.ID)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// mostUsed are the facts that were used most, at most usedFacts.
+func mostUsed(list []memory.Entry) (out []memory.Entry) {
+	for i := range list {
+		if list[i].AccessCount > 0 {
+			out = append(out, list[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b memory.Entry) int {
+		return cmp.Or(cmp.Compare(b.AccessCount, a.AccessCount), b.LastAccessed.Compare(a.LastAccessed))
+	})
+	return out[:min(len(out), usedFacts)]
 }
 
 // facts lists the facts that a filter selects, and that contain a text.

@@ -155,7 +155,11 @@ type nowData struct {
 	Broken  []pluginError
 	Records anchor.RecordStats
 	Builds  []buildRow
+	Tenants bool // rows name their tenants
 }
+
+// nowBuilds is the number of builds on the first page.
+const nowBuilds = 12
 
 type sourceTotal struct {
 	Source, Color string
@@ -166,12 +170,20 @@ type pluginError struct{ Name, Error string }
 
 // now shows what goes on.
 func (v *visit) now() error {
-	d := nowData{}
-	page, err := v.c.o.App.Builds(v.ctx, v.tenant, anchor.BuildFilter{}, "", 12)
+	var d nowData
+	tenants, err := v.listed()
 	if err != nil {
 		return err
 	}
-	d.Builds = rowsOf(v, page.Builds)
+	for _, tenant := range tenants[:min(len(tenants), maxListed)] {
+		page, err := v.c.o.App.Builds(v.ctx, tenant, anchor.BuildFilter{}, "", nowBuilds)
+		if err != nil {
+			return err
+		}
+		d.Builds = append(d.Builds, v.rowsOf(tenant, page.Builds)...)
+	}
+	slices.SortStableFunc(d.Builds, func(a, b buildRow) int { return b.Time.Compare(a.Time) })
+	d.Builds, d.Tenants = d.Builds[:min(len(d.Builds), nowBuilds)], len(tenants) > 1
 	if v.may(server.ScopeAdmin) {
 		v.operatorFigures(&d)
 	}

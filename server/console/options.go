@@ -8,6 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/server"
 )
 
@@ -25,6 +26,9 @@ type App interface {
 	Runs(ctx context.Context, tenant string) ([]anchor.Stream, error)
 	Run(ctx context.Context, tenant, id string) (*anchor.Run, error)
 	Costs(ctx context.Context, first, last time.Time, tenant string) ([]anchor.Cost, error)
+	FindBuilds(ctx context.Context, tenant string, f anchor.BuildFilter, cursor string, limit int) (anchor.BuildPage, error)
+	Collections(ctx context.Context, tenant string) ([]retrieve.CollectionInfo, error)
+	Stored(ctx context.Context, tenant string) (records, bytes int64, err error)
 }
 
 // Totals are sums since the program began, from which the console makes its live figures.
@@ -44,6 +48,24 @@ type Totals struct {
 	CostUSD float64
 }
 
+// Key is a key of the service without its secret.
+type Key struct {
+	ID, Tenant string
+	Scopes     []string
+	// State is active, expired or revoked. Note says who has the key.
+	State, Note string
+	// Expires is when it ends; the zero time: never.
+	Expires time.Time
+	// Limits are those of the key alone, and TenantLimits those of all keys of its tenant.
+	Limits, TenantLimits []Limit
+}
+
+// Limit is a quota by the name of its setting, such as usd_per_day. Most is what may be used.
+type Limit struct {
+	Name string
+	Most float64
+}
+
 // Options are what a [Console] needs.
 type Options struct {
 	// App is what it shows.
@@ -51,6 +73,12 @@ type Options struct {
 	// Authenticator knows the keys. nil: there are none, and every user of this computer may do
 	// everything.
 	Authenticator server.Authenticator
+	// Tenants returns the tenants of the keys. nil: there are no keys.
+	Tenants func() []string
+	// Keys returns the keys without their secrets. nil: there are none.
+	Keys func() []Key
+	// Activity is what requests did. nil: nothing is known of it.
+	Activity *Activity
 	// Totals are read every two seconds.
 	Totals func() Totals
 	// Rebuild builds the window of a request document again, and returns the id of its record.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -66,29 +67,38 @@ func (s shown) KeyID() string { return s.v.who.KeyID }
 // Chosen is the tenant that the address names, empty if it names none.
 func (s shown) Chosen() string {
 	if s.v.chosen {
-		return s.v.tenant
+		return s.v.tenantName()
 	}
 	return ""
 }
 
 // Tenant is whose data is shown.
-func (s shown) Tenant() string {
-	if s.v.tenant == "" {
-		return s.v.c.o.App.Status().Tenant
-	}
-	return s.v.tenant
-}
+func (s shown) Tenant() string { return s.v.tenantName() }
+
+// All reports whether the builds of all tenants are shown.
+func (s shown) All() bool { return s.v.all && (s.Name == "builds" || s.Name == "now") }
+
+// maxTenants is how many tenants can be chosen from.
+const maxTenants = 500
 
 // Tenants are the tenants that an admin can choose.
 func (s shown) Tenants() []string {
 	if !s.v.may(server.ScopeAdmin) {
 		return nil
 	}
-	list, err := s.v.c.o.App.Tenants(s.v.ctx)
-	if err != nil {
-		return nil // the name can still be written
+	list, _ := s.v.tenants() // the others can still be chosen
+	return list[:min(len(list), maxTenants)]
+}
+
+// tenants are those of the store and of the keys, and the one that is shown, sorted.
+func (v *visit) tenants() ([]string, error) {
+	list, err := v.c.o.App.Tenants(v.ctx)
+	if v.c.o.Tenants != nil {
+		list = append(list, v.c.o.Tenants()...)
 	}
-	return list[:min(len(list), 200)]
+	list = append(list, v.tenantName())
+	slices.Sort(list)
+	return slices.Compact(list), err
 }
 
 // show answers with a page.

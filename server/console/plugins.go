@@ -22,6 +22,15 @@ type pluginRow struct {
 	Calls                                                  int64
 	FuelPerCall, MSPerCall                                 float64
 	Failures                                               []failureRow
+	// Granted are the grants of the configuration, and Last the calls that failed last.
+	Granted []grant
+	Last    []lastFailure
+}
+
+// lastFailure is a failure with the address of its build.
+type lastFailure struct {
+	failureNote
+	Link string
 }
 
 // asked is a permission that a manifest asks for.
@@ -43,11 +52,29 @@ type pluginsData struct {
 func (v *visit) plugins() error {
 	list, took := v.c.o.App.Plugins()
 	d := pluginsData{Status: v.c.o.App.Status(), Took: took}
+	settings := v.c.o.App.Settings()
 	for i := range list {
-		d.Rows = append(d.Rows, describe(&list[i]))
+		row := describe(&list[i])
+		row.Granted, row.Last = grantsOf(settings, row.Name), v.lastFailures(row.Name)
+		d.Rows = append(d.Rows, row)
 	}
 	v.show(http.StatusOK, "plugins", "Plugins", d)
 	return nil
+}
+
+// lastFailures are the calls of a plugin that failed last. Their texts need the scope content.
+func (v *visit) lastFailures(plugin string) (out []lastFailure) {
+	for _, f := range v.c.o.Activity.failed(plugin) {
+		if !v.content() {
+			f.Text = ""
+		}
+		link := linkOf(f.Tenant, "builds", "request_id", f.Asked)
+		if f.Build != "" {
+			link = linkOf(f.Tenant, "build", "id", f.Build)
+		}
+		out = append(out, lastFailure{f, link})
+	}
+	return out
 }
 
 func describe(p *anchor.Plugin) pluginRow {

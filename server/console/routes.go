@@ -65,6 +65,8 @@ var pageOf = map[string]page{
 	"GET /console/conversations": {"", (*visit).conversations},
 	"GET /console/conversation":  {"", (*visit).conversation},
 	"GET /console/costs":         {"", (*visit).costs},
+	"GET /console/collections":   {server.ScopeCollections, (*visit).collections},
+	"GET /console/keys":          {server.ScopeAdmin, (*visit).keys},
 	"GET /console/plugins":       {server.ScopeAdmin, (*visit).plugins},
 	"GET /console/memory":        {server.ScopeMemoryRead, (*visit).memory},
 	"GET /console/fact":          {server.ScopeMemoryRead, (*visit).fact},

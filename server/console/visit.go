@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -21,9 +22,10 @@ type visit struct {
 	session *session
 	csrf    string
 	query   url.Values
-	// tenant is whose data is shown; chosen says that the query names it.
-	tenant string
-	chosen bool
+	// tenant is whose data is shown; chosen says that the query names it, and foreign that it is not
+	// that of the key. all says that the list of builds is that of all tenants.
+	tenant               string
+	chosen, foreign, all bool
 }
 
 // problem is an error that is shown with a status of its own.
@@ -59,11 +61,25 @@ func (v *visit) identify() error {
 	}
 	server.Identify(v.r, v.who)
 	v.tenant = v.who.Tenant
-	if asked := v.query.Get("tenant"); asked != "" && asked != v.tenant {
-		if !v.who.Has(server.ScopeAdmin) {
-			return problemf(http.StatusForbidden, "The key belongs to another tenant.")
-		}
-		v.tenant, v.chosen = asked, true
+	return v.choose(v.query.Get("tenant"))
+}
+
+// allTenants is what an address names to see the builds of every tenant.
+const allTenants = "*"
+
+// choose takes the tenant that the address names. Without one, admins see the builds of all.
+func (v *visit) choose(asked string) error {
+	admin := v.who.Has(server.ScopeAdmin)
+	own := cmp.Or(v.who.Tenant, v.c.o.App.Status().Tenant)
+	switch {
+	case asked == "" || asked == allTenants && admin:
+		v.all = admin
+	case asked == own:
+		v.chosen = admin // a link keeps it: without it there are the builds of all
+	case !admin:
+		return problemf(http.StatusForbidden, "The key belongs to another tenant.")
+	default:
+		v.tenant, v.chosen, v.foreign = asked, true, true
 	}
 	return nil
 }
@@ -111,9 +127,17 @@ func (v *visit) content() bool { return v.may(server.ScopeContent) }
 
 // link is the address of a page, with the chosen tenant and pairs of names and values.
 func (v *visit) link(path string, pairs ...string) string {
-	q := url.Values{}
 	if v.chosen {
-		q.Set("tenant", v.tenant)
+		return linkOf(v.tenantName(), path, pairs...)
+	}
+	return linkOf("", path, pairs...)
+}
+
+// linkOf is the address of a page about a tenant; an empty one is that of the key.
+func linkOf(tenant, path string, pairs ...string) string {
+	q := url.Values{}
+	if tenant != "" {
+		q.Set("tenant", tenant)
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -125,6 +149,9 @@ func (v *visit) link(path string, pairs ...string) string {
 	}
 	return "/console/" + path + "?" + q.Encode()
 }
+
+// tenantName is the name of the tenant whose data is shown.
+func (v *visit) tenantName() string { return cmp.Or(v.tenant, v.c.o.App.Status().Tenant) }
 
 // authenticate says whose key it is.
 func (c *Console) authenticate(r *http.Request, key string) (server.Principal, error) {

@@ -25,7 +25,8 @@ var words = template.FuncMap{
 		}
 		return s
 	},
-	"join": func(list []string) string { return strings.Join(list, ", ") },
+	"table": func(rows []buildRow, tenants, pick bool) buildTable { return buildTable{rows, tenants, pick} },
+	"join":  func(list []string) string { return strings.Join(list, ", ") },
 }
 
 // Lengths of texts in characters.

@@ -182,6 +182,15 @@ func (s *Store) Tenants() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// List returns the keys in the order of the file, without the digests of their secrets.
+func (s *Store) List() []Key {
+	list := slices.Clone(s.current.Load().file.Keys)
+	for i := range list {
+		list[i].SHA256 = ""
+	}
+	return list
+}
+
 // LimitsMoney reports whether any tenant or key may only spend so much.
 func (s *Store) LimitsMoney() bool {
 	t := s.current.Load()

@@ -168,6 +168,71 @@ func (b *browser) walk(list []address) error {
 		if err := b.tabs(p.name); err != nil {
 			return err
 		}
+		if err := b.phones(p.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostOfList is how high the list of 50 builds may be on a phone of 390 pixels.
+const mostOfList = 6000
+
+// phones looks at the page on two phones: nothing but drawings is wider than the screen.
+func (b *browser) phones(name string) error {
+	defer func() { _ = b.do(chromedp.EmulateViewport(1280, 900)) }()
+	for _, width := range []int64{390, 320} {
+		if err := b.do(chromedp.EmulateViewport(width, 800)); err != nil {
+			return err
+		}
+		var found struct {
+			Wide, High int64
+			Out        []string
+		}
+		const ask = `({Wide: document.documentElement.scrollWidth, High: document.documentElement.scrollHeight, Out: [...document.querySelectorAll("main *")].filter(e => !e.closest(".drawn, thead") && e.checkVisibility() && getComputedStyle(e).position !== "absolute" && e.getBoundingClientRect().right > innerWidth + 1).slice(0, 3).map(e => e.outerHTML.slice(0, 120))})`
+		if err := b.do(chromedp.Evaluate(ask, &found)); err != nil {
+			return err
+		}
+		if found.Wide > width || len(found.Out) > 0 {
+			b.problem(fmt.Sprintf("at %d pixels the page is %d wide: %s", width, found.Wide, strings.Join(found.Out, " ")))
+		}
+		if name == "builds" {
+			fmt.Printf("the list of 50 builds at %d pixels: %d pixels high\n", width, found.High)
+			if width == 390 && found.High > mostOfList {
+				b.problem(fmt.Sprintf("the list of 50 builds is %d pixels high, want at most %d", found.High, mostOfList))
+			}
+		}
+		if err := b.judge(fmt.Sprintf("%s-%d", name, width)); err != nil {
+			return err
+		}
+		if err := b.do(scheme("dark")); err != nil {
+			return err
+		}
+		if err := b.shot(fmt.Sprintf("%s-%d-dark", name, width)); err != nil {
+			return err
+		}
+		if err := b.do(scheme("light")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tick compares two builds of the list by their boxes, with the script switched off.
+func (b *browser) tick() error {
+	b.now("tick two builds")
+	if err := b.do(emulation.SetScriptExecutionDisabled(true)); err != nil {
+		return err
+	}
+	defer func() { _ = b.do(emulation.SetScriptExecutionDisabled(false)) }()
+	if err := b.open("/console/builds"); err != nil {
+		return err
+	}
+	var title string
+	err := b.do(chromedp.Click("tbody tr:nth-child(1) input[name=pick]"), chromedp.Click("tbody tr:nth-child(3) input[name=pick]"),
+		chromedp.Click("form[action='/console/diff'] button"), chromedp.WaitReady("#h-windows"), chromedp.Title(&title))
+	if err != nil {
+		return fmt.Errorf("compare two builds that are ticked: %w", err)
 	}
 	return nil
 }
@@ -256,7 +321,7 @@ func (b *browser) keyboard() error {
 	if err := enter("form.filter"); err != nil {
 		return err
 	}
-	if err := reach("a build", `document.activeElement.matches("td a.id")`); err != nil {
+	if err := reach("a build", `document.activeElement.matches("table.builds td a")`); err != nil {
 		return err
 	}
 	if err := enter("table.items"); err != nil {

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer b.stop()
-	err = errors.Join(b.signIn(s.key), b.walk(s.pages()), b.keyboard(), b.measure(s))
+	err = errors.Join(b.signIn(s.key), b.walk(s.pages()), b.keyboard(), b.tick(), b.measure(s), b.docs(s))
 	if err == nil {
 		fmt.Println("screenshots are in", filepath.Clean(o.out))
 	}

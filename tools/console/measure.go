@@ -41,6 +41,7 @@ func (b *browser) measure(s *service) error {
 	b.now("measure")
 	for _, p := range []address{
 		{fmt.Sprintf("the list of %d builds", s.o.builds), "/console/builds"},
+		{fmt.Sprintf("a search among %d builds", s.o.builds), "/console/builds?text=refund&user=user-7"},
 		{fmt.Sprintf("a build of %d items", largeItems), "/console/build?id=" + s.largeBuild()},
 	} {
 		var paints, frames []float64

@@ -33,8 +33,11 @@ type service struct {
 	api       string
 	admin     string
 	key       string
+	other     string // a key of another tenant
 	fact, run string
 	reader    *session
+	// degraded is a build whose window lacks a step.
+	degraded string
 	// newest are the ids of the last builds, the newest first.
 	newest []string
 }
@@ -62,6 +65,8 @@ func startService(ctx context.Context, o *options) (s *service, err error) {
 	text := strings.ReplaceAll(string(base), "../plugins", plugins)
 	text = regexp.MustCompile(`(?m)^server:.*$`).ReplaceAllString(text, "server: {drain_delay: none, keys: keys.yaml, watch: false}") +
 		"records: {content: true}\nstore: {path: store.db}\nfacts: {}\nagent: {max_tokens: 4000}\nlog_level: warn\n"
+	text = strings.Replace(text, "instances:\n", "instances:\n  starved: {plugin: mmr-reranker, limits: {fuel: 100000}}\n", 1)
+	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {max_tokens: 400, budget: {total_tokens: 400}, steps: [{name: rerank, instance: starved, on_error: skip}]}, plain: {budget: {total_tokens: 200}, steps: []}}", 1)
 	config := filepath.Join(s.dir, "anchor.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
@@ -72,6 +77,11 @@ func startService(ctx context.Context, o *options) (s *service, err error) {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
 	s.key = strings.TrimSpace(string(key))
+	key, err = exec.CommandContext(ctx, o.command, "keys", "add", "--config", config, "--tenant", "globex", "--scopes", "build", "--note", "the shop of another tenant").Output()
+	if err != nil {
+		return nil, fmt.Errorf("make a second key: %w", err)
+	}
+	s.other = strings.TrimSpace(string(key))
 	return s, s.start(config)
 }
 
@@ -128,32 +138,43 @@ func (s *service) stop() {
 }
 
 func (s *service) send(ctx context.Context, method, url string, body any) ([]byte, error) {
+	data, _, err := s.sendAs(ctx, s.key, method, url, body)
+	return data, err
+}
+
+// sendAs sends a request with a key, and returns the id of the record of a build too.
+func (s *service) sendAs(ctx context.Context, key, method, url string, body any) (data []byte, build string, _ error) {
 	doc, err := json.Marshal(body)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(doc))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	r.Header.Set("Authorization", "Bearer "+s.key)
+	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer answer.Body.Close()
-	data, err := io.ReadAll(answer.Body)
+	data, err = io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode >= 300 {
 		err = fmt.Errorf("%s %s: status %d: %.300s", method, url, answer.StatusCode, data)
 	}
-	return data, err
+	return data, answer.Header.Get("Anchor-Build-Id"), err
 }
 
 // fill makes everything that pages show.
 func (s *service) fill(ctx context.Context) error {
 	if err := s.remember(ctx); err != nil {
 		return err
+	}
+	for n := range 5 { // a user of the same name in another tenant
+		if _, _, err := s.sendAs(ctx, s.other, "POST", s.api+"/v1/builds?user=user-7", map[string]any{"pipeline": "plain", "query": fmt.Sprintf(questions[n%len(questions)], n), "max_tokens": 200, "items": items(3)}); err != nil {
+			return err
+		}
 	}
 	jobs := make(chan int)
 	failed := make(chan error, 4)
@@ -182,19 +203,23 @@ func (s *service) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := s.send(ctx, "POST", s.api+"/v1/builds", map[string]any{"query": "many", "max_tokens": 20_000, "items": items(largeItems)}); err != nil {
+	if _, err := s.send(ctx, "POST", s.api+"/v1/builds", map[string]any{"pipeline": "plain", "query": "many", "budget": map[string]any{"total_tokens": 20_000}, "max_tokens": 20_000, "items": items(largeItems)}); err != nil {
 		return err
 	}
-	questions := []string{"How do I decode JSON into a struct?", "How do I sort a slice?", "How do I parse command-line flags?", "What is a context?"}
+	demo := []string{"How do I decode JSON into a struct?", "How do I sort a slice?", "How do I parse command-line flags?", "What is a context?"}
 	for n := range 16 {
-		if _, err := s.send(ctx, "POST", s.api+"/v1/builds?conversation=support-7&remember=true", map[string]any{"pipeline": "docs", "query": questions[n%len(questions)]}); err != nil {
+		if _, err := s.send(ctx, "POST", s.api+"/v1/builds?conversation=support-7&remember=true", map[string]any{"pipeline": "docs", "query": demo[n%len(demo)]}); err != nil {
 			return err
 		}
 	}
-	for n := range 23 {
-		if err := s.small(ctx, 7*n); err != nil {
+	for n := range 22 {
+		if err := s.small(ctx, 5*n); err != nil {
 			return err
 		}
+	}
+	var err error
+	if _, s.degraded, err = s.sendAs(ctx, s.key, "POST", s.api+"/v1/builds?user=ann&session=web-19", map[string]any{"pipeline": "support", "query": "My parcel was returned to you. When do I get my refund?", "items": items(12)}); err != nil {
+		return err
 	}
 	return s.await(ctx)
 }
@@ -224,9 +249,15 @@ func (s *service) remember(ctx context.Context) error {
 	return nil
 }
 
+// questions are what users ask.
+var questions = []string{
+	"Where is my refund for order %d?", "How do I change the address of order %d?", "The lamp of order %d arrived broken. What can I do?", "May I cancel order %d after it was sent, and who pays for the parcel that comes back to you?",
+	"Which guarantee has the chair of order %d?", "I was charged twice for order %d.", "Do you send order %d to Norway?",
+}
+
 // small builds a small window.
 func (s *service) small(ctx context.Context, n int) error {
-	_, err := s.send(ctx, "POST", s.api+"/v1/builds?conversation="+fmt.Sprint("chat-", n%50), map[string]any{"query": "q", "max_tokens": 400, "items": items(3 + n%9)})
+	_, err := s.send(ctx, "POST", s.api+fmt.Sprintf("/v1/builds?conversation=chat-%d&user=user-%d", n%20, n%20), map[string]any{"pipeline": "plain", "query": fmt.Sprintf(questions[n%len(questions)], 1000+n), "max_tokens": 200, "items": items(3 + n%9)})
 	return err
 }
 
@@ -334,7 +365,8 @@ func (s *service) pages() []address {
 	demo := s.newest[24]
 	return []address{
 		{"now", "/console/"}, {"builds", "/console/builds"}, {"builds-filtered", "/console/builds?pipeline=docs&outcome=ok"},
-		{"build", "/console/build?id=" + demo}, {"build-large", "/console/build?id=" + s.largeBuild()},
+		{"build", "/console/build?id=" + demo}, {"build-degraded", "/console/build?id=" + s.degraded}, {"builds-searched", "/console/builds?text=broken&user=user-7"}, {"builds-tenant", "/console/builds?tenant=globex"},
+		{"keys", "/console/keys"}, {"collections", "/console/collections"}, {"build-large", "/console/build?id=" + s.largeBuild()},
 		{"diff", "/console/diff?a=" + s.newest[25] + "&b=" + demo}, {"diff-form", "/console/diff"},
 		{"conversations", "/console/conversations"}, {"costs", "/console/costs"}, {"conversation", "/console/conversation?id=support-7"},
 		{"plugins", "/console/plugins"}, {"memory", "/console/memory"}, {"fact", "/console/fact?id=" + s.fact}, {"run", "/console/run?id=" + s.run},

@@ -17,30 +17,29 @@ const maxLinks = 2000
 const gap = 60
 
 // Diff draws two windows above each other, to the same scale. Items that are marked as changed are
-// hatched. There is a line for each link; lines with the same ends are drawn once, and at most 2,000
+// hatched. The legend has the tokens of both windows, the upper first. There is a line for each link; lines with the same ends are drawn once, and at most 2,000
 // are drawn.
 func Diff(a, b Bar, links []Link) Drawing {
 	var c canvas
 	scale := scaleOf(&a, &b)
 	y := float64(line)
-	c.text(0, y-5, "start", short(a.Title))
+	c.text(0, y-5, "start", headed(a.Title))
 	above := c.bar(&a, y, scale)
 	lower := y + barHeight + gap
 	left := c.links(above, pieces(&b, scale), links, y+barHeight, lower)
 	c.bar(&b, lower, scale)
 	y = lower + barHeight + line
-	c.text(0, y-4, "start", short(b.Title))
+	c.text(0, y-4, "start", headed(b.Title))
 	c.text(width, y-4, "end", fmt.Sprintf("1 px = %.3g tokens", 1/scale))
 	if left > 0 {
 		y += line
 		c.text(0, y-4, "start", fmt.Sprintf("and %d more lines", left))
 	}
 	y += line
-	both := Bar{Segments: append(slices.Clone(a.Segments), b.Segments...), MaxTokens: a.MaxTokens + b.MaxTokens, Fixed: a.Fixed + b.Fixed, Common: -1}
-	c.legend(&both, y-4)
+	c.legend(y-4, &a, &b)
 	return Drawing{
-		title: short(a.Title) + " and " + short(b.Title), height: int(y), body: c.Bytes(),
-		about: fmt.Sprintf("%s: %d items with %d tokens; %s: %d items with %d tokens", short(a.Title), len(a.Segments), used(&a), short(b.Title), len(b.Segments), used(&b)),
+		title: headed(a.Title) + " and " + headed(b.Title), height: int(y), body: c.Bytes(),
+		about: fmt.Sprintf("%s: %d items with %d tokens; %s: %d items with %d tokens", headed(a.Title), len(a.Segments), used(&a), headed(b.Title), len(b.Segments), used(&b)),
 	}
 }
 

@@ -46,7 +46,7 @@ func Steps(title string, took float64, steps []Step) Drawing {
 	}
 	scale := room / most
 	y := float64(line)
-	c.text(0, y-5, "start", short(title))
+	c.text(0, y-5, "start", headed(title))
 	for i := range shown {
 		c.step(&shown[i], y, scale)
 		y += rowHeight
@@ -60,8 +60,8 @@ func Steps(title string, took float64, steps []Step) Drawing {
 	c.text(nameWidth, y-4, "start", "0")
 	c.text(nameWidth+room, y-4, "end", ms(most))
 	return Drawing{
-		title: short(title), height: int(y), body: c.Bytes(),
-		about: fmt.Sprintf("%s: %d steps in %s", short(title), len(steps), ms(took)),
+		title: headed(title), height: int(y), body: c.Bytes(),
+		about: fmt.Sprintf("%s: %d steps in %s", headed(title), len(steps), ms(took)),
 	}
 }
 

@@ -130,14 +130,19 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// longest is the length of a name or a title, in characters.
-const longest = 80
+// Lengths in characters: of a name, and of a title, which has the width of a drawing.
+const longest, longestTitle = 80, 140
 
-// short is the beginning of a text.
-func short(text string) string {
+// short is the beginning of a name, headed that of a title.
+func short(text string) string { return begin(text, longest) }
+
+func headed(text string) string { return begin(text, longestTitle) }
+
+// begin is the beginning of a text.
+func begin(text string, most int) string {
 	n := 0
 	for i := range text {
-		if n == longest {
+		if n == most {
 			return text[:i] + "…"
 		}
 		n++

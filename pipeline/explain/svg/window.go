@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
@@ -59,7 +61,7 @@ func Window(b Bar) Drawing {
 	var c canvas
 	scale := scaleOf(&b)
 	y := float64(line)
-	c.text(0, y-5, "start", short(b.Title))
+	c.text(0, y-5, "start", headed(b.Title))
 	c.bar(&b, y, scale)
 	y += barHeight
 	if b.Common >= 0 {
@@ -71,10 +73,10 @@ func Window(b Bar) Drawing {
 	c.text(0, y-4, "start", "0")
 	c.text(min(float64(b.MaxTokens)*scale, width), y-4, "end", fmt.Sprintf("%d tokens", b.MaxTokens))
 	y += line
-	c.legend(&b, y-4)
+	c.legend(y-4, &b)
 	return Drawing{
-		title: short(b.Title), height: int(y), body: c.Bytes(),
-		about: fmt.Sprintf("%s: %d items with %d of %d tokens", short(b.Title), len(b.Segments), used(&b), b.MaxTokens),
+		title: headed(b.Title), height: int(y), body: c.Bytes(),
+		about: fmt.Sprintf("%s: %d items with %d of %d tokens", headed(b.Title), len(b.Segments), used(&b), b.MaxTokens),
 	}
 }
 
@@ -183,11 +185,17 @@ func (c *canvas) bar(b *Bar, y, scale float64) []piece {
 	return list
 }
 
-// legend names the sources of windows with their tokens.
-func (c *canvas) legend(b *Bar, y float64) {
-	tokens := map[core.Source]int{}
-	for i := range b.Segments {
-		tokens[b.Segments[i].Source] = sum(tokens[b.Segments[i].Source], b.Segments[i].Tokens)
+// legend names the sources of one window, or of two, with their tokens in each.
+func (c *canvas) legend(y float64, bars ...*Bar) {
+	tokens := map[core.Source][]int{}
+	for n, b := range bars {
+		for i := range b.Segments {
+			s := b.Segments[i].Source
+			if tokens[s] == nil {
+				tokens[s] = make([]int, len(bars))
+			}
+			tokens[s][n] = sum(tokens[s][n], b.Segments[i].Tokens)
+		}
 	}
 	var names []core.Source
 	for s := range tokens {
@@ -197,19 +205,29 @@ func (c *canvas) legend(b *Bar, y float64) {
 	}
 	slices.SortFunc(names, func(a, b core.Source) int { return cmp.Compare(a.Index(), b.Index()) })
 	x := 0.0
-	entry := func(fill, more, text string) {
+	entry := func(fill, more, name string, tokens []int) {
+		text := name
+		for n, of := range tokens {
+			text += []string{" ", " → "}[min(n, 1)] + strconv.Itoa(of)
+		}
 		c.rect(x, y-9, 10, 10, fill, more, "")
 		c.text(x+14, y, "start", text)
-		x += float64(14 + 7*len(text) + 12)
+		x += float64(14 + 7*utf8.RuneCountInString(text) + 12)
+	}
+	each := func(of func(*Bar) int) (out []int) {
+		for _, b := range bars {
+			out = append(out, of(b))
+		}
+		return out
 	}
 	for _, s := range names {
-		entry(Color(s), "", fmt.Sprintf("%s %d", s, tokens[s]))
+		entry(Color(s), "", string(s), tokens[s])
 	}
-	if b.Fixed > 0 {
-		entry("currentColor", ` fill-opacity="0.25"`, fmt.Sprintf("query, tools %d", b.Fixed))
+	if fixed := each(func(b *Bar) int { return max(0, b.Fixed) }); slices.Max(fixed) > 0 {
+		entry("currentColor", ` fill-opacity="0.25"`, "query, tools", fixed)
 	}
-	if b.Common >= 0 {
-		entry(hatch, "", fmt.Sprintf("as before %d", b.Common))
+	if len(bars) == 1 && bars[0].Common >= 0 {
+		entry(hatch, "", "as before", []int{bars[0].Common})
 	}
-	entry("none", ` stroke="currentColor" stroke-opacity="0.5"`, fmt.Sprintf("free %d", max(0, b.MaxTokens-used(b))))
+	entry("none", ` stroke="currentColor" stroke-opacity="0.5"`, "free", each(func(b *Bar) int { return max(0, b.MaxTokens-used(b)) }))
 }

@@ -3,19 +3,23 @@ package servecmd
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/server/console"
+	"github.com/anchor-host/anchor-host/server/keys"
+	"github.com/anchor-host/anchor-host/server/quota"
 	"github.com/anchor-host/anchor-host/telemetry"
 )
 
-// mountConsole adds the console to the admin listener. close must be called when the server has ended.
-func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telemetry.Telemetry) (closeConsole func(), _ error) {
-	c, err := console.New(console.Options{
-		App: app, Authenticator: o.Authenticator, Logger: o.Logger, Flush: app.FlushRecords,
+// mountConsole adds the console to the admin listener. store is nil if there are no keys. close must be called
+// when the server has ended.
+func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telemetry.Telemetry, store *keys.Store, activity *console.Activity) (closeConsole func(), _ error) {
+	settings := console.Options{
+		App: app, Authenticator: o.Authenticator, Logger: o.Logger, Flush: app.FlushRecords, Activity: activity,
 		Totals: func() console.Totals {
 			totals, err := t.Totals()
 			if err != nil {
@@ -29,7 +33,11 @@ func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telem
 		Rebuild: func(ctx context.Context, p server.Principal, document []byte, b anchor.BuildOptions) (*pipeline.Result, error) {
 			return rebuild(ctx, o.Admission, app, p, document, b)
 		},
-	})
+	}
+	if store != nil {
+		settings.Tenants, settings.Keys = store.Tenants, func() []console.Key { return keysOf(store) }
+	}
+	c, err := console.New(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +48,33 @@ func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telem
 		}
 	}
 	return c.Close, nil
+}
+
+// keysOf are the keys of a file as the console shows them.
+func keysOf(store *keys.Store) (out []console.Key) {
+	now := time.Now()
+	for _, k := range store.List() {
+		tenant, key := store.Limits(server.Principal{KeyID: k.ID, Tenant: k.Tenant})
+		out = append(out, console.Key{
+			ID: k.ID, Tenant: k.Tenant, Scopes: k.Scopes, State: k.State(now), Note: k.Note, Expires: k.Expires, Limits: limitsOf(&key), TenantLimits: limitsOf(&tenant),
+		})
+	}
+	return out
+}
+
+// limitsOf are the limits that are set, by the names of their settings.
+func limitsOf(l *quota.Limits) (out []console.Limit) {
+	for _, one := range []console.Limit{
+		{Name: "requests_per_second", Most: l.RequestsPerSecond}, {Name: "concurrent_builds", Most: float64(l.ConcurrentBuilds)},
+		{Name: "fuel_per_minute", Most: float64(l.FuelPerMinute)}, {Name: "tokens_per_minute", Most: float64(l.TokensPerMinute)},
+		{Name: "model_calls_per_minute", Most: float64(l.ModelCallsPerMinute)}, {Name: "usd_per_day", Most: l.USDPerDay},
+		{Name: "memory_records", Most: float64(l.MemoryRecords)}, {Name: "memory_bytes", Most: float64(l.MemoryBytes)},
+	} {
+		if one.Most > 0 {
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 // rebuild builds a document again, within the quotas of who asks for it.

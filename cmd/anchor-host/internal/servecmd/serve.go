@@ -20,6 +20,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/server/console"
 	"github.com/anchor-host/anchor-host/telemetry"
 )
 
@@ -111,7 +112,8 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	options := ready.Options
-	options.Observers, options.Logged = append(options.Observers, observer(t, telemetry.NewRequestLog(log))), true
+	activity := &console.Activity{}
+	options.Observers, options.Logged = append(options.Observers, observer(t, telemetry.NewRequestLog(log)), activity.Observer()), true
 	options.Version, options.TenantClass = cli.ReadBuildInfo().Version, t.Class
 	options.OnListen = func(data, admin net.Addr) {
 		scheme := "http"
@@ -143,7 +145,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 		return err
 	}
 	if options.AdminListen != config.NoListener {
-		closeConsole, err := mountConsole(s, &options, app, t)
+		closeConsole, err := mountConsole(s, &options, app, t, ready.Keys, activity)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package console
+
+import (
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
+)
+
+var printed = regexp.MustCompile(`<code class="command" data-copy>([^<]+)</code>`)
+
+// The commands that the page of a build prints work as printed, in any folder, also for names that a shell would
+// take for something else.
+func TestPrintedCommandsWork(t *testing.T) {
+	u := &user{site: newSite(t, nil)}
+	const tenant = "o'brien & $HOME sons"
+	u.build(tenant, "b1", "a chat; rm", secret, "i1", "i2")
+	page := u.send(linkOf(tenant, "build", "id", "b1"), nil).Body.String()
+	bin := t.TempDir()
+	if err := os.Symlink(testbuild.Command(t), filepath.Join(bin, "anchor-host")); err != nil {
+		t.Fatal(err)
+	}
+	list := printed.FindAllStringSubmatch(page, -1)
+	if len(list) != 2 {
+		t.Fatalf("%d commands are printed, want 2", len(list))
+	}
+	for i, want := range []string{"items in the window", `"content":"` + secret} {
+		text := html.UnescapeString(list[i][1])
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", text)
+		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(strings.ReplaceAll(string(out), `": "`, `":"`), want) {
+			t.Errorf("%s\n%v\n%s", text, err, out)
+		}
+	}
+}

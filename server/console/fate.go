@@ -1,0 +1,87 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/builtdoc"
+)
+
+// degradation is what a window lacks, and why.
+type degradation struct{ Step, Plugin, Reason, Text string }
+
+// degradationsOf are the steps that failed, and those that were skipped with them.
+func degradationsOf(r *anchor.BuildRecord, d *builtdoc.Doc) (out []degradation) {
+	for i := range d.Failures {
+		f := &d.Failures[i]
+		out = append(out, degradation{f.Step, f.Plugin, cmp.Or(f.Reason, "failed"), f.Message})
+	}
+	for _, step := range r.Skipped {
+		if !slices.ContainsFunc(out, func(d degradation) bool { return d.Step == step }) {
+			out = append(out, degradation{Step: step, Reason: "skipped"})
+		}
+	}
+	return out
+}
+
+// failureOf is the text of the error of a build that failed. Records without content do not have it.
+func failureOf(r *anchor.BuildRecord) string {
+	var doc struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if r.Outcome != builds.Failed || !r.Content || json.Unmarshal(r.Detail.Result, &doc) != nil {
+		return ""
+	}
+	return doc.Error.Message
+}
+
+// Fate says how the build ended; see [fateOf].
+func (d *buildData) Fate() string { return fateOf(&d.Summary) }
+
+// Cost is what models cost, empty if nothing was spent.
+func (d *buildData) Cost() string { return costOf(&d.Summary) }
+
+// command is a command line for a shell, about a build of the tenant that is shown.
+type command struct{ Name, Text string }
+
+// commands are the command lines about a build. They name the tenant, the configuration and the store, so that
+// they work in any folder of the computer of the service.
+func (v *visit) commands(r *anchor.BuildRecord) []command {
+	where := " --tenant " + shellWord(v.tenantName())
+	if file := v.c.o.App.Status().File; file != "" {
+		where += " --config " + shellWord(file)
+	}
+	for _, s := range v.c.o.App.Settings() {
+		// What the file names is known from the file.
+		if s.Path == "store.path" && s.Origin != "default" && !strings.Contains(s.Origin, ":") {
+			where += " --store " + shellWord(s.Text)
+		}
+	}
+	show := "anchor-host builds show " + shellWord(r.ID)
+	out := []command{{"Show it on the command line", show + where}}
+	if v.content() && r.Detail.Request != nil {
+		again := " | anchor-host build --request -" + where
+		if o := r.Detail.Options; o != nil && o.Conversation != "" {
+			again += " --conversation " + shellWord(o.Conversation)
+		}
+		out = append(out, command{"Build it again", show + " --as-request" + where + again})
+	}
+	return out
+}
+
+var safeWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// shellWord is a word of a command line for a POSIX shell.
+func shellWord(word string) string {
+	if safeWord.MatchString(word) && !strings.HasPrefix(word, "-") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
