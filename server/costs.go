@@ -64,7 +64,7 @@ func (c *call) listCosts() (any, error) {
 // day reads a parameter that is a day.
 func (c *call) day(name string, fallback time.Time) (time.Time, error) {
 	text := c.query.Get(name)
-	if text == "" {
+	if !c.query.Has(name) {
 		return fallback, nil
 	}
 	t, err := time.Parse(time.DateOnly, text)

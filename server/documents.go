@@ -124,7 +124,7 @@ func (c *call) receive(in io.Reader) error {
 	kind, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	form := err == nil && kind == "multipart/form-data"
 	if form == c.query.Has("name") {
-		return badParam("name", "send one document as the body, with its name (name=guide.md), or a form (multipart/form-data) of documents without this parameter")
+		return &Refusal{Status: http.StatusUnprocessableEntity, Reason: "invalid_parameter", Message: "parameter name: a document that is the body needs a name, and those of a form have their own", Remedy: "send one document as the body with name=guide.md, or a form (multipart/form-data) without this parameter"}
 	}
 	if err := c.hold(uploads.Memory); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (c *call) unkept(err error) error {
 	var wrong *uploads.Error
 	switch {
 	case errors.As(err, &wrong):
-		return &Refusal{Status: http.StatusBadRequest, Reason: "invalid_upload", Message: wrong.Problem, Remedy: wrong.Remedy}
+		return &Refusal{Status: http.StatusUnprocessableEntity, Reason: "invalid_upload", Message: wrong.Problem, Remedy: wrong.Remedy}
 	case errors.Is(err, uploads.ErrRoom):
 		return &Refusal{
 			Status: http.StatusServiceUnavailable, Reason: "busy", Message: err.Error(),

@@ -123,17 +123,17 @@ func TestRefusedUploads(t *testing.T) {
 		status int
 		reason string
 	}{
-		"no name":          {"", [2]string{"x", "text/plain"}, "", 400, "invalid_parameter"},
-		"two names":        {"?name=a.md", whole, "", 400, "invalid_parameter"},
-		"dots":             {"?name=a/../b", [2]string{"x", "text/plain"}, "", 400, "invalid_upload"},
-		"control":          {"?name=a%0A", [2]string{"x", "text/plain"}, "", 400, "invalid_upload"},
-		"long":             {"?name=" + strings.Repeat("a", uploads.MaxName+1), [2]string{"x", "text/plain"}, "", 400, "invalid_upload"},
-		"no files":         {"", form(), "", 400, "invalid_upload"},
-		"twice":            {"", form("a.md", "x", "a.md", "y"), "", 400, "invalid_upload"},
-		"many":             {"", form(many...), "", 400, "invalid_upload"},
+		"no name":          {"", [2]string{"x", "text/plain"}, "", 422, "invalid_parameter"},
+		"two names":        {"?name=a.md", whole, "", 422, "invalid_parameter"},
+		"dots":             {"?name=a/../b", [2]string{"x", "text/plain"}, "", 422, "invalid_upload"},
+		"control":          {"?name=a%0A", [2]string{"x", "text/plain"}, "", 422, "invalid_upload"},
+		"long":             {"?name=" + strings.Repeat("a", uploads.MaxName+1), [2]string{"x", "text/plain"}, "", 422, "invalid_upload"},
+		"no files":         {"", form(), "", 422, "invalid_upload"},
+		"twice":            {"", form("a.md", "x", "a.md", "y"), "", 422, "invalid_upload"},
+		"many":             {"", form(many...), "", 422, "invalid_upload"},
 		"cut":              {"", [2]string{whole[0][:len(whole[0])-20], whole[1]}, "", 400, "invalid_body"},
-		"header of a part": {"", form(strings.Repeat("a", 100_000), "x"), "", 400, "invalid_upload"},
-		"other part":       {"", [2]string{strings.Replace(whole[0], `name="file"`, `name="more"`, 1), whole[1]}, "", 400, "invalid_upload"},
+		"header of a part": {"", form(strings.Repeat("a", 100_000), "x"), "", 422, "invalid_upload"},
+		"other part":       {"", [2]string{strings.Replace(whole[0], `name="file"`, `name="more"`, 1), whole[1]}, "", 422, "invalid_upload"},
 		"large":            {"?name=a.md", [2]string{strings.Repeat("a", 400_000), "text/plain"}, "", 413, "body_too_large"},
 		"bomb":             {"?name=a.md", [2]string{bomb.String(), "text/plain"}, "gzip", 413, "body_too_large"},
 	} {

@@ -73,7 +73,10 @@ func TestHostileRequests(t *testing.T) {
 			got := l.do(tt.method, url+tt.suffix, tt.body, tt.header...)
 			name := fmt.Sprintf("%s %s: %s", target.Method, target.path, tt.name)
 			if target.body == uploadBody && tt.want != nil {
-				tt.want[uploadBody] = tt.want[noBody] // nothing says what is sent
+				tt.want[uploadBody] = tt.want[noBody]
+				if tt.suffix == "" && tt.method == target.Method {
+					tt.want[uploadBody] = 422 // nothing names what is sent
+				}
 			}
 			if want := tt.want[target.body]; tt.want != nil && got.status != want {
 				t.Errorf("%s: status %d, want %d: %.300s", name, got.status, want, got.body)

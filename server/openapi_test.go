@@ -141,6 +141,9 @@ func paramSchema(action, name string) map[string]any {
 		return map[string]any{"anyOf": []any{age, ownForms[typeOf[time.Time]()]}}
 	case "max_tokens", "max_messages":
 		return whole(1, 1<<31-1)
+	case "omit":
+		names := "(" + strings.Join(omittable, "|") + ")"
+		return map[string]any{"type": "string", "pattern": "^(" + names + "(," + names + ")*)?$"}
 	case "turn":
 		return whole(1, 1<<63-1)
 	case "all", "expired", "lossy", "remember":

@@ -65,7 +65,7 @@ func newSite(ctx context.Context, s *suite, more string, tenants ...string) (*si
 		return st, err
 	}
 	for _, tenant := range tenants {
-		out, err := st.command(ctx, "keys", "add", "--file", "keys.yaml", "--tenant", tenant, "--scopes", "build,memory:read,memory:write,collections,admin,content")
+		out, err := st.command(ctx, "keys", "add", "--file", "keys.yaml", "--tenant", tenant, "--scopes", "build,memory:read,memory:write,collections,collections:write,admin,content")
 		if err != nil {
 			return st, err
 		}
