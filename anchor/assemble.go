@@ -99,9 +99,7 @@ func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run, 
 			return nil, err
 		}
 		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: run}
-		if err := owned(agentstore.Claim(ctx, s, r.stored.Tenant, agentstore.ARun, run, user)); err != nil {
-			return nil, err
-		}
+		r.user = user
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -132,6 +130,8 @@ type agentRun struct {
 	recipe  *assemble.ChainRecipe
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
+	// user is the user that the stored run belongs to.
+	user   string
 	state  *agent.State
 	frames *frames.Pipeline
 }
@@ -231,6 +231,10 @@ func (r *agentRun) refusal() string {
 func (r *agentRun) prepare(ctx context.Context) (err error) {
 	r.state = &agent.State{}
 	if r.stored != nil {
+		// Each attempt claims the run: it may have been deleted, and begun anew by another user.
+		if err = owned(agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.user)); err != nil {
+			return err
+		}
 		if r.state, err = r.stored.Load(ctx); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/message"
@@ -233,4 +234,21 @@ func TestAging(t *testing.T) {
 		}
 		new(aging).stop()
 	})
+}
+
+// Facts of a conversation are for the user that it belongs to, whoever promotes it.
+func TestPromoteForOwner(t *testing.T) {
+	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
+		return modeltest.Answer{Text: `{"add":[{"content":"lives in Oslo","tags":[]}],"update":[],"remove":[]}`}
+	})
+	app, _ := loadFacts(t, s, "{extract: {model: small, every: 0}}")
+	if _, err := app.Build(t.Context(), pipeline.Query{Text: "I live in Oslo."}, BuildOptions{User: "ann", Conversation: "c", Remember: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Promote(t.Context(), "c", PromoteOptions{User: "bob"}); !errors.Is(err, ErrOwned) {
+		t.Errorf("for another user: %v", err)
+	}
+	if p, err := app.Promote(t.Context(), "c", PromoteOptions{}); err != nil || len(p.Added) != 1 || p.Added[0].UserID != "ann" {
+		t.Errorf("for nobody: %+v, %v", p, err)
+	}
 }

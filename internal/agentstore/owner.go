@@ -51,17 +51,23 @@ func Owner(ctx context.Context, s store.Store, tenant string, what Ownable, id s
 	return o.User, nil
 }
 
+// Allow returns the user that a conversation or a run of a tenant belongs to, as [Owner] does. The error
+// wraps [ErrOwned] if that is another user than the given one.
+func Allow(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) (has string, err error) {
+	if has, err = Owner(ctx, s, tenant, what, id); err == nil && has != "" && has != user {
+		err = fmt.Errorf("%s %q: %w (name the user that it belongs to, or use another %s)", what, id, ErrOwned, what)
+	}
+	return has, err
+}
+
 // Claim lets a user have a conversation or a run of a tenant: what belongs to nobody belongs to the
 // user from then on. An empty user is nobody. The error wraps [ErrOwned] if it belongs to another
 // user. A store that cannot be written has no new turns either, so there the claim is left out.
 func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) error {
 	for {
-		has, err := Owner(ctx, s, tenant, what, id)
+		has, err := Allow(ctx, s, tenant, what, id, user)
 		if err != nil || has == user {
 			return err
-		}
-		if has != "" {
-			return fmt.Errorf("%s %q: %w (name the user that it belongs to, or use another %s)", what, id, ErrOwned, what)
 		}
 		data, err := json.Marshal(owner{user})
 		if err != nil {
