@@ -3,10 +3,12 @@ package anchor
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -205,11 +207,19 @@ func TestDeleteOld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for stream, at := range map[string]time.Time{"claimed": before, "new": time.Now()} { // without a turn
+		if _, err := s.Append(ctx, store.Key{Tenant: store.DefaultTenant, Kind: agentstore.KindOwner, Stream: stream}, store.Record{ID: string(agentstore.AConversation), Data: []byte(`{"user_id":"old"}`), Time: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if got, err := app.DeleteOld(ctx, ""); err != nil || got != (Aged{Conversations: 1, Runs: 1, Facts: 1}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got := left(ctx, t, app, "ann"); got.Turns != 2 || got.Runs != 1 || got.Facts != 2 {
 		t.Errorf("young things: %+v", got)
+	}
+	if ids, err := agentstore.Owned(ctx, s, store.DefaultTenant, agentstore.AConversation, "old"); err != nil || !slices.Equal(ids, []string{"new"}) {
+		t.Errorf("conversations with an owner and without turns: %q, %v", ids, err)
 	}
 	if got, err := app.DeleteOld(ctx, ""); err != nil || got != (Aged{}) {
 		t.Errorf("again: %+v, %v", got, err)

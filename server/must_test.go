@@ -43,6 +43,15 @@ func TestMust(t *testing.T) {
 		if got := l.api("POST", "/v1/builds", `{"query": "q", "items": [{"content": "a", "source": "retrieval"}]}`); got.status != c.status {
 			t.Errorf("%q, %q: %d %s, want %d", c.all, c.must, got.status, got.body, c.status)
 		}
+		want := 200
+		if c.status == 500 {
+			want = http.StatusUnprocessableEntity
+		}
+		for _, without := range []string{"skip=s", "only=items"} { // no client decides what must answer
+			if got := l.api("POST", "/v1/builds?"+without, `{"query": "q", "items": [{"content": "a", "source": "retrieval"}]}`); got.status != want {
+				t.Errorf("%q, %q, %s: %d %s, want %d", c.all, c.must, without, got.status, got.body, want)
+			}
+		}
 	}
 }
 

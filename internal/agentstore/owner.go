@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -88,6 +89,31 @@ func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, 
 func Disown(ctx context.Context, s store.Store, tenant string, what Ownable, id string) error {
 	_, err := s.Delete(ctx, ownerKey(tenant, id), string(what))
 	return err
+}
+
+// DisownUnused deletes the owners of conversations or runs of a tenant that were noted before a time, and
+// of which nothing is stored: used reports whether something is.
+func DisownUnused(ctx context.Context, s store.Store, tenant string, what Ownable, before time.Time, used func(id string) bool) error {
+	keys, err := s.Keys(ctx, tenant, KindOwner)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if used(key.Stream) {
+			continue
+		}
+		rec, err := s.Get(ctx, key, string(what))
+		if errors.Is(err, store.ErrNotFound) || err == nil && !rec.Time.Before(before) {
+			continue
+		}
+		if err == nil {
+			err = Disown(ctx, s, tenant, what, key.Stream)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %q: delete its owner: %w", what, key.Stream, err)
+		}
+	}
+	return nil
 }
 
 // Owned returns the names of the conversations or runs of a tenant that belong to a user.

@@ -25,6 +25,20 @@ func stated(c *config.Config, must *bool, instance string) *bool {
 	return nil
 }
 
+// mustRun reports whether a configuration says that a step must answer.
+func mustRun(c *config.Config, step string) bool {
+	for i := range c.Steps {
+		if s := &c.Steps[i]; s.Name == step {
+			must := s.Must
+			if s.Builtin == "" {
+				must = stated(c, s.Must, s.Instance)
+			}
+			return must != nil && *must
+		}
+	}
+	return false
+}
+
 // Ready returns why a plugin that must answer is not ready.
 func (r *Recipe) Ready() error { return r.plugins.missing(jobBuild) }
 
