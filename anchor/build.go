@@ -302,7 +302,7 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		a.promoteLater(ctx, p.generation, &p.config)
 	}
 	if err == nil && p.config.Facts != nil && a.options.Tape == nil && !p.repeats {
-		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, time.Now())
+		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, p.build.Items, time.Now())
 	}
 	return result, err
 }
