@@ -187,6 +187,9 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			}
 		}
 		if err == nil && r.stored != nil {
+			err = r.claim(ctx) // again: it may have been deleted meanwhile, with its owner
+		}
+		if err == nil && r.stored != nil {
 			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {
 				if err = r.prepare(ctx); err == nil {
 					continue
@@ -231,8 +234,7 @@ func (r *agentRun) refusal() string {
 func (r *agentRun) prepare(ctx context.Context) (err error) {
 	r.state = &agent.State{}
 	if r.stored != nil {
-		// Each attempt claims the run: it may have been deleted, and begun anew by another user.
-		if err = owned(agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.user)); err != nil {
+		if err = r.claim(ctx); err != nil {
 			return err
 		}
 		if r.state, err = r.stored.Load(ctx); err != nil {
@@ -256,6 +258,12 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		r.state.Messages = message.CloneList(r.messages)
 	}
 	return nil
+}
+
+// claim lets the user have the stored run. Each attempt does so: the run may have been deleted, and begun
+// anew by another user.
+func (r *agentRun) claim(ctx context.Context) error {
+	return owned(agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.user))
 }
 
 // list returns the input messages of the chain.

@@ -1,9 +1,11 @@
 package anchor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,9 +101,21 @@ func TestForgetUser(t *testing.T) {
 	if got := left(ctx, t, app, "ann"); got != want {
 		t.Fatalf("before: %+v", got)
 	}
+	g, err := app.Graph(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range listFacts(t, app) {
+		if err := g.Add(ctx, memory.Relation{Source: cmp.Or(e.UserID, e.SessionID), Fact: e.ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	done, err := app.ForgetUser(ctx, "", "ann")
 	if err != nil || done != want {
 		t.Errorf("%+v, %v, want %+v", done, err, want)
+	}
+	if links, err := g.Relations(ctx); err != nil || len(links) != 2 || !strings.Contains(links[0].Source+links[1].Source, "bob") || strings.Contains(links[0].Source+links[1].Source, "ann") {
+		t.Errorf("links %+v, %v", links, err)
 	}
 	if got := left(ctx, t, app, "ann"); got != (ForgottenUser{User: "ann"}) {
 		t.Errorf("left of ann: %+v", got)
