@@ -137,3 +137,19 @@ func TestSystemPromptIsNeverLeftOut(t *testing.T) {
 		t.Errorf("with room: %d %s", got.status, got.body)
 	}
 }
+
+// A step whose manifest says that builds fail with it is left out only where must: false allows it.
+func TestManifestsSayWhatMustRun(t *testing.T) {
+	t.Parallel()
+	dir := plugins(t, "keep-first")
+	manifest := "abi: 1\nname: keep-first\nversion: 0.1.0\noperations: {filter: {reads: [score], defaults: {on_error: raise}}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "keep-first", "plugin.yaml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for must, want := range map[string]int{"": http.StatusUnprocessableEntity, ", must: false": http.StatusOK} {
+		l := start(t, fmt.Sprintf(mustSite, dir, "", "keep-first", must), Options{Unwatched: true})
+		if got := l.api("POST", "/v1/builds?skip=s", `{"query": "q"}`); got.status != want {
+			t.Errorf("%q: %d %s, want %d", must, got.status, got.body, want)
+		}
+	}
+}
