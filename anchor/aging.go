@@ -3,9 +3,11 @@ package anchor
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
@@ -98,7 +100,7 @@ func (a *App) age(ctx context.Context) {
 // long. An App that is not lazy does this for all tenants every hour. An empty tenant means that of
 // the configuration.
 func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err error) {
-	c, _, err := a.storeOf(ctx, tenant)
+	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil || c.Store.Keep == nil {
 		return done, err
 	}
@@ -129,6 +131,15 @@ func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err erro
 		}
 		if err = cmp.Or(err, failed); failed == nil {
 			done.Runs++
+		}
+	}
+	for what, has := range map[agentstore.Ownable]struct {
+		keep config.Age
+		list []Stream
+	}{agentstore.AConversation: {keep.Conversations, talks}, agentstore.ARun: {keep.Runs, runs}} {
+		if has.keep > 0 && err == nil { // else the lists may not be whole
+			used := func(id string) bool { return slices.ContainsFunc(has.list, func(s Stream) bool { return s.ID == id }) }
+			err = agentstore.DisownUnused(ctx, s, c.TenantName(), what, now.Add(-time.Duration(has.keep)), used)
 		}
 	}
 	done.Facts, failed = a.deleteOldFacts(ctx, tenant, time.Duration(keep.Facts))

@@ -99,9 +99,7 @@ func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run, 
 			return nil, err
 		}
 		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: run}
-		if err := owned(agentstore.Claim(ctx, s, r.stored.Tenant, agentstore.ARun, run, user)); err != nil {
-			return nil, err
-		}
+		r.user = user
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -132,6 +130,8 @@ type agentRun struct {
 	recipe  *assemble.ChainRecipe
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
+	// user is the user that the stored run belongs to.
+	user   string
 	state  *agent.State
 	frames *frames.Pipeline
 }
@@ -187,6 +187,9 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			}
 		}
 		if err == nil && r.stored != nil {
+			err = r.claim(ctx) // again: it may have been deleted meanwhile, with its owner
+		}
+		if err == nil && r.stored != nil {
 			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {
 				if err = r.prepare(ctx); err == nil {
 					continue
@@ -231,6 +234,9 @@ func (r *agentRun) refusal() string {
 func (r *agentRun) prepare(ctx context.Context) (err error) {
 	r.state = &agent.State{}
 	if r.stored != nil {
+		if err = r.claim(ctx); err != nil {
+			return err
+		}
 		if r.state, err = r.stored.Load(ctx); err != nil {
 			return err
 		}
@@ -252,6 +258,12 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		r.state.Messages = message.CloneList(r.messages)
 	}
 	return nil
+}
+
+// claim lets the user have the stored run. Each attempt does so: the run may have been deleted, and begun
+// anew by another user.
+func (r *agentRun) claim(ctx context.Context) error {
+	return owned(agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.user))
 }
 
 // list returns the input messages of the chain.

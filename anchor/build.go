@@ -302,7 +302,7 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		a.promoteLater(ctx, p.generation, &p.config)
 	}
 	if err == nil && p.config.Facts != nil && a.options.Tape == nil && !p.repeats {
-		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, time.Now())
+		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, p.build.Items, time.Now())
 	}
 	return result, err
 }
@@ -311,14 +311,22 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 func (p *plan) claim(ctx context.Context) error {
 	c := &p.config
 	if c.Conversation != nil && c.Conversation.ID != "" {
-		if err := owned(agentstore.Claim(ctx, p.build.Store, c.TenantName(), agentstore.AConversation, c.Conversation.ID, p.user)); err != nil {
+		if err := p.claimOne(ctx, agentstore.AConversation, c.Conversation.ID); err != nil {
 			return err
 		}
 	}
 	if c.Frames == nil {
 		return nil
 	}
-	return owned(agentstore.Claim(ctx, p.build.Store, c.TenantName(), agentstore.ARun, c.Frames.Run, p.user))
+	return p.claimOne(ctx, agentstore.ARun, c.Frames.Run)
+}
+
+func (p *plan) claimOne(ctx context.Context, what agentstore.Ownable, id string) error {
+	if p.repeats {
+		_, err := agentstore.Allow(ctx, p.build.Store, p.config.TenantName(), what, id, p.user)
+		return owned(err)
+	}
+	return owned(agentstore.Claim(ctx, p.build.Store, p.config.TenantName(), what, id, p.user))
 }
 
 // recipe returns the recipe that the build shares with other builds.
@@ -340,9 +348,12 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 		err = p.compare(ctx, assembly.Tokenizer(), result)
 	}
 	if err == nil && p.remember {
+		err = p.claim(ctx) // again: the conversation may have been deleted meanwhile, with its owner
+	}
+	if err == nil && p.remember {
 		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: p.query.Text})
 	}
-	if err == nil && p.config.Frames != nil {
+	if err == nil && p.config.Frames != nil && !p.repeats {
 		run := agentrun.New(agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}, nil, nil)
 		// The turn is stored: an error would make the caller build, and remember, again.
 		if note := run.Read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {

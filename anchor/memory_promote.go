@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -21,8 +22,10 @@ import (
 type PromoteOptions struct {
 	// Tenant owns the conversation and the facts.
 	Tenant string
-	// User and Session own the promoted facts. Empty: facts.user and facts.session. If all of
-	// these are empty, the conversation is the session of the facts.
+	// User and Session own the promoted facts. Empty: the user that the conversation belongs to or else
+	// facts.user, and facts.session. If all of these are empty, the conversation is the session of the
+	// facts. Another user than the one that the conversation belongs to is refused; the error wraps
+	// [ErrOwned].
 	User, Session string
 }
 
@@ -51,6 +54,9 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 		facts.User, facts.Session = cmp.Or(o.User, facts.User), cmp.Or(o.Session, facts.Session)
 		c.Facts = &facts
 	}
+	if err := a.promoteForOwner(ctx, g, &c, o.User); err != nil {
+		return none, err
+	}
 	key := promotionKey{c.TenantName(), conversation}
 	ctx, end, err := a.promoting.wait(ctx, key)
 	if err != nil {
@@ -65,6 +71,27 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 		err = a.checkConversation(ctx, g, &c)
 	}
 	return p, err
+}
+
+// promoteForOwner makes the user that the conversation of a configuration belongs to the owner of its facts.
+// asked is the user that the caller names, "" for none. Another one is refused.
+func (a *App) promoteForOwner(ctx context.Context, g *generation, c *config.Config, asked string) error {
+	if c.Facts == nil {
+		return nil
+	}
+	s, err := a.openStore(ctx, g.loaded)
+	if err != nil {
+		return err
+	}
+	if asked == "" {
+		asked, err = agentstore.Owner(ctx, s, c.TenantName(), agentstore.AConversation, c.Conversation.ID)
+	} else {
+		_, err = agentstore.Allow(ctx, s, c.TenantName(), agentstore.AConversation, c.Conversation.ID, asked)
+	}
+	if err == nil && asked != "" {
+		c.Facts.User = asked
+	}
+	return owned(err)
 }
 
 // checkConversation returns an error if the conversation of a configuration has no turns and never

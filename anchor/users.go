@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/builds"
@@ -25,10 +26,11 @@ type ForgottenUser struct {
 }
 
 // ForgetUser deletes what the store has of a user of a tenant: the facts, the conversations and the
-// agent runs that belong to the user, the facts of these conversations, and the records of the builds
-// for the user. Builds that run at the same time may store new ones. The values that plugins keep
-// belong to the tenant and stay. If something cannot be deleted, the rest is, and the result says what
-// was. An empty tenant means that of the configuration.
+// agent runs that belong to the user, the facts of these conversations, the links of the graph to these
+// facts, and the records of the builds for the user. Builds that run at the same time may store new ones.
+// The values that plugins keep and relations between entities belong to the tenant and stay. If something
+// cannot be deleted, the rest is, and the result says what was. An empty tenant means that of the
+// configuration.
 func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done ForgottenUser, err error) {
 	done.User = user
 	if user == "" {
@@ -59,7 +61,7 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 			done.Runs++
 		}
 	}
-	n, err := a.ForgetFacts(ctx, tenant, memory.Filter{UserID: user})
+	n, err := a.forgetFactsOf(ctx, tenant, memory.Filter{UserID: user})
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	failed = cmp.Or(failed, a.keeping.flush(ctx))
 	defer a.keeping.index.Forget(tenant)
@@ -80,6 +82,38 @@ func (a *App) forgetConversation(ctx context.Context, tenant, id string) (turns,
 	if turns, err = talk.Forget(ctx); err != nil {
 		return turns, 0, err
 	}
-	facts, err = a.ForgetFacts(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})
+	facts, err = a.forgetFactsOf(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})
 	return turns, facts, err
+}
+
+// forgetFactsOf deletes the facts that a filter selects, with the names of the entities that the graph links
+// to them. It returns how many facts there were.
+func (a *App) forgetFactsOf(ctx context.Context, tenant string, filter memory.Filter) (int, error) {
+	m, err := a.Facts(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	filter.Expired = true
+	facts, err := m.List(ctx, filter)
+	if err != nil || len(facts) == 0 {
+		return 0, err
+	}
+	ids := make(map[string]bool, len(facts))
+	for i := range facts {
+		ids[facts[i].ID] = true
+	}
+	n, err := a.ForgetFacts(ctx, tenant, filter)
+	if err != nil {
+		return n, err
+	}
+	g, err := a.Graph(ctx, tenant)
+	if err != nil {
+		return n, err
+	}
+	links, err := g.Relations(ctx)
+	if err != nil {
+		return n, err
+	}
+	_, err = g.Remove(ctx, slices.DeleteFunc(links, func(r memory.Relation) bool { return !ids[r.Fact] })...)
+	return n, err
 }

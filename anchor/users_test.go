@@ -1,12 +1,17 @@
 package anchor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/message"
@@ -96,9 +101,21 @@ func TestForgetUser(t *testing.T) {
 	if got := left(ctx, t, app, "ann"); got != want {
 		t.Fatalf("before: %+v", got)
 	}
+	g, err := app.Graph(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range listFacts(t, app) {
+		if err := g.Add(ctx, memory.Relation{Source: cmp.Or(e.UserID, e.SessionID), Fact: e.ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	done, err := app.ForgetUser(ctx, "", "ann")
 	if err != nil || done != want {
 		t.Errorf("%+v, %v, want %+v", done, err, want)
+	}
+	if links, err := g.Relations(ctx); err != nil || len(links) != 2 || !strings.Contains(links[0].Source+links[1].Source, "bob") || strings.Contains(links[0].Source+links[1].Source, "ann") {
+		t.Errorf("links %+v, %v", links, err)
 	}
 	if got := left(ctx, t, app, "ann"); got != (ForgottenUser{User: "ann"}) {
 		t.Errorf("left of ann: %+v", got)
@@ -204,11 +221,19 @@ func TestDeleteOld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for stream, at := range map[string]time.Time{"claimed": before, "new": time.Now()} { // without a turn
+		if _, err := s.Append(ctx, store.Key{Tenant: store.DefaultTenant, Kind: agentstore.KindOwner, Stream: stream}, store.Record{ID: string(agentstore.AConversation), Data: []byte(`{"user_id":"old"}`), Time: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if got, err := app.DeleteOld(ctx, ""); err != nil || got != (Aged{Conversations: 1, Runs: 1, Facts: 1}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got := left(ctx, t, app, "ann"); got.Turns != 2 || got.Runs != 1 || got.Facts != 2 {
 		t.Errorf("young things: %+v", got)
+	}
+	if ids, err := agentstore.Owned(ctx, s, store.DefaultTenant, agentstore.AConversation, "old"); err != nil || !slices.Equal(ids, []string{"new"}) {
+		t.Errorf("conversations with an owner and without turns: %q, %v", ids, err)
 	}
 	if got, err := app.DeleteOld(ctx, ""); err != nil || got != (Aged{}) {
 		t.Errorf("again: %+v, %v", got, err)
@@ -233,4 +258,21 @@ func TestAging(t *testing.T) {
 		}
 		new(aging).stop()
 	})
+}
+
+// Facts of a conversation are for the user that it belongs to, whoever promotes it.
+func TestPromoteForOwner(t *testing.T) {
+	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
+		return modeltest.Answer{Text: `{"add":[{"content":"lives in Oslo","tags":[]}],"update":[],"remove":[]}`}
+	})
+	app, _ := loadFacts(t, s, "{extract: {model: small, every: 0}}")
+	if _, err := app.Build(t.Context(), pipeline.Query{Text: "I live in Oslo."}, BuildOptions{User: "ann", Conversation: "c", Remember: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Promote(t.Context(), "c", PromoteOptions{User: "bob"}); !errors.Is(err, ErrOwned) {
+		t.Errorf("for another user: %v", err)
+	}
+	if p, err := app.Promote(t.Context(), "c", PromoteOptions{}); err != nil || len(p.Added) != 1 || p.Added[0].UserID != "ann" {
+		t.Errorf("for nobody: %+v, %v", p, err)
+	}
 }

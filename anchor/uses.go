@@ -33,13 +33,20 @@ type uses struct {
 	log     *slog.Logger
 }
 
-// note notes the facts of a window, and writes them later.
-func (u *uses) note(s store.Store, tenant string, items []pipeline.Item, now time.Time) {
+// note notes the facts of a window, and writes them later. Items that the request gives are no facts,
+// whatever they say: they could be those of another user.
+func (u *uses) note(s store.Store, tenant string, items, given []pipeline.Item, now time.Time) {
+	isGiven := make(map[string]bool)
+	for i := range given {
+		if given[i].Source == pipeline.SourceMemory {
+			isGiven[given[i].ID] = true
+		}
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range items {
 		id, _ := items[i].Metadata["memory_entry_id"].(string)
-		if items[i].Source != pipeline.SourceMemory || id == "" || strings.TrimPrefix(items[i].ID, "fact-") != id {
+		if items[i].Source != pipeline.SourceMemory || id == "" || strings.TrimPrefix(items[i].ID, "fact-") != id || isGiven[items[i].ID] {
 			continue
 		}
 		use, known := u.waiting[tenant][id]

@@ -37,10 +37,11 @@ func TestWindowsCountAsUsesOfFacts(t *testing.T) {
 			}
 		}
 		for range 2 {
-			result, err := app.Build(t.Context(), pipeline.Query{Text: "tea"}, BuildOptions{Items: []pipeline.Item{{
-				ID: "given", Content: "x", Source: pipeline.SourceMemory, Priority: 5, Metadata: map[string]any{"memory_entry_id": ids[1]},
-			}}})
-			if err != nil || len(result.Window.Items) != 2 {
+			result, err := app.Build(t.Context(), pipeline.Query{Text: "tea"}, BuildOptions{Items: []pipeline.Item{
+				{ID: "given", Content: "x", Source: pipeline.SourceMemory, Priority: 5, Metadata: map[string]any{"memory_entry_id": ids[1]}},
+				{ID: "fact-" + ids[2], Content: "y", Source: pipeline.SourceMemory, Priority: 5, Metadata: map[string]any{"memory_entry_id": ids[2]}},
+			}})
+			if err != nil || len(result.Window.Items) != 3 {
 				t.Fatalf("%+v, %v", result, err)
 			}
 		}
@@ -86,7 +87,7 @@ func TestUsesThatWaitAreBounded(t *testing.T) {
 		items[i] = pipeline.Item{ID: "fact-" + id, Source: pipeline.SourceMemory, Metadata: map[string]any{"memory_entry_id": id}}
 	}
 	for range 2 {
-		u.note(nil, "t", items, time.Now())
+		u.note(nil, "t", items, nil, time.Now())
 	}
 	if n := len(u.waiting["t"]); n != maxUses || u.waiting["t"]["0"].Times != 2 {
 		t.Errorf("%d facts wait, the first with %d uses; want %d with 2", n, u.waiting["t"]["0"].Times, maxUses)

@@ -209,6 +209,9 @@ func (c *call) forgetUser() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.s.app.Checkpoint(c.ctx); err != nil {
+		c.s.log.Warn("what was deleted of a user is in the log of the store until the next checkpoint", "request", c.info.ID, "error", err)
+	}
 	return done, nil
 }
 

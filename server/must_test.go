@@ -43,6 +43,15 @@ func TestMust(t *testing.T) {
 		if got := l.api("POST", "/v1/builds", `{"query": "q", "items": [{"content": "a", "source": "retrieval"}]}`); got.status != c.status {
 			t.Errorf("%q, %q: %d %s, want %d", c.all, c.must, got.status, got.body, c.status)
 		}
+		want := 200
+		if c.status == 500 {
+			want = http.StatusUnprocessableEntity
+		}
+		for _, without := range []string{"skip=s", "only=items"} { // no client decides what must answer
+			if got := l.api("POST", "/v1/builds?"+without, `{"query": "q", "items": [{"content": "a", "source": "retrieval"}]}`); got.status != want {
+				t.Errorf("%q, %q, %s: %d %s, want %d", c.all, c.must, without, got.status, got.body, want)
+			}
+		}
 	}
 }
 
@@ -126,5 +135,21 @@ func TestSystemPromptIsNeverLeftOut(t *testing.T) {
 	}
 	if got := l.api("POST", "/v1/builds", `{"query": "q", "max_tokens": 60}`); got.status != 200 || !strings.Contains(string(got.body), "Answer only") {
 		t.Errorf("with room: %d %s", got.status, got.body)
+	}
+}
+
+// A step whose manifest says that builds fail with it is left out only where must: false allows it.
+func TestManifestsSayWhatMustRun(t *testing.T) {
+	t.Parallel()
+	dir := plugins(t, "keep-first")
+	manifest := "abi: 1\nname: keep-first\nversion: 0.1.0\noperations: {filter: {reads: [score], defaults: {on_error: raise}}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "keep-first", "plugin.yaml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for must, want := range map[string]int{"": http.StatusUnprocessableEntity, ", must: false": http.StatusOK} {
+		l := start(t, fmt.Sprintf(mustSite, dir, "", "keep-first", must), Options{Unwatched: true})
+		if got := l.api("POST", "/v1/builds?skip=s", `{"query": "q"}`); got.status != want {
+			t.Errorf("%q: %d %s, want %d", must, got.status, got.body, want)
+		}
 	}
 }

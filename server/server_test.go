@@ -97,7 +97,7 @@ func TestEveryEndpoint(t *testing.T) {
 		{"POST", "/v1/collections/docs/search", "/v1/collections/{collection}/search", `{"query": "train", "filter": [{"field": "id", "values": ["d1"]}]}`, 200, ""},
 		{"POST", "/v1/collections/none/search", "/v1/collections/{collection}/search", `{"query": "train"}`, 404, ""},
 		{"POST", "/v1/collections/new/documents?name=guides/a.md", "/v1/collections/{collection}/documents", "The night train", 202, "id"},
-		{"POST", "/v1/collections/new/documents?name=..", "/v1/collections/{collection}/documents", "The night train", 400, ""},
+		{"POST", "/v1/collections/new/documents?name=..", "/v1/collections/{collection}/documents", "The night train", 422, ""},
 		{"GET", "/v1/jobs/{id}", "/v1/jobs/{id}", "", 200, ""},
 		{"DELETE", "/v1/jobs/{id}", "/v1/jobs/{id}", "", 200, ""},
 		{"GET", "/v1/jobs", "/v1/jobs", "", 200, ""},

@@ -35,7 +35,7 @@ new turns as every says. The default is 10. With 0, builds promote nothing.`,
 	flags := cmd.Flags()
 	flags.StringVar(&conversation, "conversation", "", "the conversation")
 	cli.SettingFlag(cmd, "conversation", "")
-	flags.StringVar(&o.User, "user", "", "user who owns the facts (default: facts.user)")
+	flags.StringVar(&o.User, "user", "", "user who owns the facts (default: that of the conversation, or facts.user)")
 	flags.StringVar(&o.Session, "session", "", "session that owns the facts (default: facts.session)")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -51,17 +52,23 @@ func Owner(ctx context.Context, s store.Store, tenant string, what Ownable, id s
 	return o.User, nil
 }
 
+// Allow returns the user that a conversation or a run of a tenant belongs to, as [Owner] does. The error
+// wraps [ErrOwned] if that is another user than the given one.
+func Allow(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) (has string, err error) {
+	if has, err = Owner(ctx, s, tenant, what, id); err == nil && has != "" && has != user {
+		err = fmt.Errorf("%s %q: %w (name the user that it belongs to, or use another %s)", what, id, ErrOwned, what)
+	}
+	return has, err
+}
+
 // Claim lets a user have a conversation or a run of a tenant: what belongs to nobody belongs to the
 // user from then on. An empty user is nobody. The error wraps [ErrOwned] if it belongs to another
 // user. A store that cannot be written has no new turns either, so there the claim is left out.
 func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) error {
 	for {
-		has, err := Owner(ctx, s, tenant, what, id)
+		has, err := Allow(ctx, s, tenant, what, id, user)
 		if err != nil || has == user {
 			return err
-		}
-		if has != "" {
-			return fmt.Errorf("%s %q: %w (name the user that it belongs to, or use another %s)", what, id, ErrOwned, what)
 		}
 		data, err := json.Marshal(owner{user})
 		if err != nil {
@@ -82,6 +89,31 @@ func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, 
 func Disown(ctx context.Context, s store.Store, tenant string, what Ownable, id string) error {
 	_, err := s.Delete(ctx, ownerKey(tenant, id), string(what))
 	return err
+}
+
+// DisownUnused deletes the owners of conversations or runs of a tenant that were noted before a time, and
+// of which nothing is stored: used reports whether something is.
+func DisownUnused(ctx context.Context, s store.Store, tenant string, what Ownable, before time.Time, used func(id string) bool) error {
+	keys, err := s.Keys(ctx, tenant, KindOwner)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if used(key.Stream) {
+			continue
+		}
+		rec, err := s.Get(ctx, key, string(what))
+		if errors.Is(err, store.ErrNotFound) || err == nil && !rec.Time.Before(before) {
+			continue
+		}
+		if err == nil {
+			err = Disown(ctx, s, tenant, what, key.Stream)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %q: delete its owner: %w", what, key.Stream, err)
+		}
+	}
+	return nil
 }
 
 // Owned returns the names of the conversations or runs of a tenant that belong to a user.

@@ -85,13 +85,13 @@ func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 	default:
 		out.FormatterOnError, out.FormatterFallback = policy(format.Must, pipeline.Raise), builtinFormatter(b.Config, format.Fallback)
 	}
-	out.Steps, err = chosen(out.Steps, b)
+	out.Steps, err = chosen(out.Steps, b, r.plugins)
 	return out, err
 }
 
 // chosen returns the steps of a build: the step of the given items, then the selected steps of
-// the recipe.
-func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) {
+// the recipe, which has plugins. Steps that must answer cannot be left out.
+func chosen(all []pipeline.StepConfig, b *Build, p *plugins) ([]pipeline.StepConfig, error) {
 	if b.Items == nil && b.Only == nil && b.Skip == nil {
 		return all, nil
 	}
@@ -109,6 +109,8 @@ func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) 
 		}
 		if (b.Only == nil || only[s.Name]) && !skip[s.Name] {
 			list = append(list, s)
+		} else if p.mustRun(s.Name) {
+			return nil, fmt.Errorf("%w: only, skip: step %q must answer, so no build may leave it out (set must: false to allow it)", config.ErrInvalid, s.Name)
 		}
 	}
 	return list, nil

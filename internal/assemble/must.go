@@ -25,6 +25,25 @@ func stated(c *config.Config, must *bool, instance string) *bool {
 	return nil
 }
 
+// mustRun reports whether a step must answer, as the configuration says, or else the manifest of its plugin.
+func (p *plugins) mustRun(step string) bool {
+	c := p.config
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		if s.Name != step {
+			continue
+		}
+		if s.Builtin != "" {
+			return s.Must != nil && *s.Must
+		}
+		if must := stated(c, s.Must, s.Instance); must != nil {
+			return *must
+		}
+		return (s.Plugin != "" || s.Instance != "") && p.raises(use{Use: s.Use(), op: abi.Operation(s.Operation), step: s})
+	}
+	return false
+}
+
 // Ready returns why a plugin that must answer is not ready.
 func (r *Recipe) Ready() error { return r.plugins.missing(jobBuild) }
 

@@ -578,3 +578,19 @@ func TestClockJumps(t *testing.T) {
 		}
 	})
 }
+
+// A damaged record does not keep those of a user from being deleted.
+func TestRemoveOfBesideDamage(t *testing.T) {
+	s, _ := memory()
+	key := store.Key{Tenant: "t", Kind: KindSummary}
+	recs := []store.Record{{ID: "damaged", Data: []byte(`[]`)}, {ID: "ann", Data: []byte(`{"user":"ann"}`)}, {ID: "bob", Data: []byte(`{"user":"bob"}`)}}
+	if _, err := s.Append(t.Context(), key, recs...); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := RemoveOf(t.Context(), s, "t", Filter{User: "ann"}); n != 1 || !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("%d deleted, %v", n, err)
+	}
+	if left, err := s.Read(t.Context(), key, 0, 0); err != nil || len(left) != 2 || left[1].ID != "bob" {
+		t.Errorf("%d left, %v", len(left), err)
+	}
+}

@@ -1,6 +1,7 @@
 package builds
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -167,17 +168,19 @@ func Remove(ctx context.Context, s store.Store, tenant string, ids ...string) (i
 // RemoveOf deletes the records of a tenant that a filter selects, and returns how many there were.
 func RemoveOf(ctx context.Context, s store.Store, tenant string, f Filter) (int, error) {
 	n := 0
+	var damaged error // it must not keep the others from being deleted
 	for after := int64(0); ; {
 		recs, err := s.Read(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, after, sweptTogether)
 		if err != nil || len(recs) == 0 {
-			return n, err
+			return n, errors.Join(damaged, err)
 		}
 		after = recs[len(recs)-1].Seq
 		var ids []string
 		for i := range recs {
 			one, err := decodeSummary(&recs[i])
 			if err != nil {
-				return n, err
+				damaged = cmp.Or(damaged, err)
+				continue
 			}
 			if f.match(&one.marked) {
 				ids = append(ids, one.ID)

@@ -20,9 +20,12 @@ const Kind = "cost"
 const (
 	// KeepDays is for how many days costs are kept.
 	KeepDays = 400
-	// MaxLines is how many lines a tenant has of a day. What comes beyond them is added up as key and model
-	// [Other].
+	// MaxLines is how many lines by key and model a tenant has of a day. Beyond them the models of a key are
+	// added up as model [Other], so that what a key has spent stays known.
 	MaxLines = 200
+	// MaxKeyLines is how many lines with model [Other] a tenant has of a day in addition. Beyond them the keys
+	// are added up, too, as key [Other].
+	MaxKeyLines = 2000
 	// Other stands for the keys or models for which there is no room.
 	Other = "other"
 )
@@ -70,8 +73,8 @@ func Check(rec *store.Record) error {
 	if err != nil {
 		return err
 	}
-	if len(lines) > MaxLines {
-		return fmt.Errorf("lines: %d (want at most %d)", len(lines), MaxLines)
+	if len(lines) > MaxLines+MaxKeyLines {
+		return fmt.Errorf("lines: %d (want at most %d)", len(lines), MaxLines+MaxKeyLines)
 	}
 	for i, l := range lines {
 		if l.Model == "" || min(l.Calls, l.InputTokens, l.CachedTokens, l.OutputTokens) < 0 || l.USD < 0 {
@@ -98,7 +101,11 @@ func merge(to, more []Line) []Line {
 	for i := range more {
 		l := more[i]
 		place, there := at[[2]string{l.Key, l.Model}]
-		if !there && len(to) >= MaxLines-1 {
+		if !there && len(to) >= MaxLines {
+			l.Model = Other
+			place, there = at[[2]string{l.Key, l.Model}]
+		}
+		if !there && len(to) >= MaxLines+MaxKeyLines-1 {
 			l.Key, l.Model = Other, Other
 			place, there = at[[2]string{Other, Other}]
 		}

@@ -137,6 +137,10 @@ func TestCostsAreBounded(t *testing.T) {
 	for i := range 3 * MaxLines {
 		b.Add("acme", fmt.Sprint("k", i), used("small", 1))
 	}
+	for i := range MaxKeyLines {
+		b.Add("acme", "many", used(fmt.Sprint("m", i), 1))
+	}
+	spent(t, b, "acme", "many", 3*MaxLines+1+MaxKeyLines, MaxKeyLines) // a quota of the key holds
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -151,9 +155,16 @@ func TestCostsAreBounded(t *testing.T) {
 			usd += r.USD
 		}
 	}
-	if len(days) > KeepDays+1 || today > MaxLines || usd != 3*MaxLines+1 {
+	if len(days) > KeepDays+1 || today != 3*MaxLines+2 || usd != 3*MaxLines+1+MaxKeyLines {
 		t.Errorf("%d days, %d lines of today with %v", len(days), today, usd)
 	}
+	for i := range 2 * MaxKeyLines {
+		b.Add("acme", fmt.Sprint("more", i), used("small", 1))
+	}
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	spent(t, b, "acme", Other, 3*MaxLines+1+3*MaxKeyLines, 3*MaxLines+2+2*MaxKeyLines-(MaxLines+MaxKeyLines-1))
 	if len(b.pages) != 1 {
 		t.Errorf("%d pages are in memory", len(b.pages))
 	}

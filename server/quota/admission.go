@@ -97,10 +97,15 @@ func (a *Admission) Admit(ctx context.Context, p server.Principal, c server.Cost
 		settle(server.Usage{})
 		return nil, err
 	}
-	return func(u server.Usage) {
+	release := func(u server.Usage) {
 		leave()
 		settle(u)
-	}, nil
+	}
+	if err := a.checkMoney(ctx, p, nil); err != nil { // of those that waited, the first may have spent all
+		release(server.Usage{})
+		return nil, err
+	}
+	return release, nil
 }
 
 // quick reports whether an action only looks something up.

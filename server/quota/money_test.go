@@ -64,3 +64,34 @@ func TestMoney(t *testing.T) {
 		time.Sleep(time.Second)
 	})
 }
+
+// Builds that wait for their turn are refused when those before them have spent what there was.
+func TestMoneyIsSpentWhileBuildsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spent := 0.0
+		a := New(Options{
+			Queue:  QueueOptions{Builds: 1},
+			Limits: func(server.Principal) (Limits, Limits) { return Limits{}, Limits{USDPerDay: 2} },
+			Spent:  func(context.Context, string, string) (float64, float64, error) { return spent, spent, nil },
+			Spend:  func(string, string, []ledger.Line) { spent++ },
+		})
+		built, refused := 0, 0
+		for range 20 {
+			go func() {
+				release, err := a.Admit(t.Context(), acme, server.Cost{Action: "build", Scope: server.ScopeBuild})
+				if err != nil {
+					refused++
+					return
+				}
+				time.Sleep(time.Second)
+				built++
+				release(server.Usage{Services: make([]ledger.Line, 1)})
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		if built != 2 || refused != 18 {
+			t.Errorf("%d builds, %d refused", built, refused)
+		}
+	})
+}
