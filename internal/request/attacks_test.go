@@ -84,7 +84,11 @@ func TestReadingEndsWithTheContext(t *testing.T) {
 		if name != "no UTF-8" && whole.asked < 10 {
 			t.Errorf("%s: asked %d times", name, whole.asked)
 		}
-		for _, most := range []int{0, whole.asked / 2, whole.asked - 1} {
+		moments := []int{0, whole.asked / 2, whole.asked - 1}
+		if name == "no UTF-8" { // it is refused when its bytes are counted, which takes no time
+			moments = moments[:1]
+		}
+		for _, most := range moments {
 			ctx := &counted{t.Context(), 0, most}
 			if _, _, err := Read(ctx, "r", doc, config.Default()); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: after %d of %d questions: %.100v (else %.100v)", name, most, whole.asked, err, first)

@@ -99,3 +99,15 @@ func TestRepair(t *testing.T) {
 		}
 	}
 }
+
+// A text that is no UTF-8 would take three times its bytes, so only some bytes are repaired.
+func TestTextsThatAreNotUTF8(t *testing.T) {
+	bad := strings.Repeat("\xff", MaxRepaired)
+	n, err := ParseJSON("a", []byte(`"`+bad+`"`))
+	if err != nil || n.Text != strings.Repeat("\uFFFD", MaxRepaired) {
+		t.Errorf("%d bytes: %v", MaxRepaired, err)
+	}
+	if _, err := ParseJSON("a", []byte("[\"x\", \""+bad+"\xff\"]")); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+		t.Errorf("one byte more: %v", err)
+	}
+}

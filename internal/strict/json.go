@@ -14,7 +14,7 @@ import (
 )
 
 // ParseJSON reads one JSON document. file appears in errors. Data after the document is refused.
-// Invalid UTF-8 is repaired.
+// A text with some bytes that are not UTF-8 is repaired; one with more than [MaxRepaired] is refused.
 func ParseJSON(file string, data []byte) (*Node, error) {
 	return ParseJSONContext(context.Background(), file, data, Limits{MaxValues, severalFiles})
 }
@@ -217,6 +217,13 @@ func (p *jsonParser) array(items []Node, depth int) error {
 	return nil
 }
 
+// MaxRepaired is the largest number of bytes of a text that are not UTF-8. Each becomes U+FFFD, which
+// takes three.
+const MaxRepaired = 64 << 10
+
+// errNotUTF8 is the problem of a text that is in another encoding, or no text.
+var errNotUTF8 = fmt.Errorf("a text has more than %d bytes that are not UTF-8 (send it in UTF-8)", MaxRepaired)
+
 // text returns the text of a valid JSON string. Each byte that is not UTF-8 becomes U+FFFD. The
 // text is allocated once, in its size. A long one is read several times: ctx can end that.
 func (p *jsonParser) text(quoted []byte) (string, error) {
@@ -230,7 +237,11 @@ func (p *jsonParser) text(quoted []byte) (string, error) {
 	}
 	size := len(quoted)
 	if !valid {
-		if size += invalidBytes(quoted) * (len("\uFFFD") - 1); size > lookBytes && p.ctx.Err() != nil {
+		n := invalidBytes(quoted)
+		if n > MaxRepaired {
+			return "", errNotUTF8
+		}
+		if size += n * (len("\uFFFD") - 1); size > lookBytes && p.ctx.Err() != nil {
 			return "", p.ctx.Err()
 		}
 	}
@@ -246,9 +257,9 @@ func (p *jsonParser) text(quoted []byte) (string, error) {
 	return unsafe.String(unsafe.SliceData(text), len(text)), nil // nothing else has it
 }
 
-// invalidBytes counts the bytes that are not UTF-8.
+// invalidBytes counts the bytes that are not UTF-8, up to one more than may be repaired.
 func invalidBytes(text []byte) (n int) {
-	for i := 0; i < len(text); {
+	for i := 0; i < len(text) && n <= MaxRepaired; {
 		width, valid := runeAt(text[i:])
 		if i += width; !valid {
 			n++
