@@ -43,7 +43,11 @@ func (c *call) readBody() error {
 		if c.endpoint.body == noBody || c.endpoint.optional {
 			return nil
 		}
-		return &Refusal{Status: http.StatusBadRequest, Reason: "no_body", Message: "the request has no body", Remedy: "send " + wantedType(c.endpoint.body)}
+		status := http.StatusBadRequest
+		if c.endpoint.body == uploadBody { // an empty document is well-formed
+			status = http.StatusUnprocessableEntity
+		}
+		return &Refusal{Status: status, Reason: "no_body", Message: "the request has no body", Remedy: "send " + wantedType(c.endpoint.body)}
 	}
 	c.pace()
 	if c.endpoint.body == noBody {

@@ -49,11 +49,11 @@ func startService(ctx context.Context, o *options) (s *service, err error) {
 	if s.dir, err = os.MkdirTemp("", "console"); err != nil {
 		return nil, err
 	}
-	defer func() {
+	defer func(made *service) {
 		if err != nil {
-			s.stop()
+			made.stop()
 		}
-	}()
+	}(s)
 	base, err := os.ReadFile(o.config)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func startService(ctx context.Context, o *options) (s *service, err error) {
 	text = regexp.MustCompile(`(?m)^server:.*$`).ReplaceAllString(text, "server: {drain_delay: none, keys: keys.yaml, watch: false}") +
 		"records: {content: true}\nstore: {path: store.db}\nfacts: {}\nagent: {max_tokens: 4000}\nlog_level: warn\n"
 	text = strings.Replace(text, "instances:\n", "instances:\n  starved: {plugin: mmr-reranker, limits: {fuel: 100000}}\n", 1)
-	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {max_tokens: 400, budget: {total_tokens: 400}, steps: [{name: rerank, instance: starved, on_error: skip}]}, plain: {budget: {total_tokens: 200}, steps: []}}", 1)
+	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {max_tokens: 400, budget: {total_tokens: 400}, steps: [{name: rerank, instance: starved, must: false}]}, plain: {budget: {total_tokens: 200}, steps: []}}", 1)
 	config := filepath.Join(s.dir, "anchor.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
