@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,30 +69,32 @@ func TestMoney(t *testing.T) {
 // Builds that wait for their turn are refused when those before them have spent what there was.
 func TestMoneyIsSpentWhileBuildsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spent := 0.0
+		var spent, built, refused atomic.Int64
 		a := New(Options{
 			Queue:  QueueOptions{Builds: 1},
 			Limits: func(server.Principal) (Limits, Limits) { return Limits{}, Limits{USDPerDay: 2} },
-			Spent:  func(context.Context, string, string) (float64, float64, error) { return spent, spent, nil },
-			Spend:  func(string, string, []ledger.Line) { spent++ },
+			Spent: func(context.Context, string, string) (float64, float64, error) {
+				n := float64(spent.Load())
+				return n, n, nil
+			},
+			Spend: func(string, string, []ledger.Line) { spent.Add(1) },
 		})
-		built, refused := 0, 0
 		for range 20 {
 			go func() {
 				release, err := a.Admit(t.Context(), acme, server.Cost{Action: "build", Scope: server.ScopeBuild})
 				if err != nil {
-					refused++
+					refused.Add(1)
 					return
 				}
 				time.Sleep(time.Second)
-				built++
+				built.Add(1)
 				release(server.Usage{Services: make([]ledger.Line, 1)})
 			}()
 			synctest.Wait()
 		}
 		time.Sleep(time.Minute)
-		if built != 2 || refused != 18 {
-			t.Errorf("%d builds, %d refused", built, refused)
+		if built.Load() != 2 || refused.Load() != 18 {
+			t.Errorf("%d builds, %d refused", built.Load(), refused.Load())
 		}
 	})
 }
