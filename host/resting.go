@@ -44,7 +44,7 @@ func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
 	if s.Left > 0 {
 		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
 	}
-	return false, &guest.Fault{Reason: abi.ReasonRested, Remedy: "fix the plugin; limits.rest_after says after how many failures it is rested",
+	return false, &guest.Fault{Reason: abi.ReasonRested, Remedy: "fix the plugin; limits.rest_after says after how many failures it is paused",
 		Err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
 }
 
@@ -58,11 +58,11 @@ func (p *Plugin) judge(ctx context.Context, probe bool, how fairness.Outcome, fa
 		return
 	}
 	if how == fairness.Good {
-		p.log.Info("the plugin is no longer rested for one tenant")
+		p.log.Info("the plugin is called again for one tenant")
 		return
 	}
 	s := p.rests.Status(tenant)
-	p.log.Warn("the plugin is rested for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
+	p.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
 }
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did

@@ -85,11 +85,11 @@ func checkRests(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(l.Msg, "rested") {
+		if strings.Contains(l.Msg, "for one tenant") {
 			lines = append(lines, l.Msg)
 		}
 	}
-	if want := []string{"the plugin is rested for one tenant", "the plugin is rested for one tenant", "the plugin is no longer rested for one tenant"}; !slices.Equal(lines, want) {
+	if want := []string{"the plugin is paused for one tenant", "the plugin is paused for one tenant", "the plugin is called again for one tenant"}; !slices.Equal(lines, want) {
 		t.Errorf("log %q (want %q)", lines, want)
 	}
 }
