@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,7 +121,7 @@ func CacheDir(t testing.TB) string {
 func SetConfigDir() {
 	dir := filepath.Join(Root(), "build", "test", "config")
 	modules, err := hashOf([]string{"go.mod", "go.sum"})
-	err = errors.Join(err, os.MkdirAll(dir, 0o700), os.Setenv("XDG_CONFIG_HOME", dir), os.Setenv("ANCHOR_ENGINE_OF_TESTS", modules))
+	err = errors.Join(err, makeFolders(filepath.Dir(filepath.Dir(dir)), filepath.Dir(dir), dir), os.Setenv("XDG_CONFIG_HOME", dir), os.Setenv("ANCHOR_ENGINE_OF_TESTS", modules))
 	if err != nil {
 		panic("testbuild: set the configuration folder: " + err.Error())
 	}
@@ -197,7 +198,7 @@ func find(kind string, sources []string, make func(dir string) error) (dir strin
 		return "", err
 	}
 	all := filepath.Join(Root(), "build", "test")
-	if err := os.MkdirAll(all, 0o755); err != nil {
+	if err := makeFolders(filepath.Dir(all), all); err != nil {
 		return "", err
 	}
 	dir = filepath.Join(all, kind+"-"+hash)
@@ -206,11 +207,10 @@ func find(kind string, sources []string, make func(dir string) error) (dir strin
 		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	now := time.Now()
-	if os.Chtimes(dir, now, now) == nil { // it is there, and in use
-		return dir, nil
+	if _, err := os.Stat(dir); err == nil {
+		return dir, use(dir)
 	}
-	removeOld(filepath.Join(all, kind+"-"+strings.Repeat("?", len(hash))))
+	removeOld(all, kind, hash)
 	next, err := os.MkdirTemp(all, kind+".new-*")
 	if err != nil {
 		return "", err
@@ -218,17 +218,66 @@ func find(kind string, sources []string, make func(dir string) error) (dir strin
 	if err := make(next); err != nil {
 		return "", errors.Join(err, os.RemoveAll(next))
 	}
+	if err := errors.Join(age(next), use(dir)); err != nil {
+		return "", err
+	}
 	return dir, os.Rename(next, dir)
 }
 
-// removeOld removes what was built from older sources, unless tests may still use it.
-func removeOld(pattern string) {
-	olds, _ := filepath.Glob(pattern) // the only error is that of a bad pattern
-	for _, old := range olds {
-		if info, err := os.Stat(old); err == nil && time.Since(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(old) // what stays only takes room
+// age gives all that was built one old time. `go test` keeps no result of a test that read a
+// file of the last two seconds, and the hash in the name of the folder says enough of it.
+func age(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, built, built))
+	})
+}
+
+var built = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// makeFolders makes the folders that are not there. [os.MkdirAll] looks at each first, and what
+// a test looks at decides whether its result is kept: build/test changes all the time.
+func makeFolders(dirs ...string) error {
+	for _, dir := range dirs {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
+	return nil
+}
+
+// use notes beside the folder that tests use it now: by the time of an empty folder, as
+// `go test` takes no notice of one that is made.
+func use(dir string) error {
+	if err := makeFolders(dir + ".used"); err != nil {
+		return err
+	}
+	now := time.Now()
+	return os.Chtimes(dir+".used", now, now)
+}
+
+// removeOld removes what was built from older sources, unless tests may still use it.
+func removeOld(all, kind, hash string) {
+	for _, name := range unseen(all) {
+		old := filepath.Join(all, name)
+		if h, ok := strings.CutPrefix(name, kind+"-"); !ok || len(h) != len(hash) {
+			continue
+		}
+		if info, err := os.Stat(old + ".used"); err != nil || time.Since(info.ModTime()) > time.Hour {
+			_ = errors.Join(os.RemoveAll(old), os.Remove(old+".used")) // what stays only takes room
+		}
+	}
+}
+
+// unseen lists a folder so that `go test` does not take it for an input of the test.
+func unseen(dir string) []string {
+	fd, err := syscall.Open(dir, syscall.O_RDONLY, 0)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	defer f.Close()
+	names, _ := f.Readdirnames(-1) // those that it could read
+	return names
 }
 
 // hashOf returns a hash of all source files, and of what else decides what is built.
