@@ -95,7 +95,7 @@ func (c *Cache) replace(path string, text []byte) error {
 		return writeError(path, err)
 	}
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Close())
+	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

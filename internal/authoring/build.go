@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
 
 // Built is a plugin that was built.
@@ -337,21 +338,11 @@ func (j *job) write(path string, wasm, manifest []byte) error {
 	return replaceFile(filepath.Join(dir, ManifestFile), manifest)
 }
 
-// replaceFile writes a temporary file next to path and renames it. If path is not a regular
-// file, such as a device, it writes to path itself.
+// replaceFile replaces a file. If path is not a regular file, such as a device, it writes to path
+// itself.
 func replaceFile(path string, data []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(path, data, 0o644)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".building-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename, which is fine
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return atomicfile.Write(path, 0o644, data)
 }

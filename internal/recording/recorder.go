@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
 
 // maxFiles bounds the files of a recorder.
@@ -91,7 +92,7 @@ func (r *Recorder) save(c record.Call) (int64, error) {
 			err = r.take(n)
 		}
 		if err == nil {
-			err = r.write(filepath.Join(r.dir, name+".json"), doc)
+			err = atomicfile.Create(filepath.Join(r.dir, name+".json"), 0o644, doc)
 		}
 		if !errors.Is(err, os.ErrExist) {
 			return n, err
@@ -145,25 +146,6 @@ func caseName(file, step string) string {
 		return file
 	}
 	return file + " in step " + oneLine(step)
-}
-
-// write writes a file, which is there whole or not at all. The error is ErrExist if there is one
-// of that name.
-func (r *Recorder) write(name string, doc []byte) error {
-	f, err := os.CreateTemp(r.dir, ".recording-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(doc)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	err = os.Link(f.Name(), name)
-	if err == nil || errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return os.Rename(f.Name(), name) // the file system has no links
 }
 
 // Files is the number of files that were written.

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
 
 // lockTime is how long [Edit] waits for another process.
@@ -86,31 +87,8 @@ func (f *File) write(path string) error {
 	if _, err := Parse(path, data); err != nil { // what is written can be read again
 		return fmt.Errorf("lock: write: %w", err)
 	}
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+	if err := atomicfile.Write(path, 0o644, data); err != nil {
 		return fmt.Errorf("lock: write: %w", err)
-	}
-	defer os.Remove(out.Name()) // after the renaming there is nothing to remove
-	_, err = out.Write(data)
-	if err == nil {
-		err = out.Chmod(mode)
-	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
-		err = os.Rename(out.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("lock: write: %w", err)
-	}
-	if d, err := os.Open(filepath.Dir(path)); err == nil { // the renaming survives a power cut, where the system can
-		_ = d.Sync()
-		_ = d.Close()
 	}
 	return nil
 }

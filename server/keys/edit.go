@@ -3,11 +3,12 @@ package keys
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
 
 // lockTime is how long [Edit] waits for another process.
@@ -56,27 +57,8 @@ func (f *File) write(path string) error {
 	if _, err := Parse(path, data); err != nil { // what is written can be read again
 		return fmt.Errorf("keys: write: %w", err)
 	}
-	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
-	if err != nil {
+	if err := atomicfile.Write(path, 0o600, data); err != nil {
 		return fmt.Errorf("keys: write: %w", err)
 	}
-	defer os.Remove(out.Name()) // after the renaming there is nothing to remove
-	_, err = out.Write(data)
-	if err == nil {
-		err = likeBefore(out, path)
-	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(out.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("keys: write: %w", err)
-	}
-	syncFolder(filepath.Dir(path))
 	return nil
 }

@@ -5,14 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -156,29 +156,13 @@ func (e *evaluation) finish(r *anchor.Report) error {
 	return nil
 }
 
-// writeHTML writes the page to a temporary file in the same folder first, so that a failure keeps
-// an existing page.
-func writeHTML(path string, r *anchor.Report, worst int) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".anchor-host-eval-*")
-	if err != nil {
+// writeHTML keeps an existing page if it fails.
+func writeHTML(path string, r *anchor.Report, worst int) error {
+	err := atomicfile.Replace(path, 0o644, func(w io.Writer) error { return anchor.WriteReport(w, r, worst) })
+	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write report: %w (give --html a file in a folder that exists)", err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name()) // the first error is the one to report
-		}
-	}()
-	err = anchor.WriteReport(f, r, worst)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
 	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

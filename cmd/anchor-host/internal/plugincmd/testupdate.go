@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
 
 // updates are the cases of a run whose expectations are rewritten.
@@ -79,7 +78,7 @@ func rewrite(file, name string, expect conformance.Expect) error {
 		}
 		text = lines.Bytes()
 	}
-	return replaceFile(file, slices.Concat(b[:from], text, b[to:]))
+	return atomicfile.Write(file, 0o644, slices.Concat(b[:from], text, b[to:]))
 }
 
 // expectAt finds the value of the member expect of a case.
@@ -124,28 +123,4 @@ func expectAt(b []byte, name string) (from, to int, err error) {
 		from, to = 0, 0
 	}
 	return 0, 0, fmt.Errorf("there is no case %q any more", name)
-}
-
-// replaceFile writes a file, which is there whole or as it was before.
-func replaceFile(file string, b []byte) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".updated-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), info.Mode().Perm())
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }

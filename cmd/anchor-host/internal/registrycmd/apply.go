@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 	"github.com/anchor-host/anchor-host/registry/lock"
 )
 
@@ -251,7 +253,7 @@ func (s *session) stage(files *staged, j *job) error {
 	return files.add(path, j.module)
 }
 
-// leftover is the name of a file that writeTemp or commit made.
+// leftover is the name of a file that add or commit made.
 var leftover = regexp.MustCompile(`^\.[a-z0-9@.+-]+\.wasm\.[0-9]+(\.old)?$`)
 
 // sweep removes what killed processes left in the plugin folder. The lock is held. Only a process
@@ -278,42 +280,14 @@ type staged struct {
 }
 
 func (f *staged) add(path string, data []byte) error {
-	temp, err := writeTemp(filepath.Dir(path), filepath.Base(path), data)
+	temp, err := atomicfile.Stage(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("plugin folder: write %s: %w", path, err)
 	}
 	f.temps, f.paths, f.kept = append(f.temps, temp), append(f.paths, path), append(f.kept, "")
-	return nil
-}
-
-// writeTemp writes a file with a name that plugin folders ignore. The file is on the disk before it
-// can get its name: a power cut leaves the module before or the one after.
-func writeTemp(dir, name string, data []byte) (string, error) {
-	out, err := os.CreateTemp(dir, "."+name+".*")
-	if err != nil {
-		return "", err
-	}
-	_, err = out.Write(data)
-	if err == nil {
-		err = errors.Join(out.Chmod(0o644), out.Sync())
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
-		_ = os.Remove(out.Name())
-		return "", err
-	}
-	return out.Name(), nil
-}
-
-// replaceFile writes a file, all or nothing.
-func replaceFile(path string, data []byte) error {
-	temp, err := writeTemp(filepath.Dir(path), filepath.Base(path), data)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
@@ -192,7 +193,7 @@ func signFile(a *cli.App, sealed *cli.SealedKey, path string) (signed, error) {
 	if err != nil {
 		return signed{}, err
 	}
-	if err := replaceFile(path+signatureSuffix, text); err != nil {
+	if err := atomicfile.Write(path+signatureSuffix, 0o644, text); err != nil {
 		return signed{}, fmt.Errorf("sign %s: write: %w", path, err)
 	}
 	return signed{Target: path, Status: "signed", Key: key.Public().ID, Form: trust.FormMinisign}, nil

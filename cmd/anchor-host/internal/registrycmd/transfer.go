@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openregistry"
+	"github.com/anchor-host/anchor-host/internal/atomicfile"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/registry/trust"
@@ -286,21 +287,16 @@ func save(cache *registry.Cache, file string, refs []registry.Reference) error {
 	if err := replaceable(file); err != nil {
 		return fmt.Errorf("save: %w", err)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return fmt.Errorf("save: %w", unwritten(file, err))
-	}
-	defer os.Remove(temp.Name()) // after the renaming there is nothing to remove
-	err = errors.Join(cache.Save(temp, refs...), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
+	var saved error
+	err := atomicfile.Replace(file, 0o644, func(w io.Writer) error {
+		saved = cache.Save(w, refs...)
+		return saved
+	})
 	var of *fs.PathError
-	var link *os.LinkError
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		return lacking(cache, refs, err)
-	case errors.As(err, &link), errors.As(err, &of) && of.Path == temp.Name(): // another path is in the cache
+	case err != nil && saved == nil, errors.As(err, &of) && filepath.Dir(of.Path) == filepath.Dir(file): // another path is in the cache
 		return fmt.Errorf("save: %w", unwritten(file, err))
 	}
 	return err
@@ -326,7 +322,7 @@ func writeFile(file string, data []byte) error {
 	if err := replaceable(file); err != nil {
 		return err
 	}
-	if err := replaceFile(file, data); err != nil {
+	if err := atomicfile.Write(file, 0o644, data); err != nil {
 		return unwritten(file, err)
 	}
 	return nil
