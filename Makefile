@@ -339,5 +339,5 @@ check: ## all that CI runs: tests, pages, lint, race, fuzz, languages, servers, 
 	.ci/run
 
 .PHONY: clean
-clean: ## remove build/
-	rm -rf build
+clean: ## remove build/ and the cache that the tests share
+	rm -rf build "$${XDG_CACHE_HOME:-$$HOME/.cache}/anchor-host-tests"

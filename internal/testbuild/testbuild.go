@@ -109,6 +109,9 @@ func Examples(t testing.TB, names ...string) string {
 // share. A change of the host's sources gives another folder. The caller's TestMain must have
 // called SetConfigDir, else another user's key makes the cache useless, and no machine code
 // is kept.
+//
+// It lies in the cache folder of the person who runs the tests: tests add files to it all the
+// time, and `go test` would take those of a folder in the checkout for inputs.
 func CacheDir(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(made(t, "cache", hostSources, func(string) error { return nil }), "compiled")
@@ -198,7 +201,10 @@ func find(kind string, sources []string, make func(dir string) error) (dir strin
 		return "", err
 	}
 	all := filepath.Join(Root(), "build", "test")
-	if err := makeFolders(filepath.Dir(all), all); err != nil {
+	if caches, err := os.UserCacheDir(); kind == "cache" && err == nil {
+		all = filepath.Join(caches, "anchor-host-tests", filepath.Base(Root()))
+	}
+	if err := makeFolders(filepath.Dir(filepath.Dir(all)), filepath.Dir(all), all); err != nil {
 		return "", err
 	}
 	dir = filepath.Join(all, kind+"-"+hash)
