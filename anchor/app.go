@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/costs"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -159,7 +160,7 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before *
 	}
 	var err error
 	if g.prices, err = read(loaded); err != nil {
-		return nil, refused{err}
+		return nil, errkind.As(ErrInvalid, err)
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),

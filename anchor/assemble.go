@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -176,7 +177,7 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 		refusal := r.refusal()
 		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config), r.tools...)
 		if errors.Is(err, pipeline.ErrInvalid) {
-			err = refused{err}
+			err = errkind.As(ErrInvalid, err)
 		}
 		if list := result.Diagnostics.Degraded(); err == nil && r.config.Builds.Strict && len(list) > 0 {
 			return nil, &core.DegradedError{List: list}

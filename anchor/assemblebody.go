@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
@@ -60,7 +61,7 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, refused{err}
+		return nil, errkind.As(ErrInvalid, err)
 	}
 	o.tools, o.model, o.unchecked = body.Tools, body.Model(), body.Continues()
 	if o.form = o.From; !list {
@@ -86,7 +87,7 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 	case failed != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case failed != nil:
-		return nil, refused{failed}
+		return nil, errkind.As(ErrInvalid, failed)
 	}
 	return out, err
 }

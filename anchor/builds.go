@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -42,7 +43,7 @@ func (a *App) Builds(ctx context.Context, tenant string, f BuildFilter, cursor s
 	}
 	page, err := builds.List(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
-		err = refused{err}
+		err = errkind.As(ErrInvalid, err)
 	}
 	return page, err
 }
@@ -56,7 +57,7 @@ func (a *App) FindBuilds(ctx context.Context, tenant string, f BuildFilter, curs
 	}
 	page, err := a.keeping.index.Find(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
-		err = refused{err}
+		err = errkind.As(ErrInvalid, err)
 	}
 	return page, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -140,7 +141,7 @@ func (a *App) CollectionDocuments(ctx context.Context, c retrieve.Collection, id
 // write to it. An empty tenant means that of the configuration.
 func (a *App) WritableCollection(ctx context.Context, c retrieve.Collection) error {
 	if err := (retrieve.Collection{Tenant: "t", Name: c.Name}).Validate(); err != nil {
-		return refused{err}
+		return errkind.As(ErrInvalid, err)
 	}
 	_, _, err := a.writable(ctx, c)
 	return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -28,7 +29,7 @@ var ErrShared = sharing.ErrOwned
 // owned marks what belongs to another user as [ErrInvalid] too.
 func owned(err error) error {
 	if errors.Is(err, ErrOwned) {
-		return refused{err}
+		return errkind.As(ErrInvalid, err)
 	}
 	return err
 }
@@ -50,12 +51,6 @@ func wrong(err error) error {
 	}
 	return err
 }
-
-// refused is an error of what the caller gave.
-type refused struct{ error }
-
-// Unwrap returns the error, and what it is.
-func (r refused) Unwrap() []error { return []error{r.error, ErrInvalid} }
 
 // excluded is the error of two options that cannot be given together.
 func excluded(a, b string) error {

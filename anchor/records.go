@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -105,7 +106,7 @@ func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, erro
 	}
 	n, err := store.ImportChecked(ctx, s, r, c.TenantName(), agentstore.Check)
 	if errors.Is(err, store.ErrInvalid) {
-		err = refused{err}
+		err = errkind.As(ErrInvalid, err)
 	}
 	return n, err
 }

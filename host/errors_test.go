@@ -11,12 +11,13 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 func TestPluginErrorFormat(t *testing.T) {
 	e := &PluginError{Plugin: "p", Step: "s", Operation: abi.OpFilter, Code: abi.ReasonTimeout,
-		Err: guest.As(context.DeadlineExceeded, errors.New("line one\nline\ttwo \x1b[2J")), Remedy: "wait", Log: "said this\n", Stack: "at f"}
+		Err: errkind.As(context.DeadlineExceeded, errors.New("line one\nline\ttwo \x1b[2J")), Remedy: "wait", Log: "said this\n", Stack: "at f"}
 	line := `plugin "p": filter: timeout: line one; line` + "\uFFFD" + `two ` + "\uFFFD" + `[2J (wait)`
 	for format, want := range map[string]string{
 		"%v": line, "%s": line, "%q": fmt.Sprintf("%q", line),
@@ -40,7 +41,7 @@ func TestWhatToRetry(t *testing.T) {
 		for mark, want := range map[error]bool{nil: now[code], ErrClosed: false, guest.ErrNoRoom: true, ErrEmbedder: true, ErrFolder: now[code], context.DeadlineExceeded: now[code]} {
 			e := &PluginError{Code: code, Err: errors.New("the cause")}
 			if mark != nil {
-				e.Err = guest.As(mark, e.Err)
+				e.Err = errkind.As(mark, e.Err)
 			}
 			if e.Retryable() != want {
 				t.Errorf("%s, cause %v: retryable %t, want %t", code, mark, !want, want)

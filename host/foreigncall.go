@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
@@ -161,7 +162,7 @@ func (o *Operation) texts(ctx context.Context, r *guest.Receipt, rows abi.Rows) 
 		switch {
 		case err != nil && ctx.Err() == nil && guest.Clock()-began >= o.timeout:
 			return nil, o.refuse(&guest.Fault{Reason: abi.ReasonTimeout, Remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
-				Err: guest.As(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, rows.Len(), o.timeout))})
+				Err: errkind.As(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, rows.Len(), o.timeout))})
 		case err != nil:
 			return nil, err
 		}

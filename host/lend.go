@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // with lends an instance to f for one call of op. Under StateKeep the instance is closed
@@ -172,7 +173,7 @@ func (p *Plugin) notLent(ctx context.Context, err error) error {
 
 // errPluginClosed is the fault of a call after [Plugin.Close].
 func errPluginClosed() *guest.Fault {
-	return &guest.Fault{Reason: abi.ReasonBusy, Err: guest.As(ErrClosed, errors.New("the plugin is closed and takes no more calls")), Remedy: guest.NoRemedy}
+	return &guest.Fault{Reason: abi.ReasonBusy, Err: errkind.As(ErrClosed, errors.New("the plugin is closed and takes no more calls")), Remedy: guest.NoRemedy}
 }
 
 // ownedBy returns in if it served nobody but the tenant of ctx, or else another instance in

@@ -7,10 +7,10 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/host/internal/compile"
-	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // Loading a module costs the host work before any fuel is counted. That work is estimated
@@ -44,9 +44,9 @@ func notCompiled(err error) error {
 	case !errors.As(err, &refused):
 		return err
 	case refused.TooLarge:
-		return guest.As(ErrTooLarge, err)
+		return errkind.As(ErrTooLarge, err)
 	}
-	return guest.As(ErrNotWasm, err)
+	return errkind.As(ErrNotWasm, err)
 }
 
 // compileOptions are what the engines of a host consist of, and where machine code is kept.

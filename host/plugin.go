@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/settings"
 	"github.com/anchor-host/anchor-host/internal/units"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -145,7 +146,7 @@ func (p *Plugin) open(ctx context.Context) error {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	if err = p.openMounts(ctx); err != nil {
-		return fmt.Errorf("plugin %q: %w", p.name, guest.As(ErrConfig, err))
+		return fmt.Errorf("plugin %q: %w", p.name, errkind.As(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, manifest.ServiceCountTokens) {
 		// The first count loads a vocabulary, which takes longer than a call is allowed to.

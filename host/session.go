@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // NewSession makes an instance for one owner, until Close. It starts from the state after
@@ -156,7 +157,7 @@ func (s *Session) Close(ctx context.Context) error {
 		}
 	}
 	defer s.leave()
-	s.end(&guest.Fault{Reason: abi.ReasonBusy, Err: guest.As(ErrClosed, errors.New("the session is closed and takes no more calls")), Remedy: guest.NoRemedy})
+	s.end(&guest.Fault{Reason: abi.ReasonBusy, Err: errkind.As(ErrClosed, errors.New("the session is closed and takes no more calls")), Remedy: guest.NoRemedy})
 	return nil
 }
 

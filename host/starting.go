@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/units"
 )
@@ -127,7 +128,7 @@ func (p *Plugin) capture(in *guest.Instance) error {
 	if !p.host.room.Take(im.Held()) {
 		defer im.Free()
 		return guest.InInit(&guest.Fault{Reason: abi.ReasonMemory, Remedy: guest.MoreMemory,
-			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", units.FormatSize(im.Held())))})
+			Err: errkind.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", units.FormatSize(im.Held())))})
 	}
 	in.MapImage(im)
 	p.env.Image, p.outside = im, in.Outside || in.WASI.ReadClock()
@@ -216,7 +217,7 @@ func (p *Plugin) reserve(ctx context.Context) error {
 func (p *Plugin) pooled(ctx context.Context) (*guest.Instance, error) {
 	if p.host.room.Waiting() > 0 && p.share.Pooled() {
 		return nil, p.failure(abi.OpInit, nil, &guest.Fault{Reason: abi.ReasonBusy, Remedy: guest.MoreInstances,
-			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("another plugin waits for room in the host"))})
+			Err: errkind.As(guest.ErrNoRoom, fmt.Errorf("another plugin waits for room in the host"))})
 	}
 	return p.newInstance(ctx)
 }

@@ -18,6 +18,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
@@ -109,7 +110,7 @@ func (c counted) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if len(text) > image.MaxManifest {
-		return nil, kind.As(ErrTooLarge, fmt.Errorf("sends a list of more than %d bytes", image.MaxManifest))
+		return nil, errkind.As(ErrTooLarge, fmt.Errorf("sends a list of more than %d bytes", image.MaxManifest))
 	}
 	if err := image.Weigh(text); err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ const remedy = "(is the registry up? what is cached installs with --offline)"
 
 // unreachable makes an error one of a registry that gives no usable answer, and says what to do.
 func unreachable(err error) error {
-	return kind.As(ErrUnreachable, fmt.Errorf("%w %s", err, remedy))
+	return errkind.As(ErrUnreachable, fmt.Errorf("%w %s", err, remedy))
 }
 
 // pushRemedy is remedy for a push, which what is cached does not help.
@@ -132,7 +133,7 @@ const pushRemedy = "(is the registry up?)"
 // pushFailed gives an error of a push the remedy for pushes.
 func pushFailed(err error) error {
 	if text, ok := strings.CutSuffix(err.Error(), remedy); ok {
-		return kind.As(err, errors.New(text+pushRemedy))
+		return errkind.As(err, errors.New(text+pushRemedy))
 	}
 	return err
 }
@@ -152,14 +153,14 @@ func allFailed(all []error) error {
 	}
 	err := fmt.Errorf("%s%w", said, all[last])
 	if nowhere {
-		return kind.As(errNowhere, err)
+		return errkind.As(errNowhere, err)
 	}
 	return err
 }
 
 // webPage is the error of a host that answers with something else than a registry's documents.
 func webPage(host string) error {
-	return kind.As(ErrUnreachable, fmt.Errorf("%s: answers with a web page (is there a proxy or a portal between?)", host))
+	return errkind.As(ErrUnreachable, fmt.Errorf("%s: answers with a web page (is there a proxy or a portal between?)", host))
 }
 
 // isWebPage says whether a text is HTML or XML. No document of a registry begins like that.
@@ -205,17 +206,17 @@ func (c *Client) explain(host string, err error) error {
 		}
 		return refusal(host, refused, given, after)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return kind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, and no credentials are given (log in with: docker login %s)", host, host))
+		return errkind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, and no credentials are given (log in with: docker login %s)", host, host))
 	case errors.Is(err, errdef.ErrNotFound):
-		return kind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
+		return errkind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
 	case errors.Is(err, ErrRedirect), errors.Is(err, ErrTooLarge), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", host, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return kind.As(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
+		return errkind.As(ErrUnreachable, fmt.Errorf("%s: answers without TLS, which is only accepted from this machine or with --plain-http", host))
 	case errors.As(err, &syntax) && strings.Contains(syntax.Error(), "'<'"): // in a list or a token
 		return webPage(host)
 	case errors.As(err, &certificate): // it is up
-		return kind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
+		return errkind.As(ErrUnreachable, fmt.Errorf("%s: %w", host, kind.Safe(err)))
 	}
 	return unreachable(fmt.Errorf("%s: %w", host, kind.Safe(err)))
 }
@@ -226,7 +227,7 @@ func (c *Client) noCredentials(host string, err *credentialError) error {
 	if c.options.Credentials == nil {
 		remedy = fmt.Sprintf(" (repair Docker's config.json, or run docker login %s)", host)
 	}
-	return kind.As(ErrUnreachable, fmt.Errorf("%s: %w%s", host, kind.Safe(err), remedy))
+	return errkind.As(ErrUnreachable, fmt.Errorf("%s: %w%s", host, kind.Safe(err), remedy))
 }
 
 // refusal says why a registry refused a request, and what to do. given says that credentials were
@@ -254,17 +255,17 @@ func refusal(host string, e *errcode.ErrorResponse, given bool, after time.Durat
 		} else if !given {
 			why = "it does not exist for users without credentials, and none are given (log in with"
 		}
-		return kind.As(ErrDenied, fmt.Errorf("%s: answers %s: %s: docker login %s)", host, said, why, host))
+		return errkind.As(ErrDenied, fmt.Errorf("%s: answers %s: %s: docker login %s)", host, said, why, host))
 	case http.StatusNotFound:
-		return kind.As(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
+		return errkind.As(ErrNotFound, fmt.Errorf("%s: answers %s: check repository and version", host, said))
 	case http.StatusTooManyRequests:
-		return kind.As(ErrBusy, fmt.Errorf("%s: answers %s: log in for a higher limit, or try again later", host, said))
+		return errkind.As(ErrBusy, fmt.Errorf("%s: answers %s: log in for a higher limit, or try again later", host, said))
 	case http.StatusRequestEntityTooLarge:
-		return kind.As(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
+		return errkind.As(ErrTooLarge, fmt.Errorf("%s: answers %s", host, said))
 	}
 	err := fmt.Errorf("%s: answers %s", host, said)
 	if e.StatusCode >= http.StatusInternalServerError {
 		return unreachable(err)
 	}
-	return kind.As(ErrUnreachable, err)
+	return errkind.As(ErrUnreachable, err)
 }

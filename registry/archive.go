@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
@@ -73,7 +74,7 @@ func (c *Cache) Save(w io.Writer, refs ...Reference) error {
 			}
 		}
 		if !found {
-			return kind.As(ErrNotFound, fmt.Errorf("save %s: is not in the cache, pull it first", ref))
+			return errkind.As(ErrNotFound, fmt.Errorf("save %s: is not in the cache, pull it first", ref))
 		}
 	}
 	return c.write(w, listed)
@@ -187,10 +188,10 @@ func (l *loading) read(ctx context.Context, t *tar.Reader) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return kind.As(ErrArchive, fmt.Errorf("read the tar: %w", kind.Safe(err)))
+			return errkind.As(ErrArchive, fmt.Errorf("read the tar: %w", kind.Safe(err)))
 		}
 		if n == maxArchiveEntries {
-			return kind.As(ErrTooLarge, fmt.Errorf("the archive has more than %d entries", maxArchiveEntries))
+			return errkind.As(ErrTooLarge, fmt.Errorf("the archive has more than %d entries", maxArchiveEntries))
 		}
 		if err := l.entry(h, t); err != nil {
 			return err
@@ -203,29 +204,29 @@ func (l *loading) entry(h *tar.Header, from io.Reader) error {
 	name, err := image.EntryName(h.Name)
 	switch {
 	case err != nil:
-		return kind.As(ErrArchive, err)
+		return errkind.As(ErrArchive, err)
 	case h.Typeflag == tar.TypeDir:
 		return nil
 	case h.Typeflag != tar.TypeReg:
-		return kind.As(ErrArchive, fmt.Errorf("the entry %s is a link or a device, want regular files", plain.Path(h.Name)))
+		return errkind.As(ErrArchive, fmt.Errorf("the entry %s is a link or a device, want regular files", plain.Path(h.Name)))
 	case sparse(h):
-		return kind.As(ErrArchive, fmt.Errorf("the entry %s is a sparse file, want its bytes", plain.Path(h.Name)))
+		return errkind.As(ErrArchive, fmt.Errorf("the entry %s is a sparse file, want its bytes", plain.Path(h.Name)))
 	case name == ocispec.ImageLayoutFile:
 		l.layout = true
 		return nil
 	case name == ocispec.ImageIndexFile && h.Size <= maxIndex:
 		return l.takeIndex(from)
 	case name == ocispec.ImageIndexFile:
-		return kind.As(ErrTooLarge, fmt.Errorf("index.json has %d bytes, the limit is %d", h.Size, maxIndex))
+		return errkind.As(ErrTooLarge, fmt.Errorf("index.json has %d bytes, the limit is %d", h.Size, maxIndex))
 	}
 	digest := "sha256:" + strings.TrimPrefix(name, blobsFolder)
 	switch {
 	case !strings.HasPrefix(name, blobsFolder) || !image.DigestForm.MatchString(digest):
-		return kind.As(ErrArchive, fmt.Errorf("the entry %s does not belong to an OCI image layout", plain.Path(h.Name)))
+		return errkind.As(ErrArchive, fmt.Errorf("the entry %s does not belong to an OCI image layout", plain.Path(h.Name)))
 	case h.Size <= 0 || h.Size > maxLoaded:
-		return kind.As(ErrTooLarge, fmt.Errorf("the entry %s has %d bytes, want 1 to %d", name, h.Size, maxLoaded))
+		return errkind.As(ErrTooLarge, fmt.Errorf("the entry %s has %d bytes, want 1 to %d", name, h.Size, maxLoaded))
 	case l.blobs[digest] > 0:
-		return kind.As(ErrArchive, fmt.Errorf("the entry %s is there twice", name))
+		return errkind.As(ErrArchive, fmt.Errorf("the entry %s is there twice", name))
 	}
 	return l.takeBlob(digest, h.Size, from)
 }
@@ -246,13 +247,13 @@ const maxLoaded = 1 << 30
 func (l *loading) takeIndex(from io.Reader) error {
 	text, err := io.ReadAll(from)
 	if err != nil {
-		return kind.As(ErrArchive, fmt.Errorf("read index.json: %w", err))
+		return errkind.As(ErrArchive, fmt.Errorf("read index.json: %w", err))
 	}
 	if l.index != nil {
-		return kind.As(ErrArchive, errors.New("index.json is there twice"))
+		return errkind.As(ErrArchive, errors.New("index.json is there twice"))
 	}
 	if l.index, err = parseIndex(text); err != nil {
-		return kind.As(ErrArchive, fmt.Errorf("index.json: %w", err))
+		return errkind.As(ErrArchive, fmt.Errorf("index.json: %w", err))
 	}
 	return nil
 }
@@ -266,14 +267,14 @@ func (l *loading) takeBlob(digest string, size int64, from io.Reader) error {
 	if n, err := io.Copy(f, from); full(err) {
 		return writeError(f.Name(), err)
 	} else if err != nil || n != size {
-		return kind.As(ErrArchive, fmt.Errorf("the entry of %s ends after %d of %d bytes", digest, n, size))
+		return errkind.As(ErrArchive, fmt.Errorf("the entry of %s ends after %d of %d bytes", digest, n, size))
 	}
 	sum, err := hashFile(f, size)
 	if err != nil {
 		return err
 	}
 	if sum.digest() != digest {
-		return kind.As(ErrDigest, fmt.Errorf("the entry of %s holds other bytes", digest))
+		return errkind.As(ErrDigest, fmt.Errorf("the entry of %s holds other bytes", digest))
 	}
 	l.blobs[digest] = size
 	return f.Close()
@@ -282,12 +283,12 @@ func (l *loading) takeBlob(digest string, size int64, from io.Reader) error {
 // check holds the index against the blobs, and returns what the cache is to list.
 func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 	if !l.layout || l.index == nil {
-		return nil, kind.As(ErrArchive, errors.New("the archive has no oci-layout or no index.json, want an OCI image layout in a tar, as \"plugin save\" writes it"))
+		return nil, errkind.As(ErrArchive, errors.New("the archive has no oci-layout or no index.json, want an OCI image layout in a tar, as \"plugin save\" writes it"))
 	}
 	for _, d := range l.index.Manifests {
 		ref, err := ParseReference(d.Annotations[ocispec.AnnotationRefName])
 		if err != nil {
-			return nil, kind.As(ErrArchive, fmt.Errorf("index.json: %w", err))
+			return nil, errkind.As(ErrArchive, fmt.Errorf("index.json: %w", err))
 		}
 		manifest, err := l.complete(d)
 		if err != nil {
@@ -296,7 +297,7 @@ func (l *loading) check() (listed []ocispec.Descriptor, err error) {
 		e := entry(ref.At(string(d.Digest)), d)
 		if subject := d.Annotations[annotationSubject]; subject != "" {
 			if manifest.Subject == nil || string(manifest.Subject.Digest) != subject {
-				return nil, kind.As(ErrArchive, fmt.Errorf("%s: belongs to another artifact than index.json says", ref))
+				return nil, errkind.As(ErrArchive, fmt.Errorf("%s: belongs to another artifact than index.json says", ref))
 			}
 			e.ArtifactType, e.Annotations[annotationSubject] = manifest.ArtifactType, subject
 			e.Annotations[ocispec.AnnotationRefName] = ref.Name() + "@" + string(d.Digest) // never a tag
@@ -312,7 +313,7 @@ func (l *loading) complete(d ocispec.Descriptor) (ocispec.Manifest, error) {
 		return m, nil
 	}
 	if size, ok := l.blobs[string(d.Digest)]; !ok || size > image.MaxManifest {
-		return ocispec.Manifest{}, kind.As(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", image.Shown(d), image.MaxManifest))
+		return ocispec.Manifest{}, errkind.As(ErrArchive, fmt.Errorf("the archive has no manifest %s of at most %d bytes", image.Shown(d), image.MaxManifest))
 	}
 	text, err := os.ReadFile(l.path(string(d.Digest)))
 	if err != nil {
@@ -323,11 +324,11 @@ func (l *loading) complete(d ocispec.Descriptor) (ocispec.Manifest, error) {
 	}
 	var m ocispec.Manifest
 	if err := image.Strict(text, &m); err != nil {
-		return m, kind.As(ErrArchive, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
+		return m, errkind.As(ErrArchive, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
 	}
 	for _, part := range append([]ocispec.Descriptor{m.Config}, m.Layers...) {
 		if size, ok := l.blobs[string(part.Digest)]; !ok || size != part.Size {
-			return m, kind.As(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", image.Shown(part), part.Size))
+			return m, errkind.As(ErrArchive, fmt.Errorf("the archive has no %s of %d bytes", image.Shown(part), part.Size))
 		}
 	}
 	known := ocispec.Manifest{ArtifactType: image.ArtifactType(&m)}

@@ -13,8 +13,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // The media types of a plugin, and the annotations that are our own.
@@ -70,7 +70,7 @@ func Pack(module []byte, o PackOptions) (*Artifact, error) {
 		return nil, fmt.Errorf("pack: read the module: %w", err)
 	}
 	if s.Manifest == nil {
-		return nil, kind.As(ErrNotPlugin, errors.New(`pack: the module holds no manifest, run "anchor-host plugin pack" first`))
+		return nil, errkind.As(ErrNotPlugin, errors.New(`pack: the module holds no manifest, run "anchor-host plugin pack" first`))
 	}
 	created, err := createdAt(o.Created)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
@@ -101,7 +102,7 @@ func (d *download) site(ctx context.Context, s site) (err error) {
 			if d.sum.digest() == string(d.want.Digest) {
 				return nil
 			}
-			err = kind.As(ErrDigest, fmt.Errorf("%s: sends other bytes than those of %s: tell its owner, nothing was installed", s.host, d.want.Digest))
+			err = errkind.As(ErrDigest, fmt.Errorf("%s: sends other bytes than those of %s: tell its owner, nothing was installed", s.host, d.want.Digest))
 			if again := d.restart(); again != nil {
 				return again
 			}
@@ -137,12 +138,12 @@ func (d *download) rest(ctx context.Context, s site) error {
 			return err
 		}
 		if answer.StatusCode != http.StatusOK {
-			return kind.As(errTruncated, fmt.Errorf("%s: does not continue a download", s.host))
+			return errkind.As(errTruncated, fmt.Errorf("%s: does not continue a download", s.host))
 		}
 	}
 	left := d.want.Size - d.sum.n
 	if answer.ContentLength >= 0 && answer.ContentLength != left {
-		return kind.As(ErrDigest, fmt.Errorf("%s: announces %d bytes of %s, its manifest says %d", s.host, answer.ContentLength, d.want.Digest, left))
+		return errkind.As(ErrDigest, fmt.Errorf("%s: announces %d bytes of %s, its manifest says %d", s.host, answer.ContentLength, d.want.Digest, left))
 	}
 	return d.write(s, io.LimitReader(answer.Body, left+1))
 }
@@ -162,7 +163,7 @@ func (d *download) write(s site, from io.Reader) error {
 	for {
 		n, err := from.Read(buffer)
 		if d.sum.n+int64(n) > d.want.Size {
-			return kind.As(ErrDigest, fmt.Errorf("%s: sends more than the %d bytes of %s that its manifest announces", s.host, d.want.Size, d.want.Digest))
+			return errkind.As(ErrDigest, fmt.Errorf("%s: sends more than the %d bytes of %s that its manifest announces", s.host, d.want.Size, d.want.Digest))
 		}
 		if _, err := d.part.Write(buffer[:n]); err != nil {
 			return d.disk(err)
@@ -175,7 +176,7 @@ func (d *download) write(s site, from io.Reader) error {
 		case err == io.EOF && d.sum.n == d.want.Size:
 			return nil
 		case err == io.EOF:
-			return kind.As(ErrDigest, kind.As(errTruncated, fmt.Errorf("%s: ends after %d of the %d bytes of %s", s.host, d.sum.n, d.want.Size, d.want.Digest)))
+			return errkind.As(ErrDigest, errkind.As(errTruncated, fmt.Errorf("%s: ends after %d of the %d bytes of %s", s.host, d.sum.n, d.want.Size, d.want.Digest)))
 		case err != nil:
 			return brokenOff(fmt.Errorf("%s: breaks off after %d of the %d bytes of %s: %w", s.host, d.sum.n, d.want.Size, d.want.Digest, kind.Safe(err)))
 		}
@@ -191,7 +192,7 @@ func brokenOff(err error) error {
 	case errors.Is(err, ErrUnreachable):
 		return unreachable(err)
 	}
-	return kind.As(errTruncated, unreachable(err))
+	return errkind.As(errTruncated, unreachable(err))
 }
 
 // restart begins again with an empty file.

@@ -17,8 +17,8 @@ import (
 	"github.com/gofrs/flock"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // Cache keeps artifacts in a folder, as an OCI image layout that other tools read too. Any number
@@ -119,7 +119,7 @@ func writeError(path string, err error) error {
 	if full(err) {
 		remedy = " (free space, or name another folder with --registry-cache)"
 	}
-	return kind.As(errDisk, fmt.Errorf("cache: write %s: %w%s", path, err, remedy))
+	return errkind.As(errDisk, fmt.Errorf("cache: write %s: %w%s", path, err, remedy))
 }
 
 // full says whether there is no room for a file, on the disk or for its user.
@@ -130,7 +130,7 @@ func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(e
 func (c *Cache) read(digest string, limit int64) ([]byte, error) {
 	f, err := os.Open(c.blobPath(digest))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, kind.As(ErrNotFound, fmt.Errorf("cache: has no %s", digest))
+		return nil, errkind.As(ErrNotFound, fmt.Errorf("cache: has no %s", digest))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cache: open %s: %w", digest, err)
@@ -141,14 +141,14 @@ func (c *Cache) read(digest string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("cache: open %s: %w", digest, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, kind.As(ErrTooLarge, fmt.Errorf("cache: %s has %d bytes, the limit is %d", digest, info.Size(), limit))
+		return nil, errkind.As(ErrTooLarge, fmt.Errorf("cache: %s has %d bytes, the limit is %d", digest, info.Size(), limit))
 	}
 	text := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, text); err != nil {
 		return nil, fmt.Errorf("cache: read %s: %w", digest, err)
 	}
 	if image.DigestOf(text) != digest {
-		return nil, kind.As(ErrDigest, fmt.Errorf("cache: the file of %s holds other bytes: delete %s and pull again", digest, f.Name()))
+		return nil, errkind.As(ErrDigest, fmt.Errorf("cache: the file of %s holds other bytes: delete %s and pull again", digest, f.Name()))
 	}
 	return text, nil
 }

@@ -19,8 +19,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
 
@@ -156,7 +156,7 @@ func (c *Client) Cache() *Cache { return c.cache }
 // online refuses what needs a registry while the client is offline.
 func (c *Client) online(ref Reference) error {
 	if c.options.Offline {
-		return kind.As(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: pull it once without --offline, or load an archive that has it", ref))
+		return errkind.As(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: pull it once without --offline, or load an archive that has it", ref))
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (c *Client) within(ctx context.Context) (context.Context, context.CancelFun
 	if c.options.Timeout < 0 || c.options.Offline {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, c.options.Timeout, kind.As(context.DeadlineExceeded, fmt.Errorf("it took longer than %s (raise --timeout)", c.options.Timeout)))
+	return context.WithTimeoutCause(ctx, c.options.Timeout, errkind.As(context.DeadlineExceeded, fmt.Errorf("it took longer than %s (raise --timeout)", c.options.Timeout)))
 }
 
 // site is one place that may have a repository: the registry of the reference, or a mirror.

@@ -8,9 +8,9 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 const (
@@ -41,7 +41,7 @@ type CosignSignature struct {
 func (c *Client) CosignSignatures(ctx context.Context, ref Reference) ([]CosignSignature, error) {
 	digits, ok := strings.CutPrefix(ref.Digest, "sha256:")
 	if !ok {
-		return nil, kind.As(ErrReference, fmt.Errorf("list the signatures of %s: names no digest, add @sha256:…", ref))
+		return nil, errkind.As(ErrReference, fmt.Errorf("list the signatures of %s: names no digest, add @sha256:…", ref))
 	}
 	ref.Tag, ref.Digest = cosignTag(digits), ""
 	ctx, cancel := c.within(ctx)
@@ -133,17 +133,17 @@ func readCosign(mediaType string, text []byte) (*ocispec.Manifest, error) {
 	}
 	var m ocispec.Manifest
 	if err := image.Strict(text, &m); err != nil {
-		return nil, kind.As(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
+		return nil, errkind.As(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
 	}
 	if len(m.Layers) > maxCosignSignatures {
-		return nil, kind.As(ErrTooLarge, fmt.Errorf("has more than %d signatures", maxCosignSignatures))
+		return nil, errkind.As(ErrTooLarge, fmt.Errorf("has more than %d signatures", maxCosignSignatures))
 	}
 	if err := image.CheckDescriptor("config", m.Config, maxCosignPayload); err != nil {
 		return nil, err
 	}
 	for _, layer := range m.Layers {
 		if layer.MediaType != cosignLayer {
-			return nil, kind.As(ErrNotPlugin, fmt.Errorf("layers: one is %s, want only %s: sign the plugin again with cosign", plain.Name(layer.MediaType), cosignLayer))
+			return nil, errkind.As(ErrNotPlugin, fmt.Errorf("layers: one is %s, want only %s: sign the plugin again with cosign", plain.Name(layer.MediaType), cosignLayer))
 		}
 		if err := image.CheckDescriptor("layer", layer, maxCosignPayload); err != nil {
 			return nil, err

@@ -9,9 +9,9 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // Description is what the manifest of an artifact says of a plugin. Whoever pushed it wrote it:
@@ -59,7 +59,7 @@ func (c *Client) describe(ctx context.Context, ref Reference) (*Description, err
 	}
 	notes := img.Annotations
 	if notes[AnnotationABI] == "" {
-		return nil, kind.As(ErrNotPlugin, fmt.Errorf("its manifest does not say what the plugin is: push it with \"anchor-host plugin push\""))
+		return nil, errkind.As(ErrNotPlugin, fmt.Errorf("its manifest does not say what the plugin is: push it with \"anchor-host plugin push\""))
 	}
 	d := &Description{
 		Reference: pinned, Name: notes[ocispec.AnnotationTitle], Version: notes[ocispec.AnnotationVersion],
@@ -67,7 +67,7 @@ func (c *Client) describe(ctx context.Context, ref Reference) (*Description, err
 		Source: cmp.Or(notes[ocispec.AnnotationSource], notes[ocispec.AnnotationURL]), Deprecated: notes[AnnotationDeprecated],
 	}
 	if d.ABI, err = strconv.Atoi(notes[AnnotationABI]); err != nil || d.ABI < 0 {
-		return nil, kind.As(ErrNotPlugin, fmt.Errorf("annotation %s: want a whole number, got %s", AnnotationABI, plain.Name(notes[AnnotationABI])))
+		return nil, errkind.As(ErrNotPlugin, fmt.Errorf("annotation %s: want a whole number, got %s", AnnotationABI, plain.Name(notes[AnnotationABI])))
 	}
 	if operations := notes[AnnotationOperations]; operations != "" {
 		d.Operations = strings.Split(operations, ",")

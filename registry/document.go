@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
@@ -50,13 +51,13 @@ type kept struct {
 func (c *Client) Document(ctx context.Context, address string, limit int64, check func(text []byte) error) ([]byte, error) {
 	u, err := c.documentAddress(address)
 	if err != nil {
-		return nil, kind.As(ErrReference, fmt.Errorf("address %s: %w", plain.Path(address), err))
+		return nil, errkind.As(ErrReference, fmt.Errorf("address %s: %w", plain.Path(address), err))
 	}
 	path := c.cache.documentPath(address)
 	have := readKept(path, limit)
 	if c.options.Offline {
 		if have == nil {
-			return nil, kind.As(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: ask once without --offline", plain.Path(address)))
+			return nil, errkind.As(ErrOffline, fmt.Errorf("%s: is not in the cache and the client is offline: ask once without --offline", plain.Path(address)))
 		}
 		return have.text, accept(address, have.text, check)
 	}
@@ -133,14 +134,14 @@ func (c *Client) newerDocument(ctx context.Context, u *url.URL, have *kept, limi
 	case answer.StatusCode != http.StatusOK:
 		return nil, noDocument(answer.StatusCode)
 	case answer.ContentLength > limit:
-		return nil, kind.As(ErrTooLarge, fmt.Errorf("announces %d bytes, the limit is %d", answer.ContentLength, limit))
+		return nil, errkind.As(ErrTooLarge, fmt.Errorf("announces %d bytes, the limit is %d", answer.ContentLength, limit))
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
-		return nil, kind.As(ErrTooLarge, fmt.Errorf("sends more than %d bytes", limit))
+		return nil, errkind.As(ErrTooLarge, fmt.Errorf("sends more than %d bytes", limit))
 	}
 	return &kept{text: text, stamp: stamp{
 		Digest: image.DigestOf(text), ETag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified"),
@@ -154,7 +155,7 @@ func unsent(err error) error {
 			return withoutAddress(err)
 		}
 	}
-	return kind.As(ErrUnreachable, fmt.Errorf("%w (try again later, or take what came last with --offline)", kind.Safe(withoutAddress(err))))
+	return errkind.As(ErrUnreachable, fmt.Errorf("%w (try again later, or take what came last with --offline)", kind.Safe(withoutAddress(err))))
 }
 
 // noDocument says why a server did not send a document, and what to do.
@@ -162,13 +163,13 @@ func noDocument(status int) error {
 	said := fmt.Errorf("answers %d %s", status, http.StatusText(status))
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return kind.As(ErrDenied, fmt.Errorf("%w: no credentials are sent, serve it without a login", said))
+		return errkind.As(ErrDenied, fmt.Errorf("%w: no credentials are sent, serve it without a login", said))
 	case http.StatusNotFound, http.StatusGone:
-		return kind.As(ErrNotFound, fmt.Errorf("%w: check the address", said))
+		return errkind.As(ErrNotFound, fmt.Errorf("%w: check the address", said))
 	case http.StatusTooManyRequests:
-		return kind.As(ErrBusy, fmt.Errorf("%w: try again later, or take what came last with --offline", said))
+		return errkind.As(ErrBusy, fmt.Errorf("%w: try again later, or take what came last with --offline", said))
 	}
-	return kind.As(ErrUnreachable, fmt.Errorf("%w: try again later, or take what came last with --offline", said))
+	return errkind.As(ErrUnreachable, fmt.Errorf("%w: try again later, or take what came last with --offline", said))
 }
 
 // documentPath is the file of a document in the cache.

@@ -17,8 +17,8 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // maxIndex is the largest index.json that is read, in bytes: more than ten thousand artifacts.
@@ -79,14 +79,14 @@ func (c *Cache) index() (*ocispec.Index, error) {
 	}
 	index, err := parseIndex(text)
 	if err != nil {
-		return nil, kind.As(errDamaged, fmt.Errorf("cache: read %s: %w (repair it with: anchor-host plugin pull REFERENCE, or load an archive with: anchor-host plugin load)", path, err))
+		return nil, errkind.As(errDamaged, fmt.Errorf("cache: read %s: %w (repair it with: anchor-host plugin pull REFERENCE, or load an archive with: anchor-host plugin load)", path, err))
 	}
 	return index, nil
 }
 
 func parseIndex(text []byte) (*ocispec.Index, error) {
 	if len(text) > maxIndex {
-		return nil, kind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
+		return nil, errkind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
 	}
 	var index ocispec.Index
 	if err := image.Strict(text, &index); err != nil {
@@ -185,7 +185,7 @@ func indexText(manifests []ocispec.Descriptor) ([]byte, error) {
 	text, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex,
 		Manifests: append([]ocispec.Descriptor{}, manifests...)})
 	if err == nil && len(text) > maxIndex {
-		err = kind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
+		err = errkind.As(ErrTooLarge, fmt.Errorf("has more than %d bytes", maxIndex))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cache: write its index: %w: prune the cache", err)
@@ -214,7 +214,7 @@ func (c *Cache) tagged(ref Reference) (string, error) {
 			return e.Reference.Digest, nil
 		}
 	}
-	return "", kind.As(ErrNotFound, fmt.Errorf("cache: has no %s", ref))
+	return "", errkind.As(ErrNotFound, fmt.Errorf("cache: has no %s", ref))
 }
 
 // under returns an index in which the attachments that lost their names have names in the

@@ -10,6 +10,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
@@ -249,23 +250,23 @@ func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text 
 	}
 	defer answer.Body.Close()
 	if answer.ContentLength > image.MaxManifest {
-		return nil, "", kind.As(ErrTooLarge, fmt.Errorf("manifest: %s announces %d bytes, the limit is %d", s.host, answer.ContentLength, image.MaxManifest))
+		return nil, "", errkind.As(ErrTooLarge, fmt.Errorf("manifest: %s announces %d bytes, the limit is %d", s.host, answer.ContentLength, image.MaxManifest))
 	}
 	text, err = io.ReadAll(io.LimitReader(answer.Body, image.MaxManifest+1))
 	if err != nil {
 		return nil, "", brokenOff(fmt.Errorf("manifest: %s breaks off after %d bytes: %w", s.host, len(text), kind.Safe(err)))
 	}
 	if len(text) > image.MaxManifest {
-		return nil, "", kind.As(ErrTooLarge, fmt.Errorf("manifest: %s sends more than %d bytes", s.host, image.MaxManifest))
+		return nil, "", errkind.As(ErrTooLarge, fmt.Errorf("manifest: %s sends more than %d bytes", s.host, image.MaxManifest))
 	}
 	if isWebPage(text) {
 		return nil, "", webPage(s.host)
 	}
 	if stated := answer.Header.Get("Docker-Content-Digest"); strings.HasPrefix(stated, "sha256:") && stated != image.DigestOf(text) {
-		return nil, "", kind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest that it states: tell its owner, nothing was installed", s.host))
+		return nil, "", errkind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest that it states: tell its owner, nothing was installed", s.host))
 	}
 	if ref.Digest != "" && image.DigestOf(text) != ref.Digest {
-		return nil, "", kind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest: tell its owner, nothing was installed", s.host))
+		return nil, "", errkind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest: tell its owner, nothing was installed", s.host))
 	}
 	return text, answer.Header.Get("Content-Type"), nil
 }

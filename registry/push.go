@@ -12,8 +12,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry/remote"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 	"github.com/anchor-host/anchor-host/registry/internal/outbound"
 )
 
@@ -32,11 +32,11 @@ type PushOptions struct {
 func (c *Client) Push(ctx context.Context, ref Reference, a *Artifact, o PushOptions) (Reference, error) {
 	switch {
 	case ref.Tag == "":
-		return Reference{}, kind.As(ErrReference, fmt.Errorf("push %s: names no version, add a tag, such as %s:%s", ref, ref.At(""), a.Version))
+		return Reference{}, errkind.As(ErrReference, fmt.Errorf("push %s: names no version, add a tag, such as %s:%s", ref, ref.At(""), a.Version))
 	case ref.Digest != "" && ref.Digest != a.Digest:
-		return Reference{}, kind.As(ErrReference, fmt.Errorf("push %s: the digest of the artifact is %s", ref, a.Digest))
+		return Reference{}, errkind.As(ErrReference, fmt.Errorf("push %s: the digest of the artifact is %s", ref, a.Digest))
 	case c.options.Offline:
-		return Reference{}, kind.As(ErrOffline, fmt.Errorf("push %s: the client is offline", ref))
+		return Reference{}, errkind.As(ErrOffline, fmt.Errorf("push %s: the client is offline", ref))
 	}
 	ref = ref.At(a.Digest)
 	ctx, cancel := c.within(ctx)
@@ -54,7 +54,7 @@ func (c *Client) push(ctx context.Context, ref Reference, a *Artifact, o PushOpt
 	case err == nil && image.DigestOf(now) == a.Digest:
 		return nil
 	case err == nil && !o.Move:
-		return kind.As(ErrExists, fmt.Errorf("the tag %s names %s already: push under a new version, or move the tag with --move", ref.Tag, image.DigestOf(now)))
+		return errkind.As(ErrExists, fmt.Errorf("the tag %s names %s already: push under a new version, or move the tag with --move", ref.Tag, image.DigestOf(now)))
 	case err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDenied):
 		return err // some registries deny what does not exist yet; a push says whether it may
 	}
@@ -102,7 +102,7 @@ func brokeOff(err error) bool {
 // Errors are those of Pull.
 func (c *Client) Tags(ctx context.Context, ref Reference) ([]string, error) {
 	if c.options.Offline {
-		return nil, kind.As(ErrOffline, fmt.Errorf("%s: its tags are only known to the registry, and the client is offline", ref))
+		return nil, errkind.As(ErrOffline, fmt.Errorf("%s: its tags are only known to the registry, and the client is offline", ref))
 	}
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -115,7 +115,7 @@ func (c *Client) Tags(ctx context.Context, ref Reference) ([]string, error) {
 			}
 		}
 		if listed += len(page); listed > maxTags {
-			return kind.As(ErrTooLarge, fmt.Errorf("has more than %d tags", maxTags))
+			return errkind.As(ErrTooLarge, fmt.Errorf("has more than %d tags", maxTags))
 		}
 		return nil
 	})

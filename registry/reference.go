@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // Scheme begins the text of a reference.
@@ -45,7 +45,7 @@ type Reference struct {
 func ParseReference(text string) (Reference, error) {
 	r, err := parseReference(strings.TrimPrefix(text, Scheme))
 	if err != nil {
-		return Reference{}, kind.As(ErrReference, fmt.Errorf("reference %s: %w", plain.Path(text), err))
+		return Reference{}, errkind.As(ErrReference, fmt.Errorf("reference %s: %w", plain.Path(text), err))
 	}
 	return r, nil
 }
@@ -132,7 +132,7 @@ func (r Reference) String() string {
 // versioned refuses a reference that names no version.
 func (r Reference) versioned() error {
 	if r.Tag == "" && r.Digest == "" {
-		return kind.As(ErrReference, fmt.Errorf("reference %s: names no version, add a tag, such as %s:1.0, or a digest", r, r))
+		return errkind.As(ErrReference, fmt.Errorf("reference %s: names no version, add a tag, such as %s:1.0, or a digest", r, r))
 	}
 	return nil
 }

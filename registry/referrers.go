@@ -13,8 +13,8 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 // The types of what is attached to plugins.
@@ -58,13 +58,13 @@ type Attachment struct {
 func (c *Client) Attach(ctx context.Context, ref Reference, a Attachment) (added string, err error) {
 	switch {
 	case ref.Digest == "":
-		return "", kind.As(ErrReference, fmt.Errorf("attach to %s: names no digest, add @sha256:…", ref))
+		return "", errkind.As(ErrReference, fmt.Errorf("attach to %s: names no digest, add @sha256:…", ref))
 	case a.Type == "" || len(a.Data) == 0:
-		return "", kind.As(ErrReference, fmt.Errorf("attach to %s: the attachment has no type or no data", ref))
+		return "", errkind.As(ErrReference, fmt.Errorf("attach to %s: the attachment has no type or no data", ref))
 	case len(a.Data) > maxAttachment:
-		return "", kind.As(ErrTooLarge, fmt.Errorf("attach to %s: %s has %d bytes, the limit is %d", ref, a.Type, len(a.Data), maxAttachment))
+		return "", errkind.As(ErrTooLarge, fmt.Errorf("attach to %s: %s has %d bytes, the limit is %d", ref, a.Type, len(a.Data), maxAttachment))
 	case c.options.Offline:
-		return "", kind.As(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
+		return "", errkind.As(ErrOffline, fmt.Errorf("attach to %s: the client is offline", ref))
 	}
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -124,7 +124,7 @@ func attachmentManifest(subject ocispec.Descriptor, a Attachment) ([]byte, error
 // Errors wrap ErrReference, or are those of Pull.
 func (c *Client) Referrers(ctx context.Context, ref Reference, of string) ([]Attachment, error) {
 	if ref.Digest == "" {
-		return nil, kind.As(ErrReference, fmt.Errorf("list the attachments of %s: names no digest, add @sha256:…", ref))
+		return nil, errkind.As(ErrReference, fmt.Errorf("list the attachments of %s: names no digest, add @sha256:…", ref))
 	}
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -172,7 +172,7 @@ func (c *Client) listReferrers(ctx context.Context, s site, ref Reference) (all 
 	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(ref.Digest)}
 	err = c.repository(ctx, s).Referrers(ctx, subject, "", func(page []ocispec.Descriptor) error {
 		if all = append(all, page...); len(all) > maxAttachments {
-			return kind.As(ErrTooLarge, fmt.Errorf("has more than %d attachments", maxAttachments))
+			return errkind.As(ErrTooLarge, fmt.Errorf("has more than %d attachments", maxAttachments))
 		}
 		return nil
 	})
@@ -220,7 +220,7 @@ func (c *Client) attachments(ctx context.Context, sites []site, ref Reference, o
 }
 
 func tooMuchAttached() error {
-	return kind.As(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
+	return errkind.As(ErrTooLarge, fmt.Errorf("the attachments have more than %d bytes together", maxAttached))
 }
 
 // attached returns the manifest of an attachment.
@@ -253,13 +253,13 @@ func readAttachment(text []byte, subject string) (a Attachment, layer ocispec.De
 	}
 	var m ocispec.Manifest
 	if err := image.Strict(text, &m); err != nil {
-		return a, layer, kind.As(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
+		return a, layer, errkind.As(ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", image.Cause(err)))
 	}
 	switch {
 	case m.Subject == nil || string(m.Subject.Digest) != subject:
-		return a, layer, kind.As(ErrDigest, errors.New("manifest: belongs to another artifact"))
+		return a, layer, errkind.As(ErrDigest, errors.New("manifest: belongs to another artifact"))
 	case len(m.Layers) != 1:
-		return a, layer, kind.As(ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the document", len(m.Layers)))
+		return a, layer, errkind.As(ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the document", len(m.Layers)))
 	}
 	layer = m.Layers[0]
 	a = Attachment{Type: image.ArtifactType(&m), Title: layer.Annotations[ocispec.AnnotationTitle], Digest: image.DigestOf(text)}

@@ -8,6 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // ParseManifest reads a manifest from YAML or JSON. It is as strict as loading: it also
@@ -20,16 +21,16 @@ func ParseManifest(text []byte) (*manifest.Manifest, error) {
 
 func parseManifest(text []byte) (m *manifest.Manifest, doc []byte, err error) {
 	if doc, err = yamlToJSON(text); err != nil {
-		return nil, nil, as(ErrManifest, err)
+		return nil, nil, errkind.As(ErrManifest, err)
 	}
 	if m, err = manifest.Parse(doc); err != nil {
-		return nil, nil, as(ErrManifest, err)
+		return nil, nil, errkind.As(ErrManifest, err)
 	}
 	if err := checkSchemas(m); err != nil {
-		return nil, nil, as(ErrManifest, err)
+		return nil, nil, errkind.As(ErrManifest, err)
 	}
 	if err := checkLimits(m.Limits); err != nil {
-		return nil, nil, as(ErrManifest, err)
+		return nil, nil, errkind.As(ErrManifest, err)
 	}
 	return m, doc, nil
 }
@@ -45,20 +46,20 @@ func Embed(wasm, manifest []byte) ([]byte, error) {
 	}
 	var text bytes.Buffer
 	if err := json.Compact(&text, doc); err != nil {
-		return nil, as(ErrManifest, err)
+		return nil, errkind.As(ErrManifest, err)
 	}
 	own, ok, err := wasmbin.Custom(wasm, abi.ManifestSection)
 	switch {
 	case err != nil:
-		return nil, as(ErrNotWasm, err)
+		return nil, errkind.As(ErrNotWasm, err)
 	case ok && bytes.Equal(own, text.Bytes()):
 		return bytes.Clone(wasm), nil
 	case ok:
-		return nil, as(ErrManifest, fmt.Errorf("the module has another manifest in its custom section %q (build it without one, or embed the same)", abi.ManifestSection))
+		return nil, errkind.As(ErrManifest, fmt.Errorf("the module has another manifest in its custom section %q (build it without one, or embed the same)", abi.ManifestSection))
 	}
 	out, err := wasmbin.AppendCustom(wasm, abi.ManifestSection, text.Bytes())
 	if err != nil {
-		return nil, as(ErrNotWasm, err)
+		return nil, errkind.As(ErrNotWasm, err)
 	}
 	return out, nil
 }

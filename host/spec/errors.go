@@ -26,12 +26,3 @@ var (
 	// ErrTooLarge marks a file, function or module that is too large.
 	ErrTooLarge = errors.New("too large")
 )
-
-// kindError makes an error wrap one of the sentinels without adding its text: the error
-// says the same in more detail.
-type kindError struct{ kind, err error }
-
-func (e *kindError) Error() string   { return e.err.Error() }
-func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
-
-func as(kind, err error) error { return &kindError{kind, err} }

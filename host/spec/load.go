@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // LoadEstimate is the most that loading a module takes, without what the guest itself does and
@@ -71,7 +72,7 @@ func (s *Spec) CheckLoad(interpreted bool, l LoadLimits) error {
 			e.Time.Round(time.Millisecond), e.TimeFor, e.MaxTime.Round(time.Millisecond), other))
 	}
 	if len(what) > 0 {
-		return as(ErrTooLarge, errors.New(strings.Join(what, "; ")))
+		return errkind.As(ErrTooLarge, errors.New(strings.Join(what, "; ")))
 	}
 	if !interpreted {
 		return nil
@@ -84,7 +85,7 @@ func (s *Spec) CheckLoad(interpreted bool, l LoadLimits) error {
 func (s *Spec) checkFrames(l LoadLimits) error {
 	most := cmp.Or(l.Stack, DefaultMemory)
 	if need := s.module.InterpretedStack(); need > most {
-		return as(ErrTooLarge, fmt.Errorf("calls of function %d take up to %s of the interpreter's stack, allowed %s (split the function, raise limits.memory, or use the compiler)",
+		return errkind.As(ErrTooLarge, fmt.Errorf("calls of function %d take up to %s of the interpreter's stack, allowed %s (split the function, raise limits.memory, or use the compiler)",
 			s.module.Facts.FrameFunc, sizeText(need), sizeText(most)))
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -28,7 +29,7 @@ func (r *reader) manifest(side []byte) error {
 	}
 	if r.spec.Foreign {
 		if embedded || side != nil {
-			return as(ErrABIVersion, fmt.Errorf("there is a manifest, but the module does not export %q (no operation is exported by the helper library; a guest without one exports it as an empty function)", abi.Marker))
+			return errkind.As(ErrABIVersion, fmt.Errorf("there is a manifest, but the module does not export %q (no operation is exported by the helper library; a guest without one exports it as an empty function)", abi.Marker))
 		}
 		return nil
 	}
@@ -44,12 +45,12 @@ func (r *reader) manifest(side []byte) error {
 		}
 		if embedded {
 			if err := narrow(own, m); err != nil {
-				return as(ErrManifest, fmt.Errorf("plugin.yaml: %w (it may only narrow the manifest in the module)", err))
+				return errkind.As(ErrManifest, fmt.Errorf("plugin.yaml: %w (it may only narrow the manifest in the module)", err))
 			}
 		}
 	}
 	if m == nil {
-		return as(ErrManifest, fmt.Errorf("the module speaks ABI %d and has no manifest (put the custom section %q into it with \"anchor-host plugin build\", or plugin.yaml beside it in a folder where it is called plugin.wasm)", abi.Version, abi.ManifestSection))
+		return errkind.As(ErrManifest, fmt.Errorf("the module speaks ABI %d and has no manifest (put the custom section %q into it with \"anchor-host plugin build\", or plugin.yaml beside it in a folder where it is called plugin.wasm)", abi.Version, abi.ManifestSection))
 	}
 	return r.accept(m, from)
 }
@@ -60,11 +61,11 @@ func (r *reader) ownManifest() (*manifest.Manifest, bool, error) {
 		return nil, false, nil
 	}
 	if n := r.info.CountCustom(abi.ManifestSection); n > 1 {
-		return nil, true, as(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, abi.ManifestSection))
+		return nil, true, errkind.As(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, abi.ManifestSection))
 	}
 	m, err := manifest.Parse(section)
 	if err != nil {
-		return nil, true, as(ErrManifest, fmt.Errorf("custom section %q: %w", abi.ManifestSection, err))
+		return nil, true, errkind.As(ErrManifest, fmt.Errorf("custom section %q: %w", abi.ManifestSection, err))
 	}
 	return m, true, nil
 }
@@ -72,7 +73,7 @@ func (r *reader) ownManifest() (*manifest.Manifest, bool, error) {
 // accept takes m as the manifest of the spec.
 func (r *reader) accept(m *manifest.Manifest, from string) error {
 	if m.ABI != abi.Version {
-		return as(ErrABIVersion, fmt.Errorf("the manifest states ABI %d, the module and this host speak ABI %d", m.ABI, abi.Version))
+		return errkind.As(ErrABIVersion, fmt.Errorf("the manifest states ABI %d, the module and this host speak ABI %d", m.ABI, abi.Version))
 	}
 	versioned := m.Name + "@" + m.Version // several versions of one plugin are in one folder
 	if r.spec.Name != "" && r.spec.Name != m.Name && r.spec.Name != versioned {
@@ -80,13 +81,13 @@ func (r *reader) accept(m *manifest.Manifest, from string) error {
 		if strings.Contains(r.spec.Name, "@") {
 			remedy = fmt.Sprintf("the file or folder of this version is %q", versioned)
 		}
-		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (%s)", m.Name, r.spec.Name, remedy))
+		return errkind.As(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (%s)", m.Name, r.spec.Name, remedy))
 	}
 	if err := checkSchemas(m); err != nil {
-		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
+		return errkind.As(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	if err := checkLimits(m.Limits); err != nil {
-		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
+		return errkind.As(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	r.spec.Name, r.spec.Manifest, r.spec.ManifestFrom = cmp.Or(r.spec.Name, m.Name), m, from
 	if m.Deprecated != "" {
@@ -99,11 +100,11 @@ func (r *reader) accept(m *manifest.Manifest, from string) error {
 func parseSide(side []byte) (*manifest.Manifest, error) {
 	doc, err := yamlToJSON(side)
 	if err != nil {
-		return nil, as(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
+		return nil, errkind.As(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
 	}
 	m, err := manifest.Parse(doc)
 	if err != nil {
-		return nil, as(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
+		return nil, errkind.As(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
 	}
 	return m, nil
 }

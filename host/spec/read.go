@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
@@ -45,9 +46,9 @@ func readSpec(name string, src *source, info *wasmbin.Info, err error, sideManif
 	r := reader{spec: &Spec{Name: name, source: src}, info: info}
 	switch {
 	case errors.Is(err, wasmbin.ErrLimit):
-		err = as(ErrTooLarge, err)
+		err = errkind.As(ErrTooLarge, err)
 	case err != nil:
-		err = as(ErrNotWasm, err)
+		err = errkind.As(ErrNotWasm, err)
 	default:
 		err = r.read(sideManifest)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/decoded"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // Spec is what is known of a plugin without running it. It is plain data and the same on every
@@ -144,7 +145,7 @@ func (s *Spec) CheckPin(pin string) error {
 	case manifest == "":
 		what = "there is a plugin.yaml beside the module that the pin does not cover"
 	}
-	return as(ErrConfig, fmt.Errorf("%s (review it, then pin %s; pinned is %s)", what, s.Pin(), pin))
+	return errkind.As(ErrConfig, fmt.Errorf("%s (review it, then pin %s; pinned is %s)", what, s.Pin(), pin))
 }
 
 // Unnamed returns what the guest receives whole because its manifest names no part of it:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // Texts is what a module says about itself for people, in Markdown. Its author wrote it: show it
@@ -29,11 +30,11 @@ func (s *Spec) Texts() (Texts, error) {
 	var out Texts
 	for _, part := range out.parts() {
 		if n := s.source.info.CountCustom(part.section); n > 1 {
-			return Texts{}, as(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, part.section))
+			return Texts{}, errkind.As(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, part.section))
 		}
 		text, _, err := wasmbin.Custom(wasm, part.section)
 		if err != nil {
-			return Texts{}, as(ErrNotWasm, err)
+			return Texts{}, errkind.As(ErrNotWasm, err)
 		}
 		for _, c := range s.source.info.Customs {
 			if c.Name == part.section {
@@ -41,7 +42,7 @@ func (s *Spec) Texts() (Texts, error) {
 			}
 		}
 		if err != nil {
-			return Texts{}, as(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
+			return Texts{}, errkind.As(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
 		}
 		*part.text = string(text)
 	}
@@ -80,19 +81,19 @@ func EmbedTexts(wasm []byte, t Texts) ([]byte, error) {
 			continue
 		}
 		if err := checkText(text, len(text)); err != nil {
-			return nil, as(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
+			return nil, errkind.As(ErrManifest, fmt.Errorf("custom section %q: %w", part.section, err))
 		}
 		own, ok, err := wasmbin.Custom(wasm, part.section)
 		switch {
 		case err != nil:
-			return nil, as(ErrNotWasm, err)
+			return nil, errkind.As(ErrNotWasm, err)
 		case ok && bytes.Equal(own, text):
 			continue
 		case ok:
-			return nil, as(ErrManifest, fmt.Errorf("the module has another text in its custom section %q (build it without one)", part.section))
+			return nil, errkind.As(ErrManifest, fmt.Errorf("the module has another text in its custom section %q (build it without one)", part.section))
 		}
 		if wasm, err = wasmbin.AppendCustom(wasm, part.section, text); err != nil {
-			return nil, as(ErrNotWasm, err)
+			return nil, errkind.As(ErrNotWasm, err)
 		}
 	}
 	return wasm, nil

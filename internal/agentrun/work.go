@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -185,14 +186,8 @@ func tooLarge(err error) error {
 	if err == nil {
 		return nil
 	}
-	return refused{err}
+	return errkind.As(config.ErrInvalid, err)
 }
-
-// refused is an error of what the caller gave.
-type refused struct{ error }
-
-// Unwrap returns the error, and what it is.
-func (r refused) Unwrap() []error { return []error{r.error, config.ErrInvalid} }
 
 // check returns an error if a member of the change exceeds its bound.
 func (c *StepChange) check() error {

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // ErrEmbedder marks a failure of the embedder's code.
@@ -26,14 +28,8 @@ var errLeftBehind = Failure(fmt.Errorf("%d earlier calls of it have not returned
 // ErrLate is the error of a call of that code that was left behind. It wraps ErrEmbedder.
 var ErrLate = Failure(errors.New("did not return within the time of the call"))
 
-// failure is an error of the embedder's code.
-type failure struct{ err error }
-
-func (f *failure) Error() string   { return f.err.Error() }
-func (f *failure) Unwrap() []error { return []error{ErrEmbedder, f.err} }
-
 // Failure makes an error wrap [ErrEmbedder] without adding to its text.
-func Failure(err error) error { return &failure{err} }
+func Failure(err error) error { return errkind.As(ErrEmbedder, err) }
 
 // Guard counts what the embedder's code left behind for one plugin. It is safe for concurrent
 // use.

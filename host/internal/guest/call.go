@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // clockStart is when the program started.
@@ -62,7 +63,7 @@ func (c *Call) check() *Fault {
 			return c.Excuse
 		}
 		return &Fault{Reason: abi.ReasonTimeout,
-			Err: As(context.DeadlineExceeded, fmt.Errorf("not done within %v", c.Limit))}
+			Err: errkind.As(context.DeadlineExceeded, fmt.Errorf("not done within %v", c.Limit))}
 	}
 	return nil
 }
@@ -71,10 +72,10 @@ func (c *Call) check() *Fault {
 func ContextFault(ctx context.Context) *Fault {
 	err := ctx.Err()
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Fault{Reason: abi.ReasonTimeout, Err: As(err, errors.New("the time of the build or step is over")),
+		return &Fault{Reason: abi.ReasonTimeout, Err: errkind.As(err, errors.New("the time of the build or step is over")),
 			Remedy: "raise the timeout of the step or of the build"}
 	}
-	return &Fault{Reason: abi.ReasonCancelled, Err: As(err, errors.New("the build was canceled")), Remedy: NoRemedy}
+	return &Fault{Reason: abi.ReasonCancelled, Err: errkind.As(err, errors.New("the build was canceled")), Remedy: NoRemedy}
 }
 
 // Stop panics with the fault of a call that must not go on. wazero returns it as the error of
@@ -93,7 +94,7 @@ func (c *Call) StopWaiting(what string) {
 		return
 	}
 	if f.Reason == abi.ReasonTimeout && f != c.Excuse {
-		f = &Fault{Reason: f.Reason, Err: As(f.Err, fmt.Errorf("%w: it waited for %s", f.Err, guesttext.Line(what))), Remedy: f.Remedy}
+		f = &Fault{Reason: f.Reason, Err: errkind.As(f.Err, fmt.Errorf("%w: it waited for %s", f.Err, guesttext.Line(what))), Remedy: f.Remedy}
 	}
 	panic(f)
 }

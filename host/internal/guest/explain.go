@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
@@ -122,11 +123,11 @@ func (in *Instance) explain(f *Fault) *Fault {
 // needsMore is the fault of a guest that failed after it was refused memory.
 func (in *Instance) needsMore() *Fault {
 	if in.HostFull && in.refusedBy == capacity.ShareReached {
-		return &Fault{Reason: abi.ReasonMemory, Err: As(ErrNoRoom, fmt.Errorf("needs more than the plugin's share of the host's memory, %s for all its instances",
+		return &Fault{Reason: abi.ReasonMemory, Err: errkind.As(ErrNoRoom, fmt.Errorf("needs more than the plugin's share of the host's memory, %s for all its instances",
 			units.FormatSize(in.Env.Limits.Share)))}
 	}
 	if in.HostFull {
-		return &Fault{Reason: abi.ReasonMemory, Err: As(ErrNoRoom, fmt.Errorf("needs more than the host has room for, %s for all plugins together",
+		return &Fault{Reason: abi.ReasonMemory, Err: errkind.As(ErrNoRoom, fmt.Errorf("needs more than the host has room for, %s for all plugins together",
 			units.FormatSize(in.Env.Limits.Whole)))}
 	}
 	return Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
@@ -137,7 +138,7 @@ func (in *Instance) needsMore() *Fault {
 func (in *Instance) noInput(n int) *Fault {
 	if in.HostFull {
 		what, remedy := in.noRoom()
-		return &Fault{abi.ReasonInputTooLarge, As(ErrNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), remedy}
+		return &Fault{abi.ReasonInputTooLarge, errkind.As(ErrNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), remedy}
 	}
 	return Faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // errNoExport marks an export that the guest does not have.
@@ -19,7 +20,7 @@ var ErrNoRoom = pool.ErrNoRoom
 // instances it may have.
 func NoPlace(most int) *Fault {
 	return &Fault{Reason: abi.ReasonBusy, Remedy: MoreInstances,
-		Err: As(ErrNoRoom, fmt.Errorf("the host has %d instances, as many as it may", most))}
+		Err: errkind.As(ErrNoRoom, fmt.Errorf("the host has %d instances, as many as it may", most))}
 }
 
 // Fault is an error with a reason. A host function panics with one to stop the guest. The
@@ -38,16 +39,6 @@ func (f *Fault) Error() string { return f.Err.Error() }
 
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
-
-// kindError makes an error wrap one of the sentinels without adding its text: the error
-// says the same in more detail.
-type kindError struct{ kind, err error }
-
-func (e *kindError) Error() string   { return e.err.Error() }
-func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
-
-// As makes err wrap kind too. The text stays that of err.
-func As(kind, err error) error { return &kindError{kind, err} }
 
 // Faultf is a fault with the usual remedy of its reason. The format is that of fmt.Errorf.
 func Faultf(code abi.Reason, format string, args ...any) *Fault {

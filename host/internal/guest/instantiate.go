@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
@@ -105,7 +106,7 @@ func (e *Environment) make(ctx context.Context, session bool, from *Image, prepa
 	if err := in.open(ctx, from, prepare); err != nil {
 		f := Explain(in, InInit(err))
 		if in.HostFull {
-			f.Err = As(ErrNoRoom, f.Err)
+			f.Err = errkind.As(ErrNoRoom, f.Err)
 		}
 		in.Close()
 		return nil, f

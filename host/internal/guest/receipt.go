@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // Receipt is what remains of a call while its answer is used: the charge for the decoded
@@ -43,6 +44,6 @@ func (r *Receipt) Done() {
 // the call's deadline. The caller must call cancel.
 func (r *Receipt) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	late := &Fault{Reason: abi.ReasonTimeout,
-		Err: As(context.DeadlineExceeded, fmt.Errorf("not done within %v, counting the tokens of its answer included", r.limit))}
+		Err: errkind.As(context.DeadlineExceeded, fmt.Errorf("not done within %v, counting the tokens of its answer included", r.limit))}
 	return context.WithDeadlineCause(ctx, clockStart.Add(r.Until), late)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // The calls of a guest run on a stack outside of its memory. Where the system allows it, an
@@ -66,7 +67,7 @@ func (in *Instance) takeStack() error {
 	n := in.stackLeast
 	if !in.account(n) {
 		what, remedy := in.noRoom()
-		return &Fault{abi.ReasonMemory, As(ErrNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), remedy}
+		return &Fault{abi.ReasonMemory, errkind.As(ErrNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), remedy}
 	}
 	in.stackHeld = n
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // kvGet returns the value of a key, 0 if there is none.
@@ -102,7 +103,7 @@ func askStore(c *guest.Call, what string, f func(context.Context) ([]byte, error
 	c.Away(func() {
 		value, err = guest.Beside(c, "key-value store", f, nil)
 		if errors.Is(err, guard.ErrLate) {
-			c.Excuse = &guest.Fault{Reason: abi.ReasonTimeout, Remedy: guest.NoRemedy, Err: guest.As(guard.ErrEmbedder, guest.As(context.DeadlineExceeded,
+			c.Excuse = &guest.Fault{Reason: abi.ReasonTimeout, Remedy: guest.NoRemedy, Err: errkind.As(guard.ErrEmbedder, errkind.As(context.DeadlineExceeded,
 				fmt.Errorf("not done within %v: anchor_kv_%s: the key-value store of the embedder did not answer", c.Limit, what)))}
 		}
 	})
@@ -112,5 +113,5 @@ func askStore(c *guest.Call, what string, f func(context.Context) ([]byte, error
 // storeFailed is the fault of a call that the embedder's store failed.
 func storeFailed(what string, err error) *guest.Fault {
 	return &guest.Fault{Reason: abi.ReasonTrap, Remedy: guest.NoRemedy,
-		Err: guest.As(guard.ErrEmbedder, fmt.Errorf("anchor_kv_%s: the key-value store of the embedder: %w", what, err))}
+		Err: errkind.As(guard.ErrEmbedder, fmt.Errorf("anchor_kv_%s: the key-value store of the embedder: %w", what, err))}
 }

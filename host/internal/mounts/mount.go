@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // ErrFolder marks a granted folder that cannot be opened.
@@ -76,20 +78,12 @@ func folderError(key, name string, err error) error {
 	info, statErr := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return mark(ErrFolder, mark(err, fmt.Errorf("%s.host: %s does not exist (create it or fix the path)", key, name)))
+		return errkind.As(ErrFolder, errkind.As(err, fmt.Errorf("%s.host: %s does not exist (create it or fix the path)", key, name)))
 	case statErr == nil && !info.IsDir():
-		return mark(ErrFolder, mark(err, fmt.Errorf("%s.host: %s is not a directory (name a folder)", key, name)))
+		return errkind.As(ErrFolder, errkind.As(err, fmt.Errorf("%s.host: %s is not a directory (name a folder)", key, name)))
 	}
-	return mark(ErrFolder, fmt.Errorf("%s.host: open %s: %w (the folder must be readable)", key, name, err))
+	return errkind.As(ErrFolder, fmt.Errorf("%s.host: open %s: %w (the folder must be readable)", key, name, err))
 }
-
-// marked is an error that also wraps another one, which its text does not repeat.
-type marked struct{ kind, err error }
-
-func (m *marked) Error() string   { return m.err.Error() }
-func (m *marked) Unwrap() []error { return []error{m.kind, m.err} }
-
-func mark(kind, err error) error { return &marked{kind, err} }
 
 // cause is the error of the system in an error of package os, which repeats the path.
 func cause(err error) error {

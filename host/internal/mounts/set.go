@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // Set is the mounts of one plugin. Its zero value has none. After Open it is safe for
@@ -46,7 +47,7 @@ func (s *Set) Open(ctx context.Context, grants []Grant, o Options) error {
 		}
 		switch {
 		case err != nil && g.FS != nil:
-			return mark(ErrFolder, fmt.Errorf("%s.fs: open the root: %w", g.Key, err))
+			return errkind.As(ErrFolder, fmt.Errorf("%s.fs: open the root: %w", g.Key, err))
 		case err != nil:
 			return err
 		}
@@ -58,10 +59,10 @@ func (s *Set) Open(ctx context.Context, grants []Grant, o Options) error {
 // openFolder opens the folder of a mount. After an error nothing is open.
 func (s *Set) openFolder(ctx context.Context, m *mount) (err error) {
 	if m.path, err = filepath.Abs(m.Host); err != nil {
-		return mark(ErrFolder, fmt.Errorf("%s.host: %w", m.Key, err))
+		return errkind.As(ErrFolder, fmt.Errorf("%s.host: %w", m.Key, err))
 	}
 	if !s.budget.process.take() {
-		return mark(ErrFolder, fmt.Errorf("%s.host: open %s: %w", m.Key, m.Host, errProcessFiles))
+		return errkind.As(ErrFolder, fmt.Errorf("%s.host: open %s: %w", m.Key, m.Host, errProcessFiles))
 	}
 	if m.root, err = OpenFolder(m.Host); err == nil {
 		m.info, err = m.root.Stat(".")
@@ -86,9 +87,9 @@ func (s *Set) Check() error {
 		info, err := os.Stat(m.path)
 		switch {
 		case err != nil:
-			return mark(ErrFolder, fmt.Errorf("%s.host: %s is gone: %w", m.Key, m.path, cause(err)))
+			return errkind.As(ErrFolder, fmt.Errorf("%s.host: %s is gone: %w", m.Key, m.path, cause(err)))
 		case !os.SameFile(info, m.info):
-			return mark(ErrFolder, fmt.Errorf("%s.host: %s is not the folder that was there when the plugin was loaded", m.Key, m.path))
+			return errkind.As(ErrFolder, fmt.Errorf("%s.host: %s is not the folder that was there when the plugin was loaded", m.Key, m.path))
 		}
 	}
 	return nil

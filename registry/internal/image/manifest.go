@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
@@ -70,7 +71,7 @@ func Strict(text []byte, v any) error {
 // unknown. maxModule limits the announced size of the module.
 func Read(mediaType string, text []byte, maxModule int64) (*Image, error) {
 	if len(text) > MaxManifest {
-		return nil, kind.As(kind.ErrTooLarge, fmt.Errorf("manifest: has more than %d bytes", MaxManifest))
+		return nil, errkind.As(kind.ErrTooLarge, fmt.Errorf("manifest: has more than %d bytes", MaxManifest))
 	}
 	t, err := ManifestType(mediaType, text)
 	if err != nil {
@@ -78,13 +79,13 @@ func Read(mediaType string, text []byte, maxModule int64) (*Image, error) {
 	}
 	var m ocispec.Manifest
 	if err := Strict(text, &m); err != nil {
-		return nil, kind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", Cause(err)))
+		return nil, errkind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", Cause(err)))
 	}
 	if m.SchemaVersion != 2 {
-		return nil, kind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: schemaVersion is %d, want 2", m.SchemaVersion))
+		return nil, errkind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: schemaVersion is %d, want 2", m.SchemaVersion))
 	}
 	if m.Subject != nil && m.Config.MediaType != ConfigType {
-		return nil, kind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: is an attachment of type %s to %s, pull the plugin itself",
+		return nil, errkind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: is an attachment of type %s to %s, pull the plugin itself",
 			plain.Name(ArtifactType(&m)), Shown(*m.Subject)))
 	}
 	img := &Image{Manifest: Describe(t, text), Config: m.Config, Annotations: m.Annotations}
@@ -107,7 +108,7 @@ func ManifestType(stated string, text []byte) (string, error) {
 		Layers    jsontext.Value `json:"layers"`
 	}
 	if err := Strict(text, &head); err != nil {
-		return "", kind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", Cause(err)))
+		return "", errkind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: is not valid JSON: %w", Cause(err)))
 	}
 	if stated != "" {
 		if t, _, err := mime.ParseMediaType(stated); err == nil {
@@ -116,23 +117,23 @@ func ManifestType(stated string, text []byte) (string, error) {
 	}
 	switch {
 	case head.Manifests != nil && head.Layers != nil:
-		return "", kind.As(kind.ErrNotPlugin, errors.New("manifest: has both layers and manifests, want an image manifest"))
+		return "", errkind.As(kind.ErrNotPlugin, errors.New("manifest: has both layers and manifests, want an image manifest"))
 	case head.MediaType == "":
 		head.MediaType = stated
 	case stated != "" && stated != head.MediaType:
-		return "", kind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: the registry sends it as %s, but it says %s", plain.Name(stated), plain.Name(head.MediaType)))
+		return "", errkind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: the registry sends it as %s, but it says %s", plain.Name(stated), plain.Name(head.MediaType)))
 	}
 	switch t := head.MediaType; {
 	case t == ocispec.MediaTypeImageIndex || t == DockerIndex || head.Manifests != nil:
-		return "", kind.As(kind.ErrNotPlugin, indexError(text))
+		return "", errkind.As(kind.ErrNotPlugin, indexError(text))
 	case t == "" && head.Layers != nil:
 		return ocispec.MediaTypeImageManifest, nil
 	case t == ocispec.MediaTypeImageManifest || t == DockerManifest:
 		return t, nil
 	case strings.HasPrefix(t, DockerManifestOld):
-		return "", kind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: has the old type %s, %s", plain.Name(t), pushAgain))
+		return "", errkind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: has the old type %s, %s", plain.Name(t), pushAgain))
 	default:
-		return "", kind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: has the type %s, want %s", plain.Name(t), ocispec.MediaTypeImageManifest))
+		return "", errkind.As(kind.ErrNotPlugin, fmt.Errorf("manifest: has the type %s, want %s", plain.Name(t), ocispec.MediaTypeImageManifest))
 	}
 }
 
@@ -164,7 +165,7 @@ func (img *Image) takeConfig(m *ocispec.Manifest) error {
 	case ocispec.MediaTypeImageConfig, DockerConfig:
 		img.Packed = true
 	default:
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("config: has the type %s, want %s: %s", plain.Name(t), ConfigType, pushAgain))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("config: has the type %s, want %s: %s", plain.Name(t), ConfigType, pushAgain))
 	}
 	return CheckDescriptor("config", m.Config, MaxConfig)
 }
@@ -172,22 +173,22 @@ func (img *Image) takeConfig(m *ocispec.Manifest) error {
 // takeLayer checks that the one layer is the module, or a tar that can hold it.
 func (img *Image) takeLayer(m *ocispec.Manifest, maxModule int64) error {
 	if len(m.Layers) != 1 {
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the module", len(m.Layers)))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("layers: there are %d, want one: the module", len(m.Layers)))
 	}
 	img.Layer = m.Layers[0]
 	t := img.Layer.MediaType
 	switch {
 	case len(img.Layer.URLs) > 0 || strings.Contains(t, "nondistributable") || strings.Contains(t, ".foreign."):
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: of type %s is kept outside of the registry, %s", plain.Name(t), pushAgain))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: of type %s is kept outside of the registry, %s", plain.Name(t), pushAgain))
 	case t == ModuleType:
 		img.Packed = false
 	case img.Packed && (t == ocispec.MediaTypeImageLayer || t == ocispec.MediaTypeImageLayerGzip || t == DockerLayer):
 	case t == OlderModule || t == envoyModule:
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: has the older type %s, want %s: %s", t, ModuleType, pushAgain))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: has the older type %s, want %s: %s", t, ModuleType, pushAgain))
 	case img.Packed:
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: has the type %s, want a tar or tar+gzip layer with the file plugin.wasm", plain.Name(t)))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: has the type %s, want a tar or tar+gzip layer with the file plugin.wasm", plain.Name(t)))
 	default:
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: has the type %s, want %s: %s", plain.Name(t), ModuleType, pushAgain))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: has the type %s, want %s: %s", plain.Name(t), ModuleType, pushAgain))
 	}
 	return CheckDescriptor("layer", img.Layer, maxModule)
 }
@@ -196,11 +197,11 @@ func (img *Image) takeLayer(m *ocispec.Manifest, maxModule int64) error {
 func CheckDescriptor(part string, d ocispec.Descriptor, limit int64) error {
 	switch {
 	case !DigestForm.MatchString(string(d.Digest)):
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("%s: its digest %s is not sha256: and 64 hexadecimal digits", part, Shown(d)))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("%s: its digest %s is not sha256: and 64 hexadecimal digits", part, Shown(d)))
 	case d.Size <= 0:
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("%s: its size is %d bytes, want more than 0", part, d.Size))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("%s: its size is %d bytes, want more than 0", part, d.Size))
 	case d.Size > limit:
-		return kind.As(kind.ErrTooLarge, fmt.Errorf("%s: announces %d bytes, the limit is %d", part, d.Size, limit))
+		return errkind.As(kind.ErrTooLarge, fmt.Errorf("%s: announces %d bytes, the limit is %d", part, d.Size, limit))
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func CheckConfig(text []byte) error {
 		Component jsontext.Value `json:"component"`
 	}
 	if err := Strict(text, &config); err != nil {
-		return kind.As(kind.ErrNotPlugin, fmt.Errorf("config: is not valid JSON: %w", Cause(err)))
+		return errkind.As(kind.ErrNotPlugin, fmt.Errorf("config: is not valid JSON: %w", Cause(err)))
 	}
 	if config.OS == "wasip2" || config.Component != nil && string(config.Component) != "null" {
 		return componentError()
@@ -245,11 +246,11 @@ func CheckModule(module []byte) error {
 	case bytes.HasPrefix(module, []byte("\x00asm")) && len(module) >= 8 && module[6] == 1:
 		return componentError()
 	}
-	return kind.As(kind.ErrNotPlugin, errors.New("module: is not a WebAssembly module of version 1"))
+	return errkind.As(kind.ErrNotPlugin, errors.New("module: is not a WebAssembly module of version 1"))
 }
 
 func componentError() error {
-	return kind.As(kind.ErrNotPlugin, errors.New("module: is a WebAssembly component, a core module is needed: build the plugin for wasip1 and push it again"))
+	return errkind.As(kind.ErrNotPlugin, errors.New("module: is a WebAssembly component, a core module is needed: build the plugin for wasip1 and push it again"))
 }
 
 // Cause is the text of an error about hostile input, safe for one line.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
@@ -24,7 +25,7 @@ func Unpack(layer []byte, limit int64) ([]byte, error) {
 	if bytes.HasPrefix(layer, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(from)
 		if err != nil {
-			return nil, kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: read gzip: %w", err))
+			return nil, errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: read gzip: %w", err))
 		}
 		from = z
 	}
@@ -32,11 +33,11 @@ func Unpack(layer []byte, limit int64) ([]byte, error) {
 	module, err := findModule(tar.NewReader(bounded), limit)
 	switch {
 	case err != nil && bounded.N <= 0:
-		return nil, kind.As(kind.ErrTooLarge, fmt.Errorf("layer: unpacks to more than %d bytes", 2*limit+1<<20))
+		return nil, errkind.As(kind.ErrTooLarge, fmt.Errorf("layer: unpacks to more than %d bytes", 2*limit+1<<20))
 	case err != nil:
 		return nil, err
 	case module == nil:
-		return nil, kind.As(kind.ErrNotPlugin, errors.New("layer: has no file /plugin.wasm"))
+		return nil, errkind.As(kind.ErrNotPlugin, errors.New("layer: has no file /plugin.wasm"))
 	}
 	return module, nil
 }
@@ -50,25 +51,25 @@ func findModule(t *tar.Reader, limit int64) (module []byte, err error) {
 			return module, nil
 		}
 		if err != nil {
-			return nil, kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: read tar: %w", Cause(err)))
+			return nil, errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: read tar: %w", Cause(err)))
 		}
 		name, err := EntryName(h.Name)
 		switch {
 		case err != nil:
-			return nil, kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: %w", err))
+			return nil, errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: %w", err))
 		case n > maxEntries:
-			return nil, kind.As(kind.ErrTooLarge, fmt.Errorf("layer: has more than %d entries", maxEntries))
+			return nil, errkind.As(kind.ErrTooLarge, fmt.Errorf("layer: has more than %d entries", maxEntries))
 		case name != "plugin.wasm":
 			continue
 		case h.Typeflag != tar.TypeReg:
-			return nil, kind.As(kind.ErrNotPlugin, errors.New("layer: plugin.wasm is not a regular file"))
+			return nil, errkind.As(kind.ErrNotPlugin, errors.New("layer: plugin.wasm is not a regular file"))
 		case module != nil:
-			return nil, kind.As(kind.ErrNotPlugin, errors.New("layer: has two files plugin.wasm"))
+			return nil, errkind.As(kind.ErrNotPlugin, errors.New("layer: has two files plugin.wasm"))
 		case h.Size <= 0 || h.Size > limit:
-			return nil, kind.As(kind.ErrTooLarge, fmt.Errorf("layer: plugin.wasm has %d bytes, want 1 to %d", h.Size, limit))
+			return nil, errkind.As(kind.ErrTooLarge, fmt.Errorf("layer: plugin.wasm has %d bytes, want 1 to %d", h.Size, limit))
 		}
 		if module, err = io.ReadAll(io.LimitReader(t, limit)); err != nil {
-			return nil, kind.As(kind.ErrNotPlugin, fmt.Errorf("layer: read plugin.wasm: %w", Cause(err)))
+			return nil, errkind.As(kind.ErrNotPlugin, fmt.Errorf("layer: read plugin.wasm: %w", Cause(err)))
 		}
 	}
 }

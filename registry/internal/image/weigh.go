@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
@@ -31,7 +32,7 @@ func Weigh(text []byte) error {
 		}
 	}
 	if weight > most {
-		return kind.As(kind.ErrTooLarge, fmt.Errorf("has too many values for its %d bytes", len(text)))
+		return errkind.As(kind.ErrTooLarge, fmt.Errorf("has too many values for its %d bytes", len(text)))
 	}
 	return nil
 }

@@ -15,16 +15,6 @@ var (
 	ErrNotPlugin   = errors.New("not a plugin")
 )
 
-// kindError makes an error wrap one of the kinds without adding its text: the error says the
-// same in more detail.
-type kindError struct{ kind, err error }
-
-func (e *kindError) Error() string   { return e.err.Error() }
-func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
-
-// As returns err as an error of a kind.
-func As(kind, err error) error { return &kindError{kind, err} }
-
 // Safe shows an error about hostile input on one safe line, and keeps what it wraps.
 func Safe(err error) error { return safeError{err} }
 

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
-	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
 const (
@@ -43,7 +43,7 @@ func (a again) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = answer.Body.Close() // nothing is read from it
 		}
 		if until, bounded := ctx.Deadline(); answer != nil && bounded && time.Until(until) < wait {
-			return nil, kind.As(context.DeadlineExceeded, fmt.Errorf("%s: a wait of %s is longer than --timeout allows (raise it, or try again later)", did(answer), wait))
+			return nil, errkind.As(context.DeadlineExceeded, fmt.Errorf("%s: a wait of %s is longer than --timeout allows (raise it, or try again later)", did(answer), wait))
 		}
 		a.tell(req, answer, wait)
 		if sleep(ctx, wait) != nil {

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
@@ -146,9 +147,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	last := via[len(via)-1].URL
 	switch {
 	case len(via) > maxRedirects:
-		return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects more than %d times", maxRedirects))
+		return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects more than %d times", maxRedirects))
 	case last.Scheme == "https" && req.URL.Scheme != "https":
-		return kind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects from https to %s on %s", plain.Name(req.URL.Scheme), plain.Name(req.URL.Host)))
+		return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry redirects from https to %s on %s", plain.Name(req.URL.Scheme), plain.Name(req.URL.Host)))
 	}
 	return nil
 }
@@ -227,7 +228,7 @@ func (f from) secret(req *http.Request) error {
 	if bare || req.URL.Scheme == "https" || strings.EqualFold(req.URL.Hostname(), host) {
 		return nil
 	}
-	return kind.As(kind.ErrRedirect, fmt.Errorf("the registry wants its credentials sent to %s without TLS (tell its owner, or log out of it)", plain.Name(req.URL.Host)))
+	return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry wants its credentials sent to %s without TLS (tell its owner, or log out of it)", plain.Name(req.URL.Host)))
 }
 
 // server returns a host with its port in the one way to write it.

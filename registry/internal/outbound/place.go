@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
@@ -84,13 +85,13 @@ func unwrap(a netip.Addr) netip.Addr {
 
 // refused is the error of a registry that sends the client to an address nearer than its own.
 func refused(address string, p Place) error {
-	return kind.As(kind.ErrRedirect, fmt.Errorf("the registry sends this client to %s, %s, which is nearer than its own (tell its owner)", address, p))
+	return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry sends this client to %s, %s, which is nearer than its own (tell its owner)", address, p))
 }
 
 // far refuses the addresses of other machines.
 func far(address string, p Place) error {
 	if p != Local {
-		return kind.As(kind.ErrUnreachable, fmt.Errorf("%s is no address of this machine, and others are only asked without TLS if --plain-http allows it", address))
+		return errkind.As(kind.ErrUnreachable, fmt.Errorf("%s is no address of this machine, and others are only asked without TLS if --plain-http allows it", address))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/kind"
 )
 
@@ -45,9 +46,9 @@ func (w *watch) look() {
 	case moved >= leastMoved:
 		w.begin()
 	case moved == 0:
-		w.cancel(kind.As(kind.ErrUnreachable, fmt.Errorf("no byte came or went for %s", w.stall)))
+		w.cancel(errkind.As(kind.ErrUnreachable, fmt.Errorf("no byte came or went for %s", w.stall)))
 	default:
-		w.cancel(kind.As(kind.ErrUnreachable, fmt.Errorf("only %d bytes came or went in %s, want %d", moved, w.stall, leastMoved)))
+		w.cancel(errkind.As(kind.ErrUnreachable, fmt.Errorf("only %d bytes came or went in %s, want %d", moved, w.stall, leastMoved)))
 	}
 }
 
