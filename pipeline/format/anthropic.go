@@ -46,11 +46,11 @@ type Anthropic struct {
 type AnthropicOutput struct {
 	// Model, MaxTokens and Tools are left out of the document if they are empty, System if it
 	// is nil.
-	Model     string
-	MaxTokens int
-	Tools     json.RawMessage
-	System    []TextBlock
-	Messages  []AnthropicMessage
+	Model     string             `json:"model,omitempty"`
+	MaxTokens int                `json:"max_tokens,omitempty"`
+	Tools     json.RawMessage    `json:"tools,omitempty"`
+	System    []TextBlock        `json:"system,omitzero"`
+	Messages  []AnthropicMessage `json:"messages"`
 }
 
 // Append implements [Body].
@@ -58,9 +58,6 @@ func (out *AnthropicOutput) Append(dst []byte, indent string) ([]byte, error) {
 	return appendMembers(dst, indent, member{"model", out.Model, false}, member{"max_tokens", out.MaxTokens, false},
 		member{"tools", out.Tools, false}, member{"system", out.System, false}, member{"messages", out.Messages, true})
 }
-
-// MarshalJSON writes the body on one line.
-func (out *AnthropicOutput) MarshalJSON() ([]byte, error) { return out.Append(nil, "") }
 
 // TextBlock is a content block of type "text".
 type TextBlock struct {
@@ -188,7 +185,7 @@ func (m *chatMessage) blocks() []any {
 			blocks = append(blocks, TextBlock{Type: "text", Text: p.Text})
 			continue
 		}
-		blocks = append(blocks, Whole{unmarked(raw), m.whole.Parts[i : i+1]})
+		blocks = append(blocks, Whole{JSON: unmarked(raw), Parts: m.whole.Parts[i : i+1]})
 	}
 	return blocks
 }

@@ -81,15 +81,16 @@ func Started(output any) bool {
 }
 
 func (out *OpenAIOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		message(m.Role)
-		if m.Whole != nil {
-			m.Whole.texts(text, media)
-			continue
-		}
-		for _, t := range [...]string{m.Content, m.Name, string(m.ToolCalls), m.ToolCallID} {
-			text(t)
+	for _, m := range out.Messages {
+		switch m := m.(type) {
+		case Whole:
+			message(m.Role)
+			m.texts(text, media)
+		case OpenAIMessage:
+			message(m.Role)
+			for _, t := range [...]string{m.Content, m.Name, string(m.ToolCalls), m.ToolCallID} {
+				text(t)
+			}
 		}
 	}
 }
@@ -157,7 +158,9 @@ func ContextEnd(formatter, output any, w *core.Window) (text, separator, after s
 			return s.genericEnd(out)
 		}
 	case *OpenAIOutput:
-		return s.chatEnd(out.Messages[min(len(s.system), 1)].Content, openAIContext)
+		if m, ok := out.Messages[min(len(s.system), 1)].(OpenAIMessage); ok {
+			return s.chatEnd(m.Content, openAIContext)
+		}
 	case *ResponsesOutput:
 		if m, ok := out.Input[0].(ResponsesMessage); ok {
 			return s.chatEnd(m.Content, openAIContext)

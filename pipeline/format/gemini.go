@@ -18,12 +18,17 @@ type Gemini struct {
 
 // GeminiOutput is the document that [Gemini] makes.
 type GeminiOutput struct {
-	// SystemInstruction, Tools and MaxOutputTokens are left out of the document if they are
-	// empty. MaxOutputTokens is a member of generationConfig.
-	SystemInstruction *GeminiContent
-	Contents          []GeminiContent
-	Tools             json.RawMessage
-	MaxOutputTokens   int
+	// SystemInstruction, Tools and GenerationConfig are left out of the document if they are
+	// empty.
+	SystemInstruction *GeminiContent    `json:"systemInstruction,omitempty"`
+	Contents          []GeminiContent   `json:"contents"`
+	Tools             json.RawMessage   `json:"tools,omitempty"`
+	GenerationConfig  *GeminiGeneration `json:"generationConfig,omitempty"`
+}
+
+// GeminiGeneration bounds the answer, in tokens.
+type GeminiGeneration struct {
+	MaxOutputTokens int `json:"maxOutputTokens"`
 }
 
 // GeminiContent is one message. Its role is "user" or "model", and empty for instructions.
@@ -59,16 +64,9 @@ type GeminiResult struct {
 
 // Append implements [Body].
 func (out *GeminiOutput) Append(dst []byte, indent string) ([]byte, error) {
-	var generation any
-	if out.MaxOutputTokens > 0 {
-		generation = map[string]int{"maxOutputTokens": out.MaxOutputTokens}
-	}
 	return appendMembers(dst, indent, member{"systemInstruction", out.SystemInstruction, false}, member{"contents", out.Contents, true},
-		member{"tools", out.Tools, false}, member{"generationConfig", generation, false})
+		member{"tools", out.Tools, false}, member{"generationConfig", out.GenerationConfig, false})
 }
-
-// MarshalJSON writes the body on one line.
-func (out *GeminiOutput) MarshalJSON() ([]byte, error) { return out.Append(nil, "") }
 
 // FormatType returns "gemini".
 func (Gemini) FormatType() string { return "gemini" }
@@ -79,7 +77,10 @@ func (Gemini) FormatType() string { return "gemini" }
 // contents. The results of calls are one content, as the API demands.
 func (f Gemini) Format(_ context.Context, w *core.Window) (any, error) {
 	s := divide(w)
-	out := &GeminiOutput{Contents: []GeminiContent{}, Tools: w.Tools, MaxOutputTokens: f.Params.MaxOutputTokens}
+	out := &GeminiOutput{Contents: []GeminiContent{}, Tools: w.Tools}
+	if f.Params.MaxOutputTokens > 0 {
+		out.GenerationConfig = &GeminiGeneration{f.Params.MaxOutputTokens}
+	}
 	if text := s.systemText(); strings.TrimSpace(text) != "" {
 		out.SystemInstruction = &GeminiContent{Parts: []any{GeminiText{text}}}
 	}
@@ -90,7 +91,7 @@ func (f Gemini) Format(_ context.Context, w *core.Window) (any, error) {
 		if m.whole != nil {
 			c := GeminiContent{Role: geminiRole(m.role)}
 			for j := range m.whole.Parts {
-				c.Parts = append(c.Parts, Whole{json.RawMessage(m.whole.Parts[j].Raw()), m.whole.Parts[j : j+1]})
+				c.Parts = append(c.Parts, Whole{JSON: json.RawMessage(m.whole.Parts[j].Raw()), Parts: m.whole.Parts[j : j+1]})
 			}
 			out.Contents = append(out.Contents, c)
 			continue

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 
@@ -19,10 +18,11 @@ type OpenAI struct {
 // OpenAIOutput is the document that [OpenAI] makes.
 type OpenAIOutput struct {
 	// Model, Tools and MaxCompletionTokens are left out of the document if they are empty.
-	Model               string
-	Messages            []OpenAIMessage
-	Tools               json.RawMessage
-	MaxCompletionTokens int
+	Model string `json:"model,omitempty"`
+	// Messages are of the type OpenAIMessage, and Whole for what is more than this.
+	Messages            []any           `json:"messages"`
+	Tools               json.RawMessage `json:"tools,omitempty"`
+	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 }
 
 // Append implements [Body].
@@ -30,9 +30,6 @@ func (out *OpenAIOutput) Append(dst []byte, indent string) ([]byte, error) {
 	return appendMembers(dst, indent, member{"model", out.Model, false}, member{"messages", out.Messages, true},
 		member{"tools", out.Tools, false}, member{"max_completion_tokens", out.MaxCompletionTokens, false})
 }
-
-// MarshalJSON writes the body on one line.
-func (out *OpenAIOutput) MarshalJSON() ([]byte, error) { return out.Append(nil, "") }
 
 // OpenAIMessage is one message.
 type OpenAIMessage struct {
@@ -44,22 +41,6 @@ type OpenAIMessage struct {
 	ToolCalls json.RawMessage `json:"tool_calls,omitempty"`
 	// ToolCallID is the id of the call that a message of the role tool answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
-	// Whole is the message itself, in place of all that Role does not say. It is nil for a
-	// message of text and calls.
-	Whole *Whole `json:"-"`
-}
-
-// MarshalJSON writes Whole, if there is one.
-func (m OpenAIMessage) MarshalJSON() ([]byte, error) {
-	if m.Whole != nil {
-		return m.Whole.JSON, nil
-	}
-	type plain OpenAIMessage
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // the encoder around this one escapes if it has to
-	err := enc.Encode(plain(m))
-	return b.Bytes(), err
 }
 
 // openAIContext stands before the context.
@@ -75,7 +56,7 @@ func (f OpenAI) Format(_ context.Context, w *core.Window) (any, error) {
 	s := divide(w)
 	messages := s.chatMessages(api{form: message.FormOpenAI, prefix: openAIContext, whole: s.whole})
 	out := &OpenAIOutput{
-		Model: f.Params.Model, Messages: make([]OpenAIMessage, 0, len(messages)+1), Tools: w.Tools,
+		Model: f.Params.Model, Messages: make([]any, 0, len(messages)+1), Tools: w.Tools,
 		MaxCompletionTokens: f.Params.MaxOutputTokens,
 	}
 	if len(s.system) > 0 {
@@ -84,8 +65,7 @@ func (f OpenAI) Format(_ context.Context, w *core.Window) (any, error) {
 	for i := range messages {
 		m := &messages[i]
 		if m.whole != nil {
-			value := m.value()
-			out.Messages = append(out.Messages, OpenAIMessage{Role: m.role, Whole: &value})
+			out.Messages = append(out.Messages, m.value())
 			continue
 		}
 		message := OpenAIMessage{Role: m.role, Content: m.text()}

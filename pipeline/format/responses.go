@@ -18,13 +18,13 @@ type Responses struct {
 type ResponsesOutput struct {
 	// Model, Instructions, Tools and MaxOutputTokens are left out of the document if they are
 	// empty.
-	Model        string
-	Instructions string
+	Model        string `json:"model,omitempty"`
+	Instructions string `json:"instructions,omitempty"`
 	// Input has items of the types ResponsesMessage, ResponsesCall and ResponsesResult, and
 	// Whole for an item that is more than these.
-	Input           []any
-	Tools           json.RawMessage
-	MaxOutputTokens int
+	Input           []any           `json:"input"`
+	Tools           json.RawMessage `json:"tools,omitempty"`
+	MaxOutputTokens int             `json:"max_output_tokens,omitempty"`
 }
 
 // ResponsesMessage is an item that is a message.
@@ -54,9 +54,6 @@ func (out *ResponsesOutput) Append(dst []byte, indent string) ([]byte, error) {
 	return appendMembers(dst, indent, member{"model", out.Model, false}, member{"instructions", out.Instructions, false},
 		member{"input", out.Input, true}, member{"tools", out.Tools, false}, member{"max_output_tokens", out.MaxOutputTokens, false})
 }
-
-// MarshalJSON writes the body on one line.
-func (out *ResponsesOutput) MarshalJSON() ([]byte, error) { return out.Append(nil, "") }
 
 // FormatType returns "openai-responses".
 func (Responses) FormatType() string { return "openai-responses" }

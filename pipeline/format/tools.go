@@ -1,10 +1,10 @@
 package format
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -70,27 +70,35 @@ func appendMembers(dst []byte, indent string, members ...member) ([]byte, error)
 		gap, colon, end = "\n"+indent, ": ", "\n"
 	}
 	before := "{" + gap
+	enc := json.NewEncoder((*appender)(&dst))
+	enc.SetEscapeHTML(false)
+	enc.SetIndent(indent, indent)
 	for _, m := range members {
-		raw, ok := m.value.(json.RawMessage)
-		if !ok {
-			var b bytes.Buffer
-			enc := json.NewEncoder(&b)
-			enc.SetEscapeHTML(false)
-			enc.SetIndent(indent, indent)
-			if err := enc.Encode(m.value); err != nil {
-				return nil, fmt.Errorf("%s: %w", m.name, err)
-			}
-			raw = bytes.TrimRight(b.Bytes(), "\n")
-		}
-		if text := string(raw); !m.always && (text == "" || text == "0" || text == `""` || text == "null") {
+		if !m.always && reflect.ValueOf(m.value).IsZero() {
 			continue
 		}
 		dst = append(append(append(append(dst, before...), '"'), m.name...), '"')
-		dst = append(append(dst, colon...), raw...)
+		dst = append(dst, colon...)
 		before = "," + gap
+		if raw, ok := m.value.(json.RawMessage); ok {
+			dst = append(dst, raw...)
+			continue
+		}
+		if err := enc.Encode(m.value); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		dst = dst[:len(dst)-1] // the encoder ends with a new line
 	}
 	if before[0] == '{' {
 		return append(dst, "{}"...), nil
 	}
 	return append(append(dst, end...), '}'), nil
+}
+
+// appender is a writer at the end of a slice.
+type appender []byte
+
+func (a *appender) Write(p []byte) (int, error) {
+	*a = append(*a, p...)
+	return len(p), nil
 }

@@ -16,6 +16,8 @@ import (
 type Whole struct {
 	// JSON is the value. If the turn came in the form of the API, it is as it came.
 	JSON json.RawMessage
+	// Role is that of the message, empty for a part.
+	Role core.Role
 	// Parts are the parts that the value holds.
 	Parts []message.Part
 }
@@ -243,7 +245,7 @@ func index(text string) (int, string) {
 
 // value returns the message for the body.
 func (m *chatMessage) value() Whole {
-	return Whole{JSON: json.RawMessage(m.whole.Raw()), Parts: m.whole.Parts}
+	return Whole{JSON: json.RawMessage(m.whole.Raw()), Role: m.role, Parts: m.whole.Parts}
 }
 
 // texts counts a value by the texts of its parts, and its media by their number.

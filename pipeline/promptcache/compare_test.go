@@ -37,7 +37,7 @@ func TestBlocks(t *testing.T) {
 		{"tools", &format.AnthropicOutput{Messages: []format.AnthropicMessage{{Role: core.RoleAssistant, Content: []any{
 			format.TextBlock{Type: "text", Text: "t"}, format.ToolUseBlock{Type: "tool_use", ID: "1", Name: "f", Input: json.RawMessage(`{"x":1}`)},
 		}}}}, []Block{{"assistant", true, "t"}, {"assistant", false, `{"id":"1","input":{"x":1},"name":"f","type":"tool_use"}`}}},
-		{"openai", &format.OpenAIOutput{Messages: []format.OpenAIMessage{{Role: core.RoleSystem, Content: "s"}, {Role: core.RoleTool, Content: "r", ToolCallID: "1"}}},
+		{"openai", &format.OpenAIOutput{Messages: []any{format.OpenAIMessage{Role: core.RoleSystem, Content: "s"}, format.OpenAIMessage{Role: core.RoleTool, Content: "r", ToolCallID: "1"}}},
 			[]Block{{"system", true, "s"}, {"tool", true, "r"}, {"tool", false, `tool_call_id: "1"`}}},
 		{"system as text", json.RawMessage(`{"system": "s", "messages": [{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]}]}`),
 			[]Block{{"system", true, "s"}, {"user", true, "x"}}},
