@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -85,6 +86,10 @@ func TestVersion(t *testing.T) {
 	var v cli.BuildInfo
 	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != codeOK || v.ABI != abi.Version || v.Go == "" {
 		t.Errorf("code %d, %v, %+v", code, err, v)
+	}
+	changelog, err := os.ReadFile("../../CHANGELOG.md")
+	if first := regexp.MustCompile(`(?m)^## (.+)$`).FindSubmatch(changelog); err != nil || first == nil || string(first[1]) != v.Version {
+		t.Errorf("the version is %q, CHANGELOG.md begins with %q, %v", v.Version, first, err)
 	}
 	code, line, _ := run(t, "", "version")
 	if code != codeOK || !strings.HasPrefix(line, "anchor-host ") {

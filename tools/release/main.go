@@ -3,8 +3,8 @@
 //
 //	go -C tools run ./release -o ../build/release
 //
-// The version is the one that Go records from the tag of the checkout. Archives of the same
-// commit, made with the same Go, are the same byte for byte.
+// The version is the first one of CHANGELOG.md. Archives of the same commit, made with the same
+// Go, are the same byte for byte.
 package main
 
 import (
@@ -13,13 +13,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"debug/buildinfo"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -85,7 +85,7 @@ func releaseFor(root, out, platform string) (string, error) {
 	if err := build(root, binary, system, machine); err != nil {
 		return "", err
 	}
-	version, err := versionOf(binary)
+	version, err := versionOf(root)
 	if err != nil {
 		return "", err
 	}
@@ -116,17 +116,20 @@ func build(root, binary, system, machine string) error {
 	return nil
 }
 
-// versionOf returns the version that Go recorded in a binary.
-func versionOf(binary string) (string, error) {
-	info, err := buildinfo.ReadFile(binary)
+// heading is that of a release in CHANGELOG.md.
+var heading = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)$`)
+
+// versionOf returns the version of the newest release.
+func versionOf(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
 	if err != nil {
 		return "", fmt.Errorf("read the version: %w", err)
 	}
-	version := info.Main.Version
-	if version == "" || version == "(devel)" {
-		return "devel", nil
+	m := heading.FindSubmatch(text)
+	if m == nil {
+		return "", fmt.Errorf("CHANGELOG.md: no heading such as ## 1.2.3")
 	}
-	return strings.ReplaceAll(version, "+", "-"), nil
+	return string(m[1]), nil
 }
 
 // file is one file of an archive.

@@ -49,7 +49,7 @@ func TestRelease(t *testing.T) {
 		return
 	}
 	text, err := exec.Command(unpack(t, archives[0]), "version").Output()
-	if err != nil || !strings.HasPrefix(string(text), "anchor-host ") {
+	if version, _ := versionOf("../.."); err != nil || !strings.HasPrefix(string(text), "anchor-host "+version+" ") {
 		t.Errorf("version: %q, %v", text, err)
 	}
 }

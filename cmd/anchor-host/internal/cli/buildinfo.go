@@ -7,9 +7,12 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
+// Release is the version of this program. CHANGELOG.md begins with its entry.
+const Release = "0.1.0"
+
 // BuildInfo describes the program. The command "version" prints it.
 type BuildInfo struct {
-	// Version is a tag such as "v1.2.0", or "devel".
+	// Version is [Release].
 	Version string `json:"version"`
 	// Revision is the commit, "" if the linker did not record it.
 	Revision string `json:"revision,omitempty"`
@@ -23,19 +26,16 @@ type BuildInfo struct {
 	Platform string `json:"platform"`
 }
 
-// ReadBuildInfo reads what the linker recorded. Values that it did not record are "devel" or
-// "unknown".
+// ReadBuildInfo returns the version with what the linker recorded. What it did not record is ""
+// or "unknown".
 func ReadBuildInfo() BuildInfo {
 	v := BuildInfo{
-		Version: "devel", ABI: abi.Version, Go: runtime.Version(), Wazero: "unknown",
+		Version: Release, ABI: abi.Version, Go: runtime.Version(), Wazero: "unknown",
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
-	}
-	if m := info.Main.Version; m != "" && m != "(devel)" {
-		v.Version = m
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
