@@ -32,4 +32,9 @@
 // The package and its internal ones import the standard library only, since guests compile
 // them too. Reading batches and writing change sets uses neither encoding/json nor
 // reflection.
+//
+// Requests grow within version 1, so a guest skips members that it does not know. An unknown
+// member of an answer stands for an effect that would not happen, so the answer is refused. An
+// empty output is an error, so that a guest that forgets its answer does not pass for one that
+// changes nothing. Changes name rows, because ids of items need not be unique.
 package abi

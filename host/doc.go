@@ -76,5 +76,4 @@ package host
 //	what bounds a call     resting
 //	for the embedder       stats, hooks
 //
-// Package spec reads plugins, and package guest makes, calls and resets one instance. The other
-// packages of the folder internal are listed in CONTRIBUTING.md.
+// Package spec reads plugins, and package guest makes, calls and resets one instance.

@@ -12,4 +12,7 @@
 //
 // The answers of a guest are data: nothing in them makes the kit panic or
 // block.
+//
+// The kit reads the bytes of an answer itself, because a host that refuses an answer does not say
+// which rule it breaks.
 package conformance

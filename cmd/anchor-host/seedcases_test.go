@@ -12,8 +12,8 @@ import (
 )
 
 // The cases that a request document can express, run through the binary. How
-// the values were obtained is in the file itself; deliberate deviations are in
-// RATIONALE.md and named here.
+// the values were obtained is in the file itself; deliberate deviations are
+// named here.
 
 type seedCase struct {
 	ID       string `json:"id"`

@@ -11,6 +11,9 @@
 //
 // All values that this package makes from a plugin are safe for concurrent use, and valid
 // as long as the plugin. Their calls fail with a *[host.PluginError].
+//
+// Guest filters and rerankers see neither system prompts nor the conversation: a reranker with
+// top_k 3 would otherwise drop the system prompt. No scope shows system prompts to a guest.
 package steps
 
 // The files of this package, in the order to read them.

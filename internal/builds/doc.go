@@ -5,6 +5,10 @@
 // a [Detail] (kind "build_detail"). Both are written and deleted together. A [Keeper] writes them
 // off the path of the builds: a build never waits for the store, and what the keeper cannot write
 // it counts.
+//
+// A search reads from an index in memory, because summaries take most of a second to read from the
+// store for 100,000 builds, and an index in the store would have to be written with each build.
+// The index only names candidates; each record is read and compared.
 package builds
 
 import (

@@ -1,6 +1,9 @@
 // Package decode reads JSON documents strictly. Unknown members, duplicate members at any depth,
 // names that differ in case and values of another type are errors. Integers are read exactly, up
 // to 64 bits. Invalid UTF-8 is read as U+FFFD.
+//
+// The decoder is go-json-experiment, which refuses duplicate members and members in another case,
+// as encoding/json does not; this package adds required members and the path in messages.
 package decode
 
 import (

@@ -1,6 +1,10 @@
 // Package observe tells an observer which work goes on under a context, such as a step of a build or
 // a call of a plugin. It is what those who do the work and those who watch it agree on, so that
 // neither has to know the other.
+//
+// An observer gets a context and returns one, because a span must exist before the work below it
+// begins. A callback could not change the context of that work. Without an observer a look costs
+// some 20 ns.
 package observe
 
 import (

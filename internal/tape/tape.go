@@ -1,5 +1,8 @@
 // Package tape keeps what a build was told from outside, and tells it again: answers of models,
 // embedders, collections, the store and HTTP servers, in the order in which each question was asked.
+//
+// A recording names its plugins and settings by digest and does not contain them: whoever replays
+// it asks why a new build differs, and the configuration may hold secrets.
 package tape
 
 import (

@@ -1,6 +1,9 @@
 // Package usedfuel carries the fuel that calls of plugins use, and the time that they take, to whom
 // they are made for. It is what a plugin host and a pipeline agree on, so that neither has to know
 // the other.
+//
+// The counter is in the context, because only the context knows the step that a call serves: a
+// step may call several plugins, and a plugin may serve several steps.
 package usedfuel
 
 import (

@@ -9,4 +9,8 @@
 //	chain_diagnostics             what a run reports
 //	message_units                 tool calls with their results
 //	message_count, message_texts  the tokens of messages
+//
+// A provider that returns an empty list from one that was not empty has failed, because nobody
+// means to send nothing. A run that is cancelled keeps the changes of the providers before; the
+// one that was running has no effect.
 package agent

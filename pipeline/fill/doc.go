@@ -18,4 +18,8 @@
 // A [Strategy] decides which items are tried first, and a [Diagnostic] says how far the
 // selection is from the best possible one. [Truncation] cuts texts. [WindowOrder] is the
 // order in which the context is written.
+//
+// A strategy gives an order and does not choose: a choice might not fit once it is formatted, or
+// might leave room for another item. [FitItems] is the default, so that a window that worked does
+// not lose an item to its headings.
 package fill

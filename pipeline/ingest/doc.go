@@ -10,4 +10,9 @@
 // A run that was interrupted, also by kill -9, goes on where it was when it is started again. What
 // is in the index is complete for each document at any time. Package parse reads the formats, and
 // package chunk cuts documents.
+//
+// A document has the name of its folder and its path in it, so that neither home folders nor the
+// current folder get into names, and a folder that moved keeps its documents. A model that does
+// not answer ends the run, because it would fail for every file; a text that a model refuses costs
+// its own file only. Contexts have a budget for each run, since one run asks thousands of times.
 package ingest

@@ -40,4 +40,8 @@
 //
 // Callbacks, extractors and embedders may read the memory while they run. A consolidator
 // and an embedder must not write to the manager that calls them.
+//
+// Facts are taken from the log and not from the turns that leave the window: adding a turn then
+// waits for no model, and a failure loses nothing. Two processes may both read the same turns;
+// equal facts are stored once.
 package memory

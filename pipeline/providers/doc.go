@@ -30,4 +30,9 @@
 // The list given to a run should be the Messages of the state, or be made from them. When a
 // provider has rewritten messages so that those of the state are no longer found in the
 // list, or when the state holds none, the whole new list is written back.
+//
+// The message of the user to which the oldest message belongs stays with it: some APIs refuse a
+// list that begins with the assistant, and an answer says little without its question. The edge
+// moves in steps, and what is cut out of a result depends on the result and the budget alone, so
+// that the beginning of the prompt stays the same and a model's cache holds.
 package providers

@@ -20,4 +20,7 @@
 // The index of package sqlite lies in the file of the records. Package words cuts text into
 // words, package analysis makes terms of them, and package segment is the form in which
 // terms and vectors are stored.
+//
+// [Fuse] with weights merges by scores, which say how far an item is ahead of the next. By ranks,
+// the first item of a weak source counts as much as the first of a strong one.
 package retrieve

@@ -25,4 +25,7 @@
 // letters without white space: 64 KiB take about a second, 1 MiB takes minutes. When the
 // context ends, Count returns, but such a long count continues in the background. Only a
 // few of them may run at a time.
+//
+// An unknown model is no error, because new models appear every week. Its tokens are estimated
+// between the bounds of the known ones.
 package tokens

@@ -3,6 +3,9 @@
 //
 // Each plugin is a folder with its source in Zig, its manifest, a README, and the module
 // that "make starter" builds from them.
+//
+// The modules are part of the repository, because go install runs no build steps. They are in Zig,
+// which makes 51 KB of what takes Go 4 MB.
 package starter
 
 import (

@@ -35,4 +35,7 @@
 // the manifest says rw. A path of files that has spaces, quotation marks, backslashes or characters
 // that cannot be seen is quoted as in Go. [Hash] is "sha256:" and the SHA-256 of the line
 // "anchor-host permissions 1" and these lines, each with a line feed at its end.
+//
+// An update that asks for nothing new is made without a question, because a question that comes
+// each time is answered unread.
 package lock

@@ -10,4 +10,7 @@
 //
 // A line says who acted, for which tenant, what was done, on what, with which result, and the id of the
 // request. It has no content: what was acted on is named by a digest.
+//
+// A signature covers everything before it, so one for many lines is enough. Whoever takes over the
+// machine can change the lines after the last head.
 package audit

@@ -16,4 +16,7 @@
 //
 // The package knows neither plugins nor what an instance is. It closes instances through the
 // interface [Instances], which pools implement.
+//
+// The owners are not equally honest. So one owner has at most its part of the memory, half by
+// default, as soon as it has a second instance; a single instance may have more.
 package capacity

@@ -10,4 +10,8 @@
 // has at most two: one that compiles and one that interprets.
 //
 // The package knows neither plugins nor instances: what it needs of a host is in [Options].
+//
+// wazero compiles in the goroutine that asks for it, because the host could not recover a panic in
+// a goroutine of wazero. A module that is too large for the compiler is interpreted only if the
+// operator says so: a call then takes up to 2,000 times the memory of its locals and operands.
 package compile

@@ -12,6 +12,12 @@
 // for the owner, and so are those of a [Call], which is the running call of the instance and the
 // context of the host functions in it. The path of a call has no locks, and what is common to all
 // instances is only read.
+//
+// After a trap that WebAssembly defines, and after the host has stopped a guest, a call has left
+// nothing but memory and globals, so a reset makes the instance new. After any other error, and in
+// a guest that keeps its state, nobody knows what is left, and the instance is closed. A message
+// of error_set is an error whatever the status says, because kits of several languages report
+// errors with the message alone.
 package guest
 
 // The files of this package, in the order to read them. Each has one role.

@@ -2,6 +2,9 @@
 // instance: HTTP, the key-value store, token counts, and the functions of the embedder. It
 // offers all functions to a runtime. Each call of one is checked against the grants of its
 // plugin.
+//
+// All requests of a batch are checked before one is sent. Otherwise a plugin could find out by
+// trial what its grant allows, and an operator would see a plugin that half works.
 package imports
 
 import (

@@ -4,4 +4,7 @@
 //
 // A store of the embedder is asked by way of an [Ask], so that this package need not know
 // how a call of a guest waits.
+//
+// The quota is the package's, so that each store need not define its own. If several hosts share a
+// store, each can exceed the quota by one value at the same moment.
 package kv

@@ -1,5 +1,9 @@
 // Package linkage checks that the imports of a module and of the modules linked to it are
 // offered, and orders the linked ones.
+//
+// wazero instantiates one module after the other. Of modules that import from each other, the
+// first gets stubs that call through a table, which is filled when the second exists. A memory has
+// no stub, so its owner is made first.
 package linkage
 
 import (

@@ -9,4 +9,7 @@
 //
 // The package knows nothing of plugins and instances. What it needs of the call that a guest
 // is in, it asks of a [Call].
+//
+// The files of a folder are counted when it is mounted, and each change counts from then on. A
+// count of growth alone would start at zero in every process.
 package mounts

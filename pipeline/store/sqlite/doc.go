@@ -32,4 +32,8 @@
 // them. While the file is open, there are two more files next to it, with -wal and -shm
 // added to its name. They are part of the store: copy, move and delete all three together,
 // and only when no process has them open.
+//
+// SQLite in pure Go needs no C compiler, and a file that outlives the program. A backup is one
+// pass over a snapshot (VACUUM INTO): a copy page by page begins again with each write of another
+// process, and of a busy store would never end.
 package sqlite
