@@ -266,8 +266,7 @@ func caches(t *testing.T) []string {
 	return []string{"GOCACHE=" + strings.TrimSpace(string(out)), "XDG_CACHE_HOME=" + filepath.Dir(testbuild.CacheDir(t))}
 }
 
-// TestMakeTest holds the test command of CONTRIBUTING.md against the Makefile, without the
-// flags that a make which runs this test was given for it.
+// TestMakeTest: "make test" runs all tests. It is tried without the flags that a make which runs this test was given for it.
 func TestMakeTest(t *testing.T) {
 	out, err := exec.Command("make", "-C", root, "-n", "test", "TEST=").CombinedOutput()
 	if err != nil {
