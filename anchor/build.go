@@ -92,8 +92,7 @@ type BuildOptions struct {
 	Skip []string
 	// AllowPartial leaves out optional steps, those with must: false, rather than missing the
 	// deadline of ctx or of the configuration. [pipeline.Result.Partial] says that some were, and
-	// Diagnostics.StepFailures which. Which ones there is time for follows from how long they took
-	// before.
+	// Diagnostics.StepFailures which. The build predicts this from earlier durations.
 	AllowPartial bool
 	// Explain records what happened to each item, in Diagnostics.Items.
 	Explain bool

@@ -24,7 +24,7 @@ const (
 	boundedMemory = "the memory that guests take of the host is always bounded: state the most"
 	needsSome     = "a plugin needs some"
 	needsOne      = "a plugin needs one at least"
-	mayRest       = "state rest_after so if the plugin is never to be paused"
+	mayRest       = "set rest_after: unlimited to never pause the plugin"
 	useWhole      = "leave the grant out"
 	useReadOnly   = "grant the folder with mode ro"
 )

@@ -64,7 +64,7 @@ func (r *cacheRoot) openCode(ctx context.Context, features api.CoreFeatures) com
 		cache, err = codecache.Open(ctx, codecache.Options{
 			Store: r.Store, Notes: r.facts, Build: build, Features: features, Meter: meterOptions(), Compile: compile.Wasm,
 			Refuted: func() {
-				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
+				wazerox.Failed(wazerox.Shells, "probe failed: wazero does not load the machine code under the name of a shell")
 				logFeature(r.Log, wazerox.Look(false)[wazerox.Shells])
 			},
 		})

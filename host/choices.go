@@ -10,8 +10,7 @@ import (
 )
 
 // Each type here is a choice between a few words, which are the same in Go, YAML and JSON.
-// The zero value leaves the choice to the host. UnmarshalText refuses other words, and so
-// does whoever is given a value.
+// The zero value leaves the choice to the host. Any other value is an error.
 
 // An Engine runs modules.
 type Engine string

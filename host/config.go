@@ -102,8 +102,8 @@ type Config struct {
 	// request and redirect against the grants first: scheme, host, port, method, and an
 	// address if the URL states one. It also checks headers and the size of bodies. It does
 	// not check the addresses that names resolve to. So for names HTTPGrant.Private has no
-	// effect, and the transport itself must refuse the addresses by which clouds tell
-	// credentials. Connections of the transport do not count as open files of a plugin.
+	// effect, and the transport itself must block cloud metadata addresses such as
+	// 169.254.169.254. Connections of the transport do not count as open files of a plugin.
 	//
 	// Its RoundTrip, and the reading of bodies, run on goroutines of the host within the
 	// time of the guest's call. Their context ends with that time. One that goes on

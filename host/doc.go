@@ -32,7 +32,7 @@
 // Host, or each Plugin: one that is not closed keeps its memory.
 package host
 
-// The life of a plugin, for who works on this package.
+// The lifecycle of a plugin, for maintainers.
 //
 //  1. Read. spec.ReadDir, spec.ReadFile and spec.Read decode a module and its manifest and check them
 //     against the contract. The result is the same on every machine.

@@ -138,7 +138,7 @@ func TestFilesFolderGone(t *testing.T) {
 	if err := os.Rename(dir, dir+"-away"); err != nil {
 		t.Skip("this system keeps the folder:", err)
 	}
-	for _, want := range []string{"docs is gone: ", "docs is not the folder that was there when the plugin was loaded"} {
+	for _, want := range []string{"docs was removed: ", "docs is not the folder that was there when the plugin was loaded"} {
 		err := read()
 		if perr := checkReason(t, err, abi.ReasonDenied); !strings.Contains(perr.Error(), want) || !errors.Is(err, host.ErrFolder) || !strings.Contains(perr.Error(), "(load the plugin again, or bring the folder back)") {
 			t.Errorf("error %v, want %s", err, want)

@@ -232,5 +232,5 @@ func (p *Plugin) lentWithin(ctx context.Context, n *guest.Nest) (*guest.Instance
 }
 
 func nestedTooDeep() *guest.Fault {
-	return &guest.Fault{Reason: abi.ReasonDenied, Remedy: guest.NoRemedy, Err: fmt.Errorf("the call lies more than %d deep within others", maxNested)}
+	return &guest.Fault{Reason: abi.ReasonDenied, Remedy: guest.NoRemedy, Err: fmt.Errorf("plugin calls are nested more than %d deep", maxNested)}
 }

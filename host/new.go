@@ -26,7 +26,7 @@ func New(cfg Config) (*Host, error) {
 	h.tokens = imports.NewTokenizer(cfg.Tokenizer, readEncoding)
 	h.turns = fairness.NewQueue(guest.Clock, func() int { return runtime.GOMAXPROCS(0) })
 	if h.root, h.noRoot = openRoot(cfg.CacheDir, cfg.Logger); h.noRoot != nil {
-		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", h.noRoot)
+		cfg.Logger.Warn("nothing is kept between processes: each process compiles modules again", "reason", h.noRoot)
 	}
 	if h.root != nil {
 		h.kept, h.images = h.root.facts, openImages(h.root, cfg.ImageCache)

@@ -181,7 +181,7 @@ func (p *Plugin) open(ctx context.Context) error {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	if took := time.Since(began); took >= h.slowInit && unkept != nil {
-		p.log.Warn("the state after init is not kept on disk, so that each process runs init anew", "reason", unkept)
+		p.log.Warn("the state after init is not kept on disk, so each process runs init again", "reason", unkept)
 	} else {
 		p.preserve(ctx, name, took)
 	}

@@ -24,7 +24,7 @@ func fixedStacks() bool {
 
 // nestsTooDeep is what is said of a compiled guest whose stack is full.
 func nestsTooDeep() string {
-	const remedy = " (recurse less deep, or use a loop that keeps what is left to do in memory)"
+	const remedy = " (limit the recursion, or use a loop that keeps what is left to do in memory)"
 	if fixedStacks() {
 		return "its calls nest too deep for 9MiB of stack" + remedy
 	}
@@ -80,7 +80,7 @@ func TestRecursionEndsWithTheStack(t *testing.T) {
 
 // Where stacks grow no bound is named, and of the interpreter the one that it has.
 func TestStackOverflowNamesItsBound(t *testing.T) {
-	const remedy = " (recurse less deep, or use a loop that keeps what is left to do in memory"
+	const remedy = " (limit the recursion, or use a loop that keeps what is left to do in memory"
 	for _, tc := range []struct {
 		portable bool
 		engine   host.Engine

@@ -168,7 +168,7 @@ func TestPartialGroups(t *testing.T) {
 		if err != nil || !r.Partial || len(r.Window.Items) != 1 || r.Window.Items[0].ID != "fast" || r.Diagnostics.SkippedSteps[0] != "slow" {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if m := r.Diagnostics.StepFailures[0].Message; !strings.Contains(m, "takes up to 1.") {
+		if m := r.Diagnostics.StepFailures[0].Message; !strings.Contains(m, "needs up to 1.") {
 			t.Error(m)
 		}
 	})

@@ -36,7 +36,7 @@ type outcome struct {
 }
 
 // startMS is when the run began, in milliseconds from the start of the build. It is 0 for a build
-// that is not explained, whose document has the keys of the seed systems only.
+// that is not explained, whose document has fewer keys.
 func (o *outcome) startMS(b *build) float64 {
 	if b.recorder == nil || o.began.IsZero() {
 		return 0

@@ -128,9 +128,9 @@ type noTimeError struct{ takes, left time.Duration }
 
 func (e noTimeError) Error() string {
 	if e.left <= 0 {
-		return "left out: the rest of the build needs the time that is left"
+		return "skipped: the other steps need the remaining time"
 	}
-	return fmt.Sprintf("left out: the step takes up to %v, and %v are left for it", e.takes.Round(time.Microsecond), e.left.Round(time.Microsecond))
+	return fmt.Sprintf("skipped: needs up to %v, only %v remain", e.takes.Round(time.Microsecond), e.left.Round(time.Microsecond))
 }
 
 // Reason implements [Reasoner].

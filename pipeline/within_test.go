@@ -129,10 +129,10 @@ func TestOptionalPartsHaveTheSmallerLimit(t *testing.T) {
 
 func TestNoTimeError(t *testing.T) {
 	for left, want := range map[time.Duration]string{
-		-time.Second: "left out: the rest of the build needs the time that is left",
-		0:            "left out: the rest of the build needs the time that is left",
-		time.Second:  "left out: the step takes up to 2s, and 1s are left for it",
-		1:            "left out: the step takes up to 2s, and 0s are left for it",
+		-time.Second: "skipped: the other steps need the remaining time",
+		0:            "skipped: the other steps need the remaining time",
+		time.Second:  "skipped: needs up to 2s, only 1s remain",
+		1:            "skipped: needs up to 2s, only 0s remain",
 	} {
 		if got := (noTimeError{2 * time.Second, left}).Error(); got != want {
 			t.Errorf("%v left: %q, want %q", left, got, want)

@@ -206,7 +206,7 @@ func (c *Client) explain(host string, err error) error {
 		}
 		return refusal(host, refused, given, after)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return errkind.As(ErrDenied, fmt.Errorf("%s: wants to know who asks, and no credentials are given (log in with: docker login %s)", host, host))
+		return errkind.As(ErrDenied, fmt.Errorf("%s: authentication required, and there are no credentials (log in with: docker login %s)", host, host))
 	case errors.Is(err, errdef.ErrNotFound):
 		return errkind.As(ErrNotFound, fmt.Errorf("%s: has no such artifact", host))
 	case errors.Is(err, ErrRedirect), errors.Is(err, ErrTooLarge), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

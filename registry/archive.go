@@ -274,7 +274,7 @@ func (l *loading) takeBlob(digest string, size int64, from io.Reader) error {
 		return err
 	}
 	if sum.digest() != digest {
-		return errkind.As(ErrDigest, fmt.Errorf("the entry of %s holds other bytes", digest))
+		return errkind.As(ErrDigest, fmt.Errorf("the entry of %s does not match its digest", digest))
 	}
 	l.blobs[digest] = size
 	return f.Close()

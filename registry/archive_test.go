@@ -120,7 +120,7 @@ func TestLoadRefuses(t *testing.T) {
 		"hard link":                 {with(tar.Header{Name: "index.json", Typeflag: tar.TypeLink, Linkname: "oci-layout"}), ErrArchive, "link"},
 		"device":                    {with(tar.Header{Name: "dev", Typeflag: tar.TypeChar}), ErrArchive, "device"},
 		"file that belongs nowhere": {with(tar.Header{Name: "README", Uname: "x"}), ErrArchive, "does not belong"},
-		"blob of other bytes":       {change(layer, func(s string) string { return s[:len(s)-1] + "\x00" }), ErrDigest, "holds other bytes"},
+		"blob of other bytes":       {change(layer, func(s string) string { return s[:len(s)-1] + "\x00" }), ErrDigest, "does not match its digest"},
 		"blob twice":                {with(entries[len(entries)-1]), ErrArchive, "there twice"},
 		"index twice":               {with(tar.Header{Name: "index.json", Uname: "{}"}), ErrArchive, "there twice"},
 		"no index":                  {without("index.json"), ErrArchive, "no index.json"},

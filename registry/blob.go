@@ -102,7 +102,7 @@ func (d *download) site(ctx context.Context, s site) (err error) {
 			if d.sum.digest() == string(d.want.Digest) {
 				return nil
 			}
-			err = errkind.As(ErrDigest, fmt.Errorf("%s: sends other bytes than those of %s: tell its owner, nothing was installed", s.host, d.want.Digest))
+			err = errkind.As(ErrDigest, fmt.Errorf("%s: content does not match %s; nothing was installed. Report it to the registry's operator", s.host, d.want.Digest))
 			if again := d.restart(); again != nil {
 				return again
 			}

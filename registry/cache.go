@@ -148,7 +148,7 @@ func (c *Cache) read(digest string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("cache: read %s: %w", digest, err)
 	}
 	if image.DigestOf(text) != digest {
-		return nil, errkind.As(ErrDigest, fmt.Errorf("cache: the file of %s holds other bytes: delete %s and pull again", digest, f.Name()))
+		return nil, errkind.As(ErrDigest, fmt.Errorf("cache: the file of %s does not match its digest: delete %s and pull again", digest, f.Name()))
 	}
 	return text, nil
 }

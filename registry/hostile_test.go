@@ -130,7 +130,7 @@ func tamperedArtifacts() []tampered {
 	wasm := tar.Header{Name: "plugin.wasm", Mode: 0o644}
 	with := func(h tar.Header, body string) tar.Header { h.Uname = body; return h }
 	all := []tampered{
-		answerCase("layer of other bytes", ErrDigest, "sends other bytes than those of sha256:", theModule, func(w http.ResponseWriter, a *Artifact) {
+		answerCase("layer of other bytes", ErrDigest, "content does not match sha256:", theModule, func(w http.ResponseWriter, a *Artifact) {
 			b := bytes.Clone(a.Module)
 			b[len(b)-1] ^= 1
 			_, _ = w.Write(b)
@@ -416,7 +416,7 @@ func TestRedirects(t *testing.T) {
 			at(c, f, from)
 			to = target + "/?signature=secret"
 			_, err := c.Pull(t.Context(), f.ref("1"))
-			if !errors.Is(err, ErrRedirect) || !strings.Contains(err.Error(), "nearer than its own") || strings.Contains(err.Error(), "secret") {
+			if !errors.Is(err, ErrRedirect) || !strings.Contains(err.Error(), "closer to this host than the registry") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s, %s: %v", from, target, err)
 			}
 		}
@@ -474,14 +474,14 @@ func TestRealms(t *testing.T) {
 		{"its own host", f.URL, outbound.Public, true, []string{basic}, ""},
 		{"its own host, which is this machine", f.URL, outbound.Local, true, []string{basic}, ""},
 		{"another port of this machine", bare.URL, outbound.Local, true, []string{basic}, ""},
-		{"another port, from far", bare.URL, outbound.Public, true, nil, "an address of this machine, which is nearer"},
-		{"another port, from this network", bare.URL, outbound.Private, true, nil, "an address of this machine, which is nearer"},
-		{"a private address", "http://10.9.9.9:6000", outbound.Public, false, nil, "10.9.9.9:6000, an address of a private network, which is nearer"},
-		{"a private address over TLS", "https://10.9.9.9:6000", outbound.Public, true, nil, "an address of a private network, which is nearer"},
-		{"shared addresses of a carrier", "http://100.64.9.9", outbound.Public, false, nil, "nearer"},
-		{"a local IPv6 address", "http://[fd00::1]", outbound.Public, false, nil, "nearer"},
+		{"another port, from far", bare.URL, outbound.Public, true, nil, "an address of this machine, which is closer"},
+		{"another port, from this network", bare.URL, outbound.Private, true, nil, "an address of this machine, which is closer"},
+		{"a private address", "http://10.9.9.9:6000", outbound.Public, false, nil, "10.9.9.9:6000, an address of a private network, which is closer"},
+		{"a private address over TLS", "https://10.9.9.9:6000", outbound.Public, true, nil, "an address of a private network, which is closer"},
+		{"shared addresses of a carrier", "http://100.64.9.9", outbound.Public, false, nil, "closer"},
+		{"a local IPv6 address", "http://[fd00::1]", outbound.Public, false, nil, "closer"},
 		{"metadata", "http://169.254.169.254", outbound.Local, false, nil, "no registry has"},
-		{"another host without TLS", "http://" + elsewhere, outbound.Local, true, nil, "wants its credentials sent to \"" + elsewhere + "\" without TLS"},
+		{"another host without TLS", "http://" + elsewhere, outbound.Local, true, nil, "asks for its credentials at \"" + elsewhere + "\" without TLS"},
 		{"another host without TLS, nobody logged in", "http://" + elsewhere, outbound.Local, false, []string{""}, ""},
 	} {
 		asked, realm = nil, each.realm
@@ -825,7 +825,7 @@ func TestRefusedCredentials(t *testing.T) {
 		want   string
 	}{
 		"basic":                {`Basic realm="x"`, 401, Credential{Username: "u", Password: "p"}, "the registry refuses these credentials (log in again with: docker login 127"},
-		"basic, none given":    {`Basic realm="x"`, 401, Credential{}, "no credentials are given (log in with: docker login 127"},
+		"basic, none given":    {`Basic realm="x"`, 401, Credential{}, "there are no credentials (log in with: docker login 127"},
 		"bearer":               {`Bearer realm="` + f.URL + `/token"`, 401, Credential{Username: "u", Password: "p"}, "the registry refuses these credentials"},
 		"bearer, none given":   {`Bearer realm="` + f.URL + `/token"`, 401, Credential{}, "none are given (log in with"},
 		"forbidden":            {`Basic realm="x"`, 403, Credential{Username: "u", Password: "p"}, "it does not exist for this user (log in with"},

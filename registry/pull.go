@@ -263,10 +263,10 @@ func (c *Client) manifestFrom(ctx context.Context, s site, ref Reference) (text 
 		return nil, "", webPage(s.host)
 	}
 	if stated := answer.Header.Get("Docker-Content-Digest"); strings.HasPrefix(stated, "sha256:") && stated != image.DigestOf(text) {
-		return nil, "", errkind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest that it states: tell its owner, nothing was installed", s.host))
+		return nil, "", errkind.As(ErrDigest, fmt.Errorf("manifest: %s content does not match the digest that it states; nothing was installed. Report it to the registry's operator", s.host))
 	}
 	if ref.Digest != "" && image.DigestOf(text) != ref.Digest {
-		return nil, "", errkind.As(ErrDigest, fmt.Errorf("manifest: %s sends other bytes than those of the digest: tell its owner, nothing was installed", s.host))
+		return nil, "", errkind.As(ErrDigest, fmt.Errorf("manifest: %s content does not match its digest; nothing was installed. Report it to the registry's operator", s.host))
 	}
 	return text, answer.Header.Get("Content-Type"), nil
 }

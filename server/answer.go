@@ -292,7 +292,7 @@ func accepted(header string) string {
 }
 
 // errPanic is the answer to a request that panics.
-var errPanic = errors.New("the server has a mistake (its log has more)")
+var errPanic = errors.New("internal server error (see the server log)")
 
 // panicked is a panic of a request. Only the log sees its text.
 type panicked struct {

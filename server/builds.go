@@ -114,7 +114,7 @@ func (c *call) account(used *ledger.Ledger) {
 			c.usage.ModelCalls += int(l.Calls)
 		}
 		if l.Unpriced {
-			text := fmt.Sprintf("model %q (%s) has no price, so its cost is not known (name it in the file of telemetry.prices)", l.Model, l.Name)
+			text := fmt.Sprintf("model %q (%s) has no price, so its cost is unknown (name it in the file of telemetry.prices)", l.Model, l.Name)
 			c.s.degraded.Warn(c.ctx, c.s.log, []core.Degradation{{Kind: degraded.Unpriced, Plugin: l.Model, Reason: "unpriced", Message: text}}, "request", c.info.ID, "key", c.info.Principal.KeyID)
 		}
 	}

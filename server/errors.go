@@ -105,7 +105,7 @@ func (c *call) failure(err error) (int, failure.Document) {
 		case strings.HasSuffix(message, store.ErrReadOnly.Error()):
 			doc.Error.Remedy = "the operator has to make the file of the store and its folder writable: then send the request again; what reads goes on meanwhile"
 		case strings.Contains(message, store.ErrVersion.Error()):
-			doc.Error.Remedy = "a newer version of the service has the store: the operator has to start this one anew with that version"
+			doc.Error.Remedy = "a newer version of the service has the store: restart this service with that version"
 		}
 	case status == http.StatusInternalServerError:
 		doc.Error.Remedy = "the log of the service has more"

@@ -198,7 +198,7 @@ func TestNewerStore(t *testing.T) {
 	for _, a := range []answer{
 		l.api("POST", "/v1/memory/facts", `{"content": "b"}`), l.api("GET", "/v1/memory/facts/f", ""), l.api("DELETE", "/v1/memory/facts/f", ""), l.api("POST", "/v1/builds", noStore),
 	} {
-		if a.status != 507 || a.reason() != "store_newer" || !strings.Contains(string(a.body), "start this one anew") || strings.Contains(string(a.body), path) {
+		if a.status != 507 || a.reason() != "store_newer" || !strings.Contains(string(a.body), "restart this service") || strings.Contains(string(a.body), path) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	}

@@ -100,7 +100,7 @@ func TestRecordsShowTextsByScope(t *testing.T) {
 	}
 	var e builtdoc.Explanation
 	k.as("plain", "GET", "/v1/builds/"+id+"/explain", "").into(t, &e)
-	if e.Build != id || len(e.Items) != 2 || !e.Items[0].In || e.Items[1].Why != `taken away by step "good"` || len(e.Items[1].History) != 2 || len(e.Steps) != 3 {
+	if e.Build != id || len(e.Items) != 2 || !e.Items[0].In || e.Items[1].Why != `removed by step "good"` || len(e.Items[1].History) != 2 || len(e.Steps) != 3 {
 		t.Errorf("explanation: %+v", e)
 	}
 }

@@ -79,7 +79,7 @@ func answerCases() []Case {
 			Remedy: "look at the error and at what the guest wrote; plugin call runs one request"},
 		{ID: caseDenied, Rule: "The plugin uses nothing that it is not granted.",
 			Remedy: "ask for it in permissions with a reason, and grant it to the test with a flag"},
-		{ID: caseMailbox, Operations: changes, Lane: Batch, Rule: "The mailbox is valid, reserve provides a buffer of the requested size, and the output lies in the memory.",
+		{ID: caseMailbox, Operations: changes, Lane: Batch, Rule: "The mailbox is valid, reserve provides a buffer of the requested size, and the output is in the memory.",
 			Remedy: "see section 5 of ABI.md: size 24 or more, addresses multiples of 8, output inside the memory"},
 		{ID: caseDecodes, Rule: "The answer is a document or change set of the contract, never empty with status 0: each member once, by its name, of its type.",
 			Remedy: "see sections 8 and 10 of ABI.md; return status 1 for no change"},
@@ -149,7 +149,7 @@ func inputCases() []Case {
 		send(caseControl, nil, "Control characters, combining marks on their own and empty texts are answered.", "escape what is written as JSON; "+careful, controlShape()),
 		send(caseNoMetadata, nil, "Items without id, score, time, metadata and token count are answered, and queries without history.", careful, bareShape()),
 		send(caseMetadata, listed, "Metadata of every kind is answered: null, 64-bit integers, nested lists, odd keys.", careful, metadataShape()),
-		send(caseAlike, ofRows, "Items with the same id and text are answered as rows of their own.", "tell rows apart by number, not by id", shape{n: 5, alike: true}),
+		send(caseAlike, ofRows, "Items with the same id and text are answered as rows of their own.", "distinguish rows by number, not by id", shape{n: 5, alike: true}),
 		{ID: caseLater, Rule: "Members, sections and columns of a later version are skipped.", Remedy: "do not decode requests strictly", run: tryLater},
 		send(caseNoRoom, changes, "A request with a room of one token is answered.", "tokens_left is a hint: never divide by it", shape{n: 5, tokens: 1}),
 	}

@@ -93,7 +93,7 @@ func (p *probe) grow(g Guest, c Call, calls int) outcome {
 // parts of the second half of its calls, or a lot at once.
 func grown(samples []int64, calls int) outcome {
 	if samples[0] == 0 {
-		return skipped("the host cannot tell the size of the memory")
+		return skipped("the host has no size of the memory")
 	}
 	const parts = growthSamples / 2
 	n := len(samples)

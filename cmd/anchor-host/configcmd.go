@@ -32,7 +32,7 @@ func (a *app) configValidateCommand() *cobra.Command {
 		Short: "Check anchor.yaml and what it names",
 		Long: `Check every key and value of anchor.yaml and the plugins it names. Settings are
 compared with the schemas of the plugins, grants with the permissions they ask
-for, and steps with the operations they offer. All mistakes are reported, each
+for, and steps with the operations they offer. All errors are reported, each
 with file, line and column. No plugin is run.
 
 What serve reads at its start is read as serve reads it: variables and secrets, prices,

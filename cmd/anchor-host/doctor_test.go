@@ -118,7 +118,7 @@ func TestDoctorOfACacheOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, _, _ := doctor(t, "--cache-dir", "cache")
-	const want = "cache can be written by others: its mode is 0777 (chmod go-w it, or use another folder): plugins are compiled anew"
+	const want = "cache can be written by others: its mode is 0777 (chmod go-w it, or use another folder): every command compiles plugins again"
 	if f := lines["cache"]; f.Status != "warning" || !strings.Contains(f.Detail, want) {
 		t.Errorf("%+v", f)
 	}

@@ -15,7 +15,7 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 		lines, _, _ := doctor(t, "--store", path)
 		return lines["store"]
 	}
-	if got := look(path); got.Status != "ok" || got.Detail != path+" is not there yet: what is first remembered makes it" {
+	if got := look(path); got.Status != "ok" || got.Detail != path+" does not exist yet: the first write creates it" {
 		t.Errorf("%+v", got)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
@@ -24,7 +24,7 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 	must(t, "", "memory", "add", "Ann is in Oslo")
 	for file, want := range map[string][2]string{
 		path:        {"ok", path + ", schema 4, "},
-		"empty.db":  {"ok", "empty.db is empty: what is first remembered makes it a store"},
+		"empty.db":  {"ok", "empty.db is empty: the first write makes it a store"},
 		"broken.db": {"problem", "open store broken.db: "},
 		".":         {"problem", "open store .: "},
 	} {

@@ -60,7 +60,7 @@ or with "-" what comes on stdin. The intent before it must have ended.`,
 		Example: `  anchor-host frames intent ask --run fix-42 --by ada "make the login faster"`,
 		Args:    cli.Exactly("PROMPT"),
 	}
-	by := cmd.Flags().String("by", "anchor-host", "who asks")
+	by := cmd.Flags().String("by", "anchor-host", "name of the actor")
 	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		prompt, err := a.text(args[0], "prompt")
 		if err != nil {

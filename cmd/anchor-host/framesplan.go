@@ -60,7 +60,7 @@ frames that the window holds now. The old plan is kept unchanged.`,
 // planCommand makes the command that pushes a plan, or replaces it.
 func (a *app) planCommand(cmd *cobra.Command, replan bool) *cobra.Command {
 	cmd.Args = cobra.MinimumNArgs(1)
-	by := cmd.Flags().String("by", "anchor-host", "who plans")
+	by := cmd.Flags().String("by", "anchor-host", "name of the actor")
 	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		plan, err := run.Plan(ctx, args, *by, replan)
 		if err != nil {

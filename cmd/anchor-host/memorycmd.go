@@ -114,7 +114,7 @@ that build writes. "-" reads stdin.`,
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.id, "id", "", "id of the fact (default: a new one)")
-	flags.StringVar(&f.role, "role", "user", "who says the turn: user, assistant, system, tool")
+	flags.StringVar(&f.role, "role", "user", "role of the turn: user, assistant, system, tool")
 	flags.StringVar(&f.expires, "expires", "", "when the fact expires: after a time span such as 720h, or at a time such as 2030-01-02T15:04:05Z")
 	flags.Float64Var(&f.relevance, "relevance", memory.DefaultRelevance, "how important the fact is, 0 to 1")
 	flags.StringVar(&f.messages, "messages", "", "add the messages of this JSON file as turns (- is stdin)")

@@ -102,7 +102,7 @@ steps:
 		"=== SYSTEM ===\nbe short\n\n=== CONTEXT ===\nhello one two three 0\nhello one two three 1\n\n=== QUESTION ===\none two three\n\n-- items --\n",
 		"in      system-1  system     10        1.000  2       system prompts  fits",
 		"out     all:2     retrieval  5         0.980  5       found           window full, 5 tokens short",
-		"out     all:3     retrieval  5         0.970  5       found           taken away by step \"good\"",
+		"out     all:3     retrieval  5         0.970  5       found           removed by step \"good\"",
 		"-- steps --", "found  5            ", "skipped: plugin \"lost\": not_found: ",
 		"-- diagnostics --\nitems considered     4\n",
 		"-- where the time went --", "load plugins  ", "- all  ", "build  ", "- steps  ",

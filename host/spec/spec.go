@@ -141,7 +141,7 @@ func (s *Spec) CheckPin(pin string) error {
 	case module != s.Digest:
 		what = "the module is another one"
 	case s.ManifestDigest == "":
-		what = "plugin.yaml is gone"
+		what = "plugin.yaml was removed"
 	case manifest == "":
 		what = "there is a plugin.yaml beside the module that the pin does not cover"
 	}

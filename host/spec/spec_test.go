@@ -106,7 +106,7 @@ func TestPin(t *testing.T) {
 		{"another plugin.yaml", both, read(first, yaml2), "plugin.yaml is another one"},
 		{"both", both, read(other, yaml2), "module and plugin.yaml are others"},
 		{"not covered", alone, read(first, yaml), "there is a plugin.yaml beside the module that the pin does not cover"},
-		{"gone", both, read(first, ""), "plugin.yaml is gone"},
+		{"gone", both, read(first, ""), "plugin.yaml was removed"},
 	} {
 		err := tc.spec.CheckPin(tc.pin)
 		if tc.want == "" && err != nil {

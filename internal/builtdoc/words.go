@@ -33,7 +33,7 @@ func Reason(s *explain.ItemTrace) string {
 		}
 		return "left out"
 	case explain.DroppedByStep:
-		return fmt.Sprintf("taken away by step %q", last.Step)
+		return fmt.Sprintf("removed by step %q", last.Step)
 	}
 	return "the build failed first"
 }

@@ -26,7 +26,7 @@ type Facts struct {
 	MaxItems    int        `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts. Those that match the query best are chosen."`
 	MinScore    float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts with a lower score."`
 	User        string     `key:"user" doc:"Only facts of this user. Default: only facts that belong to nobody."`
-	RequireUser bool       `key:"require_user" doc:"Refuses builds that name no user, so that one who forgets it is told."`
+	RequireUser bool       `key:"require_user" doc:"Refuses builds that name no user, so that a missing user is an error."`
 	Session     string     `key:"session" doc:"Only facts of the session with this name. If neither user nor session is set, a build with a stored conversation sees facts without a session and facts of the session with the name of the conversation."`
 	Type        string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
 	Tags        []string   `key:"tags" doc:"Only facts that have all of these tags."`

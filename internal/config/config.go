@@ -49,7 +49,7 @@ type Config struct {
 	Models        map[string]Model      `key:"models" doc:"Models that plugins may ask, by a name of your choice."`
 	Embedders     map[string]Embedder   `key:"embedders" doc:"Models that make vectors of texts, by a name of your choice."`
 	Collections   map[string]Collection `key:"collections" doc:"Settings of collections, by their names."`
-	Telemetry     Telemetry             `key:"telemetry" doc:"Prices of models, and the names by which metrics know tenants."`
+	Telemetry     Telemetry             `key:"telemetry" doc:"Prices of models, and the names of tenants in metrics."`
 	Server        Server                `key:"server" doc:"Addresses, limits and shutdown of serve. A change needs a restart."`
 	Store         Store                 `key:"store" doc:"Where conversations, facts and agent runs are kept."`
 	Builds        Builds                `key:"builds" doc:"What holds for all builds and assemblies."`

@@ -26,10 +26,10 @@ type StaticEmbedder struct {
 // HTTPEmbedder is a server with the API of OpenAI for embeddings.
 type HTTPEmbedder struct {
 	BaseURL        string          `key:"base_url,required" doc:"Address of the API, to which /embeddings is added, such as https://api.openai.com/v1 or http://localhost:11434/v1."`
-	Model          string          `key:"model,required" doc:"Name of the model, as the server knows it."`
+	Model          string          `key:"model,required" doc:"Name of the model at the server."`
 	Key            Text            `key:"key" doc:"Sent as Authorization: Bearer KEY, such as ${env:OPENAI_API_KEY}. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file. It is never printed."`
 	Headers        map[string]Text `key:"headers" doc:"Further headers, such as {api-key: '${env:AZURE_KEY}'}. Values are as in key, and never printed."`
-	Dimensions     int             `key:"dimensions" min:"1" max:"16384" doc:"Asks the model for vectors of this dimension. Default: that of the model, which the first answer tells."`
+	Dimensions     int             `key:"dimensions" min:"1" max:"16384" doc:"Asks the model for vectors of this dimension. Default: that of the first answer."`
 	QueryPrefix    string          `key:"query_prefix" doc:"Text before each question, if the model expects one, such as \"query: \"."`
 	DocumentPrefix string          `key:"document_prefix" doc:"Text before each text of a document, if the model expects one, such as \"passage: \"."`
 	Batch          int             `key:"batch" min:"1" max:"2048" default:"32" doc:"The maximum number of texts in one request."`

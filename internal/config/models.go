@@ -12,7 +12,7 @@ import (
 type Model struct {
 	API               string          `key:"api,required" enum:"openai,anthropic" doc:"The form of requests: openai is chat completions, which Ollama, llama.cpp, vLLM and many vendors have too; anthropic is messages."`
 	BaseURL           string          `key:"base_url" doc:"Address of the API, to which /chat/completions or /messages is added, such as http://localhost:11434/v1. Default: https://api.openai.com/v1, or https://api.anthropic.com/v1."`
-	Model             string          `key:"model,required" doc:"Name of the model, as the server knows it."`
+	Model             string          `key:"model,required" doc:"Name of the model at the server."`
 	Key               Text            `key:"key" doc:"The key of the server, such as ${env:OPENAI_API_KEY}. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file. It is never printed, and no plugin sees it."`
 	Headers           map[string]Text `key:"headers" doc:"Further headers, such as {api-key: '${env:AZURE_KEY}'}. Values are as in key, and never printed. No plugin sees them, and they go to no other server."`
 	MaxCallsPerBuild  int             `key:"max_calls_per_build" min:"1" doc:"The maximum number of requests in one build, those of all plugins together. Default: no limit."`

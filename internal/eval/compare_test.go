@@ -92,7 +92,7 @@ func TestHTML(t *testing.T) {
 		if found := reference.FindString(b.String()); found != "" {
 			t.Errorf("%s: the page refers to something: %q", name, found)
 		}
-		want := []string{"in the window", "budget cut", "prefers-color-scheme: dark", `role="img"`, "taken away by step"}
+		want := []string{"in the window", "budget cut", "prefers-color-scheme: dark", `role="img"`, "removed by step"}
 		if name == "alone" {
 			want[4] = "None: every ranking is perfect."
 		} else {

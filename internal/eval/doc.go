@@ -17,8 +17,8 @@
 // the ideal is the best possible order of all judged documents. Precision divides by k even
 // when fewer documents came back. Average precision and recall divide by the number of
 // relevant documents. A query without results counts as 0, as with trec_eval -c. Queries
-// without relevant documents are left out and counted. The kinds that begin with "seed_"
-// follow the seed system where it differs: gains are 0 or 1, precision divides by the number
+// without relevant documents are left out and counted. The kinds that begin with "binary_"
+// differ: gains are 0 or 1, precision divides by the number
 // of results, the ideal is no longer than the results, and only the first k results count.
 //
 // # Rankings

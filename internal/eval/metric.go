@@ -73,12 +73,12 @@ var kinds = []kind{
 	{"hit", "1 if a relevant document is among the first k", true, hit},
 	{"mrr", "1 / rank of the first relevant document", false, reciprocalRank},
 	{"map", "average precision", false, averagePrecision},
-	{"seed_recall", "recall as the seed computes it", true, recall},
-	{"seed_ndcg", "nDCG with binary gains and an ideal no longer than what was returned", true, seedNDCG},
-	{"seed_precision", "precision over the number returned", true, seedPrecision},
-	{"seed_f1", "harmonic mean of seed_precision and seed_recall", true, seedF1},
-	{"seed_hit", "hit as the seed computes it", true, hit},
-	{"seed_mrr", "1 / rank of the first relevant document within k", true, reciprocalRank},
+	{"binary_recall", "recall where every relevant document counts alike", true, recall},
+	{"binary_ndcg", "nDCG with binary gains and an ideal no longer than what was returned", true, binaryNDCG},
+	{"binary_precision", "precision over the number returned", true, binaryPrecision},
+	{"binary_f1", "harmonic mean of binary_precision and binary_recall", true, binaryF1},
+	{"binary_hit", "hit where every relevant document counts alike", true, hit},
+	{"binary_mrr", "1 / rank of the first relevant document within k", true, reciprocalRank},
 }
 
 // Kinds returns the names of all kinds of metrics.
@@ -219,17 +219,17 @@ func averagePrecision(s *Scored, k int) float64 {
 	return ratio(sum, float64(len(s.ideal)))
 }
 
-func seedPrecision(s *Scored, k int) float64 {
+func binaryPrecision(s *Scored, k int) float64 {
 	first := s.first(k)
 	return ratio(relevant(first), float64(len(first)))
 }
 
-func seedF1(s *Scored, k int) float64 {
-	p, r := seedPrecision(s, k), recall(s, k)
+func binaryF1(s *Scored, k int) float64 {
+	p, r := binaryPrecision(s, k), recall(s, k)
 	return ratio(2*p*r, p+r)
 }
 
-func seedNDCG(s *Scored, k int) float64 {
+func binaryNDCG(s *Scored, k int) float64 {
 	first := s.first(k)
 	binary := make([]int, len(first))
 	for i, grade := range first {

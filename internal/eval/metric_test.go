@@ -41,19 +41,19 @@ func TestMetricsByHand(t *testing.T) {
 		{Metric{"ndcg", 1}, 0},
 		{Metric{"ndcg", 2}, 2 / discount(2) / (2/discount(1) + 1/discount(2))},
 		{Metric{"ndcg", 10}, (2/discount(2) + 1/discount(4)) / ideal3},
-		{Metric{"seed_precision", 10}, 0.5}, // over the 4 returned
-		{Metric{"seed_recall", 10}, 2.0 / 3},
-		{Metric{"seed_f1", 10}, 2 * 0.5 * (2.0 / 3) / (0.5 + 2.0/3)},
-		{Metric{"seed_hit", 1}, 0},
-		{Metric{"seed_mrr", 1}, 0}, // the first relevant one comes after k
-		{Metric{"seed_mrr", 2}, 0.5},
-		{Metric{"seed_ndcg", 2}, 1 / discount(2) / (1/discount(1) + 1/discount(2))},
+		{Metric{"binary_precision", 10}, 0.5}, // over the 4 returned
+		{Metric{"binary_recall", 10}, 2.0 / 3},
+		{Metric{"binary_f1", 10}, 2 * 0.5 * (2.0 / 3) / (0.5 + 2.0/3)},
+		{Metric{"binary_hit", 1}, 0},
+		{Metric{"binary_mrr", 1}, 0}, // the first relevant one comes after k
+		{Metric{"binary_mrr", 2}, 0.5},
+		{Metric{"binary_ndcg", 2}, 1 / discount(2) / (1/discount(1) + 1/discount(2))},
 	} {
 		if got := c.metric.Of(s); !near(got, c.want) {
 			t.Errorf("%v: got %v, want %v", c.metric, got, c.want)
 		}
 	}
-	for _, m := range []Metric{{"recall", 5}, {"ndcg", 5}, {"precision", 5}, {"map", 0}, {"mrr", 0}, {"hit", 5}, {"seed_ndcg", 5}, {"seed_precision", 5}} {
+	for _, m := range []Metric{{"recall", 5}, {"ndcg", 5}, {"precision", 5}, {"map", 0}, {"mrr", 0}, {"hit", 5}, {"binary_ndcg", 5}, {"binary_precision", 5}} {
 		for name, s := range map[string]*Scored{"nothing found": NewScored(nil, grades), "nothing relevant": NewScored([]string{"y"}, Grades{"y": 0})} {
 			if got := m.Of(s); got != 0 {
 				t.Errorf("%v with %s: got %v, want 0", m, name, got)
@@ -118,8 +118,8 @@ func TestSeedMetrics(t *testing.T) {
 		t.Fatalf("cases: %+v", doc.Cases)
 	}
 	names := map[string]string{
-		"precision_at_k": "seed_precision", "recall_at_k": "seed_recall", "f1_at_k": "seed_f1",
-		"mrr": "seed_mrr", "ndcg": "seed_ndcg", "hit_rate": "seed_hit",
+		"precision_at_k": "binary_precision", "recall_at_k": "binary_recall", "f1_at_k": "binary_f1",
+		"mrr": "binary_mrr", "ndcg": "binary_ndcg", "hit_rate": "binary_hit",
 	}
 	c := doc.Cases[0]
 	for i, row := range c.Input.Rows {
@@ -164,7 +164,7 @@ func TestMetricNames(t *testing.T) {
 		depths []int
 		want   string
 	}{
-		{[]string{"nDCG"}, []int{1}, `invalid metric: "nDCG" (want some of recall, ndcg, precision, hit, mrr, map, seed_recall, seed_ndcg, seed_precision, seed_f1, seed_hit, seed_mrr)`},
+		{[]string{"nDCG"}, []int{1}, `invalid metric: "nDCG" (want some of recall, ndcg, precision, hit, mrr, map, binary_recall, binary_ndcg, binary_precision, binary_f1, binary_hit, binary_mrr)`},
 		{[]string{"mrr"}, []int{0, 5}, "invalid metric: depths [0 5] (want whole numbers from 1 to 1048576)"},
 		{[]string{"mrr"}, nil, "invalid metric: depths [] (want whole numbers from 1 to 1048576)"},
 	} {

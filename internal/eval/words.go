@@ -34,7 +34,7 @@ func (f FateCount) String() string {
 	case NeverFound:
 		return "never found"
 	case Dropped:
-		return fmt.Sprintf("taken away by step %q", f.Step)
+		return fmt.Sprintf("removed by step %q", f.Step)
 	default:
 		return "left out by the budget: " + words(pipeline.OverflowReason(f.Reason))
 	}
@@ -48,7 +48,7 @@ func (d *Relevant) String() string {
 	case NeverFound:
 		return "never found"
 	case Dropped:
-		return fmt.Sprintf("taken away by step %q", d.Step)
+		return fmt.Sprintf("removed by step %q", d.Step)
 	default:
 		return fmt.Sprintf("left out by the budget at rank %d: %s, %d tokens short",
 			d.Ranks[len(d.Ranks)-2], words(d.Reason), max(0, d.Tokens-d.Available))

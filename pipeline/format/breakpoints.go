@@ -63,7 +63,7 @@ func (f Anthropic) validateBreakpoints() error {
 	case f.Breakpoints != "" && f.Breakpoints != BreakpointsAuto:
 		return fmt.Errorf("anthropic: breakpoints %q: %w (want %s)", f.Breakpoints, core.ErrInvalid, BreakpointsAuto)
 	case f.Breakpoints != "" && f.CacheControl == CacheControlSeed:
-		return fmt.Errorf("anthropic: breakpoints %s with cache_control %s: %w (the API knows marks on blocks only)", f.Breakpoints, f.CacheControl, core.ErrInvalid)
+		return fmt.Errorf("anthropic: breakpoints %s with cache_control %s: %w (the API takes marks on blocks only)", f.Breakpoints, f.CacheControl, core.ErrInvalid)
 	case f.PrefixTokens < 0:
 		return fmt.Errorf("anthropic: prefix_tokens %d: %w (want 0 or more)", f.PrefixTokens, core.ErrInvalid)
 	case f.MaxBreakpoints < 0 || f.MaxBreakpoints > MaxCacheBreakpoints:

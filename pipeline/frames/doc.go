@@ -14,7 +14,7 @@
 // stays in the [Log]; when the window holds too many frames or tokens, it evicts the oldest
 // frames that are not protected. The content of the window follows from the log alone, so
 // [Restore] can rebuild it from the log. The id of a frame never changes and is never
-// assigned twice. Positions exist only for documents of the seed.
+// assigned twice. Positions exist only in documents.
 //
 // # Documents
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Document is the stored form of a pipeline: its window, not its log. The seed reads and
-// writes the same JSON. MaxTokens is the only key that the seed does not have; it is left
+// Document is the stored form of a pipeline: its window, not its log. git-internal reads and
+// writes the same JSON. MaxTokens is the only key that it does not have; it is left
 // out when 0.
 type Document struct {
 	Header

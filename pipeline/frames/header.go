@@ -42,7 +42,7 @@ const (
 // ActorKind is the kind of a creator: one of the constants, or any other text.
 type ActorKind string
 
-// The kinds of the seed.
+// The kinds of git-internal.
 const (
 	Human     ActorKind = "human"
 	Agent     ActorKind = "agent"

@@ -14,7 +14,7 @@ import (
 // makes. The zero value is not a kind.
 type Kind string
 
-// The kinds of the seed.
+// The kinds of git-internal.
 const (
 	IntentAnalysis Kind = "intent_analysis" // how a request is understood; protected
 	StepSummary    Kind = "step_summary"    // what a plan step achieved

@@ -18,7 +18,7 @@ type Plan struct {
 	// Pipeline is the id of the pipeline that has the visible frames.
 	Pipeline UUID
 	// FWindow is the range of positions in the frame list that was visible while planning.
-	// nil means that there is no pipeline, or that all frames were visible. The seed uses
+	// nil means that there is no pipeline, or that all frames were visible. git-internal uses
 	// it. It is no longer meaningful once a frame was evicted.
 	FWindow *Positions
 	// ContextFrames are the ids of the frames that were visible while planning. They always

@@ -12,7 +12,7 @@ import (
 
 // Snapshot records what the window of a run held at one moment, such as the beginning of a
 // step. It names frames. Frames never change, so they can be read after they have left the
-// window. The seed calls it ContextSnapshot.
+// window. git-internal calls it ContextSnapshot.
 type Snapshot struct {
 	// ID is the number of the snapshot in its run, from 1; 0 until it is stored.
 	ID uint64

@@ -124,7 +124,7 @@ func New(o Options) (*Model, error) {
 	case OpenAI:
 		setKey(header, "Authorization", o.Key, "Bearer "+o.Key)
 	default:
-		return nil, fmt.Errorf("model %q: API %q is not known (want %s or %s)", o.Name, o.API, OpenAI, Anthropic)
+		return nil, fmt.Errorf("model %q: API %q is not supported (want %s or %s)", o.Name, o.API, OpenAI, Anthropic)
 	}
 	if err := apiclient.CheckValue(o.Key); err != nil {
 		return nil, fmt.Errorf("model %q: the key %w", o.Name, err)

@@ -51,7 +51,7 @@ type SimilarityConsolidator struct {
 	// the same fact twice.
 	CompareNew bool
 	// Rehash gives a merged fact the hash of its new content. Without Rehash, the fact
-	// keeps the old hash, by which the old content is recognized, as in the seed.
+	// keeps the old hash, by which the old content is recognized.
 	Rehash bool
 	// Now is time.Now when nil.
 	Now func() time.Time

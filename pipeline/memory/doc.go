@@ -19,7 +19,7 @@
 //
 // # Facts
 //
-// An [Entry] is one fact; its JSON is that of the seed. The manager adds, updates, searches
+// An [Entry] is one fact. The manager adds, updates, searches
 // and deletes entries, and recognizes content that is stored already. [Facts] only keeps
 // the entries, in memory or in a store. A fact belongs to a user and a session, or to
 // nobody. Facts of different owners are never treated as the same fact.

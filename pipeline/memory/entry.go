@@ -41,7 +41,7 @@ func (t Type) Valid() bool {
 // DefaultRelevance is the relevance of a fact that states none.
 const DefaultRelevance = 0.5
 
-// Entry is one remembered fact. Its JSON form is that of the seed.
+// Entry is one remembered fact.
 type Entry struct {
 	// ID names the entry, a UUID when the manager gives it.
 	ID      string

@@ -8,7 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
-// wireEntry is the JSON form, its keys in the order of the seed.
+// wireEntry is the JSON form, its keys in a fixed order.
 type wireEntry struct {
 	ID           string         `json:"id"`
 	Content      string         `json:"content"`
@@ -28,7 +28,7 @@ type wireEntry struct {
 	Links        []string       `json:"links"`
 }
 
-// MarshalJSON writes every key of the seed: absent lists as [], absent metadata as
+// MarshalJSON writes every key: absent lists as [], absent metadata as
 // {}, an absent user, session or expiry as null.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	w := wireEntry{

@@ -39,7 +39,7 @@ type Config struct {
 	FilterBy func(q *pipeline.Query) Filter
 	// MaxFacts is the largest number of facts to offer. The manager offers those that
 	// matter most to the query, with their scores for it. 0 offers all facts, each with its
-	// own relevance, as the seed does.
+	// own relevance.
 	MaxFacts int
 	// MinScore leaves out facts with a lower score. It needs MaxFacts.
 	MinScore float64

@@ -215,7 +215,7 @@ func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.
 	}
 	added := oneLine(slices.Concat(made.Replace, made.Add))
 	if i := slices.IndexFunc(added, o.cfg.Foreign); i >= 0 { // it would neither be counted nor replaced
-		return nil, fmt.Errorf("observe %d messages: observation %.60q: %w (it looks like one that is made anew in each run)",
+		return nil, fmt.Errorf("observe %d messages: observation %.60q: %w (it changes in each run)",
 			len(old), added[i], pipeline.ErrInvalid)
 	}
 	if err := o.cfg.fit(ctx, "observations", w.notes(), added...); err != nil {

@@ -91,7 +91,7 @@ func TestObservingFails(t *testing.T) {
 	}{
 		{nil, errors.New("down"), "observe 1 messages: down"},
 		{&agent.Observed{Add: []string{long}}, nil, "observe 1 messages: observations take 65 tokens: invalid value (want at most 64)"},
-		{&agent.Observed{Add: []string{"[frame 0 x] y"}}, nil, `observe 1 messages: observation "[frame 0 x] y": invalid value (it looks like one that is made anew in each run)`},
+		{&agent.Observed{Add: []string{"[frame 0 x] y"}}, nil, `observe 1 messages: observation "[frame 0 x] y": invalid value (it changes in each run)`},
 		{nil, nil, ""},
 	} {
 		foreign := func(text string) bool { return strings.HasPrefix(text, "[frame") }

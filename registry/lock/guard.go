@@ -154,7 +154,7 @@ func oneLine(err error) error {
 	if !errors.As(err, &all) || len(all) < 2 {
 		return err
 	}
-	return fmt.Errorf("%w: %w, and %d more mistakes", ErrInvalid, all[0], len(all)-1)
+	return fmt.Errorf("%w: %w, and %d more errors", ErrInvalid, all[0], len(all)-1)
 }
 
 // Guard holds the plugins of a configuration against its anchor.lock and its policy.

@@ -257,7 +257,7 @@ func (v *verifier) end() {
 	case r.Lines == 0:
 		v.note("the log has no lines")
 	case r.Unsigned > 0:
-		v.note("no head covers the last %d lines: the service runs, or was killed, or the end was cut off; who has the file could have written them", r.Unsigned)
+		v.note("no head covers the last %d lines: the service runs, or was killed, or the end was cut off; anybody with the file could have written them", r.Unsigned)
 	}
 	if len(v.o.Expect) == 0 {
 		v.note("whether lines are missing at the end shows only a head that was kept elsewhere (--expect)")

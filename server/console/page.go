@@ -109,7 +109,7 @@ func (v *visit) show(status int, name, title string, data any) {
 		v.c.log.Error("console: page fails", "page", v.r.URL.Path, "error", err)
 		status = http.StatusInternalServerError
 		b.Reset()
-		b.WriteString("the console has a mistake\n")
+		b.WriteString("internal error of the console\n")
 		v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	} else {
 		v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -121,7 +121,7 @@ func (v *visit) show(status int, name, title string, data any) {
 
 // fail answers with a page that says what is wrong.
 func (v *visit) fail(err error) {
-	status, text := http.StatusInternalServerError, "The console has a mistake. The log of the service has more."
+	status, text := http.StatusInternalServerError, "Internal error. See the log of the service."
 	var p *problem
 	var refusal *server.Refusal
 	switch {

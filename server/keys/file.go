@@ -73,7 +73,7 @@ type Key struct {
 	Expires time.Time `key:"expires" json:"expires,omitzero" doc:"From when on the key is refused. Default: never."`
 	Revoked time.Time `key:"revoked" json:"revoked,omitzero" doc:"Since when the key is refused."`
 	// Note says who has the key.
-	Note string `key:"note" json:"note,omitempty" doc:"Who has the key, and what for."`
+	Note string `key:"note" json:"note,omitempty" doc:"Holder and purpose of the key."`
 	// Quotas are limits of this key alone, in addition to those of its tenant.
 	Quotas quota.Limits `key:"quotas" json:"quotas,omitzero" doc:"What may be used with this key alone, in addition to the limits of the tenant."`
 }
@@ -245,7 +245,7 @@ func (f *File) encode(path string) ([]byte, error) {
 	}
 	block(&doc)
 	var b bytes.Buffer
-	b.WriteString("# Keys of anchor-host serve. \"anchor-host keys\" writes this file anew; comments are lost.\n")
+	b.WriteString("# Keys of anchor-host serve. \"anchor-host keys\" rewrites this file; comments are lost.\n")
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := enc.Encode(&doc); err != nil {

@@ -124,7 +124,7 @@ func (s *service) known(key string) {
 	if !await.True(func() bool {
 		return !strings.Contains(s.send("GET", "/v1/evals", key, "").Body.String(), "invalid_key")
 	}) {
-		s.t.Fatal("the key is not known")
+		s.t.Fatal("unknown key")
 	}
 }
 

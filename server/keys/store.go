@@ -227,7 +227,7 @@ func (s *Store) Authenticate(r *http.Request) (server.Principal, error) {
 	}
 	token, ok := ParseToken(text)
 	if !ok {
-		return server.Principal{}, refuse(http.StatusUnauthorized, "invalid_key", "the key is not known", "check that the key is complete and was not revoked")
+		return server.Principal{}, refuse(http.StatusUnauthorized, "invalid_key", "unknown key", "check that the key is complete and was not revoked")
 	}
 	e := s.current.Load().keys[token.ID]
 	want := &noKey
@@ -236,7 +236,7 @@ func (s *Store) Authenticate(r *http.Request) (server.Principal, error) {
 	}
 	got := sha256.Sum256([]byte(token.Secret))
 	if subtle.ConstantTimeCompare(got[:], want[:]) != 1 || e == nil {
-		return server.Principal{}, refuse(http.StatusUnauthorized, "invalid_key", "the key is not known", "check that the key is complete and was not revoked")
+		return server.Principal{}, refuse(http.StatusUnauthorized, "invalid_key", "unknown key", "check that the key is complete and was not revoked")
 	}
 	switch e.State(s.now()) {
 	case "revoked":

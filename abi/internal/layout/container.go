@@ -171,7 +171,7 @@ func (d *Directory) Next() (Section, []byte, error) {
 		info := id.info()
 		if info == nil || d.changes && !info.Changes || !d.changes && !info.Batch {
 			if flags&FlagRequired != 0 {
-				return 0, nil, d.Fail("requires section " + id.String() + ", which this side does not know")
+				return 0, nil, d.Fail("requires section " + id.String() + ", which is not supported")
 			}
 			continue
 		}

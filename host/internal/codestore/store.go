@@ -65,7 +65,7 @@ func (s *Store) Refuse(path string, why error) {
 	if err := os.RemoveAll(path); err != nil {
 		why = errors.Join(why, err)
 	}
-	s.Log.Warn("file of the cache refused and removed: what it held is made anew", "file", path, "reason", why)
+	s.Log.Warn("file of the cache refused and removed: its content is made again", "file", path, "reason", why)
 }
 
 // Mark begins the mark of a file. label names the place of the file. The caller writes the

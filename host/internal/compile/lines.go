@@ -47,7 +47,7 @@ func withLines(stack string, s *Source, o wasmbin.MeterOptions) string {
 	}
 	stack = strings.TrimSuffix(out.String(), "\n")
 	if err != nil {
-		stack += "\n(the lines of source are not known: " + guesttext.Line(err.Error()) + ")"
+		stack += "\n(no lines of source: " + guesttext.Line(err.Error()) + ")"
 	}
 	return stack
 }

@@ -46,7 +46,7 @@ func TestStacksOfHostileLines(t *testing.T) {
 		`{"files":["a.c"],"places":[0,7,0],"rows":[0,1]}`:                    "\t.f()\n\t\ta.c:7\n\t.g()",
 		"{\"files\":[\"a\\n\\u001b[2J\"],\"places\":[0,7,0],\"rows\":[0,1]}": "\t.f()\n\t\ta; \uFFFD[2J:7\n\t.g()",
 		`{}`:           "\t.f()\n\t.g()",
-		`{"rows":[1]}`: "\t.f()\n\t.g()\n(the lines of source are not known: lines: 0 numbers of places and 1 of rows (want multiples of 3 and 2))",
+		`{"rows":[1]}`: "\t.f()\n\t.g()\n(no lines of source: lines: 0 numbers of places and 1 of rows (want multiples of 3 and 2))",
 	} {
 		bin, err := wasmbin.AppendCustom(constant(0), lines.Section, []byte(section))
 		if err != nil {

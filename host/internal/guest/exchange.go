@@ -112,7 +112,7 @@ func (in *Instance) output() ([]byte, error) {
 	case b == nil && off == 0 && in.Kernel.Refused():
 		return nil, Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
 	case b == nil:
-		return nil, Faultf(abi.ReasonInvalidOutput, "output at %d, length %d lies outside the memory of %d bytes", off, n, in.Kernel.Size())
+		return nil, Faultf(abi.ReasonInvalidOutput, "output at %d, length %d is outside the memory of %d bytes", off, n, in.Kernel.Size())
 	case n > uint64(in.Env.Limits.Output):
 		return nil, Faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.Env.Limits.Output)
 	}

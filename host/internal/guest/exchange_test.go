@@ -142,7 +142,7 @@ var faults = []struct {
 	{"guest-error-status-0", abi.ReasonGuestError, "half done", ""},
 	{"log-then-trap", abi.ReasonTrap, "unreachable", "the guest wrote: error: panicked at src/lib.rs:7:21: index  out of bounds"},
 	{"memory-hog", abi.ReasonMemory, "needs more than 2MiB", "raise limits.memory, or have the plugin hold less"},
-	{"output-out-of-bounds", abi.ReasonInvalidOutput, "output at 16, length 4294967296 lies outside the memory of 65536 bytes", ""},
+	{"output-out-of-bounds", abi.ReasonInvalidOutput, "output at 16, length 4294967296 is outside the memory of 65536 bytes", ""},
 	{"output-too-large", abi.ReasonOutputTooLarge, "output of 9000000 bytes, allowed 8388608", "raise limits.output, limits.items or limits.tokens, or have the plugin return less"},
 	{"status-without-message", abi.ReasonGuestError, "status 7 without a message", ""},
 	{"stderr-then-trap", abi.ReasonTrap, "unreachable", "the guest wrote: panic: index out of rang"},
@@ -173,7 +173,7 @@ func TestFaults(t *testing.T) {
 func TestBadMailboxes(t *testing.T) {
 	for name, want := range map[string]string{
 		"mailbox-malformed":          "invalid_output: mailbox states size 4 (want 24 or more)",
-		"mailbox-out-of-bounds":      "invalid_output: mailbox at 65530 lies outside the memory of 65536 bytes",
+		"mailbox-out-of-bounds":      "invalid_output: mailbox at 65530 is outside the memory of 65536 bytes",
 		"mailbox-room-out-of-bounds": "invalid_output: mailbox states an input buffer 64+4294967295 beyond the memory of 65536 bytes",
 	} {
 		_, err := guesttest.Start(t, name, guesttest.Options{})

@@ -18,7 +18,7 @@ import (
 func view(mem api.Memory, addr, n uint32) ([]byte, error) {
 	b, ok := mem.Read(addr, n)
 	if !ok {
-		return nil, Faultf(abi.ReasonInvalidOutput, "address %d, length %d lies outside the memory of %d bytes",
+		return nil, Faultf(abi.ReasonInvalidOutput, "address %d, length %d is outside the memory of %d bytes",
 			addr, n, mem.Size())
 	}
 	return b, nil
@@ -28,7 +28,7 @@ func view(mem api.Memory, addr, n uint32) ([]byte, error) {
 func readMailbox(mem api.Memory, addr uint32) (abi.Mailbox, error) {
 	b, ok := mem.Read(addr, abi.MailboxSize)
 	if !ok {
-		return abi.Mailbox{}, Faultf(abi.ReasonInvalidOutput, "mailbox at %d lies outside the memory of %d bytes", addr, mem.Size())
+		return abi.Mailbox{}, Faultf(abi.ReasonInvalidOutput, "mailbox at %d is outside the memory of %d bytes", addr, mem.Size())
 	}
 	box, err := abi.DecodeMailbox(b)
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 // tooDeep is the fault of a stack overflow. It names no size for stacks that grow, because
 // where such a stack ends depends on the frames that made it grow.
 func (in *Instance) tooDeep(err error) *Fault {
-	const remedy = "recurse less deep, or use a loop that keeps what is left to do in memory"
+	const remedy = "limit the recursion, or use a loop that keeps what is left to do in memory"
 	bound, also := "its calls nest too deep for its stack", ""
 	switch {
 	case in.Env.Interpreted:

@@ -350,11 +350,11 @@ func TestFolderSwapped(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{func() error { return os.Rename(dir, away) }, "docs is gone: "},
+		{func() error { return os.Rename(dir, away) }, "docs was removed: "},
 		{func() error { return os.Mkdir(dir, 0o700) }, "docs is not the folder that was there when the plugin was loaded"},
-		{func() error { return os.Remove(dir) }, "docs is gone: "},
+		{func() error { return os.Remove(dir) }, "docs was removed: "},
 		{func() error { return os.Symlink(away, dir) }, ""},
-		{func() error { return os.Remove(dir) }, "docs is gone: "},
+		{func() error { return os.Remove(dir) }, "docs was removed: "},
 		{func() error { return makePipe(dir) }, "docs is not the folder"},
 		{func() error { return errors.Join(os.Remove(dir), os.Rename(away, dir)) }, ""},
 	} {

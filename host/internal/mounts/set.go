@@ -87,7 +87,7 @@ func (s *Set) Check() error {
 		info, err := os.Stat(m.path)
 		switch {
 		case err != nil:
-			return errkind.As(ErrFolder, fmt.Errorf("%s.host: %s is gone: %w", m.Key, m.path, cause(err)))
+			return errkind.As(ErrFolder, fmt.Errorf("%s.host: %s was removed: %w", m.Key, m.path, cause(err)))
 		case !os.SameFile(info, m.info):
 			return errkind.As(ErrFolder, fmt.Errorf("%s.host: %s is not the folder that was there when the plugin was loaded", m.Key, m.path))
 		}

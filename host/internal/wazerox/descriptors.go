@@ -136,7 +136,7 @@ func (l *lab) changed(compiled wazero.CompiledModule, name string, args ...uint6
 		}
 	}
 	if d.Same() != (name == "") {
-		return fmt.Errorf("changed descriptors are told from others: %t, after %q", !d.Same(), name)
+		return fmt.Errorf("changed descriptors are recognized: %t, after %q", !d.Same(), name)
 	}
 	return nil
 }

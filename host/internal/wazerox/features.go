@@ -109,7 +109,7 @@ func (f *feature) state(interpreted bool, version string, lab *lab, err error) S
 		err = f.try(lab)
 	}
 	if err != nil {
-		return State{Why: "tried out in vain: " + strings.SplitN(err.Error(), "\n", 2)[0], Unexpected: true}
+		return State{Why: "probe failed: " + strings.SplitN(err.Error(), "\n", 2)[0], Unexpected: true}
 	}
 	return State{On: true}
 }

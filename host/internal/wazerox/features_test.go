@@ -50,7 +50,7 @@ func TestOff(t *testing.T) {
 		"it panics: 7": func(*lab) error { panic(7) },
 	} {
 		f := feature{probe: probe}
-		if s := f.state(false, inTest, nil, nil); s.On || !s.Unexpected || s.Why != "tried out in vain: "+name {
+		if s := f.state(false, inTest, nil, nil); s.On || !s.Unexpected || s.Why != "probe failed: "+name {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

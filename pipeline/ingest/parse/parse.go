@@ -78,5 +78,5 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 	case FormatText:
 		return j.text(text)
 	}
-	return d, fmt.Errorf("format %.40q is not known (want text, markdown, html, pdf, docx, csv, jsonl or code)", f)
+	return d, fmt.Errorf("format %.40q is not supported (want text, markdown, html, pdf, docx, csv, jsonl or code)", f)
 }

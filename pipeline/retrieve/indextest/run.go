@@ -30,7 +30,7 @@ func Run(t *testing.T, fresh func(t *testing.T) retrieve.Index) {
 		{"an upsert is whole or nothing", upsertWhole},
 		{"limits and wrong arguments", wrong},
 		{"words, vectors and both", searches},
-		{"a hybrid search knows both scores of a chunk", bothScores},
+		{"a hybrid search uses both scores of a chunk", bothScores},
 		{"like hits support each other", neighbours},
 		{"equal scores come by id", ties},
 		{"filters", filters},

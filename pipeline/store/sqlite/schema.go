@@ -162,7 +162,7 @@ func version(c *conn) (int, error) {
 		return 0, err
 	}
 	if v < 0 || v > int64(len(migrations)) {
-		return 0, fmt.Errorf("%w: schema %d, this program knows up to %d (use a newer anchor-host)", store.ErrVersion, v, len(migrations))
+		return 0, fmt.Errorf("%w: schema %d, this program supports up to %d (use a newer anchor-host)", store.ErrVersion, v, len(migrations))
 	}
 	return int(v), nil
 }

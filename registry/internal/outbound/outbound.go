@@ -228,7 +228,7 @@ func (f from) secret(req *http.Request) error {
 	if bare || req.URL.Scheme == "https" || strings.EqualFold(req.URL.Hostname(), host) {
 		return nil
 	}
-	return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry wants its credentials sent to %s without TLS (tell its owner, or log out of it)", plain.Name(req.URL.Host)))
+	return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry asks for its credentials at %s without TLS (report it to its operator, or log out of it)", plain.Name(req.URL.Host)))
 }
 
 // server returns a host with its port in the one way to write it.

@@ -85,7 +85,7 @@ func unwrap(a netip.Addr) netip.Addr {
 
 // refused is the error of a registry that sends the client to an address nearer than its own.
 func refused(address string, p Place) error {
-	return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry sends this client to %s, %s, which is nearer than its own (tell its owner)", address, p))
+	return errkind.As(kind.ErrRedirect, fmt.Errorf("the registry sends this client to %s, %s, which is closer to this host than the registry (report it to its operator)", address, p))
 }
 
 // far refuses the addresses of other machines.

@@ -32,8 +32,8 @@ func verify(a *cli.App) *cobra.Command {
 		Use:   "verify [flags] FILE...",
 		Short: "Find the first line of an audit log that was changed, removed or added",
 		Long: `Read the files of an audit log, in any order, and find the first line that is not as
-it was written. --key verifies the signatures; without it, somebody could have written
-the whole log anew.
+it was written. --key verifies the signatures; without it, the
+whole log could be a forgery.
 
 What is missing at the end shows only with a head from elsewhere: serve logs each head
 as NUMBER:DIGEST, and this command prints the last one. Name it with --expect.

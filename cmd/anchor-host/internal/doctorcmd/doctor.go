@@ -263,12 +263,12 @@ func cacheFinding(loaded *config.Loaded) finding {
 	dir, err := cachePath(loaded)
 	switch {
 	case err != nil:
-		return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (set cache_dir)", err)}
+		return finding{"cache", statusWarning, fmt.Sprintf("%v: every command compiles plugins again (set cache_dir)", err)}
 	case dir == "":
-		return finding{"cache", statusWarning, "off: plugins are compiled anew by every command"}
+		return finding{"cache", statusWarning, "off: every command compiles plugins again"}
 	}
 	if err := cacheTrouble(dir); err != nil {
-		return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (or set cache_dir to another folder)", err)}
+		return finding{"cache", statusWarning, fmt.Sprintf("%v: every command compiles plugins again (or set cache_dir to another folder)", err)}
 	}
 	if err := folderWritable(dir); err != nil {
 		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written and has room)", err)}

@@ -26,9 +26,9 @@ func storeFinding(ctx context.Context, path string) finding {
 		if target, err := os.Readlink(path); err == nil {
 			return finding{"store", statusProblem, fmt.Sprintf("%s: a symbolic link to %s, which is not there (make that file, or name another one)", path, target)}
 		}
-		return finding{"store", statusOK, path + " is not there yet: what is first remembered makes it"}
+		return finding{"store", statusOK, path + " does not exist yet: the first write creates it"}
 	case err == nil && info.Size() == 0 && info.Mode().IsRegular():
-		return finding{"store", statusOK, path + " is empty: what is first remembered makes it a store"}
+		return finding{"store", statusOK, path + " is empty: the first write makes it a store"}
 	}
 	schema, err := agentstore.Schema(ctx, path)
 	if err != nil {

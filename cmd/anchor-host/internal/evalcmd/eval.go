@@ -25,8 +25,8 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `Measure a configuration on a collection in the form of BEIR. Each query is built
 once. Its ranking after each step, and after the budget cut, is compared with
 judgements. The waterfall shows how each stage changed recall, nDCG and MRR.
-Metrics follow the definitions of trec_eval. Metrics named seed_* follow those of
-the seed system.
+Metrics follow the definitions of trec_eval. Those named binary_* treat every
+relevant document alike.
 
   corpus   JSON Lines: {"_id": "42", "title": "…", "text": "…"}
   queries  JSON Lines: {"_id": "7", "text": "…"}

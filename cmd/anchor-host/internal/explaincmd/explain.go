@@ -21,7 +21,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] A.json [B.json]",
-		Short: "Tell why each item of a build is where it is, or how two builds differ",
+		Short: "Explain where each item of a build is, or how two builds differ",
 		Long: `Print the trace of every item of a build. A trace shows which step added, moved,
 rescored, rewrote or dropped the item, and the version of the step's plugin. If
 the item was left out, it also shows which budget it exceeded, by how many tokens,

@@ -19,7 +19,7 @@ func ReadPrevious(a *cli.App, path string) (*promptcache.Snapshot, error) {
 		return nil, nil
 	}
 	if path == "-" {
-		return nil, fmt.Errorf("%w: --previous wants a file (stdin is for the query and the request)", config.ErrInvalid)
+		return nil, fmt.Errorf("%w: --previous needs a file (stdin is for the query and the request)", config.ErrInvalid)
 	}
 	r, name, err := a.Open(path)
 	if err != nil {

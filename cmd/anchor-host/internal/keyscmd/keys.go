@@ -114,7 +114,7 @@ to midnight in UTC, by the prices of telemetry.prices.`,
 	cli.SettingFlag(cmd, "tenant", "")
 	flags.StringSliceVar(&scopes, "scopes", nil, "what the key allows: "+strings.Join(keys.Scopes, ", "))
 	flags.StringVar(&expires, "expires", "", "when the key ends: a time span such as 90d or 12h, or a time such as 2027-01-31T00:00:00Z (default: never)")
-	flags.StringVar(&note, "note", "", "who has the key, and what for")
+	flags.StringVar(&note, "note", "", "holder and purpose of the key")
 	flags.StringArrayVar(&quotas, "quota", nil, "a limit of this key, such as requests_per_second=5; repeat it for more")
 	flags.StringVar(&usd, "usd-per-day", "", "what models may cost in a day with this key, in US dollars (default: no limit)")
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
@@ -290,8 +290,8 @@ func rotate(a *cli.App) *cobra.Command {
 		Use:   "rotate [flags] ID",
 		Short: "Replace a key by a new one",
 		Long: `Make a key with the tenant, scopes, quotas, end and note of another one, and print
-it. Both are accepted for the time of --overlap; then the old one expires. A key that
-others may know should be revoked instead.`,
+it. Both are accepted for the time of --overlap; then the old one expires. Revoke
+a key that has leaked instead.`,
 		Example: `  anchor-host keys rotate k3Yx8QmWz0Ab
   anchor-host keys rotate k3Yx8QmWz0Ab --overlap 1h -o json`,
 		Args: cli.Exactly("ID"),

@@ -82,7 +82,7 @@ func buildPlugin(a *cli.App, cmd *cobra.Command, o authoring.BuildOptions) error
 	})
 	warnings := spec.Warnings
 	if file := filepath.Base(built.Path); file != spec.Name+".wasm" && file != "plugin.wasm" {
-		warnings = append(warnings, fmt.Sprintf("a plugin folder wants the file to be %s.wasm, or plugin.wasm in a folder %s", spec.Name, spec.Name))
+		warnings = append(warnings, fmt.Sprintf("in a plugin folder the file must be %s.wasm, or plugin.wasm in a folder %s", spec.Name, spec.Name))
 	}
 	for _, w := range warnings {
 		a.Say("warning: %s", cli.OneCell(w))

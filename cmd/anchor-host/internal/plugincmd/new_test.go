@@ -39,7 +39,7 @@ anchor-host:   anchor-host plugin test build/keep-best.wasm
 		t.Errorf("list: code %d, %s%s", code, stdout, stderr)
 	}
 	code, _, stderr = run(t, "", "plugin", "build", "-o", "other.wasm", "--keep-manifest-file", "keep-best")
-	if code != cli.CodeOK || !strings.Contains(stderr, "anchor-host: warning: a plugin folder wants the file to be keep-best.wasm, or plugin.wasm in a folder keep-best\n") {
+	if code != cli.CodeOK || !strings.Contains(stderr, "anchor-host: warning: in a plugin folder the file must be keep-best.wasm, or plugin.wasm in a folder keep-best\n") {
 		t.Errorf("build to another name: code %d, %s", code, stderr)
 	}
 	for _, file := range []string{"other.wasm", "plugin.yaml"} {

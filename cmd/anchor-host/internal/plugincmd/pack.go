@@ -16,7 +16,7 @@ func packCommand(a *cli.App) *cobra.Command {
 		Short: "Make a plugin of a .wasm that another tool has built",
 		Long: `Embed the manifest in the module, check the result as a host does before it loads the
 plugin, and write it. This is the last step of "plugin build", for toolchains that
-it does not know. MANIFEST is plugin.yaml beside MODULE unless you name it.
+it does not support. MANIFEST is plugin.yaml beside MODULE unless you name it.
 
 MODULE must export what the manifest declares: "anchor_abi_1", and a function such
 as "anchor_filter" for each operation (abi/ABI.md). A foreign module, whose

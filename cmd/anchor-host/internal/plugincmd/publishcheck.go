@@ -210,7 +210,7 @@ func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
 
 // untold is what a check says that the registry does not answer.
 func (p *publication) untold() string {
-	return fmt.Sprintf("%s does not tell this user (log in with docker login %s; some registries answer so until the first push)", p.ref.Host, p.ref.Host)
+	return fmt.Sprintf("%s denies access or does not have it (log in with docker login %s; some registries answer so until the first push)", p.ref.Host, p.ref.Host)
 }
 
 // checkVersion compares the plugin with the highest version below it in the registry, and with the

@@ -56,7 +56,7 @@ name it: that looks for a new signature.`,
 			return err
 		}
 		if o.Offline && len(jobs) > 0 {
-			return fmt.Errorf("update: what a registry has now is not known: %w (leave --offline out)", registry.ErrOffline)
+			return fmt.Errorf("update: cannot check for updates with --offline: %w (leave --offline out)", registry.ErrOffline)
 		}
 		if err := s.fetch(cmd.Context(), jobs); err != nil {
 			return err

@@ -30,7 +30,7 @@ type report struct {
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [flags] DIR",
-		Short: "Repeat a recorded build, and tell the first step that differs",
+		Short: "Repeat a recorded build, and print the first step that differs",
 		Long: `Repeat the build that "anchor-host build --record DIR" has recorded, with the plugins and
 the configuration of this machine. Nothing is asked of servers, models, embedders or
 the store: their answers come from the recording, and nothing is stored. Clocks begin

@@ -160,7 +160,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 // tell tells systemd a state, and logs if that fails: systemd then waits in vain.
 func tell(log *slog.Logger, state string) {
 	if err := notify(state); err != nil {
-		log.Warn("service: systemd does not know its state", "state", state, "error", err)
+		log.Warn("service: systemd does not get its state", "state", state, "error", err)
 	}
 }
 

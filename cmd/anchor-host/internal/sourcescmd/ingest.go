@@ -46,7 +46,7 @@ If the configuration names an embedder for the collection, or --embedder does, t
 documents also get vectors, by which a question finds what it means in other words.
 
 The collection is kept as the files are: the next run reads only what has changed,
-and deletes what is gone. Documents are named after the folder, which may move. A run
+and deletes what no longer exists. Documents are named after the folder, which may move. A run
 that was interrupted goes on when it is started again. --watch does not end, and
 repeats the run whenever a file changes; it asks for pages every ten minutes. If the
 embedder or the store fails, it says so once, and tries again, less and less often.
@@ -106,7 +106,7 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.collection, "collection", "", "collection to read into (required)")
 	flags.StringVar(&f.urls, "urls", "", "file with one address a line (- is stdin)")
-	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending tells the format")
+	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending selects the format")
 	flags.StringVar(&f.format, "format", "", "format of all files: text, markdown, html, pdf, docx, csv, jsonl, code (default: by name and content)")
 	cli.SettingFlag(cmd, "format", "") // in configurations it is that of the output
 	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child, semantic")
@@ -117,7 +117,7 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.include, "include", nil, "in folders, read only files with names like this, such as *.md; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "in folders, leave out names like this; repeatable")
 	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; PDF and DOCX may have four times as much, CSV and JSON Lines any size")
-	flags.BoolVar(&f.keep, "keep", false, "do not delete documents of files that are gone")
+	flags.BoolVar(&f.keep, "keep", false, "keep documents of deleted files")
 	flags.BoolVar(&f.watch, "watch", false, "repeat when files change, until interrupted")
 	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes; less often in large folders")
 	f.output = cli.FormatFlag(cmd, "table", "json", "yaml")

@@ -16,7 +16,7 @@ func reembed(a *cli.App) *cobra.Command {
 	var none bool
 	cmd := &cobra.Command{
 		Use:   "reembed [flags] COLLECTION",
-		Short: "Make the vectors of a collection anew",
+		Short: "Make the vectors of a collection again",
 		Long: `Give the documents of a collection vectors of the embedder that the configuration, or
 --embedder, names. Their texts are in the collection, so no file is read. A run that was
 interrupted goes on when it is started again. Until it ends, documents without vectors

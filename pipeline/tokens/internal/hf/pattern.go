@@ -186,21 +186,21 @@ func translate(pattern string) (string, error) {
 			i += n - 1
 			continue
 		case class && c == '[':
-			return "", errors.New("a class inside of a class is not known here")
+			return "", errors.New("a class inside of a class is not supported")
 		case class && c == '&' && strings.HasPrefix(pattern[i:], "&&"):
-			return "", errors.New("&& in a class is not known here")
+			return "", errors.New("&& in a class is not supported")
 		case class && c == ']':
 			class = false
 		case class:
 		case c == '[':
 			class = true
 			if rest := strings.TrimPrefix(pattern[i+1:], "^"); strings.HasPrefix(rest, "]") {
-				return "", errors.New("a class that begins with ] is not known here")
+				return "", errors.New("a class that begins with ] is not supported")
 			}
 		case c == '^' || c == '$':
-			return "", fmt.Errorf("%c is not known here", c)
+			return "", fmt.Errorf("%c is not supported", c)
 		case c == '(' && strings.HasPrefix(pattern[i:], "(?") && !strings.HasPrefix(pattern[i:], "(?:") && !strings.HasPrefix(pattern[i:], "(?i:"):
-			return "", fmt.Errorf("%.4s is not known here", pattern[i:])
+			return "", fmt.Errorf("%.4s is not supported", pattern[i:])
 		}
 		out.WriteByte(c)
 	}
@@ -246,5 +246,5 @@ func escape(s string, class bool) (string, int, error) {
 	if c < utf8.RuneSelf && !unicode.IsLetter(rune(c)) && !unicode.IsDigit(rune(c)) {
 		return `\` + s[:1], 1, nil
 	}
-	return "", 0, fmt.Errorf(`\%c is not known here`, c)
+	return "", 0, fmt.Errorf(`\%c is not supported`, c)
 }
