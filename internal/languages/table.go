@@ -71,14 +71,12 @@ func micros(times map[host.Lane]time.Duration, lane host.Lane) string {
 	return fmt.Sprint(t.Microseconds())
 }
 
-// writeAll writes the table into the README, and the cost of each plugin into its own README
-// and the page of its language.
+// writeAll writes the table into the README, and the cost of each plugin into the page of its
+// language.
 func writeAll(readme string, results, others []result) error {
 	texts := map[string]string{readme: table(results)}
 	for _, r := range append(results, others...) {
-		for _, path := range r.pages() {
-			texts[path] += r.cost()
-		}
+		texts[r.page()] += r.cost()
 	}
 	for path, text := range texts {
 		if err := writeMarked(path, text); err != nil {
@@ -88,14 +86,8 @@ func writeAll(readme string, results, others []result) error {
 	return nil
 }
 
-// pages are the files that state the size of a plugin.
-func (e example) pages() []string {
-	readme := filepath.Join(e.Dir, "README.md")
-	if e.Language == "tinygo" { // TinyGo has no README of its own, because it shares the source of Go
-		readme = filepath.Join(root, e.Language, "README.md")
-	}
-	return []string{readme, filepath.Join("docs", "languages", e.Language+".md")}
-}
+// page is the file that states the size of a plugin.
+func (e example) page() string { return filepath.Join("docs", "languages", e.Language+".md") }
 
 // tolerance is by how much of a stated size a module may differ, because compilers do.
 const tolerance = 0.1
@@ -105,21 +97,20 @@ func checkSizes(results []result) error {
 	var errs []error
 	for i := range results {
 		r := &results[i]
-		for _, page := range r.pages() {
-			text, err := os.ReadFile(page)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			stated := regexp.MustCompile("`" + r.Plugin + "` has ([0-9]+) bytes").FindSubmatch(text)
-			if stated == nil {
-				errs = append(errs, fmt.Errorf("%s: does not state the size of %s (WRITE=1 make test-languages writes it)", page, r.Plugin))
-				continue
-			}
-			n, err := strconv.ParseFloat(string(stated[1]), 64)
-			if err != nil || math.Abs(float64(r.Size)-n) > tolerance*n {
-				errs = append(errs, fmt.Errorf("%s: %s has %d bytes, not %s (WRITE=1 make test-languages writes it)", page, r.Plugin, r.Size, stated[1]))
-			}
+		page := r.page()
+		text, err := os.ReadFile(page)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		stated := regexp.MustCompile("`" + r.Plugin + "` has ([0-9]+) bytes").FindSubmatch(text)
+		if stated == nil {
+			errs = append(errs, fmt.Errorf("%s: does not state the size of %s (WRITE=1 make test-languages writes it)", page, r.Plugin))
+			continue
+		}
+		n, err := strconv.ParseFloat(string(stated[1]), 64)
+		if err != nil || math.Abs(float64(r.Size)-n) > tolerance*n {
+			errs = append(errs, fmt.Errorf("%s: %s has %d bytes, not %s (WRITE=1 make test-languages writes it)", page, r.Plugin, r.Size, stated[1]))
 		}
 	}
 	return errors.Join(errs...)
@@ -134,9 +125,9 @@ func (r *result) cost() string {
 		}
 	}
 	if len(lanes) == 0 {
-		return fmt.Sprintf("Measured: `%s` has %d bytes.\n", r.Plugin, r.Size)
+		return fmt.Sprintf("`%s` has %d bytes.\n", r.Plugin, r.Size)
 	}
-	return fmt.Sprintf("Measured: `%s` has %d bytes; a step with 1,000 items of about 60 words takes %s, the host's part included.\n",
+	return fmt.Sprintf("`%s` has %d bytes; a step with 1,000 items takes %s.\n",
 		r.Plugin, r.Size, strings.Join(lanes, " and "))
 }
 
