@@ -1,8 +1,8 @@
 // Package pipeline builds token-budgeted context windows for language models.
 //
-// A [Pipeline] takes a [Query] through six stages (system prompts, memory,
-// steps, window, format, result) and needs no plugin host: every stage has a
-// native Go form, and a plugin is just another [Step].
+// A [Pipeline] takes a [Query] through eight stages (query, system prompts, memory,
+// enrichment, steps, counting, filling, format) and needs no plugin host: every stage
+// has a native Go form, and a plugin is just another [Step].
 //
 //	p, err := pipeline.New(pipeline.Config{
 //		MaxTokens:     4000,
