@@ -204,6 +204,15 @@ func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *Bu
 	if !req.SharesPlugins() {
 		p.own = c
 	}
+	if req.Steps != nil {
+		if p.replaced, err = g.recipeOf(ctx, p.pipeline); err != nil {
+			return nil, err
+		}
+		if p.own, err = p.replaced.Keep(c); err != nil {
+			return nil, err
+		}
+		p.config = *p.own
+	}
 	return a.build(ctx, p, o)
 }
 
@@ -224,6 +233,9 @@ type plan struct {
 	// pipeline is the name of the pipeline whose steps run, unless own has steps.
 	pipeline string
 	own      *config.Config
+	// replaced is the recipe whose steps those of a request replace, but for the steps that must
+	// answer. nil: the request has no steps.
+	replaced *assemble.Recipe
 
 	query    pipeline.Query
 	config   config.Config
@@ -331,10 +343,14 @@ func (p *plan) claimOne(ctx context.Context, what agentstore.Ownable, id string)
 
 // recipe returns the recipe that the build shares with other builds.
 func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
-	if p.own != nil {
-		return p.generation.plugins.Recipe(ctx, p.own)
+	if p.own == nil {
+		return p.generation.recipeOf(ctx, p.pipeline)
 	}
-	return p.generation.recipeOf(ctx, p.pipeline)
+	r, err := p.generation.plugins.Recipe(ctx, p.own)
+	if err == nil && p.replaced != nil {
+		err = p.replaced.GoRound(r)
+	}
+	return r, err
 }
 
 // run builds the window, then compares it with the previous prompt and remembers the query if
