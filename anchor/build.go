@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -302,6 +303,12 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		return nil, err
 	}
 	p.build.Compactions, p.build.Hold = &a.compacting, p.generation.hold
+	if p.repeats { // no compaction begins
+		p.build.Repeats, p.build.Compactions = true, new(conversation.Compactions)
+		if err := p.build.Compactions.Close(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if a.options.Tape != nil { // work in the background would not be on the tape
 		p.build.Compactions, p.build.Now = nil, a.options.Tape.now
 	}

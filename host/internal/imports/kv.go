@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
+	"github.com/anchor-host/anchor-host/internal/aside"
 )
 
 // kvGet returns the value of a key, 0 if there is none.
@@ -71,6 +72,11 @@ func storeOf(c *guest.Call) kv.Owner {
 
 // stored returns the value of a key, empty where there is none. Nobody changes it.
 func stored(c *guest.Call, at kv.Owner, key string) []byte {
+	if v := aside.Of(c.Context); v != nil {
+		if value, found := v.Get(aside.Owner(at), key); found {
+			return value
+		}
+	}
 	value, err := of(c).Stores.Get(asking(c), at, key)
 	if err != nil {
 		panic(storeFailed("get", err))
@@ -82,6 +88,12 @@ func stored(c *guest.Call, at kv.Owner, key string) []byte {
 // kv.ErrQuota or kv.ErrFull.
 func keep(c *guest.Call, at kv.Owner, key string, value []byte) error {
 	p := of(c)
+	if v := aside.Of(c.Context); v != nil {
+		if !v.Set(aside.Owner(at), p.Quota, key, value) {
+			return kv.ErrQuota
+		}
+		return nil
+	}
 	err := p.Stores.Set(asking(c), at, p.Quota, key, value)
 	if err == nil || errors.Is(err, kv.ErrQuota) || errors.Is(err, kv.ErrFull) {
 		return err
