@@ -334,6 +334,11 @@ func (p *plan) claim(ctx context.Context) error {
 			return err
 		}
 	}
+	if f := c.Facts; f != nil && f.User == "" && f.Session != "" { // facts of nobody in the session of a conversation
+		if _, err := agentstore.Allow(ctx, p.build.Store, c.TenantName(), agentstore.AConversation, f.Session, ""); err != nil {
+			return owned(err)
+		}
+	}
 	if c.Frames == nil {
 		return nil
 	}
@@ -345,7 +350,15 @@ func (p *plan) claimOne(ctx context.Context, what agentstore.Ownable, id string)
 		_, err := agentstore.Allow(ctx, p.build.Store, p.config.TenantName(), what, id, p.user)
 		return owned(err)
 	}
-	return owned(agentstore.Claim(ctx, p.build.Store, p.config.TenantName(), what, id, p.user))
+	claimed, err := agentstore.Claim(ctx, p.build.Store, p.config.TenantName(), what, id, p.user)
+	if err != nil || !claimed || what != agentstore.AConversation {
+		return owned(err)
+	}
+	if err := takeFacts(ctx, p.generation.plugins.Facts(p.build.Store, p.config.TenantName()), p.build.Store, p.config.TenantName(), id, p.user); err != nil {
+		disowned := agentstore.Disown(context.WithoutCancel(ctx), p.build.Store, p.config.TenantName(), what, id) // the next build claims it again
+		return errors.Join(fmt.Errorf("conversation %q: claim its facts: %w", id, err), disowned)
+	}
+	return nil
 }
 
 // recipe returns the recipe that the build shares with other builds.
