@@ -78,12 +78,24 @@ func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, 
 		_, err = s.Append(ctx, ownerKey(tenant, id), store.Record{ID: string(what), Data: data})
 		switch {
 		case errors.Is(err, store.ErrExists): // another request claimed it meanwhile
+			continue
 		case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrReadOnly):
 			return false, nil
-		default:
-			return err == nil, err
+		case err != nil:
+			return false, err
 		}
+		if f, ok := ctx.Value(claimsKey{}).(func(Ownable, string)); ok {
+			f(what, id)
+		}
+		return true, nil
 	}
+}
+
+type claimsKey struct{}
+
+// OnClaim returns a context under which f is called for each conversation and each run that a user gets.
+func OnClaim(ctx context.Context, f func(what Ownable, id string)) context.Context {
+	return context.WithValue(ctx, claimsKey{}, f)
 }
 
 // Disown deletes the record of an owner, of a conversation or a run that was deleted.
