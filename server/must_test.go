@@ -77,6 +77,8 @@ func TestStepsOfARequestKeepWhatMustRun(t *testing.T) {
 		{"", ", must: true", `[{"name": "late", "plugin": "add-two", "priority": 9}]`, 422, 0, `steps[0]: step \"late\" may add items after step \"s\"`},
 		{"", ", must: true", `[{"name": "late", "plugin": "none", "priority": 9}]`, 422, 0, `(give it a priority of at most 8)`},
 		{"", "", `[{"name": "late", "plugin": "keep-first", "priority": 9}]`, 200, 1, ""},
+		{"", ", must: true", `[{"name": "s", "plugin": "keep-first", "priority": 8, "must": false}]`, 200, 1, ""},
+		{"", ", must: true", `[{"name": "s", "plugin": "keep-first", "priority": 7}]`, 422, 0, `so no request may replace it`},
 		{"", ", must: true", `[{"name": "s", "builtin": "top_k", "top_k": 9}]`, 422, 0, `steps[0]: step \"s\" must answer, so no request may replace it (leave it out`},
 	} {
 		l := start(t, fmt.Sprintf(mustSite, dir, c.all, "keep-first", ", priority: 8"+c.must)+named, Options{Unwatched: true})

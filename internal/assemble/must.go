@@ -3,6 +3,7 @@ package assemble
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -46,19 +47,32 @@ func (p *plugins) mustRun(step string) bool {
 }
 
 // Keep returns the configuration c of a request with steps of its own, with those steps of r that must
-// answer added. They stay at their priority, after the steps of the request that have the same.
+// answer added. They stay at their priority, after the steps of the request that have the same. A request may
+// state such a step as it is.
 func (r *Recipe) Keep(c *config.Config) (*config.Config, error) {
 	out := *c
 	for _, s := range r.config.Steps {
 		if !r.plugins.mustRun(s.Name) {
 			continue
 		}
-		if i := slices.IndexFunc(c.Steps, func(own config.Step) bool { return own.Name == s.Name }); i >= 0 {
+		i := slices.IndexFunc(c.Steps, func(own config.Step) bool { return own.Name == s.Name })
+		if i >= 0 && same(c.Steps[i], s) {
+			out.Steps = slices.Clone(out.Steps)
+			out.Steps[i] = s
+			continue
+		}
+		if i >= 0 {
 			return nil, fmt.Errorf("%w: steps[%d]: step %q must answer, so no request may replace it (leave it out: it runs in any case; or choose another name)", config.ErrInvalid, i, s.Name)
 		}
 		out.Steps = append(slices.Clip(out.Steps), s)
 	}
 	return &out, nil
+}
+
+// same reports whether a step of a request is a step of the configuration, whatever it says of must.
+func same(own, s config.Step) bool {
+	own.Must = s.Must
+	return reflect.DeepEqual(own, s)
 }
 
 // GoRound returns an error if a step of a request adds items after a step of r that must answer has
