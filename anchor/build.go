@@ -106,7 +106,8 @@ type BuildOptions struct {
 	// ID names the record of the build, if records are kept: 1 to 64 letters, digits, "-", "_" and
 	// ".". A record with the same ID is replaced. Empty: a new one, whose parts rise with time.
 	ID string
-	// Key and RequestID say who asked for the build, for its record. They change nothing else.
+	// Key and RequestID say who asked for the build, for its record. With a RequestID, what the promotion of facts
+	// after the build asks of models is noted for Key, as by [App.Spend]. They change nothing else.
 	Key, RequestID string `json:"-"`
 }
 
@@ -248,6 +249,8 @@ type plan struct {
 	document []byte
 	// id names the record.
 	id string
+	// key and requestID say who asked for the build.
+	key, requestID string
 	// user is the user that the build is for, "" for nobody.
 	user string
 	// repeats is set if the build repeats a recorded one, and must leave no trace in the store.
@@ -318,7 +321,7 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	}
 	result, err := p.run(ctx, assembly)
 	if err == nil && p.remember && a.options.Tape == nil {
-		a.promoteLater(ctx, p.generation, &p.config)
+		a.promoteLater(ctx, p)
 	}
 	if err == nil && p.config.Facts != nil && a.options.Tape == nil && !p.repeats {
 		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, p.build.Items, time.Now())
