@@ -73,7 +73,7 @@ func (p *plan) apply(o *BuildOptions) error {
 	if p.config.Memory != nil && p.config.Conversation != nil {
 		return excluded("memory", "conversation")
 	}
-	p.user = o.User
+	p.user, p.key, p.requestID = o.User, o.Key, o.RequestID
 	if f := p.config.Facts; f != nil {
 		p.user = f.User // which o.User has set
 	}

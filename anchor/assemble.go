@@ -264,7 +264,8 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 // claim lets the user have the stored run. Each attempt does so: the run may have been deleted, and begun
 // anew by another user.
 func (r *agentRun) claim(ctx context.Context) error {
-	return owned(agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.user))
+	_, err := agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.user)
+	return owned(err)
 }
 
 // list returns the input messages of the chain.

@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -104,7 +105,8 @@ type BuildOptions struct {
 	// ID names the record of the build, if records are kept: 1 to 64 letters, digits, "-", "_" and
 	// ".". A record with the same ID is replaced. Empty: a new one, whose parts rise with time.
 	ID string
-	// Key and RequestID say who asked for the build, for its record. They change nothing else.
+	// Key and RequestID say who asked for the build, for its record. With a RequestID, what the promotion of facts
+	// after the build asks of models is noted for Key, as by [App.Spend]. They change nothing else.
 	Key, RequestID string `json:"-"`
 }
 
@@ -203,6 +205,15 @@ func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *Bu
 	if !req.SharesPlugins() {
 		p.own = c
 	}
+	if req.Steps != nil {
+		if p.replaced, err = g.recipeOf(ctx, p.pipeline); err != nil {
+			return nil, err
+		}
+		if p.own, err = p.replaced.Keep(c); err != nil {
+			return nil, err
+		}
+		p.config = *p.own
+	}
 	return a.build(ctx, p, o)
 }
 
@@ -223,6 +234,9 @@ type plan struct {
 	// pipeline is the name of the pipeline whose steps run, unless own has steps.
 	pipeline string
 	own      *config.Config
+	// replaced is the recipe whose steps those of a request replace, but for the steps that must
+	// answer. nil: the request has no steps.
+	replaced *assemble.Recipe
 
 	query    pipeline.Query
 	config   config.Config
@@ -234,6 +248,8 @@ type plan struct {
 	document []byte
 	// id names the record.
 	id string
+	// key and requestID say who asked for the build.
+	key, requestID string
 	// user is the user that the build is for, "" for nobody.
 	user string
 	// repeats is set if the build repeats a recorded one, and must leave no trace in the store.
@@ -289,6 +305,12 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 		return nil, err
 	}
 	p.build.Compactions, p.build.Hold = &a.compacting, p.generation.hold
+	if p.repeats { // no compaction begins
+		p.build.Repeats, p.build.Compactions = true, new(conversation.Compactions)
+		if err := p.build.Compactions.Close(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if a.options.Tape != nil { // work in the background would not be on the tape
 		p.build.Compactions, p.build.Now = nil, a.options.Tape.now
 	}
@@ -298,7 +320,7 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	}
 	result, err := p.run(ctx, assembly)
 	if err == nil && p.remember && a.options.Tape == nil {
-		a.promoteLater(ctx, p.generation, &p.config)
+		a.promoteLater(ctx, p)
 	}
 	if err == nil && p.config.Facts != nil && a.options.Tape == nil && !p.repeats {
 		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, p.build.Items, time.Now())
@@ -314,6 +336,11 @@ func (p *plan) claim(ctx context.Context) error {
 			return err
 		}
 	}
+	if f := c.Facts; f != nil && f.User == "" && f.Session != "" { // facts of nobody in the session of a conversation
+		if _, err := agentstore.Allow(ctx, p.build.Store, c.TenantName(), agentstore.AConversation, f.Session, ""); err != nil {
+			return owned(err)
+		}
+	}
 	if c.Frames == nil {
 		return nil
 	}
@@ -325,15 +352,27 @@ func (p *plan) claimOne(ctx context.Context, what agentstore.Ownable, id string)
 		_, err := agentstore.Allow(ctx, p.build.Store, p.config.TenantName(), what, id, p.user)
 		return owned(err)
 	}
-	return owned(agentstore.Claim(ctx, p.build.Store, p.config.TenantName(), what, id, p.user))
+	claimed, err := agentstore.Claim(ctx, p.build.Store, p.config.TenantName(), what, id, p.user)
+	if err != nil || !claimed || what != agentstore.AConversation {
+		return owned(err)
+	}
+	if err := takeFacts(ctx, p.generation.plugins.Facts(p.build.Store, p.config.TenantName()), p.build.Store, p.config.TenantName(), id, p.user); err != nil {
+		disowned := agentstore.Disown(context.WithoutCancel(ctx), p.build.Store, p.config.TenantName(), what, id) // the next build claims it again
+		return errors.Join(fmt.Errorf("conversation %q: claim its facts: %w", id, err), disowned)
+	}
+	return nil
 }
 
 // recipe returns the recipe that the build shares with other builds.
 func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
-	if p.own != nil {
-		return p.generation.plugins.Recipe(ctx, p.own)
+	if p.own == nil {
+		return p.generation.recipeOf(ctx, p.pipeline)
 	}
-	return p.generation.recipeOf(ctx, p.pipeline)
+	r, err := p.generation.plugins.Recipe(ctx, p.own)
+	if err == nil && p.replaced != nil {
+		err = p.replaced.GoRound(r)
+	}
+	return r, err
 }
 
 // run builds the window, then compares it with the previous prompt and remembers the query if

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/anchor-host/anchor-host/internal/aside"
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -140,7 +141,7 @@ type RepeatedBuild struct {
 
 // RepeatBuild builds the request of a record again, with the current configuration, plugins and store,
 // and compares what each part of the build did. An empty tenant means that of the configuration. Of
-// the options, ID, Callbacks, Key and RequestID apply; the others come from the record, and nothing is remembered. The
+// the options, ID, Callbacks, Key and RequestID apply; the others come from the record. Nothing is remembered, and what plugins store is gone with the build. The
 // error wraps [ErrNotKept] if the record lacks the request, which needs content: true under records.
 // A new build that fails is no error, unless it did not begin or ctx has ended.
 func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o BuildOptions) (*RepeatedBuild, error) {
@@ -160,7 +161,7 @@ func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o 
 		return nil, err
 	}
 	defer release()
-	result, err := a.buildDocument(ctx, "the request of the record", r.Detail.Request, &again, true)
+	result, err := a.buildDocument(aside.Under(ctx), "the request of the record", r.Detail.Request, &again, true)
 	diagnostics := pipeline.DiagnosticsOf(result, err)
 	if diagnostics == nil || ctx.Err() != nil {
 		return nil, err

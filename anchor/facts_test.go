@@ -1,15 +1,19 @@
 package anchor
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/internal/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // loadFacts loads a configuration with facts, models and an embedder of a fake server.
@@ -149,5 +153,40 @@ func TestBuildsFindFactsByVectors(t *testing.T) {
 	plain, _ := loadFacts(t, s, "{}")
 	if _, err := plain.SemanticFacts(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "facts.embedder") {
 		t.Errorf("without an embedder: %v", err)
+	}
+}
+
+// What the promotion after a build asks of models counts for the key that asked for the build, and for nobody if
+// no service asked.
+func TestPromotionsAreCharged(t *testing.T) {
+	ctx := t.Context()
+	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
+		return modeltest.Answer{Text: `{"add":[],"update":[],"remove":[]}`}
+	})
+	dir := t.TempDir()
+	prices := filepath.Join(dir, "prices.yaml")
+	if err := os.WriteFile(prices, []byte("date: 2026-11-27\nsource: a test\nmodels: {m: {input: 1, output: 2}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("tokenizer: words\nstore: {path: s.db}\ntelemetry: {prices: prices.yaml}\nfacts: {extract: {model: small, every: 1}}\nmodels: {small: {api: openai, base_url: %q, model: m, retries: 0}}\n", s.URL)
+	app, err := Load(write(t, dir, text), Options{CacheDir: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = app.Close(context.Background()) }()
+	for i, o := range []BuildOptions{{Key: "k", RequestID: "r"}, {Key: "none"}} {
+		o.Conversation, o.Remember = fmt.Sprint("c", i), true
+		if _, err := app.Build(ctx, pipeline.Query{Text: "I drink tea."}, o); err != nil {
+			t.Fatal(err)
+		}
+		_, end, err := app.promoting.wait(ctx, promotionKey{store.DefaultTenant, o.Conversation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end()
+	}
+	rows, err := app.Costs(ctx, time.Now(), time.Now(), "")
+	if err != nil || len(rows) != 1 || rows[0].Key != "k" || rows[0].Model != "m" || rows[0].Calls != 1 || rows[0].USD == 0 {
+		t.Errorf("%+v, %v", rows, err)
 	}
 }

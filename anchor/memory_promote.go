@@ -144,6 +144,7 @@ func (a *App) promote(ctx context.Context, g *generation, c *config.Config, batc
 		return none, err
 	}
 	ctx, used := ledger.Own(host.WithTenant(ctx, c.TenantName()))
+	ctx = g.priced(ctx)
 	m, err := g.plugins.Promoter(ctx, c, s)
 	if err != nil {
 		return none, err
@@ -167,8 +168,10 @@ const (
 
 // promoteLater promotes the conversation of a build that remembered a turn, if enough turns were
 // added. The promotion runs in the background; only [App.Close] waits for it. A failure is
-// logged and delays the next promotion, which covers the same turns.
-func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config) {
+// logged and delays the next promotion, which covers the same turns. What it asks of models counts for the
+// tenant and the key of the build, if a service asked for the build.
+func (a *App) promoteLater(ctx context.Context, p *plan) {
+	g, c := p.generation, &p.config
 	if c.Facts == nil || c.Facts.Extract == nil || c.Conversation == nil || c.Conversation.ID == "" {
 		return
 	}
@@ -190,7 +193,10 @@ func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config)
 		defer end()
 		ctx, cancel := context.WithTimeout(ctx, promoteTimeout)
 		defer cancel()
-		err := a.promoteDue(ctx, g, c, int64(every))
+		done, err := a.promoteDue(ctx, g, c, int64(every))
+		if p.requestID != "" {
+			a.Spend(c.TenantName(), p.key, done.Services)
+		}
 		if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) { // otherwise cancelled by the App
 			a.promoting.note(key, err)
 		}
@@ -202,14 +208,14 @@ func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config)
 
 // promoteDue promotes the conversation if at least every turns were added since its last
 // promotion.
-func (a *App) promoteDue(ctx context.Context, g *generation, c *config.Config, every int64) error {
+func (a *App) promoteDue(ctx context.Context, g *generation, c *config.Config, every int64) (p memory.Promotion, err error) {
 	s, err := a.openStore(ctx, g.loaded)
 	if err != nil {
-		return err
+		return p, err
 	}
 	n, err := conversation.NewLog(s, c.TenantName(), c.Conversation.ID).Unpromoted(ctx)
 	if err == nil && n >= every {
-		_, err = a.promote(ctx, g, c, promoteBatches)
+		p, err = a.promote(ctx, g, c, promoteBatches)
 	}
-	return err
+	return p, err
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // ForgottenUser says what was deleted of a user.
@@ -84,6 +86,29 @@ func (a *App) forgetConversation(ctx context.Context, tenant, id string) (turns,
 	}
 	facts, err = a.forgetFactsOf(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})
 	return turns, facts, err
+}
+
+// takeFacts makes a user who has just claimed a conversation the owner of the facts that were extracted from
+// it while it belonged to nobody. They belong to the session with its name. If nothing was extracted,
+// such facts have nothing to do with the conversation, and stay as they are.
+func takeFacts(ctx context.Context, facts *memory.StoreFacts, s store.Store, tenant, conversationID, user string) error {
+	if n, err := conversation.NewLog(s, tenant, conversationID).Promoted(ctx); err != nil || n == 0 {
+		return err
+	}
+	m, err := memory.New(memory.Config{Facts: facts})
+	if err != nil {
+		return err
+	}
+	list, err := m.List(ctx, memory.Filter{SessionID: conversationID, Users: []string{""}})
+	for i := range list {
+		if err == nil {
+			_, err = m.Edit(ctx, list[i].ID, func(e *memory.Entry) { e.UserID = user })
+		}
+		if errors.Is(err, memory.ErrNotFound) { // deleted, or expired
+			err = nil
+		}
+	}
+	return err
 }
 
 // forgetFactsOf deletes the facts that a filter selects, with the names of the entities that the graph links

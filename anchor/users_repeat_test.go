@@ -1,11 +1,14 @@
 package anchor
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -46,5 +49,97 @@ func TestRepeatedBuildClaimsNothing(t *testing.T) {
 	}
 	if again, err := app.RepeatBuild(ctx, "", r, BuildOptions{}); err == nil && again.Err == nil {
 		t.Errorf("the repetition has a conversation of bob: %+v", again.Result.Window)
+	}
+}
+
+// What plugins store in a build that is repeated is gone with it: in memory, in the store, and where the embedder
+// keeps it.
+func TestRepeatedBuildStoresNothing(t *testing.T) {
+	dir, err := filepath.Abs("../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const kept = `
+tokenizer: words
+records: {content: true}
+plugins: {dir: %q}
+%s
+instances: {kv: {plugin: foreign-kv, grants: {kv: {}}}}
+pipelines:
+  set: {steps: [{name: set, instance: kv, function: set, must: true}]}
+  both: {steps: [{name: set, instance: kv, function: set, must: true}, {name: get, instance: kv, function: get, input: text, must: true}]}
+  get: {steps: [{name: get, instance: kv, function: get, must: true}]}
+`
+	for _, where := range []string{"", "store: {path: values.db}"} {
+		ctx, app := t.Context(), load(t, fmt.Sprintf(kept, filepath.ToSlash(dir), where))
+		build := func(pipe, query, id string) string {
+			document := fmt.Sprintf(`{"query": %q, "pipeline": %q, "items": [{"content": "k", "source": "retrieval"}]}`, query, pipe)
+			r, err := app.BuildRequest(ctx, "request", strings.NewReader(document), BuildOptions{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return contents(r)
+		}
+		build("both", "k=old", "b")
+		build("set", "k=", "gone")
+		build("set", "k=new", "")
+		if err := app.FlushRecords(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string]string{"b": "old", "gone": "k"} {
+			r, err := app.BuildRecord(ctx, "", id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := app.RepeatBuild(ctx, "", r, BuildOptions{})
+			if err != nil || again.Err != nil || contents(again.Result) != want {
+				t.Errorf("%q: the repetition of %s has %+v, %v, want %s", where, id, again, err, want)
+			}
+			if got := build("get", "k", ""); !strings.Contains(got, "new") {
+				t.Errorf("%q: after the repetition of %s the value is %q", where, id, got)
+			}
+		}
+	}
+}
+
+// A repeated build neither condenses the conversation that it reads nor notes which turns have left its window.
+func TestRepeatedBuildLeavesTheConversation(t *testing.T) {
+	dir, err := filepath.Abs("../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, smaller := range []string{"low_water: 5", "eviction: paired", "compact: {plugin: documents}"} {
+		ctx, s := t.Context(), store.NewMemory()
+		open := func(conversation string) *App {
+			app, err := Load(write(t, t.TempDir(), "tokenizer: words\nrecords: {content: true}\nconversation: "+conversation+"\n"), Options{Store: s, PluginDir: dir, CacheDir: "off"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return app
+		}
+		app := open("{max_tokens: 900}")
+		for range 30 {
+			if _, err := app.BuildRequest(ctx, "request", strings.NewReader(`{"query": "turns of the same words"}`), BuildOptions{Conversation: "c", Remember: true, ID: "b"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := app.FlushRecords(ctx); err != nil {
+			t.Fatal(err)
+		}
+		app = open("{max_tokens: 10, " + smaller + "}")
+		r, err := app.BuildRecord(ctx, "", "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := app.RepeatBuild(ctx, "", r, BuildOptions{})
+		if err != nil || again.Err != nil {
+			t.Fatal(err, again)
+		}
+		if err := app.compacting.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := s.Keys(ctx, store.DefaultTenant, conversation.KindDigest); err != nil || len(keys) > 0 {
+			t.Errorf("%s: %v, %v", smaller, keys, err)
+		}
 	}
 }

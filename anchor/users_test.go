@@ -276,3 +276,66 @@ func TestPromoteForOwner(t *testing.T) {
 		t.Errorf("for nobody: %+v, %v", p, err)
 	}
 }
+
+// Facts that were extracted from a conversation of nobody are for the user who claims it, for nobody else,
+// and go with the user. Those of a session that only has the name of a conversation stay.
+func TestFactsGoWithTheirConversation(t *testing.T) {
+	ctx := t.Context()
+	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
+		return modeltest.Answer{Text: `{"add":[{"content":"lives in Oslo","tags":[]}],"update":[],"remove":[]}`}
+	})
+	app, _ := loadFacts(t, s, "{extract: {model: small, every: 0}}")
+	build := func(o BuildOptions) (string, error) {
+		r, err := app.Build(ctx, pipeline.Query{Text: "Who lives in Oslo?"}, o)
+		if err != nil {
+			return "", err
+		}
+		return contents(r), nil
+	}
+	say(t, app, "I live in Oslo.")
+	if p, err := app.Promote(ctx, "c", PromoteOptions{}); err != nil || len(p.Added) != 1 || p.Added[0].UserID != "" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	m, err := app.Facts(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := m.Add(ctx, memory.Entry{Content: "the office is in Oslo", SessionID: "office"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"c", "office"} {
+		if _, err := build(BuildOptions{User: "ann", Conversation: id, Remember: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := build(BuildOptions{User: "ann"}); err != nil || !strings.Contains(text, "lives in Oslo") || strings.Contains(text, "office") {
+		t.Errorf("the user who claimed the conversation: %q, %v", text, err)
+	}
+	for _, o := range []BuildOptions{{}, {User: "bob"}, {User: "bob", Session: "c"}} {
+		if text, err := build(o); err != nil || strings.Contains(text, "lives in Oslo") {
+			t.Errorf("%+v: %q, %v", o, text, err)
+		}
+	}
+	for _, id := range []string{"c", "office"} {
+		if text, err := build(BuildOptions{Session: id}); !errors.Is(err, ErrOwned) {
+			t.Errorf("nobody in the session %s: %q, %v", id, text, err)
+		}
+	}
+	// The conversation is deleted before its user is, and its name belongs to another user.
+	talk, err := app.Conversation(ctx, "", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := talk.Forget(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := build(BuildOptions{User: "bob", Conversation: "c", Remember: true}); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := app.ForgetUser(ctx, "", "bob"); err != nil || done.Facts != 0 {
+		t.Errorf("bob: %+v, %v", done, err)
+	}
+	if done, err := app.ForgetUser(ctx, "", "ann"); err != nil || done.Facts != 2 || done.Conversations != 1 {
+		t.Errorf("ann: %+v, %v", done, err)
+	}
+}

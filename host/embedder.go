@@ -113,8 +113,8 @@ type Link struct {
 //
 // Its methods are called on goroutines of the host, within the time of the guest's call, at
 // whose end their context ends. One that goes on nevertheless is left behind, and what it
-// returns is lost. An error, or a panic, ends the guest's call with the reason trap. They
-// must not call plugins.
+// returns is lost. An error, or a panic, ends the guest's call with the reason trap; but of a change
+// that fails with [store.ErrReadOnly] or [store.ErrFull] the guest is told. They must not call plugins.
 //
 // Names of owners come from the embedder, keys and values from guests: a key is any bytes,
 // at most 4 KiB of them, and need not be UTF-8. Values that the host gives are the store's

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // mapStore is a store of an embedder. before is run by each method, if it is not nil.
@@ -252,6 +253,33 @@ func TestSlowKVStore(t *testing.T) {
 		got, err := kvTry(t.Context(), p, "a", "get", "key")
 		return err == nil && got == "value"
 	})
+}
+
+// A guest is told that its value cannot be stored, if the medium is the reason, and goes on.
+func TestKVStoreThatCannotBeWritten(t *testing.T) {
+	var reason error
+	kept := &mapStore{before: func(_ context.Context, what string) error {
+		if what == "get" || what == "usage" {
+			return nil
+		}
+		return reason
+	}}
+	p := load(t, newHost(t, host.Config{KVStore: kept}), "foreign-kv", host.PluginConfig{Grants: host.Grants{KV: &host.KVGrant{}}})
+	if _, err := kvTry(t.Context(), p, "a", "set", "key=value"); err != nil {
+		t.Fatal(err)
+	}
+	for _, cause := range []error{store.ErrReadOnly, store.ErrFull} {
+		reason = fmt.Errorf("write: %w", cause)
+		for _, input := range []string{"key=other", "key="} {
+			var failed *host.PluginError
+			if _, err := kvTry(t.Context(), p, "a", "set", input); !errors.As(err, &failed) || failed.Code != abi.ReasonGuestError {
+				t.Errorf("%v, %s: %v", cause, input, err)
+			}
+		}
+	}
+	if got, err := kvTry(t.Context(), p, "a", "get", "key"); got != "value" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
 }
 
 // A store that waits holds up nobody: as many calls wait at once as there are instances,

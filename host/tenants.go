@@ -56,11 +56,11 @@ func (s embedderStore) Get(ctx context.Context, at kv.Owner, key string) ([]byte
 }
 
 func (s embedderStore) Set(ctx context.Context, at kv.Owner, key string, value []byte) error {
-	return s.KVStore.Set(ctx, KVOwner(at), key, value)
+	return kv.NotWritten(s.KVStore.Set(ctx, KVOwner(at), key, value), store.ErrReadOnly, store.ErrFull)
 }
 
 func (s embedderStore) Delete(ctx context.Context, at kv.Owner, key string) error {
-	return s.KVStore.Delete(ctx, KVOwner(at), key)
+	return kv.NotWritten(s.KVStore.Delete(ctx, KVOwner(at), key), store.ErrReadOnly, store.ErrFull)
 }
 
 func (s embedderStore) Usage(ctx context.Context, at kv.Owner) (keys, bytes int64, err error) {

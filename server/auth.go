@@ -93,7 +93,13 @@ type Usage struct {
 	Services []ledger.Line
 	// Bytes is the size of the answer before compression.
 	Bytes int64
+	// Claims are the conversations and agent runs that belonged to nobody before the request, and belong to
+	// the user that it names from then on. They must not be changed.
+	Claims []Claim
 }
+
+// Claim is what a user got: What is "conversation" or "run".
+type Claim struct{ What, Name string }
 
 // Admission decides whether a request may come, and when it runs. It is asked for every route that needs
 // a scope but those of the admin listener.

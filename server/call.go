@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/internal/traceparent"
@@ -55,6 +56,8 @@ type call struct {
 	conn  *conns.Conn
 	begin time.Time
 	usage Usage
+	// claims become those of usage. A build of a stream claims in a goroutine of its own.
+	claims claims
 	// why is what the log says of a failure, and the answer does not.
 	why error
 	// after run in reverse order when the request ends.
@@ -116,6 +119,7 @@ func (c *call) run(t *table, data bool) {
 		if c.why != nil {
 			err = errors.Join(err, c.why)
 		}
+		c.usage.Claims = c.claims.all()
 		ended(&c.info, c.usage, err)
 		c.logLine(time.Since(start), err)
 	}()
@@ -209,7 +213,7 @@ func (c *call) authenticate() error {
 	if !c.info.Principal.Has(scope) {
 		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("the key has not the scope %s", scope), Remedy: "use a key that has it"}
 	}
-	c.ctx = context.WithValue(c.ctx, principalKey{}, c.info.Principal)
+	c.ctx = agentstore.OnClaim(context.WithValue(c.ctx, principalKey{}, c.info.Principal), c.claims.add)
 	return nil
 }
 

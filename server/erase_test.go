@@ -2,9 +2,12 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -40,5 +43,34 @@ func TestDeletedUserIsInNoFile(t *testing.T) {
 	}
 	if n := found(); n != 0 {
 		t.Errorf("the files have the turn %d times", n)
+	}
+}
+
+// The observers hear which conversations and runs a request has claimed for its user, once.
+func TestClaimsAreObserved(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var heard []Claim
+	l := start(t, "tokenizer: words\nfacts: {}\nconversation: {}\nagent: {max_tokens: 100}\n", Options{Observers: []Observer{{
+		OnRequest: func(ctx context.Context, _ *RequestInfo) (context.Context, func(*RequestInfo, Usage, error)) {
+			return ctx, func(_ *RequestInfo, u Usage, _ error) {
+				mu.Lock()
+				defer mu.Unlock()
+				heard = append(heard, u.Claims...)
+			}
+		},
+	}}})
+	for _, who := range []string{"", "ann", "ann", "bob"} {
+		l.api("POST", "/v1/builds?conversation=c&user="+who, `{"query": "q"}`)
+		l.api("POST", "/v1/builds?conversation=streamed&user="+who, `{"query": "q"}`, "Accept", "text/event-stream")
+		l.api("POST", "/v1/assemble?run=r&user="+who, `{"messages": [{"role": "user", "content": "x"}]}`)
+	}
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []Claim{{"conversation", "c"}, {"conversation", "streamed"}, {"run", "r"}}; !slices.Equal(heard, want) {
+		t.Errorf("heard %v, want %v", heard, want)
 	}
 }

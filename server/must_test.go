@@ -55,6 +55,50 @@ func TestMust(t *testing.T) {
 	}
 }
 
+// Steps of a request run beside those that must answer. They do not replace one, and add nothing after it
+// has run.
+func TestStepsOfARequestKeepWhatMustRun(t *testing.T) {
+	t.Parallel()
+	const items = `"items": [{"content": "a", "source": "retrieval", "score": 0.9}, {"content": "b", "source": "retrieval", "score": 0.1}]`
+	const named = "pipelines: {p: {steps: [{name: safe, builtin: top_k, top_k: 1, must: true, priority: 60}]}}\n"
+	dir := plugins(t, "keep-first", "add-two")
+	for _, c := range []struct {
+		all, must, steps string
+		status, left     int
+		says             string
+	}{
+		{"", "", `[]`, 200, 2, ""},
+		{"", ", must: true", `[]`, 200, 1, ""},
+		{", must: all", "", `[]`, 200, 1, ""},
+		{", must: all", ", must: false", `[]`, 200, 2, ""},
+		{"", ", must: true", `[{"name": "mine", "builtin": "min_score", "settings": {"min_score": 0.5}, "priority": 10}]`, 200, 1, ""},
+		{"", ", must: true", `[{"name": "mine", "plugin": "keep-first", "priority": 10}]`, 200, 1, ""},
+		{"", ", must: true", `[{"name": "mine", "plugin": "add-two", "priority": 8}]`, 200, 1, ""},
+		{"", ", must: true", `[{"name": "late", "plugin": "add-two", "priority": 9}]`, 422, 0, `steps[0]: step \"late\" may add items after step \"s\"`},
+		{"", ", must: true", `[{"name": "late", "plugin": "none", "priority": 9}]`, 422, 0, `(give it a priority of at most 8)`},
+		{"", "", `[{"name": "late", "plugin": "keep-first", "priority": 9}]`, 200, 1, ""},
+		{"", ", must: true", `[{"name": "s", "plugin": "keep-first", "priority": 8, "must": false}]`, 200, 1, ""},
+		{"", ", must: true", `[{"name": "s", "plugin": "keep-first", "priority": 7}]`, 422, 0, `so no request may replace it`},
+		{"", ", must: true", `[{"name": "s", "builtin": "top_k", "top_k": 9}]`, 422, 0, `steps[0]: step \"s\" must answer, so no request may replace it (leave it out`},
+	} {
+		l := start(t, fmt.Sprintf(mustSite, dir, c.all, "keep-first", ", priority: 8"+c.must)+named, Options{Unwatched: true})
+		got := l.api("POST", "/v1/builds", `{"query": "q", `+items+`, "steps": `+c.steps+`}`)
+		var doc struct{ Window struct{ Items []any } }
+		got.into(t, &doc)
+		if got.status != c.status || len(doc.Window.Items) != c.left || !strings.Contains(string(got.body), c.says) {
+			t.Errorf("%q, %q, %s: %d %s", c.all, c.must, c.steps, got.status, got.body)
+		}
+		for _, without := range []string{"skip=safe", "only=items"} {
+			if got := l.api("POST", "/v1/builds?"+without, `{"query": "q", "pipeline": "p", "steps": [], `+items+`}`); got.status != 422 {
+				t.Errorf("a named pipeline, %s: %d %s", without, got.status, got.body)
+			}
+		}
+		if got := l.api("POST", "/v1/builds", `{"query": "q", "pipeline": "p", "steps": [], `+items+`}`); got.status != 200 || strings.Contains(string(got.body), `"content":"b"`) {
+			t.Errorf("a named pipeline: %d %s", got.status, got.body)
+		}
+	}
+}
+
 // A module that is damaged or gone when the configuration is loaded again leaves the one before in its
 // place, and everybody is told. A plugin that must answer refuses the reload.
 func TestReloadKeepsThePluginBefore(t *testing.T) {

@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"slices"
+	"sync"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -49,6 +52,24 @@ type Observer struct {
 	// to the callbacks. end, if it is not nil, is called after the build with its result or its
 	// error.
 	OnBuild func(ctx context.Context, b *BuildInfo) (_ context.Context, callbacks []pipeline.Callback, end func(*pipeline.Result, error))
+}
+
+// claims are what a request has claimed for its user.
+type claims struct {
+	mu   sync.Mutex
+	list []Claim
+}
+
+func (c *claims) add(what agentstore.Ownable, id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, Claim{string(what), id})
+}
+
+func (c *claims) all() []Claim {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.list)
 }
 
 // observe tells the observers of the request.

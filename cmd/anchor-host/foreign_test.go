@@ -103,7 +103,7 @@ func TestLinkedSteps(t *testing.T) {
 	if code, _, stderr := run(t, "", "config", "validate", "-c", file); code != codeOK {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
-	code, _, stderr = run(t, "", "config", "validate", "-c", config(", links: {lib: link-li}"))
+	code, _, stderr = run(t, "", "config", "validate", "-c", config(", must: true, links: {lib: link-li}"))
 	if want := `instances.main.links.lib: `; code != codeInvalid || !strings.Contains(stderr, want) || !strings.Contains(stderr, `did you mean "link-lib"?`) {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}

@@ -94,8 +94,10 @@ func TestExitCodes(t *testing.T) {
 			`anchor-host: instances.i: plugin "i": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or remove the step)`},
 		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded (all of it may take 1ns: raise timeout)`},
 		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, `anchor-host: plugin "x" in plugins: file does not exist (build or copy it there, or give the path of a module, such as ./plugin.wasm)`},
-		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeInvalid,
-			`anchor-host: gone.yaml:1:9: steps[0]: plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or remove the step)`},
+		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeOK,
+			`anchor-host: warning: gone.yaml:1:9: steps[0]: plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or remove the step); it is skipped (add must: true to refuse a start without it)`},
+		{"validate a missing plugin that must answer", []string{"config", "validate", "-c", "must.yaml"}, codeInvalid,
+			`anchor-host: must.yaml:1:9: steps[0]: plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or remove the step)`},
 		{"schema takes no argument", []string{"config", "schema", "x"}, codeUsage, `anchor-host: unknown command "x" for "anchor-host config schema" (see: anchor-host config schema --help)`},
 	}
 	for _, tt := range tests {

@@ -96,6 +96,47 @@ func TestValidateIsWhatServeDoes(t *testing.T) {
 	}
 }
 
+// A plugin that is not there stops both, or neither: then both warn of it.
+func TestValidateAndServeOfAbsentPlugins(t *testing.T) {
+	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
+	t.Chdir(write(t, map[string]string{"anchor.yaml": ""}))
+	for text, starts := range map[string]bool{
+		"steps: [{name: s, plugin: gone}]":                                            true,
+		"steps: [{name: s, plugin: gone, must: false}]\nplugins: {must: all}":         true,
+		"steps: [{name: s, plugin: gone, must: true}]":                                false,
+		"steps: [{name: s, plugin: gone}]\nplugins: {must: all}":                      false,
+		"steps: [{name: s, instance: i}]\ninstances: {i: {plugin: gone}}":             true,
+		"steps: [{name: s, instance: i, must: true}]\ninstances: {i: {plugin: gone}}": false,
+		"instances: {i: {plugin: gone, must: true}}":                                  false,
+		"pipelines: {p: {steps: [{name: s, plugin: gone, must: true}]}}":              false,
+		"memory: {plugin: gone}":                                                      true,
+		"format: {plugin: gone}":                                                      false,
+		"format: {plugin: gone, must: false}":                                         true,
+		"tokenizer: {plugin: gone}":                                                   false,
+	} {
+		if !strings.Contains(text, "tokenizer") {
+			text += "\ntokenizer: words"
+		}
+		if err := os.WriteFile("anchor.yaml", []byte(text+"\nserver: {drain_delay: none}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, _, message := run(t, "", "config", "validate")
+		if (code == codeOK) != starts || !strings.Contains(message, `"gone": not_found: `) || strings.Contains(message, "warning: ") != starts {
+			t.Errorf("%s\nvalidate: code %d: %s", text, code, message)
+		}
+		if !starts {
+			if code, _, message := run(t, "", "serve", "--listen", "127.0.0.1:0"); code == codeOK || !strings.Contains(message, "not_found: ") {
+				t.Errorf("%s\nserve: code %d: %s", text, code, message)
+			}
+			continue
+		}
+		log, end := serveUntil(t)
+		log.wait(t, `level=WARN msg="plugin is not ready".* not_found: `)
+		log.wait(t, `the API is at`)
+		end()
+	}
+}
+
 // config validate runs beside the service, and takes nothing from it. A change that names a variable that is
 // not set, or a model without a price, is not reloaded: the configuration before stays.
 func TestValidateBesideTheService(t *testing.T) {

@@ -63,26 +63,39 @@ func Allow(ctx context.Context, s store.Store, tenant string, what Ownable, id, 
 
 // Claim lets a user have a conversation or a run of a tenant: what belongs to nobody belongs to the
 // user from then on. An empty user is nobody. The error wraps [ErrOwned] if it belongs to another
-// user. A store that cannot be written has no new turns either, so there the claim is left out.
-func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) error {
+// user. A store that cannot be written has no new turns either, so there the claim is left out. claimed
+// reports whether it belonged to nobody before.
+func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) (claimed bool, err error) {
 	for {
 		has, err := Allow(ctx, s, tenant, what, id, user)
 		if err != nil || has == user {
-			return err
+			return false, err
 		}
 		data, err := json.Marshal(owner{user})
 		if err != nil {
-			return fmt.Errorf("%s %q: encode its owner: %w", what, id, err)
+			return false, fmt.Errorf("%s %q: encode its owner: %w", what, id, err)
 		}
 		_, err = s.Append(ctx, ownerKey(tenant, id), store.Record{ID: string(what), Data: data})
 		switch {
 		case errors.Is(err, store.ErrExists): // another request claimed it meanwhile
+			continue
 		case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrReadOnly):
-			return nil
-		default:
-			return err
+			return false, nil
+		case err != nil:
+			return false, err
 		}
+		if f, ok := ctx.Value(claimsKey{}).(func(Ownable, string)); ok {
+			f(what, id)
+		}
+		return true, nil
 	}
+}
+
+type claimsKey struct{}
+
+// OnClaim returns a context under which f is called for each conversation and each run that a user gets.
+func OnClaim(ctx context.Context, f func(what Ownable, id string)) context.Context {
+	return context.WithValue(ctx, claimsKey{}, f)
 }
 
 // Disown deletes the record of an owner, of a conversation or a run that was deleted.

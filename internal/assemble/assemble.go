@@ -61,6 +61,9 @@ type Build struct {
 	// Compactions coordinates the compactions of stored conversations, which run in the
 	// background and may outlive the build. nil: the build waits for its compaction.
 	Compactions *conversation.Compactions
+	// Repeats is set if the build must leave the conversation in the store as it is: what leaves its
+	// window is neither condensed nor noted.
+	Repeats bool
 	// Hold, if not nil, is called when a compaction begins, and what it returns when it has
 	// ended. Until then the generation must not be closed.
 	Hold func() (release func())

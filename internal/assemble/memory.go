@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // errNoStore is the error of a build that needs a store when none is open.
@@ -82,7 +83,11 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	if c := c.Conversation; c != nil {
 		cfg.Window.MaxTokens, cfg.Window.Model = c.MaxTokens, b.Config.Model
 		if c.ID != "" {
-			cfg.Log = conversation.NewLog(b.Store, b.Config.TenantName(), c.ID)
+			var turns conversation.TurnStore = b.Store
+			if b.Repeats {
+				turns = unchanged{b.Store}
+			}
+			cfg.Log = conversation.NewLog(turns, b.Config.TenantName(), c.ID)
 		}
 		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
 		if c.Eviction == "importance" {
@@ -98,6 +103,16 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	}
 	return cfg
 }
+
+// unchanged is a store whose conversations can only be read.
+type unchanged struct{ conversation.TurnStore }
+
+func (unchanged) Append(context.Context, store.Key, ...store.Record) (int64, error) {
+	return 0, store.ErrReadOnly
+}
+func (unchanged) Put(context.Context, store.Key, store.Record) error { return store.ErrReadOnly }
+func (unchanged) Clear(context.Context, store.Key) (int, error)      { return 0, store.ErrReadOnly }
+func (unchanged) Apply(context.Context, ...store.Change) error       { return store.ErrReadOnly }
 
 // setCompaction sets how the conversation of a build is compacted.
 func (r *Recipe) setCompaction(w *conversation.SlidingWindowConfig, b *Build) {

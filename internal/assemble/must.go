@@ -3,6 +3,8 @@ package assemble
 import (
 	"cmp"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -42,6 +44,85 @@ func (p *plugins) mustRun(step string) bool {
 		return (s.Plugin != "" || s.Instance != "") && p.raises(use{Use: s.Use(), op: abi.Operation(s.Operation), step: s})
 	}
 	return false
+}
+
+// Keep returns the configuration c of a request with steps of its own, with those steps of r that must
+// answer added. They stay at their priority, after the steps of the request that have the same. A request may
+// state such a step as it is.
+func (r *Recipe) Keep(c *config.Config) (*config.Config, error) {
+	out := *c
+	for _, s := range r.config.Steps {
+		if !r.plugins.mustRun(s.Name) {
+			continue
+		}
+		i := slices.IndexFunc(c.Steps, func(own config.Step) bool { return own.Name == s.Name })
+		if i >= 0 && same(c.Steps[i], s) {
+			out.Steps = slices.Clone(out.Steps)
+			out.Steps[i] = s
+			continue
+		}
+		if i >= 0 {
+			return nil, fmt.Errorf("%w: steps[%d]: step %q must answer, so no request may replace it (leave it out: it runs in any case; or choose another name)", config.ErrInvalid, i, s.Name)
+		}
+		out.Steps = append(slices.Clip(out.Steps), s)
+	}
+	return &out, nil
+}
+
+// same reports whether a step of a request is a step of the configuration, whatever it says of must.
+func same(own, s config.Step) bool {
+	own.Must = s.Must
+	return reflect.DeepEqual(own, s)
+}
+
+// GoRound returns an error if a step of a request adds items after a step of r that must answer has
+// checked the others. own is the recipe of what [Recipe.Keep] returned.
+func (r *Recipe) GoRound(own *Recipe) error {
+	for i := range own.config.Steps {
+		late := &own.config.Steps[i]
+		if r.plugins.mustRun(late.Name) || !own.plugins.adds(late) {
+			continue
+		}
+		for j := range r.config.Steps {
+			kept := &r.config.Steps[j]
+			if last := priority(r.out.Steps[j]); r.plugins.mustRun(kept.Name) && r.plugins.checks(kept) && priority(own.out.Steps[i]) > last {
+				return fmt.Errorf("%w: steps[%d]: step %q may add items after step %q, which must answer, has run (give it a priority of at most %d)", config.ErrInvalid, i, late.Name, kept.Name, last)
+			}
+		}
+	}
+	return nil
+}
+
+func priority(s pipeline.StepConfig) int { return cmp.Or(s.Priority, pipeline.DefaultStepPriority) }
+
+// adds reports whether a step may add items: it searches, or its operation may do anything.
+func (p *plugins) adds(s *config.Step) bool {
+	op := p.operation(s)
+	return s.Builtin == "" && op != abi.OpFilter && op != abi.OpRerank
+}
+
+// checks reports whether a step may change items or take them away.
+func (p *plugins) checks(s *config.Step) bool {
+	switch p.operation(s) {
+	case abi.OpFilter, abi.OpRerank, abi.OpProcess:
+		return true
+	case "": // a function, or a plugin that is not ready; but no search
+		return s.Builtin != "" || s.Plugin != "" || s.Instance != ""
+	}
+	return false
+}
+
+// operation returns the operation of a step whose plugin is ready, or "".
+func (p *plugins) operation(s *config.Step) abi.Operation {
+	name, _ := resolve(p.config, s.Use())
+	if s.Plugin == "" && s.Instance == "" || s.Function != "" || p.loaded[name] == nil || p.loaded[name].spec == nil {
+		return ""
+	}
+	op, err := operation(p.loaded[name].spec, abi.Operation(s.Operation))
+	if err != nil {
+		return ""
+	}
+	return op
 }
 
 // Ready returns why a plugin that must answer is not ready.

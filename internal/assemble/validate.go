@@ -19,8 +19,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// Validate checks a configuration against the plugin folder: that the plugins exist and offer the
-// operations that are used, that they are those of anchor.lock, that settings match their schemas,
+// Validate checks a configuration against the plugin folder: that the plugins that must answer exist, that those
+// that exist offer the operations that are used, that they are those of anchor.lock, that settings match their schemas,
 // and that grants match the permissions that the plugins ask for. It runs nothing. The error lists all mistakes with their
 // positions in the file, but those that [CheckStart] reports. Warnings report things that an operator
 // should know but that make nothing fail.
@@ -37,6 +37,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 			v.warnings = append(v.warnings, "note: "+note)
 		}
 	}
+	v.used = list
 	for _, name := range slices.Sorted(maps.Keys(l.Instances)) {
 		v.instance(name, l.Instances[name])
 	}
@@ -82,6 +83,8 @@ type validator struct {
 	catalog  *catalog
 	findings []config.Finding
 	warnings []string
+	// used are all places that name plugins.
+	used []use
 	// warned holds the plugins that have been reported.
 	warned map[string]bool
 	// top holds the mistakes in values at the top level of the file, which pipelines inherit.
@@ -179,14 +182,14 @@ func (v *validator) instance(name string, i config.Instance) {
 	at := "instances." + name
 	spec, missing := v.catalog.spec(i.Plugin)
 	if missing != nil {
-		v.find(at+".plugin", missing)
+		v.absent(at+".plugin", name, missing)
 		return
 	}
 	if err := checkDigest(i, spec); err != nil {
 		v.find(at+".digest", err)
 	}
 	if links, link, missing := v.catalog.links(i); missing != nil {
-		v.find(at+".links."+link, missing)
+		v.absent(at+".links."+link, name, missing)
 	} else if err := host.CheckLinks(spec, links, i.WASI); err != nil {
 		v.find(atLinks(at, i), err)
 	}
@@ -206,6 +209,27 @@ func (v *validator) instance(name string, i config.Instance) {
 	if g := i.Grants.HTTP; g != nil && slices.ContainsFunc(spec.Manifest.Permissions, func(p manifest.Permission) bool { return p.Hosts.FromGrant() }) {
 		v.warnings = append(v.warnings, fmt.Sprintf("note: instance %q: its plugin leaves the hosts to the grant (%s): %s", name, manifest.FromGrant, strings.Join(g.Hosts, ", ")))
 	}
+}
+
+// absent reports a plugin that cannot be read. One that is not there is a warning if a service starts without
+// it; anything else is a mistake.
+func (v *validator) absent(path, name string, missing *Unavailable) {
+	c := &v.loaded.Config
+	needed := c.Instances[name].Must || missing.Code != ReasonNotFound
+	for _, u := range v.used {
+		used, _ := resolve(c, u.Use)
+		if used != name {
+			continue
+		}
+		must := stated(c, u.must, u.Instance)
+		needed = needed || must != nil && *must || must == nil && (u.op == abi.OpCountTokens || u.op == abi.OpFormat)
+	}
+	if needed {
+		v.find(path, missing)
+		return
+	}
+	there := v.loaded.Place([]config.Finding{{Path: path, Message: strict.Message("%v", missing)}})
+	v.warnings = append(v.warnings, fmt.Sprintf("warning: %v; it is skipped (add must: true to refuse a start without it)", there.Err()))
 }
 
 // grants checks grants. A problem with a folder is only a warning, because the folder may exist
@@ -251,7 +275,7 @@ func (v *validator) use(u use) {
 	spec, missing := v.catalog.spec(instance.Plugin)
 	if missing != nil {
 		if u.Instance == "" && !v.warned[name] {
-			v.find(u.path, missing)
+			v.absent(u.path, name, missing)
 			v.warned[name] = true
 		}
 		return // mistakes in an instance are reported at the instance

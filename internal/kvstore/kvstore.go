@@ -71,8 +71,36 @@ func (s *Store) Usage(ctx context.Context, owner host.KVOwner) (keys, bytes int6
 	if err != nil {
 		return 0, 0, err
 	}
-	u, _, err := read[usage](ctx, in, keyOf(owner), usageID)
+	u, _, err := usageOf(ctx, in, keyOf(owner))
 	return u.Keys, u.Bytes, err
+}
+
+// usageOf reads how much the values of a key are, and a change that holds as long as nobody else
+// changes one. A record of the usage that is missing or damaged is computed from the values: an export
+// leaves out what is damaged.
+func usageOf(ctx context.Context, in store.Store, at store.Key) (u usage, change store.Change, err error) {
+	change.Key = at
+	u, data, err := read[usage](ctx, in, at, usageID)
+	if data != nil {
+		change.If = []store.Record{{ID: usageID, Data: data}}
+	}
+	if (err == nil) == (data != nil) {
+		return u, change, err
+	}
+	u, change.IfNewest = usage{}, new(int64) // nobody has stored a value
+	for rec, err := range store.All(ctx, in, at, 0) {
+		if err != nil {
+			return u, change, fmt.Errorf("key-value store of plugin %.100q: compute its usage: %w", at.Stream, err)
+		}
+		*change.IfNewest = rec.Seq
+		var v value
+		if rec.ID == usageID || json.Unmarshal(rec.Data, &v) != nil {
+			continue
+		}
+		u.Keys++
+		u.Bytes += int64(len(v.Key) + len(v.Value))
+	}
+	return u, change, nil
 }
 
 // Set implements [host.KVStore].
@@ -110,18 +138,12 @@ func changing(ctx context.Context, in store.Store, owner host.KVOwner, key strin
 	if err != nil {
 		return nil, err
 	}
-	used, usedRecord, err := read[usage](ctx, in, at, usageID)
-	if err != nil {
-		return nil, err
-	}
 	if oldRecord == nil && len(data) == 0 {
 		return nil, nil
 	}
-	change := &store.Change{Key: at}
-	if usedRecord != nil {
-		change.If = []store.Record{{ID: usageID, Data: usedRecord}}
-	} else {
-		change.IfNewest = new(int64) // nobody has stored a value
+	used, change, err := usageOf(ctx, in, at)
+	if err != nil {
+		return nil, err
 	}
 	if oldRecord != nil {
 		used.Keys--
@@ -143,10 +165,11 @@ func changing(ctx context.Context, in store.Store, owner host.KVOwner, key strin
 		return nil, fmt.Errorf("key-value store: encode usage: %w", err)
 	}
 	change.Put = append(change.Put, store.Record{ID: usageID, Data: sum})
-	return change, nil
+	return &change, nil
 }
 
-// read reads a record. Without one it returns a zero value and no data.
+// read reads a record. Without one it returns a zero value and no data, and with an error the data that
+// cannot be decoded.
 func read[T any](ctx context.Context, in store.Store, key store.Key, id string) (doc T, data json.RawMessage, err error) {
 	rec, err := in.Get(ctx, key, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -156,7 +179,7 @@ func read[T any](ctx context.Context, in store.Store, key store.Key, id string) 
 		data, err = rec.Data, json.Unmarshal(rec.Data, &doc)
 	}
 	if err != nil {
-		return doc, nil, fmt.Errorf("key-value store of plugin %.100q: read: %w", key.Stream, err)
+		return doc, data, fmt.Errorf("key-value store of plugin %.100q: read: %w", key.Stream, err)
 	}
 	return doc, data, nil
 }

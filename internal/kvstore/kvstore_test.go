@@ -97,6 +97,44 @@ func TestTwoProcesses(t *testing.T) {
 	used(t, s, owner, 40, int64(sum))
 }
 
+// A usage that an export has left out, because it is damaged, is computed from the values, and so is
+// one that cannot be read.
+func TestUsageIsComputedAnew(t *testing.T) {
+	ctx, path, owner := t.Context(), filepath.Join(t.TempDir(), "s.db"), host.KVOwner{Plugin: "p", Tenant: "t"}
+	s := inFile(t, path)
+	for _, damage := range []func(in store.Store) error{
+		func(in store.Store) error { _, err := in.Delete(ctx, keyOf(owner), usageID); return err },
+		func(in store.Store) error {
+			return in.Put(ctx, keyOf(owner), store.Record{ID: usageID, Data: []byte(`[]`)})
+		},
+	} {
+		in, err := s.open(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"a", "b"} {
+			if err := s.Set(ctx, owner, key, []byte("four")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := damage(in); err != nil {
+			t.Fatal(err)
+		}
+		used(t, s, owner, 2, 10)
+		if err := s.Set(ctx, owner, "c", []byte("12345")); err != nil {
+			t.Error(err)
+		}
+		used(t, s, owner, 3, 16)
+		if err := damage(in); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete(ctx, owner, "c"); err != nil {
+			t.Error(err)
+		}
+		used(t, s, owner, 2, 10)
+	}
+}
+
 // A record that is not what its ID says is refused.
 func TestCheck(t *testing.T) {
 	for _, tt := range []struct {

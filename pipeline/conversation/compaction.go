@@ -178,15 +178,7 @@ func (s *SlidingWindow) adopt(task *compaction, text string) (gone []pipeline.Tu
 		p, err = s.show(task.run.ctx, p)
 	}
 	if err == nil {
-		err = s.saveCondensed(task.run.ctx, d, task.turns)
-	}
-	if errors.Is(err, store.ErrConflict) {
-		// Somebody deleted some of the turns. Nobody may see them again, in a summary or not.
-		s.cfg.Logger.WarnContext(task.run.ctx, "turns that were deleted meanwhile leave without a summary", "error", err)
-		d.Text, d.Listed = s.past.settled.Text, s.past.settled.Listed
-		if p.settled, err = s.countDigest(task.run.ctx, d); err == nil {
-			p, err = s.show(task.run.ctx, p)
-		}
+		p, err = s.saveLeft(task.run.ctx, p, task.turns)
 	}
 	if err != nil && !errors.Is(err, store.ErrReadOnly) {
 		return nil, err
@@ -204,7 +196,7 @@ func (s *SlidingWindow) settle(ctx context.Context) {
 	p.late = ""
 	p, err := s.giveUp(ctx, p, s.turns)
 	if err == nil && p.settled.Count != s.past.settled.Count {
-		err = s.saveDigest(ctx, p.settled.Digest)
+		p, err = s.saveLeft(ctx, p, missing(s.past.leaving, p.leaving))
 	}
 	if err != nil && !errors.Is(err, store.ErrReadOnly) {
 		warn.Log(ctx, s.cfg.Logger, "turns are not given up", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -29,7 +30,11 @@ func (s *SlidingWindow) record(g *group) (first int64, err error) {
 	ctx, done := g.context()
 	defer done()
 	if g.settles && s.KeepsDigest() {
-		if err := s.saveDigest(ctx, g.past.settled.Digest); err != nil {
+		left := s.past.leaving
+		for _, a := range g.additions {
+			left = byNumber(left, a.evicted)
+		}
+		if g.past, err = s.saveLeft(ctx, g.past, missing(left, g.past.leaving)); err != nil {
 			return 0, err
 		}
 	}
@@ -63,7 +68,36 @@ func (s *SlidingWindow) store(ctx context.Context, additions []*addition) (int64
 	return log.AppendTurns(ctx, turns)
 }
 
-// saveCondensed saves the digest of a compaction of turns.
+// saveLeft saves the digest of a past after turns have left. If somebody deleted one of them meanwhile,
+// it saves nothing, and the past keeps the summary before: nobody may see them again. adding must be
+// held.
+func (s *SlidingWindow) saveLeft(ctx context.Context, p past, turns []pipeline.Turn) (past, error) {
+	err := s.saveCondensed(ctx, p.settled.Digest, turns)
+	if !errors.Is(err, store.ErrConflict) {
+		return p, err
+	}
+	s.cfg.Logger.WarnContext(ctx, "turns that were deleted meanwhile leave without a summary", "error", err)
+	d := p.settled.Digest
+	d.Text, d.Listed = s.past.settled.Text, s.past.settled.Listed
+	if p.late != "" {
+		p.late = s.past.late
+	}
+	if p.settled, err = s.countDigest(ctx, d); err == nil {
+		p, err = s.show(ctx, p)
+	}
+	return p, err
+}
+
+// missing returns the turns of a list that are not in another, by their numbers.
+func missing(list, other []pipeline.Turn) []pipeline.Turn {
+	there := make(map[int64]bool, len(other))
+	for i := range other {
+		there[other[i].Sequence] = true
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(t pipeline.Turn) bool { return there[t.Sequence] })
+}
+
+// saveCondensed saves the digest after turns have left.
 func (s *SlidingWindow) saveCondensed(ctx context.Context, d Digest, turns []pipeline.Turn) error {
 	log, ok := s.cfg.Log.(CondensedLog)
 	if !ok {
@@ -144,7 +178,7 @@ func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []pipeline.
 	}
 	if len(next.evicted) > 0 && s.cfg.Compactor == nil && s.KeepsDigest() {
 		// If it cannot be saved, the next Restore makes the same choice.
-		if err := s.saveDigest(ctx, p.settled.Digest); err != nil && !errors.Is(err, store.ErrReadOnly) {
+		if p, err = s.saveLeft(ctx, p, next.evicted); err != nil && !errors.Is(err, store.ErrReadOnly) {
 			return nil, nil, err
 		}
 	}

@@ -95,7 +95,7 @@ func (m *Manager) works(ctx context.Context, turns []pipeline.Turn) bool {
 func (m *Manager) skip(ctx context.Context, l *conversation.Log, turn *pipeline.Turn, note store.Change, failure error) error {
 	note, err := conversation.Noted(note, turn.Sequence)
 	if err == nil {
-		err = l.Store().Apply(ctx, note)
+		err = l.Store().Apply(ctx, there(l, *turn), note)
 	}
 	if err == nil {
 		m.cfg.Logger.Warn("a turn is skipped: no facts can be extracted from it", "conversation", l.Key().Stream, "turn", turn.Sequence, "error", failure)
@@ -103,17 +103,22 @@ func (m *Manager) skip(ctx context.Context, l *conversation.Log, turn *pipeline.
 	return err
 }
 
+// there is the condition that nobody has deleted turns of a log.
+func there(l *conversation.Log, turns ...pipeline.Turn) store.Change {
+	c := store.Change{Key: l.Key()}
+	for i := range turns {
+		c.If = append(c.If, store.Record{ID: store.AutoID(turns[i].Sequence)})
+	}
+	return c
+}
+
 // promoteTurns promotes turns of a log and notes the last of them.
 func (m *Manager) promoteTurns(ctx context.Context, l *conversation.Log, turns []pipeline.Turn, note store.Change) (Promotion, error) {
-	there := store.Change{Key: l.Key()}
-	for i := range turns {
-		there.If = append(there.If, store.Record{ID: store.AutoID(turns[i].Sequence)})
-	}
 	note, err := conversation.Noted(note, turns[len(turns)-1].Sequence)
 	if err != nil {
 		return Promotion{}, err
 	}
-	with := []store.Change{there, note}
+	with := []store.Change{there(l, turns...), note}
 	if f, ok := m.cfg.Facts.(*StoreFacts); ok && reflect.TypeOf(f.records).Comparable() && any(f.records) == any(l.Store()) {
 		return m.promote(ctx, turns, with)
 	}

@@ -36,6 +36,25 @@ func TestATurnThatFailsIsSkipped(t *testing.T) {
 	}
 }
 
+// A conversation that is deleted while a turn of it turns out to fail leaves no note of what was promoted.
+func TestNothingIsNotedOfADeletedConversation(t *testing.T) {
+	s := store.NewMemory()
+	l := logOf(t, s, 7)
+	m := promoter(t, s, func(ctx context.Context, turns []pipeline.Turn, known []Entry) (Extraction, error) {
+		if turns[0].Content != "I like 0" { // the turn before is at fault
+			_, err := l.Delete(ctx)
+			return Extraction{}, err
+		}
+		return failing()(ctx, turns, known)
+	})
+	if _, err := m.PromoteLog(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Promoted(t.Context()); n != 0 || err != nil {
+		t.Errorf("promoted through %d, %v", n, err)
+	}
+}
+
 // An extractor that always fails, and a store that fails, lose no turn.
 func TestTurnsOutliveAFailure(t *testing.T) {
 	s := store.NewMemory()

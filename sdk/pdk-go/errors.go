@@ -15,8 +15,8 @@ var ErrNotFound = errors.New("not found")
 // ErrQuota says that a value does not fit into the quota of the store.
 var ErrQuota = errors.New("quota exceeded")
 
-// ErrFull says that the host has no room for a value, though the quota of the store has. The
-// value may fit later.
+// ErrFull says that the host has no room for a value, though the quota of the store has, or that
+// it cannot write. The value may be stored later.
 var ErrFull = errors.New("the host has no room")
 
 // Error is a failure that a plugin reports. The host shows its text to the

@@ -380,6 +380,7 @@ func TestRequests(t *testing.T) {
 		}
 		send(server.RequestInfo{Action: "livez"}, server.Usage{Status: 200}, nil)
 		send(server.RequestInfo{Action: "deleteFact", ID: "req-1", Generation: 7, Path: "/v1/memory/facts/secret-name", Method: "DELETE", Principal: server.Principal{KeyID: "k1", Tenant: "acme"}}, server.Usage{Status: 200}, nil)
+		send(server.RequestInfo{Action: "build", ID: "req-2", Method: "POST", Path: "/v1/builds", Principal: server.Principal{KeyID: "k2", Tenant: "acme"}}, server.Usage{Status: 500, Claims: []server.Claim{{What: "conversation", Name: "secret-name"}}}, errors.New("busy"))
 		for range 10_000 {
 			send(server.RequestInfo{Action: "build"}, server.Usage{Status: 401}, &server.Refusal{Status: 401, Reason: "no_key"})
 		}
@@ -395,6 +396,9 @@ func TestRequests(t *testing.T) {
 	}
 	if strings.Contains(text, "livez") || strings.Contains(text, "secret-name") || !strings.Contains(text, `"key":"k1","tenant":"acme","action":"deleteFact","object":"sha256:`) || !strings.Contains(text, `"request":"req-1","generation":7}`) {
 		t.Error(text)
+	}
+	if claim := `"key":"k2","tenant":"acme","action":"claim","object":"` + Digest([]byte("conversation secret-name")) + `","outcome":"ok","request":"req-2"}`; !strings.Contains(text, claim) {
+		t.Errorf("no line has %s: %s", claim, text)
 	}
 	if r := verify(t, []string{path}); r.Broken != nil {
 		t.Errorf("%+v", r.Broken)

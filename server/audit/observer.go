@@ -40,6 +40,11 @@ func (l *Log) request(r *server.RequestInfo, u server.Usage, err error) {
 		Key: r.Principal.KeyID, Tenant: r.Principal.Tenant, Action: r.Action, Outcome: outcome(err), Status: u.Status, Request: r.ID, Generation: r.Generation,
 		Object: Digest([]byte(r.Method + " " + r.Path)),
 	}
+	for _, c := range u.Claims {
+		claim := e
+		claim.Action, claim.Outcome, claim.Status, claim.Object = "claim", "ok", 0, Digest([]byte(c.What+" "+c.Name))
+		_ = l.Append(claim)
+	}
 	switch u.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if !l.mayWriteRefusal() {

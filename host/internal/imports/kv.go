@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
+	"github.com/anchor-host/anchor-host/internal/aside"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
@@ -36,7 +37,7 @@ func kvGet(c *guest.Call, s []uint64) {
 const (
 	kvDone  = 0
 	kvQuota = 1 // the quota of the plugin has no room
-	kvFull  = 2 // the host has no room, for any plugin
+	kvFull  = 2 // the host has no room, for any plugin, or cannot write
 )
 
 // kvSet stores a value. An empty value, or the handle 0, deletes the key.
@@ -51,7 +52,7 @@ func kvSet(c *guest.Call, s []uint64) {
 	case err == nil:
 		c.Record.Stored(key, value, true)
 		s[0] = kvDone
-	case errors.Is(err, kv.ErrFull):
+	case errors.Is(err, kv.ErrFull), errors.Is(err, kv.ErrNotWritten):
 		s[0] = kvFull
 		c.Instance.WASI.Output.Line("warn", "anchor_kv_set: "+err.Error())
 	default:
@@ -72,6 +73,11 @@ func storeOf(c *guest.Call) kv.Owner {
 
 // stored returns the value of a key, empty where there is none. Nobody changes it.
 func stored(c *guest.Call, at kv.Owner, key string) []byte {
+	if v := aside.Of(c.Context); v != nil {
+		if value, found := v.Get(aside.Owner(at), key); found {
+			return value
+		}
+	}
 	value, err := of(c).Stores.Get(asking(c), at, key)
 	if err != nil {
 		panic(storeFailed("get", err))
@@ -80,11 +86,17 @@ func stored(c *guest.Call, at kv.Owner, key string) []byte {
 }
 
 // keep stores a copy of value, or deletes the key when value is empty. The error is
-// kv.ErrQuota or kv.ErrFull.
+// kv.ErrQuota, kv.ErrFull or kv.ErrNotWritten.
 func keep(c *guest.Call, at kv.Owner, key string, value []byte) error {
 	p := of(c)
+	if v := aside.Of(c.Context); v != nil {
+		if !v.Set(aside.Owner(at), p.Quota, key, value) {
+			return kv.ErrQuota
+		}
+		return nil
+	}
 	err := p.Stores.Set(asking(c), at, p.Quota, key, value)
-	if err == nil || errors.Is(err, kv.ErrQuota) || errors.Is(err, kv.ErrFull) {
+	if err == nil || errors.Is(err, kv.ErrQuota) || errors.Is(err, kv.ErrFull) || errors.Is(err, kv.ErrNotWritten) {
 		return err
 	}
 	panic(storeFailed("set", err))

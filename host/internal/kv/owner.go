@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // Owner is whose keys and values they are.
@@ -17,7 +18,20 @@ var (
 	ErrQuota = errors.New("the quota has no room")
 	// ErrFull says that the owners together have reached the bound of memory.
 	ErrFull = errors.New("the key-value stores of the host have no room (raise its KVMemory, or forget tenants)")
+	// ErrNotWritten says that the store of the embedder cannot be written.
+	ErrNotWritten = errors.New("the key-value store cannot be written")
 )
+
+// NotWritten returns an error of a store that changes nothing. It wraps [ErrNotWritten] if the error is
+// one of those that say that the medium is the reason.
+func NotWritten(err error, medium ...error) error {
+	for _, reason := range medium {
+		if errors.Is(err, reason) {
+			return fmt.Errorf("%w: %w", ErrNotWritten, err)
+		}
+	}
+	return err
+}
 
 // Store is a store of the embedder. It is safe for concurrent use.
 type Store interface {
