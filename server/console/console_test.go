@@ -389,7 +389,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A tenant sees its own costs, and admin those of the tenant that it chooses.
+// A tenant sees its own costs, and admin those of all tenants or of the one that it chooses.
 func TestCosts(t *testing.T) {
 	s := newSite(t, &keyring{keys: map[string]server.Principal{"own": {KeyID: "k", Tenant: "acme", Scopes: []string{server.ScopeBuild}}, "all": {KeyID: "a", Tenant: "nobody", Scopes: []string{server.ScopeAdmin}}}})
 	s.fill()
@@ -400,7 +400,13 @@ func TestCosts(t *testing.T) {
 	if page := all.send("/console/costs?tenant=other", nil).Body.String(); !strings.Contains(page, others+"-key") || strings.Contains(page, "id-of-acme") {
 		t.Errorf("costs of another tenant for admin:\n%s", page)
 	}
-	if page := all.send("/console/costs", nil).Body.String(); !strings.Contains(page, "Nothing was spent") {
+	page := all.send("/console/costs", nil).Body.String()
+	for _, want := range []string{"of all tenants", others + "-key", "id-of-acme-key", ">acme</td>", "<dd>$0.0246</dd>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("costs of all tenants without %s:\n%s", want, page)
+		}
+	}
+	if page := all.send("/console/costs?tenant=nobody", nil).Body.String(); !strings.Contains(page, "Nothing was spent") {
 		t.Errorf("costs of nobody:\n%s", page)
 	}
 }
