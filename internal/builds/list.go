@@ -127,7 +127,7 @@ func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor st
 func Get(ctx context.Context, s store.Store, tenant, id string) (*Record, error) {
 	rec, err := s.Get(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("build %.100q: %w: no record with this ID (anchor-host builds list shows them; the key records keeps them)", id, store.ErrNotFound)
+		return nil, fmt.Errorf("build %.100q: %w: the tenant %.100q has no record with this ID (anchor-host builds list --tenant NAME shows those of each; the key records keeps them)", id, store.ErrNotFound, tenant)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("build %.100q: %w", id, err)
