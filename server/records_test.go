@@ -355,6 +355,9 @@ func TestSearchOfRecords(t *testing.T) {
 		return got.header.Get("Anchor-Build-Id")
 	}
 	refund, parcel := of("When is my REFUND paid?", "refunds.md#1"), of("Where is my parcel?", "parcels.md#1")
+	if err := k.app.FlushRecords(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for query, want := range map[string][]string{
 		"q=paid+refund": {refund}, "q=is+MY": {parcel, refund}, "q=refund+parcel": nil, "item=parcels.md%231": {parcel}, "item=parcels": nil, "q=refund&item=parcels.md%231": nil,
 	} {
