@@ -93,6 +93,8 @@ type Usage struct {
 	Services []ledger.Line
 	// Bytes is the size of the answer before compression.
 	Bytes int64
+	// Degraded is the number of things that the answer lacks.
+	Degraded int
 }
 
 // Admission decides whether a request may come, and when it runs. It is asked for every route that needs
