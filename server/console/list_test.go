@@ -365,6 +365,10 @@ func TestKeysPage(t *testing.T) {
 	end(who, server.Usage{}, nil)
 	end(who, server.Usage{}, &server.Refusal{Status: http.StatusTooManyRequests, Reason: "quota"})
 	end(&server.RequestInfo{ID: "r98", Admin: true, Principal: who.Principal}, server.Usage{}, &server.Refusal{Status: http.StatusForbidden})
+	end(&server.RequestInfo{Admin: true, Principal: server.Principal{KeyID: "ops"}}, server.Usage{}, nil)
+	if u := s.o.Activity.use("ops"); u.Last.IsZero() || u.Requests != 0 {
+		t.Errorf("a key that only the console was used with: %+v", u)
+	}
 	for range 2 * maxRefused {
 		end(&server.RequestInfo{}, server.Usage{}, &server.Refusal{Status: http.StatusUnauthorized, Reason: "invalid_key"})
 	}
