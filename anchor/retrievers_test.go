@@ -127,6 +127,31 @@ func TestRetrieversOfCollections(t *testing.T) {
 	}
 }
 
+// A step that retrieves runs before a step that works on what is found, wherever the list has it.
+func TestRetrieversRunBeforeOtherSteps(t *testing.T) {
+	modules, err := filepath.Abs("../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := "plugins: {dir: " + filepath.ToSlash(modules) + "}\nretrievers: {docs: {collection: docs}}\n"
+	for name, step := range map[string]string{
+		"collection": "retriever: docs",
+		"members":    "retrievers: [docs]",
+		"route":      "classifier: {keywords: {flags: [flag]}}, routes: {flags: docs}, default: flags",
+		"plugin":     "plugin: add-two",
+	} {
+		app := searching(t, head+"steps:\n  - {name: one, builtin: top_k, top_k: 1}\n  - {name: found, "+step+"}\n", nil)
+		ingested(t, app, retrieve.Collection{Name: "docs"}, guide)
+		r, err := app.Build(t.Context(), pipeline.Query{Text: "which package is for flags and times"}, BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.Diagnostics.Steps; len(s) != 2 || s[0].Name != "found" || s[0].ItemsAfter < 2 || s[1].ItemsAfter != 1 {
+			t.Errorf("%s: steps %+v, %+v: want found before one", name, s, r.Degraded)
+		}
+	}
+}
+
 func TestRetrieverByMeaning(t *testing.T) {
 	app := searching(t, "embedders: {e: {http: {base_url: '"+wordServer(t)+`/v1', model: m}}}
 collections: {docs: {embedder: e}}

@@ -96,6 +96,8 @@ type Usage struct {
 	// Claims are the conversations and agent runs that belonged to nobody before the request, and belong to
 	// the user that it names from then on. They must not be changed.
 	Claims []Claim
+	// Degraded is the number of things that the answer lacks.
+	Degraded int
 }
 
 // Claim is what a user got: What is "conversation" or "run".

@@ -95,6 +95,7 @@ func (c *call) runBuild(ctx context.Context, callbacks []pipeline.Callback) (*pi
 
 // warnDegraded says in the log what an answer lacks. build is the ID of its record, if there is one.
 func (c *call) warnDegraded(list []core.Degradation, build string) {
+	c.usage.Degraded = len(list)
 	args := []any{"request", c.info.ID, "key", c.info.Principal.KeyID}
 	if c.s.o.TenantClass != nil {
 		args = append(args, "tenant_class", c.s.o.TenantClass(c.s.tenant(c.info.Principal)))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -14,7 +15,11 @@ import (
 // log says why, once for many builds.
 func TestDegradedBuildsAreLoud(t *testing.T) {
 	t.Parallel()
-	l := start(t, "tokenizer: words\nsteps: [{name: redact, plugin: absent, must: false}]\n", Options{})
+	said := make(chan int, 5) // by the line of each request
+	watch := Observer{OnRequest: func(ctx context.Context, _ *RequestInfo) (context.Context, func(*RequestInfo, Usage, error)) {
+		return ctx, func(_ *RequestInfo, u Usage, _ error) { said <- u.Degraded }
+	}}
+	l := start(t, "tokenizer: words\nsteps: [{name: redact, plugin: absent, must: false}]\n", Options{Observers: []Observer{watch}})
 	for range 3 {
 		got := l.api("POST", "/v1/builds", `{"query": "q"}`, "X-Request-Id", "the-request")
 		if values := got.header.Values(degraded.Header); got.status != 200 || len(values) != 1 || !strings.HasPrefix(values[0], "step=redact;reason=") {
@@ -26,6 +31,13 @@ func TestDegradedBuildsAreLoud(t *testing.T) {
 	}
 	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": [{"name": "other", "plugin": "absent", "must": false}]}`, "Accept", "text/event-stream"); got.status != 200 || !strings.Contains(string(got.body), `"skipped_steps":["other"]`) {
 		t.Errorf("a stream: status %d, %s", got.status, got.body)
+	}
+	lacking := 0
+	for range 5 {
+		lacking += <-said
+	}
+	if lacking != 4 {
+		t.Errorf("the requests lack %d things, want 4", lacking)
 	}
 	var lines []string
 	for line := range strings.Lines(l.log.String()) {

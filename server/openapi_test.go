@@ -113,6 +113,8 @@ var paramTexts = map[string]string{
 	"phase": "llm or synthesize.", "contains": "Only turns with this text, in upper or lower case.", "verbose": "Details, for the scope admin, on the admin listener. It needs no value.",
 	"pipeline": "Only builds of this pipeline.", "generation": "Only builds of the configuration and plugins with this digest.", "request": "Only builds of the request with this digest.",
 	"outcome": "Only builds that ended so: ok, degraded or failed.", "since": "Only builds that ended then or later: an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z.",
+	"q":     "Only builds whose question has all these words, in any order, as far as the record has it: the first 200 characters, with content: true. Needs the scope content.",
+	"item":  "Only builds that considered the item with this id. A record knows 128 items of a build.",
 	"until": "Only builds that ended before: an age or a time.", "cursor": "Go on where the list ended that has this value in next.",
 	"name": "The name of the document, such as guides/guide.md, if it is the body. Its ending tells the format.",
 	"a":    "The id of the record of the earlier build.", "b": "The id of the record of the later build.",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -30,7 +31,7 @@ const (
 
 func recordEndpoints() []endpoint {
 	return []endpoint{
-		{Route: Route{Method: "GET", Path: "/v1/builds", Action: "listBuilds", Scope: ScopeBuild}, params: []string{"pipeline", "conversation", "generation", "request", "user", "session", "key", "request_id", "outcome", "since", "until", "limit", "cursor"}, serve: (*call).listBuilds},
+		{Route: Route{Method: "GET", Path: "/v1/builds", Action: "listBuilds", Scope: ScopeBuild}, params: []string{"pipeline", "conversation", "generation", "request", "user", "session", "key", "request_id", "outcome", "since", "until", "q", "item", "limit", "cursor"}, serve: (*call).listBuilds},
 		{Route: Route{Method: "GET", Path: "/v1/builds/{id}", Action: "getBuild", Scope: ScopeBuild}, serve: (*call).getBuild},
 		{Route: Route{Method: "DELETE", Path: "/v1/builds/{id}", Action: "deleteBuild", Scope: ScopeMemoryWrite}, serve: (*call).deleteBuild},
 		{Route: Route{Method: "GET", Path: "/v1/builds/{id}/explain", Action: "getExplanation", Scope: ScopeBuild}, serve: (*call).getExplanation},
@@ -48,7 +49,10 @@ func (c *call) listBuilds() (any, error) {
 	f := anchor.BuildFilter{
 		Pipeline: c.query.Get("pipeline"), Conversation: c.query.Get("conversation"), Generation: c.query.Get("generation"), Request: c.query.Get("request"),
 		User: c.query.Get("user"), Session: c.query.Get("session"), Key: c.query.Get("key"), RequestID: c.query.Get("request_id"),
-		Outcome: builds.Outcome(c.query.Get("outcome")),
+		Outcome: builds.Outcome(c.query.Get("outcome")), Text: c.query.Get("q"), Item: c.query.Get("item"),
+	}
+	if f.Text != "" && !c.info.Principal.Has(ScopeContent) { // the answer would say what texts are
+		return nil, &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: "q searches texts, and the key has not the scope " + ScopeContent, Remedy: "leave q out, or use a key that has it"}
 	}
 	if c.query.Has("outcome") && !slices.Contains(builds.Outcomes, f.Outcome) {
 		return nil, badParam("outcome", "want ok, degraded or failed")
@@ -65,7 +69,11 @@ func (c *call) listBuilds() (any, error) {
 			return nil, badParam(at.name, fmt.Sprintf("want an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z, got %.100q", c.query.Get(at.name)))
 		}
 	}
-	page, err := c.s.app.Builds(c.ctx, c.info.Principal.Tenant, f, c.query.Get("cursor"), limit)
+	list := c.s.app.Builds
+	if f.Text+f.Item != "" {
+		list = c.s.app.FindBuilds // it reads no record again that it has seen
+	}
+	page, err := list(c.ctx, c.info.Principal.Tenant, f, c.query.Get("cursor"), limit)
 	if errors.Is(err, builds.ErrCursor) {
 		return nil, badParam("cursor", builds.ErrCursor.Error())
 	}

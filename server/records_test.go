@@ -342,3 +342,39 @@ func TestReplayOfFailures(t *testing.T) {
 		t.Errorf("another plugin: %d %s", got.status, got.body)
 	}
 }
+
+// A list finds builds by words of the question, which needs the scope content, and by an item.
+func TestSearchOfRecords(t *testing.T) {
+	k := newKeyed(t, recordsConfig("0.5"), Options{})
+	of := func(query, item string) string {
+		t.Helper()
+		got := k.as("a", "POST", "/v1/builds", `{"query": "`+query+`", "tokenizer": "words", "items": [{"id": "`+item+`", "content": "c", "source": "user"}]}`)
+		if got.status != 200 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+		return got.header.Get("Anchor-Build-Id")
+	}
+	refund, parcel := of("When is my REFUND paid?", "refunds.md#1"), of("Where is my parcel?", "parcels.md#1")
+	if err := k.app.FlushRecords(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string][]string{
+		"q=paid+refund": {refund}, "q=is+MY": {parcel, refund}, "q=refund+parcel": nil, "item=parcels.md%231": {parcel}, "item=parcels": nil, "q=refund&item=parcels.md%231": nil,
+	} {
+		var page anchor.BuildPage
+		k.as("a", "GET", "/v1/builds?"+query, "").into(t, &page)
+		var ids []string
+		for i := range page.Builds {
+			ids = append(ids, page.Builds[i].ID)
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("%s: %q, want %q", query, ids, want)
+		}
+	}
+	if got := k.as("plain", "GET", "/v1/builds?q=refund", ""); got.status != 403 || got.reason() != "forbidden" || strings.Contains(string(got.body), refund) {
+		t.Errorf("without the scope content: %d %s", got.status, got.body)
+	}
+	if got := k.as("b", "GET", "/v1/builds?item=parcels.md%231", ""); got.status != 200 || strings.Contains(string(got.body), parcel) {
+		t.Errorf("another tenant: %d %s", got.status, got.body)
+	}
+}

@@ -175,7 +175,7 @@ func TestRequestLog(t *testing.T) {
 	var log bytes.Buffer
 	l := NewRequestLog(slog.New(slog.NewJSONHandler(&log, nil)))
 	_, end := x.Begin(t.Context(), Request{ID: "r-1", Method: "POST", Route: "/v1/builds", Traceparent: parent}, l)
-	end(Answer{Status: 429, Tenant: "acme", Reason: "quota_exceeded", Quota: "requests", Bytes: 12})
+	end(Answer{Status: 429, Tenant: "acme", Reason: "quota_exceeded", Quota: "requests", Bytes: 12, Degraded: 2})
 	_, end = x.Begin(t.Context(), Request{ID: "r-2", Method: "GET", Route: "/livez", Quiet: true}, l)
 	end(Answer{Status: 200})
 	var line map[string]any
@@ -183,7 +183,7 @@ func TestRequestLog(t *testing.T) {
 		t.Fatalf("%v: %s", err, &log)
 	}
 	for key, want := range map[string]any{
-		"request": "r-1", "route": "/v1/builds", "status": 429.0, "tenant_class": "gold", "reason": "quota_exceeded", "bytes": 12.0, "trace": "4bf92f3577b34da6a3ce929d0e0e4736",
+		"request": "r-1", "route": "/v1/builds", "status": 429.0, "tenant_class": "gold", "reason": "quota_exceeded", "bytes": 12.0, "degraded": 2.0, "trace": "4bf92f3577b34da6a3ce929d0e0e4736",
 	} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)

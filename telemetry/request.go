@@ -42,6 +42,8 @@ type Answer struct {
 	Reason, Quota string
 	// Err is why a request failed. Only the line of one with status 500 or above shows it. It may be nil.
 	Err error
+	// Degraded is the number of things that the answer lacks.
+	Degraded int
 	// Bytes is the size of the answer, and Generation the number of the configuration.
 	Bytes, Generation int64
 }
@@ -186,6 +188,9 @@ func (l *RequestLog) add(ctx context.Context, t *Telemetry, r *Request, a *Answe
 	}
 	if a.Reason != "" {
 		line = append(line, slog.String("reason", clip(a.Reason)))
+	}
+	if a.Degraded > 0 {
+		line = append(line, slog.Int("degraded", a.Degraded))
 	}
 	if id := t.TraceID(ctx); id != "" {
 		line = append(line, slog.String("trace", id))

@@ -28,7 +28,7 @@ import (
 // buildFlags are the flags of build that do not override a key of anchor.yaml.
 type buildFlags struct {
 	output, queryFile, items, request  string
-	previous                           string
+	previous, user, session            string
 	explain, strict, remember, partial bool
 	pipeline, record                   string
 	only, skip                         []string
@@ -53,14 +53,16 @@ The query is the argument, the content of --query-file, or with "-" what comes o
 stdin. With --conversation the newest turns of that conversation in the store are
 added to the window, up to conversation.max_tokens. With --remember the query
 becomes the newest turn of the conversation after the build; add the answer with
-"memory add --role assistant".
+"memory add --role assistant". Without --user a build has no facts of users, and no
+conversation that belongs to one, unless facts.user names one.
 
 With --request one JSON document describes the whole build, and the result is a
 JSON document as well. A failed build then prints a document with the key "error".
 A request uses the plugins of --plugins. With --config it also uses the instances,
 the tenant and the timeout of that file, and starts from the settings of the
 pipeline that it names, or else from those at the top level. Flags that set what a
-request states cannot be combined with --request; --conversation and --remember can.
+request states cannot be combined with --request; --user, --conversation and
+--remember can.
 
 With --record DIR each call of a plugin is saved in DIR: its request, its answer and
 what it asked the host for, without secrets. "plugin test --cases DIR" repeats these
@@ -84,6 +86,8 @@ anchor.yaml or in a request.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.pipeline, "pipeline", "", "a named pipeline of the configuration")
 	flags.String("conversation", "", "take the newest turns of this conversation from the store")
+	flags.StringVar(&f.user, "user", "", "the user that the build is for: its facts, and its conversation, which is refused to others")
+	flags.StringVar(&f.session, "session", "", "only the facts of this session")
 	flags.BoolVar(&f.remember, "remember", false, "add the query to the conversation as a turn of the user")
 	cli.FormatFlagVar(cmd, &f.output, "output: text (the formatted window) or json (the whole result)", "text", "json")
 	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
@@ -128,7 +132,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	}
 	run := &buildRun{app: a, config: loaded, strict: f.strict, record: f.record}
 	defer run.close(cmd.Context())
-	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, AllowPartial: f.partial, Explain: f.explain, Remember: f.remember, Only: f.only, Skip: f.skip}
+	run.options = anchor.BuildOptions{Pipeline: f.pipeline, User: f.user, Session: f.session, Items: items, AllowPartial: f.partial, Explain: f.explain, Remember: f.remember, Only: f.only, Skip: f.skip}
 	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return err
 	}

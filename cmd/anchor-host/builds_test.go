@@ -40,6 +40,12 @@ func TestBuildsCommands(t *testing.T) {
 			}{
 				{[]string{"list"}, codeOK, a},
 				{[]string{"list", "--limit", "1"}, codeOK, "more builds: --cursor "},
+				{[]string{"list", "--user", "ann"}, codeOK, "no such builds of the tenant default (--tenant names another one)"},
+				{[]string{"list", "--key", "k"}, codeOK, "no such builds"},
+				{[]string{"list", "--request-id", "r"}, codeOK, "no such builds"},
+				{[]string{"list", "--item", "a"}, codeOK, a},
+				{[]string{"list", "--item", "b"}, codeOK, "no such builds"},
+				{[]string{"list", "--query", "asked"}, codeOK, "no such builds"},
 				{[]string{"show", a}, codeOK, "items in the window  1 of 1"},
 				{[]string{"show", a, "-o", "json"}, codeOK, `"outcome": "ok"`},
 				{[]string{"show", a, "--svg", "-"}, codeOK, "<svg "},
@@ -48,7 +54,7 @@ func TestBuildsCommands(t *testing.T) {
 				{[]string{"list", "--outcome", "good"}, codeUsage, "want ok, degraded or failed"},
 				{[]string{"list", "--since", "yesterday"}, codeUsage, "want an age such as 24h or 7d"},
 				{[]string{"list", "--cursor", "x"}, codeInvalid, "begin again without a cursor"},
-				{[]string{"show", "none"}, codeNotFound, `build "none"`},
+				{[]string{"show", "none"}, codeNotFound, `build "none": not found: the tenant "default" has no record`},
 				{[]string{"remove"}, codeUsage, "name builds, or give --all"},
 				{[]string{"remove", "none"}, codeNotFound, "none of these IDs"},
 				{[]string{"list", "--tenant", "other", "-o", "json"}, codeOK, `"builds": []`},
@@ -58,6 +64,10 @@ func TestBuildsCommands(t *testing.T) {
 					t.Errorf("%q: code %d, want %d and %q: %s%s", tt.args, code, tt.code, tt.want, stdout, stderr)
 				}
 				all.WriteString(stdout)
+			}
+			code, stdout, stderr = run(t, "", "builds", "list", "--query", "ASK")
+			if code != codeOK || strings.Contains(stdout, a) != content || content && !strings.HasSuffix(strings.TrimSpace(stdout), " ask") {
+				t.Errorf("by the question: code %d: %s%s", code, stdout, stderr)
 			}
 			if strings.Contains(all.String(), "hidden") != content {
 				t.Errorf("texts: %s", all.String())
@@ -78,5 +88,27 @@ func TestBuildsCommands(t *testing.T) {
 				t.Errorf("code %d: %s", code, stdout)
 			}
 		})
+	}
+}
+
+// A build says who asked for it and what, so that the build of a complaint is found without the console.
+func TestBuildOfAUserIsShown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("anchor.yaml", []byte("records: {content: true}\nstore: {path: s.db}\ntokenizer: words\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", "build", "--user", "ann", "Where is my refund?"); code != codeOK {
+		t.Fatal(stderr)
+	}
+	code, stdout, stderr := run(t, "", "builds", "list", "--user", "ann", "--query", "refund where")
+	if code != codeOK || !strings.Contains(stdout, " ann ") || !strings.Contains(stdout, "Where is my refund?") {
+		t.Fatalf("code %d: %s%s", code, stdout, stderr)
+	}
+	id, _, _ := strings.Cut(strings.Split(stdout, "\n")[1], " ")
+	code, stdout, stderr = run(t, "", "builds", "show", id)
+	for _, want := range []string{"user                 ann\n", "question             Where is my refund?\n", "key                  -\n", "request id           -\n", "cost                 -\n"} {
+		if code != codeOK || !strings.Contains(stdout, want) {
+			t.Errorf("code %d, want %q: %s%s", code, want, stdout, stderr)
+		}
 	}
 }

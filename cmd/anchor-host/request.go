@@ -80,6 +80,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 	}
 	run := &buildRun{app: a, config: base, strict: f.strict, silent: true, record: f.record}
 	run.options.Only, run.options.Skip, run.options.Remember = f.only, f.skip, f.remember
+	run.options.User, run.options.Session = f.user, f.session
 	if run.options.Conversation, err = cmd.Flags().GetString("conversation"); err != nil {
 		return nil, nil, err
 	}

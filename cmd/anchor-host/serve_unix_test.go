@@ -89,7 +89,7 @@ func TestServe(t *testing.T) {
 	go func() {
 		exit <- doMain(ctx, []string{"serve", "--store", "s.db", "--listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug"}, nil, io.Discard, stderr)
 	}()
-	addresses := stderr.wait(t, `the API is at (http://127\.0\.0\.1:\d+), and health and reload at (http://127\.0\.0\.1:\d+)`)
+	addresses := stderr.wait(t, `(?s)"msg":"loading the plugins.*the API is at (http://127\.0\.0\.1:\d+), and health and reload at (http://127\.0\.0\.1:\d+)`)
 	client := &http.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
 	build := func(want string) {

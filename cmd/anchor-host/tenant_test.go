@@ -77,3 +77,41 @@ pipelines:
 		}
 	}
 }
+
+// A build for a user has the facts and the conversation of this user, as one with ?user= of the service.
+func TestBuildForAUser(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "anchor.yaml")
+	if err := os.WriteFile(file, []byte("tokenizer: words\nfacts: {}\nstore: {path: store.db}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []string{"ann", "bob"} {
+		if code, _, stderr := run(t, "", "memory", "add", "-c", file, "--user", user, "the train of "+user); code != codeOK {
+			t.Fatal(stderr)
+		}
+	}
+	for _, tt := range []struct {
+		stdin string
+		args  []string
+		code  int
+		has   string
+	}{
+		{"", []string{"which train?"}, codeOK, ""},
+		{"", []string{"which train?", "--user", "ann", "--conversation", "talk", "--remember"}, codeOK, "ann"},
+		{`{"query": "which train?"}`, []string{"--request", "-", "--user", "ann", "--conversation", "talk"}, codeOK, "ann"},
+		{`{"query": "which train?"}`, []string{"--request", "-", "--user", "bob"}, codeOK, "bob"},
+		{"", []string{"which train?", "--user", "bob", "--conversation", "talk"}, codeInvalid, ""},
+		{"", []string{"which train?", "--user", "ann", "--session", "s"}, codeOK, ""},
+	} {
+		code, stdout, stderr := run(t, tt.stdin, append([]string{"build", "-c", file}, tt.args...)...)
+		if code != tt.code {
+			t.Errorf("%q: exit code %d, want %d: %s", tt.args, code, tt.code, stderr)
+		}
+		for _, user := range []string{"ann", "bob"} {
+			if has := strings.Contains(stdout, "the train of "+user); has != (user == tt.has) {
+				t.Errorf("%q: the fact of %s in the window: %v\n%s", tt.args, user, has, stdout)
+			}
+		}
+	}
+}

@@ -205,6 +205,19 @@ func TestDoctorLooksAtAllTenants(t *testing.T) {
 	if out := look(); !strings.Contains(out, there) || !strings.Contains(out, missing) || !strings.Contains(out, "2 keys of 2 tenants in ") {
 		t.Errorf("doctor:\n%s", out)
 	}
+	shared, err := os.ReadFile("anchor.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("anchor.yaml", append(shared, "collections: {docs: {owner: house, shared: true}}\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := look(); strings.Count(out, "--tenant house") != 1 {
+		t.Errorf("a shared collection that is not there is one warning, whoever may read it:\n%s", out)
+	}
+	if err := os.WriteFile("anchor.yaml", shared, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if out := look("--tenant", "acme"); !strings.Contains(out, there) || strings.Contains(out, "initech") {
 		t.Errorf("--tenant acme:\n%s", out)
 	}

@@ -23,8 +23,9 @@ import (
 const ItemsStep = "items"
 
 // firstPriority runs before every other step of the same priority when it is
-// registered first; no step may be lower.
-const firstPriority = 1
+// registered first; no step may be lower. A step that finds items, and for which neither the configuration nor a
+// manifest has a priority, runs after changes of the query and before what works on items.
+const firstPriority, retrievePriority = 1, 20
 
 // steps makes the steps of the configuration.
 func (p *plugins) steps() ([]pipeline.StepConfig, error) {
@@ -67,7 +68,16 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 	if err != nil {
 		out.Step = failing{err}
 	}
+	if out.Priority == 0 && retrieves(s, out.Step) {
+		out.Priority = retrievePriority
+	}
 	return out, nil
+}
+
+// retrieves reports whether a step finds items, and does not only work on those that are there.
+func retrieves(s *config.Step, made pipeline.Step) bool {
+	_, appends := made.(pipeline.Appender)
+	return appends || abi.Operation(s.Operation) == abi.OpRetrieve || s.Retriever != nil || len(s.Retrievers) > 0
 }
 
 // fillStep makes the step of a configuration that calls plugins.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -28,8 +27,8 @@ type Filter struct {
 	// Since and Until select the builds that ended at or after the one and before the other. The
 	// zero time: any time.
 	Since, Until time.Time
-	// Text selects builds whose question has this text among the characters that its summary keeps,
-	// whatever the case of the letters. Item selects those that considered an item with this ID, as
+	// Text selects builds whose question has all words of this text among the characters that its summary keeps, in any
+	// order and whatever the case of the letters; a part of a word will do. Item selects those that considered an item with this ID, as
 	// far as [MaxMarks] items of a build are known. Empty: any.
 	Text, Item string
 }
@@ -37,7 +36,7 @@ type Filter struct {
 // match reports whether the filter selects a record.
 func (f *Filter) match(m *marked) bool {
 	return f.matchSummary(&m.Summary) && (f.Item == "" || hasMark(m.Marks, markOf(f.Item))) &&
-		(f.Text == "" || strings.Contains(folded(m.Query), folded(f.Text)))
+		(f.Text == "" || hasWords(folded(m.Query), wordsOf(f.Text)))
 }
 
 func (f *Filter) matchSummary(s *Summary) bool {
@@ -128,7 +127,7 @@ func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor st
 func Get(ctx context.Context, s store.Store, tenant, id string) (*Record, error) {
 	rec, err := s.Get(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("build %.100q: %w: no record with this ID (anchor-host builds list shows them; the key records keeps them)", id, store.ErrNotFound)
+		return nil, fmt.Errorf("build %.100q: %w: the tenant %.100q has no record with this ID (anchor-host builds list --tenant NAME shows those of each; the key records keeps them)", id, store.ErrNotFound, tenant)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("build %.100q: %w", id, err)

@@ -61,5 +61,18 @@ func (b *Build) marks() string {
 	return string(out)
 }
 
+// hasWords reports whether a folded text has all words, in any order.
+func hasWords(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// wordsOf are the words that a search looks for.
+func wordsOf(text string) []string { return strings.Fields(folded(text)) }
+
 // folded is a text as searches compare it.
 func folded(text string) string { return strings.ToLower(text) }

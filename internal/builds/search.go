@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -98,14 +97,14 @@ func (x *Index) Find(ctx context.Context, s store.Store, tenant string, f Filter
 func (t *indexed) find(ctx context.Context, s store.Store, tenant string, f Filter, from int64, limit int) (Page, error) {
 	page := Page{Builds: []Summary{}}
 	rows, _ := slices.BinarySearchFunc(t.rows, from, func(r indexRow, seq int64) int { return int(min(1, max(-1, r.seq-seq))) })
-	mark, text := markOf(f.Item), folded(f.Text)
+	mark, words := markOf(f.Item), wordsOf(f.Text)
 	var m marked
 	for n := rows - 1; n >= 0; n-- {
 		r := &t.rows[n]
 		if n%4096 == 0 && ctx.Err() != nil {
 			return page, ctx.Err()
 		}
-		if r.put(&m); !f.matchSummary(&m.Summary) || f.Item != "" && !hasMark(r.marks, mark) || !strings.Contains(r.query, text) {
+		if r.put(&m); !f.matchSummary(&m.Summary) || f.Item != "" && !hasMark(r.marks, mark) || !hasWords(r.query, words) {
 			continue
 		}
 		recs, err := s.Read(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, r.seq-1, 1)

@@ -48,7 +48,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	filters := []Filter{
-		{}, {Text: "GRÖSSE 3"}, {Text: "größe 3"}, {Text: "nothing"}, {User: "u3"}, {Key: "k1", User: "u1"}, {RequestID: "r77"}, {Item: "i2"}, {Item: "left"}, {Item: "i"},
+		{}, {Text: "GRÖSSE 3"}, {Text: "größe 3"}, {Text: "3 größe"}, {Text: " größe \t"}, {Text: "größe nothing"}, {Text: "nothing"}, {User: "u3"}, {Key: "k1", User: "u1"}, {RequestID: "r77"}, {Item: "i2"}, {Item: "left"}, {Item: "i"},
 		{Text: "GRÖßE", Item: "i1", User: "u2"}, {Outcome: Failed}, {Since: start.Add(50 * time.Second), Until: start.Add(60 * time.Second)}, {Request: "sha256:r", User: "u1"}, {Pipeline: "p", Default: true},
 	}
 	x, tight := &Index{}, &Index{most: 20_000}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
@@ -24,7 +25,7 @@ type Departure struct {
 }
 
 // FirstDeparture returns the first place at which a build departs from an earlier one, nil if there is
-// none. Times, fuel and the versions of plugins do not count. Both builds were explained; without
+// none. Times, fuel, the versions of plugins and the scores of facts, which change with time and use, do not count. Both builds were explained; without
 // traces only their windows are compared.
 func FirstDeparture(before, after *Doc) *Departure {
 	hidden := before.Hidden || after.Hidden
@@ -144,13 +145,16 @@ func (d did) place() int {
 	return cmp.Or(d.event.Place.To, d.event.Place.From)
 }
 
-// sameEvent compares two events without the versions of plugins.
+// sameEvent compares two events without the versions of plugins and the scores of facts.
 func sameEvent(a, b *explain.Event) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	x, y := *a, *b
 	x.ModuleInfo, y.ModuleInfo = explain.ModuleInfo{}, explain.ModuleInfo{}
+	if x.Stage == "memory" && y.Stage == x.Stage {
+		x.Score, y.Score = nil, nil
+	}
 	x.Budget, y.Budget = plainBudget(x.Budget), plainBudget(y.Budget)
 	return reflect.DeepEqual(x, y)
 }
@@ -228,10 +232,13 @@ func (d *Doc) stepNames() []string {
 // windowsDiffer finds what traces do not have: other texts, and windows without traces.
 func windowsDiffer(before, after *Doc) *Departure {
 	diff := Compare(before, after)
-	if len(diff.Differ) == 0 {
+	first := slices.IndexFunc(diff.Differ, func(it ItemDiff) bool {
+		return it.Source != pipeline.SourceMemory || !slices.Equal(it.Changes, []string{"rescored"})
+	})
+	if first < 0 {
 		return nil
 	}
-	it := &diff.Differ[0]
+	it := &diff.Differ[first]
 	d := &Departure{Stage: "fill", Item: it.ID, What: fmt.Sprintf("the item is not as recorded: %v", it.Changes)}
 	if slices.Contains(it.Changes, "rewritten") {
 		d.What = "the item has another text than recorded"

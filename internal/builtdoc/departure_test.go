@@ -66,3 +66,35 @@ func TestFirstDeparture(t *testing.T) {
 		}
 	}
 }
+
+// The score of a fact changes with time and use, as that of the build does which is repeated. Its place counts.
+func TestDepartureOfAFact(t *testing.T) {
+	fact := strings.NewReplacer(`"stage": "step", "step": "best", "plugin": "p", "module": "sha256:1"`, `"stage": "memory"`, `"source": "tool"`, `"source": "memory"`).Replace(repeated)
+	before, err := Decode("a", []byte(fact))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		change []string
+		want   string
+	}{
+		{[]string{`0.5`, `0.4`}, ""},
+		{[]string{`"from": 0, "to": 1`, `"from": 0, "to": 2`}, "memory//a"},
+	} {
+		doc := strings.NewReplacer(tt.change...).Replace(fact)
+		after, err := Decode("b", []byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc == fact || !strings.Contains(doc, `"stage": "memory"`) || !strings.Contains(doc, `"source": "memory"`) {
+			t.Fatalf("no such build: %s", doc)
+		}
+		got := ""
+		if d := FirstDeparture(before, after); d != nil {
+			got = d.Stage + "/" + d.Step + "/" + d.Item
+		}
+		if got != tt.want {
+			t.Errorf("%q: departure %q, want %q", tt.change, got, tt.want)
+		}
+	}
+}

@@ -19,7 +19,6 @@ const inRequest = "the request states it"
 const (
 	inFile = "anchor.yaml and requests state it"
 	code   = "it is Go code"
-	facts  = "facts of anchor.yaml states it"
 )
 
 // Settings are all options of a build.
@@ -53,8 +52,8 @@ var Settings = []Setting{
 	{"AllowPartial", "allow-partial", "allow_partial", inRequest, ""},
 	{"Explain", "explain", "explain", inRequest, ""},
 	{"Tenant", "tenant", "", "", ""},
-	{"User", "", "", "", facts},
-	{"Session", "", "", "", facts},
+	{"User", "user", "", "", ""},
+	{"Session", "session", "", "", ""},
 	{"Timeout", "timeout", "", "", ""},
 	{"Previous", "previous", "", "", ""},
 	{"Callbacks", "", "", "", code},

@@ -13,7 +13,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// demoQuestions are questions about Go's library, each with the symbols that answer it.
+// demoQuestions are questions about Go's library, each with the symbols that answer it. The synonyms of the demo were
+// chosen for them.
 var demoQuestions = map[string]string{
 	"How do I decode JSON into a struct?":                      "encoding/json.Unmarshal",
 	"How do I read a file line by line?":                       "bufio.Scanner bufio.NewScanner bufio.ScanLines",
@@ -32,8 +33,34 @@ var demoQuestions = map[string]string{
 	"How do I copy everything from a reader to a writer?":      "io.Copy io.CopyBuffer",
 }
 
+// otherQuestions are questions for which nothing was chosen. Choose nothing for them: they show what the demo does with
+// a question that it has not seen.
+var otherQuestions = map[string]string{
+	"How do I generate a random number?":                     "math/rand.Intn math/rand.Int math/rand math/rand/v2 math/rand/v2.IntN math/rand/v2.N math/rand/v2.Int math/rand.Rand math/rand/v2.Rand",
+	"How do I compress data with gzip?":                      "compress/gzip.Writer compress/gzip.NewWriter compress/gzip compress/gzip.Writer.Write",
+	"How do I start a web server?":                           "net/http.ListenAndServe net/http.Server net/http.Server.ListenAndServe net/http net/http.Serve",
+	"How do I replace all matches of a regular expression?":  "regexp.Regexp.ReplaceAll regexp.Regexp.ReplaceAllString regexp.Regexp.ReplaceAllLiteral regexp.Regexp.ReplaceAllLiteralString regexp.Regexp.ReplaceAllStringFunc regexp.Regexp.ReplaceAllFunc",
+	"How do I delete a file?":                                "os.Remove os.RemoveAll os.Root.Remove",
+	"How do I get an environment variable?":                  "os.Getenv os.LookupEnv os.Environ",
+	"How do I measure how long something takes?":             "time.Since time.Now time",
+	"How do I create a temporary file?":                      "os.CreateTemp os.MkdirTemp io/ioutil.TempFile",
+	"How do I lock a variable against concurrent access?":    "sync.Mutex sync.RWMutex sync.Mutex.Lock sync",
+	"How do I find the largest element of a list?":           "slices.Max slices.MaxFunc",
+	"How do I turn a number into a string?":                  "strconv.Itoa strconv.FormatInt fmt.Sprint fmt.Sprintf",
+	"How do I read CSV?":                                     "encoding/csv.Reader encoding/csv.NewReader encoding/csv encoding/csv.Reader.Read encoding/csv.Reader.ReadAll",
+	"How do I cancel an operation after a while?":            "context.WithTimeout context.WithDeadline context context.WithCancel",
+	"How do I print to standard error?":                      "os.Stderr fmt.Fprintf fmt.Fprintln fmt.Fprint os",
+	"How do I parse command-line flags?":                     "flag flag.Parse flag.FlagSet.Parse",
+	"How do I remove whitespace from both ends of a string?": "strings.TrimSpace strings.Trim",
+	"How do I listen for TCP connections?":                   "net.Listen net.Listener net.ListenTCP net.TCPListener net",
+	"How do I catch an interrupt signal?":                    "os/signal.Notify os/signal.NotifyContext os/signal",
+	"How do I write XML?":                                    "encoding/xml.Marshal encoding/xml.Encoder encoding/xml.NewEncoder encoding/xml encoding/xml.MarshalIndent encoding/xml.Encoder.Encode",
+	"How do I unzip an archive?":                             "archive/zip.OpenReader archive/zip.Reader archive/zip.NewReader archive/zip archive/zip.File.Open archive/zip.ReadCloser",
+}
+
 // The demo finds what answers a question among its first three items: always for its own
-// question, and for four of five others, whichever release of Go the sources are from.
+// question, and for four of five of those that its synonyms are for, whichever release of Go the sources are from. For
+// others it finds less, which README.md says.
 func TestDemoFindsAnswers(t *testing.T) {
 	needGuests(t)
 	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "demo", "anchor.yaml"))
@@ -54,29 +81,40 @@ func TestDemoFindsAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer app.Close(t.Context())
-	answered := 0
-	for question, answers := range demoQuestions {
-		result, err := app.Build(t.Context(), pipeline.Query{Text: question}, anchor.BuildOptions{})
-		if err != nil || len(result.Diagnostics.SkippedSteps) > 0 {
-			t.Fatalf("%s: %v, %+v", question, err, result)
-		}
-		var first []string
-		for _, it := range result.Window.Items {
-			if it.Source == pipeline.SourceRetrieval && len(first) < 3 {
-				name, _, _ := strings.Cut(strings.TrimPrefix(it.ID, "go-docs:"), "#") // a long comment has several parts
-				first = append(first, name)
+	for _, tt := range []struct {
+		questions map[string]string
+		least     int
+	}{{demoQuestions, 12}, {otherQuestions, 7}} {
+		answered := 0
+		for question, answers := range tt.questions {
+			first := firstFound(t, app, question)
+			if slices.ContainsFunc(first, func(name string) bool { return slices.Contains(strings.Fields(answers), name) }) {
+				answered++
+				continue
+			}
+			t.Logf("%s: %v", question, first)
+			if strings.Contains(question, "JSON") {
+				t.Errorf("the demo's own question: %v, want %s among them", first, answers)
 			}
 		}
-		if slices.ContainsFunc(first, func(name string) bool { return slices.Contains(strings.Fields(answers), name) }) {
-			answered++
-			continue
-		}
-		t.Logf("%s: %v", question, first)
-		if strings.Contains(question, "JSON") {
-			t.Errorf("the demo's own question: %v, want %s among them", first, answers)
+		if answered < tt.least {
+			t.Errorf("%d of %d questions are answered by the first three items, want %d", answered, len(tt.questions), tt.least)
 		}
 	}
-	if answered*5 < len(demoQuestions)*4 {
-		t.Errorf("%d of %d questions are answered by the first three items", answered, len(demoQuestions))
+}
+
+// firstFound are the names of the first three items that were found for a question.
+func firstFound(t *testing.T, app *anchor.App, question string) (first []string) {
+	t.Helper()
+	result, err := app.Build(t.Context(), pipeline.Query{Text: question}, anchor.BuildOptions{})
+	if err != nil || len(result.Diagnostics.SkippedSteps) > 0 {
+		t.Fatalf("%s: %v, %+v", question, err, result)
 	}
+	for _, it := range result.Window.Items {
+		if it.Source == pipeline.SourceRetrieval && len(first) < 3 {
+			name, _, _ := strings.Cut(strings.TrimPrefix(it.ID, "go-docs:"), "#") // a long comment has several parts
+			first = append(first, name)
+		}
+	}
+	return first
 }

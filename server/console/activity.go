@@ -30,7 +30,7 @@ type Activity struct {
 	refused  []refusal                // the newest first
 }
 
-// keyUse is how a key was used.
+// keyUse is how a key was used: last with any listener, and how often with that of the API.
 type keyUse struct {
 	Last              time.Time
 	Requests, Refused int64
@@ -54,9 +54,7 @@ func (a *Activity) Observer() server.Observer {
 	return server.Observer{
 		OnRequest: func(ctx context.Context, _ *server.RequestInfo) (context.Context, func(*server.RequestInfo, server.Usage, error)) {
 			return ctx, func(r *server.RequestInfo, _ server.Usage, err error) {
-				if !r.Admin {
-					a.request(r, err, time.Now())
-				}
+				a.request(r, err, time.Now())
 			}
 		},
 		OnBuild: func(ctx context.Context, b *server.BuildInfo) (context.Context, []pipeline.Callback, func(*pipeline.Result, error)) {
@@ -76,14 +74,17 @@ func (a *Activity) request(r *server.RequestInfo, err error, now time.Time) {
 			a.keys = map[string]keyUse{}
 		}
 		use, known := a.keys[id]
-		if use.Last, use.Requests = now, use.Requests+1; limited {
+		if use.Last = now; !r.Admin {
+			use.Requests++
+		}
+		if limited && !r.Admin {
 			use.Refused++
 		}
 		if known || len(a.keys) < maxSeenKeys {
 			a.keys[id] = use
 		}
 	}
-	if limited {
+	if limited && !r.Admin {
 		a.refused = slices.Insert(a.refused, 0, refusal{
 			Time: now, Status: refused.Status, Tenant: r.Principal.Tenant, Key: r.Principal.KeyID, Action: r.Action, ID: begin(r.ID, noteLength), Reason: begin(cmp.Or(refused.Reason, failure.Of(err).Error.Reason), noteLength),
 		})

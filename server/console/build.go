@@ -150,10 +150,10 @@ func (v *visit) build() error {
 	return nil
 }
 
-// before is the id of the build before another one, of the same conversation or pipeline. It is empty
+// before is the id of the build before another one, of the same conversation, user and pipeline. It is empty
 // if there is none among the last ones.
 func (v *visit) before(r *anchor.BuildRecord) (string, error) {
-	f := anchor.BuildFilter{Conversation: r.Conversation, Pipeline: r.Pipeline, Default: r.Pipeline == "", Until: r.Time}
+	f := anchor.BuildFilter{Conversation: r.Conversation, User: r.User, Pipeline: r.Pipeline, Default: r.Pipeline == "", Until: r.Time}
 	page, err := v.c.o.App.Builds(v.ctx, v.tenant, f, "", 1)
 	if err != nil || len(page.Builds) == 0 {
 		return "", err
@@ -356,8 +356,7 @@ func (v *visit) rebuild() error {
 		return problemf(http.StatusServiceUnavailable, "Another build is being repeated. Try again.")
 	}
 	id := rand.Text()
-	_, err = v.c.o.Rebuild(v.ctx, v.who, r.Detail.Request, anchor.BuildOptions{ID: id, Tenant: v.tenant, Conversation: r.Conversation})
-	if err != nil && pipeline.DiagnosticsOf(nil, err) == nil {
+	if err := v.c.o.Rebuild(v.ctx, v.who, v.tenant, r, id); err != nil {
 		if refusal := failure.Of(err); v.ctx.Err() == nil {
 			return problemf(http.StatusUnprocessableEntity, "The build failed: %s", refusal.Error.Message)
 		}

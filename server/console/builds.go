@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -102,6 +103,21 @@ func (s *search) pairs() []string {
 	}
 }
 
+// fieldsOnly refuses an address with a field that the form has not, as the list would seem to be what it asks for.
+func (v *visit) fieldsOnly() error {
+	pairs := (&search{}).pairs()
+	known := []string{"tenant", "cursor"}
+	for i := 0; i < len(pairs); i += 2 {
+		known = append(known, pairs[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.query)) {
+		if !slices.Contains(known, name) {
+			return problemf(http.StatusBadRequest, "There is no field %.50q. The fields are %s.", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
 // Any reports whether anything is asked for, and Rare whether one of the fields is that are seldom used.
 func (s *search) Any() bool { return *s != search{} }
 
@@ -154,6 +170,9 @@ var ages = []string{"15m", "1h", "24h", "7d"}
 
 // builds lists builds, the newest first.
 func (v *visit) builds() error {
+	if err := v.fieldsOnly(); err != nil {
+		return err
+	}
 	d := buildsData{search: v.search(), Outcomes: builds.Outcomes, Ages: ages, MaxMarks: builds.MaxMarks}
 	f, err := d.filter(v.content())
 	if err != nil {

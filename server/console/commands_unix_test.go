@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 var printed = regexp.MustCompile(`<code class="command" data-copy>([^<]+)</code>`)
@@ -21,7 +23,20 @@ var printed = regexp.MustCompile(`<code class="command" data-copy>([^<]+)</code>
 func TestPrintedCommandsWork(t *testing.T) {
 	u := &user{site: newSite(t, nil)}
 	const tenant = "o'brien & $HOME sons"
-	u.build(tenant, "b1", "a chat; rm", secret, "i1", "i2")
+	o := anchor.BuildOptions{Tenant: tenant, ID: "b1", User: "ann's; $HOME", Conversation: "a chat; rm"}
+	facts, err := u.app.Facts(t.Context(), tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := facts.Add(t.Context(), memory.Entry{Content: secret, UserID: o.User}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.app.BuildRequest(t.Context(), "request", strings.NewReader(`{"query": "q", "tokenizer": "words"}`), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.app.FlushRecords(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	page := u.send(linkOf(tenant, "build", "id", "b1"), nil).Body.String()
 	bin := t.TempDir()
 	if err := os.Symlink(testbuild.Command(t), filepath.Join(bin, "anchor-host")); err != nil {

@@ -90,8 +90,9 @@ func newSiteOf(t testing.TB, keys *keyring, more string) *site {
 	if keys != nil {
 		o.Authenticator, so.Authenticator = keys, keys
 	}
-	o.Rebuild = func(ctx context.Context, _ server.Principal, document []byte, b anchor.BuildOptions) (*pipeline.Result, error) {
-		return app.BuildRequest(ctx, "request", strings.NewReader(string(document)), b)
+	o.Rebuild = func(ctx context.Context, _ server.Principal, tenant string, r *anchor.BuildRecord, id string) error {
+		_, err := app.RepeatBuild(ctx, tenant, r, anchor.BuildOptions{ID: id})
+		return err
 	}
 	c, err := New(o)
 	if err != nil {
@@ -388,7 +389,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A tenant sees its own costs, and admin those of the tenant that it chooses.
+// A tenant sees its own costs, and admin those of all tenants or of the one that it chooses.
 func TestCosts(t *testing.T) {
 	s := newSite(t, &keyring{keys: map[string]server.Principal{"own": {KeyID: "k", Tenant: "acme", Scopes: []string{server.ScopeBuild}}, "all": {KeyID: "a", Tenant: "nobody", Scopes: []string{server.ScopeAdmin}}}})
 	s.fill()
@@ -399,7 +400,13 @@ func TestCosts(t *testing.T) {
 	if page := all.send("/console/costs?tenant=other", nil).Body.String(); !strings.Contains(page, others+"-key") || strings.Contains(page, "id-of-acme") {
 		t.Errorf("costs of another tenant for admin:\n%s", page)
 	}
-	if page := all.send("/console/costs", nil).Body.String(); !strings.Contains(page, "Nothing was spent") {
+	page := all.send("/console/costs", nil).Body.String()
+	for _, want := range []string{"of all tenants", others + "-key", "id-of-acme-key", ">acme</td>", "<dd>$0.0246</dd>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("costs of all tenants without %s:\n%s", want, page)
+		}
+	}
+	if page := all.send("/console/costs?tenant=nobody", nil).Body.String(); !strings.Contains(page, "Nothing was spent") {
 		t.Errorf("costs of nobody:\n%s", page)
 	}
 }
@@ -694,6 +701,21 @@ func TestRebuild(t *testing.T) {
 	}
 	if page := u.send(at, nil).Body.String(); !strings.Contains(page, "<p class=\"dim\">None.</p>") {
 		t.Errorf("the builds differ: %.200s", page[strings.Index(page, "Items that differ"):])
+	}
+	o := anchor.BuildOptions{Tenant: "acme", ID: "of-ann", User: "ann", Conversation: "talk-of-ann"}
+	if _, err := s.app.BuildRequest(t.Context(), "request", strings.NewReader(`{"query": "q", "tokenizer": "words"}`), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.app.FlushRecords(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	form.Set("id", "of-ann") // its conversation belongs to ann, so nobody else may repeat it
+	w = u.send("/console/build/again", form)
+	if at = w.Header().Get("Location"); w.Code != http.StatusSeeOther {
+		t.Fatalf("a build of a user: status %d, %s", w.Code, w.Body)
+	}
+	if r, err := s.app.BuildRecord(t.Context(), "acme", at[strings.LastIndex(at, "=")+1:]); err != nil || r.User != "ann" {
+		t.Errorf("the repetition: %+v, %v", r, err)
 	}
 	form.Set("id", others+"-b1")
 	if w := u.send("/console/build/again", form); w.Code != http.StatusNotFound {

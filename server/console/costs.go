@@ -2,7 +2,9 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -20,17 +22,32 @@ type costsData struct {
 	More       int
 	Sum, Today string
 	Unpriced   bool
+	// Unlisted is the number of tenants whose costs are missing.
+	Unlisted int
 }
 
-// costs shows what models cost a tenant, by day, key and model.
+// costs shows what models cost, by day, tenant, key and model: those of all tenants, if an admin chose none.
 func (v *visit) costs() error {
 	now := time.Now().UTC()
-	list, err := v.c.o.App.Costs(v.ctx, now.AddDate(0, 0, -costDays), now, v.tenant)
+	tenants, err := v.listed()
 	if err != nil {
 		return err
 	}
+	d := costsData{Unlisted: max(0, len(tenants)-maxListed)}
+	var list []anchor.Cost
+	for n, tenant := range tenants[:len(tenants)-d.Unlisted] {
+		if n > 0 && time.Since(now) > longestSearch {
+			d.Unlisted = len(tenants) - n
+			break
+		}
+		some, err := v.c.o.App.Costs(v.ctx, now.AddDate(0, 0, -costDays), now, tenant)
+		if err != nil {
+			return err
+		}
+		list = append(list, some...)
+	}
+	slices.SortStableFunc(list, func(a, b anchor.Cost) int { return strings.Compare(b.Day, a.Day) })
 	var sum, today float64
-	d := costsData{Rows: list[:min(len(list), maxCosts)], More: max(0, len(list)-maxCosts)}
 	for i := range list {
 		sum += list[i].USD
 		d.Unpriced = d.Unpriced || list[i].Unpriced
@@ -38,6 +55,7 @@ func (v *visit) costs() error {
 			today += list[i].USD
 		}
 	}
+	d.Rows, d.More = list[:min(len(list), maxCosts)], max(0, len(list)-maxCosts)
 	d.Sum, d.Today = dollars(sum), dollars(today)
 	v.show(http.StatusOK, "costs", "Costs", d)
 	return nil

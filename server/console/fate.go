@@ -68,11 +68,29 @@ func (v *visit) commands(r *anchor.BuildRecord) []command {
 	out := []command{{"Show it on the command line", show + where}}
 	if v.content() && r.Detail.Request != nil {
 		again := " | anchor-host build --request -" + where
-		if o := r.Detail.Options; o != nil && o.Conversation != "" {
-			again += " --conversation " + shellWord(o.Conversation)
-		}
+		again += flagsOf(r.Detail.Options)
 		out = append(out, command{"Build it again", show + " --as-request" + where + again})
 	}
+	return out
+}
+
+// flagsOf are the flags of "anchor-host build" for what a caller asked for beside the request.
+func flagsOf(o *builds.Options) (out string) {
+	if o == nil {
+		return ""
+	}
+	add := func(flag string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				out += " --" + flag + " " + shellWord(v)
+			}
+		}
+	}
+	add("user", o.User)
+	add("session", o.Session)
+	add("conversation", o.Conversation)
+	add("only-steps", o.Only...)
+	add("skip-steps", o.Skip...)
 	return out
 }
 

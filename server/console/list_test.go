@@ -81,6 +81,8 @@ func TestSearch(t *testing.T) {
 		"":                                   append(long, please, cancel, refund),
 		"?tenant=acme":                       {cancel, refund},
 		"?tenant=*&text=refund":              {please, refund},
+		"?text=refund+where":                 {refund},
+		"?text=refund+nowhere":               nil,
 		"?text=STRASSE":                      nil,
 		"?text=stra%C3%9Fe":                  {refund},
 		"?tenant=acme&text=refund":           {refund},
@@ -102,6 +104,11 @@ func TestSearch(t *testing.T) {
 	}
 	if got := own.listed("/console/builds?text=refund"); fmt.Sprint(got) != fmt.Sprint([]string{refund}) {
 		t.Errorf("another tenant is searched, too: %q", got)
+	}
+	for path, want := range map[string]string{"request=r3": "request_id", "q=refund": "text", "usr=ann": "user"} { // not a list of all builds
+		if w := u.send("/console/builds?"+path, nil); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: status %d, %s", path, w.Code, w.Body)
+		}
 	}
 	for _, path := range []string{"/console/builds?tenant=other", "/console/builds?tenant=*"} {
 		if w := own.send(path, nil); w.Code != http.StatusForbidden {
@@ -358,6 +365,10 @@ func TestKeysPage(t *testing.T) {
 	end(who, server.Usage{}, nil)
 	end(who, server.Usage{}, &server.Refusal{Status: http.StatusTooManyRequests, Reason: "quota"})
 	end(&server.RequestInfo{ID: "r98", Admin: true, Principal: who.Principal}, server.Usage{}, &server.Refusal{Status: http.StatusForbidden})
+	end(&server.RequestInfo{Admin: true, Principal: server.Principal{KeyID: "ops"}}, server.Usage{}, nil)
+	if u := s.o.Activity.use("ops"); u.Last.IsZero() || u.Requests != 0 {
+		t.Errorf("a key that only the console was used with: %+v", u)
+	}
 	for range 2 * maxRefused {
 		end(&server.RequestInfo{}, server.Usage{}, &server.Refusal{Status: http.StatusUnauthorized, Reason: "invalid_key"})
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/server"
@@ -81,8 +80,9 @@ type Options struct {
 	Activity *Activity
 	// Totals are read every two seconds.
 	Totals func() Totals
-	// Rebuild builds the window of a request document again, and returns the id of its record.
-	Rebuild func(ctx context.Context, p server.Principal, document []byte, o anchor.BuildOptions) (*pipeline.Result, error)
+	// Rebuild builds the request of a record again, with id as the id of the new record. It returns an error if that did
+	// not begin; a build that fails is none.
+	Rebuild func(ctx context.Context, p server.Principal, tenant string, r *anchor.BuildRecord, id string) error
 	// Flush waits until the records of builds are written.
 	Flush func(ctx context.Context) error
 	// Logger receives mistakes of the console. nil discards them.

@@ -75,8 +75,10 @@ func (s shown) Chosen() string {
 // Tenant is whose data is shown.
 func (s shown) Tenant() string { return s.v.tenantName() }
 
-// All reports whether the builds of all tenants are shown.
-func (s shown) All() bool { return s.v.all && (s.Name == "builds" || s.Name == "now") }
+// All reports whether the page is of all tenants.
+func (s shown) All() bool {
+	return s.v.all && (s.Name == "builds" || s.Name == "now" || s.Name == "costs")
+}
 
 // maxTenants is how many tenants can be chosen from.
 const maxTenants = 500

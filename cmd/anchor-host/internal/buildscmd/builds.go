@@ -53,6 +53,7 @@ func list(a *cli.App) *cobra.Command {
 		Long: `List the builds of a tenant, the newest first. Flags select builds. If there are more than
 --limit, the last line says how to go on.`,
 		Example: `  anchor-host builds list --outcome failed --since 24h
+  anchor-host builds list --tenant acme --user ann --query refund
   anchor-host builds list --conversation chat-7 -o json`,
 		Args: cobra.NoArgs,
 	}
@@ -60,6 +61,11 @@ func list(a *cli.App) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&f.Pipeline, "pipeline", "", "only builds of this pipeline")
 	fs.StringVar(&f.Conversation, "conversation", "", "only builds of this conversation")
+	fs.StringVar(&f.User, "user", "", "only builds for this user")
+	fs.StringVar(&f.Key, "key", "", "only builds that this key of the service asked for")
+	fs.StringVar(&f.RequestID, "request-id", "", "only builds of the request with this x-request-id")
+	fs.StringVar(&f.Text, "query", "", "only builds whose question has all these words, in any order; records keep it with content: true")
+	fs.StringVar(&f.Item, "item", "", "only builds that considered the item with this ID")
 	fs.StringVar(&outcome, "outcome", "", "only builds that ended so: ok, degraded or failed")
 	fs.StringVar(&since, "since", "", "only builds since then: an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z")
 	fs.IntVar(&limit, "limit", 50, fmt.Sprintf("list at most this many, 1 to %d", builds.MaxPage))
@@ -84,7 +90,13 @@ func list(a *cli.App) *cobra.Command {
 			if err := a.Print(*format, listing(page.Builds, page)); err != nil {
 				return err
 			}
-			if page.Next != "" && *format == "table" {
+			if *format != "table" {
+				return nil
+			}
+			if len(page.Builds) == 0 {
+				a.Say("no such builds of the tenant %s (--tenant names another one)", cli.OneCell(app.Status().Tenant))
+			}
+			if page.Next != "" {
 				a.Say("more builds: --cursor %s", page.Next)
 			}
 			return nil
@@ -94,15 +106,28 @@ func list(a *cli.App) *cobra.Command {
 }
 
 func listing(list []anchor.BuildSummary, data any) cli.Listing {
-	l := cli.Listing{Header: []string{"BUILD", "ENDED", "PIPELINE", "CONVERSATION", "OUTCOME", "ITEMS", "TOKENS", "TIME", "FUEL"}, Data: data}
+	l := cli.Listing{Header: []string{"BUILD", "ENDED", "USER", "PIPELINE", "CONVERSATION", "OUTCOME", "ITEMS", "TOKENS", "COST", "TIME", "QUESTION"}, Data: data}
 	for i := range list {
 		b := &list[i]
 		l.Rows = append(l.Rows, []string{
-			b.ID, b.Time.UTC().Format(time.RFC3339), cli.Dash(b.Pipeline), cli.Dash(b.Conversation), outcomeCell(b),
-			fmt.Sprintf("%d of %d", b.Included, b.Considered), fmt.Sprintf("%d of %d", b.UsedTokens, b.MaxTokens), cli.Millis(b.TookMS), cli.Fuel(b.Fuel),
+			b.ID, b.Time.UTC().Format(time.RFC3339), cell(b.User), cell(b.Pipeline), cell(b.Conversation), outcomeCell(b),
+			fmt.Sprintf("%d of %d", b.Included, b.Considered), fmt.Sprintf("%d of %d", b.UsedTokens, b.MaxTokens), costCell(b), cli.Millis(b.TookMS), cli.Dash(cli.Excerpt(b.Query)),
 		})
 	}
 	return l
+}
+
+func cell(text string) string { return cli.Dash(cli.OneCell(text)) }
+
+// costCell is what models cost.
+func costCell(b *anchor.BuildSummary) string {
+	switch {
+	case b.Unpriced:
+		return "no price"
+	case b.CostUSD > 0:
+		return "$" + strconv.FormatFloat(b.CostUSD, 'f', 4, 64)
+	}
+	return "-"
 }
 
 func outcomeCell(b *anchor.BuildSummary) string {
@@ -188,7 +213,8 @@ func printRequest(a *cli.App, r *anchor.BuildRecord) error {
 // rows are the figures of a record.
 func rows(r *anchor.BuildRecord) [][]string {
 	list := [][]string{
-		{"build", r.ID}, {"ended", r.Time.UTC().Format(time.RFC3339Nano)}, {"pipeline", cli.Dash(r.Pipeline)}, {"conversation", cli.Dash(r.Conversation)},
+		{"build", r.ID}, {"question", cell(r.Query)}, {"ended", r.Time.UTC().Format(time.RFC3339Nano)}, {"user", cell(r.User)}, {"key", cell(r.Key)}, {"request id", cell(r.RequestID)},
+		{"cost", costCell(&r.Summary)}, {"pipeline", cell(r.Pipeline)}, {"conversation", cell(r.Conversation)},
 		{"outcome", outcomeCell(&r.Summary)}, {"items in the window", fmt.Sprintf("%d of %d", r.Included, r.Considered)},
 		{"tokens", fmt.Sprintf("%d of %d", r.UsedTokens, r.MaxTokens)}, {"time", cli.Millis(r.TookMS)}, {"fuel", cli.Fuel(r.Fuel)},
 		{"generation", r.Generation}, {"request", r.Request}, {"texts are kept", strconv.FormatBool(r.Content)},

@@ -36,7 +36,7 @@ func retrieverFindings(ctx context.Context, loaded *config.Loaded, tenants []str
 		var lines []finding
 		for _, tenant := range all {
 			f, there := retrieverFinding(loaded, name, tenant, lists)
-			if there && others || slices.Contains(tenants, tenant) {
+			if (there && others || slices.Contains(tenants, tenant)) && !slices.Contains(lines, f) {
 				lines = append(lines, f)
 			}
 		}
@@ -68,7 +68,7 @@ func retrieverFinding(loaded *config.Loaded, name, tenant string, lists map[stri
 		return finding{"retriever " + name, statusWarning, fmt.Sprintf("the collection %s of the tenant %s is not there (make it with anchor-host ingest PATH --collection %s --tenant %s)", r.Collection, owner, r.Collection, owner)}, false
 	}
 	f = finding{Check: "retriever " + name}
-	f.Status, f.Detail = searchable(&list[i], r.By != string(retrieve.ByWords) && loaded.Collections[r.Collection].Embedder != "")
+	f.Status, f.Detail = searchable(&list[i], owner, r.By != string(retrieve.ByWords) && loaded.Collections[r.Collection].Embedder != "")
 	f.Detail = "tenant " + tenant + ", " + f.Detail
 	if owner == tenant {
 		return f, true
@@ -92,13 +92,13 @@ func owners(loaded *config.Loaded) (list []string) {
 }
 
 // searchable describes a collection, and says what it lacks.
-func searchable(c *retrieve.CollectionInfo, byVectors bool) (status, detail string) {
+func searchable(c *retrieve.CollectionInfo, owner string, byVectors bool) (status, detail string) {
 	detail = fmt.Sprintf("collection %s: %s, %s, %d of them with vectors", c.Name, cli.Count(c.Documents, "document"), cli.Count(c.Chunks, "chunk"), c.Vectors)
 	switch {
 	case c.Documents == 0:
-		return statusWarning, detail + fmt.Sprintf(" (fill it with anchor-host ingest PATH --collection %s)", c.Name)
+		return statusWarning, detail + fmt.Sprintf(" (fill it with anchor-host ingest PATH --collection %s --tenant %s)", c.Name, owner)
 	case byVectors && c.Vectors == 0:
-		return statusWarning, detail + fmt.Sprintf(" (make vectors with anchor-host collections reembed %s)", c.Name)
+		return statusWarning, detail + fmt.Sprintf(" (make vectors with anchor-host collections reembed %s --tenant %s)", c.Name, owner)
 	}
 	return statusOK, detail
 }

@@ -3,6 +3,7 @@ package keyscmd
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/server/keys"
+	"github.com/anchor-host/anchor-host/server/quota"
 )
 
 // Command returns "keys".
@@ -24,14 +26,16 @@ a tenant and has scopes:
   build          builds and their records, assemblies and evaluations
   memory:read    reading facts, conversations and runs
   memory:write   adding and deleting them, and deleting records of builds
-  collections    listing and searching collections
+  collections    listing and searching collections, and listing their documents
+  collections:write
+                 adding and deleting documents, and the jobs that read them
   admin          everything of the admin listener
   content        seeing texts of other requests
 
 A client sends it as "Authorization: Bearer KEY" or as "x-api-key: KEY". The file has
 the SHA-256 of each secret, so a key is shown once: when it is made. serve notices a
 change of the file within two seconds. Limits of tenants are in the same file; see
-docs/operate.md.`,
+docs/operate-keys.md.`,
 		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --expires 90d
   anchor-host keys list
   anchor-host keys rotate k3Yx8QmWz0Ab --overlap 1h
@@ -158,7 +162,7 @@ func list(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the keys, without their secrets",
-		Long: `List the keys with their tenants, scopes, times and notes. STATE says whether a key is
+		Long: `List the keys with their tenants, scopes, quotas, times and notes. STATE says whether a key is
 accepted now: active, expired or revoked.`,
 		Example: `  anchor-host keys list
   anchor-host keys list --tenant acme -o json`,
@@ -189,11 +193,20 @@ accepted now: active, expired or revoked.`,
 }
 
 func listing(rows []shown, data any) cli.Listing {
-	l := cli.Listing{Header: []string{"ID", "TENANT", "STATE", "SCOPES", "CREATED", "EXPIRES", "NOTE"}, Data: data}
+	l := cli.Listing{Header: []string{"ID", "TENANT", "STATE", "SCOPES", "QUOTAS", "CREATED", "EXPIRES", "NOTE"}, Data: data}
 	for _, k := range rows {
-		l.Rows = append(l.Rows, []string{k.ID, cli.OneCell(k.Tenant), k.State, strings.Join(k.Scopes, ","), when(k.Created), when(k.Expires), cli.Dash(cli.Excerpt(k.Note))})
+		l.Rows = append(l.Rows, []string{k.ID, cli.OneCell(k.Tenant), k.State, strings.Join(k.Scopes, ","), quotasCell(&k.Quotas), when(k.Created), when(k.Expires), cli.Dash(cli.Excerpt(k.Note))})
 	}
 	return l
+}
+
+// quotasCell are the limits of a key, in the form of keys add --quota.
+func quotasCell(l *quota.Limits) string {
+	text, err := json.Marshal(l)
+	if err != nil || string(text) == "{}" {
+		return "-"
+	}
+	return strings.NewReplacer("{", "", "}", "", `"`, "", ":", "=").Replace(string(text))
 }
 
 func when(t time.Time) string {

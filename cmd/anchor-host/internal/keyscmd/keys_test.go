@@ -2,6 +2,7 @@ package keyscmd
 
 import (
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,6 +49,15 @@ func TestLifeOfAKey(t *testing.T) {
 	k := f.Keys[0]
 	if k.SHA256 != token.Digest() || k.Quotas.RequestsPerSecond != 0.5 || k.Quotas.MemoryBytes != 1<<20 || k.Quotas.TokensPerMinute != 1000 || k.Expires.Sub(k.Created) != 90*24*time.Hour {
 		t.Errorf("%+v", k)
+	}
+	if table := must(t, "list", "--file", file); !strings.Contains(table, "requests_per_second=0.5,tokens_per_minute=1000,memory_bytes=1MiB") {
+		t.Error(table)
+	}
+	help := Command(cli.New(t.Context(), nil, io.Discard, io.Discard)).Long
+	for _, scope := range keys.Scopes {
+		if !strings.Contains(help, "\n  "+scope) {
+			t.Errorf("the help has no scope %s", scope)
+		}
 	}
 	var second struct{ Key, ID, Note string }
 	into(t, must(t, "rotate", "--file", file, token.ID, "--overlap", "1h", "-o", "json"), &second)

@@ -1,7 +1,6 @@
 package servecmd
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -30,8 +29,8 @@ func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telem
 				In: totals.In, Out: totals.Out, Common: totals.Common, New: totals.New, CostUSD: totals.CostUSD,
 			}
 		},
-		Rebuild: func(ctx context.Context, p server.Principal, document []byte, b anchor.BuildOptions) (*pipeline.Result, error) {
-			return rebuild(ctx, o.Admission, app, p, document, b)
+		Rebuild: func(ctx context.Context, p server.Principal, tenant string, r *anchor.BuildRecord, id string) error {
+			return rebuild(ctx, o.Admission, app, p, tenant, r, id)
 		},
 	}
 	if store != nil {
@@ -77,19 +76,26 @@ func limitsOf(l *quota.Limits) (out []console.Limit) {
 	return out
 }
 
-// rebuild builds a document again, within the quotas of who asks for it.
-func rebuild(ctx context.Context, a server.Admission, app *anchor.App, p server.Principal, document []byte, o anchor.BuildOptions) (result *pipeline.Result, err error) {
-	cost := server.Cost{Action: "build", Scope: server.ScopeBuild, Bytes: int64(len(document))}
+// rebuild builds the request of a record again, within the quotas of who asks for it.
+func rebuild(ctx context.Context, a server.Admission, app *anchor.App, p server.Principal, tenant string, r *anchor.BuildRecord, id string) error {
+	cost := server.Cost{Action: "build", Scope: server.ScopeBuild, Bytes: int64(len(r.Detail.Request))}
 	if err := a.Enter(p, cost); err != nil {
-		return nil, err
+		return err
 	}
 	release, err := a.Admit(ctx, p, cost)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, used := ledger.Under(ctx)
-	defer func() { release(usageOf(result, err, used)) }()
-	return app.BuildRequest(ctx, "request", bytes.NewReader(document), o)
+	var u server.Usage
+	defer func() { release(u) }()
+	again, err := app.RepeatBuild(ctx, tenant, r, anchor.BuildOptions{ID: id, Key: p.KeyID})
+	if err != nil {
+		u = usageOf(nil, err, used)
+		return err
+	}
+	u = usageOf(again.Result, again.Err, used)
+	return nil
 }
 
 // usageOf is what a build has used.

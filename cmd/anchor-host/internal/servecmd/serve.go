@@ -103,6 +103,7 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	}
 	defer ready.Close(ctx)
 	t := ready.Telemetry
+	log.Info("loading the plugins; the first start compiles each of them, which takes some seconds", "configuration", loaded.File)
 	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log, StrictReload: true})
 	if err != nil {
 		return err

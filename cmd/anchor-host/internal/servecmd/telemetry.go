@@ -17,7 +17,7 @@ func observer(t *telemetry.Telemetry, log *telemetry.RequestLog) server.Observer
 		quiet := r.Admin || r.Action == "livez" || r.Action == "readyz"
 		ctx, end := t.Begin(ctx, telemetry.Request{ID: r.ID, Method: r.Method, Route: r.Route, Traceparent: r.Traceparent, Quiet: quiet}, log)
 		return ctx, func(r *server.RequestInfo, u server.Usage, err error) {
-			a := telemetry.Answer{Status: u.Status, Tenant: r.Principal.Tenant, Bytes: u.Bytes, Generation: r.Generation, Err: err}
+			a := telemetry.Answer{Status: u.Status, Tenant: r.Principal.Tenant, Bytes: u.Bytes, Degraded: u.Degraded, Generation: r.Generation, Err: err}
 			var refusal *server.Refusal
 			switch {
 			case errors.As(err, &refusal):
