@@ -227,7 +227,7 @@ test-schema: build plugins ## schemathesis against /openapi.json of a running se
 
 # vet is part of `make lint`. The timeout is for one package, on a machine that has much else to do.
 .PHONY: test
-test: ## test what a change of the code can break; needs Go and make (six minutes the first time, TEST='-run NAME' narrows it)
+test: ## test what a change of the code can break; needs Go and make (five minutes the first time, TEST='-run NAME' narrows it)
 	$(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 60m ./... $(TEST)
 
 .PHONY: test-docs
