@@ -54,8 +54,8 @@ const (
 	ReasonDenied Reason = "denied"
 	// ReasonBusy says that no instance became free in time.
 	ReasonBusy Reason = "busy"
-	// ReasonRested says that the plugin failed repeatedly and is not called for a while.
-	ReasonRested Reason = "rested"
+	// ReasonCircuitOpen says that the plugin failed repeatedly and is not called for a while.
+	ReasonCircuitOpen Reason = "circuit_open"
 	// ReasonInitFailed says that init failed, for any reason.
 	ReasonInitFailed Reason = "init_failed"
 	// ReasonCancelled says that the build was cancelled.
@@ -65,6 +65,6 @@ const (
 // Reasons is every reason.
 var Reasons = []Reason{
 	ReasonTimeout, ReasonFuel, ReasonMemory, ReasonTrap, ReasonExit, ReasonGuestError, ReasonInvalidOutput,
-	ReasonOutputTooLarge, ReasonInputTooLarge, ReasonDenied, ReasonBusy, ReasonRested, ReasonInitFailed,
+	ReasonOutputTooLarge, ReasonInputTooLarge, ReasonDenied, ReasonBusy, ReasonCircuitOpen, ReasonInitFailed,
 	ReasonCancelled,
 }

@@ -252,7 +252,7 @@ func (a *App) absolute() error {
 	for i := range a.options.Mounts {
 		paths = append(paths, &a.options.Mounts[i].Folder)
 	}
-	for _, key := range []string{"plugins.dir", "cache_dir", "store.path"} {
+	for _, key := range []string{"plugins.dir", "plugins.cache_dir", "store.path"} {
 		path := a.options.Overrides[key]
 		if path == "" || path == host.CacheOff {
 			continue
@@ -286,7 +286,7 @@ func (a *App) override(loaded *config.Loaded) error {
 		values["plugins.dir"] = a.options.PluginDir
 	}
 	if a.options.CacheDir != "" {
-		values["cache_dir"] = a.options.CacheDir
+		values["plugins.cache_dir"] = a.options.CacheDir
 	}
 	for _, o := range config.Overrides {
 		v, ok := values[o.Path]

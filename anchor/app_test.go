@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -66,12 +67,11 @@ func items(texts ...string) []pipeline.Item {
 }
 
 const basic = `
-max_tokens: 50
-tokenizer: words
-system_prompts: [{content: be brief}]
+window: {max_tokens: 50, system_prompts: [{content: be brief}]}
+counting: {tokenizer: words}
 steps:
-  - {name: best, builtin: top_k, top_k: 2}
-  - {name: good, builtin: min_score, settings: {min_score: 0.99}}
+  - {name: best, use: top_k, top_k: 2}
+  - {name: good, use: min_score, settings: {min_score: 0.99}}
 `
 
 func TestOptionsOfABuild(t *testing.T) {
@@ -127,17 +127,17 @@ func TestFormatsOfABuild(t *testing.T) {
 func TestRefusedOptions(t *testing.T) {
 	app := load(t, basic)
 	for want, o := range map[string]BuildOptions{
-		"max_tokens: want 1 or more, got -1": {MaxTokens: -1},
-		"model and tokenizer exclude":        {Model: "gpt-4o", Tokenizer: "words"},
-		"a formatter and format":             {Format: "openai", Formatter: format.OpenAI{}},
-		"preset and budget":                  {Preset: "rag", Budget: &fill.Budget{}},
-		"tokenizer: unknown value":           {Tokenizer: "no"},
-		"fit: unknown value":                 {Fit: "no"},
-		"tenant: want a name":                {Tenant: "a\x00"},
-		"timeout: ":                          {Timeout: -1},
-		`no step "god" (did you mean "good`:  {Skip: []string{"god"}},
-		"a conversation of the store and":    {Conversation: "c", Turns: []pipeline.Turn{{}}},
-		"no conversation of the store":       {Remember: true},
+		"window.max_tokens: want 1 or more, got -1": {MaxTokens: -1},
+		"model and tokenizer exclude":               {Model: "gpt-4o", Tokenizer: "words"},
+		"a formatter and format":                    {Format: "openai", Formatter: format.OpenAI{}},
+		"preset and budget":                         {Preset: "rag", Budget: &fill.Budget{}},
+		"counting.tokenizer: unknown value":         {Tokenizer: "no"},
+		"window.fit: unknown value":                 {Fit: "no"},
+		"tenant: want a name":                       {Tenant: "a\x00"},
+		"timeout: ":                                 {Timeout: -1},
+		`no step "god" (did you mean "good`:         {Skip: []string{"god"}},
+		"a conversation of the store and":           {Conversation: "c", Turns: []pipeline.Turn{{}}},
+		"no conversation of the store":              {Remember: true},
 	} {
 		if _, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, o); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
@@ -166,18 +166,27 @@ func TestTable(t *testing.T) {
 		t.Error("a request has no members")
 	}
 	for _, f := range known {
-		if !members[f.Key] {
-			t.Errorf("member %s of a request is not in the table", f.Key)
+		of := f.Type(reflect.TypeFor[request.Request]())
+		if of != reflect.TypeFor[config.Window]() && of != reflect.TypeFor[request.Counting]() {
+			if !members[f.Key] {
+				t.Errorf("member %s of a request is not in the table", f.Key)
+			}
+			continue
+		}
+		for _, below := range strict.Fields(of) {
+			if !members[f.Key+"."+below.Key] {
+				t.Errorf("member %s.%s of a request is not in the table", f.Key, below.Key)
+			}
 		}
 	}
 }
 
 func TestBuildRequest(t *testing.T) {
 	app := load(t, basic)
-	document := `{"query": "q", "tokenizer": "words", "items": [{"content": "hello world", "source": "user"}]}`
+	document := `{"query": "q", "counting": {"tokenizer": "words"}, "items": [{"content": "hello world", "source": "user"}]}`
 	for _, c := range []struct{ yaml, document, want string }{
 		{basic, document, "be brief"}, // the step good drops the item
-		{basic, strings.Replace(document, "{", `{"steps": [], "system_prompts": [], `, 1), "hello world"},
+		{basic, strings.Replace(document, "{", `{"steps": [], "window": {"system_prompts": []}, `, 1), "hello world"},
 		{basic + "pipelines: {p: {}}\n", document, "be brief"}, // a pipeline changes no request that does not name it
 		{basic + "pipelines: {p: {}}\n", strings.Replace(document, "{", `{"pipeline": "p", `, 1), "be brief"},
 	} {
@@ -229,17 +238,17 @@ func TestLoadErrors(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		`"max_tokns" is not a path`: {Overrides: map[string]string{"max_tokns": "5"}},
-		"max_tokens: want":          {Overrides: map[string]string{"max_tokens": "x"}},
+		"window.max_tokens: want":   {Overrides: map[string]string{"window.max_tokens": "x"}},
 	} {
 		if _, err := Load(write(t, dir, basic), o); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	broken := "steps: [{name: s, instance: i}]\ninstances: {i: {plugin: none, must: true}}\n"
+	broken := "steps: [{name: s, use: i}]\nplugins: {instances: {i: {plugin: none, must: true}}}\n"
 	if _, err := Load(write(t, dir, broken), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a required plugin: %v", err)
 	}
-	app, err := Load(write(t, dir, broken), Options{Lazy: true, Overrides: map[string]string{"max_tokens": "5"}})
+	app, err := Load(write(t, dir, broken), Options{Lazy: true, Overrides: map[string]string{"window.max_tokens": "5"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,23 +25,23 @@ var appliers = []struct {
 		return p.setFacts(func(f *config.Facts) { f.Session = o.Session })
 	}},
 	{"Timeout", func(p *plan, o *BuildOptions) error { return p.set("timeout", o.Timeout.String()) }},
-	{"MaxTokens", func(p *plan, o *BuildOptions) error { return p.set("max_tokens", strconv.Itoa(o.MaxTokens)) }},
+	{"MaxTokens", func(p *plan, o *BuildOptions) error { return p.set("window.max_tokens", strconv.Itoa(o.MaxTokens)) }},
 	{"Model", setModel}, // before Tokenizer, which may be a file for the model
-	{"Tokenizer", func(p *plan, o *BuildOptions) error { return p.set("tokenizer", o.Tokenizer) }},
-	{"Fit", func(p *plan, o *BuildOptions) error { return p.set("fit", o.Fit) }},
-	{"Fill", func(p *plan, o *BuildOptions) error { return p.set("fill", o.Fill) }},
-	{"Truncate", func(p *plan, o *BuildOptions) error { return p.set("truncate", o.Truncate) }},
-	{"Order", func(p *plan, o *BuildOptions) error { return p.set("order", o.Order) }},
+	{"Tokenizer", func(p *plan, o *BuildOptions) error { return p.set("counting.tokenizer", o.Tokenizer) }},
+	{"Fit", func(p *plan, o *BuildOptions) error { return p.set("window.fit", o.Fit) }},
+	{"Fill", func(p *plan, o *BuildOptions) error { return p.set("window.fill", o.Fill) }},
+	{"Truncate", func(p *plan, o *BuildOptions) error { return p.set("window.truncate", o.Truncate) }},
+	{"Order", func(p *plan, o *BuildOptions) error { return p.set("window.order", o.Order) }},
 	{"Tools", setTools},
 	{"IncludeQuery", func(p *plan, o *BuildOptions) error { p.config.IncludeQuery = o.IncludeQuery; return nil }},
 	{"FitOptions", setFitOptions},
 	{"Format", func(p *plan, o *BuildOptions) error { return p.set("format", o.Format) }},
 	{"FormatOptions", setFormatOptions},
 	{"Formatter", setFormatter},
-	{"Preset", func(p *plan, o *BuildOptions) error { return p.set("budget.preset", o.Preset) }},
+	{"Preset", func(p *plan, o *BuildOptions) error { return p.set("window.budget.preset", o.Preset) }},
 	{"Budget", setBudget},
 	{"SystemPrompts", setPrompts},
-	{"Conversation", func(p *plan, o *BuildOptions) error { return p.set("conversation.id", o.Conversation) }},
+	{"Conversation", func(p *plan, o *BuildOptions) error { return p.set("memory.conversation.id", o.Conversation) }},
 	{"Turns", setTurns},
 	{"Remember", setRemember},
 	{"Items", func(p *plan, o *BuildOptions) error { p.build.Items = o.Items; return nil }},
@@ -69,16 +69,16 @@ func (p *plan) apply(o *BuildOptions) error {
 		}
 	}
 	// The comparison and the record use the traces.
-	p.build.Explain = p.explain || p.previous != nil || p.generation.loaded.Records != nil
-	if p.config.Memory != nil && p.config.Conversation != nil {
-		return excluded("memory", "conversation")
+	p.build.Explain = p.explain || p.previous != nil || p.generation.loaded.Builds.Records != nil
+	if p.config.Memory.Name != "" && p.config.Conversation != nil {
+		return excluded("memory.use", "memory.conversation")
 	}
 	p.user, p.key, p.requestID = o.User, o.Key, o.RequestID
 	if f := p.config.Facts; f != nil {
 		p.user = f.User // which o.User has set
 	}
 	if f := p.config.Facts; f != nil && f.RequireUser && f.User == "" {
-		return fmt.Errorf("%w: the build names no user (name the one whose facts it may have, or set facts.require_user to false)", ErrInvalid)
+		return fmt.Errorf("%w: the build names no user (name the one whose facts it may have, or set memory.facts.require_user to false)", ErrInvalid)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func setUser(p *plan, o *BuildOptions) error {
 // setFacts changes the settings of the facts.
 func (p *plan) setFacts(set func(*config.Facts)) error {
 	if p.config.Facts == nil {
-		return fmt.Errorf("%w: a session has facts, and the configuration has none (set facts in anchor.yaml)", ErrInvalid)
+		return fmt.Errorf("%w: a session has facts, and the configuration has none (set memory.facts in anchor.yaml)", ErrInvalid)
 	}
 	own := *p.config.Facts
 	set(&own)
@@ -132,7 +132,7 @@ func setModel(p *plan, o *BuildOptions) error {
 	if o.Tokenizer != "" && !strings.HasPrefix(o.Tokenizer, "file:") {
 		return excluded("model", "tokenizer")
 	}
-	return p.set("model", o.Model)
+	return p.set("counting.model", o.Model)
 }
 
 // setFitOptions comes after fit and truncate, which it needs.
@@ -143,9 +143,9 @@ func setFitOptions(p *plan, o *BuildOptions) error {
 	for _, n := range []struct {
 		key   string
 		value *int
-	}{{"message_overhead", f.MessageOverhead}, {"priming", f.Priming}, {"min_tokens", &f.MinTokens}} {
+	}{{"message_overhead", f.MessageOverhead}, {"priming", f.Priming}, {"cut_min_tokens", &f.MinTokens}} {
 		if n.value != nil && *n.value < 0 {
-			return fmt.Errorf("%w: fit_options.%s: want 0 or more, got %d", ErrInvalid, n.key, *n.value)
+			return fmt.Errorf("%w: window.%s: want 0 or more, got %d", ErrInvalid, n.key, *n.value)
 		}
 	}
 	p.config.FitOptions = f
@@ -155,10 +155,7 @@ func setFitOptions(p *plan, o *BuildOptions) error {
 // setFormatOptions comes after format, which it needs.
 func setFormatOptions(p *plan, o *BuildOptions) error {
 	f := config.FormatOptions(*o.FormatOptions)
-	switch {
-	case f.CacheControl != "" && f.CacheControl != "block" && f.CacheControl != "seed":
-		return fmt.Errorf("%w: format_options.cache_control: want one of block, seed, got %q", ErrInvalid, f.CacheControl)
-	case f.Breakpoints != "" && f.Breakpoints != "auto" && f.Breakpoints != "fixed":
+	if f.Breakpoints != "" && f.Breakpoints != "auto" && f.Breakpoints != "fixed" {
 		return fmt.Errorf("%w: format_options.breakpoints: want one of auto, fixed, got %q", ErrInvalid, f.Breakpoints)
 	}
 	switch {
@@ -200,14 +197,14 @@ func setBudget(p *plan, o *BuildOptions) error {
 		return excluded("preset", "budget")
 	}
 	b := &config.Budget{
-		TotalTokens: o.Budget.TotalTokens, ReserveTokens: o.Budget.ReserveTokens, EnforceSharedPool: o.Budget.EnforceSharedPool,
+		TotalTokens: o.Budget.TotalTokens, EnforceSharedPool: o.Budget.EnforceSharedPool,
 	}
 	for _, a := range o.Budget.Allocations {
 		b.Allocations = append(b.Allocations, config.Allocation{
-			Source: string(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Priority: a.Priority, Overflow: string(a.Overflow),
+			Source: string(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Overflow: string(a.Overflow),
 		})
 	}
-	p.config.Budget = b
+	p.config.Budget, p.config.Answer = b, o.Budget.ReserveTokens
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,6 +136,8 @@ type agentRun struct {
 	user   string
 	state  *agent.State
 	frames *frames.Pipeline
+	// phase is what the messages are for, empty for the default.
+	phase agent.Phase
 }
 
 // apply enters the options.
@@ -147,7 +150,6 @@ func (r *agentRun) apply(o *AssembleOptions) error {
 		{"timeout", o.Timeout.String(), o.Timeout != 0},
 		{"agent.max_tokens", fmt.Sprint(o.MaxTokens), o.MaxTokens != 0},
 		{"agent.max_messages", fmt.Sprint(o.MaxMessages), o.MaxMessages != 0},
-		{"agent.phase", string(o.Phase), o.Phase != ""},
 	} {
 		if !v.given {
 			continue
@@ -156,7 +158,19 @@ func (r *agentRun) apply(o *AssembleOptions) error {
 			return err
 		}
 	}
-	return nil
+	r.phase = o.Phase
+	switch r.phase {
+	case "", agent.PhaseLLM, agent.PhaseSynthesize:
+		return nil
+	}
+	return fmt.Errorf("%w: phase: want llm or synthesize, got %.100q", ErrInvalid, r.phase)
+}
+
+// budget returns the budget of the configuration, for the purpose that the options state.
+func (r *agentRun) budget() agent.Budget {
+	b := assemble.Budget(&r.config)
+	b.Phase = cmp.Or(r.phase, b.Phase)
+	return b
 }
 
 // assemblies is the maximum number of attempts of an assembly while others continue the same run.
@@ -175,7 +189,7 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			return nil, err
 		}
 		refusal := r.refusal()
-		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config), r.tools...)
+		result, err := chain.Assemble(ctx, r.state, r.list(), r.budget(), r.tools...)
 		if errors.Is(err, pipeline.ErrInvalid) {
 			err = errkind.As(ErrInvalid, err)
 		}
@@ -184,7 +198,7 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 		}
 		if err == nil && r.written != nil {
 			if messages := r.written(result.Messages); messages != nil {
-				chain.Restate(ctx, result.Diagnostics, assemble.Budget(&r.config), messages)
+				chain.Restate(ctx, result.Diagnostics, r.budget(), messages)
 			}
 		}
 		if err == nil && r.stored != nil {

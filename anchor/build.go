@@ -52,7 +52,7 @@ type BuildOptions struct {
 	// Fit, Fill, Truncate and Order are words such as "exact", "knapsack", "sentence" and
 	// "lost_in_the_middle".
 	Fit, Fill, Truncate, Order string
-	// FitOptions replace all fit_options. nil: those of the configuration.
+	// FitOptions replace those of the window. nil: those of the configuration.
 	FitOptions *FitOptions
 	// Tools is a JSON list of the tools that the model may call, in the form of an API. Those in
 	// another form than that of the format are converted if they lose nothing; else Diagnostics
@@ -110,7 +110,7 @@ type BuildOptions struct {
 	Key, RequestID string `json:"-"`
 }
 
-// FitOptions are the fit_options of anchor.yaml.
+// FitOptions are options of the window of anchor.yaml that belong to fit and truncate.
 type FitOptions struct {
 	// MessageOverhead is the number of tokens that a chat message costs in addition to its role
 	// and texts. Priming is the number that a chat document costs in addition to its messages.
@@ -128,12 +128,8 @@ type FitOptions struct {
 type FormatOptions struct {
 	// Caching marks the stable parts for prompt caching.
 	Caching bool
-	// CacheControl says where the mark is placed: "block", the default, places it on a content
-	// block, "seed" next to the role.
-	CacheControl string
 	// Breakpoints is "auto" to place up to four marks where they pay, or "fixed" to mark the
-	// system prompt and the context. It needs Caching. Empty: "auto", or "fixed" with the
-	// CacheControl "seed".
+	// system prompt and the context. It needs Caching. Empty: "auto".
 	Breakpoints string
 	// Model selects the minimum length of a cacheable prefix for "auto". Empty: the model of the
 	// window.
@@ -409,7 +405,7 @@ func (p *plan) compare(ctx context.Context, t pipeline.Tokenizer, result *pipeli
 	}
 	d := result.Diagnostics
 	d.Cache, err = promptcache.Compare(ctx, t, p.previous, current, d.Items)
-	if !p.explain && p.generation.loaded.Records == nil {
+	if !p.explain && p.generation.loaded.Builds.Records == nil {
 		d.Items = nil // recorded only for the comparison
 	}
 	return err

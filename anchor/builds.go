@@ -109,7 +109,7 @@ func (a *App) NewBuildID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer g.users.Done()
-	if g.loaded.Records == nil {
+	if g.loaded.Builds.Records == nil {
 		return "", nil
 	}
 	return newBuildID()
@@ -187,7 +187,7 @@ func (a *App) FlushRecords(ctx context.Context) error { return a.keeping.flush(c
 func (a *App) keeper(g *generation) *builds.Keeper {
 	k := &a.keeping
 	var l builds.Limits
-	l.Keep, l.MaxSize = g.loaded.Records.Limits()
+	l.Keep, l.MaxSize = g.loaded.Builds.Records.Limits()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keeper == nil {
@@ -207,7 +207,7 @@ var recordID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // recording prepares the record of a build. It returns nil if no records are kept. The returned
 // function is called with how the build ended.
 func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error), error) {
-	r := p.generation.loaded.Records
+	r := p.generation.loaded.Builds.Records
 	if p.id != "" && !recordID.MatchString(p.id) {
 		return nil, fmt.Errorf(`%w: id %.100q (want 1 to 64 letters, digits, "-", "_" and ".")`, ErrInvalid, p.id)
 	}

@@ -12,16 +12,16 @@ import (
 )
 
 const recorded = `
-records: {keep: 1d}
-tokenizer: words
-max_tokens: 20
-steps: [{name: best, builtin: sort, settings: {by: score, order: desc}}]
+builds: {records: {keep: 1d}}
+counting: {tokenizer: words}
+window: {max_tokens: 20}
+steps: [{name: best, use: sort, settings: {by: score, order: desc}}]
 `
 
 // Each build has a record, whatever it was asked with, and its result is as without records.
 func TestBuildsAreRecorded(t *testing.T) {
 	s := store.NewMemory()
-	app, plain := loadWith(t, recorded, Options{Store: s}), loadWith(t, strings.Replace(recorded, "records: {keep: 1d}", "", 1), Options{Store: store.NewMemory()})
+	app, plain := loadWith(t, recorded, Options{Store: s}), loadWith(t, strings.Replace(recorded, "builds: {records: {keep: 1d}}", "", 1), Options{Store: store.NewMemory()})
 	items := []pipeline.Item{{ID: "a", Content: "one two", Source: pipeline.SourceTool, Score: 0.5, Priority: 5}}
 	for _, one := range []*App{app, plain} {
 		r, err := one.Build(t.Context(), pipeline.Query{Text: "secret words"}, BuildOptions{Items: items, ID: "first"})
@@ -120,7 +120,7 @@ func benchmarkBuild(b *testing.B, yaml string) {
 }
 
 func BenchmarkBuildWithoutRecord(b *testing.B) {
-	benchmarkBuild(b, strings.Replace(recorded, "records: {keep: 1d}", "", 1))
+	benchmarkBuild(b, strings.Replace(recorded, "builds: {records: {keep: 1d}}", "", 1))
 }
 func BenchmarkBuildWithRecord(b *testing.B) { benchmarkBuild(b, recorded) }
 
@@ -137,7 +137,7 @@ func loadWith(t testing.TB, text string, o Options) *App {
 
 // A search in memory finds what was built, and forgets what was deleted.
 func TestFindBuilds(t *testing.T) {
-	a := loadWith(t, "records: {content: true}\ntokenizer: words\nmax_tokens: 20\n", Options{Store: store.NewMemory()})
+	a := loadWith(t, "builds: {records: {content: true}}\ncounting: {tokenizer: words}\nwindow: {max_tokens: 20}\n", Options{Store: store.NewMemory()})
 	for _, user := range []string{"ann", "bob"} {
 		if _, err := a.Build(t.Context(), pipeline.Query{Text: "The question of " + user}, BuildOptions{ID: user, User: user}); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ func compacting(t *testing.T, s store.Store, log *bytes.Buffer) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "tokenizer: words\nconversation: {max_tokens: 40, compact: {plugin: documents}}\n"
+	text := "counting: {tokenizer: words}\nmemory: {conversation: {tokens: 40, compact: {use: documents}}}\n"
 	app, err := Load(write(t, t.TempDir(), text), Options{Store: s, PluginDir: dir, CacheDir: "off", Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)

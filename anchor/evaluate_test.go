@@ -7,7 +7,7 @@ import (
 )
 
 func TestEvaluate(t *testing.T) {
-	app := load(t, "tokenizer: words\nsteps: [{name: best, builtin: top_k, top_k: 2}]\n")
+	app := load(t, "counting: {tokenizer: words}\nsteps: [{name: best, use: top_k, top_k: 2}]\n")
 	collection := func() EvaluateOptions {
 		return EvaluateOptions{
 			Corpus:  strings.NewReader(`{"_id": "0", "text": "a"}` + "\n" + `{"_id": "1", "text": "b"}` + "\n" + `{"_id": "2", "text": "c"}` + "\n"),
@@ -69,8 +69,8 @@ func TestEvaluate(t *testing.T) {
 // Two configurations are compared on the same queries, each with the whole corpus, and the
 // report is written as a page.
 func TestEvaluateAnother(t *testing.T) {
-	first := load(t, "tokenizer: words\nsteps: [{name: best, builtin: top_k, top_k: 1}]\n")
-	second := load(t, "tokenizer: words\nsteps: [{name: more, builtin: top_k, top_k: 2}]\n")
+	first := load(t, "counting: {tokenizer: words}\nsteps: [{name: best, use: top_k, top_k: 1}]\n")
+	second := load(t, "counting: {tokenizer: words}\nsteps: [{name: more, use: top_k, top_k: 2}]\n")
 	seen := map[string]int{}
 	o := EvaluateOptions{
 		Corpus:  strings.NewReader(`{"_id": "0", "text": "a"}` + "\n" + `{"_id": "1", "text": "b"}` + "\n"),

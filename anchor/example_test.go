@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "anchor.yaml")
-	yaml := "max_tokens: 100\ntokenizer: words\nsystem_prompts: [{content: Be brief.}]\n"
+	yaml := "window: {max_tokens: 100, system_prompts: [{content: Be brief.}]}\ncounting: {tokenizer: words}\n"
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 		log.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func loadFacts(t *testing.T, s *modeltest.Server, facts string) (app *App, log *
 	t.Helper()
 	dir := t.TempDir()
 	log = new(strings.Builder)
-	text := fmt.Sprintf("tokenizer: words\nstore: {path: %s}\nfacts: %s\nmodels:\n  small: {api: openai, base_url: %q, model: m, retries: 0, max_calls_per_build: 3}\nembedders:\n  vectors: {http: {base_url: %q, model: e, retries: 0}}\n",
+	text := fmt.Sprintf("counting: {tokenizer: words}\nstore: {path: %s}\nmemory: {facts: %s}\nmodels:\n  small: {api: openai, base_url: %q, model: m, retries: 0, max_calls_per_build: 3}\nembedders:\n  vectors: {http: {base_url: %q, model: e, retries: 0}}\n",
 		filepath.Join(dir, "store.db"), facts, s.URL, s.URL)
 	app, err := Load(write(t, dir, text), Options{CacheDir: "off", Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
@@ -168,7 +168,7 @@ func TestPromotionsAreCharged(t *testing.T) {
 	if err := os.WriteFile(prices, []byte("date: 2026-11-27\nsource: a test\nmodels: {m: {input: 1, output: 2}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("tokenizer: words\nstore: {path: s.db}\ntelemetry: {prices: prices.yaml}\nfacts: {extract: {model: small, every: 1}}\nmodels: {small: {api: openai, base_url: %q, model: m, retries: 0}}\n", s.URL)
+	text := fmt.Sprintf("counting: {tokenizer: words}\nstore: {path: s.db}\ntelemetry: {prices: prices.yaml}\nmemory: {facts: {extract: {model: small, every: 1}}}\nmodels: {small: {api: openai, base_url: %q, model: m, retries: 0}}\n", s.URL)
 	app, err := Load(write(t, dir, text), Options{CacheDir: "off"})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestFailedLoadClosesTheStore(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
-	text := "tokenizer: words\nstore: {path: memory.db}\nfacts: {}\ninstances: {gone: {plugin: nowhere, must: true}}\n"
+	text := "counting: {tokenizer: words}\nstore: {path: memory.db}\nmemory: {facts: {}}\nplugins: {instances: {gone: {plugin: nowhere, must: true}}}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestFailedLoadClosesTheStore(t *testing.T) {
 // An error of a named pipeline names it: its steps may have the names of others.
 func TestErrorsNameThePipeline(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "anchor.yaml")
-	text := "tokenizer: words\npipelines: {short: {steps: [{name: s, plugin: documents, priority: 10}]}}\n"
+	text := "counting: {tokenizer: words}\npipelines: {short: {steps: [{name: s, use: documents, priority: 10}]}}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestErrorsNameThePipeline(t *testing.T) {
 // A request that does not arrive keeps nobody waiting: Close ends.
 func TestCloseWhileARequestIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "anchor.yaml")
-	if err := os.WriteFile(path, []byte("tokenizer: words\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("counting: {tokenizer: words}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	app, err := Load(path, Options{CacheDir: "off"})

@@ -109,7 +109,7 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 	if err != nil {
 		return nil, err
 	}
-	if err := config.Set(c, "conversation.id", id); err != nil {
+	if err := config.Set(c, "memory.conversation.id", id); err != nil {
 		return nil, err
 	}
 	t, err := a.counter(ctx, c)

@@ -46,7 +46,7 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 			return none, err
 		}
 	}
-	if err := config.Set(&c, "conversation.id", conversation); err != nil {
+	if err := config.Set(&c, "memory.conversation.id", conversation); err != nil {
 		return none, err
 	}
 	if c.Facts != nil {

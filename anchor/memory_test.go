@@ -11,7 +11,7 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	app := load(t, basic+"facts: {}\n")
+	app := load(t, basic+"memory: {facts: {}}\n")
 	ctx := t.Context()
 	talk, err := app.Conversation(ctx, "acme", "chat-7")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestMemory(t *testing.T) {
 
 // One App serves many users: each build says whose facts it sees.
 func TestFactsOfAUser(t *testing.T) {
-	app := load(t, basic+"facts: {}\n")
+	app := load(t, basic+"memory: {facts: {}}\n")
 	ctx := t.Context()
 	facts, err := app.Facts(ctx, "acme")
 	if err != nil {
@@ -103,7 +103,7 @@ func TestFactsOfAUser(t *testing.T) {
 	if n, err := app.ForgetFacts(ctx, "acme", memory.Filter{Tags: []string{}}); n != 3 || err != nil {
 		t.Errorf("forgot %d of all, %v; want 3", n, err)
 	}
-	strict := load(t, basic+"facts: {require_user: true}\n")
+	strict := load(t, basic+"memory: {facts: {require_user: true}}\n")
 	if _, err := strict.Build(ctx, pipeline.Query{Text: "x"}, BuildOptions{User: "ann"}); err != nil {
 		t.Errorf("with the user that is required: %v", err)
 	}

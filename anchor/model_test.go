@@ -33,10 +33,10 @@ func TestTheModelOfABodyCounts(t *testing.T) {
 	if gpt >= old || claude <= gpt {
 		t.Errorf("gpt-4o %d, gpt-4 %d, claude %d", gpt, old, claude)
 	}
-	if fixed, _ := count("model: gpt-4o", "claude-sonnet-4-5"); fixed != gpt {
+	if fixed, _ := count("counting: {model: gpt-4o}", "claude-sonnet-4-5"); fixed != gpt {
 		t.Errorf("with a model in the configuration: %d, want %d", fixed, gpt)
 	}
-	if words, _ := count("tokenizer: words", "gpt-4o"); words >= gpt {
+	if words, _ := count("counting: {tokenizer: words}", "gpt-4o"); words >= gpt {
 		t.Errorf("words: %d, gpt-4o %d", words, gpt)
 	}
 	if _, warnings := count("", "nobody-knows-1"); !strings.Contains(warnings, "nobody-knows-1") {
@@ -49,7 +49,7 @@ func TestTheModelOfABodyCounts(t *testing.T) {
 
 // A provider may name its messages, also where the API has no names.
 func TestNamesOfProvidersAreLeftOut(t *testing.T) {
-	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: store.NewMemory(), CacheDir: "off"})
+	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\n"), Options{Store: store.NewMemory(), CacheDir: "off"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,20 +15,20 @@ func (a *App) mount(loaded *config.Loaded) error {
 	if len(a.options.Mounts) == 0 {
 		return nil
 	}
-	loaded.Instances = maps.Clone(loaded.Instances)
+	loaded.Plugins.Instances = maps.Clone(loaded.Plugins.Instances)
 	for i, m := range a.options.Mounts {
 		if err := m.check(); err != nil {
 			return fmt.Errorf("%w: mounts[%d]: %w", ErrInvalid, i, err)
 		}
-		instance, ok := loaded.Instances[m.Instance]
+		instance, ok := loaded.Plugins.Instances[m.Instance]
 		if !ok {
-			return fmt.Errorf("%w: mounts: no instance %q%s", ErrInvalid, m.Instance, strict.Hint(m.Instance, slices.Sorted(maps.Keys(loaded.Instances))))
+			return fmt.Errorf("%w: mounts: no instance %q%s", ErrInvalid, m.Instance, strict.Hint(m.Instance, slices.Sorted(maps.Keys(loaded.Plugins.Instances))))
 		}
 		grants := slices.DeleteFunc(slices.Clone(instance.Grants.Files), func(g config.FileGrant) bool {
 			return path.Clean(g.Guest) == path.Clean(m.Guest)
 		})
 		instance.Grants.Files = append(grants, config.FileGrant{Host: m.Folder, Guest: m.Guest, Mode: "ro"})
-		loaded.Instances[m.Instance] = instance
+		loaded.Plugins.Instances[m.Instance] = instance
 	}
 	return nil
 }

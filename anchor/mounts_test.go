@@ -11,7 +11,7 @@ import (
 // too, and changes nothing of another App.
 func TestMounts(t *testing.T) {
 	dir := t.TempDir()
-	text := "instances: {docs: {plugin: p, grants: {files: [{host: a, guest: /docs/}, {host: b, guest: /other}]}}}\n"
+	text := "plugins:\n  instances: {docs: {plugin: p, grants: {files: [{host: a, guest: /docs/}, {host: b, guest: /other}]}}}\n"
 	path := write(t, dir, text)
 	app, err := Load(path, Options{Lazy: true, Mounts: []Mount{{"docs", "some", "/docs"}}})
 	if err != nil {
@@ -23,11 +23,11 @@ func TestMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		files := app.current.loaded.Instances["docs"].Grants.Files
+		files := app.current.loaded.Plugins.Instances["docs"].Grants.Files
 		if len(files) != 2 || files[0].Host != "b" || files[1].Host != want || files[1].Guest != "/docs" || files[1].Mode != "ro" {
 			t.Errorf("%+v", files)
 		}
-		if named := app.current.configs[""].Instances["docs"].Grants.Files; len(named) != 2 || named[1].Host != want {
+		if named := app.current.configs[""].Plugins.Instances["docs"].Grants.Files; len(named) != 2 || named[1].Host != want {
 			t.Errorf("pipeline: %+v", named)
 		}
 		if err := app.Reload(t.Context()); err != nil {

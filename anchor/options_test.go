@@ -18,19 +18,18 @@ func TestOptionsWithoutEffectAreRefused(t *testing.T) {
 	app := load(t, basic)
 	one, minus := 1, -1
 	for want, o := range map[string]BuildOptions{
-		"fit_options.message_overhead: needs fit: exact":   {FitOptions: &FitOptions{MessageOverhead: &one}},
-		"fit_options.priming: needs fit: exact":            {FitOptions: &FitOptions{Priming: &one}},
-		"fit_options.tools: needs fit: exact":              {FitOptions: &FitOptions{Tools: "[]"}},
-		"fit_options.min_tokens: needs truncate":           {FitOptions: &FitOptions{MinTokens: 4}},
-		"fit_options.message_overhead: want 0 or more":     {Fit: "exact", FitOptions: &FitOptions{MessageOverhead: &minus}},
-		"fit_options.priming: want 0 or more":              {Fit: "exact", FitOptions: &FitOptions{Priming: &minus}},
-		"fit_options.min_tokens: want 0 or more":           {Truncate: "sentence", FitOptions: &FitOptions{MinTokens: -1}},
+		"window.message_overhead: needs fit: exact":        {FitOptions: &FitOptions{MessageOverhead: &one}},
+		"window.priming: needs fit: exact":                 {FitOptions: &FitOptions{Priming: &one}},
+		"window.tools_text: needs fit: exact":              {FitOptions: &FitOptions{Tools: "[]"}},
+		"window.cut_min_tokens: needs truncate":            {FitOptions: &FitOptions{MinTokens: 4}},
+		"window.message_overhead: want 0 or more":          {Fit: "exact", FitOptions: &FitOptions{MessageOverhead: &minus}},
+		"window.priming: want 0 or more":                   {Fit: "exact", FitOptions: &FitOptions{Priming: &minus}},
+		"window.cut_min_tokens: want 0 or more":            {Truncate: "sentence", FitOptions: &FitOptions{MinTokens: -1}},
 		"format_options.caching: needs format: anthropic":  {Format: "openai", FormatOptions: &FormatOptions{Caching: true}},
 		"format_options.breakpoints: needs caching":        {Format: "anthropic", FormatOptions: &FormatOptions{Breakpoints: "auto"}},
 		"format_options.model: needs breakpoints: auto":    {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Breakpoints: "fixed", Model: "claude-sonnet-4-5"}},
 		"format_options.max_output_tokens: needs the form": {Format: "generic", FormatOptions: &FormatOptions{MaxOutput: 9}},
 		"tools: {}: invalid":                               {Tools: json.RawMessage("{}")},
-		"format_options.cache_control: want one of block":  {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, CacheControl: "x"}},
 		"format_options.breakpoints: want one of auto":     {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Breakpoints: "x"}},
 		`only: no step "god" (did you mean "good`:          {Only: []string{"god"}},
 		`skip: no step "god" (did you mean "good`:          {Skip: []string{"god"}},
@@ -50,7 +49,7 @@ func TestOptionsWithoutEffectAreRefused(t *testing.T) {
 // A request that names a pipeline has that pipeline's time, however short the time of the
 // others is. The error says how to give it more.
 func TestTimeoutOfANamedPipeline(t *testing.T) {
-	app := load(t, "tokenizer: words\ntimeout: 1ns\npipelines: {long: {timeout: 1m}}\n")
+	app := load(t, "counting: {tokenizer: words}\ntimeout: 1ns\npipelines: {long: {timeout: 1m}}\n")
 	_, err := app.BuildRequest(t.Context(), "request", strings.NewReader(`{"query": "q", "pipeline": "long"}`), BuildOptions{})
 	if err != nil {
 		t.Errorf("named pipeline: %v", err)
@@ -75,7 +74,7 @@ func TestCalibrationIsReadOnce(t *testing.T) {
 	if err := os.WriteFile(figures, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	app, err := Load(write(t, dir, "model: claude-sonnet-4-5\ncalibration: usage.jsonl\n"), Options{CacheDir: "off"})
+	app, err := Load(write(t, dir, "counting: {model: claude-sonnet-4-5, calibration: usage.jsonl}\n"), Options{CacheDir: "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,15 +102,15 @@ func TestCalibrationIsReadOnce(t *testing.T) {
 // What a store waits for before a change counts cannot change while it is open.
 func TestReloadOfStoreSettings(t *testing.T) {
 	dir := t.TempDir()
-	app, err := Load(write(t, dir, "tokenizer: words\nstore: {path: memory.db}\n"), Options{CacheDir: "off"})
+	app, err := Load(write(t, dir, "counting: {tokenizer: words}\nstore: {path: memory.db}\n"), Options{CacheDir: "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer app.Close(t.Context())
 	for text, want := range map[string]string{
-		"tokenizer: words\nstore: {path: memory.db, synchronous: normal}\n": "store.synchronous: the store cannot change while running",
-		"tokenizer: words\nstore: {path: other.db}\n":                       "store.path: the store cannot change while running",
-		"tokenizer: words\nstore: {path: memory.db, synchronous: full}\n":   "",
+		"counting: {tokenizer: words}\nstore: {path: memory.db, synchronous: normal}\n": "store.synchronous: the store cannot change while running",
+		"counting: {tokenizer: words}\nstore: {path: other.db}\n":                       "store.path: the store cannot change while running",
+		"counting: {tokenizer: words}\nstore: {path: memory.db, synchronous: full}\n":   "",
 	} {
 		write(t, dir, text)
 		err := app.Reload(t.Context())
@@ -124,14 +123,14 @@ func TestReloadOfStoreSettings(t *testing.T) {
 // A pipeline that takes the model away keeps the tokenizer of the top, and the other way
 // round.
 func TestPipelinesThatTakeAway(t *testing.T) {
-	app := load(t, "tokenizer: words\nsystem_prompts: [{content: a-b-c}]\npipelines:\n  a: {model: null}\n  b: {tokenizer: null}\n  c: {model: gpt-4o}\n")
+	app := load(t, "counting: {tokenizer: words}\nwindow: {system_prompts: [{content: a-b-c}]}\npipelines:\n  a: {counting: {model: null}}\n  b: {counting: {tokenizer: null}}\n  c: {counting: {model: gpt-4o}}\n")
 	for name, want := range map[string]int{"": 1, "a": 1, "b": 3, "c": 3} {
 		r, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, BuildOptions{Pipeline: name})
 		if err != nil || r.Window.UsedTokens != want {
 			t.Errorf("pipeline %q: %+v, %v, want %d tokens", name, r, err, want)
 		}
 	}
-	app = load(t, "model: gpt-4o\nsystem_prompts: [{content: a-b-c}]\npipelines:\n  a: {tokenizer: null}\n  b: {tokenizer: words, model: null}\n")
+	app = load(t, "counting: {model: gpt-4o}\nwindow: {system_prompts: [{content: a-b-c}]}\npipelines:\n  a: {counting: {tokenizer: null}}\n  b: {counting: {model: null, tokenizer: words}}\n")
 	for name, want := range map[string]int{"": 3, "a": 3, "b": 1} {
 		r, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, BuildOptions{Pipeline: name})
 		if err != nil || r.Window.UsedTokens != want {

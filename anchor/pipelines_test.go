@@ -10,10 +10,10 @@ import (
 )
 
 const named = basic + `
-facts: {user: someone}
+memory: {facts: {user: someone}}
 pipelines:
-  short: {max_tokens: 5, format: openai, steps: [], facts: null}
-  other: {system_prompts: [{content: long}], steps: [{name: one, builtin: top_k, top_k: 1}], facts: null}
+  short: {window: {max_tokens: 5}, format: openai, steps: [], memory: {facts: null}}
+  other: {window: {system_prompts: [{content: long}]}, steps: [{name: one, use: top_k, top_k: 1}], memory: {facts: null}}
 `
 
 func TestNamedPipelines(t *testing.T) {
@@ -48,9 +48,9 @@ func TestNamedPipelines(t *testing.T) {
 func TestRequestsOfNamedPipelines(t *testing.T) {
 	app := load(t, named)
 	for document, want := range map[string]string{
-		`{"query": "q", "pipeline": "other", "items": [{"content": "a", "source": "user"}]}`:                                                                                    "long|a",
-		`{"query": "q", "pipeline": "other", "max_tokens": 2, "include_query": false, "system_prompts": [], "conversation": [{"role": "user", "content": "hello you"}]}`:        "hello you",
-		`{"query": "q", "pipeline": "short", "steps": [{"name": "none", "builtin": "min_score", "settings": {"min_score": 1}}], "items": [{"content": "a", "source": "user"}]}`: "be brief",
+		`{"query": "q", "pipeline": "other", "items": [{"content": "a", "source": "user"}]}`:                                                                                         "long|a",
+		`{"query": "q", "pipeline": "other", "window": {"max_tokens": 2, "system_prompts": [], "include_query": false}, "conversation": [{"role": "user", "content": "hello you"}]}`: "hello you",
+		`{"query": "q", "pipeline": "short", "steps": [{"name": "none", "use": "min_score", "settings": {"min_score": 1}}], "items": [{"content": "a", "source": "user"}]}`:          "be brief",
 	} {
 		r, err := app.BuildRequest(t.Context(), "request", strings.NewReader(document), BuildOptions{})
 		if err != nil || contents(r) != want {
@@ -65,7 +65,7 @@ func TestRequestsOfNamedPipelines(t *testing.T) {
 
 // An override counts before what a pipeline states.
 func TestOverridesOfNamedPipelines(t *testing.T) {
-	app, err := Load(write(t, t.TempDir(), named), Options{Lazy: true, Overrides: map[string]string{"max_tokens": "33", "tokenizer": "words"}})
+	app, err := Load(write(t, t.TempDir(), named), Options{Lazy: true, Overrides: map[string]string{"window.max_tokens": "33", "counting.tokenizer": "words"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,14 +80,14 @@ func TestOverridesOfNamedPipelines(t *testing.T) {
 
 func TestWrongPipelines(t *testing.T) {
 	for text, want := range map[string]string{
-		"pipelines: {a: {max_tokns: 4}}":                                          `f:1:28: pipelines.a.max_tokns: a pipeline has no such key (did you mean "max_tokens"?)`,
-		"pipelines: {a: {instances: {}}}":                                         "f:1:28: pipelines.a.instances: a pipeline has no such key",
-		"pipelines: {a: 4}":                                                       "f:1:16: pipelines.a: want a map of keys",
-		"pipelines: {a: {steps: [{name: s, instance: i}]}}":                       "pipelines.a.steps[0].instance: ",
-		"pipelines: {a: {max_tokens: 0}}":                                         "pipelines.a.max_tokens: want 1 or more, got 0",
-		"conversation: {}\npipelines: {a: {memory: {plugin: p}}}":                 "pipelines.a.memory: memory and conversation exclude each other",
-		"memory: {plugin: p}\npipelines: {a: {conversation: {}}}":                 "pipelines.a: memory and conversation exclude each other",
-		"tokenizer: words\npipelines: {a: {model: gpt-4o}, b: {tokenizer: none}}": `pipelines.b.tokenizer: unknown value "none"`,
+		"pipelines: {a: {max_tokns: 4}}":                                 "f:1:28: pipelines.a.max_tokns: a pipeline has no such key",
+		"pipelines: {a: {plugins: {instances: {}}}}":                     "f:1:26: pipelines.a.plugins: a pipeline has no such key",
+		"pipelines: {a: 4}":                                              "f:1:16: pipelines.a: want a map of keys",
+		"pipelines: {a: {steps: [{name: s, use: a_b}]}}":                 "pipelines.a.steps[0].use: ",
+		"pipelines: {a: {window: {max_tokens: 0}}}":                      "pipelines.a.window.max_tokens: want 1 or more, got 0",
+		"memory: {conversation: {}}\npipelines: {a: {memory: {use: p}}}": "pipelines.a.memory: use and conversation exclude each other",
+		"memory: {use: p}\npipelines: {a: {memory: {conversation: {}}}}": "pipelines.a.memory: use and conversation exclude each other",
+		"counting: {tokenizer: words}\npipelines: {a: {counting: {model: gpt-4o}}, b: {counting: {tokenizer: none}}}": `pipelines.b.counting.tokenizer: unknown value "none"`,
 	} {
 		_, err := config.Parse("f", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

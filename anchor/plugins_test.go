@@ -14,12 +14,12 @@ import (
 )
 
 const guests = `
-tokenizer: words
+counting: {tokenizer: words}
 steps:
-  - {name: add, plugin: add-item}
-  - {name: gone, plugin: no-such-plugin}
+  - {name: add, use: add-item}
+  - {name: gone, use: no-such-plugin}
 pipelines:
-  both: {steps: [{name: add, plugin: add-item}, {name: again, plugin: add-item}]}
+  both: {steps: [{name: add, use: add-item}, {name: again, use: add-item}]}
 `
 
 // Plugins are loaded once for all pipelines and builds of a generation, and once more by a
@@ -64,7 +64,7 @@ func TestPluginsAreLoadedOnce(t *testing.T) {
 	if len(list) != 2 || list[0].Name != "add-item" || list[0].Spec == nil || list[0].Stats.Calls() != 30 || list[1].Err == nil {
 		t.Errorf("plugins %+v", list)
 	}
-	request := `{"query": "q", "steps": [{"name": "add", "plugin": "add-two"}]}`
+	request := `{"query": "q", "steps": [{"name": "add", "use": "add-two"}]}`
 	if r, err := app.BuildRequest(ctx, "request", strings.NewReader(request), BuildOptions{}); err != nil || len(r.Window.Items) == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -50,7 +50,7 @@ func TestDeletionsEndPromotions(t *testing.T) {
 }
 
 func TestOnePromotionOfAConversation(t *testing.T) {
-	app := load(t, basic+"facts: {extract: {plugin: gone}}\n")
+	app := load(t, basic+"memory: {facts: {extract: {use: gone}}}\n")
 	_, end := app.promoting.try(t.Context(), promotionKey{"default", "c"})
 	if _, again := app.promoting.try(t.Context(), promotionKey{"default", "c"}); again != nil {
 		t.Error("two promotions after builds")

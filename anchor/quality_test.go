@@ -92,8 +92,8 @@ func qualityApp(t *testing.T, embedder, corpus, settings string) *App {
 	app := searching(t, "embedders: {local: "+embedder+`}
 collections: {docs: {embedder: local}}
 retrievers: {docs: {collection: docs, by: hybrid`+settings+`}}
-max_tokens: 1000000
-steps: [{name: found, retriever: docs, top_k: 20}]
+window: {max_tokens: 1000000}
+steps: [{name: found, use: docs, top_k: 20}]
 `, nil)
 	_, err := app.Ingest(t.Context(), []ingest.Source{{Path: corpus}}, ingest.Options{Collection: retrieve.Collection{Name: "docs"}, Chunk: chunk.Options{Size: 4096}})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 
 // What an App returned before it was closed fails as the App does.
 func TestHandlesOfAClosedApp(t *testing.T) {
-	app, err := Load(write(t, t.TempDir(), "tokenizer: words\nstore: {path: s.db}\n"), Options{})
+	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\nstore: {path: s.db}\n"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestHandlesOfAClosedApp(t *testing.T) {
 // folder: those of the file, of the options, and that of the file itself.
 func TestPathsOutliveAChangeOfFolder(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "tokenizer: words\nmax_tokens: 50\nstore: {path: s.db}\ninstances: {docs: {plugin: documents}}\n")
+	write(t, dir, "counting: {tokenizer: words}\nwindow: {max_tokens: 50}\nstore: {path: s.db}\nplugins: {instances: {docs: {plugin: documents}}}\n")
 	t.Chdir(dir)
 	home, err := os.Getwd()
 	if err != nil {
@@ -88,7 +88,7 @@ func TestPathsOutliveAChangeOfFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer app.Close(t.Context())
-	write(t, dir, "tokenizer: words\nmax_tokens: 60\nstore: {path: s.db}\ninstances: {docs: {plugin: documents}}\n")
+	write(t, dir, "counting: {tokenizer: words}\nwindow: {max_tokens: 60}\nstore: {path: s.db}\nplugins: {instances: {docs: {plugin: documents}}}\n")
 	t.Chdir(t.TempDir())
 	if err := app.Reload(t.Context()); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestPathsOutliveAChangeOfFolder(t *testing.T) {
 		t.Errorf("max_tokens %d of %s: the file was not read again", loaded.MaxTokens, loaded.File)
 	}
 	for name, got := range map[string]string{
-		"mine": loaded.PluginDir(), "cache": loaded.CachePath(), "s.db": loaded.StorePath(), "some": loaded.Instances["docs"].Grants.Files[0].Host,
+		"mine": loaded.PluginDir(), "cache": loaded.CachePath(), "s.db": loaded.StorePath(), "some": loaded.Plugins.Instances["docs"].Grants.Files[0].Host,
 	} {
 		if got != filepath.Join(home, name) {
 			t.Errorf("%s is %s", name, got)
@@ -114,7 +114,7 @@ func TestPathsOutliveAChangeOfFolder(t *testing.T) {
 
 // A mount is checked where the caller wrote it.
 func TestWrongMounts(t *testing.T) {
-	path := write(t, t.TempDir(), "instances: {docs: {plugin: p, grants: {files: [{host: a, guest: /a}]}}}\n")
+	path := write(t, t.TempDir(), "plugins: {instances: {docs: {plugin: p, grants: {files: [{host: a, guest: /a}]}}}}\n")
 	for want, m := range map[string]Mount{
 		"mounts[1]: the folder is empty": {"docs", "", "/docs"}, `mounts[1]: guest: "docs" is no absolute path`: {"docs", "some", "docs"},
 		`mounts[1]: guest: "" is no absolute path`: {"docs", "some", ""},

@@ -15,8 +15,8 @@ import (
 
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
-	app, err := Load(write(t, dir, "tokenizer: words\nsystem_prompts: [{content: one}]\n"),
-		Options{Store: store.NewMemory(), Overrides: map[string]string{"max_tokens": "7"}})
+	app, err := Load(write(t, dir, "counting: {tokenizer: words}\nwindow: {system_prompts: [{content: one}]}\n"),
+		Options{Store: store.NewMemory(), Overrides: map[string]string{"window.max_tokens": "7"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,10 +30,10 @@ func TestReload(t *testing.T) {
 		return contents(r), r.Window.MaxTokens
 	}
 	for _, tt := range []struct{ text, want, failure string }{
-		{"tokenizer: words\nsystem_prompts: [{content: two}]\n", "two", ""},
+		{"counting: {tokenizer: words}\nwindow: {system_prompts: [{content: two}]}\n", "two", ""},
 		{"tokenizr: words\n", "two", "unknown key"},
-		{"steps: [{name: s, instance: i}]\ninstances: {i: {plugin: none, must: true}}\n", "two", `step "s": plugin "i"`},
-		{"tokenizer: words\nsystem_prompts: [{content: three}]\n", "three", ""},
+		{"steps: [{name: s, use: i}]\nplugins: {instances: {i: {plugin: none, must: true}}}\n", "two", `step "s": plugin "i"`},
+		{"counting: {tokenizer: words}\nwindow: {system_prompts: [{content: three}]}\n", "three", ""},
 	} {
 		write(t, dir, tt.text)
 		err := app.Reload(ctx)
@@ -55,7 +55,7 @@ func TestReload(t *testing.T) {
 // A build that runs during a reload ends on what it began with, and Close waits for it.
 func TestReloadDuringBuilds(t *testing.T) {
 	dir := t.TempDir()
-	app, err := Load(write(t, dir, "tokenizer: words\nsystem_prompts: [{content: old}]\n"), Options{})
+	app, err := Load(write(t, dir, "counting: {tokenizer: words}\nwindow: {system_prompts: [{content: old}]}\n"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestReloadDuringBuilds(t *testing.T) {
 		}
 	})
 	<-began
-	write(t, dir, "tokenizer: words\nsystem_prompts: [{content: new}]\n")
+	write(t, dir, "counting: {tokenizer: words}\nwindow: {system_prompts: [{content: new}]}\n")
 	if err := app.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestReloadDuringBuilds(t *testing.T) {
 // released. A reload that fails is noted, and changes no number.
 func TestPin(t *testing.T) {
 	dir := t.TempDir()
-	app, err := Load(write(t, dir, "tokenizer: words\nsystem_prompts: [{content: one}]\n"), Options{})
+	app, err := Load(write(t, dir, "counting: {tokenizer: words}\nwindow: {system_prompts: [{content: one}]}\n"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestPin(t *testing.T) {
 	if err != nil || number != 1 {
 		t.Fatalf("version %d, %v", number, err)
 	}
-	write(t, dir, "tokenizer: words\nsystem_prompts: [{content: two}]\n")
+	write(t, dir, "counting: {tokenizer: words}\nwindow: {system_prompts: [{content: two}]}\n")
 	if err := app.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}

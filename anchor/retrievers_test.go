@@ -55,7 +55,7 @@ func searching(t *testing.T, text string, log *bytes.Buffer) *App {
 	if log != nil {
 		o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	}
-	app, err := Load(write(t, dir, "store: {path: "+filepath.ToSlash(filepath.Join(dir, "store.db"))+"}\ntokenizer: words\n"+text), o)
+	app, err := Load(write(t, dir, "store: {path: "+filepath.ToSlash(filepath.Join(dir, "store.db"))+"}\ncounting: {tokenizer: words}\n"+text), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,13 +98,13 @@ func TestRetrieversOfCollections(t *testing.T) {
 	const head = "retrievers: {docs: {collection: docs}, times: {collection: docs, filter: [{field: title, values: [Times]}]}}\n"
 	const plugins = "plugins: {dir: ../testdata/wasm}\n"
 	for name, c := range map[string]struct{ steps, first string }{
-		"step":     {"- {name: s, retriever: docs, top_k: 1, source: tool, max_priority: 2}", "flags.md"},
-		"filter":   {"- {name: s, retriever: times}", "times.md"},
+		"step":     {"- {name: s, use: docs, top_k: 1, source: tool, max_priority: 2}", "flags.md"},
+		"filter":   {"- {name: s, use: times}", "times.md"},
 		"route":    {"- {name: s, classifier: {keywords: {flags: [flag]}}, routes: {flags: docs, other: times}, default: other}", "flags.md"},
 		"default":  {"- {name: s, classifier: {keywords: {flags: [zzz]}}, routes: {flags: docs, other: times}, default: other}", "times.md"},
-		"members":  {"- {name: s, retrievers: [docs, {retriever: times, weight: 0.1}]}", "flags.md"},
-		"weighted": {"- {name: s, retrievers: [{retriever: docs, weight: 0.1}, {retriever: times, weight: 10}]}", "times.md"},
-		"rrf":      {"- {name: s, retrievers: [{retriever: docs, weight: 0.1}, {retriever: times, weight: 10}], fusion: rrf}", "times.md"},
+		"members":  {"- {name: s, retrievers: [docs, {use: times, weight: 0.1}]}", "flags.md"},
+		"weighted": {"- {name: s, retrievers: [{use: docs, weight: 0.1}, {use: times, weight: 10}]}", "times.md"},
+		"rrf":      {"- {name: s, retrievers: [{use: docs, weight: 0.1}, {use: times, weight: 10}], fusion: rrf}", "times.md"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := searching(t, head+plugins+"steps:\n  "+c.steps, nil)
@@ -140,7 +140,7 @@ func TestRetrieversRunBeforeOtherSteps(t *testing.T) {
 		"route":      "classifier: {keywords: {flags: [flag]}}, routes: {flags: docs}, default: flags",
 		"plugin":     "plugin: add-two",
 	} {
-		app := searching(t, head+"steps:\n  - {name: one, builtin: top_k, top_k: 1}\n  - {name: found, "+step+"}\n", nil)
+		app := searching(t, head+"steps:\n  - {name: one, use: top_k, top_k: 1}\n  - {name: found, "+step+"}\n", nil)
 		ingested(t, app, retrieve.Collection{Name: "docs"}, guide)
 		r, err := app.Build(t.Context(), pipeline.Query{Text: "which package is for flags and times"}, BuildOptions{})
 		if err != nil {
@@ -156,8 +156,8 @@ func TestRetrieverByMeaning(t *testing.T) {
 	app := searching(t, "embedders: {e: {http: {base_url: '"+wordServer(t)+`/v1', model: m}}}
 collections: {docs: {embedder: e}}
 retrievers: {docs: {collection: docs}, near: {collection: docs, by: vectors}}
-steps: [{name: s, retriever: docs}]
-pipelines: {near: {steps: [{name: s, retriever: near}]}}
+steps: [{name: s, use: docs}]
+pipelines: {near: {steps: [{name: s, use: near}]}}
 `, nil)
 	ingested(t, app, retrieve.Collection{Name: "docs"}, guide)
 	for pipe, by := range map[string]string{"": "hybrid", "near": "vectors"} {
@@ -192,8 +192,8 @@ func TestRetrieverWithoutItsServer(t *testing.T) {
 	app := searching(t, "embedders: {e: {http: {base_url: '"+s.URL+`/v1', model: m}}}
 collections: {docs: {embedder: e}}
 retrievers: {docs: {collection: docs}, both: {collection: docs, by: hybrid}}
-steps: [{name: s, retriever: docs}]
-pipelines: {both: {steps: [{name: s, retriever: both}]}}
+steps: [{name: s, use: docs}]
+pipelines: {both: {steps: [{name: s, use: both}]}}
 `, &log)
 	ingested(t, app, retrieve.Collection{Name: "docs"}, guide)
 	down.Store(true)
@@ -211,7 +211,7 @@ pipelines: {both: {steps: [{name: s, retriever: both}]}}
 
 // The collection of a build belongs to the tenant of the build.
 func TestRetrieverOfATenant(t *testing.T) {
-	app := searching(t, "retrievers: {docs: {collection: docs}}\nsteps: [{name: s, retriever: docs}]", nil)
+	app := searching(t, "retrievers: {docs: {collection: docs}}\nsteps: [{name: s, use: docs}]", nil)
 	ingested(t, app, retrieve.Collection{Tenant: "ann", Name: "docs"}, guide)
 	ingested(t, app, retrieve.Collection{Tenant: "bob", Name: "docs"}, map[string]string{"secret.md": "Flags of Bob."})
 	for tenant, want := range map[string]string{"ann": "flags.md", "bob": "secret.md"} {
@@ -231,8 +231,8 @@ func TestRetrieverWithoutDocuments(t *testing.T) {
 	app := searching(t, "embedders: {e: {http: {base_url: '"+wordServer(t)+`/v1', model: m}}}
 collections: {docs: {embedder: e}}
 retrievers: {docs: {collection: docs, by: words}, near: {collection: docs, by: hybrid}, any: {collection: docs}}
-steps: [{name: s, retriever: docs}]
-pipelines: {near: {steps: [{name: s, retriever: near}]}, any: {steps: [{name: s, retriever: any}]}}
+steps: [{name: s, use: docs}]
+pipelines: {near: {steps: [{name: s, use: near}]}, any: {steps: [{name: s, use: any}]}}
 `, &log)
 	build := func(pipe string) error {
 		_, err := app.Build(t.Context(), pipeline.Query{Text: "flags"}, BuildOptions{Pipeline: pipe})

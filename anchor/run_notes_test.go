@@ -41,7 +41,7 @@ func (s *noPlans) Apply(ctx context.Context, changes ...store.Change) error {
 // the turn are stored, and a retry would store them twice.
 func TestNotesThatFailAreWarnings(t *testing.T) {
 	s := &noPlans{Store: store.NewMemory()}
-	app, err := Load(write(t, t.TempDir(), "tokenizer: words\nframes: {run: fix}\nagent: {observation: {enabled: true}}\nconversation: {id: c}\n"), Options{Store: s})
+	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\nagent: {observation: {enabled: true}}\nmemory: {conversation: {id: c}, frames: {run: fix}}\n"), Options{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestNotesThatFailAreWarnings(t *testing.T) {
 // retry would store it twice.
 func TestPushThatIsNotNotedIsAWarning(t *testing.T) {
 	s := &noPlans{Store: store.NewMemory()}
-	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\n"), Options{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestPushThatIsNotNotedIsAWarning(t *testing.T) {
 // A plan and the intent that names it are stored together, or neither.
 func TestPlanAndItsIntentAreStoredTogether(t *testing.T) {
 	s := &noIntents{Store: store.NewMemory()}
-	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\n"), Options{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func (s *noIntents) Apply(ctx context.Context, changes ...store.Change) error {
 // An analysis whose frame the plan cannot name says so.
 func TestAnalysesReportWarnings(t *testing.T) {
 	s := &noPlans{Store: store.NewMemory()}
-	app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\n"), Options{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}

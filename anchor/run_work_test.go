@@ -21,7 +21,7 @@ import (
 // workRun returns a run of an App whose store is in memory, and the App.
 func workRun(t *testing.T) (*App, *Run) {
 	t.Helper()
-	app, err := Load(write(t, t.TempDir(), "tokenizer: words\nframes: {run: fix}\n"), Options{Store: store.NewMemory()})
+	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\nmemory: {frames: {run: fix}}\n"), Options{Store: store.NewMemory()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestConcurrentPushesOfTwoApps(t *testing.T) {
 	s := store.NewMemory()
 	var group sync.WaitGroup
 	for range 4 {
-		app, err := Load(write(t, t.TempDir(), "tokenizer: words\n"), Options{Store: s})
+		app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\n"), Options{Store: s})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,21 +29,22 @@ const serverKey = "sk-0123456789-secret"
 
 // served is a configuration whose plugin may use all services. %s is the address of the server.
 const served = `
-tokenizer: words
-max_tokens: 1000000
+counting: {tokenizer: words}
+window: {max_tokens: 1000000}
 models:
   small: {api: openai, base_url: %[1]q, model: tiny, key: "${env:SERVICES_KEY}", retries: 0, max_calls_per_build: %[2]d, cache: %[3]v}
   claude: {api: anthropic, base_url: %[1]q, model: tiny-claude, headers: {authorization: "Bearer ${env:SERVICES_KEY}"}}
 embedders:
   far: {http: {base_url: %[1]q, model: vectors, key: "${env:SERVICES_KEY}", retries: 0}}
 collections: {docs: {embedder: far}}
-instances:
-  asks:
-    plugin: services
-    grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude]}}
-    limits: {timeout: 20s, tokens: unlimited}
+plugins:
+  instances:
+    asks:
+      plugin: services
+      grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude]}}
+      limits: {timeout: 20s, tokens: unlimited}
 steps:
-  - {name: ask, operation: retrieve, instance: asks, must: true}
+  - {name: ask, operation: retrieve, use: asks, must: true}
 `
 
 // locked is a buffer that several goroutines may write to.
@@ -226,7 +227,7 @@ collections: {docs: {embedder: far}}
 retrievers:
   near: {collection: docs, by: vectors}
   words: {collection: docs, by: words}
-steps: [{name: near, retriever: near, must: false}, {name: words, retriever: words, must: true}]
+steps: [{name: near, use: near, must: false}, {name: words, use: words, must: true}]
 `, s.URL, serverKey, timeout), nil)
 			ingested(t, app, retrieve.Collection{Name: "docs"}, map[string]string{"a.md": "hello bridge"})
 			broken.Store(true)
@@ -248,7 +249,7 @@ func TestRetrieversAreCounted(t *testing.T) {
 	app := searching(t, fmt.Sprintf(`embedders: {far: {http: {base_url: %q, model: v}}}
 collections: {docs: {embedder: far}}
 retrievers: {docs: {collection: docs}}
-steps: [{name: found, retriever: docs, must: true}]
+steps: [{name: found, use: docs, must: true}]
 `, s.URL), nil)
 	report, err := app.Ingest(t.Context(), []ingest.Source{{Path: "a.md", Reader: strings.NewReader("hello bridge")}}, ingest.Options{Collection: retrieve.Collection{Name: "docs"}})
 	want := []ledger.Line{{Use: ledger.Use{Service: "embed", Name: "far"}, Amount: ledger.Amount{Calls: 1, Texts: 1}}}

@@ -18,7 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
-const shared = "max_tokens: 5000\ntokenizer: words\nstore: {path: memory.db}\nfacts: {}\nconversation: {max_tokens: 12}\n"
+const shared = "window: {max_tokens: 5000}\ncounting: {tokenizer: words}\nstore: {path: memory.db}\nmemory: {conversation: {tokens: 12}, facts: {}}\n"
 
 // on opens an App on the store of a folder.
 func on(t testing.TB, dir string) *App {

@@ -17,12 +17,11 @@ func recordedFolder(t *testing.T) (dir, yaml string) {
 	t.Helper()
 	dir = t.TempDir()
 	yaml = "store: {path: " + filepath.Join(dir, "s.db") + `}
-tokenizer: words
-max_tokens: 60
-facts: {}
-conversation: {id: chat}
+counting: {tokenizer: words}
+window: {max_tokens: 60}
+memory: {facts: {}, conversation: {id: chat}}
 retrievers: {docs: {collection: docs}}
-steps: [{name: docs, retriever: docs}, {name: best, builtin: sort, settings: {by: score, order: desc}}]
+steps: [{name: docs, use: docs}, {name: best, use: sort, settings: {by: score, order: desc}}]
 `
 	app := loadWith(t, yaml, Options{})
 	c, err := app.Conversation(t.Context(), "", "chat")
@@ -74,7 +73,7 @@ func TestReplay(t *testing.T) {
 	}{
 		"the same": {},
 		"order":    {"order: desc", "order: asc", []string{`setting "steps[1].settings.order"`, `step "best": place 4 of the list has item`}},
-		"window":   {"max_tokens: 60", "max_tokens: 70", []string{`setting "max_tokens": it is "70", recorded was "60"`}},
+		"window":   {"window: {max_tokens: 60}", "window: {max_tokens: 70}", []string{`setting "window.max_tokens": it is "70", recorded was "60"`}},
 		"step":     {"steps: [{name: docs", "steps: [{name: first", []string{`setting "steps[0].name"`, `step "docs": step "first" ran in its place`, `result "`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +102,7 @@ func TestReplay(t *testing.T) {
 func TestReplayOfFailures(t *testing.T) {
 	dir, yaml := recordedFolder(t)
 	app := loadWith(t, yaml, Options{Tape: NewTape()})
-	r, _, err := app.RecordBuild(t.Context(), pipeline.Query{Text: "q"}, []byte(`{"query": "when", "items": [], "steps": [{"name": "s", "plugin": "gone", "operation": "filter", "must": true}]}`), BuildOptions{})
+	r, _, err := app.RecordBuild(t.Context(), pipeline.Query{Text: "q"}, []byte(`{"query": "when", "items": [], "steps": [{"name": "s", "use": "gone", "operation": "filter", "must": true}]}`), BuildOptions{})
 	if err == nil {
 		t.Fatal("the plugin does not exist")
 	}

@@ -60,15 +60,14 @@ func TestRepeatedBuildStoresNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const kept = `
-tokenizer: words
-records: {content: true}
-plugins: {dir: %q}
+counting: {tokenizer: words}
+builds: {records: {content: true}}
+plugins: {dir: %q, instances: {kv: {plugin: foreign-kv, grants: {kv: {}}}}}
 %s
-instances: {kv: {plugin: foreign-kv, grants: {kv: {}}}}
 pipelines:
-  set: {steps: [{name: set, instance: kv, function: set, must: true}]}
-  both: {steps: [{name: set, instance: kv, function: set, must: true}, {name: get, instance: kv, function: get, input: text, must: true}]}
-  get: {steps: [{name: get, instance: kv, function: get, must: true}]}
+  set: {steps: [{name: set, use: kv, function: set, must: true}]}
+  both: {steps: [{name: set, use: kv, function: set, must: true}, {name: get, use: kv, function: get, input: text, must: true}]}
+  get: {steps: [{name: get, use: kv, function: get, must: true}]}
 `
 	for _, where := range []string{"", "store: {path: values.db}"} {
 		ctx, app := t.Context(), load(t, fmt.Sprintf(kept, filepath.ToSlash(dir), where))
@@ -111,13 +110,13 @@ func TestRepeatedBuildLeavesTheConversation(t *testing.T) {
 	for _, smaller := range []string{"low_water: 5", "eviction: paired", "compact: {plugin: documents}"} {
 		ctx, s := t.Context(), store.NewMemory()
 		open := func(conversation string) *App {
-			app, err := Load(write(t, t.TempDir(), "tokenizer: words\nrecords: {content: true}\nconversation: "+conversation+"\n"), Options{Store: s, PluginDir: dir, CacheDir: "off"})
+			app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\nbuilds: {records: {content: true}}\nmemory: {conversation: "+conversation+"}\n"), Options{Store: s, PluginDir: dir, CacheDir: "off"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return app
 		}
-		app := open("{max_tokens: 900}")
+		app := open("{tokens: 900}")
 		for range 30 {
 			if _, err := app.BuildRequest(ctx, "request", strings.NewReader(`{"query": "turns of the same words"}`), BuildOptions{Conversation: "c", Remember: true, ID: "b"}); err != nil {
 				t.Fatal(err)

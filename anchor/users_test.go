@@ -19,7 +19,7 @@ import (
 )
 
 // usersConfig has facts, stored conversations, agent runs and records.
-const usersConfig = basic + "facts: {}\nconversation: {}\nagent: {max_tokens: 1000}\nrecords: {content: true}\n"
+const usersConfig = basic + "memory: {conversation: {}, facts: {}}\nagent: {max_tokens: 1000}\nbuilds: {records: {content: true}}\n"
 
 // fillUser stores something of each kind for a user.
 func fillUser(t *testing.T, app *App, user string) {

@@ -15,7 +15,7 @@ import (
 // facts and facts that are not in the window do not count.
 func TestWindowsCountAsUsesOfFacts(t *testing.T) {
 	dir := t.TempDir()
-	path := write(t, dir, fmt.Sprintf("tokenizer: words\nmax_tokens: 20\nstore: {path: %s}\nfacts: {max_items: 9}\n", filepath.Join(dir, "store.db")))
+	path := write(t, dir, fmt.Sprintf("counting: {tokenizer: words}\nwindow: {max_tokens: 20}\nstore: {path: %s}\nmemory: {facts: {max_items: 9}}\n", filepath.Join(dir, "store.db")))
 	began := time.Now().Add(-time.Second)
 	var ids []string
 	for round := range 2 {

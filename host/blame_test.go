@@ -13,13 +13,13 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// A plugin for whose instance the host has no room is not to blame: it is not rested, and
+// A plugin for whose instance the host has no room is not to blame: it is not paused, and
 // serves as soon as there is room.
 func TestWantOfRoomIsNobodysFault(t *testing.T) {
 	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		h := newHost(t, host.Config{})
 		p := load(t, h, "foreign", host.PluginConfig{Engine: engine, State: host.StateFresh,
-			Limits: host.Limits{Instances: 1, RestAfter: 2, QueueTimeout: 100 * time.Millisecond}})
+			Limits: host.Limits{Instances: 1, BreakAfter: 2, QueueTimeout: 100 * time.Millisecond}})
 		call := func() error {
 			_, err := p.Call(t.Context(), "count", nil)
 			return err
@@ -46,14 +46,14 @@ func TestWantOfRoomIsNobodysFault(t *testing.T) {
 		for began := time.Now(); refused < 4 && time.Since(began) < badLimit; {
 			if err := call(); err != nil {
 				refused++
-				if failed := new(host.PluginError); errors.As(err, &failed) && failed.Code == abi.ReasonRested {
+				if failed := new(host.PluginError); errors.As(err, &failed) && failed.Code == abi.ReasonCircuitOpen {
 					t.Errorf("%s: error %v", engine, err)
 				}
 			}
 		}
 		close(stop)
 		<-stopped
-		if s := p.Stats(); refused < 4 || s.Failures != 0 || s.Rest != host.RestClosed {
+		if s := p.Stats(); refused < 4 || s.Failures != 0 || s.Circuit != host.CircuitClosed {
 			t.Errorf("%s: %d calls refused, %+v", engine, refused, s)
 		}
 		if err := call(); err != nil {
@@ -65,17 +65,17 @@ func TestWantOfRoomIsNobodysFault(t *testing.T) {
 // trappingStart is a command whose main traps.
 var trappingStart = []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x05\x01\x03\x00\x00\x0b")
 
-// Programs that fail again and again are rested as other plugins are.
-func TestFailingProgramsAreRested(t *testing.T) {
+// Programs that fail again and again are paused as other plugins are.
+func TestFailingProgramsArePaused(t *testing.T) {
 	spec, err := spec.Read("p", trappingStart, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{Name: "p", Limits: host.Limits{RestAfter: 2}})
+	p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{Name: "p", Limits: host.Limits{BreakAfter: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []abi.Reason{abi.ReasonTrap, abi.ReasonTrap, abi.ReasonRested} {
+	for _, want := range []abi.Reason{abi.ReasonTrap, abi.ReasonTrap, abi.ReasonCircuitOpen} {
 		_, err := p.Call(t.Context(), "_start", nil)
 		checkReason(t, err, want)
 	}
@@ -112,16 +112,16 @@ func TestSessionClosesWithoutTime(t *testing.T) {
 }
 
 // A function of the embedder that ends its goroutine, as a failed test does, in the call
-// that tries a rested plugin, ends the session and leaves the plugin to the next call.
+// that tries a paused plugin, ends the session and leaves the plugin to the next call.
 func TestProbeOfASessionEndsWithItsGoroutine(t *testing.T) {
 	do := func() error { return errors.New("no") }
 	p := load(t, newHost(t, host.Config{Functions: []host.Function{calc, host.NewFunction(host.UserModule, "greet",
 		func(context.Context, []byte) ([]byte, error) { return nil, do() })}}), "user-functions", host.PluginConfig{
-		Grants: host.Grants{Functions: []string{"greet", "calc.add"}}, Limits: host.Limits{RestAfter: 1, RestMost: time.Millisecond}})
+		Grants: host.Grants{Functions: []string{"greet", "calc.add"}}, Limits: host.Limits{BreakAfter: 1, BreakMost: time.Millisecond}})
 	s := session(t, t.Context(), p)
 	_, err := p.Call(t.Context(), "greet", nil)
 	checkReason(t, err, abi.ReasonTrap)
-	for p.Stats().Rest != host.RestHalfOpen {
+	for p.Stats().Circuit != host.CircuitHalfOpen {
 		time.Sleep(time.Millisecond)
 	}
 	do = func() error { runtime.Goexit(); return nil }

@@ -24,7 +24,7 @@ const (
 	boundedMemory = "the memory that guests take of the host is always bounded: state the most"
 	needsSome     = "a plugin needs some"
 	needsOne      = "a plugin needs one at least"
-	mayRest       = "set rest_after: unlimited to never pause the plugin"
+	mayBreak      = "set break_after: unlimited to never pause the plugin"
 	useWhole      = "leave the grant out"
 	useReadOnly   = "grant the folder with mode ro"
 )
@@ -95,8 +95,8 @@ func (l Limits) Check() error {
 		bound{"limit tokens", int64(l.Tokens), "", ""},
 		bound{"limit instances", int64(l.Instances), "", needsOne},
 		bound{"limit min_instances", int64(l.MinInstances), boundedMemory, ""},
-		bound{"limit rest_after", int64(l.RestAfter), "", needsOne},
-		bound{"limit rest_most", int64(l.RestMost), mayRest, mayRest},
+		bound{"limit break_after", int64(l.BreakAfter), "", needsOne},
+		bound{"limit break_most", int64(l.BreakMost), mayBreak, mayBreak},
 		bound{"limit load_memory", l.LoadMemory, boundedMemory, needsSome},
 		bound{"limit load_time", int64(l.LoadTime), boundedTime, needsSome},
 	); err != nil {
@@ -117,7 +117,7 @@ func (l Limits) inForce(instances int) Limits {
 	l.LogBytes, l.HTTPBody = numberOf(l.LogBytes, 0), numberOf(l.HTTPBody, 0)
 	l.Items, l.Tokens = numberOf(l.Items, abi.MaxRows), numberOf(l.Tokens, math.MaxInt)
 	l.Instances, l.MinInstances = numberOf(l.Instances, instances), numberOf(l.MinInstances, 0)
-	l.RestAfter = numberOf(l.RestAfter, math.MaxInt)
+	l.BreakAfter = numberOf(l.BreakAfter, math.MaxInt)
 	return l
 }
 

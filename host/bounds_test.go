@@ -20,7 +20,7 @@ import (
 // Each limit takes Unlimited and None as it says, and no other negative number. What would
 // leave memory or time without a bound is refused with that reason.
 func TestLimitsTakeWordsWhereTheySay(t *testing.T) {
-	unlimited := []string{"QueueTimeout", "IdleTimeout", "Fuel", "Items", "Tokens", "Instances", "RestAfter"}
+	unlimited := []string{"QueueTimeout", "IdleTimeout", "Fuel", "Items", "Tokens", "Instances", "BreakAfter"}
 	none := []string{"QueueTimeout", "IdleTimeout", "LogBytes", "HTTPBody", "Items", "Tokens", "MinInstances"}
 	for i := range reflect.TypeFor[host.Limits]().NumField() {
 		field := reflect.TypeFor[host.Limits]().Field(i).Name
@@ -31,7 +31,7 @@ func TestLimitsTakeWordsWhereTheySay(t *testing.T) {
 			if (err == nil) != ok || err != nil && !errors.Is(err, host.ErrConfig) {
 				t.Errorf("%s %d: %v", field, v, err)
 			}
-			if bounded := strings.Contains(fmt.Sprint(err), "always bounded"); err != nil && v == host.Unlimited && field != "RestMost" && !bounded {
+			if bounded := strings.Contains(fmt.Sprint(err), "always bounded"); err != nil && v == host.Unlimited && field != "BreakMost" && !bounded {
 				t.Errorf("%s: %v does not say why", field, err)
 			}
 		}
@@ -46,10 +46,10 @@ func TestLimitsTakeWordsWhereTheySay(t *testing.T) {
 
 // In the limits of a plugin the words are numbers, and None overrides a default.
 func TestWordsInForce(t *testing.T) {
-	h := newHost(t, host.Config{MaxInstances: 7, DefaultLimits: host.Limits{MinInstances: 2, LogBytes: host.None, RestAfter: host.Unlimited}})
+	h := newHost(t, host.Config{MaxInstances: 7, DefaultLimits: host.Limits{MinInstances: 2, LogBytes: host.None, BreakAfter: host.Unlimited}})
 	l := load(t, h, "keep-first", host.PluginConfig{Limits: host.Limits{Instances: host.Unlimited, MinInstances: host.None, Items: host.Unlimited,
 		Fuel: host.Unlimited, QueueTimeout: host.None}}).Limits()
-	if l.Instances != 7 || l.MinInstances != 0 || l.LogBytes != 0 || l.Items != abi.MaxRows || l.QueueTimeout != 0 || l.Fuel < 1<<59 || l.RestAfter < 1<<31-1 ||
+	if l.Instances != 7 || l.MinInstances != 0 || l.LogBytes != 0 || l.Items != abi.MaxRows || l.QueueTimeout != 0 || l.Fuel < 1<<59 || l.BreakAfter < 1<<31-1 ||
 		l.Tokens != host.DefaultTokens {
 		t.Errorf("%+v", l)
 	}

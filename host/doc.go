@@ -18,7 +18,7 @@
 //
 // Guests are hostile. None can panic, block or outgrow the host: every bound has a finite
 // default ([Limits]), and a plugin may do only what its manifest asks for and its [Grants]
-// allow. A plugin that fails again and again is not called for a while; see Limits.RestAfter.
+// allow. A plugin that fails again and again is not called for a while; see Limits.BreakAfter.
 //
 // What is the same for all calls of an operation is in [OperationOptions]. What differs from
 // call to call is in the call's context: its deadline, the tenant ([WithTenant]), and what
@@ -73,7 +73,7 @@ package host
 //	what is asked of it    operation, answers, foreigncall
 //	what guests import     functions, tokenizer, tenants
 //	WASI                   folders
-//	what bounds a call     resting
+//	what bounds a call     breaker
 //	for the embedder       stats, hooks
 //
 // Package spec reads plugins, and package guest makes, calls and resets one instance.

@@ -29,7 +29,7 @@ import (
 //
 //	busy              retry; if it happens often, raise limits.instances, limits.queue_timeout
 //	                  or a bound of the host. With ErrClosed: stop
-//	rested            retry, at the earliest at Stats.RestedUntil; fix the plugin
+//	circuit_open      retry, at the earliest at Stats.OpenUntil; fix the plugin
 //	timeout           raise limits.timeout or the time of the build, or fix the plugin
 //	fuel              raise limits.fuel, or fix the plugin
 //	memory            raise limits.memory, or fix the plugin; retry if the host had no room
@@ -71,7 +71,7 @@ var (
 	// ErrConfig, it may be gone the next time.
 	ErrFolder = mounts.ErrFolder
 	// ErrEmbedder marks the failure of something that the embedder gave: its key-value store,
-	// its file system or its transport. The plugin had no part in it, and is not rested for it.
+	// its file system or its transport. The plugin had no part in it, and is not paused for it.
 	ErrEmbedder = guard.ErrEmbedder
 	// ErrClosed marks the use of a closed host, plugin or session.
 	ErrClosed = pool.ErrClosed
@@ -137,14 +137,14 @@ func (e *PluginError) Format(f fmt.State, verb rune) {
 func (e *PluginError) Unwrap() error { return e.Err }
 
 // Retryable reports whether the same call can succeed later although nobody changes the plugin
-// or its configuration: the plugin was busy or rested, the host had no room, or code of the
+// or its configuration: the plugin was busy or paused, the host had no room, or code of the
 // embedder failed. A caller that retries should wait, longer each time. A timeout is not
 // retryable, because the call would mostly take as long again.
 func (e *PluginError) Retryable() bool {
 	switch {
 	case errors.Is(e.Err, ErrClosed):
 		return false
-	case e.Code == abi.ReasonBusy, e.Code == abi.ReasonRested:
+	case e.Code == abi.ReasonBusy, e.Code == abi.ReasonCircuitOpen:
 		return true
 	}
 	return errors.Is(e.Err, ErrEmbedder) || errors.Is(e.Err, guest.ErrNoRoom)

@@ -36,7 +36,7 @@ func TestPluginErrorFormat(t *testing.T) {
 // Each reason says whether to retry, and what marks the cause decides before it. The table in
 // errors.go has a line for each reason and each sentinel.
 func TestWhatToRetry(t *testing.T) {
-	now := map[abi.Reason]bool{abi.ReasonBusy: true, abi.ReasonRested: true}
+	now := map[abi.Reason]bool{abi.ReasonBusy: true, abi.ReasonCircuitOpen: true}
 	for _, code := range abi.Reasons {
 		for mark, want := range map[error]bool{nil: now[code], ErrClosed: false, guest.ErrNoRoom: true, ErrEmbedder: true, ErrFolder: now[code], context.DeadlineExceeded: now[code]} {
 			e := &PluginError{Code: code, Err: errors.New("the cause")}

@@ -47,7 +47,7 @@ func crowd(ctx context.Context, n int, callers []caller) (wait func()) {
 			for ctx.Err() == nil && len(callers) > 0 {
 				err := callers[i%len(callers)](ctx) // it fails as it does
 				var failed *host.PluginError
-				if errors.As(err, &failed) && failed.Code == abi.ReasonRested {
+				if errors.As(err, &failed) && failed.Code == abi.ReasonCircuitOpen {
 					time.Sleep(fairPause)
 				}
 			}
@@ -200,7 +200,7 @@ func TestFairness(t *testing.T) {
 	const far, least = 3, 0.4
 	h := newHost(t, host.Config{})
 	good, honest := goodCaller(t, h), honestCaller(t, h)
-	hostile := hostileCallers(t, h, host.Limits{RestAfter: host.DefaultRestAfter})
+	hostile := hostileCallers(t, h, host.Limits{BreakAfter: host.DefaultBreakAfter})
 	alone := attend(t, good, nil, 0, length)
 	beside := attend(t, good, []caller{honest}, length/4, length)
 	among := attend(t, good, hostile, length/4, length)

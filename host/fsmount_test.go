@@ -172,7 +172,7 @@ func TestHostileFSMount(t *testing.T) {
 				if how == "slow" { // the calls afterwards have it, too
 					limit = time.Second
 				}
-				p, read := reader(t, files, host.Limits{Instances: 1, Timeout: limit, RestAfter: -1})
+				p, read := reader(t, files, host.Limits{Instances: 1, Timeout: limit, BreakAfter: -1})
 				bad.Store(true)
 				began := time.Now()
 				_, err := read("a.txt")
@@ -268,7 +268,7 @@ func TestInstanceOfAbandonedFileIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := newHost(t, host.Config{}).Load(t.Context(), s, host.PluginConfig{WASI: true, State: host.StateReset,
-		Limits: host.Limits{Instances: 1, Timeout: 200 * time.Millisecond, RestAfter: -1}, Grants: host.Grants{Files: []host.FileGrant{{FS: files, Guest: "/"}}}})
+		Limits: host.Limits{Instances: 1, Timeout: 200 * time.Millisecond, BreakAfter: -1}, Grants: host.Grants{Files: []host.FileGrant{{FS: files, Guest: "/"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

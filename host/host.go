@@ -113,10 +113,10 @@ type Plugin struct {
 	share *capacity.Share
 	// sessions are the open sessions.
 	sessions sessions
-	// account is the processor time that the plugin used lately. rests refuses calls while the
+	// account is the processor time that the plugin used lately. breakers refuses calls while the
 	// plugin fails again and again.
-	account *fairness.Account
-	rests   *fairness.Rests
+	account  *fairness.Account
+	breakers *fairness.Breakers
 
 	// guard runs the embedder's code for the plugin's guests.
 	guard *guard.Guard

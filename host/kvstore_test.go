@@ -155,7 +155,7 @@ func TestKVStoreQuota(t *testing.T) {
 }
 
 // A store that fails, panics or ends its goroutine ends the call, and nothing else: the
-// instance serves on, and the plugin is not rested.
+// instance serves on, and the plugin is not paused.
 func TestHostileKVStore(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for name, fail := range map[string]func() error{
@@ -172,7 +172,7 @@ func TestHostileKVStore(t *testing.T) {
 				return nil
 			}}
 			h := newHost(t, host.Config{KVStore: kept})
-			p := loadKV(t, h, host.PluginConfig{State: host.StateReset, Limits: host.Limits{RestAfter: 2}})
+			p := loadKV(t, h, host.PluginConfig{State: host.StateReset, Limits: host.Limits{BreakAfter: 2}})
 			kvDo(t, p, "a", "set", "key=value")
 			made := p.Stats().Made
 			bad.Store(true)
@@ -192,7 +192,7 @@ func TestHostileKVStore(t *testing.T) {
 			if got := kvDo(t, p, "a", "get", "key"); got != "value" {
 				t.Errorf("finds %q when the store is well again", got)
 			}
-			if s := p.Stats(); s.Made > made+1 || s.Rest != host.RestClosed || s.Failed[abi.ReasonTrap] != 4 {
+			if s := p.Stats(); s.Made > made+1 || s.Circuit != host.CircuitClosed || s.Failed[abi.ReasonTrap] != 4 {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -229,7 +229,7 @@ func TestSlowKVStore(t *testing.T) {
 		if !errors.As(err, &failed) {
 			t.Fatalf("error %v, want that of a call that fails", err)
 		}
-		if running.Load() > 0 && failed.Code == abi.ReasonTrap && !errors.Is(err, host.ErrEmbedder) { // else the plugin would be rested for it
+		if running.Load() > 0 && failed.Code == abi.ReasonTrap && !errors.Is(err, host.ErrEmbedder) { // else the plugin would be paused for it
 			t.Fatalf("error %v, want one that blames the store", err)
 		}
 		return failed.Code

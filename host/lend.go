@@ -80,7 +80,7 @@ func (p *Plugin) serve(ctx context.Context, in *guest.Instance, timeout time.Dur
 // takes a processor first. Otherwise one that fails at once, again and again, would never
 // reach the point where a call takes one.
 func (p *Plugin) queue(ctx context.Context, in *guest.Instance) error {
-	if !p.host.turns.Pressed() && !p.rests.Troubled() || in.Call.Turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.Life().Done()) {
+	if !p.host.turns.Pressed() && !p.breakers.Troubled() || in.Call.Turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.Life().Done()) {
 		return nil
 	}
 	switch {

@@ -47,12 +47,12 @@ const (
 	// in use.
 	DefaultTokens = 1_000_000
 
-	// DefaultRestAfter is how many calls of a plugin must fail in a row before it is rested. A
+	// DefaultBreakAfter is how many calls of a plugin must fail in a row before it is paused. A
 	// caller that tries one hopeless input three times does not reach it.
-	DefaultRestAfter = 5
-	// DefaultRestMost is the longest rest. When the cause of the failures lies outside of the
+	DefaultBreakAfter = 5
+	// DefaultBreakMost is the longest pause. When the cause of the failures lies outside of the
 	// plugin and is gone, the plugin serves again within a minute.
-	DefaultRestMost = time.Minute
+	DefaultBreakMost = time.Minute
 
 	// DefaultKVQuota is the space for keys and values that a plugin has for each tenant, if
 	// its grant states none.
@@ -89,8 +89,8 @@ const (
 	// recycleCalls is how many calls an instance serves before it is replaced, so that slow
 	// leaks in guests end. An instance whose memory grows is replaced much earlier.
 	recycleCalls = 100_000
-	// firstRest is the length of a plugin's first rest.
-	firstRest = time.Second
+	// firstBreak is the length of a plugin's first pause.
+	firstBreak = time.Second
 )
 
 // memoryDefault returns the default of [Config].Memory in bytes: DefaultHostMemory, or half
@@ -135,14 +135,14 @@ type Limits struct {
 	// Config.DefaultLimits state no other default, and None: instances are made when they
 	// are needed.
 	MinInstances int
-	// RestAfter is how many calls for a tenant must fail in a row before the plugin is rested for
+	// BreakAfter is how many calls for a tenant must fail in a row before the plugin is paused for
 	// that tenant. The failures that count are timeout, fuel, memory unless the request alone
 	// takes an eighth of it, trap, exit, an output that is invalid or too large, and a failed init. The first rest takes a second. Each failure right after a rest
-	// begins another of twice the length, up to RestMost. During a rest calls fail with the
-	// reason rested. Unlimited: the plugin is never rested.
-	RestAfter int
-	// RestMost is the longest rest.
-	RestMost time.Duration
+	// begins another of twice the length, up to BreakMost. During a pause calls fail with the
+	// reason circuit_open. Unlimited: the plugin is never paused.
+	BreakAfter int
+	// BreakMost is the longest pause.
+	BreakMost time.Duration
 	// LoadMemory and LoadTime bound what loading the module may take by estimate: LoadMemory
 	// in bytes, LoadTime in time of one processor. 0: 300 MiB and 20 bytes for each byte of
 	// code; 5 s, or 1.3 s for each MiB of code if that is more.
@@ -157,7 +157,7 @@ func builtinLimits() Limits {
 		Fuel:        DefaultFuel, Memory: DefaultMemory, Input: DefaultInput, Output: DefaultOutput,
 		LogBytes: DefaultLogBytes, HTTPBody: DefaultHTTPBody,
 		Items: DefaultItems, Tokens: DefaultTokens, Instances: runtime.GOMAXPROCS(0),
-		RestAfter: DefaultRestAfter, RestMost: DefaultRestMost,
+		BreakAfter: DefaultBreakAfter, BreakMost: DefaultBreakMost,
 	}
 }
 
@@ -171,7 +171,7 @@ func (l Limits) or(d Limits) Limits {
 		LogBytes: cmp.Or(l.LogBytes, d.LogBytes), HTTPBody: cmp.Or(l.HTTPBody, d.HTTPBody),
 		Items: cmp.Or(l.Items, d.Items), Tokens: cmp.Or(l.Tokens, d.Tokens), Instances: cmp.Or(l.Instances, d.Instances),
 		MinInstances: cmp.Or(l.MinInstances, d.MinInstances),
-		RestAfter:    cmp.Or(l.RestAfter, d.RestAfter), RestMost: cmp.Or(l.RestMost, d.RestMost),
+		BreakAfter:   cmp.Or(l.BreakAfter, d.BreakAfter), BreakMost: cmp.Or(l.BreakMost, d.BreakMost),
 		LoadMemory: cmp.Or(l.LoadMemory, d.LoadMemory), LoadTime: cmp.Or(l.LoadTime, d.LoadTime),
 	}
 }

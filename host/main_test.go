@@ -50,8 +50,8 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 		cfg.CacheDir = testbuild.CacheDir(t)
 	}
 	cfg.Portable = cfg.Portable || portable()
-	if cfg.DefaultLimits.RestAfter == 0 { // most tests have plugins fail on purpose
-		cfg.DefaultLimits.RestAfter = -1
+	if cfg.DefaultLimits.BreakAfter == 0 { // most tests have plugins fail on purpose
+		cfg.DefaultLimits.BreakAfter = -1
 	}
 	if cfg.Tokenizer == nil {
 		cfg.Tokenizer = pipeline.WordTokenizer()

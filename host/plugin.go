@@ -140,7 +140,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	defer close(p.opened)
 	h := p.host
 	p.account = h.turns.NewAccount()
-	p.rests = fairness.NewRests(fairness.Rules{After: p.limits.RestAfter, First: firstRest, Most: p.limits.RestMost}, guest.Clock)
+	p.breakers = fairness.NewBreakers(fairness.Rules{After: p.limits.BreakAfter, First: firstBreak, Most: p.limits.BreakMost}, guest.Clock)
 	err := p.openPool(ctx)
 	if err != nil {
 		return p.failure(abi.OpInit, nil, err)

@@ -39,7 +39,7 @@ var allServices = service.Grants{
 // loadServices loads the guest that passes its input to services.
 func loadServices(t *testing.T, f *fakeServices, g service.Grants, l host.Limits) *host.Plugin {
 	t.Helper()
-	l.RestAfter = host.Unlimited
+	l.BreakAfter = host.Unlimited
 	h := newHost(t, host.Config{Services: service.Services{Embedder: f, Searcher: f, Models: f}})
 	return load(t, h, "services", host.PluginConfig{Grants: host.Grants{Ask: g}, Limits: l})
 }

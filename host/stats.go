@@ -62,15 +62,15 @@ type Stats struct {
 	// instances share included. MaxMemory is the most that instances may hold without
 	// the image, as soon as there are several; see Config.PluginShare.
 	Memory, MaxMemory int64
-	// Rest says whether the plugin is rested for any tenant, after Limits.RestAfter failures in a
-	// row. Failures and RestedUntil are those of the tenant for which it rests longest.
-	Rest RestState
-	// Failures is how many calls failed in a row, as Limits.RestAfter counts them.
+	// Circuit says whether the plugin is paused for any tenant, after Limits.BreakAfter failures in a
+	// row. Failures and OpenUntil are those of the tenant whose pause is longest.
+	Circuit CircuitState
+	// Failures is how many calls failed in a row, as Limits.BreakAfter counts them.
 	Failures int
-	// Rests is how often a rest has begun.
-	Rests int
-	// RestedUntil is when the next call is made, the zero time where nothing holds it up.
-	RestedUntil time.Time
+	// Breaks is how often such a pause has begun.
+	Breaks int
+	// OpenUntil is when the next call is made, the zero time where nothing holds it up.
+	OpenUntil time.Time
 	// Used is what the plugin used of the processors lately: what it used counts for half
 	// after a quarter of a second. It decides who is next where plugins wait for one.
 	// Calls shorter than a tenth of a millisecond only count while others wait.
@@ -97,14 +97,14 @@ type Totals struct {
 
 // Stats returns figures of the plugin. It costs a few microseconds, and calls next to nothing.
 func (p *Plugin) Stats() Stats {
-	r := p.rests.Worst()
+	r := p.breakers.Worst()
 	s := Stats{
 		Plugin: p.name, State: p.state, Sessions: p.sessions.count(), Queued: p.account.Waiting(),
 		Memory: p.share.Held() + p.imageHeld.Load(), MaxMemory: min(p.host.cfg.shareOfOne(), p.host.cfg.Memory),
-		Rest: RestState(r.State), Failures: r.Failures, Rests: r.Times, Used: p.account.Used(),
+		Circuit: CircuitState(r.State), Failures: r.Failures, Breaks: r.Times, Used: p.account.Used(),
 	}
 	if r.Left > 0 {
-		s.RestedUntil = time.Now().Add(r.Left)
+		s.OpenUntil = time.Now().Add(r.Left)
 	}
 	s.InUse, s.Idle, s.Waiting = p.pool.Figures()
 	p.collect()

@@ -51,7 +51,7 @@ func TestHostileHTTPTransport(t *testing.T) {
 	var do atomic.Value
 	good := tripper(func(*http.Request) (*http.Response, error) { return reply("good"), nil })
 	rt := tripper(func(req *http.Request) (*http.Response, error) { return do.Load().(tripper)(req) })
-	p, get := getter(t, rt, host.HTTPGrant{Hosts: []string{"api.test"}}, host.Limits{HTTPBody: 100, Instances: 1, Timeout: 100 * time.Millisecond, RestAfter: -1})
+	p, get := getter(t, rt, host.HTTPGrant{Hosts: []string{"api.test"}}, host.Limits{HTTPBody: 100, Instances: 1, Timeout: 100 * time.Millisecond, BreakAfter: -1})
 	for _, tt := range []struct {
 		name   string
 		do     tripper

@@ -153,14 +153,14 @@ type pluginDoc struct {
 	Kept   string  `json:"kept,omitempty"`
 	LoadMS float64 `json:"load_ms"`
 	// The rest is what it has done, and what it uses.
-	Calls     int64  `json:"calls"`
-	Failed    int64  `json:"failed"`
-	Fuel      int64  `json:"fuel"`
-	InUse     int    `json:"instances_in_use"`
-	Idle      int    `json:"instances_idle"`
-	Waiting   int    `json:"waiting"`
-	Memory    int64  `json:"memory_bytes"`
-	RestState string `json:"rest"`
+	Calls        int64  `json:"calls"`
+	Failed       int64  `json:"failed"`
+	Fuel         int64  `json:"fuel"`
+	InUse        int    `json:"instances_in_use"`
+	Idle         int    `json:"instances_idle"`
+	Waiting      int    `json:"waiting"`
+	Memory       int64  `json:"memory_bytes"`
+	CircuitState string `json:"circuit"`
 }
 
 // pluginsDoc is a list of plugins.
@@ -199,7 +199,7 @@ func describe(p *anchor.Plugin) pluginDoc {
 		doc.Failed += n
 	}
 	doc.Calls, doc.Fuel, doc.Memory = st.OK+doc.Failed, st.Fuel, st.Memory
-	doc.InUse, doc.Idle, doc.Waiting, doc.RestState = st.InUse, st.Idle, st.Waiting, string(st.Rest)
+	doc.InUse, doc.Idle, doc.Waiting, doc.CircuitState = st.InUse, st.Idle, st.Waiting, string(st.Circuit)
 	return doc
 }
 

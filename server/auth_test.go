@@ -142,7 +142,7 @@ func (a *countingAdmission) Admit(ctx context.Context, p Principal, c Cost) (fun
 func TestAdmission(t *testing.T) {
 	a := &countingAdmission{}
 	l := start(t, words, Options{Admission: a})
-	doc := `{"query": "q", "tokenizer": "words", "items": [{"content": "a b c", "source": "retrieval"}]}`
+	doc := `{"query": "q", "counting": {"tokenizer": "words"}, "items": [{"content": "a b c", "source": "retrieval"}]}`
 	l.api("GET", "/livez", "")
 	l.control("GET", "/admin/v1/config", "")
 	if got := l.api("POST", "/v1/builds", doc); got.status != 200 {

@@ -29,12 +29,12 @@ func fiftyItems() string {
 	return b.String()
 }
 
-const benchConfig = "tokenizer: words\npipelines: {p: {max_tokens: 3000, steps: [{name: s, builtin: sort}, {name: k, builtin: top_k, top_k: 30}]}}\n"
+const benchConfig = "counting: {tokenizer: words}\npipelines: {p: {window: {max_tokens: 3000}, steps: [{name: s, use: sort}, {name: k, use: top_k, top_k: 30}]}}\n"
 
 // fiftyKB is a request with 50 items of 1 KB, none of which is left out.
 func fiftyKB() string {
 	var b strings.Builder
-	b.WriteString(`{"query": "how do deadlines work", "max_tokens": 20000, "items": [`)
+	b.WriteString(`{"query": "how do deadlines work", "window": {"max_tokens": 20000}, "items": [`)
 	for i := range 50 {
 		if i > 0 {
 			b.WriteByte(',')

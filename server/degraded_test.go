@@ -19,7 +19,7 @@ func TestDegradedBuildsAreLoud(t *testing.T) {
 	watch := Observer{OnRequest: func(ctx context.Context, _ *RequestInfo) (context.Context, func(*RequestInfo, Usage, error)) {
 		return ctx, func(_ *RequestInfo, u Usage, _ error) { said <- u.Degraded }
 	}}
-	l := start(t, "tokenizer: words\nsteps: [{name: redact, plugin: absent, must: false}]\n", Options{Observers: []Observer{watch}})
+	l := start(t, "counting: {tokenizer: words}\nsteps: [{name: redact, use: absent, must: false}]\n", Options{Observers: []Observer{watch}})
 	for range 3 {
 		got := l.api("POST", "/v1/builds", `{"query": "q"}`, "X-Request-Id", "the-request")
 		if values := got.header.Values(degraded.Header); got.status != 200 || len(values) != 1 || !strings.HasPrefix(values[0], "step=redact;reason=") {
@@ -29,7 +29,7 @@ func TestDegradedBuildsAreLoud(t *testing.T) {
 	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": []}`); got.status != 200 || got.header.Get(degraded.Header) != "" {
 		t.Errorf("nothing is missing: status %d, %s: %q", got.status, degraded.Header, got.header.Get(degraded.Header))
 	}
-	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": [{"name": "other", "plugin": "absent", "must": false}]}`, "Accept", "text/event-stream"); got.status != 200 || !strings.Contains(string(got.body), `"skipped_steps":["other"]`) {
+	if got := l.api("POST", "/v1/builds", `{"query": "q", "steps": [{"name": "other", "use": "absent", "must": false}]}`, "Accept", "text/event-stream"); got.status != 200 || !strings.Contains(string(got.body), `"skipped_steps":["other"]`) {
 		t.Errorf("a stream: status %d, %s", got.status, got.body)
 	}
 	lacking := 0
@@ -53,7 +53,7 @@ func TestDegradedBuildsAreLoud(t *testing.T) {
 // The cost of a model without a price is not known, and the log says so, once for many builds. A model that
 // is free has no such line.
 func TestModelsWithoutAPriceAreLoud(t *testing.T) {
-	l := start(t, "tokenizer: words\n", Options{})
+	l := start(t, "counting: {tokenizer: words}\n", Options{})
 	ctx, used := ledger.Own(t.Context())
 	used.SetRates(func(u ledger.Use) (ledger.Rate, bool) {
 		return ledger.Rate{Model: u.Name + "-1"}, u.Name == "free"
@@ -76,12 +76,12 @@ func TestModelsWithoutAPriceAreLoud(t *testing.T) {
 
 // lackingSite has a collection without documents, retrievers among several that are missing, and an
 // agent that has room for few messages.
-const lackingSite = `tokenizer: words
+const lackingSite = `counting: {tokenizer: words}
 retrievers: {docs: {collection: docs}, none: {collection: none}}
 agent: {max_tokens: 20, frames: {enabled: false}}
 pipelines:
-  empty: {steps: [{name: found, retriever: docs}]}
-  several: {steps: [{name: both, retrievers: [{retriever: docs}, {retriever: none}, {plugin: absent}]}]}
+  empty: {steps: [{name: found, use: docs}]}
+  several: {steps: [{name: both, retrievers: [{use: docs}, {use: none}, {use: absent}]}]}
 `
 
 // What an answer lacks is said three times: in the answer, in its header, in the log. With

@@ -17,7 +17,7 @@ import (
 func TestDeletedUserIsInNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	l := startWith(t, "tokenizer: words\nconversation: {}\n", anchor.Options{Overrides: map[string]string{"store.path": filepath.Join(dir, "store.db")}}, Options{Unwatched: true})
+	l := startWith(t, "counting: {tokenizer: words}\nmemory: {conversation: {}}\n", anchor.Options{Overrides: map[string]string{"store.path": filepath.Join(dir, "store.db")}}, Options{Unwatched: true})
 	if got := l.api("POST", "/v1/builds?user=ann&conversation=c&remember=true", `{"query": "the-secret-of-ann"}`); got.status != http.StatusOK {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
@@ -51,7 +51,7 @@ func TestClaimsAreObserved(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var heard []Claim
-	l := start(t, "tokenizer: words\nfacts: {}\nconversation: {}\nagent: {max_tokens: 100}\n", Options{Observers: []Observer{{
+	l := start(t, "counting: {tokenizer: words}\nmemory: {conversation: {}, facts: {}}\nagent: {max_tokens: 100}\n", Options{Observers: []Observer{{
 		OnRequest: func(ctx context.Context, _ *RequestInfo) (context.Context, func(*RequestInfo, Usage, error)) {
 			return ctx, func(_ *RequestInfo, u Usage, _ error) {
 				mu.Lock()

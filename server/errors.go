@@ -31,7 +31,7 @@ const statusGone = 499
 var reasonStatus = map[abi.Reason]int{
 	abi.ReasonTimeout:       http.StatusGatewayTimeout,
 	abi.ReasonBusy:          http.StatusServiceUnavailable,
-	abi.ReasonRested:        http.StatusServiceUnavailable,
+	abi.ReasonCircuitOpen:   http.StatusServiceUnavailable,
 	abi.ReasonInputTooLarge: http.StatusUnprocessableEntity,
 	"degraded":              http.StatusServiceUnavailable, // builds.strict
 }

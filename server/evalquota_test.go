@@ -50,7 +50,7 @@ func (a *partAdmission) Admit(_ context.Context, p Principal, c Cost) (func(Usag
 func TestEvaluationsAreCounted(t *testing.T) {
 	a := &partAdmission{refuse: 3}
 	dir := plugins(t, "keep-first")
-	l := start(t, fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\nsteps: [{name: k, plugin: keep-first, operation: filter}]\n", dir), Options{Admission: a})
+	l := start(t, fmt.Sprintf("plugins: {dir: %q}\ncounting: {tokenizer: words}\nsteps: [{name: k, use: keep-first, operation: filter}]\n", dir), Options{Admission: a})
 	files := []string{
 		"corpus", `{"_id": "1", "text": "the night train"}` + "\n" + `{"_id": "2", "text": "a day"}` + "\n",
 		"queries", `{"_id": "q", "text": "train"}` + "\n" + `{"_id": "r", "text": "day"}` + "\n", "qrels", "query-id\tcorpus-id\tscore\nq\t1\t1\nr\t2\t1\n",
@@ -78,7 +78,7 @@ func TestEvaluationsAreCounted(t *testing.T) {
 // An evaluation that is refused for good fails, and one that waits ends when it is cancelled.
 func TestRefusedEvaluation(t *testing.T) {
 	a := &partAdmission{refuse: 1 << 30}
-	l := start(t, words+"steps: [{name: s, builtin: sort}]\n", Options{Admission: a})
+	l := start(t, words+"steps: [{name: s, use: sort}]\n", Options{Admission: a})
 	body, contentType := evalForm("", evalFiles...)
 	var doc jobs.Doc
 	l.api("POST", "/v1/evals", body, "Content-Type", contentType).into(t, &doc)

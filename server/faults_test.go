@@ -150,7 +150,7 @@ func TestStoreIsAway(t *testing.T) {
 // On a full disk what writes is refused with 507, and the rest goes on: reads, builds, and the records
 // of builds are dropped.
 func TestFullDisk(t *testing.T) {
-	l, f := startFaulty(t, words+"records: {}\nfacts: {}\n")
+	l, f := startFaulty(t, words+"builds: {records: {}}\nmemory: {facts: {}}\n")
 	if a := l.api("POST", "/v1/memory/facts", `{"id": "f", "content": "a fact"}`); a.status != 201 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
@@ -183,7 +183,7 @@ func TestFullDisk(t *testing.T) {
 func TestNewerStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	overrides := map[string]string{"store.path": path, "store.synchronous": "normal"}
-	l := startWith(t, words+"facts: {}\n", anchor.Options{Overrides: overrides}, Options{})
+	l := startWith(t, words+"memory: {facts: {}}\n", anchor.Options{Overrides: overrides}, Options{})
 	if a := l.api("POST", "/v1/memory/facts", `{"id": "f", "content": "a fact"}`); a.status != 201 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
@@ -209,16 +209,16 @@ func TestNewerStore(t *testing.T) {
 func TestTrappingPluginAlone(t *testing.T) {
 	l := start(t, fmt.Sprintf(`
 plugins: {dir: %q}
-tokenizer: words
+counting: {tokenizer: words}
 pipelines:
-  bad: {steps: [{name: s, plugin: trap, must: true}]}
-  good: {steps: [{name: k, plugin: keep-first, operation: filter, must: true}]}
+  bad: {steps: [{name: s, use: trap, must: true}]}
+  good: {steps: [{name: k, use: keep-first, operation: filter, must: true}]}
 `, plugins(t, "trap", "keep-first")), Options{})
-	rested := 0
+	paused := 0
 	for range 100 {
 		doc := strings.Replace(noStore, "{", `{"pipeline": "bad", `, 1)
-		if a := l.api("POST", "/v1/builds", doc); a.status == 503 && a.reason() == "rested" {
-			rested++
+		if a := l.api("POST", "/v1/builds", doc); a.status == 503 && a.reason() == "circuit_open" {
+			paused++
 		} else if a.status != 500 || a.reason() != "trap" {
 			t.Fatalf("%d %s", a.status, a.body)
 		}
@@ -229,11 +229,11 @@ pipelines:
 	var list pluginsDoc
 	l.control("GET", "/admin/v1/plugins", "").into(t, &list)
 	for _, p := range list.Plugins {
-		if p.Name == "trap" && (p.RestState == "" || p.RestState == "closed" || p.Failed == 0) || p.Name == "keep-first" && (p.Failed != 0 || p.Calls != 100) {
+		if p.Name == "trap" && (p.CircuitState == "" || p.CircuitState == "closed" || p.Failed == 0) || p.Name == "keep-first" && (p.Failed != 0 || p.Calls != 100) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if rested == 0 || len(list.Plugins) != 2 {
-		t.Errorf("%d of 100 calls were refused; plugins %+v", rested, list.Plugins)
+	if paused == 0 || len(list.Plugins) != 2 {
+		t.Errorf("%d of 100 calls were refused; plugins %+v", paused, list.Plugins)
 	}
 }

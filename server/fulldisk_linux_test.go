@@ -175,7 +175,7 @@ func TestServiceOnADiskThatFills(t *testing.T) {
 	dir, fill, free := smallDisk(t)
 	path := filepath.Join(dir, "store.db")
 	overrides := map[string]string{"store.path": path, "store.synchronous": "normal"}
-	l := startWith(t, words+"records: {}\nfacts: {}\nconversation: {max_tokens: 50}\n", anchor.Options{Overrides: overrides}, Options{})
+	l := startWith(t, words+"builds: {records: {}}\nmemory: {conversation: {tokens: 50}, facts: {}}\n", anchor.Options{Overrides: overrides}, Options{})
 	k := &acknowledged{dir: dir}
 	for round := range 3 {
 		name := fmt.Sprint("before ", round)
@@ -230,7 +230,7 @@ func TestServiceOnADiskThatFills(t *testing.T) {
 func TestServiceDeletesOnAFullDisk(t *testing.T) {
 	dir, fill, free := smallDisk(t)
 	overrides := map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"}
-	l := startWith(t, words+"records: {}\nfacts: {}\nconversation: {max_tokens: 50}\ncollections: {docs: {}}\n", anchor.Options{Overrides: overrides}, Options{})
+	l := startWith(t, words+"builds: {records: {}}\nmemory: {conversation: {tokens: 50}, facts: {}}\ncollections: {docs: {}}\n", anchor.Options{Overrides: overrides}, Options{})
 	k := &acknowledged{dir: dir}
 	k.write(t, l, "room", 3)
 	docs := retrieve.Collection{Tenant: "default", Name: "docs"}

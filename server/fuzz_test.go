@@ -16,7 +16,7 @@ func FuzzRequests(f *testing.F) {
 	s := newServer(f, words, Options{MaxBody: 1 << 16})
 	h, admin := s.Handler(), s.AdminHandler()
 	for _, seed := range [][5]string{
-		{"POST", "/v1/builds", "only=a", "application/json", `{"query": "q", "tokenizer": "words", "items": [{"content": "a", "source": "user"}]}`},
+		{"POST", "/v1/builds", "only=a", "application/json", `{"query": "q", "counting": {"tokenizer": "words"}, "items": [{"content": "a", "source": "user"}]}`},
 		{"POST", "/v1/assemble", "run=r&to=gemini&lossy=1", "application/json", `[{"role": "user", "content": "hi"}]`},
 		{"POST", "/v1/memory/facts", "", "application/json", `{"content": "a", "metadata": {"a": [1, null]}}`},
 		{"POST", "/v1/runs/r/frames", "", "application/json", `{"kind": "tool_call", "summary": "s", "data": {"a": 1e400}}`},

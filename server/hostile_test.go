@@ -182,7 +182,7 @@ func TestSlowLoris(t *testing.T) {
 		})
 	}
 	for range 20 {
-		if got := l.api("POST", "/v1/builds", `{"query": "q", "tokenizer": "words"}`); got.status != 200 {
+		if got := l.api("POST", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`); got.status != 200 {
 			t.Errorf("beside slow clients: %d", got.status)
 		}
 	}
@@ -194,7 +194,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	prompts := strings.Repeat(", {content: "+strings.Repeat("x", 200_000)+"}", 18)
 	sent := make(chan int64, 1)
-	l := start(t, "tokenizer: words\npipelines: {p: {system_prompts: ["+prompts[2:]+"]}}\n", Options{
+	l := start(t, "counting: {tokenizer: words}\npipelines: {p: {window: {system_prompts: ["+prompts[2:]+"]}}}\n", Options{
 		ClientTimeout: time.Second, Authenticator: byHeader{}, Observers: []Observer{{
 			OnRequest: func(ctx context.Context, _ *RequestInfo) (context.Context, func(*RequestInfo, Usage, error)) {
 				return ctx, func(_ *RequestInfo, u Usage, _ error) { sent <- u.Bytes }
@@ -229,7 +229,7 @@ func TestBodiesInMemory(t *testing.T) {
 	if !await.True(func() bool { return l.bodies.used.Load() >= 98_000 }) {
 		t.Fatalf("%d bytes of the body are counted, want 98,000", l.bodies.used.Load())
 	}
-	doc := `{"query": "q", "tokenizer": "words"}` + strings.Repeat(" ", 80_000)
+	doc := `{"query": "q", "counting": {"tokenizer": "words"}}` + strings.Repeat(" ", 80_000)
 	if got := l.api("POST", "/v1/builds", doc); got.status != 503 || got.reason() != "busy" || got.header.Get("Retry-After") == "" {
 		t.Errorf("beside a large body: %d %s", got.status, got.body)
 	}
@@ -249,7 +249,7 @@ func TestValuesInMemory(t *testing.T) {
 	numbers := strings.Repeat("1,", 20_000) + "1" // 40 kB, which take 5 MB
 	others := int64(3_000_000)
 	for path, doc := range map[string]string{
-		"/v1/builds":        `{"query": {"query_str": "q", "metadata": {"a": [` + numbers + `]}}, "tokenizer": "words"}`,
+		"/v1/builds":        `{"query": {"query_str": "q", "metadata": {"a": [` + numbers + `]}}, "counting": {"tokenizer": "words"}}`,
 		"/v1/assemble":      `{"state": {"data": {"a": [` + numbers + `]}}}`,
 		"/v1/memory/facts":  `{"content": "x", "metadata": {"a": [` + numbers + `]}}`,
 		"/v1/memory/search": `{"query": "q", "tags": [` + numbers + `]}`,
@@ -363,7 +363,7 @@ func TestPanic(t *testing.T) {
 // The limits of answers hold in streams: events come in order, and a broken build ends with an
 // error of the status that it would have had.
 func TestStream(t *testing.T) {
-	l := start(t, words+"steps: [{name: s, builtin: sort}]\npipelines: {p: {steps: [{name: one, builtin: sort}, {name: two, builtin: top_k, top_k: 1}]}}\n", Options{})
+	l := start(t, words+"steps: [{name: s, use: sort}]\npipelines: {p: {steps: [{name: one, use: sort}, {name: two, use: top_k, top_k: 1}]}}\n", Options{})
 	events := func(doc string) (list []string, last string, status int) {
 		got := l.api("POST", "/v1/builds", doc, "Accept", "text/event-stream, application/json;q=0.5")
 		scan := bufio.NewScanner(strings.NewReader(string(got.body)))
@@ -388,7 +388,7 @@ func TestStream(t *testing.T) {
 	if list, _, status := events(`{"query": 7}`); status != 422 || list != nil {
 		t.Errorf("a refused request: %d %v", status, list)
 	}
-	list, last, status = events(`{"query": "q", "tokenizer": "words", "max_tokens": 3, "include_query": false, "budget": {"reserve_tokens": 5}}`)
+	list, last, status = events(`{"query": "q", "counting": {"tokenizer": "words"}, "window": {"max_tokens": 3, "answer": 5, "include_query": false}}`)
 	if status == 200 && list[len(list)-1] != "error" {
 		t.Errorf("a build without room: %d %v %s", status, list, last)
 	}

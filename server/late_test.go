@@ -12,7 +12,7 @@ import (
 // The end of a request whose body came whole does not end the next one on its connection.
 func TestLateRequestsLeaveTheNextAlone(t *testing.T) {
 	t.Parallel()
-	l := start(t, "tokenizer: words\n", Options{Unwatched: true})
+	l := start(t, "counting: {tokenizer: words}\n", Options{Unwatched: true})
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
 	post := func(timeout time.Duration, body string) (int, string) {

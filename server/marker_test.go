@@ -24,22 +24,22 @@ const marker = "zqxmarkerzqx"
 // that keeps its memory and answers with the query before. Pipelines fail in several ways.
 func markedConfig(dir, embedder string) string {
 	return fmt.Sprintf(`
-tokenizer: words
-records: {content: true}
-facts: {embedder: far}
-conversation: {max_tokens: 200}
-plugins: {dir: %q}
+counting: {tokenizer: words}
+builds: {records: {content: true}}
+memory: {conversation: {tokens: 200}, facts: {embedder: far}}
+plugins:
+  dir: %q
+  instances:
+    keeps: {plugin: foreign-step, state: keep, limits: {instances: 1}}
+    breaks: {plugin: foreign-step, state: keep, limits: {instances: 1}}
 embedders: {far: {http: {base_url: %q, model: vectors, retries: 0}}}
 collections: {docs: {embedder: far}}
 retrievers: {docs: {collection: docs, by: hybrid}}
-instances:
-  keeps: {plugin: foreign-step, state: keep, limits: {instances: 1}}
-  breaks: {plugin: foreign-step, state: keep, limits: {instances: 1}}
 pipelines:
-  p: {max_tokens: 300, steps: [{name: found, retriever: docs, must: false}, {name: before, instance: keeps, function: recall, must: true}]}
-  skips: {max_tokens: 300, steps: [{name: before, instance: breaks, function: recall}, {name: s, instance: breaks, function: fails}]}
-  raises: {max_tokens: 300, steps: [{name: before, instance: breaks, function: recall}, {name: s, instance: breaks, function: fails, must: true}]}
-  tight: {max_tokens: 2}
+  p: {window: {max_tokens: 300}, steps: [{name: found, use: docs, must: false}, {name: before, use: keeps, function: recall, must: true}]}
+  skips: {window: {max_tokens: 300}, steps: [{name: before, use: breaks, function: recall}, {name: s, use: breaks, function: fails}]}
+  raises: {window: {max_tokens: 300}, steps: [{name: before, use: breaks, function: recall}, {name: s, use: breaks, function: fails, must: true}]}
+  tight: {window: {max_tokens: 2}}
 `, dir, embedder)
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // mustSite is a service in whose steps a plugin may be skipped, or must answer.
-const mustSite = "plugins: {dir: %q%s}\ntokenizer: words\nsteps: [{name: s, plugin: %s%s}]\n"
+const mustSite = "plugins: {dir: %q%s}\ncounting: {tokenizer: words}\nsteps: [{name: s, use: %s%s}]\n"
 
 // Without a plugin that must answer no service starts, no reload succeeds, and no window is given.
 func TestMust(t *testing.T) {
@@ -60,7 +60,7 @@ func TestMust(t *testing.T) {
 func TestStepsOfARequestKeepWhatMustRun(t *testing.T) {
 	t.Parallel()
 	const items = `"items": [{"content": "a", "source": "retrieval", "score": 0.9}, {"content": "b", "source": "retrieval", "score": 0.1}]`
-	const named = "pipelines: {p: {steps: [{name: safe, builtin: top_k, top_k: 1, must: true, priority: 60}]}}\n"
+	const named = "pipelines: {p: {steps: [{name: safe, use: top_k, top_k: 1, must: true, priority: 60}]}}\n"
 	dir := plugins(t, "keep-first", "add-two")
 	for _, c := range []struct {
 		all, must, steps string
@@ -166,18 +166,18 @@ func testKeeping(t *testing.T, dir, cache string) {
 // those that there are.
 func TestSystemPromptIsNeverLeftOut(t *testing.T) {
 	t.Parallel()
-	l := start(t, "tokenizer: words\nmax_tokens: 20\nbudget: {preset: rag, caps: [system]}\nsystem_prompts: [{content: Answer only from the context}]\n", Options{})
+	l := start(t, "counting: {tokenizer: words}\nwindow:\n  max_tokens: 20\n  budget: {preset: rag, caps: [system]}\n  system_prompts: [{content: Answer only from the context}]\n", Options{})
 	for _, body := range []string{
 		`{"query": "q"}`,
-		`{"query": "q", "budget": {"reserve_tokens": 16}}`,
-		`{"query": "q", "system_prompts": [], "items": [{"content": "Answer only from the context", "source": "system"}]}`,
+		`{"query": "q", "window": {"answer": 16, "budget": {}}}`,
+		`{"query": "q", "window": {"system_prompts": []}, "items": [{"content": "Answer only from the context", "source": "system"}]}`,
 	} {
 		got := l.api("POST", "/v1/builds", body)
 		if text := string(got.body); got.status != 422 || !strings.Contains(text, `"reason":"budget"`) || !strings.Contains(text, "system items take 5 tokens, and there is room for ") {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}
-	if got := l.api("POST", "/v1/builds", `{"query": "q", "max_tokens": 60}`); got.status != 200 || !strings.Contains(string(got.body), "Answer only") {
+	if got := l.api("POST", "/v1/builds", `{"query": "q", "window": {"max_tokens": 60}}`); got.status != 200 || !strings.Contains(string(got.body), "Answer only") {
 		t.Errorf("with room: %d %s", got.status, got.body)
 	}
 }

@@ -468,7 +468,7 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 
 // Every route is described, everything that is described is a route, and the file is up to date.
 func TestOpenAPI(t *testing.T) {
-	s := newServer(t, "tokenizer: words\n", Options{})
+	s := newServer(t, "counting: {tokenizer: words}\n", Options{})
 	known := map[string]bool{}
 	for _, table := range []*table{s.data, s.admin} {
 		for _, methods := range table.paths {

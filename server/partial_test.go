@@ -10,7 +10,7 @@ import (
 func TestPartialBuilds(t *testing.T) {
 	t.Parallel()
 	a := &countingAdmission{}
-	text := "plugins: {dir: %q}\ntokenizer: words\npipelines: {p: {steps: [{name: s, plugin: spin-forever, must: false}]}}\n"
+	text := "plugins: {dir: %q}\ncounting: {tokenizer: words}\npipelines: {p: {steps: [{name: s, use: spin-forever, must: false}]}}\n"
 	l := start(t, fmt.Sprintf(text, plugins(t, "spin-forever")), Options{Admission: a})
 	build := func(more string) (answer, string) {
 		got := l.api("POST", "/v1/builds?timeout=1s", `{"query": "q", "pipeline": "p", "items": [{"content": "a", "source": "retrieval"}]`+more+`}`)

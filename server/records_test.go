@@ -35,7 +35,7 @@ func (recordKeys) Authenticate(r *http.Request) (Principal, error) {
 
 // recordsConfig is a configuration that keeps records. least is a setting of the step "good".
 func recordsConfig(least string) string {
-	return words + "records: {content: true}\npipelines: {p: {max_tokens: 100, steps: [{name: best, builtin: sort}, {name: good, builtin: min_score, settings: {min_score: " + least + "}}]}}\n"
+	return words + "builds: {records: {content: true}}\npipelines: {p: {window: {max_tokens: 100}, steps: [{name: best, use: sort}, {name: good, use: min_score, settings: {min_score: " + least + "}}]}}\n"
 }
 
 // recorded is a request whose texts and query are secret.
@@ -75,7 +75,7 @@ func TestRecordsShowTextsByScope(t *testing.T) {
 	k := newKeyed(t, recordsConfig("0.5"), Options{})
 	id := k.record("a", recorded, 200)
 	other := k.record("plain", strings.Replace(recorded, "text one", "text 1", 1), 200)
-	failed := k.record("a", `{"query": "the-secret-query q q", "pipeline": "p", "max_tokens": 2, "items": [{"content": "the-secret-text", "source": "retrieval"}]}`, 422)
+	failed := k.record("a", `{"query": "the-secret-query q q", "pipeline": "p", "window": {"max_tokens": 2}, "items": [{"content": "the-secret-text", "source": "retrieval"}]}`, 422)
 	if full, plain := k.as("a", "GET", "/v1/builds", ""), k.as("plain", "GET", "/v1/builds", ""); !strings.Contains(string(full.body), `"query":"the-secret-query"`) || strings.Contains(string(plain.body), "the-secret") || !strings.Contains(string(plain.body), id) {
 		t.Errorf("lists: %s\n%s", full.body, plain.body)
 	}
@@ -139,7 +139,7 @@ func TestListOfRecords(t *testing.T) {
 	k := newKeyed(t, recordsConfig("0.5"), Options{})
 	first := k.record("a", recorded, 200)
 	k.record("a", recorded, 200)
-	k.record("a", `{"query": "q q q", "tokenizer": "words", "max_tokens": 2}`, 422)
+	k.record("a", `{"query": "q q q", "counting": {"tokenizer": "words"}, "window": {"max_tokens": 2}}`, 422)
 	if err := k.app.FlushRecords(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestBuildID(t *testing.T) {
 		}
 	}
 	l := start(t, words, Options{})
-	if got := l.api("POST", "/v1/builds", `{"query": "q", "tokenizer": "words"}`); got.status != 200 || got.header.Get("Anchor-Build-Id") != "" {
+	if got := l.api("POST", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`); got.status != 200 || got.header.Get("Anchor-Build-Id") != "" {
 		t.Errorf("without records: %d %v", got.status, got.header)
 	}
 }
@@ -278,7 +278,7 @@ func TestReplayOfRecords(t *testing.T) {
 
 // A replay has the same user, conversation and steps, and remembers nothing.
 func TestReplayAsksTheSame(t *testing.T) {
-	k := newKeyed(t, recordsConfig("0.5")+"conversation: {id: c}\n", Options{})
+	k := newKeyed(t, recordsConfig("0.5")+"memory: {conversation: {id: c}}\n", Options{})
 	got := k.as("a", "POST", "/v1/builds?conversation=talk&remember=true&skip=best", `{"query": "the-secret-query", "pipeline": "p"}`)
 	id := got.header.Get("Anchor-Build-Id")
 	var doc replayDoc
@@ -304,7 +304,7 @@ func TestReplayRefusals(t *testing.T) {
 	}
 	k = newKeyed(t, recordsConfig("0.5"), Options{})
 	id = k.record("a", recorded, 200)
-	k.write(words + "records: {content: true}\n")
+	k.write(words + "builds: {records: {content: true}}\n")
 	if err := k.app.Reload(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestReplayRefusals(t *testing.T) {
 // A replay of a plugin that traps, or a build that traps no more, names the step.
 func TestReplayOfFailures(t *testing.T) {
 	config := func(plugin string) string {
-		return fmt.Sprintf("plugins: {dir: %q}\nrecords: {content: true}\npipelines: {p: {tokenizer: words, steps: [{name: s, plugin: %s, must: true}]}}\n", plugins(t, "trap", "keep-first"), plugin)
+		return fmt.Sprintf("plugins: {dir: %q}\nbuilds: {records: {content: true}}\npipelines: {p: {counting: {tokenizer: words}, steps: [{name: s, use: %s, must: true}]}}\n", plugins(t, "trap", "keep-first"), plugin)
 	}
 	k := newKeyed(t, config("trap"), Options{})
 	id := k.record("a", recorded, 500)
@@ -348,7 +348,7 @@ func TestSearchOfRecords(t *testing.T) {
 	k := newKeyed(t, recordsConfig("0.5"), Options{})
 	of := func(query, item string) string {
 		t.Helper()
-		got := k.as("a", "POST", "/v1/builds", `{"query": "`+query+`", "tokenizer": "words", "items": [{"id": "`+item+`", "content": "c", "source": "user"}]}`)
+		got := k.as("a", "POST", "/v1/builds", `{"query": "`+query+`", "counting": {"tokenizer": "words"}, "items": [{"id": "`+item+`", "content": "c", "source": "user"}]}`)
 		if got.status != 200 {
 			t.Fatalf("%d %s", got.status, got.body)
 		}

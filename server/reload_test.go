@@ -45,7 +45,7 @@ func plugins(t testing.TB, names ...string) string {
 
 // prompt is a configuration whose builds show its version.
 func prompt(version int) string {
-	return fmt.Sprintf("tokenizer: words\npipelines: {p: {system_prompts: [{content: version-%d}]}}\n", version)
+	return fmt.Sprintf("counting: {tokenizer: words}\npipelines: {p: {window: {system_prompts: [{content: version-%d}]}}}\n", version)
 }
 
 const fromPipeline = `{"query": "q", "pipeline": "p", "items": [{"content": "a", "source": "retrieval"}, {"content": "b", "source": "retrieval"}]}`
@@ -81,7 +81,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	dir := plugins(t, "keep-first")
 	config := func(version int) string {
 		return fmt.Sprintf("plugins: {dir: %q}\n", dir) + prompt(version) +
-			"steps: [{name: k, plugin: keep-first, operation: filter}]\n"
+			"steps: [{name: k, use: keep-first, operation: filter}]\n"
 	}
 	l := start(t, config(0), Options{Unwatched: true})
 	versions := 15
@@ -196,7 +196,7 @@ func TestWatch(t *testing.T) {
 // Settings that need a restart are named.
 func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	l := start(t, words, Options{Unwatched: true})
-	l.write(words + "server: {max_body: 1MiB}\nsteps: [{name: s, plugin: none}]\n")
+	l.write(words + "server: {max_body: 1MiB}\nsteps: [{name: s, use: none}]\n")
 	var doc reloaded
 	got := l.control("POST", "/admin/v1/reload", "")
 	got.into(t, &doc)
@@ -208,7 +208,7 @@ func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	if ready.Status != "ready" || len(ready.NotReady) != 1 {
 		t.Errorf("readiness: %+v", ready)
 	}
-	l.write(words + "instances: {i: {plugin: none, must: true}}\n")
+	l.write(words + "plugins: {instances: {i: {plugin: none, must: true}}}\n")
 	if got := l.control("POST", "/admin/v1/reload", ""); got.status != 422 || !strings.Contains(string(got.body), "instances.i: plugin") || !strings.Contains(string(got.body), "generation 2 serves on") {
 		t.Errorf("a plugin that must answer and is missing: %d %s", got.status, got.body)
 	}
@@ -216,7 +216,7 @@ func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 
 // An anchor.lock that cannot be understood would stop all plugins, so the version in use stays.
 func TestReloadRefusesABrokenLock(t *testing.T) {
-	text := fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\nsteps: [{name: s, plugin: keep-first, must: true}]\npipelines: {main: {}}\n", plugins(t, "keep-first"))
+	text := fmt.Sprintf("plugins: {dir: %q}\ncounting: {tokenizer: words}\nsteps: [{name: s, use: keep-first, must: true}]\npipelines: {main: {}}\n", plugins(t, "keep-first"))
 	l := start(t, text, Options{Unwatched: true})
 	if err := os.WriteFile(filepath.Join(filepath.Dir(l.file()), "anchor.lock"), []byte("{broken"), 0o600); err != nil {
 		t.Fatal(err)
@@ -233,8 +233,8 @@ func TestReloadRefusesABrokenLock(t *testing.T) {
 // service goes on.
 func TestTrappingPlugin(t *testing.T) {
 	dir := plugins(t, "trap")
-	step := "steps: [{name: s, plugin: trap, must: %v}]"
-	l := start(t, fmt.Sprintf("plugins: {dir: %q}\ntokenizer: words\npipelines: {skip: {"+step+"}, raise: {"+step+"}}\n", dir, false, true), Options{})
+	step := "steps: [{name: s, use: trap, must: %v}]"
+	l := start(t, fmt.Sprintf("plugins: {dir: %q}\ncounting: {tokenizer: words}\npipelines: {skip: {"+step+"}, raise: {"+step+"}}\n", dir, false, true), Options{})
 	for i := range 50 {
 		items := `"items": [{"content": "a", "source": "retrieval"}]`
 		got := l.api("POST", "/v1/builds", `{"query": "q", "pipeline": "skip", `+items+`}`)
@@ -250,13 +250,13 @@ func TestTrappingPlugin(t *testing.T) {
 		if got.status != 500 && got.status != 503 || doc.Error.Step != "s" || doc.Error.Plugin != "trap" || doc.Diagnostics == nil {
 			t.Fatalf("raise, %d: %d %s", i, got.status, got.body)
 		}
-		if got.status == 503 && (doc.Error.Reason != "rested" || got.header.Get("Retry-After") == "") {
+		if got.status == 503 && (doc.Error.Reason != "circuit_open" || got.header.Get("Retry-After") == "") {
 			t.Fatalf("raise, %d: %s", i, got.body)
 		}
 	}
 	var list pluginsDoc
 	l.control("GET", "/admin/v1/plugins", "").into(t, &list)
-	if len(list.Plugins) != 1 || list.Plugins[0].Failed == 0 || list.Plugins[0].RestState == "closed" {
+	if len(list.Plugins) != 1 || list.Plugins[0].Failed == 0 || list.Plugins[0].CircuitState == "closed" {
 		t.Errorf("plugins: %+v", list)
 	}
 }
@@ -296,7 +296,7 @@ func TestDrain(t *testing.T) {
 				t.Errorf("readyz: %d %s", a.status, a.body)
 			}
 		}
-		if a := l.api("POST", "/v1/builds", `{"query": "q", "tokenizer": "words"}`); a.status != 200 {
+		if a := l.api("POST", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`); a.status != 200 {
 			t.Errorf("a request in the first phase: %d", a.status)
 		}
 		if !await.True(func() bool { // the second phase

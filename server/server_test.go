@@ -18,12 +18,12 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-const words = "tokenizer: words\n"
+const words = "counting: {tokenizer: words}\n"
 
 // Each endpoint answers as the OpenAPI document says. The steps depend on each other; {x} stands
 // for a value of an earlier answer.
 func TestEveryEndpoint(t *testing.T) {
-	l := start(t, words+"facts: {}\nconversation: {id: c}\nagent: {max_tokens: 1000}\nrecords: {content: true}\n", Options{})
+	l := start(t, words+"memory: {conversation: {id: c}, facts: {}}\nagent: {max_tokens: 1000}\nbuilds: {records: {content: true}}\n", Options{})
 	check := newChecker(t)
 	fill(t, l)
 	saved, seen := map[string]string{}, map[string]bool{}
@@ -36,9 +36,9 @@ func TestEveryEndpoint(t *testing.T) {
 		{"GET", "/readyz", "/readyz", "", 200, ""},
 		{"GET", "/openapi.json", "/openapi.json", "", 200, ""},
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "explain": true, "items": [{"content": "a b", "source": "retrieval"}]}`, 200, ""},
-		{"POST", "/v1/builds?timeout=10s", "/v1/builds", `{"query": "q", "format": "openai", "max_tokens": 1, "tokenizer": "words", "items": [{"content": "a b", "source": "retrieval"}]}`, 200, ""},
-		{"POST", "/v1/builds?conversation=talk&remember=true", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 200, ""},
-		{"POST", "/v1/builds?remember=true", "/v1/builds", `{"query": "", "tokenizer": "words"}`, 422, ""},
+		{"POST", "/v1/builds?timeout=10s", "/v1/builds", `{"query": "q", "format": "openai", "window": {"max_tokens": 1}, "counting": {"tokenizer": "words"}, "items": [{"content": "a b", "source": "retrieval"}]}`, 200, ""},
+		{"POST", "/v1/builds?conversation=talk&remember=true", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`, 200, ""},
+		{"POST", "/v1/builds?remember=true", "/v1/builds", `{"query": "", "counting": {"tokenizer": "words"}}`, 422, ""},
 		{"GET", "/v1/conversations/talk/turns", "/v1/conversations/{id}/turns", "", 200, "turns"},
 		{"DELETE", "/v1/conversations/talk", "/v1/conversations/{id}", "", 200, ""},
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "max_token": 1}`, 422, ""},
@@ -74,10 +74,10 @@ func TestEveryEndpoint(t *testing.T) {
 		{"DELETE", "/v1/conversations/a%2Fb/turns/1", "/v1/conversations/{id}/turns/{turn}", "", 200, ""},
 		{"DELETE", "/v1/conversations/a%2Fb/turns/1", "/v1/conversations/{id}/turns/{turn}", "", 404, ""},
 		{"DELETE", "/v1/conversations/a%2Fb", "/v1/conversations/{id}", "", 200, ""},
-		{"POST", "/v1/builds?omit=window,diagnostics", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 200, ""},
-		{"POST", "/v1/builds?omit=query", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 400, ""},
-		{"POST", "/v1/builds?conversation=hers&user=eve", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 200, ""},
-		{"POST", "/v1/builds?conversation=hers&user=bob", "/v1/builds", `{"query": "q", "tokenizer": "words"}`, 403, ""},
+		{"POST", "/v1/builds?omit=window,diagnostics", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`, 200, ""},
+		{"POST", "/v1/builds?omit=query", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`, 400, ""},
+		{"POST", "/v1/builds?conversation=hers&user=eve", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`, 200, ""},
+		{"POST", "/v1/builds?conversation=hers&user=bob", "/v1/builds", `{"query": "q", "counting": {"tokenizer": "words"}}`, 403, ""},
 		{"POST", "/v1/assemble?run=hers&user=eve", "/v1/assemble", `[{"role": "user", "content": "hi"}]`, 200, ""},
 		{"POST", "/v1/assemble?run=hers", "/v1/assemble", `[{"role": "user", "content": "hi"}]`, 403, ""},
 		{"GET", "/v1/builds?user=eve&request_id=none", "/v1/builds", "", 200, ""},
@@ -200,7 +200,7 @@ func evalForm(options string, parts ...string) (body, contentType string) {
 
 // An evaluation is a job, whose report is there when it is done.
 func TestEvaluation(t *testing.T) {
-	l := start(t, words+"steps: [{name: s, builtin: sort}]\n", Options{})
+	l := start(t, words+"steps: [{name: s, use: sort}]\n", Options{})
 	check := newChecker(t)
 	send := func(options string, parts ...string) answer {
 		t.Helper()
@@ -254,7 +254,7 @@ func TestEvaluation(t *testing.T) {
 // Requests and answers may be compressed.
 func TestCompression(t *testing.T) {
 	l := start(t, words, Options{MaxBody: 100_000, Compress: "always"})
-	doc := `{"query": "q", "tokenizer": "words", "items": [{"content": "` + strings.Repeat("word ", 2000) + `", "source": "retrieval"}]}`
+	doc := `{"query": "q", "counting": {"tokenizer": "words"}, "items": [{"content": "` + strings.Repeat("word ", 2000) + `", "source": "retrieval"}]}`
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	_, _ = io.WriteString(z, doc)

@@ -35,7 +35,7 @@ func (byHeader) Authenticate(r *http.Request) (Principal, error) {
 // largeBuild is a request whose answer is larger than what the system keeps of a connection.
 func largeBuild() string {
 	var b strings.Builder
-	b.WriteString(`{"query": "q", "max_tokens": 1000000, "tokenizer": "words", "items": [`)
+	b.WriteString(`{"query": "q", "window": {"max_tokens": 1000000}, "counting": {"tokenizer": "words"}, "items": [`)
 	for i := range 40 {
 		if i > 0 {
 			b.WriteByte(',')
@@ -72,7 +72,7 @@ func TestSlowReadersHoldNoPlace(t *testing.T) {
 	t.Parallel()
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		t.Run(accept, func(t *testing.T) {
-			l := start(t, "tokenizer: words\n", Options{Unwatched: true, Admission: make(onePlace, 1), Authenticator: byHeader{}, ClientTimeout: await.Patience, DrainTimeout: time.Millisecond})
+			l := start(t, "counting: {tokenizer: words}\n", Options{Unwatched: true, Admission: make(onePlace, 1), Authenticator: byHeader{}, ClientTimeout: await.Patience, DrainTimeout: time.Millisecond})
 			large := largeBuild()
 			for range 4 {
 				readSlowly(t, l.data, "slow", accept, large)
@@ -94,7 +94,7 @@ func TestSlowReadersHoldNoPlace(t *testing.T) {
 func TestWaitingAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	large := largeBuild()
-	l := start(t, "tokenizer: words\n", Options{
+	l := start(t, "counting: {tokenizer: words}\n", Options{
 		Unwatched: true, Authenticator: byHeader{}, ClientTimeout: await.Patience, DrainTimeout: time.Millisecond,
 		MaxBody: int64(len(large)), MaxBodies: 5 * int64(len(large)),
 	})
@@ -130,7 +130,7 @@ func TestWaitingAnswersAreBounded(t *testing.T) {
 
 // At the end of the service a client that sends its body slowly is told so, and holds nothing up.
 func TestSlowBodiesAreCut(t *testing.T) {
-	l := start(t, "tokenizer: words\n", Options{Unwatched: true, ClientTimeout: await.Patience, DrainTimeout: 100 * time.Millisecond})
+	l := start(t, "counting: {tokenizer: words}\n", Options{Unwatched: true, ClientTimeout: await.Patience, DrainTimeout: 100 * time.Millisecond})
 	conn, err := net.Dial("tcp", l.data)
 	if err != nil {
 		t.Fatal(err)

@@ -69,18 +69,19 @@ func TestUpstreamsStayHidden(t *testing.T) {
 	up := newUpstream(t)
 	dir := plugins(t, "services")
 	l := start(t, fmt.Sprintf(`
-tokenizer: words
-plugins: {dir: %q}
+counting: {tokenizer: words}
+plugins:
+  dir: %q
+  instances:
+    asks: {plugin: services, grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude]}}, limits: {timeout: 20s, tokens: unlimited}}
 embedders: {far: {http: {base_url: %q, model: vectors, retries: 0}}}
 models: {small: {api: openai, base_url: %q, model: tiny, retries: 0}, claude: {api: anthropic, base_url: %q, model: tiny, retries: 0}}
 collections: {docs: {embedder: far}}
 retrievers: {docs: {collection: docs, by: hybrid}}
-instances:
-  asks: {plugin: services, grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude]}}, limits: {timeout: 20s, tokens: unlimited}}
 pipelines:
-  skip: {steps: [{name: s, retriever: docs, must: false}]}
-  raise: {steps: [{name: s, retriever: docs, must: true}]}
-  asks: {steps: [{name: s, operation: retrieve, instance: asks, must: true}]}
+  skip: {steps: [{name: s, use: docs, must: false}]}
+  raise: {steps: [{name: s, use: docs, must: true}]}
+  asks: {steps: [{name: s, operation: retrieve, use: asks, must: true}]}
 `, dir, up.URL, up.URL, up.URL), Options{})
 	fill(t, l)
 	build := func(pipeline, accept string) answer {

@@ -22,7 +22,7 @@ func ExampleNew() {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "anchor.yaml")
-	if err := os.WriteFile(file, []byte("tokenizer: words\nsystem_prompts: [{content: Be brief.}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("counting: {tokenizer: words}\nwindow: {system_prompts: [{content: Be brief.}]}\n"), 0o600); err != nil {
 		log.Fatal(err)
 	}
 

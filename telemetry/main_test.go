@@ -204,8 +204,8 @@ next:
 }
 
 const settingsOfApp = `
-tokenizer: words
-max_tokens: 40
+counting: {tokenizer: words}
+window: {max_tokens: 40}
 telemetry:
   prices: prices.yaml
 models:
@@ -214,17 +214,18 @@ embedders:
   far: {http: {base_url: %[1]q, model: vectors, retries: 0}}
 collections: {docs: {embedder: far}}
 retrievers: {docs: {collection: docs}}
-instances:
-  asks:
-    plugin: services
-    grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small]}}
-    limits: {timeout: 20s, tokens: unlimited}
-  broken: {plugin: trap}
-conversation: {id: chat, max_tokens: 10}
+plugins:
+  instances:
+    asks:
+      plugin: services
+      grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small]}}
+      limits: {timeout: 20s, tokens: unlimited}
+    broken: {plugin: trap}
+memory: {conversation: {id: chat, tokens: 10}}
 steps:
-  - {name: find, retriever: docs, top_k: 3}
-  - {name: ask, operation: retrieve, instance: asks, must: true}
-  - {name: break, operation: filter, instance: broken, must: false}
+  - {name: find, use: docs, top_k: 3}
+  - {name: ask, operation: retrieve, use: asks, must: true}
+  - {name: break, operation: filter, use: broken, must: false}
 `
 
 // openApp opens a configuration with a server of models, whose plugin asks all services.

@@ -62,10 +62,11 @@ func TestCRMSnapshot(t *testing.T) {
 	defer server.Close()
 	config := func(grants string) string {
 		return filepath.Join(write(t, map[string]string{"anchor.yaml": fmt.Sprintf(`
-tokenizer: words
-instances:
-  crm: {plugin: crm-snapshot, settings: {base_url: %q}, grants: {%s}}
-providers: [{instance: crm, priority: 5}]
+counting: {tokenizer: words}
+plugins:
+  instances:
+    crm: {plugin: crm-snapshot, settings: {base_url: %q}, grants: {%s}}
+agent: {providers: [{use: crm, priority: 5}]}
 `, server.URL, grants)}), "anchor.yaml")
 	}
 	granted := config("http: {hosts: ['http://127.0.0.1:*'], private: true}")

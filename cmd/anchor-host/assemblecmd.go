@@ -128,6 +128,10 @@ func (f *assembleFlags) check(cmd *cobra.Command) error {
 			return cli.Usagef(cmd, "flag --%s: want one of anthropic, openai, openai-responses, gemini, got %q", flag, form)
 		}
 	}
+	phases := []string{string(agent.PhaseLLM), string(agent.PhaseSynthesize)}
+	if phase, _ := cmd.Flags().GetString("phase"); cmd.Flags().Changed("phase") && !slices.Contains(phases, phase) {
+		return cli.Usagef(cmd, "flag --phase: unknown value %q%s", phase, strict.Hint(phase, phases))
+	}
 	return nil
 }
 
@@ -200,8 +204,9 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 	if !cmd.Flags().Changed("max-messages") {
 		o.MaxMessages = in.Budget.MaxMessages
 	}
-	if !cmd.Flags().Changed("phase") {
-		o.Phase = in.Phase
+	if o.Phase = in.Phase; cmd.Flags().Changed("phase") {
+		phase, _ := cmd.Flags().GetString("phase") // checked before
+		o.Phase = agent.Phase(phase)
 	}
 	return o
 }

@@ -74,7 +74,7 @@ func TestAssembleReturnsBodies(t *testing.T) {
 
 // In a body that is too long messages are left out and results cut, and nothing else changes.
 func TestAssembleShortensBodies(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {compaction: {enabled: false}}"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nagent: {compaction: {enabled: false}}"}))
 	for form, body := range bodies {
 		long := strings.Replace(body, "LONG", strings.TrimSpace(strings.Repeat("word ", 500)), 1)
 		limit := 200
@@ -126,7 +126,7 @@ func TestAssembleConvertsBodies(t *testing.T) {
 
 // The tools of a body take their part of the budget, once.
 func TestToolsOfABodyCount(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {compaction: {enabled: false}}"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nagent: {compaction: {enabled: false}}"}))
 	body := fmt.Sprintf(`{"model":"m","max_tokens":5,"tools":[{"name":"f","description":%q,"input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"one two three"},{"role":"assistant","content":"four"},{"role":"user","content":"five"}]}`,
 		strings.Repeat("word ", 100))
 	for limit, fits := range map[string]bool{"90": false, "600": false, "660": true} {
@@ -176,7 +176,7 @@ func growing(from, to int) map[message.Form]string {
 // A summary is written for every API without a loss, and the tokens that are stated are those of
 // what is written.
 func TestSummariesConvert(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\n"}))
 	type result struct {
 		Messages    json.RawMessage
 		Diagnostics struct {
@@ -204,7 +204,7 @@ func TestSummariesConvert(t *testing.T) {
 
 // A run is written in the form of its messages, also after a compaction.
 func TestRunsKeepTheirForm(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\n"}))
 	for form, list := range growing(0, 20) {
 		args := []string{"assemble", "--max-tokens", "500", "--store", "s.db", "--run", string(form)}
 		for range 3 { // in the second and third call the summary is one of the state
@@ -233,7 +233,7 @@ func TestRunsKeepTheirForm(t *testing.T) {
 
 // Tools that alone exceed the budget are named, with the budget that was given.
 func TestToolsOverTheBudget(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\n"}))
 	body := fmt.Sprintf(`{"model":"m","max_tokens":5,"tools":[{"name":"f","description":%q,"input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"one two three"}]}`,
 		strings.Repeat("word ", 100))
 	code, stdout, stderr := run(t, body, "assemble", "--strict", "--max-tokens", "40", "-o", "json")

@@ -12,8 +12,8 @@ import (
 func TestBuildPrintsABody(t *testing.T) {
 	const tools = `[{"type": "search",   "options": {"type": "object", "x": "<"}}]`
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": "model: claude-sonnet-4-5\nsystem_prompts: [{content: be brief}]\nbudget: {reserve_tokens: 500}\ntools: '" + tools + "'\n" +
-			"conversation: {turns: [{role: assistant, content: hello}, {role: user, content: \" \"}]}\nformat_options: {caching: true}\n",
+		"anchor.yaml": "counting: {model: claude-sonnet-4-5}\nwindow: {system_prompts: [{content: be brief}], answer: 500, tools: '" + tools + "'}\n" +
+			"memory: {conversation: {turns: [{role: assistant, content: hello}, {role: user, content: \" \"}]}}\nformat_options: {caching: true}\n",
 	}))
 	for format, head := range map[string]string{
 		"anthropic":        "{\n  \"model\": \"claude-sonnet-4-5\",\n  \"max_tokens\": 4096,\n  \"tools\": " + tools + ",\n  \"system\": [",
@@ -34,7 +34,7 @@ func TestBuildPrintsABody(t *testing.T) {
 			t.Errorf("%s: the last message is %s", format, last.Raw())
 		}
 	}
-	out := must(t, `{"query": "q", "format": "anthropic", "tools": `+tools+`}`, "build", "--request", "-")
+	out := must(t, `{"query": "q", "format": "anthropic", "window": {"tools": `+tools+`}}`, "build", "--request", "-")
 	var result struct {
 		Output struct{ Tools json.RawMessage } `json:"formatted_output"`
 		Window struct {
@@ -60,7 +60,7 @@ func TestBuildConvertsToolsOfAnotherAPI(t *testing.T) {
 		"gemini":           `{"functionDeclarations":[{"name":"f","description":"d","parametersJsonSchema":{"type":"object"}}]}`,
 	}
 	build := func(format, tool string) string {
-		return must(t, `{"query": "q", "format": "`+format+`", "tools": [{"type": "web_search"}, `+tool+`]}`, "build", "--request", "-")
+		return must(t, `{"query": "q", "format": "`+format+`", "window": {"tools": [{"type": "web_search"}, `+tool+`]}}`, "build", "--request", "-")
 	}
 	toolsOf := func(out string) string {
 		result := decode[struct {

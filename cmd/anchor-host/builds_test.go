@@ -16,12 +16,12 @@ func TestBuildsCommands(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		t.Run(fmt.Sprint("content ", content), func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			yaml := fmt.Sprintf("records: {content: %t}\nstore: {path: s.db}\ntokenizer: words\nmax_tokens: 10\n", content)
+			yaml := fmt.Sprintf("builds: {records: {content: %t}}\nstore: {path: s.db}\ncounting: {tokenizer: words}\nwindow: {max_tokens: 10}\n", content)
 			if err := os.WriteFile("anchor.yaml", []byte(yaml), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			for _, text := range []string{"hidden one", "hidden two"} {
-				doc := `{"query": "ask", "tokenizer": "words", "items": [{"id": "a", "content": "` + text + `", "source": "user", "created_at": "2026-01-01T00:00:00Z"}]}`
+				doc := `{"query": "ask", "counting": {"tokenizer": "words"}, "items": [{"id": "a", "content": "` + text + `", "source": "user", "created_at": "2026-01-01T00:00:00Z"}]}`
 				if code, _, stderr := run(t, doc, "build", "--config", "anchor.yaml", "--request", "-"); code != codeOK {
 					t.Fatal(stderr)
 				}
@@ -94,7 +94,7 @@ func TestBuildsCommands(t *testing.T) {
 // A build says who asked for it and what, so that the build of a complaint is found without the console.
 func TestBuildOfAUserIsShown(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("anchor.yaml", []byte("records: {content: true}\nstore: {path: s.db}\ntokenizer: words\n"), 0o600); err != nil {
+	if err := os.WriteFile("anchor.yaml", []byte("builds: {records: {content: true}}\nstore: {path: s.db}\ncounting: {tokenizer: words}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := run(t, "", "build", "--user", "ann", "Where is my refund?"); code != codeOK {

@@ -34,12 +34,11 @@ func TestFlagsOfBuildAreInTheTable(t *testing.T) {
 // Each flag that the table honours beside a request has its effect there.
 func TestFlagsBesideARequest(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": "tokenizer: words\ntimeout: 1ns\npipelines:\n  chat: {timeout: 1m, conversation: {id: c}}\n",
-		"steps.json": `{"query": "q", "tokenizer": "words", "steps": [{"name": "one", "builtin": "top_k", "top_k": 1}, {"name": "two", "builtin": "top_k", "top_k": 2}],
- "items": [{"content": "a", "source": "retrieval"}, {"content": "b", "source": "retrieval"}, {"content": "c", "source": "retrieval"}]}`,
-		"chat.json":  `{"query": "q", "pipeline": "chat"}`,
-		"q.json":     `{"query": "remembered", "tokenizer": "words", "include_query": false}`,
-		"turns.json": `{"query": "q", "tokenizer": "words", "conversation": [{"role": "user", "content": "a"}]}`,
+		"anchor.yaml": "counting: {tokenizer: words}\ntimeout: 1ns\npipelines:\n  chat: {timeout: 1m, memory: {conversation: {id: c}}}\n",
+		"steps.json":  `{"query": "q", "counting": {"tokenizer": "words"}, "steps": [{"name": "one", "use": "top_k", "top_k": 1}, {"name": "two", "use": "top_k", "top_k": 2}], "items": [{"content": "a", "source": "retrieval"}, {"content": "b", "source": "retrieval"}, {"content": "c", "source": "retrieval"}]}`,
+		"chat.json":   `{"query": "q", "pipeline": "chat"}`,
+		"q.json":      `{"query": "remembered", "counting": {"tokenizer": "words"}, "window": {"include_query": false}}`,
+		"turns.json":  `{"query": "q", "counting": {"tokenizer": "words"}, "conversation": [{"role": "user", "content": "a"}]}`,
 	}))
 	for _, tenant := range []string{"default", "acme"} {
 		args := []string{"memory", "add", "--store", "s.db", "--tenant", tenant, "--conversation", "c", "said of " + tenant}
@@ -84,7 +83,7 @@ func TestFlagsBesideARequest(t *testing.T) {
 // Steps are left out by their names.
 func TestSteps(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": "tokenizer: words\nsteps: [{name: one, builtin: top_k, top_k: 1}, {name: two, builtin: top_k, top_k: 2}]\n",
+		"anchor.yaml": "counting: {tokenizer: words}\nsteps: [{name: one, use: top_k, top_k: 1}, {name: two, use: top_k, top_k: 2}]\n",
 		"items.json":  `[{"content": "a", "source": "retrieval"}, {"content": "b", "source": "retrieval"}, {"content": "c", "source": "retrieval"}]`,
 	}))
 	for args, want := range map[string]int{

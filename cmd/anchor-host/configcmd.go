@@ -16,13 +16,13 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "config",
-		Short: "Check, show and describe the configuration",
+		Short: "Check, show, describe and rewrite the configuration",
 		Long: `Check, show and describe anchor.yaml. Every key is described by
 "anchor-host config schema".`,
 		Example: `  anchor-host config validate
   anchor-host config show --origin`,
 	})
-	cmd.AddCommand(a.configValidateCommand(), a.configShowCommand(), a.configSchemaCommand())
+	cmd.AddCommand(a.configValidateCommand(), a.configShowCommand(), a.configSchemaCommand(), a.configMigrateCommand())
 	return cmd
 }
 
@@ -63,7 +63,7 @@ and no lock is taken, so it can run beside the service.`,
 			name = "no file, defaults only"
 		}
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "%s: ok (%s, %s)\n", name, cli.Count(len(loaded.Instances), "instance"), cli.Count(len(loaded.Steps), "step"))
+		fmt.Fprintf(&b, "%s: ok (%s, %s)\n", name, cli.Count(len(loaded.Plugins.Instances), "instance"), cli.Count(len(loaded.Steps), "step"))
 		return a.EmitText(&b)
 	})
 	return cmd
@@ -77,7 +77,7 @@ func (a *app) configShowCommand() *cobra.Command {
 variables are applied. With --origin also print where each setting comes from: a
 flag, an environment variable, file and line, or the default. Secrets are not
 printed. The shares of a budget preset are printed as tokens of each source.`,
-		Example: `  ANCHOR_HOST_MAX_TOKENS=4000 anchor-host config show --origin`,
+		Example: `  ANCHOR_HOST_WINDOW_MAX_TOKENS=4000 anchor-host config show --origin`,
 		Args:    cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)

@@ -29,17 +29,16 @@ func pricedSite(t *testing.T, more string, tenants ...string) {
 	}
 	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer { return modeltest.Answer{Text: "an answer"} })
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": fmt.Sprintf(`tokenizer: words
-max_tokens: 100
+		"anchor.yaml": fmt.Sprintf(`counting: {tokenizer: words}
+window: {max_tokens: 100}
 store: {path: s.db}
-plugins: {dir: %[1]q}
+plugins: {dir: %[1]q, instances: {asks: {plugin: services, grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [ranker]}}, limits: {timeout: 1m, tokens: unlimited}}}}
 telemetry: {prices: prices.yaml}
 models: {ranker: {api: openai, base_url: %[2]q, model: ranker-small, retries: 0}}
 embedders: {far: {http: {base_url: %[2]q, model: vectors, retries: 0}}}
 collections: {docs: {embedder: far}}
 retrievers: {docs: {collection: docs}}
-instances: {asks: {plugin: services, grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [ranker]}}, limits: {timeout: 1m, tokens: unlimited}}}
-steps: [{name: ask, operation: retrieve, instance: asks}]
+steps: [{name: ask, operation: retrieve, use: asks}]
 %[3]s
 `, plugins, s.URL, more),
 		"prices.yaml": prices(1000, 2000), "d/a.md": "a document about cats",
@@ -207,7 +206,7 @@ func TestMoneyOfKeys(t *testing.T) {
 
 // A limit in money without prices would never hold, so it is refused at the start.
 func TestMoneyNeedsPrices(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nstore: {path: s.db}\nserver: {keys: keys.yaml}\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nstore: {path: s.db}\nserver: {keys: keys.yaml}\n"}))
 	must(t, "", "keys", "add", "--tenant", "acme", "--scopes", "build", "--quota", "usd_per_day=1")
 	for _, args := range [][]string{{"config", "validate"}, {"serve", "--listen", "127.0.0.1:0", "--admin-listen", "none"}} {
 		if code, _, message := run(t, "", args...); code != codeInvalid || !strings.Contains(message, "set telemetry.prices in anchor.yaml") {

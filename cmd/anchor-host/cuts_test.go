@@ -11,7 +11,7 @@ var cutHandle = regexp.MustCompile(`anchor-host memory get (cut-[0-9a-f]{20})\]`
 
 // What is missing of a result can be read again, in a run of the store, and only there.
 func TestCutResultCanBeRead(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {compaction: {enabled: false}}"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nagent: {compaction: {enabled: false}}"}))
 	text := "first line\n" + strings.Repeat("a <b> & é word\n", 300) + "last line\n"
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestCutResultCanBeRead(t *testing.T) {
 
 // Messages that do not fit are a loss that a caller can ask to hear of.
 func TestLeftOutMessagesAreReported(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {compaction: {enabled: false}}"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nagent: {compaction: {enabled: false}}"}))
 	history := `[{"role":"user","content":"a b c d"},{"role":"assistant","content":"e f g h"},{"role":"user","content":"i"}]`
 	code, stdout, stderr := run(t, history, "assemble", "--max-tokens", "9", "--strict", "-o", "json")
 	if code != codeDegraded || !strings.Contains(stderr, `provider "truncation" left out 2 of 3 messages`) || !strings.Contains(stdout, `"left_out": 2`) {
@@ -64,7 +64,7 @@ func TestLeftOutMessagesAreReported(t *testing.T) {
 
 // What a form has no place for is a loss, too.
 func TestLossyConversionIsReported(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}"}))
 	body := `{"model":"claude-1","max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"b","signature":"c"},{"type":"text","text":"d"}]},{"role":"user","content":"e"}]}`
 	args := []string{"assemble", "--to", "openai", "--lossy"}
 	if code, _, stderr := run(t, body, args...); code != codeOK || !strings.Contains(stderr, "left out: ") {
@@ -77,7 +77,7 @@ func TestLossyConversionIsReported(t *testing.T) {
 
 // A text that is not UTF-8 is refused, because another text would be sent in its place.
 func TestBodyThatIsNotUTF8IsRefused(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}"}))
 	code, stdout, stderr := run(t, "[{\"role\":\"user\",\"content\":\"a\xff\"}]", "assemble")
 	if code == codeOK || stdout != "" || !strings.Contains(stderr, "[0].content") || !strings.Contains(stderr, "UTF-8") {
 		t.Errorf("code %d, %q, %s", code, stdout, stderr)
@@ -86,7 +86,7 @@ func TestBodyThatIsNotUTF8IsRefused(t *testing.T) {
 
 // A summary that names old messages is no loss. Lines that it drops are.
 func TestDroppedLinesAreReported(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}"}))
 	var list []string
 	for range 40 {
 		list = append(list, `{"role":"user","content":"please count a b c d e f"}`, `{"role":"assistant","content":"one two three four five six"}`)
@@ -108,7 +108,7 @@ func TestDroppedLinesAreReported(t *testing.T) {
 
 // A warning names what the API refuses, and the output is printed all the same.
 func TestInputThatTheAPIRefuses(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}"}))
 	const (
 		use    = `{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}`
 		result = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]}`
@@ -142,7 +142,7 @@ func TestInputThatTheAPIRefuses(t *testing.T) {
 
 // The result of a call of an earlier assembly of the run has its call in the state.
 func TestResultsOfARunHaveTheirCalls(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}"}))
 	args := []string{"assemble", "--store", "s.db", "--run", "r"}
 	run(t, `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}]`, args...)
 	code, _, stderr := run(t, `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]}]`, append(args, "--strict")...)

@@ -29,7 +29,7 @@ func damage(t *testing.T, text string) {
 func TestDamagedFact(t *testing.T) {
 	for _, id := range []string{"f1", "f3"} {
 		t.Run(id, func(t *testing.T) {
-			storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nfacts: {}\n"})
+			storeFolder(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nmemory: {facts: {}}\n"})
 			for _, n := range []string{"1", "2", "3"} {
 				must(t, "", "memory", "add", "--id", "f"+n, "train number-"+n)
 			}

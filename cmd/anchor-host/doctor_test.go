@@ -38,14 +38,14 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	t.Setenv("ANCHOR_HOST_MAX_TOKEN", "5")
+	t.Setenv("ANCHOR_HOST_WINDOW_MAX_TOKEN", "5")
 	status, code, stderr := doctor(t, "--plugins", fixtures, "--cache-dir", "cache")
 	for check, want := range map[string]doctorLine{
 		"features":      {Status: "ok", Detail: "uses "},
 		"state":         {Status: "ok", Detail: "reset by comparing "},
 		"cache":         {Status: "ok", Detail: "cache can be written"},
 		"configuration": {Status: "ok", Detail: "no file, defaults only"},
-		"environment":   {Status: "warning", Detail: "ANCHOR_HOST_MAX_TOKEN is no setting (did you mean ANCHOR_HOST_MAX_TOKENS?)"},
+		"environment":   {Status: "warning", Detail: "ANCHOR_HOST_WINDOW_MAX_TOKEN is no setting (did you mean ANCHOR_HOST_WINDOW_MAX_TOKENS?)"},
 		"plugin empty":  {Status: "problem", Detail: `plugin "empty": not a WebAssembly module: the file is empty`},
 	} {
 		got := status[check]
@@ -63,7 +63,7 @@ func TestDoctor(t *testing.T) {
 
 // With a configuration that cannot be read the flags count all the same.
 func TestDoctorOfABadConfiguration(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "max_token: 5\nplugins: {dir: there}\n", "here/README.md": "none yet"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "timeot: 5\nplugins: {dir: there}\n", "here/README.md": "none yet"}))
 	code, stdout, stderr := run(t, "", "doctor", "--cache-dir", "cache", "--plugins", "here")
 	if code != codeFailure || stderr != "anchor-host: doctor found problems: 1\n" {
 		t.Errorf("code %d, stderr %q", code, stderr)
@@ -74,7 +74,7 @@ func TestDoctorOfABadConfiguration(t *testing.T) {
 }
 
 func TestDoctorInHealth(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "max_tokens: 5\n", "plugins/README.md": "none yet"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "window: {max_tokens: 5}\n", "plugins/README.md": "none yet"}))
 	code, stdout, stderr := run(t, "", "doctor", "--cache-dir", "cache")
 	if code != codeOK || stderr != "" || !strings.Contains(stdout, "configuration  ok ") {
 		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)

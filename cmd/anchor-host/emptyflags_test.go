@@ -8,7 +8,7 @@ import (
 // A flag for text without a value, as from a variable that is not set, is refused by every
 // command, except where an empty text means something.
 func TestEmptyFlagsAreRefused(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\n", "m.json": `[]`}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\n", "m.json": `[]`}))
 	for _, flag := range []string{"pipeline", "store", "config", "plugins", "cache-dir", "items", "previous", "query-file", "request", "tenant", "format", "conversation", "only-steps"} {
 		refusesEmpty(t, "build --"+flag+"= q", "--"+flag)
 	}
@@ -53,7 +53,7 @@ func TestWrongNumbersOfFlags(t *testing.T) {
 // names a pipeline of a file that was not read says how it is read.
 func TestRefusalsBesideARequest(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": "tokenizer: words\npipelines: {short: {max_tokens: 9}}\n", "r.json": `{"query": "q"}`, "p.json": `{"query": "q", "pipeline": "short"}`,
+		"anchor.yaml": "counting: {tokenizer: words}\npipelines: {short: {window: {max_tokens: 9}}}\n", "r.json": `{"query": "q"}`, "p.json": `{"query": "q", "pipeline": "short"}`,
 	}))
 	for _, flag := range []string{"--items=r.json", "--query-file=r.json", "--max-tokens=9"} {
 		name, _, _ := strings.Cut(flag, "=")
@@ -75,7 +75,7 @@ func TestRefusalsBesideARequest(t *testing.T) {
 func TestWindowTooSmallForItsPreset(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, _, stderr := run(t, "", "build", "--tokenizer", "words", "--preset", "rag", "--max-tokens", "19", "q")
-	if want := "max_tokens: preset rag of 19 tokens: invalid value (want 20 or more)"; code != codeInvalid || !strings.Contains(stderr, want) {
+	if want := "window.max_tokens: preset rag of 19 tokens: invalid value (want 20 or more)"; code != codeInvalid || !strings.Contains(stderr, want) {
 		t.Errorf("code %d, %s, want %q", code, stderr, want)
 	}
 	if code, _, stderr := run(t, "", "build", "--tokenizer", "words", "--preset", "rag", "--max-tokens", "20", "q"); code != codeOK {
@@ -104,16 +104,16 @@ func TestContradictionsInAssembleInput(t *testing.T) {
 func TestCodeOfALimitDuringInit(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"memory": "instances: {i: {plugin: index, limits: {memory: 16MiB}}}\n", "fuel": "instances: {i: {plugin: init-spins, limits: {fuel: 1000000}}}\n",
-		"time": "instances: {i: {plugin: init-spins, limits: {init_timeout: 100ms}}}\n",
+		"memory": "plugins: {instances: {i: {plugin: index, limits: {memory: 16MiB}}}}\n", "fuel": "plugins: {instances: {i: {plugin: init-spins, limits: {fuel: 1000000}}}}\n",
+		"time": "plugins: {instances: {i: {plugin: init-spins, limits: {init_timeout: 100ms}}}}\n",
 	} {
-		dir := write(t, map[string]string{"anchor.yaml": text + "tokenizer: words\nsteps: [{name: s, instance: i, must: true}]\n"})
+		dir := write(t, map[string]string{"anchor.yaml": text + "counting: {tokenizer: words}\nsteps: [{name: s, use: i, must: true}]\n"})
 		code, _, stderr := run(t, "", "build", "-c", dir+"/anchor.yaml", "--plugins", fixtureDir, "--cache-dir", "off", "q")
 		if code != codeLimit || !strings.Contains(stderr, "init_failed") {
 			t.Errorf("%s: code %d, %s", name, code, stderr)
 		}
 	}
-	dir := write(t, map[string]string{"anchor.yaml": "instances: {i: {plugin: init-fails}}\ntokenizer: words\nsteps: [{name: s, instance: i, must: true}]\n"})
+	dir := write(t, map[string]string{"anchor.yaml": "plugins: {instances: {i: {plugin: init-fails}}}\ncounting: {tokenizer: words}\nsteps: [{name: s, use: i, must: true}]\n"})
 	if code, _, stderr := run(t, "", "build", "-c", dir+"/anchor.yaml", "--plugins", fixtureDir, "--cache-dir", "off", "q"); code != codeFailure {
 		t.Errorf("a trap: code %d, %s", code, stderr)
 	}

@@ -24,8 +24,8 @@ var evalFiles = map[string]string{
 {"_id": "q3", "text": "not judged"}
 `,
 	"qrels.tsv":   "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td4\t1\nq2\td2\t1\nq2\td3\t1\nq2\td1\t0\n",
-	"anchor.yaml": "max_tokens: 8\ninclude_query: false\ntokenizer: words\nsteps:\n  - {name: first, builtin: top_k, top_k: 3}\n",
-	"other.yaml":  "max_tokens: 100\ntokenizer: words\nsteps:\n  - {name: all, builtin: top_k, top_k: 4}\n",
+	"anchor.yaml": "window: {max_tokens: 8, include_query: false}\ncounting: {tokenizer: words}\nsteps:\n  - {name: first, use: top_k, top_k: 3}\n",
+	"other.yaml":  "window: {max_tokens: 100}\ncounting: {tokenizer: words}\nsteps:\n  - {name: all, use: top_k, top_k: 4}\n",
 }
 
 // evalArgs are the arguments that name the files of the tests.
@@ -90,9 +90,9 @@ func TestEvalErrors(t *testing.T) {
 	files := map[string]string{
 		"bad.jsonl":   `{"_id": "d1", "text": "x"}` + "\n{",
 		"missing.tsv": "q1\td1\t1\nq1\td9\t1\n",
-		"empty.yaml":  "tokenizer: words\n",
-		"gone.yaml":   "steps: [{name: x, plugin: gone, operation: filter}]",
-		"slow.yaml":   "timeout: 1ns\nsteps: [{name: x, builtin: top_k}]",
+		"empty.yaml":  "counting: {tokenizer: words}\n",
+		"gone.yaml":   "steps: [{name: x, use: gone, operation: filter}]",
+		"slow.yaml":   "timeout: 1ns\nsteps: [{name: x, use: top_k}]",
 	}
 	for name, content := range evalFiles {
 		files[name] = content
@@ -208,7 +208,7 @@ func compareMounts(t *testing.T, config string, flags []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renamed := strings.NewReplacer("  docs:", "  texts:", "instance: docs", "instance: texts").Replace(string(both))
+	renamed := strings.NewReplacer("  docs:", "  texts:", "use: docs", "use: texts").Replace(string(both))
 	if err := os.WriteFile("texts.yaml", []byte(renamed), 0o644); err != nil {
 		t.Fatal(err)
 	}

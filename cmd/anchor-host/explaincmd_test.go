@@ -31,13 +31,13 @@ func explained(t *testing.T, file, doc string) {
 func explainedBuilds(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	explained(t, "a.json", `{"query": "q", "include_query": false, "explain": true, "tokenizer": "words", "max_tokens": 10, "system_prompts": [{"content": "be brief"}],
-  "steps": [{"name": "good", "builtin": "min_score", "settings": {"min_score": 0.2}}], "items": [`+explainedItems+`]}`)
-	explained(t, "b.json", `{"query": "q", "include_query": false, "explain": true, "tokenizer": "words", "max_tokens": 10, "system_prompts": [{"content": "be brief"}],
-  "steps": [{"name": "best", "builtin": "sort", "settings": {"by": "score", "order": "asc"}}],
+	explained(t, "a.json", `{"query": "q", "window": {"include_query": false, "max_tokens": 10, "system_prompts": [{"content": "be brief"}]}, "explain": true, "counting": {"tokenizer": "words"},
+  "steps": [{"name": "good", "use": "min_score", "settings": {"min_score": 0.2}}], "items": [`+explainedItems+`]}`)
+	explained(t, "b.json", `{"query": "q", "window": {"include_query": false, "max_tokens": 10, "system_prompts": [{"content": "be brief"}]}, "explain": true, "counting": {"tokenizer": "words"},
+  "steps": [{"name": "best", "use": "sort", "settings": {"by": "score", "order": "asc"}}],
   "items": [`+strings.Replace(explainedItems, `"alpha alpha alpha"`, `"alpha alpha omega"`, 1)+`,
     {"id": "new", "content": "new one", "source": "user", "score": 1, "created_at": "2026-01-01T00:00:00Z"}]}`)
-	explained(t, "plain.json", `{"query": "q", "include_query": false, "tokenizer": "words", "max_tokens": 10, "items": [`+explainedItems+`]}`)
+	explained(t, "plain.json", `{"query": "q", "window": {"include_query": false, "max_tokens": 10}, "counting": {"tokenizer": "words"}, "items": [`+explainedItems+`]}`)
 }
 
 func TestExplainGolden(t *testing.T) {
@@ -168,7 +168,7 @@ func TestExplainErrors(t *testing.T) {
 // What explain prints of a hostile result never breaks out of its lines.
 func TestExplainKeepsToItsLines(t *testing.T) {
 	t.Chdir(t.TempDir())
-	explained(t, "a.json", `{"query": "q", "include_query": false, "explain": true, "tokenizer": "words", "items": [{"id": "x\n    admitted", "content": "a\r\nb\u001b[2J", "source": "user"}]}`)
+	explained(t, "a.json", `{"query": "q", "window": {"include_query": false}, "explain": true, "counting": {"tokenizer": "words"}, "items": [{"id": "x\n    admitted", "content": "a\r\nb\u001b[2J", "source": "user"}]}`)
 	code, stdout, stderr := run(t, "", "explain", "a.json")
 	if code != codeOK || strings.ContainsAny(stdout, "\r\x1b") || strings.Count(stdout, "\n") != 5 {
 		t.Errorf("code %d, %s\n%q", code, stderr, stdout)

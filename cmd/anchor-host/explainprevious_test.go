@@ -13,7 +13,7 @@ import (
 func TestBuildPrevious(t *testing.T) {
 	t.Chdir(t.TempDir())
 	doc := func(steps string) string {
-		return `{"query": "q", "include_query": false, "tokenizer": "words", "format": "anthropic", "system_prompts": [{"content": "be brief"}], "steps": [` + steps + `], "items": [` + explainedItems + `]}`
+		return `{"query": "q", "window": {"include_query": false, "system_prompts": [{"content": "be brief"}]}, "counting": {"tokenizer": "words"}, "format": "anthropic", "steps": [` + steps + `], "items": [` + explainedItems + `]}`
 	}
 	code, first, stderr := run(t, doc(""), "build", "--request", "-")
 	if code != codeOK {
@@ -30,7 +30,7 @@ func TestBuildPrevious(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dropped := `{"name": "good", "builtin": "min_score", "settings": {"min_score": 0.8}}`
+	dropped := `{"name": "good", "use": "min_score", "settings": {"min_score": 0.8}}`
 	tests := []struct {
 		previous, steps string
 		line            string

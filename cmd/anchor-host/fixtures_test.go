@@ -121,7 +121,7 @@ func runFixture(t *testing.T, name, golden string, without map[string]any) strin
 		}
 	}
 	dir := write(t, map[string]string{"anchor.yaml": fmt.Sprintf(
-		"instances: {%[1]s-1: {plugin: %[1]s, limits: {%[2]s}}}", name, fixtureLimits(name, golden))})
+		"plugins: {instances: {%[1]s-1: {plugin: %[1]s, limits: {%[2]s}}}}", name, fixtureLimits(name, golden))})
 	with, stderr := fixtureBuild(t, dir, fmt.Sprintf(
 		`[{"name": "guest", "instance": "%s-1", "operation": "%s"}, {"name": "sorted", "builtin": "sort"}]`, name, op))
 	if stderr == "" {
@@ -147,7 +147,7 @@ func runFixture(t *testing.T, name, golden string, without map[string]any) strin
 
 func fixtureBuild(t *testing.T, dir, steps string) (result map[string]any, stderr string) {
 	t.Helper()
-	doc := fmt.Sprintf(`{"query": "q", "tokenizer": "words", "items": %s, "steps": %s}`, fixtureItems, steps)
+	doc := fmt.Sprintf(`{"query": "q", "counting": {"tokenizer": "words"}, "items": %s, "steps": %s}`, fixtureItems, steps)
 	code, stdout, stderr := run(t, doc, "build", "--request", "-",
 		"--config", filepath.Join(dir, "anchor.yaml"), "--plugins", fixtureDir, "--cache-dir", "off")
 	if code != codeOK {
@@ -170,7 +170,7 @@ func TestUnsentColumn(t *testing.T) {
 	warning := "level=WARN msg=\"filter reads the column metadata, but the manifest does not name it, so it is empty: name metadata under reads of filter in plugin.yaml\" plugin=unsent-column\n"
 	narrowed := "level=DEBUG msg=\"filter reads the column score, which the configuration does not send\" plugin=unsent-column\n"
 	for level, want := range map[string]string{"error": "", "warn": warning, "debug": warning + narrowed} {
-		dir := write(t, map[string]string{"anchor.yaml": "log_level: " + level})
+		dir := write(t, map[string]string{"anchor.yaml": "telemetry: {log_level: " + level + "}"})
 		_, stderr := fixtureBuild(t, dir, "["+step("first", "")+","+step("second", `, "reads": []`)+"]")
 		var got string
 		for line := range strings.Lines(stderr) {

@@ -15,7 +15,7 @@ func writeConfig(t *testing.T, steps string) string {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "anchor.yaml")
-	text := "plugins: {dir: '" + dir + "'}\ntokenizer: words\nformat: generic\n" + steps
+	text := "counting: {tokenizer: words}\nformat: generic\nplugins:\n  dir: '" + dir + "'\n" + strings.TrimPrefix(steps, "plugins:\n")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -26,13 +26,14 @@ func writeConfig(t *testing.T, steps string) string {
 func TestForeignSteps(t *testing.T) {
 	t.Parallel()
 	file := writeConfig(t, `
-instances:
-  tool: {plugin: foreign-step, must: true}
+plugins:
+  instances:
+    tool: {plugin: foreign-step, must: true}
 steps:
-  - {name: shout, plugin: foreign-step, function: upper}
-  - {name: more, instance: tool, function: items, output: items, top_k: 1}
-  - {name: louder, plugin: foreign-step, function: upper, input: text}
-  - {name: broken, plugin: foreign-step, function: fails}
+  - {name: shout, use: foreign-step, function: upper}
+  - {name: more, use: tool, function: items, output: items, top_k: 1}
+  - {name: louder, use: foreign-step, function: upper, input: text}
+  - {name: broken, use: foreign-step, function: fails}
 `)
 	code, stdout, stderr := run(t, "", "build", "-c", file, "hello there")
 	if code != codeOK || !strings.Contains(stdout, "FIRST") || !strings.Contains(stdout, "HELLO THERE") || strings.Contains(stdout, "SECOND") {
@@ -50,14 +51,14 @@ func TestForeignStepsAreValidated(t *testing.T) {
 	t.Parallel()
 	file := writeConfig(t, `
 steps:
-  - {name: a, plugin: foreign-step, function: uper}
-  - {name: b, plugin: no-change, function: anchor_filter}
-  - {name: c, plugin: foreign-step}
+  - {name: a, use: foreign-step, function: uper}
+  - {name: b, use: no-change, function: anchor_filter}
+  - {name: c, use: foreign-step}
 `)
 	code, _, stderr := run(t, "", "config", "validate", "-c", file)
 	for _, want := range []string{
-		`:6:47: steps[0].function: plugin "foreign-step": "uper": no such export (did you mean "upper"?)`,
-		`:7:44: steps[1].function: plugin "no-change": "anchor_filter": no such operation: the plugin has operations`,
+		`:6:44: steps[0].function: plugin "foreign-step": "uper": no such export (did you mean "upper"?)`,
+		`:7:41: steps[1].function: plugin "no-change": "anchor_filter": no such operation: the plugin has operations`,
 		`:8:5: steps[2]: plugin "foreign-step": no such operation: the module does not implement the plugin contract (name the function a step calls`,
 	} {
 		if code != codeInvalid || !strings.Contains(stderr, want) {
@@ -71,16 +72,16 @@ steps:
 func TestMissingWASIIsValidated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ instance, want string }{
-		{"{plugin: foreign-command}", ":5:9: instances.tool: the module imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)"},
+		{"{plugin: foreign-command}", ":5:5: plugins.instances.tool: the module imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)"},
 		{"{plugin: foreign-command, wasi: true}", ""},
 	} {
-		file := writeConfig(t, "instances:\n  tool: "+tc.instance+"\nsteps:\n  - {name: a, instance: tool, function: exit_2}\n")
+		file := writeConfig(t, "plugins:\n  instances:\n    tool: "+tc.instance+"\nsteps:\n  - {name: a, use: tool, function: exit_2}\n")
 		code, _, stderr := run(t, "", "config", "validate", "-c", file)
 		if (code == codeOK) != (tc.want == "") || !strings.Contains(stderr, tc.want) {
 			t.Errorf("%s: exit code %d, stderr:\n%s", tc.instance, code, stderr)
 		}
 	}
-	file := writeConfig(t, "steps:\n  - {name: a, plugin: foreign-command, function: exit_2}\n")
+	file := writeConfig(t, "steps:\n  - {name: a, use: foreign-command, function: exit_2}\n")
 	code, _, stderr := run(t, "", "config", "validate", "-c", file)
 	if want := `:5:5: steps[0]: plugin "foreign-command": the module imports WASI functions`; code != codeInvalid || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
@@ -91,9 +92,9 @@ func TestMissingWASIIsValidated(t *testing.T) {
 func TestLinkedSteps(t *testing.T) {
 	t.Parallel()
 	config := func(links string) string {
-		return writeConfig(t, "instances:\n  main: {plugin: link-main"+links+"}\nsteps:\n"+
-			"  - {name: search, plugin: foreign-step, function: items, output: items}\n"+
-			"  - {name: shout, instance: main, function: run, input: text}\n")
+		return writeConfig(t, "plugins:\n  instances:\n    main: {plugin: link-main"+links+"}\nsteps:\n"+
+			"  - {name: search, use: foreign-step, function: items, output: items}\n"+
+			"  - {name: shout, use: main, function: run, input: text}\n")
 	}
 	file := config(", state: reset, links: {lib: link-lib}")
 	code, stdout, stderr := run(t, "", "build", "-c", file, "hello there")

@@ -11,7 +11,7 @@ import (
 // A run from its request to its end, by commands alone: steps say which frames they read and
 // wrote, wrong orders are refused by name, and snapshots show what changed.
 func TestRunOfAnAgent(t *testing.T) {
-	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nframes: {run: fix}\n"})
+	storeFolder(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nmemory: {frames: {run: fix}}\n"})
 	line := func(stdin, words string, args ...string) string {
 		t.Helper()
 		return must(t, stdin, append(strings.Fields(words), append(args, "--run", "fix")...)...)

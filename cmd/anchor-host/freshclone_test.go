@@ -11,7 +11,7 @@ import (
 func TestValidateFreshClone(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0", 64)
 	entry := "version: 1\nplugins:\n  - {name: bm25, version: 1.2.0, module: '" + digest + "', permissions_hash: '" + lock.Hash(nil) + "'"
-	config := "trust: {require: none}\nsteps:\n  - {name: a, plugin: bm25}\n"
+	config := "trust: {require: none}\nsteps:\n  - {name: a, use: bm25}\n"
 	for _, c := range []struct{ name, lock, want string }{
 		{"of a registry", entry + ", reference: 'oci://ghcr.io/acme/bm25:1.2', manifest: '" + digest + "'}\n",
 			"plugin directory plugins: lacks the plugins of anchor.lock: file does not exist (get them with: anchor-host plugin install --frozen)"},

@@ -17,13 +17,14 @@ func TestGrantedPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := buildFolder(t, `
-instances:
-  all:
-    plugin: allops
-    must: true
-    grants: {http: {hosts: ["localhost."]}, files: [{host: `+pipe+`, guest: /docs, mode: rw, quota: 1MiB, max_files: 5}]}
+plugins:
+  instances:
+    all:
+      plugin: allops
+      must: true
+      grants: {http: {hosts: ["localhost."]}, files: [{host: `+pipe+`, guest: /docs, mode: rw, quota: 1MiB, max_files: 5}]}
 steps:
-  - {name: a, instance: all, operation: retrieve, settings: {mode: none}}
+  - {name: a, use: all, operation: retrieve, settings: {mode: none}}
 `)
 	want := "grants.files[0].host: " + pipe + " is not a directory (name a folder)"
 	for _, args := range [][]string{{"config", "validate"}, {"doctor"}, {"build", "q", "--timeout", "10m"}} {
@@ -39,10 +40,11 @@ steps:
 
 func TestValidateNamesBadGrants(t *testing.T) {
 	flags := buildFolder(t, `
-instances:
-  all: {plugin: allops, grants: {http: {hosts: ["https://api.example.com/v1"]}}}
+plugins:
+  instances:
+    all: {plugin: allops, grants: {http: {hosts: ["https://api.example.com/v1"]}}}
 steps:
-  - {name: a, instance: all, operation: retrieve}
+  - {name: a, use: all, operation: retrieve}
 `)
 	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
 	if want := `instances.all: grants.http.hosts: invalid configuration: host "https://api.example.com/v1" (want a host, `; code != codeInvalid || !strings.Contains(stderr, want) {

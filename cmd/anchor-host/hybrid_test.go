@@ -9,16 +9,16 @@ import (
 // both found with one key counts for both. One that fails is left out with a line.
 func TestRetrieversAreMerged(t *testing.T) {
 	for _, tt := range []struct{ name, step, want, stderr string }{
-		{"weighted", "retrievers: [{instance: one, weight: 3}, {plugin: allops, top_k: 2}], top_k: 3",
+		{"weighted", "retrievers: [{use: one, weight: 3}, {use: allops, top_k: 2}], top_k: 3",
 			"hi q 0\nhi q 1\nhi q 2\n", ""},
-		{"rrf", "retrievers: [{instance: one}, {plugin: allops, settings: {mode: list, path: /}}, {plugin: allops}], fusion: rrf, rrf_k: 10, top_k: 1",
+		{"rrf", "retrievers: [{use: one}, {use: allops, settings: {mode: list, path: /}}, {use: allops}], fusion: rrf, top_k: 1",
 			"hi q 0\n", `msg="retriever left out" retriever=allops `},
-		{"round robin", "retrievers: [{instance: one}, {plugin: lost}], fusion: round_robin, top_k: 2",
+		{"round robin", "retrievers: [{use: one}, {use: lost}], fusion: round_robin, top_k: 2",
 			"hi q 0\nhi q 1\n", `msg="retriever left out" retriever=lost `},
-		{"variants", "plugin: allops, operation: transform_query, settings: {word: w}, retrievers: [{instance: one}, {plugin: lost}], top_k: 2",
+		{"variants", "use: allops, operation: transform_query, settings: {word: w}, retrievers: [{use: one}, {use: lost}], top_k: 2",
 			"hi q 0\nhi q 1\n", `msg="retriever left out" retriever=lost `},
 	} {
-		flags := buildFolder(t, "tokenizer: words\ninstances: {one: {plugin: allops, settings: {greeting: hi}}}\nsteps:\n  - {name: find, "+tt.step+"}\n")
+		flags := buildFolder(t, "counting: {tokenizer: words}\nplugins: {instances: {one: {plugin: allops, settings: {greeting: hi}}}}\nsteps:\n  - {name: find, "+tt.step+"}\n")
 		code, stdout, stderr := run(t, "", append([]string{"build", "q"}, flags...)...)
 		if code != codeOK || stdout != "=== CONTEXT ===\n"+tt.want+"\n=== QUESTION ===\nq\n" || !strings.Contains(stderr, tt.stderr) {
 			t.Errorf("%s: code %d, %q, want %q\n%s", tt.name, code, stdout, tt.want, stderr)
@@ -29,12 +29,13 @@ func TestRetrieversAreMerged(t *testing.T) {
 // A query goes to the retriever of the first label whose keyword is in it.
 func TestKeywordsChooseTheRetriever(t *testing.T) {
 	flags := buildFolder(t, `
-tokenizer: words
-instances: {code: {plugin: allops, settings: {greeting: code}}, text: {plugin: allops, settings: {greeting: text}}}
+counting: {tokenizer: words}
+plugins:
+  instances: {code: {plugin: allops, settings: {greeting: code}}, text: {plugin: allops, settings: {greeting: text}}}
 steps:
   - name: route
     classifier: {keywords: {prose: [essay], code: [func, struct]}}
-    routes: {code: {instance: code}, prose: {instance: text}}
+    routes: {code: {use: code}, prose: {use: text}}
     default: prose
     top_k: 1
 `)

@@ -18,7 +18,7 @@ import (
 // An interruption ends every command that waits for its input, whether stdin or a
 // named pipe that nobody writes to.
 func TestInterruptedWhileReading(t *testing.T) {
-	dir := write(t, map[string]string{"ok.yaml": "tokenizer: words\n"})
+	dir := write(t, map[string]string{"ok.yaml": "counting: {tokenizer: words}\n"})
 	fifo := filepath.Join(dir, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)

@@ -48,12 +48,12 @@ func write(t *testing.T, files map[string]string) string {
 
 func TestExitCodes(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
-		"good.yaml":   "steps: [{name: best, builtin: top_k}]",
-		"typo.yaml":   "max_token: 1",
-		"budget.yaml": "max_tokens: 10\nbudget: {reserve_tokens: 10, total_tokens: 10}",
-		"gone.yaml":   "steps: [{name: x, plugin: gone, operation: filter}]",
-		"must.yaml":   "steps: [{name: x, plugin: gone, operation: filter, must: true}]",
-		"need.yaml":   "instances: {i: {plugin: gone, must: true}}",
+		"good.yaml":   "steps: [{name: best, use: top_k}]",
+		"typo.yaml":   "timeot: 1s",
+		"budget.yaml": "window: {max_tokens: 10, answer: 10, budget: {total_tokens: 10}}",
+		"gone.yaml":   "steps: [{name: x, use: gone, operation: filter}]",
+		"must.yaml":   "steps: [{name: x, use: gone, operation: filter, must: true}]",
+		"need.yaml":   "plugins: {instances: {i: {plugin: gone, must: true}}}",
 		"slow.yaml":   "timeout: 1ns",
 		"notwasm.bin": "nothing of the kind",
 		"a/bad.wasm":  "nothing of the kind",
@@ -79,7 +79,7 @@ func TestExitCodes(t *testing.T) {
 		{"bad flag value", []string{"build", "--preset", "raag", "q"}, codeUsage,
 			`anchor-host: flag --preset: unknown value "raag" (did you mean "rag"?) (see: anchor-host build --help)`},
 		{"typo in the configuration", []string{"build", "-c", "typo.yaml", "q"}, codeInvalid,
-			`anchor-host: typo.yaml:1:1: max_token: unknown key (did you mean "max_tokens"?)`},
+			`anchor-host: typo.yaml:1:1: timeot: unknown key (did you mean "timeout"?)`},
 		{"no room left", []string{"build", "-c", "budget.yaml", "q"}, codeInvalid,
 			`anchor-host: invalid: budget: reserve_tokens 10 leave nothing of max_tokens 10: budget exceeded (lower the reserve)`},
 		{"no configuration", []string{"build", "-c", "none.yaml", "q"}, codeNotFound,
@@ -91,7 +91,7 @@ func TestExitCodes(t *testing.T) {
 		{"missing plugin, raise", []string{"build", "-c", "must.yaml", "q"}, codeNotFound,
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or remove the step)`},
 		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound,
-			`anchor-host: instances.i: plugin "i": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or remove the step)`},
+			`anchor-host: plugins.instances.i: plugin "i": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or remove the step)`},
 		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded (all of it may take 1ns: raise timeout)`},
 		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, `anchor-host: plugin "x" in plugins: file does not exist (build or copy it there, or give the path of a module, such as ./plugin.wasm)`},
 		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeOK,
@@ -205,7 +205,7 @@ func TestInitMinimal(t *testing.T) {
 }
 
 func TestPrecedence(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "max_tokens: 100\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "window: {max_tokens: 100}\n"}))
 	effective := func(args ...string) string {
 		t.Helper()
 		code, stdout, stderr := run(t, "", append([]string{"config", "show", "--origin", "-o", "json"}, args...)...)
@@ -220,7 +220,7 @@ func TestPrecedence(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range settings {
-			if s.Path == "max_tokens" {
+			if s.Path == "window.max_tokens" {
 				return fmt.Sprint(s.Value) + " from " + s.Origin
 			}
 		}
@@ -229,8 +229,8 @@ func TestPrecedence(t *testing.T) {
 	if got, want := effective(), "100 from anchor.yaml:1"; got != want {
 		t.Errorf("file: %s, want %s", got, want)
 	}
-	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "200")
-	if got, want := effective(), "200 from environment ANCHOR_HOST_MAX_TOKENS"; got != want {
+	t.Setenv("ANCHOR_HOST_WINDOW_MAX_TOKENS", "200")
+	if got, want := effective(), "200 from environment ANCHOR_HOST_WINDOW_MAX_TOKENS"; got != want {
 		t.Errorf("environment: %s, want %s", got, want)
 	}
 	if got, want := effective("--max-tokens", "300"), "300 from flag --max-tokens"; got != want {
@@ -239,13 +239,13 @@ func TestPrecedence(t *testing.T) {
 	if err := os.Remove("anchor.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "")
+	t.Setenv("ANCHOR_HOST_WINDOW_MAX_TOKENS", "")
 	if got, want := effective(), "8192 from default"; got != want {
 		t.Errorf("default: %s, want %s", got, want)
 	}
-	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "many")
+	t.Setenv("ANCHOR_HOST_WINDOW_MAX_TOKENS", "many")
 	code, _, stderr := run(t, "", "config", "show")
-	want := "anchor-host: invalid: environment ANCHOR_HOST_MAX_TOKENS: want a whole number, got the string \"many\"\n"
+	want := "anchor-host: invalid: environment ANCHOR_HOST_WINDOW_MAX_TOKENS: want a whole number, got the string \"many\"\n"
 	if code != codeInvalid || stderr != want {
 		t.Errorf("%d, %q, want %q", code, stderr, want)
 	}
@@ -254,11 +254,11 @@ func TestPrecedence(t *testing.T) {
 // Listings for programs have the types of the values.
 func TestConfigShowTypes(t *testing.T) {
 	t.Chdir(write(t, map[string]string{"anchor.yaml": `
-max_tokens: 100
+window: {max_tokens: 100}
 timeout: 2s
 format_options: {caching: true}
-facts: {min_score: 0.5, tags: [a, "7"]}
-steps: [{name: "8", builtin: sort, settings: {by: score}, priority: 3}]
+memory: {facts: {min_score: 0.5, tags: [a, "7"]}}
+steps: [{name: "8", use: sort, settings: {by: score}, priority: 3}]
 `}))
 	for format, want := range map[string][]string{
 		"json": {`"value": 100`, `"value": "2s"`, `"value": true`, `"value": 0.5`, `"value": "8"`, `"value": 3`, `"value": "score"`,
@@ -334,10 +334,10 @@ func TestInterruptedInAGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(write(t, map[string]string{"anchor.yaml": `
-tokenizer: words
-system_prompts: [{content: hi}]
-instances: {s: {plugin: spin-forever, limits: {timeout: 10m}}}
-steps: [{name: spin, instance: s}]
+counting: {tokenizer: words}
+window: {system_prompts: [{content: hi}]}
+plugins: {instances: {s: {plugin: spin-forever, limits: {timeout: 10m}}}}
+steps: [{name: spin, use: s}]
 `}))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // stands for the user's patience
 	defer cancel()

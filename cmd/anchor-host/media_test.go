@@ -81,7 +81,7 @@ func TestImagesStayWithinTheBudget(t *testing.T) {
 	list = append(list, `{"role":"user","content":"and now"}`)
 	in := "[" + strings.Join(list, ",") + "]"
 	for _, model := range []string{"gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "my-own-model"} {
-		t.Chdir(write(t, map[string]string{"anchor.yaml": bare + "model: " + model + "\n"}))
+		t.Chdir(write(t, map[string]string{"anchor.yaml": bare + "counting: {model: " + model + "}\n"}))
 		kept := 0
 		for _, limit := range []int{500, 3000, 8000, 20_000} {
 			doc, stderr := assembleJSON(t, in, "--max-tokens", fmt.Sprint(limit))
@@ -113,7 +113,7 @@ func TestImagesStayWithinTheBudget(t *testing.T) {
 
 // Diagnostics and explanation say how contents that are not text were counted.
 func TestAssembleSaysHowMediaAreCounted(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "model: claude-sonnet-4-5\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {model: claude-sonnet-4-5}\n"}))
 	picture := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + pictureOf(t, 1024, 1024) + `"}}`
 	in := `{"model":"m","max_tokens":5,"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"look"},` +
 		`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},` +
@@ -128,7 +128,7 @@ func TestAssembleSaysHowMediaAreCounted(t *testing.T) {
 	}
 	e := d.Estimates[1]
 	if e.Message != nil || e.Kind != "tools" || e.Number != 1 || e.High != d.Tools || e.High-e.Low < 371 || !strings.Contains(e.Source, "tool use guide") {
-		t.Errorf("tools: %+v, %d", e, d.Tools)
+		t.Errorf("window: {tools: '%+v, %d'}", e, d.Tools)
 	}
 	if d.After.Low < 2*1369 || d.After.Low >= d.After.Tokens {
 		t.Errorf("total: %+v", d.After)
@@ -140,7 +140,7 @@ func TestAssembleSaysHowMediaAreCounted(t *testing.T) {
 			t.Errorf("explanation without %q: %s", want, stderr)
 		}
 	}
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "model: gpt-4o\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {model: gpt-4o}\n"}))
 	doc, stderr = assembleJSON(t, `[{"role":"user","content":"hi"}]`, "--explain")
 	if len(doc.Info.Estimates) != 0 || doc.Info.After.Low != 0 || strings.Contains(stderr, "COUNTED BY") {
 		t.Errorf("texts alone: %+v, %s", doc.Info, stderr)
@@ -149,8 +149,8 @@ func TestAssembleSaysHowMediaAreCounted(t *testing.T) {
 
 // The tools of a build count by the rules of the model's provider.
 func TestBuildSaysHowToolsAreCounted(t *testing.T) {
-	const config = "system_prompts: [{content: be brief}]\nfit: exact\nformat: anthropic\nmax_tokens: 5000\ntools: '[{\"name\": \"search\", \"input_schema\": {\"type\": \"object\"}}]'\n"
-	t.Chdir(write(t, map[string]string{"anchor.yaml": config + "model: claude-sonnet-4-5\n"}))
+	const config = "format: anthropic\nwindow:\n  max_tokens: 5000\n  fit: exact\n  system_prompts: [{content: be brief}]\n  tools: '[{\"name\": \"search\", \"input_schema\": {\"type\": \"object\"}}]'\n"
+	t.Chdir(write(t, map[string]string{"anchor.yaml": config + "counting: {model: claude-sonnet-4-5}\n"}))
 	code, stdout, stderr := run(t, "", "build", "--explain", "-o", "json", "hello")
 	var doc struct {
 		Counting struct {
@@ -178,13 +178,13 @@ func TestBuildSaysHowToolsAreCounted(t *testing.T) {
 }
 
 func TestAssembleWarnsOfAnUnknownModelOnce(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "model: my-own-model\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {model: my-own-model}\n"}))
 	const warning = `model "my-own-model": unknown model: its tokens are estimated`
 	doc, stderr := assembleJSON(t, `[{"role":"user","content":"hi"}]`)
 	if strings.Count(stderr, warning) != 1 || len(doc.Info.Warnings) != 1 || !strings.Contains(doc.Info.Warnings[0], warning) {
 		t.Errorf("%+v, %s", doc.Info, stderr)
 	}
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "model: gemini-2.5-pro\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {model: gemini-2.5-pro}\n"}))
 	if doc, stderr := assembleJSON(t, `[{"role":"user","content":"hi"}]`); strings.Contains(stderr, "warning") || len(doc.Info.Warnings) != 0 {
 		t.Errorf("known: %+v, %s", doc.Info, stderr)
 	}
@@ -195,7 +195,7 @@ func TestConversationsCountWithTheTokenizerOfTheFile(t *testing.T) {
 	fixture := tokenizerFixture(t)
 	text := strings.Repeat("antidisestablishmentarianism ", 20)
 	counts := map[string]int{}
-	for name, config := range map[string]string{"file": "tokenizer: {file: " + fixture + "}\n", "default": "", "words": "tokenizer: words\n"} {
+	for name, config := range map[string]string{"file": "counting: {tokenizer: {file: " + fixture + "}}\n", "default": "", "words": "counting: {tokenizer: words}\n"} {
 		t.Chdir(write(t, map[string]string{"anchor.yaml": config + "store: {path: s.db}\n"}))
 		var turn struct {
 			Tokens int `json:"token_count"`

@@ -132,7 +132,7 @@ func TestNumbersAfterImport(t *testing.T) {
 // Assemblies of one run at the same time all succeed, and none of their messages is
 // lost.
 func TestParallelAssemblies(t *testing.T) {
-	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {max_tokens: 1000}\n"})
+	storeFolder(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nagent: {max_tokens: 1000}\n"})
 	const n = 10
 	var wg sync.WaitGroup
 	for range n {
@@ -150,7 +150,7 @@ func TestParallelAssemblies(t *testing.T) {
 
 // A tenant is forgotten whole, and only when it is named.
 func TestForgetEverything(t *testing.T) {
-	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\ntenant: acme\n"})
+	storeFolder(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\ntenant: acme\n"})
 	for _, tenant := range []string{"acme", "other"} {
 		must(t, "", "memory", "add", "--tenant", tenant, "a fact of "+tenant)
 		must(t, "", "memory", "add", "--tenant", tenant, "--conversation", "c", "a turn of "+tenant)

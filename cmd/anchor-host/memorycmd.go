@@ -97,7 +97,7 @@ stdin. A fact that the same user and session already has is not added again; the
 existing one is printed.
 
 With --conversation the text becomes the newest turn of that conversation. The
-first turn creates the conversation. With "conversation: {eviction: importance}"
+first turn creates the conversation. With "memory: {conversation: {eviction: importance}}"
 in anchor.yaml, the metadata key importance, from 0 to 1, decides which turns
 leave the window first.
 

@@ -17,7 +17,7 @@ func (a *app) memoryGraphCommand() *cobra.Command {
 		Short: "Link entities to each other and to facts",
 		Long: `Keep a graph of entities, such as people and projects, in the store. It has
 relations between entities, and links from entities to facts about them. With
-"facts: {graph: {}}" in anchor.yaml, a build also gets the facts about entities
+"memory: {facts: {graph: {}}}" in anchor.yaml, a build also gets the facts about entities
 that the query mentions, and about entities related to those. Names are not
 case-sensitive.`,
 		Example: `  anchor-host memory graph add Ann "works on" Apollo

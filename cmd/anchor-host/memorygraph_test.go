@@ -8,7 +8,7 @@ import (
 
 // What the graph says about the entities of a query is in the window, once.
 func TestGraphLeadsToFacts(t *testing.T) {
-	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nfacts: {max_items: 1, graph: {max_depth: 1}}\n"})
+	storeFolder(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nmemory: {facts: {max_items: 1, graph: {max_depth: 1}}}\n"})
 	for id, text := range map[string]string{"f1": "Ann likes the night train", "f2": "the launch is in May", "f3": "far away"} {
 		must(t, "", "memory", "add", "--id", id, text)
 	}

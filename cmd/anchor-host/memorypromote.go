@@ -20,7 +20,7 @@ func (a *app) memoryPromoteCommand() *cobra.Command {
 		Long: `Extract facts from the turns that were added to a conversation since the last
 promotion. anchor.yaml names the plugin, or the entry of models, that does it:
 
-  facts: {extract: {plugin: my-extractor, every: 10}}
+  facts: {extract: {use: my-extractor, every: 10}}
   facts: {extract: {model: small}}
 
 It can add facts, and change or remove facts that it was shown. A build

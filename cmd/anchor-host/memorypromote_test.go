@@ -16,14 +16,14 @@ import (
 // store of its own.
 func factFolder(t *testing.T, extract string) (flags []string) {
 	t.Helper()
-	flags = buildFolder(t, "tokenizer: words\nfacts: {user: ann, extract: "+extract+"}\nconversation: {id: c}\n")
+	flags = buildFolder(t, "counting: {tokenizer: words}\nmemory: {facts: {user: ann, extract: "+extract+"}, conversation: {id: c}}\n")
 	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(t.TempDir(), "store.db"))
 	return flags
 }
 
 // Turns become facts, facts are changed, and put in order, each once.
 func TestPromoteAndConsolidate(t *testing.T) {
-	flags := factFolder(t, "{plugin: allops}")
+	flags := factFolder(t, "{use: allops}")
 	promote := func(args ...string) (string, string) {
 		t.Helper()
 		code, stdout, stderr := run(t, "", append(append([]string{"memory"}, args...), flags...)...)
@@ -70,7 +70,7 @@ func TestPromoteAndConsolidate(t *testing.T) {
 
 // A build that remembers promotes when enough turns were added, and never fails for it.
 func TestBuildsPromote(t *testing.T) {
-	flags := factFolder(t, "{plugin: allops, every: 2, known: 0}")
+	flags := factFolder(t, "{use: allops, every: 2, known: 0}")
 	ask := func(text string) string {
 		t.Helper()
 		code, _, stderr := run(t, "", append([]string{"build", "--remember", text}, flags...)...)
@@ -87,11 +87,11 @@ func TestBuildsPromote(t *testing.T) {
 	if got := column(t, must(t, "", "memory", "list"), "TEXT"); fmt.Sprint(got) != "[I drink tea I live here]" {
 		t.Errorf("facts %q", got)
 	}
-	flags = factFolder(t, "{plugin: allops, every: 1, settings: {mode: unknown}}")
+	flags = factFolder(t, "{use: allops, every: 1, settings: {mode: unknown}}")
 	if stderr := ask("I drink tea"); !strings.Contains(stderr, `msg="turns were not promoted" conversation=c`) || !strings.Contains(stderr, `the request has no fact \"unknown\"`) {
 		t.Errorf("stderr %s", stderr)
 	}
-	flags = factFolder(t, "{plugin: gone, every: 1}")
+	flags = factFolder(t, "{use: gone, every: 1}")
 	if stderr := ask("I drink tea"); !strings.Contains(stderr, "turns were not promoted") || !strings.Contains(stderr, "not_found") {
 		t.Errorf("stderr %s", stderr)
 	}
@@ -99,9 +99,9 @@ func TestBuildsPromote(t *testing.T) {
 
 // Facts from one conversation are not offered to another one.
 func TestExtractedFactsStayInTheirConversation(t *testing.T) {
-	flags := factFolder(t, "{plugin: allops, every: 1}")
+	flags := factFolder(t, "{use: allops, every: 1}")
 	must(t, "", "memory", "add", "tea is for all")
-	if err := os.WriteFile("anchor.yaml", []byte("tokenizer: words\nfacts: {max_items: 50, extract: {plugin: allops, every: 1}}\n"), 0o600); err != nil {
+	if err := os.WriteFile("anchor.yaml", []byte("counting: {tokenizer: words}\nmemory: {facts: {max_items: 50, extract: {use: allops, every: 1}}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	window := func(args ...string) string {
@@ -134,7 +134,7 @@ func (w onWrite) Write(p []byte) (int, error) {
 
 // The window is printed before facts are extracted, and an interrupt ends the extraction.
 func TestAPromotionDoesNotDelayTheWindow(t *testing.T) {
-	flags := factFolder(t, "{plugin: allops, every: 1, timeout: 10m, settings: {mode: spin}}")
+	flags := factFolder(t, "{use: allops, every: 1, timeout: 10m, settings: {mode: spin}}")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stderr bytes.Buffer
@@ -145,7 +145,7 @@ func TestAPromotionDoesNotDelayTheWindow(t *testing.T) {
 }
 
 func TestPromoteSaysWhatIsMissing(t *testing.T) {
-	flags := buildFolder(t, "facts: {}\n")
+	flags := buildFolder(t, "memory: {facts: {}}\n")
 	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(t.TempDir(), "store.db"))
 	for _, tt := range []struct {
 		args string
@@ -153,8 +153,8 @@ func TestPromoteSaysWhatIsMissing(t *testing.T) {
 		want string
 	}{
 		{"promote", codeUsage, "name the conversation (--conversation ID)"},
-		{"promote --conversation c", codeInvalid, "facts.extract is not set (add facts: {extract: {plugin: NAME}}"},
-		{"consolidate", codeInvalid, "neither facts.consolidate nor facts.extract is set"},
+		{"promote --conversation c", codeInvalid, "memory.facts.extract is not set (add extract: {use: NAME}"},
+		{"consolidate", codeInvalid, "neither memory.facts.consolidate nor memory.facts.extract is set"},
 		{"consolidate --user=", codeUsage, "flag --user: the value is empty"},
 	} {
 		code, _, stderr := run(t, "", append(append([]string{"memory"}, strings.Fields(tt.args)...), flags...)...)
@@ -169,7 +169,7 @@ func TestFactsWithModels(t *testing.T) {
 	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 		return modeltest.Answer{Text: `{"add":[{"content":"Ann has a cat.","tags":["pets"]}],"update":[],"remove":[]}`}
 	})
-	t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf("facts: {embedder: e, extract: {model: small}}\nmodels: {small: {api: openai, base_url: %q, model: m}}\nembedders: {e: {http: {base_url: %q, model: v, retries: 0}}}\n", s.URL, s.URL)}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf("memory: {facts: {embedder: e, extract: {model: small}}}\nmodels: {small: {api: openai, base_url: %q, model: m}}\nembedders: {e: {http: {base_url: %q, model: v, retries: 0}}}\n", s.URL, s.URL)}))
 	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(t.TempDir(), "store.db"))
 	lines := `{"kind":"fact","id":"a","data":{"content":"Ann drinks tea."}}` + "\n" + `{"kind":"fact","id":"b","data":{"content":"Bob repairs engines."}}` + "\n"
 	do := func(stdin, want string, args ...string) {

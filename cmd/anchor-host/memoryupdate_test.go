@@ -49,7 +49,7 @@ func TestUpdateFact(t *testing.T) {
 
 // What matters stays in the window, what does not leaves first.
 func TestImportanceDecidesWhoLeaves(t *testing.T) {
-	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nconversation: {id: c, max_tokens: 2, eviction: importance}\n"})
+	storeFolder(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nmemory: {conversation: {id: c, tokens: 2, eviction: importance}}\n"})
 	for _, turn := range [][]string{{"first", "importance=0.9"}, {"second", "importance=0.1"}, {"third", "importance=0.2"}} {
 		must(t, "", "memory", "add", "--conversation", "c", "--metadata", turn[1], turn[0])
 	}
@@ -60,8 +60,7 @@ func TestImportanceDecidesWhoLeaves(t *testing.T) {
 	if code, stdout, stderr = run(t, "", "build", "again"); code != codeOK || !strings.Contains(stdout, "first\nq\n") || strings.Contains(stdout, "third") {
 		t.Errorf("code %d, %q, %s", code, stdout, stderr)
 	}
-	stated := `{"query": "q", "tokenizer": "words", "max_tokens": 100, "conversation": [
-		{"role": "user", "content": "first", "metadata": {"importance": 1}}, {"role": "user", "content": "second"}]}`
+	stated := `{"query": "q", "counting": {"tokenizer": "words"}, "window": {"max_tokens": 100}, "conversation": [{"role": "user", "content": "first", "metadata": {"importance": 1}}, {"role": "user", "content": "second"}]}`
 	if code, stdout, stderr = run(t, stated, "build", "--request", "-"); code != codeOK || !strings.Contains(stdout, `"importance": 1`) {
 		t.Errorf("code %d, %s, %s", code, stdout, stderr)
 	}

@@ -8,7 +8,7 @@ import (
 
 // A fact that a build puts into its window is used once more, as the next command shows.
 func TestBuildsCountAsUsesOfFacts(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "store: {path: store.db}\nfacts: {}\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "store: {path: store.db}\nmemory: {facts: {}}\n"}))
 	must(t, "", "memory", "add", "Ann likes tea.")
 	for range 2 {
 		if out := must(t, "", "build", "tea"); !strings.Contains(out, "Ann likes tea.") {

@@ -72,8 +72,7 @@ func TestRunsKeepRealHistories(t *testing.T) {
 // What build prints for an API, assemble takes.
 func TestAssembleTakesTheOutputOfBuild(t *testing.T) {
 	t.Chdir(t.TempDir())
-	request := `{"query": "q", "tokenizer": "words", "format": "%s", "format_options": {"caching": true}, "items": [{"content": "found", "source": "retrieval"}],
-	  "conversation": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}`
+	request := `{"query": "q", "counting": {"tokenizer": "words"}, "format": "%s", "format_options": {"caching": true}, "items": [{"content": "found", "source": "retrieval"}], "conversation": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}`
 	for _, format := range []string{"anthropic", "openai"} {
 		if format == "openai" {
 			request = strings.Replace(request, `"format_options": {"caching": true}, `, "", 1)
@@ -164,8 +163,8 @@ func TestLargeResultIsCut(t *testing.T) {
 // A conversation can begin with the user, where an API refuses one that does not.
 func TestConversationBegin(t *testing.T) {
 	for begin, want := range map[string]string{"": `[{"role":"assistant","content":"hello"},{"role":"user","content":"hi"}]`, "begin: user, ": `[{"role":"user","content":"hi"}]`} {
-		t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nformat: openai\nconversation: {" + begin +
-			"turns: [{role: assistant, content: hello}, {role: user, content: hi}]}\n"}))
+		t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nformat: openai\nmemory: {conversation: {" + begin +
+			"turns: [{role: assistant, content: hello}, {role: user, content: hi}]}}\n"}))
 		var out struct{ Messages json.RawMessage }
 		if err := json.Unmarshal([]byte(must(t, "", "build", "--include-query=false", "q")), &out); err != nil {
 			t.Fatal(err)
@@ -183,7 +182,7 @@ func TestAgentBegin(t *testing.T) {
 	for _, compaction := range []string{"true", "false"} {
 		answers := map[string]int{}
 		for _, begin := range []string{"any", "user"} {
-			t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf("tokenizer: words\nagent: {begin: %s, compaction: {enabled: %s}}\n", begin, compaction)}))
+			t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf("counting: {tokenizer: words}\nagent: {begin: %s, compaction: {enabled: %s}}\n", begin, compaction)}))
 			for most := 2; most < 20; most++ {
 				stdout := must(t, "["+strings.Join(history, ",")+"]", "assemble", "--max-messages", fmt.Sprint(most))
 				var out []pipeline.Message

@@ -32,10 +32,10 @@ func takeTurns(t *testing.T, turns int, args ...string) (last assembled, stderr 
 }
 
 const observingConfig = `
-tokenizer: words
+counting: {tokenizer: words}
 agent:
   max_tokens: 600
-  observation: {make: %s, high_water: 100, low_water: 40, reflect: %s, reflect_high_water: 150, reflect_low_water: 60}
+  observation: {make: %s, high_water: 100, low_water: 40, reflect: {use: %s, high_water: 150, low_water: 60}}
 `
 
 // Old messages of a run become observations, old observations a reflection, and both stay
@@ -80,8 +80,8 @@ func TestObservationsOfAPlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storeFolder(t, map[string]string{"anchor.yaml": fmt.Sprintf(observingConfig, "{plugin: distill}", "{plugin: distill}"),
-		"two.yaml": fmt.Sprintf(observingConfig, "{plugin: distill}", "builtin")})
+	storeFolder(t, map[string]string{"anchor.yaml": fmt.Sprintf(observingConfig, "{use: distill}", "distill"),
+		"two.yaml": fmt.Sprintf(observingConfig, "{use: distill}", "builtin")})
 	last, _ := takeTurns(t, 12, "--plugins", plugins)
 	if got := strings.Join(last.State.Observations, ","); got != "noted,noted" {
 		t.Errorf("observations %q", got)
@@ -103,8 +103,8 @@ func TestObservationsThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storeFolder(t, map[string]string{"anchor.yaml": fmt.Sprintf(observingConfig, "{plugin: keep-first}", "builtin"),
-		"missing.yaml": fmt.Sprintf(observingConfig, "{plugin: nobody}", "builtin")})
+	storeFolder(t, map[string]string{"anchor.yaml": fmt.Sprintf(observingConfig, "{use: keep-first}", "builtin"),
+		"missing.yaml": fmt.Sprintf(observingConfig, "{use: nobody}", "builtin")})
 	code, _, stderr := run(t, "", "config", "validate", "--plugins", plugins)
 	if code != codeInvalid || !strings.Contains(stderr, "agent.observation.make: plugin \"keep-first\": no such operation") {
 		t.Errorf("a plugin without the operation: code %d: %s", code, stderr)

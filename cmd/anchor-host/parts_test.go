@@ -20,7 +20,7 @@ var imageParts = map[message.Form]string{
 
 // withParts is a request with an item that has parts.
 func withParts(format, fit, parts string) string {
-	return fmt.Sprintf(`{"query": "what is it?", "format": %q, "fit": %q, "max_tokens": 3000, "items": [
+	return fmt.Sprintf(`{"query": "what is it?", "format": %q, "window": {"fit": %q, "max_tokens": 3000}, "items": [
 		{"id": "plain", "content": "a dog barks", "source": "retrieval"},
 		{"id": "drawn", "content": "a cat on a mat", "source": "retrieval", "parts": %s}]}`, format, fit, parts)
 }
@@ -98,7 +98,7 @@ func TestPartsWithoutAPlace(t *testing.T) {
 func TestTextsAreCutBesideImages(t *testing.T) {
 	t.Parallel()
 	for _, fit := range []string{"items", "exact"} {
-		request := fmt.Sprintf(`{"query": "q", "format": "anthropic", "model": "claude-sonnet-4-5", "fit": %q, "max_tokens": 2200, "truncate": "sentence",
+		request := fmt.Sprintf(`{"query": "q", "format": "anthropic", "counting": {"model": "claude-sonnet-4-5"}, "window": {"fit": %q, "max_tokens": 2200, "truncate": "sentence"},
 			"items": [{"id": "drawn", "content": %q, "source": "retrieval", "parts": %s}]}`, fit, strings.Repeat("a cat on a mat. ", 400), imageParts[message.FormAnthropic])
 		out := must(t, request, "build", "--request", "-")
 		var doc struct {

@@ -33,26 +33,27 @@ func buildFolder(t *testing.T, config string) (flags []string) {
 }
 
 const everyPart = `
-max_tokens: 200
-tokenizer: words
-format: {instance: all}
-instances:
-  all:
-    plugin: allops
-    settings: {greeting: hi}
-    grants:
-      files: [{host: docs, guest: /docs, mode: ro}]
-      services: [count_tokens]
-memory: {instance: all}
-enricher: {instance: all}
-callbacks: [{instance: all}]
+window: {max_tokens: 200}
+counting: {tokenizer: words}
+format: {use: all}
+plugins:
+  instances:
+    all:
+      plugin: allops
+      settings: {greeting: hi}
+      grants:
+        files: [{host: docs, guest: /docs, mode: ro}]
+        services: [count_tokens]
+memory: {use: all}
+enricher: {use: all}
+callbacks: [{use: all}]
 steps:
-  - {name: files, instance: all, operation: retrieve, priority: 10, settings: {mode: file, path: /docs/a.txt}}
-  - {name: more, instance: all, operation: retrieve, priority: 20, top_k: 3}
-  - {name: variants, instance: all, operation: transform_query, priority: 30, top_k: 2, settings: {word: extra}, retriever: {instance: all}}
-  - {name: route, instance: all, operation: classify, priority: 40, top_k: 1, routes: {code: {plugin: none}, prose: {instance: all}}}
-  - {name: good, instance: all, operation: filter, priority: 50, settings: {min: 0.99}}
-  - {name: best, instance: all, operation: rerank, priority: 60, settings: {word: hi}}
+  - {name: files, use: all, operation: retrieve, priority: 10, settings: {mode: file, path: /docs/a.txt}}
+  - {name: more, use: all, operation: retrieve, priority: 20, top_k: 3}
+  - {name: variants, use: all, operation: transform_query, priority: 30, top_k: 2, settings: {word: extra}, retrievers: [{use: all}]}
+  - {name: route, use: all, operation: classify, priority: 40, top_k: 1, routes: {code: {use: none}, prose: {use: all}}}
+  - {name: good, use: all, operation: filter, priority: 50, settings: {min: 0.99}}
+  - {name: best, use: all, operation: rerank, priority: 60, settings: {word: hi}}
 `
 
 // One build in which a plugin takes every part it can take.
@@ -85,14 +86,13 @@ func TestEveryPartCanBeAPlugin(t *testing.T) {
 // where the time went.
 func TestExplain(t *testing.T) {
 	flags := buildFolder(t, `
-max_tokens: 15
-tokenizer: words
-instances: {all: {plugin: allops}}
-system_prompts: [{content: be short}]
+window: {max_tokens: 15, system_prompts: [{content: be short}]}
+counting: {tokenizer: words}
+plugins: {instances: {all: {plugin: allops}}}
 steps:
-  - {name: found, instance: all, operation: retrieve, top_k: 4}
-  - {name: good, instance: all, operation: filter, priority: 60, settings: {min: 0.975}}
-  - {name: lost, plugin: lost, priority: 70}
+  - {name: found, use: all, operation: retrieve, top_k: 4}
+  - {name: good, use: all, operation: filter, priority: 60, settings: {min: 0.975}}
+  - {name: lost, use: lost, priority: 70}
 `)
 	code, stdout, stderr := run(t, "", append([]string{"build", "--explain", "one two three"}, flags...)...)
 	if code != codeOK {
@@ -146,11 +146,11 @@ steps:
 // With one module deleted exactly its step is skipped and the rest stands.
 func TestDeletedModule(t *testing.T) {
 	flags := buildFolder(t, `
-tokenizer: words
-instances: {all: {plugin: allops}}
+counting: {tokenizer: words}
+plugins: {instances: {all: {plugin: allops}}}
 steps:
-  - {name: found, instance: all, operation: retrieve, top_k: 2}
-  - {name: deleted, plugin: deleted, operation: rerank, priority: 60}
+  - {name: found, use: all, operation: retrieve, top_k: 2}
+  - {name: deleted, use: deleted, operation: rerank, priority: 60}
 `)
 	code, stdout, stderr := run(t, "", append([]string{"build", "-o", "json", "q"}, flags...)...)
 	var result struct {
@@ -172,29 +172,30 @@ steps:
 
 func TestValidateAgainstPlugins(t *testing.T) {
 	flags := buildFolder(t, `
-instances:
-  all:
-    plugin: allops
-    settings: {greting: hi}
-    grants: {services: [count_tokens], files: [{host: docs, guest: /other}]}
-  pinned: {plugin: allops, digest: "sha256:`+strings.Repeat("0", 64)+`", limits: {fuel: none}}
+plugins:
+  instances:
+    all:
+      plugin: allops
+      settings: {greting: hi}
+      grants: {services: [count_tokens], files: [{host: docs, guest: /other}]}
+    pinned: {plugin: allops, digest: "sha256:`+strings.Repeat("0", 64)+`", limits: {fuel: none}}
 steps:
-  - {name: a, instance: all}
-  - {name: b, instance: all, operation: filter, settings: {minimum: 1}}
-  - {name: c, builtin: min_score}
-  - {name: d, plugin: alops}
+  - {name: a, use: all}
+  - {name: b, use: all, operation: filter, settings: {minimum: 1}}
+  - {name: c, use: min_score}
+  - {name: d, use: alops}
 `)
 	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
 	if code != codeInvalid {
 		t.Errorf("code %d", code)
 	}
 	for _, want := range []string{
-		`anchor.yaml:5:15: instances.all.settings: unknown key "greting" (did you mean "greeting"?)`,
-		`instances.pinned.limits: limit fuel none: invalid configuration (a plugin needs some)`,
-		`anchor.yaml:7:36: instances.pinned.digest: the module is another one (review it, then pin sha256:`,
-		`anchor.yaml:9:5: steps[0]: plugin "allops": several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
-		`anchor.yaml:10:59: steps[1].settings: unknown key "minimum" (want one of min, mode, path, url, word)`,
-		`anchor.yaml:11:5: steps[2].settings: missing key "min_score"`,
+		`anchor.yaml:6:17: plugins.instances.all.settings: unknown key "greting" (did you mean "greeting"?)`,
+		`plugins.instances.pinned.limits: limit fuel none: invalid configuration (a plugin needs some)`,
+		`anchor.yaml:8:38: plugins.instances.pinned.digest: the module is another one (review it, then pin sha256:`,
+		`anchor.yaml:10:5: steps[0]: plugin "allops": several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
+		`anchor.yaml:11:54: steps[1].settings: unknown key "minimum" (want one of min, mode, path, url, word)`,
+		`anchor.yaml:12:5: steps[2].settings: missing key "min_score"`,
 		`did you mean "allops"?`,
 		`warning: instance "all" asks for http and is not granted it: sends requests in tests`,
 		`warning: instance "all" is granted files at /other, which its plugin does not ask for (remove the grant)`,
@@ -214,8 +215,7 @@ steps:
 func TestBuildWarnsOfDeprecatedPlugin(t *testing.T) {
 	t.Parallel()
 	file := clitest.Plugin(t, "no-change", clitest.Version("1.0.0", "\ndeprecated: use keep-best\n"), spec.Texts{})
-	request := `{"query":"q","max_tokens":100,"tokenizer":"words","items":[{"id":"a","content":"A text.","source":"retrieval"}],
-	"steps":[{"name":"one","plugin":"no-change"},{"name":"two","plugin":"no-change"}],"format":"generic"}`
+	request := `{"query":"q","window":{"max_tokens":100},"counting":{"tokenizer":"words"},"items":[{"id":"a","content":"A text.","source":"retrieval"}],"steps":[{"name":"one","use":"no-change"},{"name":"two","use":"no-change"}],"format":"generic"}`
 	code, stdout, stderr := run(t, request, "build", "--plugins", filepath.Dir(file), "--request", "-")
 	if code != codeOK || strings.Count(stderr, "the plugin is deprecated: use keep-best") != 1 {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)

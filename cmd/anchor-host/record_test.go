@@ -115,7 +115,7 @@ func texts(t *testing.T, dir string) (string, int) {
 
 // A recorded call is a case that needs no network, and nothing of it is a secret.
 func TestRecordAndReplay(t *testing.T) {
-	t.Setenv("ANCHOR_HOST_CACHE_DIR", testbuild.CacheDir(t))
+	t.Setenv("ANCHOR_HOST_PLUGINS_CACHE_DIR", testbuild.CacheDir(t))
 	module := asksAllModule(t)
 	const key, pass, added = "key-d41d8cd98f00", "pass-b204e9800998", "added-ecf8427e"
 	t.Setenv("RECORDED_KEY", key)
@@ -134,17 +134,18 @@ func TestRecordAndReplay(t *testing.T) {
 	if code != 0 || !strings.Contains(stderr, "recorded 2 calls in asks-all/tests") || strings.Contains(stderr, key) {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
-	config := fmt.Sprintf(`plugins: {dir: asks-all/build}
-instances:
-  notes:
-    plugin: asks-all
-    config: {key: "${env:RECORDED_KEY}"}
-    grants:
-      kv: {}
-      services: [count_tokens]
-      http: {hosts: [%q], methods: [POST], private: true, headers: {%q: {X-Added: "Bearer ${env:RECORDED_HEADER}"}}}
+	config := fmt.Sprintf(`plugins:
+  dir: asks-all/build
+  instances:
+    notes:
+      plugin: asks-all
+      config: {key: "${env:RECORDED_KEY}"}
+      grants:
+        kv: {}
+        services: [count_tokens]
+        http: {hosts: [%q], methods: [POST], private: true, headers: {%q: {X-Added: "Bearer ${env:RECORDED_HEADER}"}}}
 steps:
-  - {name: ask, operation: retrieve, instance: notes, settings: {server: %q, pass: %s}}
+  - {name: ask, operation: retrieve, use: notes, settings: {server: %q, pass: %s}}
 `, s.URL, s.URL, s.URL, pass)
 	if err := os.WriteFile("anchor.yaml", []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ steps:
 	if code != 0 || !strings.Contains(stderr, "recorded 1 calls") {
 		t.Fatalf("code %d: %s%s", code, stdout, stderr)
 	}
-	plain := strings.NewReplacer(`    config: {key: "${env:RECORDED_KEY}"}`+"\n", "", fmt.Sprintf(`, headers: {%q: {X-Added: "Bearer ${env:RECORDED_HEADER}"}}`, s.URL), "", ", pass: "+pass, "").Replace(config)
+	plain := strings.NewReplacer(`      config: {key: "${env:RECORDED_KEY}"}`+"\n", "", fmt.Sprintf(`, headers: {%q: {X-Added: "Bearer ${env:RECORDED_HEADER}"}}`, s.URL), "", ", pass: "+pass, "").Replace(config)
 	if err := os.WriteFile("plain.yaml", []byte(plain), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -191,11 +192,11 @@ steps:
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 	// Other settings are named first.
-	if err := os.WriteFile("other.yaml", []byte(strings.Replace(config, "pass: "+pass, "pass: other", 1)+"max_tokens: 100\n"), 0o600); err != nil {
+	if err := os.WriteFile("other.yaml", []byte(strings.Replace(config, "pass: "+pass, "pass: other", 1)+"window: {max_tokens: 100}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, _ = run(t, "", "replay", "asks-all/tests", "--config", "other.yaml", "-o", "json")
-	for _, want := range []string{`"where": "setting"`, `"steps[0].settings.pass"`, `"max_tokens"`} {
+	for _, want := range []string{`"where": "setting"`, `"steps[0].settings.pass"`, `"window.max_tokens"`} {
 		if code != codeFailure || !strings.Contains(stdout, want) {
 			t.Errorf("code %d, lacks %s: %s", code, want, stdout)
 		}

@@ -76,26 +76,26 @@ func (m *machine) write(path, text string) {
 }
 
 // replayed is a configuration with plugins in Go, Zig and WebAssembly text, a conversation and facts.
-const replayed = `tokenizer: words
-max_tokens: 200
+const replayed = `counting: {tokenizer: words}
+window: {max_tokens: 200}
 store: {path: agent.db}
-conversation: {id: chat}
-facts: {}
-format: {instance: all}
-instances:
-  all:
-    plugin: allops
-    settings: {greeting: hi}
-    grants:
-      files: [{host: docs, guest: /docs, mode: ro}]
-      services: [count_tokens]
-enricher: {instance: all}
-callbacks: [{instance: all}]
+memory: {conversation: {id: chat}, facts: {}}
+format: {use: all}
+plugins:
+  instances:
+    all:
+      plugin: allops
+      settings: {greeting: hi}
+      grants:
+        files: [{host: docs, guest: /docs, mode: ro}]
+        services: [count_tokens]
+enricher: {use: all}
+callbacks: [{use: all}]
 steps:
-  - {name: more, instance: all, operation: retrieve, priority: 10, top_k: 5}
-  - {name: files, instance: all, operation: retrieve, priority: 20, settings: {mode: file, path: /docs/a.txt}}
-  - {name: best, plugin: keep-best, priority: 30}
-  - {name: first, plugin: keep-first, operation: filter, priority: 40}
+  - {name: more, use: all, operation: retrieve, priority: 10, top_k: 5}
+  - {name: files, use: all, operation: retrieve, priority: 20, settings: {mode: file, path: /docs/a.txt}}
+  - {name: best, use: keep-best, priority: 30}
+  - {name: first, use: keep-first, operation: filter, priority: 40}
 `
 
 // A recording is the same byte for byte on another machine: with another home, time zone,
@@ -103,8 +103,8 @@ steps:
 // with what to do, and then the first step that differs.
 func TestReplayOnAnotherMachine(t *testing.T) {
 	t.Parallel()
-	compiled := []string{"XDG_CONFIG_HOME=" + os.Getenv("XDG_CONFIG_HOME"), "ANCHOR_HOST_CACHE_DIR=" + testbuild.CacheDir(t)}
-	here := newMachine(t, append(compiled, "TZ=America/New_York", "LANG=de_DE.UTF-8", "ANCHOR_HOST_MAX_TOKENS=150")...)
+	compiled := []string{"XDG_CONFIG_HOME=" + os.Getenv("XDG_CONFIG_HOME"), "ANCHOR_HOST_PLUGINS_CACHE_DIR=" + testbuild.CacheDir(t)}
+	here := newMachine(t, append(compiled, "TZ=America/New_York", "LANG=de_DE.UTF-8", "ANCHOR_HOST_WINDOW_MAX_TOKENS=150")...)
 	here.write("anchor.yaml", replayed)
 	here.write("docs/a.txt", "text of a")
 	here.put(testbuild.Guest(t, "testdata/guests/allops"), "plugins/allops")
@@ -119,7 +119,7 @@ func TestReplayOnAnotherMachine(t *testing.T) {
 			t.Fatalf("%q: code %d: %s%s", args, code, stdout, stderr)
 		}
 	}
-	there := newMachine(t, "TZ=Pacific/Auckland", "LC_ALL=C", "ANCHOR_HOST_LOG_LEVEL=debug", "GOMAXPROCS=1")
+	there := newMachine(t, "TZ=Pacific/Auckland", "LC_ALL=C", "ANCHOR_HOST_TELEMETRY_LOG_LEVEL=debug", "GOMAXPROCS=1")
 	if os.Getenv("ANCHOR_THOROUGH") == "" { // else it compiles the plugins again
 		there.env = append(there.env, compiled...)
 	}
@@ -143,7 +143,7 @@ func TestReplayOnAnotherMachine(t *testing.T) {
 		t.Error("a replay made a store")
 	}
 	// The build of a request without a configuration, replayed beside one.
-	here.write("request.json", `{"query": "q", "tokenizer": "words", "conversation": [{"role": "user", "content": "hi"}], "items": [{"content": "a", "source": "tool"}]}`)
+	here.write("request.json", `{"query": "q", "counting": {"tokenizer": "words"}, "conversation": [{"role": "user", "content": "hi"}], "items": [{"content": "a", "source": "tool"}]}`)
 	if code, _, stderr := here.run("build", "--request", "request.json", "--record", "rec3"); code != codeOK {
 		t.Fatal(stderr)
 	}

@@ -32,20 +32,20 @@ func TestRequestErrors(t *testing.T) {
 		{"null", "null", codeInvalid, failure.Detail{Message: "stdin:1:1: want a map, got null", Reason: "invalid_request"}},
 		{"no object", "[]", codeInvalid, failure.Detail{Message: "stdin:1:1: want a map, got a list", Reason: "invalid_request"}},
 		{"no query", "{}", codeInvalid, failure.Detail{Message: `stdin:1:1: missing key "query"`, Reason: "invalid_request"}},
-		{"unknown field", `{"query": "q", "max_token": 1}`, codeInvalid,
-			failure.Detail{Message: `stdin:1:16: max_token: unknown key (did you mean "max_tokens"?)`, Reason: "invalid_request"}},
-		{"unknown field of a step", `{"query": "q", "steps": [{"name": "a", "builtin": "sort", "topk": 1}]}`, codeInvalid,
-			failure.Detail{Message: `stdin:1:59: steps[0].topk: unknown key (did you mean "top_k"?)`, Reason: "invalid_request"}},
+		{"unknown field", `{"query": "q", "step": []}`, codeInvalid,
+			failure.Detail{Message: `stdin:1:16: step: unknown key (did you mean "steps"?)`, Reason: "invalid_request"}},
+		{"unknown field of a step", `{"query": "q", "steps": [{"name": "a", "use": "sort", "topk": 1}]}`, codeInvalid,
+			failure.Detail{Message: `stdin:1:55: steps[0].topk: unknown key (did you mean "top_k"?)`, Reason: "invalid_request"}},
 		{"several mistakes", "{\"query\": 1,\n\"items\": [{\"content\": \"x\", \"source\": \"web\", \"score\": 2}]}", codeInvalid,
 			failure.Detail{Message: strings.Join(severalMistakes, "; "), Reason: "invalid_request", Problems: severalMistakes}},
 		{"trailing data", `{"query": "q"}{`, codeInvalid, failure.Detail{Message: "stdin:1:15: more data follows the document (send one document)", Reason: "invalid_request"}},
-		{"builtin settings", `{"query": "q", "steps": [{"name": "a", "builtin": "filter", "settings": {"min": 1}}]}`, codeInvalid,
-			failure.Detail{Message: `step "a": invalid: builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request", Step: "a"}},
-		{"name of the items step", `{"query": "q", "items": [], "steps": [{"name": "items", "builtin": "sort"}]}`, codeInvalid,
+		{"builtin settings", `{"query": "q", "steps": [{"name": "a", "use": "filter", "settings": {"min": 1}}]}`, codeInvalid,
+			failure.Detail{Message: `step "a": invalid: filter: settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request", Step: "a"}},
+		{"name of the items step", `{"query": "q", "items": [], "steps": [{"name": "items", "use": "sort"}]}`, codeInvalid,
 			failure.Detail{Message: `invalid: steps[0]: the name "items" is reserved for the step that appends the given items (choose another)`, Reason: "invalid_request"}},
-		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "builtin": "sort"}]}`, codeInvalid,
-			failure.Detail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)`, Reason: "invalid_request"}},
-		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter", "must": true}]}`, codeNotFound,
+		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "use": "p", "builtin": "sort"}]}`, codeInvalid,
+			failure.Detail{Message: `stdin:1:52: steps[0].builtin: unknown key (it is steps[0].use now)`, Reason: "invalid_request"}},
+		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "use": "p", "operation": "filter", "must": true}]}`, codeNotFound,
 			failure.Detail{Message: `step "a": plugin "p": filter: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`,
 				Reason: "not_found", Step: "a", Plugin: "p"}},
 	}
@@ -69,9 +69,7 @@ func TestRequestErrors(t *testing.T) {
 // An id and a time that are given are kept, however empty they look.
 func TestRequestKeepsWhatIsGiven(t *testing.T) {
 	t.Chdir(t.TempDir())
-	request := `{"query": "q", "tokenizer": "words", "items": [
-	  {"id": "", "content": "one", "source": "user", "created_at": "0001-01-01T00:00:00Z", "score": 0.9},
-	  {"id": null, "content": "two", "source": "user", "created_at": "2026-01-02T03:04:05+02:00"}]}`
+	request := `{"query": "q", "counting": {"tokenizer": "words"}, "items": [{"id": "", "content": "one", "source": "user", "created_at": "0001-01-01T00:00:00Z", "score": 0.9}, {"id": null, "content": "two", "source": "user", "created_at": "2026-01-02T03:04:05+02:00"}]}`
 	code, stdout, stderr := run(t, request, "build", "--request", "-")
 	if code != codeOK {
 		t.Fatalf("code %d, %s", code, stderr)
@@ -109,22 +107,7 @@ func TestRequestUsage(t *testing.T) {
 // A request with everything that needs no plugin.
 func TestRequestBuiltins(t *testing.T) {
 	t.Parallel()
-	request := `{
-  "query": {"query_str": "q", "metadata": {"tenant": 9007199254740993}, "chat_history": [{"role": "user", "content": "hi"}], "embedding": [0.5]},
-  "max_tokens": 100, "tokenizer": "words",
-  "items": [
-    {"id": "a", "content": "one", "source": "retrieval", "score": 0.2, "metadata": {"big": 9007199254740993}},
-    {"id": "b", "content": "two", "source": "retrieval", "score": 0.9},
-    {"id": "b", "content": "two again", "source": "retrieval", "score": 0.8},
-    {"id": "c", "content": "three", "source": "retrieval", "score": 0.7},
-    {"id": "d", "content": "four", "source": "memory", "score": 0.1}],
-  "steps": [
-    {"name": "once", "builtin": "dedupe_ids", "priority": 10},
-    {"name": "good", "builtin": "filter", "priority": 20, "settings": {"min_score": 0.2}},
-    {"name": "least", "builtin": "min_score", "priority": 30, "settings": {"min_score": 0.15}},
-    {"name": "old", "builtin": "sort", "priority": 40, "settings": {"by": "score", "order": "asc"}},
-    {"name": "best", "builtin": "rerank", "priority": 50, "top_k": 2},
-    {"name": "some", "builtin": "top_k", "priority": 60}]}`
+	request := `{"query": {"query_str": "q", "metadata": {"tenant": 9007199254740993}, "chat_history": [{"role": "user", "content": "hi"}], "embedding": [0.5]}, "window": {"max_tokens": 100}, "counting": {"tokenizer": "words"}, "items": [{"id": "a", "content": "one", "source": "retrieval", "score": 0.2, "metadata": {"big": 9007199254740993}}, {"id": "b", "content": "two", "source": "retrieval", "score": 0.9}, {"id": "b", "content": "two again", "source": "retrieval", "score": 0.8}, {"id": "c", "content": "three", "source": "retrieval", "score": 0.7}, {"id": "d", "content": "four", "source": "memory", "score": 0.1}], "steps": [{"name": "once", "use": "dedupe_ids", "priority": 10}, {"name": "good", "use": "filter", "priority": 20, "settings": {"min_score": 0.2}}, {"name": "least", "use": "min_score", "priority": 30, "settings": {"min_score": 0.15}}, {"name": "old", "use": "sort", "priority": 40, "settings": {"by": "score", "order": "asc"}}, {"name": "best", "use": "rerank", "priority": 50, "top_k": 2}, {"name": "some", "use": "top_k", "priority": 60}]}`
 	code, stdout, stderr := run(t, request, "build", "--request", "-")
 	if code != codeOK || stderr != "" {
 		t.Fatalf("code %d, %s", code, stderr)
@@ -143,7 +126,7 @@ func TestRequestBuiltins(t *testing.T) {
 
 func TestItemsAndQueryFromFiles(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": "tokenizer: words\n",
+		"anchor.yaml": "counting: {tokenizer: words}\n",
 		"list.json":   `[{"content": "from a list", "source": "user"}]`,
 		"object.json": `{"items": [{"content": "from an object", "source": "user"}]}`,
 		"bad.json":    `[{"content": "x", "source": "user", "scroe": 1}]`,
@@ -175,7 +158,7 @@ func TestItemsAndQueryFromFiles(t *testing.T) {
 // A request with --strict prints its result and still reports the degradation.
 func TestRequestStrict(t *testing.T) {
 	t.Chdir(t.TempDir())
-	code, stdout, stderr := run(t, `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter"}]}`, "build", "--strict", "--request", "-")
+	code, stdout, stderr := run(t, `{"query": "q", "steps": [{"name": "a", "use": "p", "operation": "filter"}]}`, "build", "--strict", "--request", "-")
 	if code != codeDegraded || !strings.Contains(stdout, `"skipped_steps"`) || strings.Count(stderr, "(skipped)") != 1 {
 		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 const retrieverConfig = `
-tokenizer: words
+counting: {tokenizer: words}
 store: {path: store.db}
-instances: {one: {plugin: allops, settings: {greeting: hi}}}
+plugins: {instances: {one: {plugin: allops, settings: {greeting: hi}}}}
 retrievers: {docs: {collection: docs}}
 steps:
   - {name: find, %s}
@@ -22,11 +22,11 @@ steps:
 // A retriever of a collection stands wherever one of a plugin can stand, also beside it.
 func TestRetrieversOfCollectionsAndPlugins(t *testing.T) {
 	for _, tt := range []struct{ name, step, first, has string }{
-		{"collection weighs more", "retrievers: [{instance: one, weight: 1}, {retriever: docs, weight: 9}]", "The ferry sails", "hi ferry 1"},
-		{"plugin weighs more", "retrievers: [{instance: one, weight: 9}, docs]", "hi ferry 0", "The ferry sails"},
-		{"by ranks", "retrievers: [{instance: one, weight: 1}, {retriever: docs, weight: 9}], fusion: rrf", "The ferry sails", "hi ferry 1"},
-		{"a plugin that fails", "retrievers: [{plugin: lost}, docs]", "The ferry sails", ""},
-		{"variants of the query", "plugin: allops, operation: transform_query, settings: {word: boat}, retriever: docs", "The ferry sails", ""},
+		{"collection weighs more", "retrievers: [{use: one, weight: 1}, {use: docs, weight: 9}]", "The ferry sails", "hi ferry 1"},
+		{"plugin weighs more", "retrievers: [{use: one, weight: 9}, docs]", "hi ferry 0", "The ferry sails"},
+		{"by ranks", "retrievers: [{use: one, weight: 1}, {use: docs, weight: 9}], fusion: rrf", "The ferry sails", "hi ferry 1"},
+		{"a plugin that fails", "retrievers: [{use: lost}, docs]", "The ferry sails", ""},
+		{"variants of the query", "use: allops, operation: transform_query, settings: {word: boat}, retrievers: [docs]", "The ferry sails", ""},
 	} {
 		flags := buildFolder(t, fmt.Sprintf(retrieverConfig, tt.step))
 		if err := os.WriteFile("docs/a.txt", []byte("The ferry sails at noon."), 0o600); err != nil {
@@ -43,9 +43,9 @@ func TestRetrieversOfCollectionsAndPlugins(t *testing.T) {
 
 // A first run says which command is missing, and doctor says it as well.
 func TestRetrieverWithoutCollection(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf(retrieverConfig, "retriever: docs"), "d/a.md": "# Ferry\n\nIt sails."}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf(retrieverConfig, "use: docs"), "d/a.md": "# Ferry\n\nIt sails."}))
 	const remedy = "anchor-host ingest PATH --collection docs"
-	if err := os.WriteFile("anchor.yaml", []byte(strings.Replace(fmt.Sprintf(retrieverConfig, "retriever: docs"), "instances: {one: {plugin: allops, settings: {greeting: hi}}}\n", "", 1)), 0o600); err != nil {
+	if err := os.WriteFile("anchor.yaml", []byte(strings.Replace(fmt.Sprintf(retrieverConfig, "use: docs"), "plugins: {instances: {one: {plugin: allops, settings: {greeting: hi}}}}\n", "", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out := must(t, "", "config", "validate"); !strings.Contains(out, "ok") {
@@ -79,8 +79,8 @@ func tuneFiles() map[string]string {
 	}
 	return map[string]string{
 		"corpus.jsonl": corpus.String(), "queries.jsonl": queries.String(), "qrels.tsv": qrels.String(),
-		"anchor.yaml": "tokenizer: words\nstore: {path: store.db}\nretrievers:\n  docs: {collection: docs, k1: 3, b: 0}\n  same: {collection: docs, k1: 3, b: 0}\n" +
-			"steps:\n  - {name: mixed, retrievers: [docs, {retriever: same, weight: 2}]}\n",
+		"anchor.yaml": "counting: {tokenizer: words}\nstore: {path: store.db}\nretrievers:\n  docs: {collection: docs, k1: 3, b: 0}\n  same: {collection: docs, k1: 3, b: 0}\n" +
+			"steps:\n  - {name: mixed, retrievers: [docs, {use: same, weight: 2}]}\n",
 	}
 }
 
@@ -110,14 +110,14 @@ func TestTuneCommand(t *testing.T) {
 		}
 	}
 	// The printed keys are a configuration that builds what was measured.
-	if err := os.WriteFile("anchor.yaml", []byte("tokenizer: words\nstore: {path: store.db}\n"+r.YAML), 0o600); err != nil {
+	if err := os.WriteFile("anchor.yaml", []byte("counting: {tokenizer: words}\nstore: {path: store.db}\n"+r.YAML), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out := must(t, "", "build", "topic3 alpha"); !strings.HasPrefix(out, "=== CONTEXT ===\ntopic3 alpha\n") {
 		t.Errorf("built with\n%s\n%s", r.YAML, out)
 	}
 	// A collection without vectors is tuned by words, as a build searches it.
-	config := "embedders: {e: {http: {base_url: 'http://127.0.0.1:9', model: m}}}\ncollections: {docs: {embedder: e}}\nretrievers: {docs: {collection: docs}}\nsteps: [{name: a, retriever: docs}]"
+	config := "embedders: {e: {http: {base_url: 'http://127.0.0.1:9', model: m}}}\ncollections: {docs: {embedder: e}}\nretrievers: {docs: {collection: docs}}\nsteps: [{name: a, use: docs}]"
 	if err := os.WriteFile("anchor.yaml", []byte("store: {path: store.db}\n"+config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestTuneCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "", "ingest", "folder", "--collection", "empty")
-	for name, config := range map[string]string{"empty collection": "retrievers: {a: {collection: empty}}\nsteps: [{name: a, retriever: a}]", "no such step": "steps: [{name: a, builtin: top_k}]", "no collection": "retrievers: {a: {collection: none}}\nsteps: [{name: a, retriever: a}]"} {
+	for name, config := range map[string]string{"empty collection": "retrievers: {a: {collection: empty}}\nsteps: [{name: a, use: a}]", "no such step": "steps: [{name: a, use: top_k}]", "no collection": "retrievers: {a: {collection: none}}\nsteps: [{name: a, use: a}]"} {
 		if err := os.WriteFile("anchor.yaml", []byte("store: {path: store.db}\n"+config), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -16,16 +16,17 @@ func secretSite(t *testing.T, reference string) string {
 		"permissions: [{kind: http, hosts: [api.test], reason: asks a server}]\n"
 	dir := write(t, map[string]string{
 		"plugins/asks/plugin.yaml": manifest,
-		"anchor.yaml": fmt.Sprintf(`tokenizer: words
-instances:
-  asks:
-    plugin: asks
-    config: {region: "%s"}
-    grants:
-      http:
-        hosts: [api.test]
-        headers: {api.test: {X-Key: "%[1]s"}}
-steps: [{name: a, instance: asks}]
+		"anchor.yaml": fmt.Sprintf(`counting: {tokenizer: words}
+plugins:
+  instances:
+    asks:
+      plugin: asks
+      config: {region: "%s"}
+      grants:
+        http:
+          hosts: [api.test]
+          headers: {api.test: {X-Key: "%[1]s"}}
+steps: [{name: a, use: asks}]
 `, reference),
 	})
 	module, err := os.ReadFile("../../testdata/wasm/add-item/plugin.wasm")
@@ -75,7 +76,7 @@ func TestMissingSecret(t *testing.T) {
 	t.Chdir(secretSite(t, "${env:REACH_NONE}"))
 	for _, args := range [][]string{{"config", "validate"}, {"build", "q"}} {
 		code, _, errors := run(t, "", args...)
-		if code != 3 || !strings.Contains(errors, "anchor.yaml:5:") || !strings.Contains(errors, "environment variable REACH_NONE is not set") {
+		if code != 3 || !strings.Contains(errors, "anchor.yaml:6:") || !strings.Contains(errors, "environment variable REACH_NONE is not set") {
 			t.Errorf("%v: exit code %d: %s", args, code, errors)
 		}
 	}
@@ -105,7 +106,7 @@ func TestHostsFromGrantAreShown(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s%s\nlacks %s", tc.args, code, out, errors, tc.want)
 		}
 	}
-	if err := os.WriteFile("anchor.yaml", []byte("instances: {asks: {plugin: asks}}\nsteps: [{name: a, instance: asks}]\n"), 0o600); err != nil {
+	if err := os.WriteFile("anchor.yaml", []byte("plugins: {instances: {asks: {plugin: asks}}}\nsteps: [{name: a, use: asks}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, errors := run(t, "", "config", "validate"); !strings.Contains(errors, "asks for http to hosts of your choice and is not granted it: asks your server (choose them in grants.http.hosts)") {

@@ -3,10 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -61,8 +61,8 @@ func TestSeedCases(t *testing.T) {
 // send runs a request document and decodes what it prints.
 func send(t *testing.T, doc map[string]any) (code int, result map[string]any) {
 	t.Helper()
-	doc["include_query"] = false // the seed systems leave the query to the caller
-	raw, err := json.Marshal(doc)
+	doc["include_query"] = false // the systems of the cases leave the query to the caller
+	raw, err := json.Marshal(inSections(doc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +74,44 @@ func send(t *testing.T, doc map[string]any) (code int, result map[string]any) {
 		t.Fatalf("code %d with error %v", code, result["error"])
 	}
 	return code, result
+}
+
+// inSections puts the settings of a case where a request has them.
+func inSections(doc map[string]any) map[string]any {
+	window, out := map[string]any{}, map[string]any{"window": nil}
+	for key, v := range doc {
+		switch budget, _ := v.(map[string]any); {
+		case key == "tokenizer":
+			out["counting"] = map[string]any{key: v}
+		case key == "budget" && budget != nil:
+			own := maps.Clone(budget)
+			if reserve, ok := own["reserve_tokens"]; ok {
+				window["answer"] = reserve
+				delete(own, "reserve_tokens")
+			}
+			shares, _ := own["allocations"].([]any)
+			for i, share := range shares {
+				share := maps.Clone(share.(map[string]any))
+				if most, ok := share["max_tokens"]; ok {
+					share["cap_tokens"] = most
+				}
+				delete(share, "max_tokens")
+				delete(share, "priority")
+				shares = slices.Clone(shares)
+				shares[i] = share
+			}
+			if shares != nil {
+				own["allocations"] = shares
+			}
+			window[key] = own
+		case slices.Contains([]string{"include_query", "max_tokens", "system_prompts", "budget"}, key):
+			window[key] = v
+		default:
+			out[key] = v
+		}
+	}
+	out["window"] = window
+	return out
 }
 
 // itemsOf turns the items of a case into those of a request.
@@ -249,20 +287,18 @@ func checkItemRows(t *testing.T, c seedCase) {
 // outputs runs a request in every format a case expects.
 func outputs(t *testing.T, doc, expected map[string]any) {
 	t.Helper()
-	for _, format := range []string{"anthropic", "anthropic_caching", "openai", "generic"} {
+	for _, format := range []string{"anthropic", "openai", "generic"} {
 		want, ok := expected[format]
 		if !ok {
 			continue
 		}
-		name, caching := strings.CutSuffix(format, "_caching")
-		doc["format"] = name
-		doc["format_options"] = map[string]any{"caching": caching, "cache_control": "seed"}
+		doc["format"] = format
 		code, result := send(t, doc)
 		if code != codeOK {
 			t.Fatalf("%s: %v", format, result["error"])
 		}
 		same(t, format, result["formatted_output"], want)
-		same(t, "format_type", result["format_type"], name)
+		same(t, "format_type", result["format_type"], format)
 	}
 }
 
@@ -319,8 +355,8 @@ func checkFailingStep(t *testing.T, c seedCase) {
 		"query": "q", "tokenizer": "words", "system_prompts": promptsOf(c.Input["system_prompts"]), "max_tokens": 100,
 		"items": []any{map[string]any{"id": "s1", "content": "s1", "source": "retrieval"}},
 		"steps": []any{
-			map[string]any{"name": "bad", "plugin": "gone", "operation": "rerank", "must": policy == "raise"},
-			map[string]any{"name": "s3", "builtin": "sort"},
+			map[string]any{"name": "bad", "use": "gone", "operation": "rerank", "must": policy == "raise"},
+			map[string]any{"name": "s3", "use": "sort"},
 		},
 	})
 	diagnostics := result["diagnostics"].(map[string]any)

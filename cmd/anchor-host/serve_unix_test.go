@@ -79,7 +79,7 @@ func states(t *testing.T) (next func(want string)) {
 // serve takes requests, reloads on SIGHUP, and ends with code 0 when it is interrupted. systemd
 // hears when it is ready and when it ends.
 func TestServe(t *testing.T) {
-	const text = "tokenizer: words\nserver: {drain_delay: none, watch: false}\npipelines: {p: {system_prompts: [{content: VERSION}]}}\n"
+	const text = "counting: {tokenizer: words}\nserver: {drain_delay: none, watch: false}\npipelines: {p: {window: {system_prompts: [{content: VERSION}]}}}\n"
 	t.Chdir(write(t, map[string]string{"anchor.yaml": strings.Replace(text, "VERSION", "one", 1)}))
 	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
 	systemd := states(t)
@@ -137,7 +137,7 @@ func TestServe(t *testing.T) {
 // serve refuses what it cannot do, and says what to do.
 func TestServeRefusals(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": "tokenizer: words\n", "bad.yaml": "server: {listen: here}\n", "tls.yaml": "server: {tls: {cert: none.pem}}\n",
+		"anchor.yaml": "counting: {tokenizer: words}\n", "bad.yaml": "server: {listen: here}\n", "tls.yaml": "server: {tls: {cert: none.pem}}\n",
 		"missing.yaml": "server: {tls: {cert: none.pem, key: none.pem}}\n", "small.yaml": "server: {max_body: 2MiB, max_bodies: 1MiB}\n",
 	}))
 	for line, want := range map[string]struct {

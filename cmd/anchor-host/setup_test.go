@@ -12,10 +12,11 @@ import (
 
 // instances that cannot be set up as they are.
 const faulty = `
-instances:
-  odd: {plugin: allops, settings: {greting: hi}}
-  far: {plugin: allops, grants: {files: [{host: gone, guest: /docs}]}}
-  file: {plugin: allops, grants: {files: [{host: anchor.yaml, guest: /docs}]}}
+plugins:
+  instances:
+    odd: {plugin: allops, settings: {greting: hi}}
+    far: {plugin: allops, grants: {files: [{host: gone, guest: /docs}]}}
+    file: {plugin: allops, grants: {files: [{host: anchor.yaml, guest: /docs}]}}
 `
 
 // The error document of a step that cannot be set up names the step, and its
@@ -28,27 +29,27 @@ func TestStepThatCannotBeSetUp(t *testing.T) {
 		code       int
 		want       failure.Detail
 	}{
-		{"settings of the step", `"plugin": "allops", "operation": "filter", "settings": {"minimum": 1}`, codeInvalid,
+		{"settings of the step", `"use": "allops", "operation": "filter", "settings": {"minimum": 1}`, codeInvalid,
 			failure.Detail{Message: `step "a": plugin "allops": filter: invalid_config: settings: unknown key "minimum" (want one of min, mode, path, url, word)`,
 				Reason: "invalid_config", Step: "a", Plugin: "allops"}},
-		{"settings of the instance", `"instance": "odd", "operation": "filter"`, codeInvalid,
+		{"settings of the instance", `"use": "odd", "operation": "filter"`, codeInvalid,
 			failure.Detail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
 				Reason: "invalid_config", Step: "a", Plugin: "odd"}},
-		{"settings of the instance of a retriever", `"plugin": "allops", "operation": "transform_query", "retriever": {"instance": "odd"}`, codeInvalid,
+		{"settings of the instance of a retriever", `"use": "allops", "operation": "transform_query", "retrievers": [{"use": "odd"}]`, codeInvalid,
 			failure.Detail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
 				Reason: "invalid_config", Step: "a", Plugin: "odd"}},
-		{"settings of a builtin", `"builtin": "sort", "settings": {"by": "size"}`, codeInvalid,
-			failure.Detail{Message: `step "a": invalid: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`,
+		{"settings of a builtin", `"use": "sort", "settings": {"by": "size"}`, codeInvalid,
+			failure.Detail{Message: `step "a": invalid: sort: settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`,
 				Reason: "invalid_request", Step: "a"}},
-		{"several operations", `"plugin": "allops"`, codeInvalid,
+		{"several operations", `"use": "allops"`, codeInvalid,
 			failure.Detail{Message: `step "a": plugin "allops": invalid_config: several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
 				Reason: "invalid_config", Step: "a", Plugin: "allops"}},
-		{"missing folder that must not be missing", `"instance": "far", "operation": "filter", "must": true`, codeNotFound,
+		{"missing folder that must not be missing", `"use": "far", "operation": "filter", "must": true`, codeNotFound,
 			failure.Detail{Message: `step "a": plugin "far": filter: ` + far, Reason: "not_found", Step: "a", Plugin: "far"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			request := fmt.Sprintf(`{"query": "q", "tokenizer": "words", "steps": [{"name": "a", %s}]}`, tt.step)
+			request := fmt.Sprintf(`{"query": "q", "counting": {"tokenizer": "words"}, "steps": [{"name": "a", %s}]}`, tt.step)
 			code, stdout, stderr := run(t, request, append([]string{"build", "--request", "-", "-c", "anchor.yaml", "--log-level", "error"}, flags...)...)
 			var doc failure.Document
 			if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
@@ -68,13 +69,13 @@ func TestStepThatCannotBeSetUp(t *testing.T) {
 // steps that need it are skipped, the others are run.
 func TestMissingFolderSkipsItsStep(t *testing.T) {
 	flags := buildFolder(t, faulty+`
-tokenizer: words
+counting: {tokenizer: words}
 steps:
-  - {name: lost, instance: far, operation: retrieve}
-  - {name: wrong, instance: file, operation: retrieve}
-  - {name: variants, plugin: allops, operation: transform_query, retriever: {instance: far}}
-  - {name: found, plugin: allops, operation: retrieve, top_k: 1}
-callbacks: [{instance: far}]
+  - {name: lost, use: far, operation: retrieve}
+  - {name: wrong, use: file, operation: retrieve}
+  - {name: variants, use: allops, operation: transform_query, retrievers: [{use: far}]}
+  - {name: found, use: allops, operation: retrieve, top_k: 1}
+callbacks: [{use: far}]
 `)
 	code, stdout, stderr := run(t, "", append([]string{"build", "q", "--log-level", "error"}, flags...)...)
 	if want := "=== CONTEXT ===\nhello q 0\n\n=== QUESTION ===\nq\n"; code != codeOK || stdout != want {
@@ -96,22 +97,22 @@ anchor-host: step "variants": plugin "far": retrieve: not_found: grants.files[0]
 // not there or its time is up, must not cost the whole build where the same plugin as a
 // step would cost one line.
 func TestFailingPartsAreSkipped(t *testing.T) {
-	const turns = "conversation: {turns: [{role: user, content: earlier}]}\n"
+	const turns = "memory: {conversation: {turns: [{role: user, content: earlier}]}}\n"
 	for _, tt := range []struct {
 		name, step, config string
 		raise              int // the code under must: true
 	}{
-		{"missing memory", "memory", "memory: {plugin: gone%s}", codeNotFound},
-		{"memory without its folder", "memory", "memory: {instance: far%s}", codeNotFound},
-		{"slow memory", "memory", "memory: {plugin: allops, timeout: 1ns%s}", codeLimit},
-		{"missing enricher", "enricher", turns + "enricher: {plugin: gone%s}", codeNotFound},
-		{"slow enricher", "enricher", turns + "enricher: {plugin: allops, timeout: 1ns%s}", codeLimit},
-		{"slow classifier", "route", "  - {name: route, plugin: allops, operation: classify, timeout: 1ns, routes: {prose: {plugin: allops}}%s}", codeLimit},
-		{"missing classifier", "route", "  - {name: route, plugin: gone, operation: classify, routes: {prose: {plugin: allops}}%s}", codeNotFound},
+		{"missing memory", "memory", "memory: {use: gone%s}", codeNotFound},
+		{"memory without its folder", "memory", "memory: {use: far%s}", codeNotFound},
+		{"slow memory", "memory", "memory: {use: allops, timeout: 1ns%s}", codeLimit},
+		{"missing enricher", "enricher", turns + "enricher: {use: gone%s}", codeNotFound},
+		{"slow enricher", "enricher", turns + "enricher: {use: allops, timeout: 1ns%s}", codeLimit},
+		{"slow classifier", "route", "  - {name: route, use: allops, operation: classify, timeout: 1ns, routes: {prose: {use: allops}}%s}", codeLimit},
+		{"missing classifier", "route", "  - {name: route, use: gone, operation: classify, routes: {prose: {use: allops}}%s}", codeNotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for policy, code := range map[string]int{"": codeOK, ", must: false": codeOK, ", must: true": tt.raise} {
-				flags := buildFolder(t, faulty+"tokenizer: words\nsteps:\n  - {name: found, plugin: allops, operation: retrieve, top_k: 1}\n"+fmt.Sprintf(tt.config, policy))
+				flags := buildFolder(t, faulty+"counting: {tokenizer: words}\nsteps:\n  - {name: found, use: allops, operation: retrieve, top_k: 1}\n"+fmt.Sprintf(tt.config, policy))
 				args := append([]string{"build", "q", "--log-level", "error"}, flags...)
 				got, stdout, stderr := run(t, "", args...)
 				if got != code || code == codeOK && !strings.Contains(stdout, "hello q 0\n") {
@@ -136,7 +137,7 @@ func TestFailingPartsAreSkipped(t *testing.T) {
 
 // A compactor that is not there leaves the turns listed, as one that fails does.
 func TestMissingCompactorListsTurns(t *testing.T) {
-	flags := buildFolder(t, "tokenizer: words\nconversation: {max_tokens: 2, compact: {plugin: gone}, turns: [{role: user, content: one}, {role: user, content: two}, {role: user, content: three}]}\n")
+	flags := buildFolder(t, "counting: {tokenizer: words}\nmemory:\n  conversation: {tokens: 2, compact: {use: gone}, turns: [{role: user, content: one}, {role: user, content: two}, {role: user, content: three}]}\n")
 	code, stdout, stderr := run(t, "", append([]string{"build", "q", "-o", "json"}, flags...)...)
 	if code != codeOK || !strings.Contains(stdout, "user: one") || !strings.Contains(stderr, "compactor failed, its turns are condensed later") ||
 		!strings.Contains(stdout, "its compactor failed") {
@@ -158,10 +159,10 @@ func TestFailingTokenizersAndFormatsEndTheBuild(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"tokenizer: {plugin: gone}", codeNotFound, `tokenizer: plugin "gone": count_tokens: not_found: `},
-		{"tokenizer: {plugin: allops, timeout: 1ns}\nsystem_prompts: [{content: be short}]", codeLimit, `plugin "allops": count_tokens: timeout`},
-		{"tokenizer: words\nformat: {plugin: gone}", codeNotFound, `format: plugin "gone": format: not_found: `},
-		{"tokenizer: words\nformat: {plugin: allops, timeout: 1ns}", codeLimit, `plugin "allops": format: timeout`},
+		{"counting: {tokenizer: {use: gone}}", codeNotFound, `counting.tokenizer: plugin "gone": count_tokens: not_found: `},
+		{"counting: {tokenizer: {use: allops, timeout: 1ns}}\nwindow: {system_prompts: [{content: be short}]}", codeLimit, `plugin "allops": count_tokens: timeout`},
+		{"counting: {tokenizer: words}\nformat: {use: gone}", codeNotFound, `format: plugin "gone": format: not_found: `},
+		{"counting: {tokenizer: words}\nformat: {use: allops, timeout: 1ns}", codeLimit, `plugin "allops": format: timeout`},
 	} {
 		flags := buildFolder(t, tt.config)
 		code, stdout, stderr := run(t, "", append([]string{"build", "q"}, flags...)...)

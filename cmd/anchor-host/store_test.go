@@ -222,8 +222,8 @@ func TestFrames(t *testing.T) {
 // A conversation of the store fills the window, and facts come with it.
 func TestBuildWithConversation(t *testing.T) {
 	storeFolder(t, map[string]string{
-		"anchor.yaml": "tokenizer: words\nconversation: {id: c, max_tokens: 8}\n",
-		"facts.yaml":  "tokenizer: words\nfacts: {user: ann, max_items: 1}\n",
+		"anchor.yaml": "counting: {tokenizer: words}\nmemory: {conversation: {id: c, tokens: 8}}\n",
+		"facts.yaml":  "counting: {tokenizer: words}\nmemory: {facts: {user: ann, max_items: 1}}\n",
 	})
 	if out := must(t, "", "build", "--remember", "one two three"); out != "=== QUESTION ===\none two three\n" {
 		t.Errorf("a new conversation: %q", out)
@@ -247,13 +247,13 @@ func TestBuildWithConversation(t *testing.T) {
 
 func TestStoreErrors(t *testing.T) {
 	storeFolder(t, map[string]string{
-		"both.yaml":      "conversation: {id: c, turns: [{role: user, content: x}]}",
-		"keep.yaml":      "agent: {compaction: {trigger_tokens: 5, keep_tokens: 5}}",
-		"names.yaml":     "providers: [{plugin: observation, priority: 1}, {plugin: a, priority: 1}, {plugin: a, priority: 2}]",
-		"priority.yaml":  "providers: [{plugin: a}]",
+		"both.yaml":      "memory: {conversation: {id: c, turns: [{role: user, content: x}]}}",
+		"keep.yaml":      "agent: {compaction: {high_water: 5, low_water: 5}}",
+		"names.yaml":     "agent: {providers: [{use: observation, priority: 1}, {use: a, priority: 1}, {use: a, priority: 2}]}",
+		"priority.yaml":  "agent: {providers: [{use: a}]}",
 		"tenant.yaml":    `tenant: "a\nb"`,
-		"required.yaml":  "instances: {i: {plugin: gone, must: true}}",
-		"gone.yaml":      "providers: [{plugin: gone, priority: 15}]\nagent: {compaction: {trigger_tokens: 4, compact: {plugin: lost}}}",
+		"required.yaml":  "plugins: {instances: {i: {plugin: gone, must: true}}}",
+		"gone.yaml":      "agent: {compaction: {high_water: 4, compact: {use: lost}}, providers: [{use: gone, priority: 15}]}",
 		"not-a-store.db": "nothing of the kind, and longer than the header of a file of the database engine, which has 100 bytes.",
 	})
 	for _, tt := range []struct {
@@ -263,19 +263,19 @@ func TestStoreErrors(t *testing.T) {
 		stderr      string
 	}{
 		{"id and turns", "", []string{"build", "-c", "both.yaml", "q"}, codeInvalid,
-			"both.yaml:1:15: conversation: id and turns exclude each other (the turns of a stored conversation are in the store)"},
+			"both.yaml:1:24: memory.conversation: id and turns exclude each other (the turns of a stored conversation are in the store)"},
 		{"keep", "[]", []string{"assemble", "-c", "keep.yaml"}, codeInvalid,
-			"keep.yaml:1:54: agent.compaction.keep_tokens: want less than trigger_tokens 5, got 5"},
+			"keep.yaml:1:48: agent.compaction.low_water: want less than high_water 5, got 5"},
 		{"reserved name", "[]", []string{"assemble", "-c", "names.yaml"}, codeInvalid,
-			`names.yaml:1:13: providers[0]: the name "observation" belongs to a built-in provider (set a different name)`},
+			`names.yaml:1:21: agent.providers[0]: the name "observation" belongs to a built-in provider (set a different name)`},
 		{"name twice", "[]", []string{"assemble", "-c", "names.yaml"}, codeInvalid,
-			`names.yaml:1:75: providers[2]: the name "a" is already used by providers[1] (set a different name)`},
-		{"no priority", "[]", []string{"assemble", "-c", "priority.yaml"}, codeInvalid, `priority.yaml:1:13: providers[0]: missing key "priority"`},
+			`names.yaml:1:77: agent.providers[2]: the name "a" is already used by agent.providers[1] (set a different name)`},
+		{"no priority", "[]", []string{"assemble", "-c", "priority.yaml"}, codeInvalid, `priority.yaml:1:21: agent.providers[0]: missing key "priority"`},
 		{"bad tenant", "", []string{"memory", "list", "-c", "tenant.yaml"}, codeInvalid,
 			`tenant.yaml:1:9: tenant: want a name of at most 256 bytes without control characters, got "a\nb"`},
 		{"bad flag", "", []string{"memory", "list", "--tenant", ""}, codeUsage, "flag --tenant: the value is empty (leave the flag out, or give it a value) (see: anchor-host memory list --help)"},
 		{"required instance", "[]", []string{"assemble", "-c", "required.yaml"}, codeNotFound,
-			`instances.i: plugin "i": not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`},
+			`plugins.instances.i: plugin "i": not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`},
 		{"missing provider", `[{"role": "user", "content": "hi"}]`, []string{"assemble", "-c", "gone.yaml"}, codeOK,
 			`provider "gone": plugin "gone": provide: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir) (left out)`},
 		{"missing provider, strict", `[{"role": "user", "content": "hi"}]`, []string{"assemble", "-c", "gone.yaml", "--strict"}, codeDegraded,
@@ -318,7 +318,7 @@ func TestStoreErrors(t *testing.T) {
 
 // The flag counts before the input, the input before the file.
 func TestAssembleBudget(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {max_tokens: 100, max_messages: 9}\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nagent: {max_tokens: 100, max_messages: 9}\n"}))
 	input := `{"messages": [{"role": "user", "content": "hi"}], "budget": {"max_tokens": 50}, "phase": "synthesize"}`
 	type budget struct {
 		Diagnostics struct {
@@ -346,7 +346,7 @@ func TestAssembleBudget(t *testing.T) {
 
 // What is written back lasts from call to call, what is truncated is not lost.
 func TestAssembleKeepsState(t *testing.T) {
-	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {max_tokens: 30}\n"})
+	storeFolder(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nagent: {max_tokens: 30}\n"})
 	must(t, "", "frames", "push", "--run", "r", "--kind", "step_summary", "the past")
 	type result struct {
 		Messages []struct{ Content string }

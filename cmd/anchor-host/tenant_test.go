@@ -11,12 +11,12 @@ import (
 // when it is loaded, which is for no tenant, and finds it only where none is named.
 func TestPluginsServeTheTenant(t *testing.T) {
 	t.Parallel()
-	file := writeConfig(t, `
-include_query: false
-instances:
-  kv: {plugin: foreign-kv, grants: {kv: {}}}
+	file := writeConfig(t, `plugins:
+  instances:
+    kv: {plugin: foreign-kv, grants: {kv: {}}}
+window: {include_query: false}
 steps:
-  - {name: find, instance: kv, function: get, must: true}
+  - {name: find, use: kv, function: get, must: true}
 `)
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -41,7 +41,7 @@ steps:
 			t.Errorf("%v: exit code %d, stdout:\n%s\nstderr:\n%s", tc.args, code, stdout, stderr)
 		}
 	} // The store of another tenant must not be opened by a request that states its tenant.
-	request := `{"query": "loaded", "tokenizer": "words", "steps": [{"name": "find", "instance": "kv", "function": "get", "must": true}]}`
+	request := `{"query": "loaded", "counting": {"tokenizer": "words"}, "steps": [{"name": "find", "use": "kv", "function": "get", "must": true}]}`
 	for tenant, found := range map[string]bool{"default": true, "acme": false} {
 		code, stdout, stderr := run(t, request, "build", "--request", "-", "-c", file, "--tenant", tenant)
 		if code != codeOK || strings.Contains(stdout, `"content": "loaded"`) != found {
@@ -53,13 +53,13 @@ steps:
 // What a plugin stores in one command is there in the next one, unless values stay in memory.
 func TestValuesOfPluginsLast(t *testing.T) {
 	t.Parallel()
-	file := writeConfig(t, `
-include_query: false
-instances:
-  kv: {plugin: foreign-kv, grants: {kv: {}}}
+	file := writeConfig(t, `plugins:
+  instances:
+    kv: {plugin: foreign-kv, grants: {kv: {}}}
+window: {include_query: false}
 pipelines:
-  put: {steps: [{name: put, instance: kv, function: set, must: true}]}
-  find: {steps: [{name: find, instance: kv, function: get, must: true}]}
+  put: {steps: [{name: put, use: kv, function: set, must: true}]}
+  find: {steps: [{name: find, use: kv, function: get, must: true}]}
 `)
 	for _, where := range []string{"store", "memory"} {
 		args := []string{"-c", file, "--store", filepath.Join(t.TempDir(), "store.db")}
@@ -83,7 +83,7 @@ func TestBuildForAUser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "anchor.yaml")
-	if err := os.WriteFile(file, []byte("tokenizer: words\nfacts: {}\nstore: {path: store.db}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("counting: {tokenizer: words}\nmemory: {facts: {}}\nstore: {path: store.db}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, user := range []string{"ann", "bob"} {

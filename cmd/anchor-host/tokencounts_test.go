@@ -38,7 +38,7 @@ func TestTokenizerFilesCountAsTheLibrary(t *testing.T) {
 			continue
 		}
 		done[v.Base] = true
-		t.Chdir(write(t, map[string]string{"anchor.yaml": "max_tokens: 900\nmodel: claude-sonnet-4-5\ntokenizer: {file: " + filepath.Join(folder, v.Base+".json") + "}\npipelines: {counts: {}}\n"}))
+		t.Chdir(write(t, map[string]string{"anchor.yaml": "window: {max_tokens: 900}\ncounting: {model: claude-sonnet-4-5, tokenizer: {file: " + filepath.Join(folder, v.Base+".json") + "}}\npipelines: {counts: {}}\n"}))
 		first := -1 // the text that assemble compares the others with
 		rest := 0   // what assemble counts besides a text
 		for i, text := range texts {
@@ -46,7 +46,7 @@ func TestTokenizerFilesCountAsTheLibrary(t *testing.T) {
 			if err != nil || text == "" {
 				continue
 			}
-			out := must(t, `{"query": "q", "pipeline": "counts", "fit": "items", "items": [{"id": "a", "content": `+string(quoted)+`, "source": "retrieval", "score": 1}]}`, "build", "--config", "anchor.yaml", "--request", "-")
+			out := must(t, `{"query": "q", "pipeline": "counts", "window": {"fit": "items"}, "items": [{"id": "a", "content": `+string(quoted)+`, "source": "retrieval", "score": 1}]}`, "build", "--config", "anchor.yaml", "--request", "-")
 			result := decode[struct {
 				Window struct {
 					Items []struct {

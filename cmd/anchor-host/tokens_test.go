@@ -43,7 +43,7 @@ func buildCounting(t *testing.T, args ...string) (c counting, stderr string) {
 	return c, stderr
 }
 
-const tokensConfig = "max_tokens: 900\nfit: exact\nsystem_prompts: [{content: The converting redering thing.}]\n"
+const tokensConfig = "window: {max_tokens: 900, fit: exact, system_prompts: [{content: The converting redering thing.}]}\n"
 
 func TestTokenizerFile(t *testing.T) {
 	data, err := os.ReadFile(tokenizerFixture(t))
@@ -51,7 +51,7 @@ func TestTokenizerFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := write(t, map[string]string{
-		"anchor.yaml":          tokensConfig + "tokenizer: {file: model/tokenizer.json}\npipelines: {words: {tokenizer: words}}\n",
+		"anchor.yaml":          tokensConfig + "counting: {tokenizer: {file: model/tokenizer.json}}\npipelines: {words: {counting: {tokenizer: words}}}\n",
 		"model/tokenizer.json": string(data), "broken.json": `{"model": {"type": "WordLevel", "vocab": {"a": 0}}}`, "bytes.json": "\xff",
 	})
 	t.Chdir(dir)
@@ -82,14 +82,14 @@ func TestTokenizerFile(t *testing.T) {
 			t.Errorf("%s: code %d, %s", file, code, stderr)
 		}
 	}
-	code, _, stderr = run(t, "", "config", "validate", "--config", filepath.Join(write(t, map[string]string{"anchor.yaml": "tokenizer: {file: none.json}\n"}), "anchor.yaml"))
-	if code != codeInvalid || !strings.Contains(stderr, "anchor.yaml:1:19: tokenizer.file") {
+	code, _, stderr = run(t, "", "config", "validate", "--config", filepath.Join(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: {file: none.json}}\n"}), "anchor.yaml"))
+	if code != codeInvalid || !strings.Contains(stderr, "anchor.yaml:1:30: counting.tokenizer.file") {
 		t.Errorf("validate: code %d, %s", code, stderr)
 	}
 }
 
 func TestUnknownModelIsEstimatedWithAWarning(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"anchor.yaml": tokensConfig + "model: my-own-model\n"}))
+	t.Chdir(write(t, map[string]string{"anchor.yaml": tokensConfig + "counting: {model: my-own-model}\n"}))
 	const warning = `model "my-own-model": unknown model: its tokens are estimated`
 	c, stderr := buildCounting(t, "hello")
 	if strings.Count(stderr, warning) != 1 || c.Counting.Exact || c.Counting.Low >= c.Counting.High || len(c.Diagnostics.Warnings) != 1 {
@@ -116,13 +116,13 @@ func TestUnknownModelIsEstimatedWithAWarning(t *testing.T) {
 func TestDoctorSaysHowTokensAreCounted(t *testing.T) {
 	fixture := tokenizerFixture(t)
 	for config, want := range map[string]doctorLine{
-		"model: gpt-5.2":                     {Status: "ok", Detail: "gpt-5.2: exact, by o200k_base"},
-		"model: gemini-3-pro":                {Status: "ok", Detail: "gemini-3-pro: 0.8 to 1.9 of those of o200k_base (measured"},
-		"model: my-own-model":                {Status: "warning", Detail: `model "my-own-model": unknown model`},
-		"tokenizer: words":                   {Status: "ok", Detail: "by words"},
-		"max_tokens: 100":                    {Status: "ok", Detail: "by cl100k_base"},
-		"tokenizer: {file: x}":               {Status: "problem", Detail: "stat "},
-		"tokenizer: {file: " + fixture + "}": {Status: "ok", Detail: "exact, by " + fixture},
+		"counting: {model: gpt-5.2}":                     {Status: "ok", Detail: "gpt-5.2: exact, by o200k_base"},
+		"counting: {model: gemini-3-pro}":                {Status: "ok", Detail: "gemini-3-pro: 0.8 to 1.9 of those of o200k_base (measured"},
+		"counting: {model: my-own-model}":                {Status: "warning", Detail: `model "my-own-model": unknown model`},
+		"counting: {tokenizer: words}":                   {Status: "ok", Detail: "by words"},
+		"window: {max_tokens: 100}":                      {Status: "ok", Detail: "by cl100k_base"},
+		"counting: {tokenizer: {file: x}}":               {Status: "problem", Detail: "stat "},
+		"counting: {tokenizer: {file: " + fixture + "}}": {Status: "ok", Detail: "exact, by " + fixture},
 	} {
 		t.Chdir(write(t, map[string]string{"anchor.yaml": config + "\n"}))
 		lines, _, _ := doctor(t)

@@ -35,7 +35,7 @@ func TestTracesOfCommands(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	config := write(t, map[string]string{"anchor.yaml": "tokenizer: words\nmax_tokens: 10\n"}) + "/anchor.yaml"
+	config := write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nwindow: {max_tokens: 10}\n"}) + "/anchor.yaml"
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	if code, _, stderr := run(t, "", "build", "--config", config, "hi"); code != 0 {

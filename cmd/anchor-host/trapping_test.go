@@ -32,37 +32,37 @@ type builtResult struct {
 // as degraded.
 func TestTrappingPlugins(t *testing.T) {
 	const (
-		turns = "conversation: {turns: [{role: user, content: earlier}]}\n"
+		turns = "memory: {conversation: {turns: [{role: user, content: earlier}]}}\n"
 		trap  = "settings: {mode: trap}"
 	)
 	for _, tt := range []struct {
 		name, part, config, format string
 		items                      int
 	}{
-		{"memory", "memory", "tokenizer: words\nmemory: {plugin: allops, " + trap + "%s}", "generic", 1},
-		{"enricher", "enricher", "tokenizer: words\n" + turns + "enricher: {plugin: allops, " + trap + "%s}", "generic", 2},
-		{"formatter", "formatter", "tokenizer: words\nformat: {plugin: allops, " + trap + "%s}", "generic", 1},
-		{"formatter with a fallback", "formatter", "tokenizer: words\nformat: {plugin: allops, " + trap + ", fallback: openai%s}", "openai", 1},
-		{"formatter of an exact fit", "formatter", "tokenizer: words\nfit: exact\nmax_tokens: 100\nformat: {plugin: allops, " + trap + "%s}", "generic", 1},
-		{"tokenizer", "tokenizer", "tokenizer: {plugin: allops, " + trap + "%s}", "generic", 1},
-		{"tokenizer of an exact fit", "tokenizer", "fit: exact\nmax_tokens: 100\ntokenizer: {plugin: allops, " + trap + "%s}", "generic", 1},
-		{"tokenizer of a conversation", "tokenizer", turns + "tokenizer: {plugin: allops, " + trap + "%s}", "generic", 2},
-		{"classifier", "route.classifier", "tokenizer: words\nsteps: [{name: route, plugin: allops, operation: classify, " + trap + ", routes: {code: {plugin: allops}}, default: code%s}]", "generic", 11},
-		{"slow classifier", "route.classifier", "tokenizer: words\nsteps: [{name: route, plugin: allops, operation: classify, timeout: 1ns, routes: {code: {plugin: allops}}, default: code%s}]", "generic", 11},
-		{"missing classifier", "route.classifier", "tokenizer: words\nsteps: [{name: route, plugin: gone, operation: classify, routes: {code: {plugin: allops}}, default: code%s}]", "generic", 11},
-		{"missing formatter", "formatter", "tokenizer: words\nformat: {plugin: gone%s}", "generic", 1},
-		{"missing tokenizer", "tokenizer", "tokenizer: {plugin: gone%s}", "generic", 1},
-		{"slow formatter", "formatter", "tokenizer: words\nformat: {plugin: allops, timeout: 1ns%s}", "generic", 1},
-		{"slow tokenizer", "tokenizer", "tokenizer: {plugin: allops, timeout: 1ns%s}", "generic", 1},
+		{"memory", "memory", "counting: {tokenizer: words}\nmemory: {use: allops, " + trap + "%s}", "generic", 1},
+		{"enricher", "enricher", "counting: {tokenizer: words}\n" + turns + "enricher: {use: allops, " + trap + "%s}", "generic", 2},
+		{"formatter", "formatter", "counting: {tokenizer: words}\nformat: {use: allops, " + trap + "%s}", "generic", 1},
+		{"formatter with a fallback", "formatter", "counting: {tokenizer: words}\nformat: {use: allops, " + trap + ", fallback: openai%s}", "openai", 1},
+		{"formatter of an exact fit", "formatter", "window: {fit: exact, max_tokens: 100}\ncounting: {tokenizer: words}\nformat: {use: allops, " + trap + "%s}", "generic", 1},
+		{"tokenizer", "tokenizer", "counting: {tokenizer: {use: allops, " + trap + "%s}}", "generic", 1},
+		{"tokenizer of an exact fit", "tokenizer", "window: {fit: exact, max_tokens: 100}\ncounting: {tokenizer: {use: allops, " + trap + "%s}}", "generic", 1},
+		{"tokenizer of a conversation", "tokenizer", turns + "counting: {tokenizer: {use: allops, " + trap + "%s}}", "generic", 2},
+		{"classifier", "route.classifier", "counting: {tokenizer: words}\nsteps: [{name: route, use: allops, operation: classify, " + trap + ", routes: {code: {use: allops}}, default: code%s}]", "generic", 11},
+		{"slow classifier", "route.classifier", "counting: {tokenizer: words}\nsteps: [{name: route, use: allops, operation: classify, timeout: 1ns, routes: {code: {use: allops}}, default: code%s}]", "generic", 11},
+		{"missing classifier", "route.classifier", "counting: {tokenizer: words}\nsteps: [{name: route, use: gone, operation: classify, routes: {code: {use: allops}}, default: code%s}]", "generic", 11},
+		{"missing formatter", "formatter", "counting: {tokenizer: words}\nformat: {use: gone%s}", "generic", 1},
+		{"missing tokenizer", "tokenizer", "counting: {tokenizer: {use: gone%s}}", "generic", 1},
+		{"slow formatter", "formatter", "counting: {tokenizer: words}\nformat: {use: allops, timeout: 1ns%s}", "generic", 1},
+		{"slow tokenizer", "tokenizer", "counting: {tokenizer: {use: allops, timeout: 1ns%s}}", "generic", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			const found = "system_prompts: [{content: be brief}]\n"
+			const found = "window: {system_prompts: [{content: be brief}]}\n"
 			args := func(policy string, more ...string) []string {
 				text := fmt.Sprintf(tt.config, policy)
 				if policy != skipped {
 					text = strings.Replace(text, ", fallback: openai", "", 1)
 				}
-				flags := buildFolder(t, found+text+"\n")
+				flags := buildFolder(t, strings.Replace(found+text+"\n", "}\nwindow: {fit", ", fit", 1))
 				return append(append([]string{"build", "q", "-o", "json", "--log-level", "error"}, flags...), more...)
 			}
 			if code, _, stderr := run(t, "", args(", must: true")...); code == codeOK || strings.Contains(stderr, "(skipped)") {
@@ -100,12 +100,10 @@ func TestTokenizersAreNotMixed(t *testing.T) {
 	for _, word := range []string{"brief", "earlier", "hello", "=== CONTEXT"} { // where it traps
 		for _, fit := range []string{"items", "exact"} {
 			flags := buildFolder(t, `
-fit: `+fit+`
-max_tokens: 100
-tokenizer: {plugin: allops, settings: {mode: trap, word: "`+word+`"}, must: false, fallback: words}
-system_prompts: [{content: be brief and plain}]
-conversation: {turns: [{role: user, content: earlier than that}]}
-steps: [{name: found, plugin: allops, operation: retrieve, top_k: 2}]
+window: {fit: `+fit+`, max_tokens: 100, system_prompts: [{content: be brief and plain}]}
+counting: {tokenizer: {use: allops, settings: {mode: trap, word: "`+word+`"}, must: false, fallback: words}}
+memory: {conversation: {turns: [{role: user, content: earlier than that}]}}
+steps: [{name: found, use: allops, operation: retrieve, top_k: 2}]
 `)
 			code, stdout, stderr := run(t, "", append([]string{"build", "the query", "-o", "json", "--log-level", "error"}, flags...)...)
 			var r builtResult
@@ -140,7 +138,7 @@ steps: [{name: found, plugin: allops, operation: retrieve, top_k: 2}]
 func TestTrappingTokenizerOfAChain(t *testing.T) {
 	const messages = `[{"role": "user", "content": "hello there"}, {"role": "assistant", "content": "good day"}, {"role": "user", "content": "one two three"}]`
 	assembled := func(tokenizer string, more ...string) (int, string, string) {
-		flags := buildFolder(t, "max_tokens: 50\ntokenizer: "+tokenizer+"\n")
+		flags := buildFolder(t, "window: {max_tokens: 50}\ncounting: {tokenizer: "+tokenizer+"}\n")
 		return run(t, messages, append(append([]string{"assemble", "-", "-o", "json", "--log-level", "error"}, flags...), more...)...)
 	}
 	after := func(stdout string) (size struct{ Tokens int }, skipped string) {
@@ -160,7 +158,7 @@ func TestTrappingTokenizerOfAChain(t *testing.T) {
 	if code != codeOK || none != "" || want.Tokens == 0 {
 		t.Fatalf("code %d, %+v, %s", code, want, stderr)
 	}
-	const trapping = `{plugin: allops, settings: {mode: trap, word: one}, must: false, fallback: words}`
+	const trapping = `{use: allops, settings: {mode: trap, word: one}, must: false, fallback: words}`
 	code, stdout, stderr = assembled(trapping)
 	if got, skipped := after(stdout); code != codeOK || got != want || !strings.Contains(skipped, "count_tokens: trap") {
 		t.Errorf("code %d, %+v (want %+v), skipped %q, %s", code, got, want, skipped, stderr)
@@ -176,16 +174,16 @@ func TestTrappingTokenizerOfAChain(t *testing.T) {
 // A list of what a plugin may read is checked before anything runs.
 func TestValidateReads(t *testing.T) {
 	flags := buildFolder(t, `
-conversation: {compact: {plugin: allops, reads: [role, content]}}
-enricher: {plugin: allops, reads: [colour]}
-steps: [{name: found, plugin: allops, operation: retrieve, reads: []}]
-agent: {observation: {make: {plugin: allops, reads: [reflection]}}}
+memory: {conversation: {compact: {use: allops, reads: [role, content]}}}
+enricher: {use: allops, reads: [colour]}
+steps: [{name: found, use: allops, operation: retrieve, reads: []}]
+agent: {observation: {make: {use: allops, reads: [reflection]}}}
 `)
 	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
 	for _, want := range []string{
-		`anchor.yaml:2:49: conversation.compact.reads: name summary: the answer replaces what it stands for`,
+		`anchor.yaml:2:55: memory.conversation.compact.reads: name summary: the answer replaces what it stands for`,
 		`agent.observation.make.reads: name messages: the answer replaces what it stands for`,
-		`anchor.yaml:3:35: enricher.reads: unknown column "colour" (want one of `,
+		`anchor.yaml:3:32: enricher.reads: unknown column "colour" (want one of `,
 	} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("stderr lacks %q:\n%s", want, stderr)

@@ -63,7 +63,7 @@ func checkTalks(t *testing.T, talks map[message.Form]string) {
 	for from, talk := range talks {
 		for _, to := range message.Forms {
 			request := `{"query": "and now?", "format": "` + string(to) + `", "conversation": ` + talk + `}`
-			config := `{format: ` + string(to) + `, conversation: {turns: ` + talk + `}}`
+			config := `{format: ` + string(to) + `, memory: {conversation: {turns: ` + talk + `}}}`
 			if err := os.WriteFile("c.yaml", []byte(config), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestMessagesOfAnyAPIAreTurns(t *testing.T) {
 			if len(turns) == 0 {
 				t.Fatalf("%s %d: no turn", form, seed)
 			}
-			request := `{"query": "so?", "max_tokens": 1000000, "tokenizer": "words", "format": "` + string(form) + `", "conversation": [` + strings.Join(turns, ",") + `]}`
+			request := `{"query": "so?", "window": {"max_tokens": 1000000}, "counting": {"tokenizer": "words"}, "format": "` + string(form) + `", "conversation": [` + strings.Join(turns, ",") + `]}`
 			var out bytes.Buffer
 			if err := json.Compact(&out, []byte(outputOf(t, must(t, request, "build", "--request", "-")))); err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 const (
 	goodPrices = "date: 2026-11-27\nsource: a test\nmodels: {small-1: {input: 1, output: 2}, free-1: {input: 0, output: 0}}\n"
 	// oneModel is a configuration with a model and prices.
-	oneModel = "tokenizer: words\nstore: {path: s.db}\ntelemetry: {prices: prices.yaml}\nmodels: {m: {api: openai, model: %s}}\n"
+	oneModel = "counting: {tokenizer: words}\nstore: {path: s.db}\ntelemetry: {prices: prices.yaml}\nmodels: {m: {api: openai, model: %s}}\n"
 )
 
 // serveUntil starts serve, and returns its log and what ends it and gives its exit code.
@@ -74,7 +74,7 @@ func TestValidateIsWhatServeDoes(t *testing.T) {
 		if !strings.Contains(text, "store:") {
 			text += "\nstore: {path: s.db}"
 		}
-		if err := os.WriteFile("anchor.yaml", []byte("tokenizer: words\n"+text+"\n"), 0o600); err != nil {
+		if err := os.WriteFile("anchor.yaml", []byte("counting: {tokenizer: words}\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		code, _, message := run(t, "", "config", "validate")
@@ -101,21 +101,21 @@ func TestValidateAndServeOfAbsentPlugins(t *testing.T) {
 	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
 	t.Chdir(write(t, map[string]string{"anchor.yaml": ""}))
 	for text, starts := range map[string]bool{
-		"steps: [{name: s, plugin: gone}]":                                            true,
-		"steps: [{name: s, plugin: gone, must: false}]\nplugins: {must: all}":         true,
-		"steps: [{name: s, plugin: gone, must: true}]":                                false,
-		"steps: [{name: s, plugin: gone}]\nplugins: {must: all}":                      false,
-		"steps: [{name: s, instance: i}]\ninstances: {i: {plugin: gone}}":             true,
-		"steps: [{name: s, instance: i, must: true}]\ninstances: {i: {plugin: gone}}": false,
-		"instances: {i: {plugin: gone, must: true}}":                                  false,
-		"pipelines: {p: {steps: [{name: s, plugin: gone, must: true}]}}":              false,
-		"memory: {plugin: gone}":                                                      true,
-		"format: {plugin: gone}":                                                      false,
-		"format: {plugin: gone, must: false}":                                         true,
-		"tokenizer: {plugin: gone}":                                                   false,
+		"steps: [{name: s, use: gone}]":                                                     true,
+		"steps: [{name: s, use: gone, must: false}]\nplugins: {must: all}":                  true,
+		"steps: [{name: s, use: gone, must: true}]":                                         false,
+		"steps: [{name: s, use: gone}]\nplugins: {must: all}":                               false,
+		"steps: [{name: s, use: i}]\nplugins: {instances: {i: {plugin: gone}}}":             true,
+		"steps: [{name: s, use: i, must: true}]\nplugins: {instances: {i: {plugin: gone}}}": false,
+		"plugins: {instances: {i: {plugin: gone, must: true}}}":                             false,
+		"pipelines: {p: {steps: [{name: s, use: gone, must: true}]}}":                       false,
+		"memory: {use: gone}":                true,
+		"format: {use: gone}":                false,
+		"format: {use: gone, must: false}":   true,
+		"counting: {tokenizer: {use: gone}}": false,
 	} {
 		if !strings.Contains(text, "tokenizer") {
-			text += "\ntokenizer: words"
+			text += "\ncounting: {tokenizer: words}"
 		}
 		if err := os.WriteFile("anchor.yaml", []byte(text+"\nserver: {drain_delay: none}\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestValidateAndServeOfAbsentPlugins(t *testing.T) {
 // not set, or a model without a price, is not reloaded: the configuration before stays.
 func TestValidateBesideTheService(t *testing.T) {
 	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
-	text := strings.Replace(oneModel, "%s", "small-1", 1) + "server: {audit: {path: a.jsonl}, drain_delay: none}\nrecords: {}\n"
+	text := strings.Replace(oneModel, "%s", "small-1", 1) + "server: {audit: {path: a.jsonl}, drain_delay: none}\nbuilds: {records: {}}\n"
 	t.Chdir(write(t, map[string]string{"anchor.yaml": text, "prices.yaml": goodPrices}))
 	log, end := serveUntil(t)
 	addresses := log.wait(t, `the API is at (http://\S+), and health and reload at (http://[^; ]+)`)
@@ -184,7 +184,7 @@ func TestValidateBesideTheService(t *testing.T) {
 // doctor looks for collections in all tenants of the keys and of the store. --tenant narrows it.
 func TestDoctorLooksAtAllTenants(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
-		"anchor.yaml": "tokenizer: words\nstore: {path: s.db}\nserver: {keys: keys.yaml}\nretrievers: {docs: {collection: docs}}\nsteps: [{name: find, retriever: docs}]\n",
+		"anchor.yaml": "counting: {tokenizer: words}\nstore: {path: s.db}\nserver: {keys: keys.yaml}\nretrievers: {docs: {collection: docs}}\nsteps: [{name: find, use: docs}]\n",
 		"d/a.md":      "# Ferry\n\nIt sails.",
 	}))
 	for _, tenant := range []string{"acme", "initech"} {

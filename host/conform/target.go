@@ -49,7 +49,7 @@ func Settle(cfg host.PluginConfig) host.PluginConfig {
 	if cfg.Limits.QueueTimeout == 0 {
 		cfg.Limits.QueueTimeout = cfg.Limits.Timeout
 	}
-	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.RestAfter = true, host.LaneAuto, 1, host.Unlimited
+	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.BreakAfter = true, host.LaneAuto, 1, host.Unlimited
 	return cfg
 }
 

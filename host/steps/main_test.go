@@ -78,7 +78,7 @@ func config(t testing.TB, cfg host.Config) host.Config {
 	t.Helper()
 	cfg.CacheDir, cfg.Tokenizer = testbuild.CacheDir(t), pipeline.WordTokenizer()
 	cfg.Portable = os.Getenv("ANCHOR_PORTABLE") != ""
-	cfg.DefaultLimits.RestAfter = -1 // plugins fail on purpose
+	cfg.DefaultLimits.BreakAfter = -1 // plugins fail on purpose
 	return cfg
 }
 

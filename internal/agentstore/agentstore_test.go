@@ -245,7 +245,7 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("state: %v", err)
 	}
 	if _, err := run.Frames(ctx, frames.Limits{}); err == nil {
-		t.Error("frames: no error")
+		t.Error("memory: {frames: no error}")
 	}
 	key := store.Key{Tenant: "default", Kind: agentstore.KindFrame, Stream: "q"}
 	if err := s.Put(ctx, key, store.Record{ID: "x", Data: []byte(`{}`)}); err != nil {

@@ -18,10 +18,7 @@ import (
 )
 
 func Example() {
-	c := &config.Config{
-		MaxTokens: 5, Tokenizer: config.Choice{Name: "words"},
-		Steps: []config.Step{{Name: "best", Builtin: "rerank", TopK: 2}},
-	}
+	c := &config.Config{Steps: []config.Step{{Name: "best", TopK: 2, Use: config.Use{Name: "rerank"}}}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}, Window: config.Window{MaxTokens: 5}}
 	ctx := context.Background()
 	g := assemble.Open(c, assemble.Options{})
 	defer g.Close(ctx)
@@ -69,18 +66,18 @@ func TestBuiltins(t *testing.T) {
 		step config.Step
 		want []string
 	}{
-		{"filter by least score", config.Step{Builtin: "filter", Settings: map[string]any{"min_score": 0.5}}, []string{"s", "b", "m", "a"}},
-		{"filter by most score", config.Step{Builtin: "filter", Settings: map[string]any{"max_score": 0.5}}, []string{"s", "a", "m", "a"}},
-		{"filter by source", config.Step{Builtin: "filter", Settings: map[string]any{"sources": []any{"tool"}}}, []string{"s", "b", "m"}},
-		{"min_score", config.Step{Builtin: "min_score", Settings: map[string]any{"min_score": 0.9}}, []string{"s", "b", "m"}},
-		{"rerank", config.Step{Builtin: "rerank", TopK: 2}, []string{"s", "b", "m", "a"}},
-		{"sort by score", config.Step{Builtin: "sort"}, []string{"s", "b", "m", "a", "a"}},
-		{"sort by priority", config.Step{Builtin: "sort", Settings: map[string]any{"by": "priority", "order": "asc"}}, []string{"s", "b", "m", "a", "a"}},
-		{"sort by age", config.Step{Builtin: "sort", Settings: map[string]any{"by": "created_at"}}, []string{"s", "a", "m", "a", "b"}},
-		{"sort by size", config.Step{Builtin: "sort", Settings: map[string]any{"by": "token_count", "order": "asc"}}, []string{"s", "b", "m", "a", "a"}},
-		{"top_k", config.Step{Builtin: "top_k", TopK: 1}, []string{"s", "a", "m"}},
-		{"dedupe_ids", config.Step{Builtin: "dedupe_ids"}, []string{"s", "a", "m", "b"}},
-		{"scope", config.Step{Builtin: "top_k", TopK: 1, Scope: []string{"memory", "retrieval"}}, []string{"s", "a", "b", "a"}},
+		{"filter by least score", config.Step{Use: config.Use{Name: "filter", Settings: map[string]any{"min_score": 0.5}}}, []string{"s", "b", "m", "a"}},
+		{"filter by most score", config.Step{Use: config.Use{Name: "filter", Settings: map[string]any{"max_score": 0.5}}}, []string{"s", "a", "m", "a"}},
+		{"filter by source", config.Step{Use: config.Use{Name: "filter", Settings: map[string]any{"sources": []any{"tool"}}}}, []string{"s", "b", "m"}},
+		{"min_score", config.Step{Use: config.Use{Name: "min_score", Settings: map[string]any{"min_score": 0.9}}}, []string{"s", "b", "m"}},
+		{"rerank", config.Step{TopK: 2, Use: config.Use{Name: "rerank"}}, []string{"s", "b", "m", "a"}},
+		{"sort by score", config.Step{Use: config.Use{Name: "sort"}}, []string{"s", "b", "m", "a", "a"}},
+		{"sort by priority", config.Step{Use: config.Use{Name: "sort", Settings: map[string]any{"by": "priority", "order": "asc"}}}, []string{"s", "b", "m", "a", "a"}},
+		{"sort by age", config.Step{Use: config.Use{Name: "sort", Settings: map[string]any{"by": "created_at"}}}, []string{"s", "a", "m", "a", "b"}},
+		{"sort by size", config.Step{Use: config.Use{Name: "sort", Settings: map[string]any{"by": "token_count", "order": "asc"}}}, []string{"s", "b", "m", "a", "a"}},
+		{"top_k", config.Step{TopK: 1, Use: config.Use{Name: "top_k"}}, []string{"s", "a", "m"}},
+		{"dedupe_ids", config.Step{Use: config.Use{Name: "dedupe_ids"}}, []string{"s", "a", "m", "b"}},
+		{"scope", config.Step{TopK: 1, Scope: []string{"memory", "retrieval"}, Use: config.Use{Name: "top_k"}}, []string{"s", "a", "b", "a"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,8 +93,8 @@ func TestBuiltins(t *testing.T) {
 func idsAfter(t *testing.T, step config.Step) []string {
 	t.Helper()
 	before := len(items)
-	last := config.Step{Name: "watch", Builtin: "top_k", TopK: 100, Priority: 1000}
-	a, err := assemble.New(t.Context(), &config.Config{Tokenizer: config.Choice{Name: "words"}, Steps: []config.Step{step, last}},
+	last := config.Step{Name: "watch", TopK: 100, Priority: 1000, Use: config.Use{Name: "top_k"}}
+	a, err := assemble.New(t.Context(), &config.Config{Steps: []config.Step{step, last}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}},
 		assemble.Options{}, assemble.Build{Items: items, Explain: true})
 	if err != nil {
 		t.Fatal(err)
@@ -127,13 +124,13 @@ func TestErrors(t *testing.T) {
 		is   error
 		want string
 	}{
-		{"budget", config.Config{MaxTokens: 5, Budget: &config.Budget{Preset: "rag"}}, config.ErrInvalid,
-			"invalid: max_tokens: preset rag of 5 tokens: invalid value (want 20 or more)"},
-		{"builtin", config.Config{Steps: []config.Step{{Name: "a", Builtin: "sort", Settings: map[string]any{"by": "size"}}}}, config.ErrInvalid,
-			`step "a": invalid: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`},
-		{"must", config.Config{Instances: map[string]config.Instance{"i": {Plugin: "p", Must: true}}}, fs.ErrNotExist,
-			`instances.i: plugin "i": not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
-		{"formatter", config.Config{Format: config.Choice{Use: &config.Use{Plugin: "p"}}}, fs.ErrNotExist,
+		{"budget", config.Config{Window: config.Window{MaxTokens: 5, Budget: &config.Budget{Preset: "rag"}}}, config.ErrInvalid,
+			"invalid: window.max_tokens: preset rag of 5 tokens: invalid value (want 20 or more)"},
+		{"builtin", config.Config{Steps: []config.Step{{Name: "a", Use: config.Use{Name: "sort", Settings: map[string]any{"by": "size"}}}}}, config.ErrInvalid,
+			`step "a": invalid: sort: settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`},
+		{"must", config.Config{Plugins: config.Plugins{Instances: map[string]config.Instance{"i": {Plugin: "p", Must: true}}}}, fs.ErrNotExist,
+			`plugins.instances.i: plugin "i": not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
+		{"formatter", config.Config{Format: config.Choice{Use: &config.Use{Name: "p"}}}, fs.ErrNotExist,
 			`format: plugin "p": format: not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
 	}
 	for _, tt := range tests {
@@ -151,18 +148,18 @@ func TestErrors(t *testing.T) {
 // have is refused.
 func TestReadsReachThePlugin(t *testing.T) {
 	reads := []string{"colour"}
-	use := config.Use{Plugin: "documents", Reads: reads}
-	found := config.RetrieverUse{Plugin: "unfolds-items", Reads: reads}
-	variants := config.Step{Name: "s", Plugin: "documents", Operation: "transform_query", Retriever: &found}
-	routed := config.Step{Name: "s", Plugin: "documents", Operation: "classify", Routes: map[string]config.RetrieverUse{"a": found}, Default: "a"}
+	use := config.Use{Name: "documents", Reads: reads}
+	found := config.Use{Name: "unfolds-items", Reads: reads}
+	variants := config.Step{Name: "s", Operation: "transform_query", Retrievers: []config.Member{{Use: found}}, Use: config.Use{Name: "documents"}}
+	routed := config.Step{Name: "s", Operation: "classify", Routes: map[string]config.Use{"a": found}, Default: "a", Use: config.Use{Name: "documents"}}
 	for name, c := range map[string]config.Config{
 		"format":       {Format: config.Choice{Use: &use}},
-		"memory":       {Memory: &config.Part{Plugin: "unfolds-items", Reads: reads}},
-		"conversation": {Conversation: &config.Conversation{Compact: &use}},
-		"step":         {Steps: []config.Step{{Name: "s", Plugin: "unfolds-items", Operation: "filter", Reads: reads}}},
+		"memory":       {Memory: config.Memory{Use: config.Use{Name: "unfolds-items", Reads: reads}}},
+		"conversation": {Memory: config.Memory{Conversation: &config.Conversation{Compact: &use}}},
+		"step":         {Steps: []config.Step{{Name: "s", Operation: "filter", Use: config.Use{Name: "unfolds-items", Reads: reads}}}},
 		"retriever":    {Steps: []config.Step{variants}},
 		"route":        {Steps: []config.Step{routed}},
-		"provider":     {Providers: []config.Provider{{Plugin: "documents", Priority: 15, Reads: reads}}},
+		"provider":     {Agent: config.Agent{Providers: []config.Provider{{Priority: 15, Use: config.Use{Name: "documents", Reads: reads}}}}},
 		"compaction":   {Agent: config.Agent{Compaction: config.Compaction{Compact: &use}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,12 +181,9 @@ func TestReadsReachThePlugin(t *testing.T) {
 }
 
 func TestConversation(t *testing.T) {
-	a, err := assemble.New(t.Context(), &config.Config{
-		Tokenizer: config.Choice{Name: "words"}, Enricher: &config.Enricher{Template: "{query} / {context}"},
-		Conversation: &config.Conversation{MaxTokens: 3, Turns: []config.Turn{
-			{Role: "user", Content: "first turn"}, {Role: "assistant", Content: "second turn"}, {Role: "user", Content: "third"},
-		}},
-	}, assemble.Options{}, assemble.Build{})
+	a, err := assemble.New(t.Context(), &config.Config{Enricher: &config.Enricher{Template: "{query} / {context}"}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}, Memory: config.Memory{Conversation: &config.Conversation{MaxTokens: 3, Turns: []config.Turn{
+		{Role: "user", Content: "first turn"}, {Role: "assistant", Content: "second turn"}, {Role: "user", Content: "third"},
+	}}}}, assemble.Options{}, assemble.Build{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,11 @@ import (
 // nil if there is none. Errors wrap [config.ErrInvalid].
 func BudgetOf(c *config.Config) (*fill.Budget, error) {
 	b := c.Budget
-	if b == nil {
+	if b == nil && c.Answer == 0 {
 		return nil, nil
+	}
+	if b == nil {
+		b = new(config.Budget)
 	}
 	total := cmp.Or(b.TotalTokens, c.MaxTokens, pipeline.DefaultMaxTokens)
 	if b.Preset != "" {
@@ -29,13 +32,13 @@ func BudgetOf(c *config.Config) (*fill.Budget, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, totalKey(b), err)
 		}
-		preset.EnforceSharedPool = b.EnforceSharedPool
+		preset.EnforceSharedPool, preset.ReserveTokens = b.EnforceSharedPool, cmp.Or(c.Answer, preset.ReserveTokens)
 		return preset, nil
 	}
-	out := &fill.Budget{TotalTokens: total, ReserveTokens: b.ReserveTokens, EnforceSharedPool: b.EnforceSharedPool}
+	out := &fill.Budget{TotalTokens: total, ReserveTokens: c.Answer, EnforceSharedPool: b.EnforceSharedPool}
 	for _, a := range b.Allocations {
 		out.Allocations = append(out.Allocations, fill.Allocation{
-			Source: pipeline.Source(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Priority: a.Priority,
+			Source: pipeline.Source(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens,
 			Overflow: fill.OverflowStrategy(a.Overflow),
 		})
 	}
@@ -45,9 +48,9 @@ func BudgetOf(c *config.Config) (*fill.Budget, error) {
 // totalKey is the key that the total of a budget comes from.
 func totalKey(b *config.Budget) string {
 	if b.TotalTokens != 0 {
-		return "budget.total_tokens"
+		return "window.budget.total_tokens"
 	}
-	return "max_tokens"
+	return "window.max_tokens"
 }
 
 // answerTokens returns the number of tokens of the answer for a body that must state one. It
@@ -68,9 +71,9 @@ func answerTokens(c *config.Config, b *fill.Budget) (int, error) {
 	left := o.ContextTokens - room
 	switch {
 	case left < 1:
-		return 0, fmt.Errorf("%w: format_options.context_tokens: a window of up to %d tokens leaves nothing of %d for the answer (lower max_tokens or raise budget.reserve_tokens)", config.ErrInvalid, room, o.ContextTokens)
+		return 0, fmt.Errorf("%w: format_options.context_tokens: a window of up to %d tokens leaves nothing of %d for the answer (lower window.max_tokens or raise window.answer)", config.ErrInvalid, room, o.ContextTokens)
 	case o.MaxOutput > left:
-		return 0, fmt.Errorf("%w: format_options.max_output_tokens: a window of up to %d tokens leaves %d of %d for the answer, want %d (lower max_tokens or raise budget.reserve_tokens)", config.ErrInvalid, room, left, o.ContextTokens, o.MaxOutput)
+		return 0, fmt.Errorf("%w: format_options.max_output_tokens: a window of up to %d tokens leaves %d of %d for the answer, want %d (lower window.max_tokens or raise window.answer)", config.ErrInvalid, room, left, o.ContextTokens, o.MaxOutput)
 	}
 	return min(answer, left), nil
 }
@@ -96,14 +99,16 @@ func Effective(l *config.Loaded) []config.Setting {
 		settings = slices.Insert(settings, at, config.Setting{Path: path, Value: int64(n), Text: fmt.Sprint(n), Origin: origin})
 		at++
 	}
-	if b != nil && c.Budget.Preset != "" {
+	if b != nil && c.Budget != nil && c.Budget.Preset != "" {
 		from := fmt.Sprintf("preset %s of %d", c.Budget.Preset, b.TotalTokens)
-		after("budget.preset")
-		add("budget.reserve_tokens", b.ReserveTokens, from)
+		after("window.budget.preset")
+		if c.Answer == 0 {
+			add("window.answer", b.ReserveTokens, from)
+		}
 		for _, a := range b.Allocations {
-			add(fmt.Sprintf("budget.allocations[%s].min_tokens", a.Source), a.MinTokens, from)
+			add(fmt.Sprintf("window.budget.allocations[%s].min_tokens", a.Source), a.MinTokens, from)
 			if a.MaxTokens > 0 {
-				add(fmt.Sprintf("budget.allocations[%s].max_tokens", a.Source), a.MaxTokens, from)
+				add(fmt.Sprintf("window.budget.allocations[%s].cap_tokens", a.Source), a.MaxTokens, from)
 			}
 		}
 	}

@@ -58,10 +58,10 @@ func TestEffectiveTokens(t *testing.T) {
 		yaml string
 		want string
 	}{
-		{"max_tokens: 2000\nbudget: {preset: rag, caps: [memory]}\n", "budget.reserve_tokens 300, budget.allocations[system].min_tokens 200, budget.allocations[memory].min_tokens 100, budget.allocations[memory].max_tokens 100, budget.allocations[conversation].min_tokens 200, budget.allocations[retrieval].min_tokens 800"},
-		{"max_tokens: 2000\nbudget: {reserve_tokens: 300}\n", ""},
-		{"max_tokens: 2000\nmodel: claude-sonnet-4-5\nformat: anthropic\nbudget: {preset: chat}\nformat_options: {context_tokens: 5000}\n", "format_options.max_output_tokens 3300, budget.reserve_tokens 300, budget.allocations[system].min_tokens 200, budget.allocations[memory].min_tokens 200, budget.allocations[conversation].min_tokens 400, budget.allocations[retrieval].min_tokens 500"},
-		{"model: claude-sonnet-4-5\nformat: openai\n", ""},
+		{"window: {max_tokens: 2000, budget: {preset: rag, caps: [memory]}}\n", "window.answer 300, window.budget.allocations[system].min_tokens 200, window.budget.allocations[memory].min_tokens 100, window.budget.allocations[memory].cap_tokens 100, window.budget.allocations[conversation].min_tokens 200, window.budget.allocations[retrieval].min_tokens 800"},
+		{"window: {max_tokens: 2000, answer: 300}\n", ""},
+		{"window: {max_tokens: 2000, budget: {preset: chat}}\ncounting: {model: claude-sonnet-4-5}\nformat: anthropic\nformat_options: {context_tokens: 5000}\n", "window.answer 300, window.budget.allocations[system].min_tokens 200, window.budget.allocations[memory].min_tokens 200, window.budget.allocations[conversation].min_tokens 400, window.budget.allocations[retrieval].min_tokens 500, format_options.max_output_tokens 3300"},
+		{"counting: {model: claude-sonnet-4-5}\nformat: openai\n", ""},
 	} {
 		l := loadText(t, c.yaml)
 		stated := map[string]bool{}
@@ -91,17 +91,17 @@ func TestAnswerTokens(t *testing.T) {
 		want int
 		err  string
 	}{
-		{"max_tokens: 1500\nmodel: claude-sonnet-4-5\nbudget: {preset: rag}\n", 4096, ""},
-		{"max_tokens: 1500\nmodel: claude-sonnet-4-5\nbudget: {reserve_tokens: 9}\n", 4096, ""},
-		{"max_tokens: 1500\nbudget: {preset: rag}\n", 0, ""},
-		{"model: m\nformat_options: {max_output_tokens: 9}\n", 9, ""},
-		{"max_tokens: 8000\nmodel: m\nbudget: {preset: rag}\nformat_options: {context_tokens: 8000}\n", 1200, ""},
-		{"max_tokens: 8000\nmodel: m\nbudget: {reserve_tokens: 3000}\nformat_options: {context_tokens: 8000, max_output_tokens: 3000}\n", 3000, ""},
-		{"max_tokens: 8000\nmodel: m\nformat_options: {context_tokens: 200000}\n", 4096, ""},
-		{"max_tokens: 8000\nmodel: m\nformat_options: {context_tokens: 8000}\n", 0, "a window of up to 8000 tokens leaves nothing of 8000 for the answer"},
-		{"max_tokens: 8000\nmodel: m\nbudget: {preset: rag}\nformat_options: {context_tokens: 8000, max_output_tokens: 1201}\n", 0, "leaves 1200 of 8000 for the answer, want 1201"},
+		{"window: {max_tokens: 1500, budget: {preset: rag}}\ncounting: {model: claude-sonnet-4-5}\n", 4096, ""},
+		{"window: {max_tokens: 1500, answer: 9}\ncounting: {model: claude-sonnet-4-5}\n", 4096, ""},
+		{"window: {max_tokens: 1500, budget: {preset: rag}}\n", 0, ""},
+		{"counting: {model: m}\nformat_options: {max_output_tokens: 9}\n", 9, ""},
+		{"window: {max_tokens: 8000, budget: {preset: rag}}\ncounting: {model: m}\nformat_options: {context_tokens: 8000}\n", 1200, ""},
+		{"window: {max_tokens: 8000, answer: 3000}\ncounting: {model: m}\nformat_options: {context_tokens: 8000, max_output_tokens: 3000}\n", 3000, ""},
+		{"window: {max_tokens: 8000}\ncounting: {model: m}\nformat_options: {context_tokens: 200000}\n", 4096, ""},
+		{"window: {max_tokens: 8000}\ncounting: {model: m}\nformat_options: {context_tokens: 8000}\n", 0, "a window of up to 8000 tokens leaves nothing of 8000 for the answer"},
+		{"window: {max_tokens: 8000, budget: {preset: rag}}\ncounting: {model: m}\nformat_options: {context_tokens: 8000, max_output_tokens: 1201}\n", 0, "leaves 1200 of 8000 for the answer, want 1201"},
 	} {
-		l := loadText(t, strings.Replace(c.yaml, "model: m\n", "model: claude-sonnet-4-5\n", 1)+"format: anthropic\n")
+		l := loadText(t, strings.Replace(c.yaml, "counting: {model: m}\n", "counting: {model: claude-sonnet-4-5}\n", 1)+"format: anthropic\n")
 		b, err := BudgetOf(&l.Config)
 		if err != nil {
 			t.Fatal(err)

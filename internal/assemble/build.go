@@ -83,7 +83,7 @@ func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 	case format.Use == nil:
 		out.Formatter = builtinFormatter(b.Config, format.Name)
 	default:
-		out.FormatterOnError, out.FormatterFallback = policy(format.Must, pipeline.Raise), builtinFormatter(b.Config, format.Fallback)
+		out.FormatterOnError, out.FormatterFallback = policy(format.Use.Must, pipeline.Raise), builtinFormatter(b.Config, format.Fallback)
 	}
 	out.Steps, err = chosen(out.Steps, b, r.plugins)
 	return out, err
@@ -162,7 +162,7 @@ func (a *Assembly) Tokenizer() pipeline.Tokenizer { return a.counts }
 // Remember adds a turn to the conversation of the configuration.
 func (a *Assembly) Remember(ctx context.Context, t pipeline.Turn) error {
 	if a.memory == nil {
-		return fmt.Errorf("%w: no conversation (set conversation.id)", config.ErrInvalid)
+		return fmt.Errorf("%w: no conversation (set memory.conversation.id)", config.ErrInvalid)
 	}
 	return a.memory.AddTurn(a.host.counting(ctx, a.counts), t)
 }

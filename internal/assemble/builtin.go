@@ -34,7 +34,7 @@ type (
 func builtin(s *config.Step) (pipeline.Step, error) {
 	change, err := builtinChange(s)
 	if err != nil {
-		return nil, fmt.Errorf("%w: builtin %q: %w", config.ErrInvalid, s.Builtin, err)
+		return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, s.Builtin(), err)
 	}
 	scope := pipeline.ContextSources
 	if len(s.Scope) > 0 {
@@ -64,7 +64,7 @@ func builtinChange(s *config.Step) (func([]pipeline.Item) []pipeline.Item, error
 		topK = pipeline.DefaultTopK
 	}
 	first := func(items []pipeline.Item) []pipeline.Item { return items[:min(topK, len(items))] }
-	switch s.Builtin {
+	switch s.Builtin() {
 	case "filter":
 		var set filterSettings
 		return set.keep, decodeSettings(s, &set)

@@ -20,7 +20,7 @@ import (
 type catalog struct {
 	dir     string
 	entries map[string]spec.Entry
-	// others are the names of the other plugins of the folder.
+	// others are the names of the other plugins of the folder, and what else a use may name.
 	others []string
 	// notes name plugins that run although anchor.lock does not list them.
 	notes []string
@@ -128,8 +128,8 @@ func named(path, plugin string, err error) error {
 
 // resolve returns the configuration of a used plugin, and the name under which it is loaded.
 func resolve(c *config.Config, u config.Use) (string, config.Instance) {
-	if u.Instance != "" {
-		return u.Instance, c.Instances[u.Instance]
+	if i, ok := c.Plugins.Instances[u.Name]; ok {
+		return u.Name, i
 	}
-	return u.Plugin, config.Instance{Plugin: u.Plugin}
+	return u.Name, config.Instance{Plugin: u.Name}
 }

@@ -242,7 +242,7 @@ func Budget(c *config.Config) agent.Budget {
 	return agent.Budget{
 		MaxTokens:   cmp.Or(c.Agent.MaxTokens, c.MaxTokens, pipeline.DefaultMaxTokens),
 		MaxMessages: c.Agent.MaxMessages,
-		Phase:       cmp.Or(agent.Phase(c.Agent.Phase), agent.PhaseLLM),
+		Phase:       agent.PhaseLLM,
 	}
 }
 
@@ -251,7 +251,7 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	cfg = providers.Config{
 		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation.Enabled)},
 		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation), BeginWithUser: a.Begin == "user"},
-		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
+		Enforce:     config.On(a.Truncation), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
 		Logger: quietChain(b.generation.options.Logger),
 	}
 	if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: b.out.Tokenizer, Model: b.config.Model}); err != nil {
@@ -263,8 +263,8 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	if cfg.Observing, err = b.observing(&a.Observation); err != nil {
 		return cfg, err
 	}
-	for i := range b.config.Providers {
-		p, err := b.provider(fmt.Sprintf("providers[%d]", i), &b.config.Providers[i])
+	for i := range b.config.Agent.Providers {
+		p, err := b.provider(fmt.Sprintf("agent.providers[%d]", i), &b.config.Agent.Providers[i])
 		if err != nil {
 			return cfg, err
 		}
@@ -278,8 +278,8 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConfig, err error) {
 	cfg = providers.CompactionConfig{
 		Disabled:      !config.On(c.Enabled),
-		TriggerTokens: c.TriggerTokens, TriggerMessages: c.TriggerMessages,
-		KeepTokens: c.KeepTokens, KeepMessages: c.KeepMessages, Timeout: time.Duration(c.Timeout),
+		TriggerTokens: c.HighWater, TriggerMessages: c.HighWaterMessages,
+		KeepTokens: c.LowWater, KeepMessages: c.LowWaterMessages, Timeout: time.Duration(c.Timeout),
 		Pauses: new(providers.Pauses), Logger: b.generation.options.Logger,
 	}
 	if c.Compact == nil || cfg.Disabled {
@@ -300,7 +300,7 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 func (b *builder) observing(o *config.Observation) (cfg providers.ObservingConfig, err error) {
 	cfg = providers.ObservingConfig{
 		Enabled: o.Made(), HighWater: o.HighWater, LowWater: o.LowWater,
-		ReflectHighWater: o.ReflectHighWater, ReflectLowWater: o.ReflectLowWater,
+		ReflectHighWater: o.Reflect.HighWater, ReflectLowWater: o.Reflect.LowWater,
 		Foreign: frames.OwnsObservation, Timeout: time.Duration(o.Timeout),
 	}
 	if !cfg.Enabled {
@@ -332,13 +332,13 @@ const waiting = time.Second
 
 // provider makes a provider that calls a plugin.
 func (b *builder) provider(path string, p *config.Provider) (agent.Provider, error) {
-	plugin, _, err := b.get(use{Use: p.Use(), path: path, op: abi.OpProvide})
+	plugin, _, err := b.get(use{Use: p.Use, path: path, op: abi.OpProvide})
 	if err == nil {
 		var made agent.Provider
 		made, err = steps.Provider(plugin, steps.Options{
 			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Reads: p.Reads, Timeout: time.Duration(p.Timeout),
 		})
-		if must := stated(b.config, p.Must, p.Instance); err == nil && must != nil && *must {
+		if must := stated(b.config, &p.Use); err == nil && must != nil && *must {
 			made = agent.RequireProvider(made)
 		}
 		if err == nil && p.Timeout > 0 {

@@ -46,7 +46,7 @@ func (g *Generation) Contexter(ctx context.Context, collection string) (ingest.C
 	m := plugin.Spec().Manifest
 	return &contexter{
 		process: process, host: g.tokenizer, counts: b.out.Tokenizer,
-		name: fmt.Sprintf("%s %s %s %s", cmp.Or(u.Instance, u.Plugin), m.Name, m.Version, settings),
+		name: fmt.Sprintf("%s %s %s %s", u.Name, m.Name, m.Version, settings),
 	}, nil
 }
 
@@ -59,7 +59,7 @@ const DefaultContextCalls = 1000
 func (g *Generation) CountIngest(ctx context.Context, collection string) (context.Context, *ledger.Ledger) {
 	b, at := g.config.Collections[collection].ContextBudget, strict.Join("collections", collection)+".context_budget"
 	return ledger.WithModels(ctx, ledger.Limit{
-		Calls: int64(cmp.Or(b.MaxCalls, DefaultContextCalls)), Tokens: int64(b.MaxTokens), CallsKey: at + ".max_calls", TokensKey: at + ".max_tokens",
+		Calls: int64(cmp.Or(b.MaxCalls, DefaultContextCalls)), Tokens: int64(b.MaxTokens), CallsKey: at + ".max_calls", TokensKey: at + ".tokens",
 	})
 }
 

@@ -64,7 +64,7 @@ func ingestion(t *testing.T, text string, answer func(modeltest.Request) modelte
 // and names the key.
 func TestBudgetOfAnIngestion(t *testing.T) {
 	next, server, used := ingestion(t, `models: {small: {api: openai, base_url: "URL", model: m, max_calls_per_build: 20, retries: 0}}
-collections: {docs: {context: {plugin: p}, context_budget: {max_calls: 200}}}`, nil)
+collections: {docs: {context: {use: p}, context_budget: {max_calls: 200}}}`, nil)
 	if err := next(190); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ collections: {docs: {context: {plugin: p}, context_budget: {max_calls: 200}}}`, 
 // Without a stated budget there is one all the same.
 func TestDefaultBudgetOfAnIngestion(t *testing.T) {
 	next, _, _ := ingestion(t, `models: {small: {api: openai, base_url: "URL", model: m, retries: 0}}
-collections: {docs: {context: {plugin: p}}}`, nil)
+collections: {docs: {context: {use: p}}}`, nil)
 	if err := next(DefaultContextCalls); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ collections: {docs: {context: {plugin: p}}}`, nil)
 func TestDeadModelEndsAnIngestion(t *testing.T) {
 	dead := true
 	next, server, _ := ingestion(t, `models: {small: {api: openai, base_url: "URL", model: m, retries: 0}}
-collections: {docs: {context: {plugin: p}}}`, func(modeltest.Request) modeltest.Answer {
+collections: {docs: {context: {use: p}}}`, func(modeltest.Request) modeltest.Answer {
 		if dead {
 			return modeltest.Answer{Status: 500}
 		}

@@ -85,7 +85,7 @@ func limits(l config.Limits) host.Limits {
 		Memory: int64(l.Memory), Input: int64(l.Input), Output: int64(l.Output),
 		LogBytes: int64(l.LogBytes), HTTPBody: int64(l.HTTPBody),
 		Items: int(l.Items), Tokens: int(l.Tokens), Instances: int(l.Instances), MinInstances: int(l.MinInstances),
-		RestAfter: int(l.RestAfter), RestMost: time.Duration(l.RestMost),
+		BreakAfter: int(l.BreakAfter), BreakMost: time.Duration(l.BreakMost),
 		LoadMemory: int64(l.LoadMemory), LoadTime: time.Duration(l.LoadTime),
 	}
 }

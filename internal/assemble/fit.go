@@ -51,7 +51,7 @@ func (g *Generation) fileTokenizer(file string) (pipeline.Tokenizer, error) {
 	}
 	t, err := pipeline.FileTokenizer(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: tokenizer.file: %w", config.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: counting.tokenizer.file: %w", config.ErrInvalid, err)
 	}
 	if g.files == nil {
 		g.files = map[string]pipeline.Tokenizer{}
@@ -85,7 +85,7 @@ func (g *Generation) calibrate(c *config.Config, e *tokens.Estimator) error {
 	path := g.options.Path(c.Calibration)
 	used, refused, err := observe(e, path, c.Model)
 	if err != nil {
-		return fmt.Errorf("%w: calibration: %w", config.ErrInvalid, err)
+		return fmt.Errorf("%w: counting.calibration: %w", config.ErrInvalid, err)
 	}
 	if used == 0 {
 		g.options.Logger.Warn("calibration has no usable figure for the model", "file", path, "model", c.Model, "refused", refused)

@@ -31,16 +31,13 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 		want    []string
 		counted int
 	}{
-		{"defaults", config.Config{MaxTokens: 12}, []string{"a"}, 0},
-		{"knapsack", config.Config{MaxTokens: 12, Fill: "knapsack"}, []string{"b", "c"}, 0},
-		{"cut", config.Config{MaxTokens: 6, Truncate: "sentence", FitOptions: config.FitOptions{MinTokens: 3}}, []string{"a"}, 0},
-		{"order", config.Config{MaxTokens: 99, Order: "lost_in_the_middle"}, []string{"a", "c", "b"}, 0},
-		{"exact", config.Config{MaxTokens: 11, Fit: "exact"}, []string{"a"}, 11},
-		{"tools", config.Config{MaxTokens: 11, Fit: "exact", FitOptions: config.FitOptions{Tools: "{}"}}, []string{"b"}, 9},
-		{"chat", config.Config{
-			MaxTokens: 99, Fit: "exact", Format: config.Choice{Name: "openai"},
-			FitOptions: config.FitOptions{MessageOverhead: &two, Priming: &none},
-		}, []string{"a", "b", "c"}, 25},
+		{"defaults", config.Config{Window: config.Window{MaxTokens: 12}}, []string{"a"}, 0},
+		{"knapsack", config.Config{Window: config.Window{MaxTokens: 12, Fill: "knapsack"}}, []string{"b", "c"}, 0},
+		{"cut", config.Config{Window: config.Window{MaxTokens: 6, Truncate: "sentence", FitOptions: config.FitOptions{MinTokens: 3}}}, []string{"a"}, 0},
+		{"order", config.Config{Window: config.Window{MaxTokens: 99, Order: "lost_in_the_middle"}}, []string{"a", "c", "b"}, 0},
+		{"exact", config.Config{Window: config.Window{MaxTokens: 11, Fit: "exact"}}, []string{"a"}, 11},
+		{"tools", config.Config{Window: config.Window{MaxTokens: 11, Fit: "exact", FitOptions: config.FitOptions{Tools: "{}"}}}, []string{"b"}, 9},
+		{"chat", config.Config{Format: config.Choice{Name: "openai"}, Window: config.Window{MaxTokens: 99, Fit: "exact", FitOptions: config.FitOptions{MessageOverhead: &two, Priming: &none}}}, []string{"a", "b", "c"}, 25},
 	} {
 		c := tc.config
 		c.Tokenizer, c.IncludeQuery = config.Choice{Name: "words"}, &without
@@ -63,7 +60,7 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 }
 
 func TestModelDecidesTheTokenizer(t *testing.T) {
-	c := config.Config{Model: "claude-3-5-haiku-20241022", Fit: "exact"}
+	c := config.Config{Counting: config.Counting{Model: "claude-3-5-haiku-20241022"}, Window: config.Window{Fit: "exact"}}
 	a, err := New(t.Context(), &c, Options{}, Build{Items: fitItems()})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +99,7 @@ func TestUsageFiguresCalibrateAModel(t *testing.T) {
 	if err := os.WriteFile(path("usage.jsonl"), []byte(strings.Repeat(line, 10)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	after, err := build(config.Config{Calibration: "usage.jsonl"})
+	after, err := build(config.Config{Counting: config.Counting{Calibration: "usage.jsonl"}})
 	if err != nil || after.BaseTokens != before.BaseTokens || after.Low <= before.Low || after.High >= before.High || after.Low > observed || after.High < observed {
 		t.Errorf("before %+v, after %+v, %v", before, after, err)
 	}
@@ -110,7 +107,7 @@ func TestUsageFiguresCalibrateAModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{"broken.jsonl": "line 2: base_tokens 0", "none.jsonl": "no such file"} {
-		if _, err := build(config.Config{Calibration: file}); !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if _, err := build(config.Config{Counting: config.Counting{Calibration: file}}); !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", file, err, want)
 		}
 	}
@@ -129,10 +126,7 @@ func TestFormatModelDefaultsToTheModel(t *testing.T) {
 		{"claude-haiku-4-5", "claude-sonnet-4-5", true}, // its own wins
 		{"", "", false},                                 // the largest
 	} {
-		c := config.Config{
-			Model: tc.model, Format: config.Choice{Name: "anthropic"},
-			FormatOptions: config.FormatOptions{Caching: true, Breakpoints: "auto", Model: tc.own},
-		}
+		c := config.Config{Format: config.Choice{Name: "anthropic"}, FormatOptions: config.FormatOptions{Caching: true, Breakpoints: "auto", Model: tc.own}, Counting: config.Counting{Model: tc.model}}
 		a, err := New(t.Context(), &c, Options{}, Build{Items: items})
 		if err != nil {
 			t.Fatal(err)

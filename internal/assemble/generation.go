@@ -183,10 +183,10 @@ func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pip
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		switch err := p.loaded[name].err; {
 		case err == nil:
-		case mistake(err), c.Instances[name].Must:
+		case mistake(err), c.Plugins.Instances[name].Must:
 			return nil, placed(c, j, name, err)
 		}
-		if kept := p.loaded[name].kept; kept != nil && c.Instances[name].Must {
+		if kept := p.loaded[name].kept; kept != nil && c.Plugins.Instances[name].Must {
 			return nil, placed(c, j, name, kept)
 		}
 	}
@@ -219,7 +219,7 @@ func (g *Generation) openHost() (err error) {
 		Services: service.Services{Embedder: index, Searcher: index, Models: models}, HTTPTransport: transport,
 		Logger: g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
 		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, OnRecord: g.options.OnRecord, KVStore: g.options.KV,
-		Memory: int64(g.config.Plugins.Memory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
+		Memory: int64(g.config.Plugins.TotalMemory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
 	})
 	return err
 }
@@ -256,6 +256,7 @@ func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]
 	}
 	if len(modules) > 0 {
 		catalog := readCatalog(g.options.PluginDir, g.options.CacheDir, slices.Compact(modules), g.options.Guard)
+		catalog.others = append(catalog.others, p.config.UseNames()...)
 		for name, l := range p.loaded {
 			if g.loaded[name] == nil {
 				wg.Go(func() {
@@ -277,7 +278,7 @@ func (g *Generation) list(p *plugins, took time.Duration) {
 	for _, l := range p.loads() {
 		if l.Err == nil && g.loaded[l.Name] == nil {
 			g.loaded[l.Name], g.ready = p.loaded[l.Name], append(g.ready, l)
-			_, instance := resolve(g.config, nameOf(g.config, l.Name))
+			_, instance := resolve(g.config, config.Use{Name: l.Name})
 			g.modules[instance.Plugin] = p.loaded[l.Name].spec
 		}
 	}
@@ -326,7 +327,7 @@ func wanted(c *config.Config, j job) map[string]config.Instance {
 			wanted[name] = instance
 		}
 	}
-	for name, instance := range c.Instances {
+	for name, instance := range c.Plugins.Instances {
 		if instance.Must {
 			wanted[name] = instance
 		}
@@ -346,8 +347,8 @@ func placed(c *config.Config, j job, instance string, err error) error {
 			return fmt.Errorf("%s: %w", u.path, err)
 		}
 	}
-	if c.Instances[instance].Must {
-		return fmt.Errorf("instances.%s: %w", instance, err)
+	if c.Plugins.Instances[instance].Must {
+		return fmt.Errorf("plugins.instances.%s: %w", instance, err)
 	}
 	return err
 }
@@ -368,7 +369,7 @@ func checkDigest(instance config.Instance, spec *spec.Spec) error {
 // hasFunctions reports whether a step calls a function of an instance by name.
 func (p *plugins) hasFunctions(instance string) bool {
 	return slices.ContainsFunc(p.config.Steps, func(s config.Step) bool {
-		name, _ := resolve(p.config, s.Use())
+		name, _ := resolve(p.config, s.Use)
 		return s.Function != "" && name == instance
 	})
 }

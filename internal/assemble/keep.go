@@ -52,11 +52,3 @@ func (c *catalog) allows(plugin string, s *spec.Spec) bool {
 	_, err := c.guard.Hold(held)
 	return err == nil && held[0].Err == nil
 }
-
-// nameOf returns how a configuration names a plugin that is loaded under a name.
-func nameOf(c *config.Config, name string) config.Use {
-	if _, ok := c.Instances[name]; ok {
-		return config.Use{Instance: name}
-	}
-	return config.Use{Plugin: name}
-}

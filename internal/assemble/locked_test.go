@@ -22,7 +22,7 @@ func locked(t *testing.T, text string) (l *config.Loaded, module string) {
 	if err := os.CopyFS(filepath.Join(dir, "plugins", "add-item"), os.DirFS("../../testdata/wasm/add-item")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := config.Parse(filepath.Join(dir, "anchor.yaml"), []byte("tokenizer: words\nsteps: [{name: a, plugin: add-item, must: false}]\n"+text))
+	l, err := config.Parse(filepath.Join(dir, "anchor.yaml"), []byte("counting: {tokenizer: words}\nsteps: [{name: a, use: add-item, must: false}]\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,14 +135,14 @@ func (g *Generation) loadOf(name string) error {
 // Two versions side by side are two plugins with a key-value store each: what one version stored,
 // the other need not understand. The versions of an instance share its store.
 func TestNamesOfStores(t *testing.T) {
-	c := &config.Config{Instances: map[string]config.Instance{"mine": {Plugin: "bm25@2.0.0"}}}
+	c := &config.Config{Plugins: config.Plugins{Instances: map[string]config.Instance{"mine": {Plugin: "bm25@2.0.0"}}}}
 	for _, each := range []struct {
 		use  config.Use
 		want string
 	}{
-		{config.Use{Plugin: "bm25"}, "bm25"},
-		{config.Use{Plugin: "bm25@2.0.0"}, "bm25@2.0.0"},
-		{config.Use{Instance: "mine"}, "mine"},
+		{config.Use{Name: "bm25"}, "bm25"},
+		{config.Use{Name: "bm25@2.0.0"}, "bm25@2.0.0"},
+		{config.Use{Name: "mine"}, "mine"},
 	} {
 		name, instance := resolve(c, each.use)
 		p, err := pluginConfig(name, instance, func(path string) string { return path })

@@ -26,9 +26,9 @@ func UsesStore(c *config.Config) bool {
 
 // setMemory sets the memory plugin, or the plugin that condenses a conversation.
 func (b *builder) setMemory(context.Context) (err error) {
-	if u := b.config.Memory; u != nil {
-		b.out.MemoryOnError = policy(stated(b.config, u.Must, u.Instance), pipeline.Skip)
-		b.out.Memory, err = part(b, "memory", abi.OpMemory, u.Use(), steps.Memory)
+	if u := b.config.Memory.Use; u.Name != "" {
+		b.out.MemoryOnError = policy(stated(b.config, &u), pipeline.Skip)
+		b.out.Memory, err = part(b, "memory", abi.OpMemory, u, steps.Memory)
 		if err == nil || mistake(err) {
 			return err
 		}
@@ -36,7 +36,7 @@ func (b *builder) setMemory(context.Context) (err error) {
 		return nil
 	}
 	if c := b.config.Conversation; c != nil && c.Compact != nil {
-		b.compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, steps.Compactor)
+		b.compactor, err = part(b, condensePath, abi.OpCompact, *c.Compact, steps.Compactor)
 		if mistake(err) {
 			return err
 		}
@@ -51,7 +51,7 @@ func (b *builder) setMemory(context.Context) (err error) {
 // conversation nor facts.
 func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) (*memory.Manager, error) {
 	c := b.Config
-	if c.Memory != nil || c.Conversation == nil && c.Facts == nil {
+	if c.Memory.Name != "" || c.Conversation == nil && c.Facts == nil {
 		return nil, nil
 	}
 	m, err := memory.New(r.memoryConfig(b, t))
@@ -89,7 +89,7 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 			}
 			cfg.Log = conversation.NewLog(turns, b.Config.TenantName(), c.ID)
 		}
-		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
+		cfg.Window.Eviction = eviction(c)
 		if c.Eviction == "importance" {
 			cfg.Window.ChooseTokens = importantWindows * cmp.Or(c.MaxTokens, conversation.DefaultConversationTokens)
 		}

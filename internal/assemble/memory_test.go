@@ -66,11 +66,11 @@ func TestFramesOfABuild(t *testing.T) {
 		config config.Config
 		want   []string
 	}{
-		{"alone", config.Config{Frames: &config.RunFrames{Run: "fix-42"}}, []string{"[step_summary] step 0", "[step_summary] step 1", "[step_summary] step 2"}},
-		{"with data", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1, Data: true}}, []string{"[step_summary] step 2\n{\"ok\":true}"}},
-		{"beside a conversation", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1}, Conversation: talk}, []string{"[step_summary] step 2", "hello"}},
-		{"beside a plugin that is missing", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1}, Memory: &config.Part{Plugin: "gone"}}, []string{"[step_summary] step 2"}},
-		{"of another tenant", config.Config{Frames: &config.RunFrames{Run: "fix-42"}, Tenant: "other", Conversation: talk}, []string{"hello"}},
+		{"alone", config.Config{Memory: config.Memory{Frames: &config.RunFrames{Run: "fix-42"}}}, []string{"[step_summary] step 0", "[step_summary] step 1", "[step_summary] step 2"}},
+		{"with data", config.Config{Memory: config.Memory{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1, Data: true}}}, []string{"[step_summary] step 2\n{\"ok\":true}"}},
+		{"beside a conversation", config.Config{Memory: config.Memory{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1}, Conversation: talk}}, []string{"[step_summary] step 2", "hello"}},
+		{"beside a plugin that is missing", config.Config{Memory: config.Memory{Use: config.Use{Name: "gone"}, Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1}}}, []string{"[step_summary] step 2"}},
+		{"of another tenant", config.Config{Tenant: "other", Memory: config.Memory{Frames: &config.RunFrames{Run: "fix-42"}, Conversation: talk}}, []string{"hello"}},
 	} {
 		var log strings.Builder
 		got := texts(built(t, tt.config, s, slog.New(slog.NewTextHandler(&log, nil))))
@@ -81,7 +81,7 @@ func TestFramesOfABuild(t *testing.T) {
 			t.Errorf("%s: log %q", tt.name, log.String())
 		}
 	}
-	c := config.Config{Frames: &config.RunFrames{Run: "fix-42"}}
+	c := config.Config{Memory: config.Memory{Frames: &config.RunFrames{Run: "fix-42"}}}
 	if _, err := New(t.Context(), &c, Options{}, Build{}); !UsesStore(&c) || err == nil || err.Error() != "no store is open" {
 		t.Errorf("without a store: %v", err)
 	}
@@ -99,7 +99,7 @@ func TestFramesOfAnAgent(t *testing.T) {
 		{"number", config.Offer{MaxFrames: 4}, 4},
 		{"tokens", config.Offer{MaxTokens: 14}, 2}, // each has 5 words and 2 for its mark
 	} {
-		c := config.Config{Tokenizer: config.Choice{Name: "words"}, Agent: config.Agent{Frames: tt.cfg}}
+		c := config.Config{Agent: config.Agent{Frames: tt.cfg}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}}
 		recipe, err := Open(&c, Options{}).ChainRecipe(t.Context(), &c)
 		if err != nil {
 			t.Fatal(err)
@@ -131,30 +131,16 @@ func TestConversationSettings(t *testing.T) {
 		turns = append(turns, config.Turn{Role: role, Content: fmt.Sprintf("turn %d", i)})
 	}
 	for eviction, want := range map[string]int{"": 4, "fifo": 4, "paired": 3, "exchange": 2} {
-		items := built(t, config.Config{Conversation: &config.Conversation{MaxTokens: 8, Eviction: eviction, Turns: turns}}, nil, nil)
+		items := built(t, config.Config{Memory: config.Memory{Conversation: &config.Conversation{MaxTokens: 8, Eviction: eviction, Turns: turns}}}, nil, nil)
 		if len(items) != want {
 			t.Errorf("eviction %q: %q, want %d turns", eviction, texts(items), want)
 		}
 	}
-	zero := 0.0
-	for _, tt := range []struct {
-		c    config.Conversation
-		want float64 // of the oldest
-		next float64
-	}{
-		{config.Conversation{}, 0.5, 0.625},
-		{config.Conversation{Recency: "linear"}, 0.5, 0.625},
-		{config.Conversation{Recency: "linear", RecencyLowest: &zero}, 0, 0.25},
-		{config.Conversation{Recency: "exponential"}, 0, 0.1015},
-		{config.Conversation{Recency: "exponential", RecencyRate: &zero}, 0, 0.25},
-	} {
-		tt.c.Turns = turns
-		scores := map[string]float64{}
-		for _, it := range built(t, config.Config{Conversation: &tt.c}, nil, nil) {
-			scores[it.Content] = it.Score
-		}
-		if got := scores["turn 1"]; scores["turn 0"] != tt.want || got < tt.next-1e-4 || got > tt.next+1e-4 || scores["turn 4"] != 1 {
-			t.Errorf("%+v: scores %v", tt.c, scores)
-		}
+	scores := map[string]float64{}
+	for _, it := range built(t, config.Config{Memory: config.Memory{Conversation: &config.Conversation{Turns: turns}}}, nil, nil) {
+		scores[it.Content] = it.Score
+	}
+	if scores["turn 0"] != 0.5 || scores["turn 1"] != 0.625 || scores["turn 4"] != 1 {
+		t.Errorf("scores %v", scores)
 	}
 }

@@ -6,12 +6,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 )
 
-// The defaults of the scorers of the seed.
-const (
-	defaultRecencyLowest = 0.5
-	defaultRecencyRate   = 2
-)
-
 // eviction returns the policy that a conversation names. nil evicts the oldest turns first.
 func eviction(c *config.Conversation) conversation.EvictionPolicy {
 	switch c.Eviction {
@@ -49,23 +43,4 @@ func importance(t *pipeline.Turn) float64 {
 		return v
 	}
 	return defaultImportance
-}
-
-// recency returns the scorer that a conversation names. nil is the default of the pipeline.
-func recency(c *config.Conversation) conversation.RecencyScorer {
-	switch c.Recency {
-	case "linear":
-		return conversation.LinearRecency(or(c.RecencyLowest, defaultRecencyLowest))
-	case "exponential":
-		return conversation.ExponentialRecency(or(c.RecencyRate, defaultRecencyRate))
-	}
-	return nil
-}
-
-// or returns the value that p points to, or fallback if p is nil.
-func or(p *float64, fallback float64) float64 {
-	if p == nil {
-		return fallback
-	}
-	return *p
 }

@@ -16,12 +16,12 @@ const mustAll = "all"
 
 // stated returns what a configuration says of whether the plugin of a place must answer. The
 // nearest statement counts: that of the place, of the instance, of all plugins. nil: nothing says it.
-func stated(c *config.Config, must *bool, instance string) *bool {
+func stated(c *config.Config, u *config.Use) *bool {
 	yes := true
 	switch {
-	case must != nil:
-		return must
-	case c.Instances[instance].Must, c.Plugins.Must == mustAll:
+	case u.Must != nil:
+		return u.Must
+	case c.Plugins.Instances[u.Name].Must, c.Plugins.Must == mustAll:
 		return &yes
 	}
 	return nil
@@ -35,13 +35,13 @@ func (p *plugins) mustRun(step string) bool {
 		if s.Name != step {
 			continue
 		}
-		if s.Builtin != "" {
+		if s.Builtin() != "" {
 			return s.Must != nil && *s.Must
 		}
-		if must := stated(c, s.Must, s.Instance); must != nil {
+		if must := stated(c, &s.Use); must != nil {
 			return *must
 		}
-		return (s.Plugin != "" || s.Instance != "") && p.raises(use{Use: s.Use(), op: abi.Operation(s.Operation), step: s})
+		return c.CallsPlugin(s) && p.raises(use{Use: s.Use, op: abi.Operation(s.Operation), step: s})
 	}
 	return false
 }
@@ -98,7 +98,7 @@ func priority(s pipeline.StepConfig) int { return cmp.Or(s.Priority, pipeline.De
 // adds reports whether a step may add items: it searches, or its operation may do anything.
 func (p *plugins) adds(s *config.Step) bool {
 	op := p.operation(s)
-	return s.Builtin == "" && op != abi.OpFilter && op != abi.OpRerank
+	return s.Builtin() == "" && op != abi.OpFilter && op != abi.OpRerank
 }
 
 // checks reports whether a step may change items or take them away.
@@ -107,15 +107,15 @@ func (p *plugins) checks(s *config.Step) bool {
 	case abi.OpFilter, abi.OpRerank, abi.OpProcess:
 		return true
 	case "": // a function, or a plugin that is not ready; but no search
-		return s.Builtin != "" || s.Plugin != "" || s.Instance != ""
+		return s.Builtin() != "" || p.config.CallsPlugin(s)
 	}
 	return false
 }
 
 // operation returns the operation of a step whose plugin is ready, or "".
 func (p *plugins) operation(s *config.Step) abi.Operation {
-	name, _ := resolve(p.config, s.Use())
-	if s.Plugin == "" && s.Instance == "" || s.Function != "" || p.loaded[name] == nil || p.loaded[name].spec == nil {
+	name, _ := resolve(p.config, s.Use)
+	if !p.config.CallsPlugin(s) || s.Function != "" || p.loaded[name] == nil || p.loaded[name].spec == nil {
 		return ""
 	}
 	op, err := operation(p.loaded[name].spec, abi.Operation(s.Operation))
@@ -143,14 +143,14 @@ func (p *plugins) missing(j job) error {
 
 // needs reports whether a job cannot be done without a plugin.
 func (p *plugins) needs(j job, name string) bool {
-	if p.config.Instances[name].Must {
+	if p.config.Plugins.Instances[name].Must {
 		return true
 	}
 	for _, u := range uses(p.config) {
 		if used, _ := resolve(p.config, u.Use); used != name || u.job&j == 0 {
 			continue
 		}
-		if must := stated(p.config, u.must, u.Instance); must != nil && *must || must == nil && p.raises(u) {
+		if must := stated(p.config, &u.Use); must != nil && *must || must == nil && p.raises(u) {
 			return true
 		}
 	}
@@ -183,7 +183,7 @@ func policy(must *bool, usual pipeline.OnError) pipeline.OnError {
 }
 
 // replaceable reports whether a tokenizer or a format may be replaced when it fails.
-func replaceable(c *config.Choice) bool { return c.Must != nil && !*c.Must }
+func replaceable(c *config.Choice) bool { return c.Use != nil && c.Use.Must != nil && !*c.Use.Must }
 
 // Unguarded returns a warning for each step whose plugin screens, filters or redacts and may be
 // skipped, so that what it should take away stays in the window: its operation is filter, or its
@@ -194,6 +194,7 @@ func Unguarded(l *config.Loaded, pluginDir string) []string {
 	list := v.places()
 	if names := pluginNames(&l.Config, list); len(names) > 0 {
 		v.catalog = readCatalog(pluginDir, l.CachePath(), names, Guard(l))
+		v.catalog.others = append(v.catalog.others, l.UseNames()...)
 		for _, u := range list {
 			v.unguarded(u)
 		}
@@ -215,7 +216,7 @@ func (v *validator) places() []use {
 
 // unguarded warns of a step whose plugin screens, filters or redacts and may be skipped.
 func (v *validator) unguarded(u use) {
-	must := stated(&v.loaded.Config, u.must, u.Instance)
+	must := stated(&v.loaded.Config, &u.Use)
 	if u.step == nil || u.step.Function != "" || must != nil && *must {
 		return
 	}

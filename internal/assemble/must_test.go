@@ -32,17 +32,17 @@ func TestUnguarded(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{
-		{"steps: [{name: s, plugin: filters}]", "steps[0]: plugin \"filters\" filters items, and is skipped when it fails or cannot be loaded (add must: true"},
-		{"steps: [{name: s, plugin: filters, must: true}]", ""},
-		{"steps: [{name: s, plugin: filters, must: false}]", ""},
-		{"steps: [{name: s, instance: i}]\ninstances: {i: {plugin: filters, must: true}}", ""},
-		{"plugins: {must: all}\nsteps: [{name: s, plugin: needed}]", ""},
-		{"steps: [{name: s, plugin: needed}]", "and is skipped when it cannot be loaded"},
-		{"steps: [{name: s, plugin: needed, must: false}]", "should not be skipped, as its manifest says, and is skipped when it fails or cannot be loaded"},
-		{"pipelines: {p: {steps: [{name: s, plugin: needed, must: false}]}}", "pipelines.p.steps[0]: plugin"},
-		{"steps: [{name: s, builtin: sort}]", ""},
+		{"steps: [{name: s, use: filters}]", "steps[0]: plugin \"filters\" filters items, and is skipped when it fails or cannot be loaded (add must: true"},
+		{"steps: [{name: s, use: filters, must: true}]", ""},
+		{"steps: [{name: s, use: filters, must: false}]", ""},
+		{"steps: [{name: s, use: i}]\nplugins: {instances: {i: {plugin: filters, must: true}}}", ""},
+		{"plugins: {must: all}\nsteps: [{name: s, use: needed}]", ""},
+		{"steps: [{name: s, use: needed}]", "and is skipped when it cannot be loaded"},
+		{"steps: [{name: s, use: needed, must: false}]", "should not be skipped, as its manifest says, and is skipped when it fails or cannot be loaded"},
+		{"pipelines: {p: {steps: [{name: s, use: needed, must: false}]}}", "pipelines.p.steps[0]: plugin"},
+		{"steps: [{name: s, use: sort}]", ""},
 	} {
-		l, err := config.Parse(filepath.Join(dir, "anchor.yaml"), []byte("tokenizer: words\n"+c.text+"\n"))
+		l, err := config.Parse(filepath.Join(dir, "anchor.yaml"), []byte("counting: {tokenizer: words}\n"+c.text+"\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 	if b.late == nil {
 		return nil
 	}
-	t, err := part(b, "tokenizer", abi.OpCountTokens, *b.config.Tokenizer.Use, steps.Tokenizer)
+	t, err := part(b, tokenizerPath, abi.OpCountTokens, *b.config.Tokenizer.Use, steps.Tokenizer)
 	switch {
 	case err == nil:
 	case mistake(err) || !replaceable(&b.config.Tokenizer):
@@ -55,7 +55,7 @@ func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 		if b, err := BudgetOf(c); err == nil { // setWindow has returned the error
 			params.MaxOutputTokens, _ = answerTokens(c, b)
 		}
-		f = format.Anthropic{Caching: options.Caching, CacheControl: options.CacheControl, Model: options.Model, Params: params}
+		f = format.Anthropic{Caching: options.Caching, Model: options.Model, Params: params}
 		if options.Caching && options.Marks() == format.BreakpointsAuto {
 			f.Breakpoints = format.BreakpointsAuto
 		}
@@ -76,12 +76,12 @@ func (b *builder) setEnricher(context.Context) (err error) {
 	switch {
 	case e == nil:
 		return nil
-	case e.Plugin == "" && e.Instance == "":
+	case e.Name == "":
 		b.out.Enricher, b.out.EnricherOnError = pipeline.TemplateEnricher{MaxItems: e.MaxItems, Template: e.Template}, policy(e.Must, pipeline.Raise)
 		return nil
 	}
-	b.out.EnricherOnError = policy(stated(b.config, e.Must, e.Instance), pipeline.Skip)
-	b.out.Enricher, err = part(b, "enricher", abi.OpEnrichQuery, e.Use(), steps.Enricher)
+	b.out.EnricherOnError = policy(stated(b.config, &e.Use), pipeline.Skip)
+	b.out.Enricher, err = part(b, "enricher", abi.OpEnrichQuery, e.Use, steps.Enricher)
 	if err == nil || mistake(err) {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 
 // The errors of configurations that say of nobody to extract or to consolidate facts.
 var (
-	errNoExtract     = fmt.Errorf("%w: facts.extract is not set (add facts: {extract: {plugin: NAME}}, where the plugin has the operation extract, or facts: {extract: {model: NAME}})", config.ErrInvalid)
-	errNoConsolidate = fmt.Errorf("%w: neither facts.consolidate nor facts.extract is set (add facts: {consolidate: {model: NAME}}, with an entry of models)", config.ErrInvalid)
+	errNoExtract     = fmt.Errorf("%w: memory.facts.extract is not set (add extract: {use: NAME} below it, where the plugin has the operation extract, or extract: {model: NAME})", config.ErrInvalid)
+	errNoConsolidate = fmt.Errorf("%w: neither memory.facts.consolidate nor memory.facts.extract is set (add consolidate: {model: NAME}, with an entry of models)", config.ErrInvalid)
 )
 
 // Promoter returns the facts of a configuration with the plugin or model that extracts facts from
@@ -40,7 +40,7 @@ func (g *Generation) Consolidator(ctx context.Context, c *config.Config, s store
 	return g.factMaker(ctx, c, s, c.Facts.Extract.Model)
 }
 
-// factMaker returns the facts with a model, or with the plugin of facts.extract if model is empty.
+// factMaker returns the facts with a model, or with the plugin of memory.facts.extract if model is empty.
 func (g *Generation) factMaker(ctx context.Context, c *config.Config, s store.Store, model string) (*memory.Manager, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	for _, stage := range []func(context.Context) error{b.setTokenizer, b.loadToExtract, b.setPluginTokenizer} {
@@ -74,7 +74,7 @@ func (b *builder) extractor(c *config.Config, model string) (memory.Extractor, e
 		named := &factmodel.Model{Name: model, Model: m}
 		return &factmodel.Extractor{Extracts: named, Consolidates: named, Tenant: c.TenantName()}, nil
 	}
-	extractor, err := part(b, extractPath, abi.OpExtract, c.Facts.Extract.Use(), steps.Extractor)
+	extractor, err := part(b, extractPath, abi.OpExtract, c.Facts.Extract.Use, steps.Extractor)
 	if err != nil {
 		return nil, err
 	}

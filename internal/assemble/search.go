@@ -16,8 +16,8 @@ import (
 )
 
 // searches reports whether a step searches one collection and does nothing else.
-func searches(s *config.Step) bool {
-	return s.Builtin == "" && s.Plugin == "" && s.Instance == "" && s.Classifier == nil && s.Retriever != nil
+func searches(c *config.Config, s *config.Step) bool {
+	return s.Classifier == nil && c.IsSearch(s.Use.Name)
 }
 
 // search is a retriever that searches a collection. It opens the store when it is first asked.
@@ -35,22 +35,22 @@ type search struct {
 }
 
 // search makes the retriever that a step names.
-func (p *plugins) search(s *config.Step, u config.RetrieverUse) (pipeline.Retriever, error) {
-	r := p.config.Retrievers[u.Retriever]
+func (p *plugins) search(s *config.Step, u *config.Use) (pipeline.Retriever, error) {
+	r := p.config.Retrievers[u.Name]
 	out := &search{
-		name: u.Retriever, generation: p.owner, config: r, ids: r.Collection,
+		name: u.Name, generation: p.owner, config: r, ids: r.Collection,
 		source: pipeline.Source(s.Source), highest: s.MaxPriority, timeout: time.Duration(u.Timeout),
 	}
-	if s.Plugin == "" && s.Instance == "" { // otherwise the timeout of the step bounds calls of its plugin
+	if !p.config.CallsPlugin(s) { // otherwise the timeout of the step bounds calls of its plugin
 		out.timeout = time.Duration(cmp.Or(u.Timeout, s.Timeout))
 	}
-	if len(s.Retrievers) == 0 {
+	if len(s.Retrievers) == 0 || p.config.Single(s) != nil {
 		return out, nil
 	}
 	// The items of a plugin in this step have ids of the same form, so that the same key is
 	// the same item.
 	out.ids = s.Name
-	for _, name := range s.Searches() {
+	for _, name := range p.config.Searches(s) {
 		out.several = out.several || p.config.Retrievers[name].Collection != r.Collection
 	}
 	return out, nil

@@ -32,8 +32,8 @@ func ReadPrices(l *config.Loaded) (*price.Table, error) {
 // with their positions in the file. The table is nil if no prices are named.
 func CheckStart(l *config.Loaded) (*price.Table, error) {
 	v := &validator{loaded: l}
-	for _, name := range slices.Sorted(maps.Keys(l.Instances)) {
-		v.references(l.Instances[name])
+	for _, name := range slices.Sorted(maps.Keys(l.Plugins.Instances)) {
+		v.references(l.Plugins.Instances[name])
 	}
 	v.embedders()
 	v.models()

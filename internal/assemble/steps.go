@@ -50,16 +50,16 @@ func itemsStep(given []pipeline.Item) pipeline.StepConfig {
 
 func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error) {
 	out := pipeline.StepConfig{Name: s.Name, Priority: s.Priority}
-	if s.Builtin != "" {
+	if s.Builtin() != "" {
 		out.OnError = policy(s.Must, pipeline.Raise)
 		out.Timeout = time.Duration(s.Timeout)
 		var err error
 		out.Step, err = builtin(s)
 		return out, err
 	}
-	out.OnError = policy(stated(p.config, s.Must, s.Instance), "")
+	out.OnError = policy(stated(p.config, &s.Use), "")
 	err := p.fillStep(path, s, &out)
-	if out.OnError == "" && !searches(s) {
+	if out.OnError == "" && !searches(p.config, s) {
 		out.OnError = pipeline.Skip
 	}
 	if mistake(err) {
@@ -68,16 +68,16 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 	if err != nil {
 		out.Step = failing{err}
 	}
-	if out.Priority == 0 && retrieves(s, out.Step) {
+	if out.Priority == 0 && p.retrieves(s, out.Step) {
 		out.Priority = retrievePriority
 	}
 	return out, nil
 }
 
 // retrieves reports whether a step finds items, and does not only work on those that are there.
-func retrieves(s *config.Step, made pipeline.Step) bool {
+func (p *plugins) retrieves(s *config.Step, made pipeline.Step) bool {
 	_, appends := made.(pipeline.Appender)
-	return appends || abi.Operation(s.Operation) == abi.OpRetrieve || s.Retriever != nil || len(s.Retrievers) > 0
+	return appends || abi.Operation(s.Operation) == abi.OpRetrieve || p.config.IsSearch(s.Use.Name) || len(s.Retrievers) > 0
 }
 
 // fillStep makes the step of a configuration that calls plugins.
@@ -86,16 +86,16 @@ func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig
 	case s.Classifier != nil:
 		out.Step, err = p.classified(pipeline.KeywordClassifier{Rules: s.Classifier.Keywords}, path, s)
 		return err
-	case s.Plugin == "" && s.Instance == "" && s.Retriever != nil:
-		r, err := p.retriever(path+".retriever", s, *s.Retriever, 0)
+	case p.config.IsSearch(s.Use.Name):
+		r, err := p.search(s, &s.Use)
 		out.Step = pipeline.RetrieverStep(r, s.TopK)
 		return err
-	case s.Plugin == "" && s.Instance == "":
+	case s.Use.Name == "":
 		r, err := p.hybrid(path, s)
 		out.Step = pipeline.RetrieverStep(r, s.TopK)
 		return err
 	}
-	u := use{Use: s.Use(), path: path, op: abi.Operation(s.Operation), step: s}
+	u := use{Use: s.Use, path: path, op: abi.Operation(s.Operation), step: s}
 	plugin, op, err := p.get(u)
 	if err != nil && !mistake(err) && s.Default != "" { // if the classifier is not ready, the step uses the default route
 		out.Step, err = p.classified(failing{err}, path, s)
@@ -112,18 +112,18 @@ func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig
 // hybrid makes the retrievers of a step that run together. A retriever whose plugin is not ready
 // is left out of each build and logged, like one whose call fails, unless the step must answer.
 func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) {
-	must := stated(p.config, s.Must, s.Instance)
-	h := &pipeline.Hybrid{Fusion: pipeline.Fusion(s.Fusion), K: s.RRFK, Must: must != nil && *must}
+	must := stated(p.config, &s.Use)
+	h := &pipeline.Hybrid{Fusion: pipeline.Fusion(s.Fusion), Must: must != nil && *must}
 	for i := range s.Retrievers {
 		m := &s.Retrievers[i]
-		r, err := p.retriever(fmt.Sprintf("%s.retrievers[%d]", path, i), s, m.Use(), m.TopK)
+		r, err := p.retriever(fmt.Sprintf("%s.retrievers[%d]", path, i), s, &m.Use, m.TopK)
 		if mistake(err) {
 			return nil, err
 		}
 		if err != nil {
 			r = failing{err}
 		}
-		h.Parts = append(h.Parts, pipeline.HybridPart{Name: m.Title(), Retriever: r, Weight: m.Weight, TopK: m.TopK})
+		h.Parts = append(h.Parts, pipeline.HybridPart{Name: m.Name, Retriever: r, Weight: m.Weight, TopK: m.TopK})
 	}
 	return h, nil
 }
@@ -171,16 +171,16 @@ func (p *plugins) pluginStep(plugin *host.Plugin, op abi.Operation, path string,
 }
 
 func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step, options steps.Options) (pipeline.Step, error) {
-	if s.Retriever == nil && len(s.Retrievers) == 0 {
-		return nil, lacks(plugin, abi.OpTransformQuery, "needs a retriever (add retriever: {plugin: …})")
+	if len(s.Retrievers) == 0 {
+		return nil, lacks(plugin, abi.OpTransformQuery, "needs a retriever (add retrievers: [NAME])")
 	}
 	transformer, err := steps.QueryTransformer(plugin, options)
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), abi.OpTransformQuery, err)
 	}
 	var retriever pipeline.Retriever
-	if s.Retriever != nil {
-		retriever, err = p.retriever(path+".retriever", s, *s.Retriever, 0)
+	if one := p.config.Single(s); one != nil {
+		retriever, err = p.retriever(path+".retrievers[0]", s, one, s.Retrievers[0].TopK)
 	} else {
 		retriever, err = p.hybrid(path, s)
 	}
@@ -197,7 +197,7 @@ func lacks(plugin *host.Plugin, op abi.Operation, what string) error {
 
 func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step, options steps.Options) (pipeline.Step, error) {
 	if len(s.Routes) == 0 {
-		return nil, lacks(plugin, abi.OpClassify, "needs routes (add routes: {label: {plugin: …}})")
+		return nil, lacks(plugin, abi.OpClassify, "needs routes (add routes: {LABEL: NAME})")
 	}
 	classifier, err := steps.Classifier(plugin, options)
 	if err != nil {
@@ -220,7 +220,8 @@ func (p *plugins) classified(classifier pipeline.QueryClassifier, path string, s
 func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retriever, error) {
 	routes := make(map[string]pipeline.Retriever, len(s.Routes))
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-		r, err := p.retriever(strict.Join(path+".routes", label), s, s.Routes[label], 0)
+		route := s.Routes[label]
+		r, err := p.retriever(strict.Join(path+".routes", label), s, &route, 0)
 		if mistake(err) {
 			return nil, err
 		}
@@ -234,12 +235,11 @@ func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retri
 
 // retriever makes a retriever that a step calls. topK is the maximum number of its results; 0
 // means top_k of the step.
-func (p *plugins) retriever(path string, s *config.Step, named config.RetrieverUse, topK int) (pipeline.Retriever, error) {
-	if named.Retriever != "" {
-		return p.search(s, named)
+func (p *plugins) retriever(path string, s *config.Step, u *config.Use, topK int) (pipeline.Retriever, error) {
+	if p.config.IsSearch(u.Name) {
+		return p.search(s, u)
 	}
-	u := named.Use()
-	plugin, _, err := p.get(use{Use: u, path: path, op: abi.OpRetrieve})
+	plugin, _, err := p.get(use{Use: *u, path: path, op: abi.OpRetrieve})
 	if err != nil {
 		return nil, err
 	}
@@ -247,10 +247,10 @@ func (p *plugins) retriever(path string, s *config.Step, named config.RetrieverU
 		Step: s.Name, TopK: cmp.Or(topK, s.TopK), Settings: u.Settings, Source: pipeline.Source(s.Source),
 		MaxPriority: s.MaxPriority, Reads: u.Reads, Timeout: time.Duration(u.Timeout),
 	}
-	if s.Plugin == "" && s.Instance == "" { // if the step has a plugin, the timeout of the step bounds only calls of that plugin
+	if !p.config.CallsPlugin(s) { // if the step has a plugin, the timeout of the step bounds only calls of that plugin
 		options.Timeout = time.Duration(cmp.Or(u.Timeout, s.Timeout))
 	}
-	if len(s.Retrievers) > 0 {
+	if len(s.Retrievers) > 0 && p.config.Single(s) == nil {
 		options.IDs = s.Name
 	}
 	r, err := steps.Retriever(plugin, options)

@@ -9,7 +9,7 @@ import (
 
 // A recipe that fails leaves nothing behind that later counts outside of builds meet.
 func TestCountsAfterAFailedRecipe(t *testing.T) {
-	c := &config.Config{Tokenizer: config.Choice{Use: &config.Use{Plugin: "nowhere"}}}
+	c := &config.Config{Counting: config.Counting{Tokenizer: config.Choice{Use: &config.Use{Name: "nowhere"}}}}
 	g := Open(c, Options{PluginDir: t.TempDir(), CacheDir: "off"})
 	defer g.Close(t.Context())
 	if _, err := g.Recipe(t.Context(), c); err == nil {
@@ -21,7 +21,7 @@ func TestCountsAfterAFailedRecipe(t *testing.T) {
 	if name := g.tokenizer.Name(); name == "" {
 		t.Error("the tokenizer has no name")
 	}
-	words := &config.Config{Tokenizer: config.Choice{Name: "words"}}
+	words := &config.Config{Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}}
 	if _, err := g.Recipe(t.Context(), words); err != nil {
 		t.Fatal(err)
 	}

@@ -43,13 +43,13 @@ func (r *Recipe) Tunables() (list []Tunable, err error) {
 		case len(s.Retrievers) > 1:
 			for j := range s.Retrievers {
 				m := &s.Retrievers[j]
-				if err := r.addPart(&t, fmt.Sprintf("steps[%d].retrievers[%d]", i, j), m.Use(), m.Weight, m.TopK); err != nil {
+				if err := r.addPart(&t, fmt.Sprintf("steps[%d].retrievers[%d]", i, j), &m.Use, m.Weight, m.TopK); err != nil {
 					return nil, &StepError{s.Name, err}
 				}
 			}
 		default:
-			for _, name := range s.Searches() {
-				if err := r.addPart(&t, "", config.RetrieverUse{Retriever: name}, 1, 0); err != nil {
+			for _, name := range r.config.Searches(s) {
+				if err := r.addPart(&t, "", &config.Use{Name: name}, 1, 0); err != nil {
 					return nil, &StepError{s.Name, err}
 				}
 			}
@@ -61,13 +61,13 @@ func (r *Recipe) Tunables() (list []Tunable, err error) {
 	return list, nil
 }
 
-func (r *Recipe) addPart(t *Tunable, path string, u config.RetrieverUse, weight float64, topK int) error {
+func (r *Recipe) addPart(t *Tunable, path string, u *config.Use, weight float64, topK int) error {
 	retriever, err := r.plugins.retriever(path, t.Step, u, topK)
 	if err != nil {
 		return err
 	}
 	p := Part{
-		Name: cmp.Or(u.Retriever, u.Instance, u.Plugin), Weight: cmp.Or(weight, 1),
+		Name: u.Name, Weight: cmp.Or(weight, 1),
 		TopK: cmp.Or(topK, t.Step.TopK, pipeline.DefaultTopK), recipe: r, retriever: retriever,
 	}
 	if s, ok := retriever.(*search); ok {

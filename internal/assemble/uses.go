@@ -24,8 +24,6 @@ type use struct {
 	stepName string
 	// job is the kind of work that calls the plugin.
 	job job
-	// must is what the place itself says of must.
-	must *bool
 }
 
 // job is a kind of work that a configuration is used for.
@@ -40,15 +38,17 @@ const (
 	jobAny = jobBuild | jobAgent | jobFacts | jobIngest
 )
 
-// The places where the built-in providers name their plugins.
+// Places that name a plugin.
 const (
-	compactPath = "agent.compaction.compact"
-	makePath    = "agent.observation.make"
-	reflectPath = "agent.observation.reflect"
+	tokenizerPath = "counting.tokenizer"
+	condensePath  = "memory.conversation.compact"
+	compactPath   = "agent.compaction.compact"
+	makePath      = "agent.observation.make"
+	reflectPath   = "agent.observation.reflect"
 )
 
 // extractPath is the path of the plugin that extracts facts.
-const extractPath = "facts.extract"
+const extractPath = "memory.facts.extract"
 
 // contextPath is the path of the plugin that makes the contexts of a collection.
 func contextPath(collection string) string {
@@ -59,51 +59,43 @@ func contextPath(collection string) string {
 func uses(c *config.Config) []use {
 	var list []use
 	add := func(path string, op abi.Operation, u *config.Use) *use {
-		if u == nil || u.Plugin == "" && u.Instance == "" {
+		if u == nil || u.Name == "" {
 			return new(use)
 		}
 		list = append(list, use{Use: *u, path: path, op: op, job: jobBuild})
 		return &list[len(list)-1]
 	}
-	t := add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use)
-	t.job, t.must = jobAny, c.Tokenizer.Must
-	add("format", abi.OpFormat, c.Format.Use).must = c.Format.Must
-	if c.Memory != nil {
-		u := c.Memory.Use()
-		add("memory", abi.OpMemory, &u).must = c.Memory.Must
-	}
+	add(tokenizerPath, abi.OpCountTokens, c.Tokenizer.Use).job = jobAny
+	add("format", abi.OpFormat, c.Format.Use)
+	add("memory", abi.OpMemory, &c.Memory.Use)
 	if c.Conversation != nil {
-		add("conversation.compact", abi.OpCompact, c.Conversation.Compact)
+		add(condensePath, abi.OpCompact, c.Conversation.Compact)
 	}
 	if c.Facts != nil && c.Facts.Extract != nil {
-		u := c.Facts.Extract.Use()
-		add(extractPath, abi.OpExtract, &u).job = jobFacts
+		add(extractPath, abi.OpExtract, &c.Facts.Extract.Use).job = jobFacts
 	}
 	if c.Enricher != nil {
-		u := c.Enricher.Use()
-		add("enricher", abi.OpEnrichQuery, &u).must = c.Enricher.Must
+		add("enricher", abi.OpEnrichQuery, &c.Enricher.Use)
 	}
 	for i := range c.Steps {
 		s, path := &c.Steps[i], fmt.Sprintf("steps[%d]", i)
-		u, before := s.Use(), len(list)
-		own := add(path, abi.Operation(s.Operation), &u)
-		own.step, own.stepName = s, s.Name
-		if s.Retriever != nil {
-			u := s.Retriever.Use()
-			add(path+".retriever", abi.OpRetrieve, &u).stepName = s.Name
+		before := len(list)
+		if c.CallsPlugin(s) {
+			own := add(path, abi.Operation(s.Operation), &s.Use)
+			own.step, own.stepName = s, s.Name
 		}
 		for j := range s.Retrievers {
-			member := s.Retrievers[j].Use()
-			u := member.Use()
-			add(fmt.Sprintf("%s.retrievers[%d]", path, j), abi.OpRetrieve, &u).stepName = s.Name
+			if u := &s.Retrievers[j].Use; !c.IsSearch(u.Name) {
+				add(fmt.Sprintf("%s.retrievers[%d]", path, j), abi.OpRetrieve, u).stepName = s.Name
+			}
 		}
 		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-			route := s.Routes[label]
-			u := route.Use()
-			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u).stepName = s.Name
+			if route := s.Routes[label]; !c.IsSearch(route.Name) {
+				add(strict.Join(path+".routes", label), abi.OpRetrieve, &route).stepName = s.Name
+			}
 		}
 		for j := range list[before:] {
-			list[before+j].must = s.Must
+			list[before+j].Must = s.Must
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Collections)) {
@@ -119,10 +111,8 @@ func uses(c *config.Config) []use {
 		add(makePath, abi.OpDistill, c.Agent.Observation.Make.Use).job = jobAgent
 		add(reflectPath, abi.OpDistill, c.Agent.Observation.Reflect.Use).job = jobAgent
 	}
-	for i := range c.Providers {
-		u := c.Providers[i].Use()
-		p := add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u)
-		p.job, p.must = jobAgent, c.Providers[i].Must
+	for i := range c.Agent.Providers {
+		add(fmt.Sprintf("agent.providers[%d]", i), abi.OpProvide, &c.Agent.Providers[i].Use).job = jobAgent
 	}
 	return list
 }

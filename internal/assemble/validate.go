@@ -33,13 +33,14 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	}
 	if names := pluginNames(&l.Config, list); len(names) > 0 {
 		v.catalog = readCatalog(pluginDir, l.CachePath(), names, Guard(l))
+		v.catalog.others = append(v.catalog.others, l.UseNames()...)
 		for _, note := range v.catalog.notes {
 			v.warnings = append(v.warnings, "note: "+note)
 		}
 	}
 	v.used = list
-	for _, name := range slices.Sorted(maps.Keys(l.Instances)) {
-		v.instance(name, l.Instances[name])
+	for _, name := range slices.Sorted(maps.Keys(l.Plugins.Instances)) {
+		v.instance(name, l.Plugins.Instances[name])
 	}
 	for _, u := range list {
 		v.use(u)
@@ -68,7 +69,7 @@ func (v *validator) overlaid(o config.Overlaid) (list []use) {
 // pluginNames returns the plugins of all instances and of the given uses.
 func pluginNames(c *config.Config, list []use) []string {
 	var names []string
-	for _, i := range c.Instances {
+	for _, i := range c.Plugins.Instances {
 		names = append(names, modulesOf(i)...)
 	}
 	for _, u := range list {
@@ -105,9 +106,9 @@ func (v *validator) values(place func(key string) string, states func(keys ...st
 		check func(*config.Config) error
 		of    []string
 	}{
-		{"budget", window, []string{"budget", "max_tokens", "system_prompts"}},
-		{"calibration", v.calibration, []string{"calibration", "model", "tokenizer"}},
-		{"tokenizer.file", v.file, []string{"model", "tokenizer"}},
+		{"window.budget", window, []string{"window.budget", "window.answer", "window.max_tokens", "window.system_prompts"}},
+		{"counting.calibration", v.calibration, []string{"counting.calibration", "counting.model", "counting.tokenizer"}},
+		{"counting.tokenizer.file", v.file, []string{"counting.model", "counting.tokenizer"}},
 	} {
 		if !states(value.of...) {
 			continue
@@ -179,7 +180,7 @@ func unwrapInvalid(err error) error {
 
 // instance checks an instance against its plugin.
 func (v *validator) instance(name string, i config.Instance) {
-	at := "instances." + name
+	at := "plugins.instances." + name
 	spec, missing := v.catalog.spec(i.Plugin)
 	if missing != nil {
 		v.absent(at+".plugin", name, missing)
@@ -215,13 +216,13 @@ func (v *validator) instance(name string, i config.Instance) {
 // it; anything else is a mistake.
 func (v *validator) absent(path, name string, missing *Unavailable) {
 	c := &v.loaded.Config
-	needed := c.Instances[name].Must || missing.Code != ReasonNotFound
+	needed := c.Plugins.Instances[name].Must || missing.Code != ReasonNotFound
 	for _, u := range v.used {
 		used, _ := resolve(c, u.Use)
 		if used != name {
 			continue
 		}
-		must := stated(c, u.must, u.Instance)
+		must := stated(c, &u.Use)
 		needed = needed || must != nil && *must || must == nil && (u.op == abi.OpCountTokens || u.op == abi.OpFormat)
 	}
 	if needed {
@@ -272,15 +273,16 @@ func atLinks(at string, i config.Instance) string {
 // use checks that the plugin at a place offers what the place needs.
 func (v *validator) use(u use) {
 	name, instance := resolve(&v.loaded.Config, u.Use)
+	_, instanced := v.loaded.Plugins.Instances[name]
 	spec, missing := v.catalog.spec(instance.Plugin)
 	if missing != nil {
-		if u.Instance == "" && !v.warned[name] {
+		if !instanced && !v.warned[name] {
 			v.absent(u.path, name, missing)
 			v.warned[name] = true
 		}
 		return // mistakes in an instance are reported at the instance
 	}
-	if u.Instance == "" {
+	if !instanced {
 		if err := host.CheckLinks(spec, nil, false); err != nil {
 			v.find(u.path, fmt.Errorf("plugin %q: %w", instance.Plugin, err))
 			return
@@ -338,17 +340,17 @@ func (v *validator) ungranted(spec *spec.Spec, plugin string) {
 func (v *validator) relation(u use, op abi.Operation) {
 	switch {
 	case u.step == nil:
-	case op == abi.OpTransformQuery && u.step.Retriever == nil && len(u.step.Retrievers) == 0:
-		v.find(u.path, errors.New("transform_query needs a retriever (add retriever: {plugin: …})"))
+	case op == abi.OpTransformQuery && len(u.step.Retrievers) == 0:
+		v.find(u.path, errors.New("transform_query needs a retriever (add retrievers: [NAME])"))
 	case op == abi.OpClassify && len(u.step.Routes) == 0:
-		v.find(u.path, errors.New("classify needs routes (add routes: {label: {plugin: …}})"))
+		v.find(u.path, errors.New("classify needs routes (add routes: {LABEL: NAME})"))
 	case op != abi.OpTransformQuery && len(u.step.Retrievers) > 0:
 		v.find(u.path, fmt.Errorf("retrievers excludes a plugin with %s (leave out the plugin, or name it in retrievers)", op))
 	}
 }
 
 func (v *validator) builtin(path string, s *config.Step) {
-	if s.Builtin == "" {
+	if s.Builtin() == "" {
 		return
 	}
 	if _, err := builtinChange(s); err != nil {

@@ -13,12 +13,12 @@ import (
 
 // What a named pipeline states is checked where it stands, and once.
 func TestValidatePipelines(t *testing.T) {
-	l, err := config.Parse("f", []byte(`max_tokens: 50
-steps: [{name: s, plugin: missing}]
+	l, err := config.Parse("f", []byte(`window: {max_tokens: 50}
+steps: [{name: s, use: missing}]
 pipelines:
-  same: {max_tokens: 60}
-  own: {steps: [{name: s, plugin: lost}, {name: t, builtin: sort, settings: {by: size}}]}
-  small: {max_tokens: 5, budget: {preset: rag}}
+  same: {window: {max_tokens: 60}}
+  own: {steps: [{name: s, use: lost}, {name: t, use: sort, settings: {by: size}}]}
+  small: {window: {max_tokens: 5, budget: {preset: rag}}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ pipelines:
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "f:2:9: steps[0]: ") || !strings.Contains(warnings[1], "pipelines.own.steps[0]: ") {
 		t.Errorf("warnings %q", warnings)
 	}
-	for _, want := range []string{"pipelines.own.steps[1].settings: ", "pipelines.small.budget: "} {
+	for _, want := range []string{"pipelines.own.steps[1].settings: ", "pipelines.small.window.budget: "} {
 		if strings.Count(err.Error(), want) == 0 {
 			t.Errorf("no %q in\n%v", want, err)
 		}
@@ -43,11 +43,11 @@ pipelines:
 // A mistake at the top of the file is reported once, however many pipelines inherit it.
 func TestValidateReportsTheTopOnce(t *testing.T) {
 	for text, want := range map[string][]string{
-		"max_tokens: 5\nbudget: {preset: rag}\npipelines: {a: {order: chronological}, b: {fill: knapsack}, c: {max_tokens: 6}}\n": {
-			"f:2:9: budget: max_tokens: preset rag of 5 tokens: ", "f:3:64: pipelines.c: max_tokens: preset rag of 6 tokens: ",
+		"window: {max_tokens: 5, budget: {preset: rag}}\npipelines: {a: {window: {order: chronological}}, b: {window: {fill: knapsack}}, c: {window: {max_tokens: 6}}}\n": {
+			"f:1:33: window.budget: window.max_tokens: preset rag of 5 tokens: ", "f:2:84: pipelines.c: window.max_tokens: preset rag of 6 tokens: ",
 		},
-		"model: claude-sonnet-4-5\ncalibration: none.jsonl\npipelines: {a: {fit: exact}, b: {calibration: lost.jsonl, model: claude-sonnet-4-5}, c: {model: gpt-4o}}\n": {
-			"f:2:14: calibration: open ", "pipelines.b.calibration: open ",
+		"counting: {model: claude-sonnet-4-5, calibration: none.jsonl}\npipelines: {a: {window: {fit: exact}}, b: {counting: {model: claude-sonnet-4-5, calibration: lost.jsonl}}, c: {counting: {model: gpt-4o}}}\n": {
+			"f:1:51: counting.calibration: open ", "pipelines.b.counting.calibration: open ",
 		},
 	} {
 		l, err := config.Parse("f", []byte(text))
@@ -74,7 +74,7 @@ func TestValidateReportsTheTopOnce(t *testing.T) {
 // A plugin that is called without an instance is granted nothing. That it asks for something
 // is worth a line, once.
 func TestValidateWarnsOfPluginsWithoutGrants(t *testing.T) {
-	l, err := config.Parse("f", []byte("steps: [{name: a, plugin: asks}, {name: b, plugin: asks}]\n"))
+	l, err := config.Parse("f", []byte("steps: [{name: a, use: asks}, {name: b, use: asks}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -48,21 +49,12 @@ type FactGraph struct {
 	MaxItems int  `key:"max_items" min:"1" default:"5" doc:"The maximum number of facts from the graph, in addition to facts.max_items."`
 }
 
-// Extract names the plugin or the model that extracts facts from turns.
+// Extract names the plugin (operation extract) or the model that extracts facts from turns.
 type Extract struct {
-	Model    string         `key:"model" doc:"Name of an entry of models, which is asked instead of a plugin. Its budgets hold for each promotion, as for a build."`
-	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration (operation extract)."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
-	Reads    []string       `key:"reads" doc:"The plugin receives only these parts of the request, of those that it reads."`
-	Every    *int           `key:"every" min:"0" doc:"Facts are extracted after a build that remembers its query, once this many turns were added since the last extraction. 0: only memory promote extracts facts. Default: 10."`
-	Known    *int           `key:"known" min:"0" max:"1000" doc:"How many known facts of the same user and session the plugin also sees. Those that match the turns best are chosen. Default: 20."`
-}
-
-// Use returns the plugin.
-func (e *Extract) Use() Use {
-	return Use{Plugin: e.Plugin, Instance: e.Instance, Settings: e.Settings, Timeout: e.Timeout, Reads: e.Reads}
+	Model string `key:"model" doc:"Name of an entry of models, which is asked instead of a plugin. Its budgets hold for each promotion, as for a build."`
+	Use
+	Every *int `key:"every" min:"0" doc:"Facts are extracted after a build that remembers its query, once this many turns were added since the last extraction. 0: only memory promote extracts facts. Default: 10."`
+	Known *int `key:"known" min:"0" max:"1000" doc:"How many known facts of the same user and session the plugin also sees. Those that match the turns best are chosen. Default: 20."`
 }
 
 // DefaultEvery is the default number of new turns after which facts are extracted.
@@ -71,17 +63,16 @@ const DefaultEvery = 10
 // Agent configures the provider chain of assemble: its budget, and the built-in providers with
 // their switches.
 type Agent struct {
-	MaxTokens   int         `key:"max_tokens" min:"1" doc:"The maximum number of tokens of the messages for the model. Default: max_tokens of the window."`
+	MaxTokens   int         `key:"max_tokens" min:"1" doc:"The maximum number of tokens of the messages for the model. Default: window.max_tokens."`
 	MaxMessages int         `key:"max_messages" min:"1" doc:"The maximum number of messages. Default: no limit."`
-	Phase       string      `key:"phase" enum:"llm,synthesize" default:"llm" doc:"The purpose of the messages: llm for a model call of the loop, synthesize for the final answer."`
 	Frames      Offer       `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or a map with limits."`
 	Observation Observation `key:"observation" doc:"Inserts the observations and the reflection of the state before the conversation, and stores the result in the state (priority 10): true, false, or a map that also says how they are made. The switch enabled also holds for the providers that make them."`
 	Compaction  Compaction  `key:"compaction" doc:"Replaces old messages with a summary, and stores the result in the state (priority 20)."`
 	Truncation  *bool       `key:"truncation" default:"true" doc:"Leaves out the oldest messages if not all fit. The state keeps them (priority 30)."`
-	Enforce     *bool       `key:"enforce" doc:"Truncates once more after all providers. Default: the value of truncation."`
 	Begin       string      `key:"begin" enum:"any,user" default:"any" doc:"Which role may come first in a list that was truncated or compacted. user leaves out messages before the first user message, except instructions; some APIs require this."`
 	Plan        bool        `key:"plan" default:"false" doc:"First asks each provider how many tokens it will add, and reserves room for later providers."`
 	Timeout     Duration    `key:"timeout" default:"10s" doc:"Time limit of each provider that has no timeout of its own."`
+	Providers   []Provider  `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
 }
 
 // Offer selects the frames of a run that are offered to an agent. In a file it may be true or
@@ -89,7 +80,7 @@ type Agent struct {
 type Offer struct {
 	Enabled   *bool `key:"enabled" default:"true"`
 	MaxFrames int   `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The maximum number of frames: protected frames, and the newest others."`
-	MaxTokens int   `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these observations. Default: a quarter of the budget."`
+	MaxTokens int   `key:"tokens" min:"1" doc:"The maximum number of tokens of these observations. Default: a quarter of the budget."`
 }
 
 // offer is an Offer without methods.
@@ -124,21 +115,19 @@ func switchSchema(t reflect.Type) map[string]any {
 type RunFrames struct {
 	Run       string `key:"run,required" doc:"The name of the agent run, as in frames push --run."`
 	MaxFrames int    `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The maximum number of frames: protected frames, and the newest others."`
-	MaxTokens int    `key:"max_tokens" min:"1" doc:"The maximum number of estimated tokens of the frames. Protected frames are always kept. Default: only the window limits them."`
+	MaxTokens int    `key:"tokens" min:"1" doc:"The maximum number of estimated tokens of the frames. Protected frames are always kept. Default: only the window limits them."`
 	Data      bool   `key:"data" default:"false" doc:"Appends the data of each frame to its summary."`
 }
 
 // Observation configures the built-in observation provider, and the providers that make
 // observations and reflections. In a file it may be true or false, which sets only its switch.
 type Observation struct {
-	Enabled          *bool    `key:"enabled" default:"true"`
-	Make             Choice   `key:"make" default:"off" doc:"Turns old messages into observations (priority 7): off, builtin for one line per message, or a plugin (operation distill)."`
-	HighWater        int      `key:"high_water" min:"1" doc:"When the conversation has more tokens than this, its oldest messages become observations. Default: half of the budget."`
-	LowWater         int      `key:"low_water" min:"1" doc:"How many tokens of the conversation then remain. Default: half of high_water."`
-	Reflect          Choice   `key:"reflect" default:"builtin" doc:"Turns old observations into a reflection (priority 8): builtin for a list of them, or a plugin (operation distill)."`
-	ReflectHighWater int      `key:"reflect_high_water" min:"1" doc:"When the observations have more tokens than this, the oldest become a reflection. Default: half of high_water."`
-	ReflectLowWater  int      `key:"reflect_low_water" min:"1" doc:"How many tokens of observations then remain. Default: half of reflect_high_water."`
-	Timeout          Duration `key:"timeout" doc:"Time limit of each of the two providers. Default: agent.timeout, or 1m with a plugin."`
+	Enabled   *bool      `key:"enabled" default:"true"`
+	Make      Choice     `key:"make" default:"off" doc:"Turns old messages into observations (priority 7): off, builtin for one line per message, or a plugin (operation distill)."`
+	HighWater int        `key:"high_water" min:"1" doc:"When the conversation has more tokens than this, its oldest messages become observations. Default: half of the budget."`
+	LowWater  int        `key:"low_water" min:"1" doc:"How many tokens of the conversation then remain. Default: half of high_water."`
+	Reflect   Reflection `key:"reflect" default:"builtin" doc:"Turns old observations into a reflection (priority 8): builtin for a list of them, or a plugin (operation distill)."`
+	Timeout   Duration   `key:"timeout" doc:"Time limit of each of the two providers. Default: agent.timeout, or 1m with a plugin."`
 }
 
 // Makes are the valid names for make, and Reflects those for reflect.
@@ -151,6 +140,32 @@ var (
 func (o *Observation) Made() bool {
 	return On(o.Enabled) && (o.Make.Use != nil || o.Make.Name == "builtin")
 }
+
+// Reflection says how a reflection is made, and when.
+type Reflection struct {
+	Choice
+	HighWater int `key:"high_water" min:"1" doc:"When the observations have more tokens than this, the oldest become a reflection. Default: half of that of observation."`
+	LowWater  int `key:"low_water" min:"1" doc:"How many tokens of observations then remain. Default: half of high_water."`
+}
+
+// reflection is the map of a Reflection.
+type reflection struct {
+	replaceable
+	HighWater int `key:"high_water" min:"1" doc:"When the observations have more tokens than this, the oldest become a reflection. Default: half of that of observation."`
+	LowWater  int `key:"low_water" min:"1" doc:"How many tokens of observations then remain. Default: half of high_water."`
+}
+
+// UnmarshalNode decodes a name, or a map with more.
+func (r *Reflection) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	var m reflection
+	r.bare = n.Kind == strict.String
+	d.Value(n, reflect.ValueOf(&m).Elem(), path)
+	r.take(d, n, path, &m.replaceable)
+	r.HighWater, r.LowWater = m.HighWater, m.LowWater
+}
+
+// JSONSchema describes both forms.
+func (r *Reflection) JSONSchema() map[string]any { return strict.Schema(reflect.TypeFor[reflection]()) }
 
 // observation is an Observation without methods.
 type observation Observation
@@ -168,13 +183,13 @@ func (o *Observation) JSONSchema() map[string]any {
 // Compaction configures the built-in compaction provider. In a file it may be true or false,
 // which sets only its switch.
 type Compaction struct {
-	Enabled         *bool    `key:"enabled" default:"true"`
-	TriggerTokens   int      `key:"trigger_tokens" min:"1" doc:"Compaction starts when the messages have more tokens than this. Default: three quarters of the budget."`
-	TriggerMessages int      `key:"trigger_messages" min:"1" doc:"Compaction also starts when there are more messages than this. Default: no limit."`
-	KeepTokens      int      `key:"keep_tokens" min:"1" doc:"How many tokens of messages remain, without the summary. Default: half of trigger_tokens."`
-	KeepMessages    int      `key:"keep_messages" min:"1" doc:"How many messages remain, without the summary. Default: half of trigger_messages."`
-	Compact         *Use     `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
-	Timeout         Duration `key:"timeout" doc:"Time limit of one compaction. Default: agent.timeout, or 1m with a plugin."`
+	Enabled           *bool    `key:"enabled" default:"true"`
+	HighWater         int      `key:"high_water" min:"1" doc:"Compaction starts when the messages have more tokens than this. Default: three quarters of the budget."`
+	LowWater          int      `key:"low_water" min:"1" doc:"How many tokens of messages remain, without the summary. Default: half of high_water."`
+	HighWaterMessages int      `key:"high_water_messages" min:"1" doc:"Compaction also starts when there are more messages than this. Default: no limit."`
+	LowWaterMessages  int      `key:"low_water_messages" min:"1" doc:"How many messages remain, without the summary. Default: half of high_water_messages."`
+	Compact           *Use     `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
+	Timeout           Duration `key:"timeout" doc:"Time limit of one compaction. Default: agent.timeout, or 1m with a plugin."`
 }
 
 // compaction is a Compaction without methods.
@@ -190,39 +205,13 @@ func (c *Compaction) JSONSchema() map[string]any { return switchSchema(reflect.T
 
 // Provider is a context provider of an agent loop.
 type Provider struct {
-	Name     string         `key:"name" doc:"Shown in diagnostics; unique. Default: the name of the instance or plugin."`
-	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Priority int            `key:"priority,required" min:"1" doc:"Providers with lower priority run earlier. The built-in ones have 5, 7, 8, 10, 20 and 30."`
-	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call. A provider that fails changes nothing, and the next one runs, unless it must answer."`
-	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
-	Must     *bool          `key:"must" doc:"Without its answer there are no messages, as must of a step says. Default: that of the instance, else that of plugins."`
-}
-
-// Use returns the plugin of the provider.
-func (p *Provider) Use() Use {
-	return Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout, Reads: p.Reads}
+	Name     string `key:"name" doc:"Shown in diagnostics; unique. Default: the name of what it uses."`
+	Priority int    `key:"priority,required" min:"1" doc:"Providers with lower priority run earlier. The built-in ones have 5, 7, 8, 10, 20 and 30. A provider that fails changes nothing, and the next one runs, unless it must answer."`
+	Use
 }
 
 // Title returns the name of the provider in the chain.
-func (p *Provider) Title() string {
-	switch {
-	case p.Name != "":
-		return p.Name
-	case p.Instance != "":
-		return p.Instance
-	}
-	return p.Plugin
-}
+func (p *Provider) Title() string { return cmp.Or(p.Name, p.Use.Name) }
 
 // On returns the value of a switch whose default is true.
 func On(b *bool) bool { return b == nil || *b }
-
-// Enforced reports whether the chain truncates after all providers.
-func (a *Agent) Enforced() bool {
-	if a.Enforce != nil {
-		return *a.Enforce
-	}
-	return On(a.Truncation)
-}

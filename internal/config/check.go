@@ -21,7 +21,7 @@ type Finding struct{ Path, Message string }
 // Formats and Tokenizers are the built-in ones.
 var (
 	Formats    = format.Names()
-	Tokenizers = []string{"words", "cl100k_base", "o200k_base", "p50k_base", "r50k_base"}
+	Tokenizers = []string{"words", "cl100k_base", "o200k_base"}
 )
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}(\+sha256:[0-9a-f]{64})?$`)
@@ -51,18 +51,18 @@ func (c *Config) Check() []Finding {
 // window checks what a pipeline can state about the window.
 func (k *checker) window() {
 	c := k.config
-	k.choice("tokenizer", c.Tokenizer, Tokenizers)
+	k.choice("counting.tokenizer", c.Tokenizer, Tokenizers)
 	k.choice("format", c.Format, Formats)
 	k.fit()
 	k.budget()
-	if c.Memory != nil {
-		k.use("memory", c.Memory.Use())
+	if c.Memory.Stated() {
+		k.use("memory", &c.Memory.Use, nil)
 	}
-	if c.Memory != nil && c.Conversation != nil {
-		k.find("memory", "memory and conversation exclude each other (keep one)")
+	if c.Memory.Name != "" && c.Conversation != nil {
+		k.find("memory", "use and conversation exclude each other (keep one)")
 	}
-	if c.Memory != nil && c.Facts != nil {
-		k.find("memory", "memory and facts exclude each other (keep one)")
+	if c.Memory.Name != "" && c.Facts != nil {
+		k.find("memory", "use and facts exclude each other (keep one)")
 	}
 	k.conversation()
 	k.facts()
@@ -76,20 +76,21 @@ func (k *checker) window() {
 }
 
 func (k *checker) callbacks() {
-	for i, u := range k.config.Callbacks {
-		k.use(fmt.Sprintf("callbacks[%d]", i), u)
+	for i := range k.config.Callbacks {
+		k.optional(fmt.Sprintf("callbacks[%d]", i), &k.config.Callbacks[i])
 	}
 }
 
 func (k *checker) instances() {
-	c := k.config
-	for _, name := range slices.Sorted(maps.Keys(c.Instances)) {
-		k.plugin("instances."+name+".plugin", c.Instances[name].Plugin)
-		for _, link := range slices.Sorted(maps.Keys(c.Instances[name].Links)) {
-			k.plugin("instances."+name+".links."+link, c.Instances[name].Links[link])
+	instances := k.config.Plugins.Instances
+	for _, name := range slices.Sorted(maps.Keys(instances)) {
+		at, of := strict.Join("plugins.instances", name), instances[name]
+		k.plugin(at+".plugin", of.Plugin)
+		for _, link := range slices.Sorted(maps.Keys(of.Links)) {
+			k.plugin(at+".links."+link, of.Links[link])
 		}
-		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {
-			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got %q", d)
+		if d := of.Digest; d != "" && !digestPattern.MatchString(d) {
+			k.find(at+".digest", "want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got %q", d)
 		}
 	}
 }
@@ -120,19 +121,23 @@ func hint[V any](k *checker, name string, valid map[string]V) string {
 
 func (k *checker) choice(path string, c Choice, builtin []string) {
 	switch {
-	case c.File != "" && path != "tokenizer":
+	case c.File != "" && path != "counting.tokenizer":
 		k.find(path+".file", "only the tokenizer can be a file")
+	case c.bare && !k.isInstance(c.Use.Name):
+		k.find(path, "unknown value %q%s", c.Use.Name, strict.Hint(c.Use.Name, builtin))
 	case c.Use != nil:
-		k.use(path, *c.Use)
+		k.use(path, c.Use, builtin)
 		switch {
 		case c.Fallback == "":
-		case c.Must == nil || *c.Must:
+		case c.Use.Must == nil || *c.Use.Must:
 			k.find(path+".fallback", "a fallback needs must: false (add it, or leave the fallback out)")
 		case !slices.Contains(builtin, c.Fallback):
 			k.find(path+".fallback", "unknown value %q%s", c.Fallback, strict.Hint(c.Fallback, builtin))
 		}
 	case c.Name != "" && !slices.Contains(builtin, c.Name):
 		k.find(path, "unknown value %q%s", c.Name, strict.Hint(c.Name, builtin))
+	case c.Name != "":
+		k.one(path, c.Name, builtin)
 	}
 }
 
@@ -144,55 +149,95 @@ func (k *checker) budget() {
 	case b.Preset == "":
 		for i, a := range b.Allocations {
 			if a.MaxTokens == 0 && a.MinTokens == 0 {
-				k.find(fmt.Sprintf("budget.allocations[%d]", i), "state max_tokens, min_tokens or both")
+				k.find(fmt.Sprintf("window.budget.allocations[%d]", i), "state cap_tokens, min_tokens or both")
 			}
 		}
 		if len(b.Caps) > 0 {
-			k.find("budget.caps", "caps need a preset (without one, state max_tokens in allocations)")
+			k.find("window.budget.caps", "caps need a preset (without one, state cap_tokens in allocations)")
 		}
 		return
 	}
-	if b.ReserveTokens != 0 || len(b.Allocations) > 0 {
-		k.find("budget", "preset excludes reserve_tokens and allocations (keep one way)")
+	if len(b.Allocations) > 0 {
+		k.find("window.budget", "preset excludes allocations (keep one way)")
 	}
 }
 
-// use checks that a plugin is named in exactly one way, and that the instance
-// exists.
-func (k *checker) use(path string, u Use) {
+// use checks that a place names what it uses, and that the name means one thing. builtin are the names of what the
+// place has built in.
+func (k *checker) use(path string, u *Use, builtin []string) {
+	if u.Name == "" {
+		k.find(path, "name a plugin or an instance (add use: NAME)")
+		return
+	}
+	if !k.one(path, u.Name, builtin) {
+		return
+	}
+	at := strict.Join(path, "use")
 	switch {
-	case u.Plugin == "" && u.Instance == "":
-		k.find(path, "name a plugin or an instance")
-	case u.Plugin != "" && u.Instance != "":
-		k.find(path, "plugin and instance exclude each other (the instance names its plugin)")
+	case k.isInstance(u.Name), slices.Contains(builtin, u.Name):
+	case strings.HasPrefix(path, "steps[") && k.config.IsSearch(u.Name):
+	case !strings.HasPrefix(u.Name, PluginScheme) && !validName(u.Name):
+		k.find(at, "unknown name %q%s", u.Name, k.nameHint(u.Name, builtin))
 	default:
-		k.reference(path, u)
+		k.plugin(at, u.Name)
 	}
 }
 
-func (k *checker) reference(path string, u Use) {
-	instances := k.config.Instances
-	if u.Plugin != "" {
-		k.plugin(strict.Join(path, "plugin"), u.Plugin)
-		if _, ok := instances[u.Plugin]; ok {
-			k.find(strict.Join(path, "plugin"), "an instance has the same name (write instance: %s, or rename the instance)", u.Plugin)
-		}
-		return
+func (k *checker) isInstance(name string) bool {
+	_, ok := k.config.Plugins.Instances[name]
+	return ok
+}
+
+// nameHint is what [hint] is for a map, for a name that may be one of a file.
+func (k *checker) nameHint(name string, builtin []string) string {
+	if k.before+len(k.findings) >= strict.MaxProblems {
+		return ""
 	}
-	if _, ok := instances[u.Instance]; !ok {
-		k.find(strict.Join(path, "instance"), "no instance %q%s", u.Instance, hint(k, u.Instance, instances))
+	names := slices.Concat(builtin, k.config.UseNames())
+	slices.Sort(names)
+	return strict.Hint(name, names)
+}
+
+// one reports whether a name means one thing only in the place at path.
+func (k *checker) one(path, name string, builtin []string) bool {
+	var means []string
+	if k.isInstance(name) {
+		means = append(means, "an instance")
 	}
+	if strings.HasPrefix(path, "steps[") && k.config.IsSearch(name) {
+		means = append(means, "an entry of retrievers")
+	}
+	if slices.Contains(builtin, name) {
+		means = append(means, "built in")
+	}
+	if len(means) > 1 {
+		k.find(strict.Join(path, "use"), "%q is %s, and also %s (rename the former)", name, means[0], means[1])
+	}
+	return len(means) < 2
+}
+
+// optional checks a use that nothing waits for, which cannot be one that must answer.
+func (k *checker) optional(path string, u *Use) {
+	k.use(path, u, nil)
+	if u.Must != nil {
+		k.find(path+".must", "has no effect here (leave it out; must of the instance says that it is needed at the start)")
+	}
+}
+
+// validName reports whether a plugin can have a name, which may end with a version.
+func validName(name string) bool {
+	base, version, versioned := strings.Cut(name, "@")
+	return manifest.ValidName(base) && (!versioned || version != "" && !strings.ContainsAny(version, `@/\\`))
 }
 
 // plugin refuses names that neither a manifest nor the folder of a plugin can have.
 func (k *checker) plugin(path, name string) {
-	base, version, versioned := strings.Cut(name, "@")
 	switch {
 	case strings.HasPrefix(name, PluginScheme): // it is not locked: who reads the plugin folder says so
 		if _, err := trust.Repository(name); err != nil {
 			k.find(path, "%v", err)
 		}
-	case !manifest.ValidName(base) || versioned && (version == "" || strings.ContainsAny(version, `@/\\`)):
+	case !validName(name):
 		k.find(path, "%q is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)", name)
 	}
 }
@@ -202,14 +247,13 @@ func (k *checker) enricher() {
 	if e == nil {
 		return
 	}
-	named := e.Plugin != "" || e.Instance != ""
-	if named && (e.Template != "" || e.MaxItems != 0) {
-		k.find("enricher", "template and max_items exclude a plugin (keep one way)")
+	if e.Name != "" && (e.Template != "" || e.MaxItems != 0) {
+		k.find("enricher", "template and max_items exclude use (keep one way)")
 	}
-	if named {
-		k.use("enricher", e.Use())
+	if e.Name != "" {
+		k.use("enricher", &e.Use, nil)
 	} else if len(e.Settings) > 0 || e.Timeout != 0 || e.Reads != nil {
-		k.find("enricher", "settings, timeout and reads need a plugin or an instance")
+		k.find("enricher", "settings, timeout and reads need a plugin (add use: NAME)")
 	}
 }
 
@@ -235,8 +279,8 @@ func (k *checker) function(path string, s *Step) {
 	case s.Function == "" && (s.Input != "" || s.Output != ""):
 		k.find(path, "input and output need a function (add function: NAME)")
 	case s.Function == "":
-	case s.Builtin != "" || s.Operation != "" || s.Retriever != nil || len(s.Retrievers) > 0 || s.Classifier != nil || len(s.Routes) > 0:
-		k.find(path, "function excludes builtin, operation, retriever, retrievers, classifier and routes (keep one way)")
+	case !k.config.CallsPlugin(s) || s.Operation != "" || len(s.Retrievers) > 0 || s.Classifier != nil || len(s.Routes) > 0:
+		k.find(path, "function needs a plugin, and excludes operation, retrievers, classifier and routes (keep one way)")
 	case s.Input == host.InputText && (s.Output == host.OutputItems || s.Output == host.OutputChanges):
 		k.find(path+".output", "input text has one text per item (for more use input: request)")
 	case len(s.Settings) > 0 && s.Input != host.InputRequest:
@@ -249,12 +293,10 @@ func (k *checker) function(path string, s *Step) {
 func (k *checker) step(path string, s *Step) {
 	k.kind(path, s)
 	k.function(path, s)
-	if s.Retriever != nil {
-		k.retrieverUse(path+".retriever", *s.Retriever)
-	}
 	k.retrievers(path, s)
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-		k.retrieverUse(strict.Join(path+".routes", label), s.Routes[label])
+		route := s.Routes[label]
+		k.retrieverUse(strict.Join(path+".routes", label), &route)
 	}
 	if s.Default != "" {
 		if _, ok := s.Routes[s.Default]; !ok {
@@ -262,44 +304,52 @@ func (k *checker) step(path string, s *Step) {
 		}
 	}
 	switch {
-	case s.Operation != "" && s.Operation != "transform_query" && (s.Retriever != nil || len(s.Retrievers) > 0):
-		k.find(path, "retriever and retrievers need operation: transform_query (leave them out)")
+	case s.Operation != "" && s.Operation != "transform_query" && len(s.Retrievers) > 0:
+		k.find(path, "retrievers need operation: transform_query (leave them out)")
 	case s.Operation != "" && s.Operation != "classify" && (len(s.Routes) > 0 || s.Default != ""):
 		k.find(path, "routes and default need operation: classify (leave them out)")
-	case s.Operation == "transform_query" && s.Retriever == nil && len(s.Retrievers) == 0:
-		k.find(path, "transform_query needs a retriever (add retriever: {plugin: …})")
+	case s.Operation == "transform_query" && len(s.Retrievers) == 0:
+		k.find(path, "transform_query needs a retriever (add retrievers: [NAME])")
 	case s.Operation == "classify" && len(s.Routes) == 0:
-		k.find(path, "classify needs routes (add routes: {label: {plugin: …}})")
+		k.find(path, "classify needs routes (add routes: {LABEL: NAME})")
 	}
 }
 
-// kind checks that a step has exactly one kind, such as plugin or builtin.
+// readable are the names that reads of a step may have.
+var readable = strings.Split("id,score,text,metadata,source,priority,token_count,created_at,embedding,query_text,query_embedding,query_metadata,chat_history,none", ",")
+
+// kind checks that a step has exactly one kind, such as a plugin or retrievers.
 func (k *checker) kind(path string, s *Step) {
-	plugin := s.Plugin != "" || s.Instance != ""
-	switch {
-	case s.Builtin != "":
-		if plugin || s.Operation != "" || len(s.Retrievers) > 0 || s.Classifier != nil {
-			k.find(path, "builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)")
+	for i, name := range s.Reads {
+		if !slices.Contains(readable, name) {
+			k.find(fmt.Sprintf("%s.reads[%d]", path, i), "unknown value %q%s", name, strict.Hint(name, readable))
 		}
-		if s.Retriever != nil || len(s.Routes) > 0 || s.Default != "" {
-			k.find(path, "builtin excludes retriever, routes and default (leave them out)")
+	}
+	if s.Use.Name != "" {
+		k.use(path, &s.Use, BuiltinSteps)
+	}
+	switch {
+	case s.Builtin() != "":
+		if s.Operation != "" || len(s.Retrievers) > 0 || s.Classifier != nil || len(s.Routes) > 0 || s.Default != "" {
+			k.find(path, "%s is built in, and excludes operation, retrievers, classifier, routes and default (leave them out)", s.Builtin())
 		}
 		if s.Reads != nil {
-			k.find(path+".reads", "reads needs a plugin or an instance (a builtin sees whole items; leave it out)")
+			k.find(path+".reads", "reads needs a plugin (a built-in sees whole items; leave it out)")
 		}
 		return
 	case s.Classifier != nil:
 		k.classifier(path, s)
-	case plugin:
-		k.use(path, s.Use())
+	case k.config.CallsPlugin(s):
 		return
-	case s.Retriever != nil:
-		k.retrieverStep(path, s)
+	case s.Use.Name != "":
+		if s.Operation != "" || len(s.Retrievers) > 0 || len(s.Routes) > 0 || s.Default != "" {
+			k.find(path, "%q searches a collection, and excludes operation, retrievers, routes and default (leave those out)", s.Use.Name)
+		}
 	case len(s.Retrievers) == 0:
-		k.find(path, "name a plugin, an instance, a builtin, a retriever, retrievers or a classifier")
+		k.find(path, "name what the step uses (add use: NAME, retrievers or a classifier)")
 		return
-	case s.Operation != "" || s.Retriever != nil || len(s.Routes) > 0:
-		k.find(path, "retrievers without a plugin exclude operation, retriever and routes (leave those out)")
+	case s.Operation != "" || len(s.Routes) > 0:
+		k.find(path, "retrievers without a plugin exclude operation and routes (leave those out)")
 	}
 	if len(s.Settings) > 0 || s.Reads != nil || len(s.Scope) > 0 {
 		k.find(path, "settings, reads and scope need a plugin (give settings and reads to each retriever)")
@@ -307,8 +357,8 @@ func (k *checker) kind(path string, s *Step) {
 }
 
 func (k *checker) classifier(path string, s *Step) {
-	if s.Plugin != "" || s.Instance != "" || s.Operation != "" || s.Retriever != nil || len(s.Retrievers) > 0 {
-		k.find(path, "classifier excludes plugin, instance, operation, retriever and retrievers (keep one way)")
+	if s.Use.Name != "" || s.Operation != "" || len(s.Retrievers) > 0 {
+		k.find(path, "classifier excludes use, operation and retrievers (keep one way)")
 	}
 	at := path + ".classifier.keywords"
 	if len(s.Classifier.Keywords) == 0 {
@@ -327,17 +377,12 @@ func (k *checker) classifier(path string, s *Step) {
 
 // retrievers checks the retrievers whose results are merged.
 func (k *checker) retrievers(path string, s *Step) {
-	switch {
-	case len(s.Retrievers) == 0 && (s.Fusion != "" || s.RRFK != 0):
-		k.find(path, "fusion and rrf_k need retrievers (add retrievers: [{plugin: …}, {plugin: …}])")
-	case s.RRFK != 0 && s.Fusion != "rrf":
-		k.find(path+".rrf_k", "rrf_k needs fusion: rrf")
-	case len(s.Retrievers) > 0 && s.Retriever != nil:
-		k.find(path, "retriever and retrievers exclude each other (keep one)")
+	if len(s.Retrievers) == 0 && s.Fusion != "" {
+		k.find(path, "fusion needs retrievers (add retrievers: [NAME, NAME])")
 	}
 	for i := range s.Retrievers {
 		at := fmt.Sprintf("%s.retrievers[%d]", path, i)
-		k.retrieverUse(at, s.Retrievers[i].Use())
+		k.retrieverUse(at, &s.Retrievers[i].Use)
 		if s.Retrievers[i].Weight != 0 && s.Fusion == "round_robin" {
 			k.find(at+".weight", "weight has no effect with fusion: round_robin (leave it out)")
 		}
@@ -348,24 +393,24 @@ func (k *checker) retrievers(path string, s *Step) {
 func (k *checker) fit() {
 	c := k.config
 	if c.Tools != "" && c.FitOptions.Tools != "" {
-		k.find("tools", "tools and fit_options.tools exclude each other (keep tools)")
+		k.find("window.tools", "tools and tools_text exclude each other (keep tools)")
 	}
 	if c.Model == "" {
 		if c.Calibration != "" {
-			k.find("calibration", "calibration needs a model (say which one its figures are for)")
+			k.find("counting.calibration", "calibration needs a model (say which one its figures are for)")
 		}
 		return
 	}
 	if c.Tokenizer.File != "" { // which counts for the model
 		if c.Calibration != "" {
-			k.find("calibration", "tokenizer.file counts exactly (leave calibration out)")
+			k.find("counting.calibration", "tokenizer.file counts exactly (leave calibration out)")
 		}
 		return
 	}
 	if c.Tokenizer != (Choice{}) {
-		k.find("model", "model and tokenizer exclude each other (keep one; only the tokenizer.json of the model, tokenizer.file, may stand beside it)")
+		k.find("counting.model", "model and tokenizer exclude each other (keep one; only the tokenizer.json of the model, tokenizer.file, may stand beside it)")
 	}
 	if m, _ := tokens.LookupModel(c.Model); m.Exact() && c.Calibration != "" {
-		k.find("calibration", "the tokens of %s are counted exactly (leave calibration out)", c.Model)
+		k.find("counting.calibration", "the tokens of %s are counted exactly (leave calibration out)", c.Model)
 	}
 }

@@ -36,25 +36,19 @@ func (k *checker) conversation() {
 	}
 	if c.ID != "" {
 		if err := CheckName(c.ID); err != nil {
-			k.find("conversation.id", "%v", err)
+			k.find("memory.conversation.id", "%v", err)
 		}
 		if len(c.Turns) > 0 {
-			k.find("conversation", "id and turns exclude each other (the turns of a stored conversation are in the store)")
+			k.find("memory.conversation", "id and turns exclude each other (the turns of a stored conversation are in the store)")
 		}
 	}
-	if c.RecencyLowest != nil && c.Recency != "linear" {
-		k.find("conversation.recency_lowest", "recency_lowest needs recency: linear")
-	}
-	if c.RecencyRate != nil && c.Recency != "exponential" {
-		k.find("conversation.recency_rate", "recency_rate needs recency: exponential")
-	}
 	if c.Compact != nil {
-		k.use("conversation.compact", *c.Compact)
+		k.optional("memory.conversation.compact", c.Compact)
 	}
 	k.marks(c)
 }
 
-// conversationTokens is the default of conversation.max_tokens.
+// conversationTokens is the default of memory.conversation.tokens.
 const conversationTokens = 4096
 
 // marks checks the settings of compactions. The default of a mark depends on the one above it, so
@@ -65,25 +59,25 @@ func (k *checker) marks(c *Conversation) {
 		value int
 	}{{"high_water", c.HighWater}, {"summary_tokens", c.SummaryTokens}} {
 		if s.value > 0 && c.Compact == nil {
-			k.find("conversation."+s.name, "%s needs compact", s.name)
+			k.find("memory.conversation."+s.name, "%s needs compact", s.name)
 		}
 	}
-	most, name := cmp.Or(c.MaxTokens, conversationTokens), "max_tokens"
+	most, name := cmp.Or(c.MaxTokens, conversationTokens), "tokens"
 	if c.HighWater > most {
-		k.find("conversation.high_water", "want at most %s %d, got %d", name, most, c.HighWater)
+		k.find("memory.conversation.high_water", "want at most %s %d, got %d", name, most, c.HighWater)
 	}
 	if c.Compact != nil {
 		most, name = cmp.Or(c.HighWater, max(1, most-most/4)), "high_water"
 	}
 	if c.LowWater > most {
-		k.find("conversation.low_water", "want at most %s %d, got %d", name, most, c.LowWater)
+		k.find("memory.conversation.low_water", "want at most %s %d, got %d", name, most, c.LowWater)
 	}
 }
 
 func (k *checker) frames() {
 	if f := k.config.Frames; f != nil {
 		if err := CheckName(f.Run); err != nil {
-			k.find("frames.run", "%v", err)
+			k.find("memory.frames.run", "%v", err)
 		}
 	}
 }
@@ -93,11 +87,11 @@ func (k *checker) observation() {
 	const path = "agent.observation"
 	o := &k.config.Agent.Observation
 	k.choice(path+".make", o.Make, Makes)
-	k.choice(path+".reflect", o.Reflect, Reflects)
+	k.choice(path+".reflect", o.Reflect.Choice, Reflects)
 	for _, bound := range []struct {
 		high, low string
 		h, l      int
-	}{{"high_water", "low_water", o.HighWater, o.LowWater}, {"reflect_high_water", "reflect_low_water", o.ReflectHighWater, o.ReflectLowWater}} {
+	}{{"high_water", "low_water", o.HighWater, o.LowWater}, {"reflect.high_water", "reflect.low_water", o.Reflect.HighWater, o.Reflect.LowWater}} {
 		if bound.h > 0 && bound.l >= bound.h {
 			k.find(path+"."+bound.low, "want less than %s %d, got %d", bound.high, bound.h, bound.l)
 		}
@@ -108,14 +102,14 @@ func (k *checker) agent() {
 	k.observation()
 	c := &k.config.Agent.Compaction
 	if c.Compact != nil {
-		k.use("agent.compaction.compact", *c.Compact)
+		k.optional("agent.compaction.compact", c.Compact)
 	}
 	for _, bound := range []struct {
-		what          string
-		trigger, keep int
-	}{{"tokens", c.TriggerTokens, c.KeepTokens}, {"messages", c.TriggerMessages, c.KeepMessages}} {
-		if bound.trigger > 0 && bound.keep >= bound.trigger {
-			k.find("agent.compaction.keep_"+bound.what, "want less than trigger_%s %d, got %d", bound.what, bound.trigger, bound.keep)
+		of        string
+		high, low int
+	}{{"", c.HighWater, c.LowWater}, {"_messages", c.HighWaterMessages, c.LowWaterMessages}} {
+		if bound.high > 0 && bound.low >= bound.high {
+			k.find("agent.compaction.low_water"+bound.of, "want less than high_water%s %d, got %d", bound.of, bound.high, bound.low)
 		}
 	}
 }
@@ -128,9 +122,9 @@ var builtinProviders = []string{
 
 func (k *checker) providers() {
 	first := map[string]int{}
-	for i := range k.config.Providers {
-		p, path := &k.config.Providers[i], fmt.Sprintf("providers[%d]", i)
-		k.use(path, p.Use())
+	for i := range k.config.Agent.Providers {
+		p, path := &k.config.Agent.Providers[i], fmt.Sprintf("agent.providers[%d]", i)
+		k.use(path, &p.Use, nil)
 		name := p.Title()
 		j, taken := first[name]
 		switch {
@@ -138,7 +132,7 @@ func (k *checker) providers() {
 		case slices.Contains(builtinProviders, name):
 			k.find(path, "the name %q belongs to a built-in provider (set a different name)", name)
 		case taken:
-			k.find(path, "the name %q is already used by providers[%d] (set a different name)", name, j)
+			k.find(path, "the name %q is already used by agent.providers[%d] (set a different name)", name, j)
 		default:
 			first[name] = i
 		}

@@ -38,7 +38,7 @@ func (k *checker) embedders() {
 		}
 		k.shared(path, name)
 		if u := k.config.Collections[name].Context; u != nil {
-			k.use(path+".context", *u)
+			k.optional(path+".context", u)
 		}
 		used := k.config.Collections[name].Embedder
 		if _, ok := k.config.Embedders[used]; used != "" && !ok {

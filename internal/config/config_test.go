@@ -14,55 +14,57 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-const full = `plugins: {dir: ./wasm}
-max_tokens: 8192
-tokenizer: cl100k_base
+const full = `plugins:
+  dir: ./wasm
+  instances:
+    docs:
+      plugin: bm25-retriever
+      digest: sha256:0000000000000000000000000000000000000000000000000000000000000000
+      settings: {k1: 0.9, api_key: s3cret}
+      grants:
+        files: [{host: ./docs, guest: /docs, mode: ro}]
+        http: {hosts: ["*.example.com"]}
+        kv: {quota: 1MiB}
+        services: [count_tokens]
+      limits: {timeout: 2s, memory: 256MiB, fuel: 1000000}
+      must: true
+window:
+  max_tokens: 8192
+  budget: {preset: rag}
+  system_prompts:
+    - {content: Be short., priority: 9}
+counting: {tokenizer: cl100k_base}
 format: anthropic
 format_options: {caching: true}
-budget: {preset: rag}
-system_prompts:
-  - {content: Be short., priority: 9}
-instances:
-  docs:
-    plugin: bm25-retriever
-    digest: sha256:0000000000000000000000000000000000000000000000000000000000000000
-    settings: {k1: 0.9, api_key: s3cret}
-    grants:
-      files: [{host: ./docs, guest: /docs, mode: ro}]
-      http: {hosts: ["*.example.com"]}
-      kv: {quota: 1MiB}
-      services: [count_tokens]
-    limits: {timeout: 2s, memory: 256MiB, fuel: 1000000}
-    must: true
-conversation:
-  max_tokens: 500
-  turns: [{role: user, content: hi, created_at: 2026-01-01T00:00:00Z}]
+memory:
+  conversation:
+    tokens: 500
+    turns: [{role: user, content: hi, created_at: '2026-01-01T00:00:00Z'}]
+  facts: {max_items: 3, min_score: 0.2, user: ann, type: semantic, tags: [a, b]}
 enricher: {max_items: 3}
 steps:
-  - {name: docs, instance: docs, top_k: 20, must: true}
-  - {name: fresh, plugin: recency-rerank, priority: 60, settings: {half_life: 72h}}
-  - {name: best, builtin: top_k, top_k: 5}
+  - {name: docs, use: docs, top_k: 20, must: true}
+  - {name: fresh, use: recency-rerank, priority: 60, settings: {half_life: 72h}}
+  - {name: best, use: top_k, top_k: 5}
   - name: route
-    plugin: intent-classifier
+    use: intent-classifier
     operation: classify
-    routes: {code: {instance: docs}}
+    routes: {code: {use: docs}}
     default: code
-providers:
-  - {plugin: crm-snapshot, priority: 5}
-  - {name: again, plugin: crm-snapshot, priority: 40, timeout: 1s, settings: {id_key: account}}
 tenant: acme
 store: {path: memory.db, synchronous: normal}
-facts: {max_items: 3, min_score: 0.2, user: ann, type: semantic, tags: [a, b]}
 agent:
   max_tokens: 1000
   max_messages: 50
-  phase: synthesize
   frames: false
   observation: true
-  compaction: {trigger_tokens: 800, keep_tokens: 300, compact: {plugin: turn-summary}, timeout: 5s}
+  compaction: {high_water: 800, low_water: 300, compact: {use: turn-summary}, timeout: 5s}
   truncation: false
   plan: true
   timeout: 3s
+  providers:
+    - {use: crm-snapshot, priority: 5}
+    - {name: again, use: crm-snapshot, priority: 40, timeout: 1s, settings: {id_key: account}}
 `
 
 func TestParse(t *testing.T) {
@@ -70,7 +72,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := l.Instances["docs"]
+	docs := l.Plugins.Instances["docs"]
 	want := Limits{Timeout: Duration(2 * time.Second), Memory: 256 << 20, Fuel: 1_000_000}
 	if docs.Limits != want || !docs.Must || docs.Settings["k1"] != 0.9 || docs.Grants.KV.Quota != 1<<20 {
 		t.Errorf("docs = %+v", docs)
@@ -78,7 +80,7 @@ func TestParse(t *testing.T) {
 	if got := l.Path(docs.Grants.Files[0].Host); got != filepath.Join("conf", "docs") {
 		t.Errorf("path = %q", got)
 	}
-	if s := l.Steps[3]; s.Routes["code"].Instance != "docs" || s.Default != "code" {
+	if s := l.Steps[3]; s.Routes["code"].Name != "docs" || s.Default != "code" {
 		t.Errorf("route = %+v", s)
 	}
 	if !l.Conversation.Turns[0].CreatedAt.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
@@ -88,116 +90,112 @@ func TestParse(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"typo at the top", "max_token: 3", `a.yaml:1:1: max_token: unknown key (did you mean "max_tokens"?)`},
-		{"typo in a step", "steps:\n  - {name: a, builtin: sort, prioritty: 3}", `a.yaml:2:30: steps[0].prioritty: unknown key (did you mean "priority"?)`},
-		{"typo in a grant", "instances: {d: {plugin: p, grants: {file: []}}}", `a.yaml:1:37: instances.d.grants.file: unknown key (did you mean "files"?)`},
-		{"size", "instances: {d: {plugin: p, limits: {memory: much}}}", `a.yaml:1:45: instances.d.limits.memory: want a size such as "64MiB", got "much"`},
-		{"bound that is not lifted", "instances: {d: {plugin: p, limits: {timeout: unlimited}}}", `a.yaml:1:46: instances.d.limits.timeout: want a time span such as "2s", got "unlimited"`},
-		{"bound without a word", "instances: {d: {plugin: p, limits: {items: all}}}", `a.yaml:1:44: instances.d.limits.items: want a whole number, unlimited or none, got "all"`},
-		{"bound of zero", "instances: {d: {plugin: p, limits: {fuel: 0}}}", `a.yaml:1:43: instances.d.limits.fuel: want 1 or more, got 0`},
+		{"typo at the top", "timeut: 3", `a.yaml:1:1: timeut: unknown key (did you mean "timeout"?)`},
+		{"typo in a step", "steps:\n  - {name: a, use: sort, prioritty: 3}", `a.yaml:2:26: steps[0].prioritty: unknown key (did you mean "priority"?)`},
+		{"typo in a grant", "plugins: {instances: {d: {plugin: p, grants: {file: []}}}}", `a.yaml:1:47: plugins.instances.d.grants.file: unknown key (did you mean "files"?)`},
+		{"size", "plugins: {instances: {d: {plugin: p, limits: {memory: much}}}}", `a.yaml:1:55: plugins.instances.d.limits.memory: want a size such as "64MiB", got "much"`},
+		{"bound that is not lifted", "plugins: {instances: {d: {plugin: p, limits: {timeout: unlimited}}}}", `a.yaml:1:56: plugins.instances.d.limits.timeout: want a time span such as "2s", got "unlimited"`},
+		{"bound without a word", "plugins: {instances: {d: {plugin: p, limits: {items: all}}}}", `a.yaml:1:54: plugins.instances.d.limits.items: want a whole number, unlimited or none, got "all"`},
+		{"bound of zero", "plugins: {instances: {d: {plugin: p, limits: {fuel: 0}}}}", `a.yaml:1:53: plugins.instances.d.limits.fuel: want 1 or more, got 0`},
 		{"duration", "timeout: 5", `a.yaml:1:10: timeout: want a time span such as "2s", got "5"`},
-		{"tokenizer", "tokenizer: cl100k", `a.yaml:1:12: tokenizer: unknown value "cl100k" (want one of words, cl100k_base, o200k_base, p50k_base, r50k_base)`},
-		{"fallback of a plugin that is not skipped", "format: {plugin: p, fallback: openai}",
-			`a.yaml:1:31: format.fallback: a fallback needs must: false (add it, or leave the fallback out)`},
-		{"unknown fallback", "tokenizer: {plugin: p, must: false, fallback: word}",
-			`a.yaml:1:47: tokenizer.fallback: unknown value "word" (did you mean "words"?)`},
-		{"policy of a retriever", "steps: [{name: a, plugin: p, retriever: {plugin: q, must: false}}]",
-			`a.yaml:1:53: steps[0].retriever.must: unknown key (want one of retriever, plugin, instance, settings, timeout, reads)`},
+		{"counting.tokenizer", "counting: {tokenizer: cl100k}", `a.yaml:1:23: counting.tokenizer: unknown value "cl100k" (want one of words, cl100k_base, o200k_base)`},
+		{"fallback of a plugin that is not skipped", "format: {use: p, fallback: openai}",
+			`a.yaml:1:28: format.fallback: a fallback needs must: false (add it, or leave the fallback out)`},
+		{"unknown fallback", "counting: {tokenizer: {use: p, must: false, fallback: word}}",
+			`a.yaml:1:55: counting.tokenizer.fallback: unknown value "word" (did you mean "words"?)`},
+		{"policy of a retriever", "steps: [{name: a, use: p, retrievers: [{use: q, must: false}]}]",
+			`a.yaml:1:55: steps[0].retrievers[0].must: must belongs to the step (leave it out here)`},
 		{"format", "format: antropic", `a.yaml:1:9: format: unknown value "antropic" (did you mean "anthropic"?)`},
-		{"name that is a path", "steps: [{name: a, plugin: ../x}]",
-			`a.yaml:1:27: steps[0].plugin: "../x" is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)`},
-		{"path of a retriever", "steps: [{name: a, plugin: p, retriever: {plugin: x/y}}]",
-			`a.yaml:1:50: steps[0].retriever.plugin: "x/y" is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)`},
-		{"path of an instance", "instances: {i: {plugin: ..}}",
-			`a.yaml:1:25: instances.i.plugin: ".." is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)`},
-		{"no plugin", "steps: [{name: a}]", `a.yaml:1:9: steps[0]: name a plugin, an instance, a builtin, a retriever, retrievers or a classifier`},
-		{"two plugins", "instances: {i: {plugin: p}}\nsteps: [{name: a, plugin: p, instance: i}]",
-			`a.yaml:2:9: steps[0]: plugin and instance exclude each other (the instance names its plugin)`},
-		{"builtin and plugin", "steps: [{name: a, plugin: p, builtin: sort}]",
-			`a.yaml:1:9: steps[0]: builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)`},
-		{"input without function", "steps: [{name: a, plugin: p, input: text}]",
+		{"name that is a path", "steps: [{name: a, use: ../x}]",
+			`a.yaml:1:24: steps[0].use: unknown name "../x" (want one of dedupe_ids, filter, min_score, rerank, sort, top_k)`},
+		{"path of a retriever", "steps: [{name: a, use: p, retrievers: [{use: x/y}]}]",
+			`a.yaml:1:46: steps[0].retrievers[0].use: unknown name "x/y"`},
+		{"path of an instance", "plugins: {instances: {i: {plugin: ..}}}",
+			`a.yaml:1:35: plugins.instances.i.plugin: ".." is not a valid plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)`},
+		{"no plugin", "steps: [{name: a}]", `a.yaml:1:9: steps[0]: name what the step uses (add use: NAME, retrievers or a classifier)`},
+		{"former key", "max_tokens: 3\nsteps: [{name: a, plugin: p}]", "a.yaml:1:1: max_tokens: unknown key (it is window.max_tokens now; rewrite the file with: anchor-host config migrate)\na.yaml:2:19: steps[0].plugin: unknown key (it is steps[0].use now; rewrite the file with: anchor-host config migrate)"},
+		{"former key of a pipeline", "pipelines: {p: {tokenizer: words}}", "a.yaml:1:28: pipelines.p.tokenizer: unknown key (it is pipelines.p.counting.tokenizer now; rewrite the file with: anchor-host config migrate)"},
+		{"key that is gone", "agent: {phase: llm}", "a.yaml:1:9: agent.phase: is gone (leave it out, or rewrite the file with: anchor-host config migrate)"},
+		{"two meanings", "plugins: {instances: {sort: {plugin: p}}}\nsteps: [{name: a, use: sort}]", "a.yaml:2:24: steps[0].use: \"sort\" is an instance, and also built in (rename the former)"},
+		{"two meanings of a format", "plugins: {instances: {openai: {plugin: p}}}\nformat: openai", "a.yaml:2:9: format.use: \"openai\" is an instance, and also built in (rename the former)"},
+		{"name alone of a plugin of the folder", "format: my-format", "a.yaml:1:9: format: unknown value \"my-format\" (want one of anthropic, openai, openai-responses, gemini, generic)"},
+		{"settings of a built-in", "format: {use: openai, settings: {a: 1}}", "a.yaml:1:9: format: openai is built in, and takes no settings, timeout, must, reads and fallback (leave them out)"},
+		{"must of an observer", "callbacks: [{use: p, must: true}]", "a.yaml:1:28: callbacks[0].must: has no effect here (leave it out; must of the instance says that it is needed at the start)"},
+		{"preset and numbers", "window: {budget: {preset: rag, allocations: [{source: memory, cap_tokens: 3}]}}", `a.yaml:1:18: window.budget: preset excludes allocations (keep one way)`},
+		{"builtin and plugin", "steps: [{name: a, use: p, builtin: sort}]",
+			`a.yaml:1:27: steps[0].builtin: unknown key (it is steps[0].use now; rewrite the file with: anchor-host config migrate)`},
+		{"input without function", "steps: [{name: a, use: p, input: text}]",
 			`a.yaml:1:9: steps[0]: input and output need a function (add function: NAME)`},
-		{"function and operation", "steps: [{name: a, plugin: p, function: f, operation: filter}]",
-			`a.yaml:1:9: steps[0]: function excludes builtin, operation, retriever, retrievers, classifier and routes (keep one way)`},
-		{"input of a function", "steps: [{name: a, plugin: p, function: f, input: txt}]",
-			`a.yaml:1:50: steps[0].input: unknown value "txt" (did you mean "text"?)`},
-		{"items of one text", "steps: [{name: a, plugin: p, function: f, input: text, output: items}]",
-			`a.yaml:1:64: steps[0].output: input text has one text per item (for more use input: request)`},
-		{"reads of a builtin", "steps: [{name: a, builtin: sort, reads: [text]}]",
-			`a.yaml:1:41: steps[0].reads: reads needs a plugin or an instance (a builtin sees whole items; leave it out)`},
-		{"reads of a function", "steps: [{name: a, plugin: p, function: f, input: text, reads: [text]}]",
-			`a.yaml:1:63: steps[0].reads: reads choose what is sent with input: request only (leave them out)`},
-		{"settings of a function", "steps: [{name: a, plugin: p, function: f, settings: {a: 1}}]",
-			`a.yaml:1:53: steps[0].settings: settings are sent with input: request only`},
-		{"frames of no run", "frames: {run: ''}", `a.yaml:1:15: frames.run: the name is empty`},
-		{"run of frames missing", "frames: {max_frames: 2}", `a.yaml:1:9: frames: missing key "run"`},
+		{"function and operation", "steps: [{name: a, use: p, function: f, operation: filter}]",
+			`a.yaml:1:9: steps[0]: function needs a plugin, and excludes operation, retrievers, classifier and routes (keep one way)`},
+		{"input of a function", "steps: [{name: a, use: p, function: f, input: txt}]",
+			`a.yaml:1:47: steps[0].input: unknown value "txt" (did you mean "text"?)`},
+		{"items of one text", "steps: [{name: a, use: p, function: f, input: text, output: items}]",
+			`a.yaml:1:61: steps[0].output: input text has one text per item (for more use input: request)`},
+		{"reads of a builtin", "steps: [{name: a, use: sort, reads: [text]}]",
+			`a.yaml:1:37: steps[0].reads: reads needs a plugin (a built-in sees whole items; leave it out)`},
+		{"reads of a function", "steps: [{name: a, use: p, function: f, input: text, reads: [text]}]",
+			`a.yaml:1:60: steps[0].reads: reads choose what is sent with input: request only (leave them out)`},
+		{"settings of a function", "steps: [{name: a, use: p, function: f, settings: {a: 1}}]",
+			`a.yaml:1:50: steps[0].settings: settings are sent with input: request only`},
+		{"frames of no run", "memory: {frames: {run: ''}}", `a.yaml:1:24: memory.frames.run: the name is empty`},
+		{"run of frames missing", "memory: {frames: {max_frames: 2}}", `a.yaml:1:18: memory.frames: missing key "run"`},
 		{"number for offered frames", "agent: {frames: 3}", `a.yaml:1:17: agent.frames: want true, false or a map`},
-		{"unknown key of offered frames", "agent: {frames: {max: 3}}", `a.yaml:1:18: agent.frames.max: unknown key (want one of enabled, max_frames, max_tokens)`},
+		{"unknown key of offered frames", "agent: {frames: {max: 3}}", `a.yaml:1:18: agent.frames.max: unknown key (want one of enabled, max_frames, tokens)`},
 		{"bound of offered frames", "agent: {frames: {max_frames: 0}}", `a.yaml:1:30: agent.frames.max_frames: want 1 to 4294967295, got 0`},
 		{"number for observation", "agent: {observation: 3}", `a.yaml:1:22: agent.observation: want true, false or a map`},
 		{"maker of observations", "agent: {observation: {make: on}}", `a.yaml:1:29: agent.observation.make: unknown value "on" (want one of off, builtin)`},
-		{"plugin that makes observations", "agent: {observation: {make: {instance: d}}}", `a.yaml:1:40: agent.observation.make.instance: no instance "d"`},
 		{"low water", "agent: {observation: {make: builtin, high_water: 5, low_water: 5}}", `a.yaml:1:64: agent.observation.low_water: want less than high_water 5, got 5`},
-		{"lowest of what is not linear", "conversation: {recency: exponential, recency_lowest: 0.1}",
-			`a.yaml:1:54: conversation.recency_lowest: recency_lowest needs recency: linear`},
-		{"marks of what has no compactor", "conversation: {high_water: 9, summary_tokens: 9, low_water: 5000}",
-			"a.yaml:1:28: conversation.high_water: high_water needs compact\n" +
-				"a.yaml:1:47: conversation.summary_tokens: summary_tokens needs compact\n" +
-				"a.yaml:1:61: conversation.low_water: want at most max_tokens 4096, got 5000"},
-		{"marks in the wrong order", "conversation: {max_tokens: 100, high_water: 101, low_water: 102, compact: {plugin: x}}",
-			"a.yaml:1:45: conversation.high_water: want at most max_tokens 100, got 101\n" +
-				"a.yaml:1:61: conversation.low_water: want at most high_water 101, got 102"},
-		{"mark above a default", "conversation: {max_tokens: 100, low_water: 76, compact: {plugin: x}}",
-			`a.yaml:1:44: conversation.low_water: want at most high_water 75, got 76`},
-		{"rate of what is not exponential", "conversation: {recency_rate: 1}",
-			`a.yaml:1:30: conversation.recency_rate: recency_rate needs recency: exponential`},
-		{"eviction", "conversation: {eviction: pared}", `a.yaml:1:26: conversation.eviction: unknown value "pared" (did you mean "paired"?)`},
-		{"no such instance", "instances: {docs: {plugin: p}}\nsteps: [{name: a, instance: dosc}]",
-			`a.yaml:2:29: steps[0].instance: no instance "dosc" (did you mean "docs"?)`},
-		{"plugin named like an instance", "instances: {p: {plugin: p}}\nsteps: [{name: a, plugin: p}]",
-			`a.yaml:2:27: steps[0].plugin: an instance has the same name (write instance: p, or rename the instance)`},
-		{"name twice", "steps: [{name: a, builtin: sort}, {name: a, builtin: sort}]",
-			`a.yaml:1:42: steps[1].name: the name "a" is already used by steps[0] (give each step its own)`},
-		{"digest", "instances: {d: {plugin: p, digest: abc}}", `a.yaml:1:36: instances.d.digest: want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got "abc"`},
-		{"preset and numbers", "budget: {preset: rag, reserve_tokens: 1}", `a.yaml:1:9: budget: preset excludes reserve_tokens and allocations (keep one way)`},
-		{"system in scope", "steps: [{name: a, builtin: sort, scope: [system]}]",
-			`a.yaml:1:42: steps[0].scope[0]: unknown value "system" (want one of retrieval, memory, user, tool, conversation)`},
-		{"memory twice", "memory: {plugin: p}\nconversation: {}", `a.yaml:1:9: memory: memory and conversation exclude each other (keep one)`},
-		{"enricher both ways", "enricher: {template: x, plugin: p}", `a.yaml:1:11: enricher: template and max_items exclude a plugin (keep one way)`},
-		{"transform without retriever", "steps: [{name: a, plugin: p, operation: transform_query}]",
-			`a.yaml:1:9: steps[0]: transform_query needs a retriever (add retriever: {plugin: …})`},
-		{"default without route", "steps: [{name: a, plugin: p, routes: {x: {plugin: q}}, default: y}]",
-			`a.yaml:1:65: steps[0].default: no route "y" (want one of x)`},
-		{"fusion of nothing", "steps: [{name: a, plugin: p, fusion: rrf}]",
-			`a.yaml:1:9: steps[0]: fusion and rrf_k need retrievers (add retrievers: [{plugin: …}, {plugin: …}])`},
-		{"rrf_k of another fusion", "steps: [{name: a, retrievers: [{plugin: p}], rrf_k: 3}]", `a.yaml:1:53: steps[0].rrf_k: rrf_k needs fusion: rrf`},
-		{"retriever without a name", "steps: [{name: a, retrievers: [{weight: 2}]}]", `a.yaml:1:32: steps[0].retrievers[0]: name a retriever, a plugin or an instance`},
-		{"weight in turn", "steps: [{name: a, retrievers: [{plugin: p, weight: 2}], fusion: round_robin}]",
-			`a.yaml:1:52: steps[0].retrievers[0].weight: weight has no effect with fusion: round_robin (leave it out)`},
-		{"builtin with routes", "steps: [{name: a, builtin: sort, routes: {x: {plugin: q}}, default: x}]",
-			`a.yaml:1:9: steps[0]: builtin excludes retriever, routes and default (leave them out)`},
-		{"retrieve with a retriever", "steps: [{name: a, plugin: p, operation: retrieve, retriever: {plugin: q}}]",
-			`a.yaml:1:9: steps[0]: retriever and retrievers need operation: transform_query (leave them out)`},
-		{"retrieve with routes", "steps: [{name: a, plugin: p, operation: retrieve, routes: {x: {plugin: q}}}]",
+		{"marks of what has no compactor", "memory: {conversation: {high_water: 9, summary_tokens: 9, low_water: 5000}}",
+			"a.yaml:1:37: memory.conversation.high_water: high_water needs compact\n" +
+				"a.yaml:1:56: memory.conversation.summary_tokens: summary_tokens needs compact\n" +
+				"a.yaml:1:70: memory.conversation.low_water: want at most tokens 4096, got 5000"},
+		{"marks in the wrong order", "memory: {conversation: {tokens: 100, high_water: 101, low_water: 102, compact: {use: x}}}",
+			"a.yaml:1:50: memory.conversation.high_water: want at most tokens 100, got 101\n" +
+				"a.yaml:1:66: memory.conversation.low_water: want at most high_water 101, got 102"},
+		{"mark above a default", "memory: {conversation: {tokens: 100, low_water: 76, compact: {use: x}}}",
+			`a.yaml:1:49: memory.conversation.low_water: want at most high_water 75, got 76`},
+		{"eviction", "memory: {conversation: {eviction: pared}}", `a.yaml:1:35: memory.conversation.eviction: unknown value "pared" (did you mean "paired"?)`},
+		{"name twice", "steps: [{name: a, use: sort}, {name: a, use: sort}]",
+			`a.yaml:1:38: steps[1].name: the name "a" is already used by steps[0] (give each step its own)`},
+		{"digest", "plugins: {instances: {d: {plugin: p, digest: abc}}}", `a.yaml:1:46: plugins.instances.d.digest: want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got "abc"`},
+		{"system in scope", "steps: [{name: a, use: sort, scope: [system]}]",
+			`a.yaml:1:38: steps[0].scope[0]: unknown value "system" (want one of retrieval, memory, user, tool, conversation)`},
+		{"memory twice", "memory: {use: p, conversation: {}}", `a.yaml:1:9: memory: use and conversation exclude each other (keep one)`},
+		{"enricher both ways", "enricher: {template: x, use: p}", `a.yaml:1:11: enricher: template and max_items exclude use (keep one way)`},
+		{"transform without retriever", "steps: [{name: a, use: p, operation: transform_query}]",
+			`a.yaml:1:9: steps[0]: transform_query needs a retriever (add retrievers: [NAME])`},
+		{"default without route", "steps: [{name: a, use: p, routes: {x: {use: q}}, default: y}]",
+			`a.yaml:1:59: steps[0].default: no route "y" (want one of x)`},
+		{"fusion of nothing", "steps: [{name: a, use: p, fusion: rrf}]",
+			`a.yaml:1:9: steps[0]: fusion needs retrievers (add retrievers: [NAME, NAME])`},
+		{"retriever without a name", "steps: [{name: a, retrievers: [{weight: 2}]}]", `a.yaml:1:32: steps[0].retrievers[0]: name a plugin or an instance (add use: NAME)`},
+		{"weight in turn", "steps: [{name: a, retrievers: [{use: p, weight: 2}], fusion: round_robin}]",
+			`a.yaml:1:49: steps[0].retrievers[0].weight: weight has no effect with fusion: round_robin (leave it out)`},
+		{"builtin with routes", "steps: [{name: a, use: sort, routes: {x: {use: q}}, default: x}]",
+			`a.yaml:1:9: steps[0]: sort is built in, and excludes operation, retrievers, classifier, routes and default (leave them out)`},
+		{"retrieve with a retriever", "steps: [{name: a, use: p, operation: retrieve, retrievers: [{use: q}]}]",
+			`a.yaml:1:9: steps[0]: retrievers need operation: transform_query (leave them out)`},
+		{"retrieve with routes", "steps: [{name: a, use: p, operation: retrieve, routes: {x: {use: q}}}]",
 			`a.yaml:1:9: steps[0]: routes and default need operation: classify (leave them out)`},
-		{"no weight", "steps: [{name: a, retrievers: [{plugin: p, weight: 0}]}]", `a.yaml:1:52: steps[0].retrievers[0].weight: want 0.001 to 1000, got 0`},
-		{"both ways to retrieve", "steps: [{name: a, plugin: t, retriever: {plugin: p}, retrievers: [{plugin: p}]}]",
-			`a.yaml:1:9: steps[0]: retriever and retrievers exclude each other (keep one)`},
-		{"settings of no plugin", "steps: [{name: a, retrievers: [{plugin: p}], settings: {a: 1}}]",
+		{"no weight", "steps: [{name: a, retrievers: [{use: p, weight: 0}]}]", `a.yaml:1:49: steps[0].retrievers[0].weight: want 0.001 to 1000, got 0`},
+		{"both ways to retrieve", "steps: [{name: a, use: t, retrievers: [{use: p}], retrievers: [{plugin: p}]}]",
+			`a.yaml:1:51: steps[0].retrievers: duplicate key (first in line 1)`},
+		{"settings of no plugin", "steps: [{name: a, retrievers: [{use: p}], settings: {a: 1}}]",
 			`a.yaml:1:9: steps[0]: settings, reads and scope need a plugin (give settings and reads to each retriever)`},
-		{"retrievers with routes", "steps: [{name: a, retrievers: [{plugin: p}], routes: {x: {plugin: q}}}]",
-			`a.yaml:1:9: steps[0]: retrievers without a plugin exclude operation, retriever and routes (leave those out)`},
-		{"classifier and plugin", "steps: [{name: a, plugin: p, classifier: {keywords: {x: [y]}}, routes: {x: {plugin: q}}}]",
-			`a.yaml:1:9: steps[0]: classifier excludes plugin, instance, operation, retriever and retrievers (keep one way)`},
-		{"keywords without a route", "steps: [{name: a, classifier: {keywords: {cod: [y]}}, routes: {code: {plugin: q}}}]",
+		{"retrievers with routes", "steps: [{name: a, retrievers: [{use: p}], routes: {x: {use: q}}}]",
+			`a.yaml:1:9: steps[0]: retrievers without a plugin exclude operation and routes (leave those out)`},
+		{"classifier and plugin", "steps: [{name: a, use: p, classifier: {keywords: {x: [y]}}, routes: {x: {use: q}}}]",
+			`a.yaml:1:9: steps[0]: classifier excludes use, operation and retrievers (keep one way)`},
+		{"keywords without a route", "steps: [{name: a, classifier: {keywords: {cod: [y]}}, routes: {code: {use: q}}}]",
 			`a.yaml:1:48: steps[0].classifier.keywords.cod: no route "cod" (did you mean "code"?) (add it to routes, or give a default)`},
-		{"label without keywords", "steps: [{name: a, classifier: {keywords: {x: []}}, routes: {x: {plugin: q}}}]",
+		{"label without keywords", "steps: [{name: a, classifier: {keywords: {x: []}}, routes: {x: {use: q}}}]",
 			`a.yaml:1:46: steps[0].classifier.keywords.x: want keywords that are not empty`},
-		{"keywords as a list", "steps: [{name: a, classifier: {keywords: [x]}, routes: {x: {plugin: q}}}]",
+		{"keywords as a list", "steps: [{name: a, classifier: {keywords: [x]}, routes: {x: {use: q}}}]",
 			`a.yaml:1:42: steps[0].classifier.keywords: want a map from labels to lists of keywords`},
-		{"empty instance", "instances:\n  docs:\n", `a.yaml:2:8: instances.docs: missing key "plugin"`},
-		{"two mistakes", "steps:\n  - {name: a, builtin: srt}\n  - {nam: b, builtin: sort}",
-			"a.yaml:2:24: steps[0].builtin: unknown value \"srt\" (did you mean \"sort\"?)\n" +
+		{"empty instance", "plugins:\n  instances:\n    docs:\n", `a.yaml:3:10: plugins.instances.docs: missing key "plugin"`},
+		{"two mistakes", "steps:\n  - {name: a, use: s_rt}\n  - {nam: b, use: sort}",
+			"" +
 				"a.yaml:3:5: steps[1]: missing key \"name\"\na.yaml:3:6: steps[1].nam: unknown key (did you mean \"name\"?)"},
 	}
 	for _, tt := range tests {
@@ -216,7 +214,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range Overrides {
-		if o.Path == "max_tokens" {
+		if o.Path == "window.max_tokens" {
 			if err := l.Override(o, "100", "flag --max-tokens"); err != nil {
 				t.Fatal(err)
 			}
@@ -227,33 +225,33 @@ func TestSettings(t *testing.T) {
 		got[s.Path] = s
 	}
 	for _, want := range []Setting{
-		{"max_tokens", int64(100), "100", "flag --max-tokens"},
-		{"tokenizer", "cl100k_base", "cl100k_base", "a.yaml:3"},
-		{"log_level", "warn", "warn", "default"},
-		{"plugins.dir", "./wasm", "./wasm", "a.yaml:1"},
-		{"instances.docs.settings.k1", 0.9, "0.9", "a.yaml:13"},
-		{"instances.docs.settings.api_key", "(hidden)", "(hidden)", "a.yaml:13"},
-		{"instances.docs.limits.memory", "256MiB", "256MiB", "a.yaml:19"},
-		{"instances.docs.must", true, "true", "a.yaml:20"},
-		{"steps[0].must", true, "true", "a.yaml:26"},
-		{"steps[1].priority", int64(60), "60", "a.yaml:27"},
-		{"conversation.max_tokens", int64(500), "500", "a.yaml:22"},
-		{"enricher.max_items", int64(3), "3", "a.yaml:24"},
-		{"store.synchronous", "normal", "normal", "a.yaml:38"},
-		{"facts.min_score", 0.2, "0.2", "a.yaml:39"},
-		{"facts.tags", []string{"a", "b"}, "a, b", "a.yaml:39"},
-		{"agent.frames.enabled", false, "false", "a.yaml:44"},
+		{"window.max_tokens", int64(100), "100", "flag --max-tokens"},
+		{"counting.tokenizer", "cl100k_base", "cl100k_base", "a.yaml:20"},
+		{"telemetry.log_level", "warn", "warn", "default"},
+		{"plugins.dir", "./wasm", "./wasm", "a.yaml:2"},
+		{"plugins.instances.docs.settings.k1", 0.9, "0.9", "a.yaml:7"},
+		{"plugins.instances.docs.settings.api_key", "(hidden)", "(hidden)", "a.yaml:7"},
+		{"plugins.instances.docs.limits.memory", "256MiB", "256MiB", "a.yaml:13"},
+		{"plugins.instances.docs.must", true, "true", "a.yaml:14"},
+		{"steps[0].must", true, "true", "a.yaml:30"},
+		{"steps[1].priority", int64(60), "60", "a.yaml:31"},
+		{"memory.conversation.tokens", int64(500), "500", "a.yaml:25"},
+		{"enricher.max_items", int64(3), "3", "a.yaml:28"},
+		{"store.synchronous", "normal", "normal", "a.yaml:39"},
+		{"memory.facts.min_score", 0.2, "0.2", "a.yaml:27"},
+		{"memory.facts.tags", []string{"a", "b"}, "a, b", "a.yaml:27"},
+		{"agent.frames.enabled", false, "false", "a.yaml:43"},
 		{"agent.frames.max_frames", int64(50), "50", "default"},
-		{"agent.observation.enabled", true, "true", "a.yaml:45"},
+		{"agent.observation.enabled", true, "true", "a.yaml:44"},
 		{"agent.compaction.enabled", true, "true", "default"},
-		{"agent.compaction.keep_tokens", int64(300), "300", "a.yaml:46"},
-		{"agent.truncation", false, "false", "a.yaml:47"},
+		{"agent.compaction.low_water", int64(300), "300", "a.yaml:45"},
+		{"agent.truncation", false, "false", "a.yaml:46"},
 	} {
 		if !reflect.DeepEqual(got[want.Path], want) {
 			t.Errorf("got %+v, want %+v", got[want.Path], want)
 		}
 	}
-	for _, path := range []string{"timeout", "budget.reserve_tokens", "steps[1].top_k"} {
+	for _, path := range []string{"timeout", "window.answer", "steps[1].top_k"} {
 		if unset, ok := got[path]; ok {
 			t.Errorf("a setting without value and default is listed: %+v", unset)
 		}
@@ -267,17 +265,13 @@ func TestSwitches(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &l.Agent
-	if On(a.Frames.Enabled) || !On(a.Observation.Enabled) || !On(a.Compaction.Enabled) || On(a.Truncation) || a.Enforced() {
+	if On(a.Frames.Enabled) || !On(a.Observation.Enabled) || !On(a.Compaction.Enabled) || On(a.Truncation) {
 		t.Errorf("switches of %+v", a)
-	}
-	a.Truncation, a.Enforce = nil, nil
-	if !a.Enforced() {
-		t.Error("the budget is not enforced where nothing is switched off")
 	}
 	if l.TenantName() != "acme" || Default().TenantName() != "default" {
 		t.Errorf("tenants %q, %q", l.TenantName(), Default().TenantName())
 	}
-	if got := []string{l.Providers[0].Title(), l.Providers[1].Title(), l.StorePath()}; !reflect.DeepEqual(got, []string{"crm-snapshot", "again", "memory.db"}) {
+	if got := []string{l.Agent.Providers[0].Title(), l.Agent.Providers[1].Title(), l.StorePath()}; !reflect.DeepEqual(got, []string{"crm-snapshot", "again", "memory.db"}) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -346,26 +340,27 @@ func TestSizeAndDuration(t *testing.T) {
 
 // A bound may be a word, which the listing and the schema know.
 func TestBoundsThatAreWords(t *testing.T) {
-	const text = `instances:
-  a:
-    plugin: p
-    limits: {queue_timeout: none, idle_timeout: unlimited, log_bytes: none, items: none, fuel: unlimited, rest_after: -1, tokens: 12}
-    grants: {kv: {quota: unlimited}, files: [{host: a, guest: /a, mode: rw, max_files: unlimited}]}
+	const text = `plugins:
+  instances:
+    a:
+      plugin: p
+      limits: {queue_timeout: none, idle_timeout: unlimited, log_bytes: none, items: none, fuel: unlimited, break_after: -1, tokens: 12}
+      grants: {kv: {quota: unlimited}, files: [{host: a, guest: /a, mode: rw, max_files: unlimited}]}
 `
 	l, err := Parse("a.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := l.Instances["a"]
+	i := l.Plugins.Instances["a"]
 	if m := i.Limits; m.QueueTimeout != host.None || m.IdleTimeout != host.Unlimited || m.LogBytes != host.None || m.Items != host.None ||
-		m.Fuel != host.Unlimited || m.RestAfter != host.Unlimited || m.Tokens != 12 || i.Grants.KV.Quota != host.Unlimited || i.Grants.Files[0].MaxFiles != host.Unlimited {
+		m.Fuel != host.Unlimited || m.BreakAfter != host.Unlimited || m.Tokens != 12 || i.Grants.KV.Quota != host.Unlimited || i.Grants.Files[0].MaxFiles != host.Unlimited {
 		t.Errorf("%+v, %+v", m, i.Grants)
 	}
 	shown := map[string]any{}
 	for _, s := range l.Settings() {
-		shown[strings.TrimPrefix(s.Path, "instances.a.")] = s.Value
+		shown[strings.TrimPrefix(s.Path, "plugins.instances.a.")] = s.Value
 	}
-	for path, want := range map[string]any{"limits.items": "none", "limits.rest_after": "unlimited", "limits.tokens": int64(12), "limits.log_bytes": "none",
+	for path, want := range map[string]any{"limits.items": "none", "limits.break_after": "unlimited", "limits.tokens": int64(12), "limits.log_bytes": "none",
 		"grants.kv.quota": "unlimited", "grants.files[0].max_files": "unlimited", "grants.files[0].quota": "64MiB"} {
 		if shown[path] != want {
 			t.Errorf("%s is listed as %#v, want %#v", path, shown[path], want)
@@ -395,19 +390,4 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("settings differ between two listings")
 		}
 	})
-}
-
-// A part, an enricher, a step and a provider are used as they say.
-func TestUseIsComplete(t *testing.T) {
-	want := Use{Plugin: "p", Instance: "i", Settings: map[string]any{"k": 1}, Timeout: 3, Reads: []string{"data"}}
-	for _, got := range []Use{
-		(&Part{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
-		(&Enricher{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
-		(&Step{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
-		(&Provider{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
-	} {
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
-	}
 }

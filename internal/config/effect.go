@@ -29,25 +29,20 @@ func without(prefix string, options []stated) (findings []Finding) {
 // WithoutEffect returns the options that have no effect with the other values of c.
 func (o FitOptions) WithoutEffect(c *Config) []Finding {
 	exact, cut := c.Fit == "exact", c.Truncate != "" && c.Truncate != "none"
-	return without("fit_options.", []stated{
+	return without("window.", []stated{
 		{"message_overhead", o.MessageOverhead != nil, exact, "fit: exact"},
 		{"priming", o.Priming != nil, exact, "fit: exact"},
-		{"tools", o.Tools != "", exact, "fit: exact"},
-		{"min_tokens", o.MinTokens != 0, cut, "truncate: sentence or character"},
+		{"tools_text", o.Tools != "", exact, "fit: exact"},
+		{"cut_min_tokens", o.MinTokens != 0, cut, "truncate: sentence or character"},
 	})
 }
 
 // Marks returns the value of breakpoints, or its default.
 func (o FormatOptions) Marks() string {
-	fallback := format.BreakpointsAuto
-	if o.CacheControl == format.CacheControlSeed {
-		fallback = "fixed"
-	}
-	return cmp.Or(o.Breakpoints, fallback)
+	return cmp.Or(o.Breakpoints, format.BreakpointsAuto)
 }
 
-// WithoutEffect returns the options that have no effect with the other values of c. A
-// cache_control without caching is allowed, because it only says where a mark would be placed.
+// WithoutEffect returns the options that have no effect with the other values of c.
 func (o FormatOptions) WithoutEffect(c *Config) []Finding {
 	if findings := without("format_options.", []stated{
 		{"caching", o.Caching, c.Format.Name == "anthropic", "format: anthropic"},

@@ -63,7 +63,7 @@ func (c *Collection) Settings() retrieve.Settings {
 // ContextBudget bounds what the contexts of a collection ask of models in one run.
 type ContextBudget struct {
 	MaxCalls  int `key:"max_calls" min:"1" default:"1000" doc:"The maximum number of requests to each model."`
-	MaxTokens int `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
+	MaxTokens int `key:"tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
 }
 
 // Readers are the tenants that may read a collection of another tenant: some, or the word [everyone].

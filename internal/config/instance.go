@@ -49,7 +49,7 @@ type SearchGrant struct {
 type LLMGrant struct {
 	Models    []string `key:"models,required" doc:"Entries of models. The first is asked if the plugin names none."`
 	MaxCalls  int      `key:"max_calls" min:"1" doc:"The maximum number of requests of the plugin in one build. Default: that of the model alone."`
-	MaxTokens int      `key:"max_tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Default: that of the model alone."`
+	MaxTokens int      `key:"tokens" min:"1" doc:"The maximum number of tokens of these requests and their answers. Default: that of the model alone."`
 }
 
 // HTTPGrant allows requests to hosts.
@@ -90,8 +90,8 @@ type Limits struct {
 	Tokens       Count    `key:"tokens" doc:"How many tokens one call may add. unlimited: only output limits them. none: it may add nothing."`
 	Instances    Count    `key:"instances" doc:"How many calls run at the same time, each in a separate instance. Default: one for each processor. unlimited: plugins.max_instances."`
 	MinInstances Count    `key:"min_instances" doc:"How many instances are made in advance and kept ready. none: instances are made when they are needed."`
-	RestAfter    Count    `key:"rest_after" doc:"After this many failed calls in a row for a tenant the plugin is not called for that tenant for a while. unlimited, or -1: it is always called."`
-	RestMost     Duration `key:"rest_most" doc:"The longest such pause, such as 60s. The first pause is one second; each further pause is twice as long."`
+	BreakAfter   Count    `key:"break_after" doc:"After this many failed calls in a row for a tenant the plugin is not called for that tenant for a while. unlimited, or -1: it is always called."`
+	BreakMost    Duration `key:"break_most" doc:"The longest such pause, such as 60s. The first pause is one second; each further pause is twice as long."`
 	LoadMemory   Size     `key:"load_memory" doc:"Maximum estimated memory for loading the module, such as 600MiB; plugin inspect shows the estimate."`
 	LoadTime     Duration `key:"load_time" doc:"Maximum estimated time for loading the module, such as 20s."`
 }

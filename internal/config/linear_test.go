@@ -25,22 +25,22 @@ func lines(n int, before, line string) string {
 func TestChecksGrowWithTheFile(t *testing.T) {
 	files := map[string]func(n int) string{
 		"labels": func(n int) string {
-			return lines(n, "steps:\n- name: a\n  classifier:\n    keywords:\n", "      label%040d: [x]\n") + lines(n, "  routes:\n", "    route%040d: {plugin: p}\n")
+			return lines(n, "steps:\n- name: a\n  classifier:\n    keywords:\n", "      label%040d: [x]\n") + lines(n, "  routes:\n", "    route%040d: {use: p}\n")
 		},
 		"missing instances": func(n int) string {
-			return lines(n, "instances:\n", "  i%d: {plugin: p}\n") + lines(n, "steps:\n", "- {name: s%d, instance: x}\n")
+			return lines(n, "plugins:\n  instances:\n", "    i%d: {plugin: p}\n") + lines(n, "steps:\n", "- {name: s%d, use: x_}\n")
 		},
 		"missing retrievers": func(n int) string {
-			return lines(n, "retrievers:\n", "  r%d: {collection: c}\n") + lines(n, "steps:\n", "- {name: s%d, retriever: x}\n")
+			return lines(n, "retrievers:\n", "  r%d: {collection: c}\n") + lines(n, "steps:\n", "- {name: s%d, use: x_}\n")
 		},
 		"pipelines": func(n int) string {
-			return lines(n, "steps:\n", "- {name: s%d, builtin: sort}\n") + lines(n, "pipelines:\n", "  p%d: {max_tokens: 9}\n")
+			return lines(n, "steps:\n", "- {name: s%d, use: sort}\n") + lines(n, "pipelines:\n", "  p%d: {window: {max_tokens: 9}}\n")
 		},
 		"pipelines and instances": func(n int) string {
-			return lines(n, "instances:\n", "  i%d: {plugin: p}\n") + lines(n, "pipelines:\n", "  p%d: {memory: {instance: x}}\n")
+			return lines(n, "plugins:\n  instances:\n", "    i%d: {plugin: p}\n") + lines(n, "pipelines:\n", "  p%d: {memory: {use: x_}}\n")
 		},
 		"models": func(n int) string {
-			return lines(n, "models:\n", "  m%d: {api: openai, model: m}\n") + lines(n, "instances:\n", "  i%d: {plugin: p, grants: {llm: {models: [x]}}}\n")
+			return lines(n, "models:\n", "  m%d: {api: openai, model: m}\n") + lines(n, "plugins:\n  instances:\n", "    i%d: {plugin: p, grants: {llm: {models: [x]}}}\n")
 		},
 		"headers": func(n int) string {
 			return lines(n, "embedders:\n  e:\n    http:\n      base_url: https://a.example\n      model: m\n      headers:\n", "        h%d: x\n")

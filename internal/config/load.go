@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/migrate"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/registry/lock"
@@ -19,8 +21,8 @@ import (
 // DefaultFile is the configuration file of the current folder.
 const DefaultFile = "anchor.yaml"
 
-// maxFile bounds the size of a configuration file.
-const maxFile = 4 << 20
+// MaxFile bounds the size of a configuration file in bytes.
+const MaxFile = 4 << 20
 
 // Loaded is a configuration that knows the position of each of its values in the file.
 type Loaded struct {
@@ -61,12 +63,12 @@ func Load(path string) (*Loaded, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("read configuration: %s: is a folder (name the file, such as %s)", path, filepath.Join(path, DefaultFile))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, path, maxFile>>20)
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, path, MaxFile>>20)
 	}
 	return Parse(path, data)
 }
@@ -82,13 +84,34 @@ func Parse(path string, data []byte) (*Loaded, error) {
 		return nil, err
 	}
 	if err := strict.Decode(path, n, &l.Config); err != nil {
-		return nil, err
+		return nil, Former(err)
 	}
 	if err := l.Place(l.Check()).Err(); err != nil {
 		return nil, err
 	}
 	l.ownShared()
 	return l, nil
+}
+
+// Former says of each unknown key of an error, if it is a former one, which key there is now.
+func Former(err error) error {
+	var problems strict.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	for i := range problems {
+		p := &problems[i]
+		if !strings.HasPrefix(p.Message, "unknown key") && !strings.HasPrefix(p.Message, noSuchKey) {
+			continue
+		}
+		switch to, ok := migrate.Moved(p.Path); {
+		case ok && to == "":
+			p.Message = "is gone (leave it out, or rewrite the file with: anchor-host config migrate)"
+		case ok:
+			p.Message = fmt.Sprintf("unknown key (it is %s now; rewrite the file with: anchor-host config migrate)", to)
+		}
+	}
+	return err
 }
 
 // Absolute makes the paths of the configuration independent of the current folder.
@@ -123,10 +146,10 @@ func (l *Loaded) PluginDir() string {
 
 // CachePath returns the folder of compiled plugins as the host takes it.
 func (l *Loaded) CachePath() string {
-	if l.CacheDir == host.CacheOff {
-		return l.CacheDir
+	if l.Plugins.CacheDir == host.CacheOff {
+		return l.Plugins.CacheDir
 	}
-	return l.overridable("cache_dir", l.CacheDir)
+	return l.overridable("plugins.cache_dir", l.Plugins.CacheDir)
 }
 
 // StorePath returns the file of the store, seen from the current folder; empty

@@ -17,7 +17,7 @@ type Model struct {
 	Headers           map[string]Text `key:"headers" doc:"Further headers, such as {api-key: '${env:AZURE_KEY}'}. Values are as in key, and never printed. No plugin sees them, and they go to no other server."`
 	MaxCallsPerBuild  int             `key:"max_calls_per_build" min:"1" doc:"The maximum number of requests in one build, those of all plugins together. Default: no limit."`
 	MaxTokensPerBuild int             `key:"max_tokens_per_build" min:"1" doc:"The maximum number of tokens of these requests and their answers. Until the server has counted, four bytes of a request count as a token, and an answer as its maximum. Default: no limit."`
-	MaxTokens         int             `key:"max_tokens" min:"1" default:"1024" doc:"The maximum number of tokens of an answer, if the plugin states none."`
+	MaxTokens         int             `key:"max_output_tokens" min:"1" default:"1024" doc:"The maximum number of tokens of an answer, if the plugin states none."`
 	Temperature       *float64        `key:"temperature" min:"0" max:"2" doc:"How much answers vary, if the plugin does not say it. Default: that of the server."`
 	Timeout           Duration        `key:"timeout" default:"30s" doc:"Time limit of one request. A server that asks to wait for longer than this, and than a minute, is not waited for. limits.timeout of the plugin must be longer, because it also bounds the wait."`
 	Retries           *int            `key:"retries" min:"0" max:"20" default:"2" doc:"How often a request is repeated if the server is busy or fails. The first pause is half a second, each further one twice as long, or as long as the server asks for, at most one minute."`
@@ -46,8 +46,8 @@ func (k *checker) models() {
 		}
 		k.headers(path, m.Key, m.Headers, keyHeaders[m.API])
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.config.Instances)) {
-		k.services(strict.Join("instances", name)+".grants", k.config.Instances[name].Grants)
+	for _, name := range slices.Sorted(maps.Keys(k.config.Plugins.Instances)) {
+		k.services(strict.Join("plugins.instances", name)+".grants", k.config.Plugins.Instances[name].Grants)
 	}
 }
 
@@ -84,22 +84,22 @@ func (k *checker) facts() {
 		return
 	}
 	if f.Embedder != "" {
-		missing(k, "facts.embedder", "embedder", f.Embedder, k.config.Embedders)
+		missing(k, "memory.facts.embedder", "embedder", f.Embedder, k.config.Embedders)
 	}
 	if f.Consolidate != nil {
-		missing(k, "facts.consolidate.model", "model", f.Consolidate.Model, k.config.Models)
+		missing(k, "memory.facts.consolidate.model", "model", f.Consolidate.Model, k.config.Models)
 	}
 	e := f.Extract
 	switch {
 	case e == nil:
-	case e.Model == "" && e.Plugin == "" && e.Instance == "":
-		k.find("facts.extract", "name a plugin, an instance or a model")
+	case e.Model == "" && e.Name == "":
+		k.find("memory.facts.extract", "name a plugin or a model (add use: NAME, or model: NAME)")
 	case e.Model == "":
-		k.use("facts.extract", e.Use())
+		k.optional("memory.facts.extract", &e.Use)
 	default:
-		missing(k, "facts.extract.model", "model", e.Model, k.config.Models)
-		if e.Plugin != "" || e.Instance != "" || e.Settings != nil || e.Timeout != 0 || e.Reads != nil {
-			k.find("facts.extract", "model excludes plugin, instance, settings, timeout and reads (those of the model are under models)")
+		missing(k, "memory.facts.extract.model", "model", e.Model, k.config.Models)
+		if e.Stated() {
+			k.find("memory.facts.extract", "model excludes use, settings, timeout, must and reads (those of the model are under models)")
 		}
 	}
 }

@@ -10,8 +10,9 @@ const modelled = `models:
   small: {api: openai, base_url: "http://localhost:11434/v1", model: m, key: "literal-key", headers: {x-team: "literal-header"}, max_calls_per_build: 20, temperature: 0, retries: 0, timeout: 5s, cache: true}
   claude: {api: anthropic, model: c}
 embedders: {far: {http: {base_url: "http://h", model: m}}}
-instances:
-  i: {plugin: p, grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude], max_calls: 5}}}
+plugins:
+  instances:
+    i: {plugin: p, grants: {embed: {embedder: far}, search: {collections: [docs]}, llm: {models: [small, claude], max_calls: 5}}}
 `
 
 func TestModels(t *testing.T) {
@@ -20,14 +21,14 @@ func TestModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := l.Models["small"]
-	if m.API != "openai" || m.Timeout != Duration(5*time.Second) || m.MaxCallsPerBuild != 20 || m.Temperature == nil || *m.Temperature != 0 || m.Retries == nil || *m.Retries != 0 || !m.Cache || l.Instances["i"].Grants.LLM.MaxCalls != 5 {
+	if m.API != "openai" || m.Timeout != Duration(5*time.Second) || m.MaxCallsPerBuild != 20 || m.Temperature == nil || *m.Temperature != 0 || m.Retries == nil || *m.Retries != 0 || !m.Cache || l.Plugins.Instances["i"].Grants.LLM.MaxCalls != 5 {
 		t.Errorf("%+v", m)
 	}
 	shown := map[string]any{}
 	for _, s := range l.Settings() {
 		shown[s.Path] = s.Value
 	}
-	for path, want := range map[string]any{"models.small.key": hidden, "models.small.headers.x-team": hidden, "models.small.model": "m", "models.claude.max_tokens": int64(1024)} {
+	for path, want := range map[string]any{"models.small.key": hidden, "models.small.headers.x-team": hidden, "models.small.model": "m", "models.claude.max_output_tokens": int64(1024)} {
 		if shown[path] != want {
 			t.Errorf("%s is listed as %#v, want %#v", path, shown[path], want)
 		}

@@ -30,27 +30,28 @@ var Overrides = overrides()
 
 // flags are the flags that set a value.
 var flags = map[string]string{
-	"plugins.dir": "plugins", "cache_dir": "cache-dir", "timeout": "timeout", "log_level": "log-level",
-	"max_tokens": "max-tokens", "tokenizer": "tokenizer", "model": "model", "fit": "fit", "fill": "fill",
-	"truncate": "truncate", "order": "order", "include_query": "include-query", "format": "format", "budget.preset": "preset", "tenant": "tenant",
-	"store.path": "store", "store.synchronous": "synchronous", "conversation.id": "conversation",
+	"plugins.dir": "plugins", "plugins.cache_dir": "cache-dir", "timeout": "timeout", "telemetry.log_level": "log-level",
+	"window.max_tokens": "max-tokens", "counting.tokenizer": "tokenizer", "counting.model": "model", "window.fit": "fit", "window.fill": "fill",
+	"window.truncate": "truncate", "window.order": "order", "window.include_query": "include-query", "format": "format",
+	"window.budget.preset": "preset", "tenant": "tenant",
+	"store.path": "store", "store.synchronous": "synchronous", "memory.conversation.id": "conversation",
 	"server.listen": "listen", "server.admin_listen": "admin-listen",
-	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages", "agent.phase": "phase",
+	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages",
 }
 
 // setters set values that replace other values as well.
 var setters = map[string]func(*Config, string) error{
-	"tokenizer":       setTokenizer,
-	"model":           setModel,
-	"format":          func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) },
-	"budget.preset":   setPreset,
-	"tenant":          setTenant,
-	"conversation.id": setConversation,
+	"counting.tokenizer":     setTokenizer,
+	"counting.model":         setModel,
+	"format":                 func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) },
+	"window.budget.preset":   setPreset,
+	"tenant":                 setTenant,
+	"memory.conversation.id": setConversation,
 	"agent.observation.make": func(c *Config, s string) error {
 		return setChoice(&c.Agent.Observation.Make, s, Makes)
 	},
 	"agent.observation.reflect": func(c *Config, s string) error {
-		return setChoice(&c.Agent.Observation.Reflect, s, Reflects)
+		return setChoice(&c.Agent.Observation.Reflect.Choice, s, Reflects)
 	},
 }
 
@@ -70,6 +71,8 @@ func scalars(t reflect.Type, prefix string) (paths []string) {
 	for _, f := range strict.Fields(t) {
 		path, of := strict.Join(prefix, f.Key), f.Type(t)
 		switch {
+		case setters[path] != nil && of.Kind() == reflect.Struct:
+			paths = append(append(paths, path), scalars(of, path)...)
 		case setters[path] != nil || strict.IsScalar(of):
 			paths = append(paths, path)
 		case of.Kind() == reflect.Struct:

@@ -13,13 +13,13 @@ import (
 func sample(t *testing.T, path string) string {
 	t.Helper()
 	switch path {
-	case "tokenizer":
+	case "counting.tokenizer":
 		return "words"
-	case "model":
+	case "counting.model":
 		return "claude-sonnet-4-5"
 	case "agent.observation.make", "agent.observation.reflect":
 		return "builtin"
-	case "tools":
+	case "window.tools":
 		return `[{"name":"f"}]`
 	case "format":
 		return "openai"
@@ -91,7 +91,7 @@ func TestOverridesAreComplete(t *testing.T) {
 	looked := 0
 	for _, s := range l.Settings() {
 		key, _, _ := strings.Cut(s.Path, ".")
-		if _, list := s.Value.([]any); list || strings.Contains(s.Path, "[") || key == "instances" || key == "pipelines" ||
+		if _, list := s.Value.([]any); list || strings.Contains(s.Path, "[") || strings.HasPrefix(s.Path, "plugins.instances.") || key == "pipelines" ||
 			strings.Contains(s.Path, ".settings.") || reflect.TypeOf(s.Value).Kind() == reflect.Slice {
 			continue
 		}
@@ -107,16 +107,16 @@ func TestOverridesAreComplete(t *testing.T) {
 
 func TestOverrideErrors(t *testing.T) {
 	for path, want := range map[string]string{
-		"max_tokens":                `want a whole number, got the string "many"`,
+		"window.max_tokens":         `want a whole number, got the string "many"`,
 		"plugins.max_instances":     `want a whole number, got the string "many"`,
 		"agent.compaction.enabled":  `want true or false, got the string "many"`,
 		"agent.observation.enabled": `want true or false, got the string "many"`,
-		"facts.min_score":           `want a number, got the string "many"`,
+		"memory.facts.min_score":    `want a number, got the string "many"`,
 		"timeout":                   `want a time span such as "2s", got "many"`,
-		"plugins.memory":            `want a size such as "64MiB", got "many"`,
-		"log_level":                 `unknown value "many" (want one of debug, info, warn, error)`,
+		"plugins.total_memory":      `want a size such as "64MiB", got "many"`,
+		"telemetry.log_level":       `unknown value "many" (want one of debug, info, warn, error)`,
 		"format":                    `unknown value "many" (want one of anthropic, openai, openai-responses, gemini, generic)`,
-		"budget.preset":             `unknown value "many" (want one of chat, rag, agent)`,
+		"window.budget.preset":      `unknown value "many" (want one of chat, rag, agent)`,
 	} {
 		l := Default()
 		i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })
@@ -128,7 +128,7 @@ func TestOverrideErrors(t *testing.T) {
 		}
 	}
 	for path, text := range map[string]string{
-		"max_tokens": "0", "plugins.plugin_share": "1.5", "tenant": "a\nb", "conversation.id": "", "format": strings.Repeat("x", 1000),
+		"window.max_tokens": "0", "plugins.plugin_share": "1.5", "tenant": "a\nb", "memory.conversation.id": "", "format": strings.Repeat("x", 1000),
 	} {
 		l := Default()
 		i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })
@@ -140,12 +140,12 @@ func TestOverrideErrors(t *testing.T) {
 
 // Configurations share their sections. One that is overridden changes no other.
 func TestOverridesCopySections(t *testing.T) {
-	l, err := Parse("a.yaml", []byte("conversation: {id: c, max_tokens: 50}"))
+	l, err := Parse("a.yaml", []byte("memory: {conversation: {id: c, tokens: 50}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := l.Config
-	if err := Set(&c, "conversation.max_tokens", "7"); err != nil {
+	if err := Set(&c, "memory.conversation.tokens", "7"); err != nil {
 		t.Fatal(err)
 	}
 	if c.Conversation.MaxTokens != 7 || c.Conversation.ID != "c" || l.Conversation.MaxTokens != 50 {
@@ -156,13 +156,13 @@ func TestOverridesCopySections(t *testing.T) {
 // A value that contradicts another is refused with where it came from.
 func TestOverridesAreChecked(t *testing.T) {
 	for _, tt := range []struct{ file, path, value, want string }{
-		{"", "conversation.recency_rate", "2", "invalid: environment ANCHOR_HOST_CONVERSATION_RECENCY_RATE: recency_rate needs recency: exponential"},
-		{"memory: {plugin: p}", "facts.max_items", "2", "invalid: memory: memory and facts exclude each other (keep one) (with environment ANCHOR_HOST_FACTS_MAX_ITEMS)"},
-		{"", "frames.max_frames", "2", "invalid: frames.run: the name is empty (with environment ANCHOR_HOST_FRAMES_MAX_FRAMES)"},
-		{"conversation: {recency: exponential}", "conversation.recency_rate", "2", ""},
-		{"agent: {compaction: false}", "agent.compaction.keep_tokens", "2", ""},
-		{"model: claude-sonnet-4-5\ncalibration: usage.jsonl", "tokenizer", "words", ""},
-		{"model: claude-sonnet-4-5\ncalibration: usage.jsonl", "model", "gpt-4o", ""},
+		{"", "memory.conversation.high_water", "2", "invalid: environment ANCHOR_HOST_MEMORY_CONVERSATION_HIGH_WATER: high_water needs compact"},
+		{"memory: {use: p}", "memory.facts.max_items", "2", "invalid: memory: use and facts exclude each other (keep one) (with environment ANCHOR_HOST_MEMORY_FACTS_MAX_ITEMS)"},
+		{"", "memory.frames.max_frames", "2", "invalid: memory.frames.run: the name is empty (with environment ANCHOR_HOST_MEMORY_FRAMES_MAX_FRAMES)"},
+		{"memory: {conversation: {compact: p}}", "memory.conversation.high_water", "2", ""},
+		{"agent: {compaction: false}", "agent.compaction.low_water", "2", ""},
+		{"counting: {model: claude-sonnet-4-5, calibration: usage.jsonl}", "counting.tokenizer", "words", ""},
+		{"counting: {model: claude-sonnet-4-5, calibration: usage.jsonl}", "counting.model", "gpt-4o", ""},
 	} {
 		l, err := Parse("a.yaml", []byte(tt.file))
 		if err != nil {
@@ -184,7 +184,7 @@ func TestOverridesAreChecked(t *testing.T) {
 
 // A section that is its switch alone.
 func TestCompactionSwitch(t *testing.T) {
-	for text, want := range map[string]bool{"agent: {compaction: false}": false, "agent: {compaction: true}": true, "agent: {compaction: {keep_tokens: 5}}": true} {
+	for text, want := range map[string]bool{"agent: {compaction: false}": false, "agent: {compaction: true}": true, "agent: {compaction: {low_water: 5}}": true} {
 		l, err := Parse("a.yaml", []byte(text))
 		if err != nil || On(l.Agent.Compaction.Enabled) != want {
 			t.Errorf("%s: %v, %v", text, l, err)

@@ -55,6 +55,9 @@ func lockedNames(path string, n *strict.Node) (references []string, err error) {
 // named are the keys below which the keys are names that the operator chose.
 var named = []string{"instances", "pipelines", "retrievers", "routes", "collections", "models", "embedders"}
 
+// naming are the keys whose value, if it is a text, names a plugin.
+var naming = []string{"plugin", "use", "tokenizer", "format", "memory", "enricher", "compact", "context", "extract", "make", "reflect"}
+
 // findReferences lists the values of a document that name a plugin by its place. What belongs to a
 // plugin alone, such as its settings, is not looked at. own says that the keys of n are names that
 // the operator chose.
@@ -68,8 +71,16 @@ func findReferences(n *strict.Node, own bool, places *[]*strict.Node) {
 		case own:
 			findReferences(&e.Value, false, places)
 		case e.Key == "settings" || e.Key == "config" || e.Key == "grants":
-		case e.Key == "plugin":
+		case slices.Contains(naming, e.Key) && e.Value.Kind == strict.String:
 			addReference(&e.Value, places)
+		case e.Key == "retrievers" && e.Value.Kind == strict.List, e.Key == "callbacks", e.Key == "routes":
+			for j := range e.Value.Items() {
+				addReference(&e.Value.Items()[j], places)
+			}
+			for j := range e.Value.Entries() {
+				addReference(&e.Value.Entries()[j].Value, places)
+			}
+			findReferences(&e.Value, slices.Contains(named, e.Key), places)
 		case e.Key == "links":
 			for j := range e.Value.Entries() {
 				addReference(&e.Value.Entries()[j].Value, places)

@@ -15,9 +15,9 @@ func TestReferences(t *testing.T) {
 	path := filepath.Join(t.TempDir(), DefaultFile)
 	const a, b = "oci://ghcr.io/acme/bm25:1.2", "oci://ghcr.io/acme/bm25:2"
 	const text = `
-instances: {config: {plugin: "` + a + `", links: {base: "` + b + `"}}}
-steps: [{name: s, plugin: "` + a + `", settings: {plugin: "` + b + `"}}]
-pipelines: {other: {steps: [{name: s, plugin: "` + b + `"}]}}
+plugins: {instances: {config: {plugin: "` + a + `", links: {base: "` + b + `"}}}}
+steps: [{name: s, use: "` + a + `", settings: {plugin: "` + b + `"}}]
+pipelines: {other: {steps: [{name: s, use: "` + b + `"}]}}
 `
 	l, err := Parse(path, []byte(text))
 	if err != nil {
@@ -26,8 +26,8 @@ pipelines: {other: {steps: [{name: s, plugin: "` + b + `"}]}}
 	if got := l.References(); !slices.Equal(got, []string{a, b}) {
 		t.Errorf("references: %q", got)
 	}
-	if l.Steps[0].Plugin != a {
-		t.Errorf("without a lock: %q", l.Steps[0].Plugin)
+	if l.Steps[0].Use.Name != a {
+		t.Errorf("without a lock: %q", l.Steps[0].Use.Name)
 	}
 	digest := "sha256:" + strings.Repeat("1", 64)
 	err = lock.Edit(t.Context(), filepath.Join(filepath.Dir(path), lock.Name), func(f *lock.File) error {
@@ -46,7 +46,7 @@ pipelines: {other: {steps: [{name: s, plugin: "` + b + `"}]}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{l.Instances["config"].Plugin, l.Instances["config"].Links["base"], l.Steps[0].Plugin, l.Steps[0].Settings["plugin"].(string), other.Steps[0].Plugin}
+	got := []string{l.Plugins.Instances["config"].Plugin, l.Plugins.Instances["config"].Links["base"], l.Steps[0].Use.Name, l.Steps[0].Settings["plugin"].(string), other.Steps[0].Use.Name}
 	if want := []string{"bm25", "bm25@2.0.0", "bm25", b, "bm25@2.0.0"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -57,7 +57,7 @@ pipelines: {other: {steps: [{name: s, plugin: "` + b + `"}]}}
 		t.Errorf("a lock of a later version: %v", err)
 	}
 	for _, bad := range []string{"oci://", "oci://../x", "bm25@", "bm25@../x", "bm25@1@2"} {
-		if _, err := Parse(path+"none/x", []byte("steps: [{name: s, plugin: '"+bad+"'}]")); err == nil {
+		if _, err := Parse(path+"none/x", []byte("steps: [{name: s, use: '"+bad+"'}]")); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // Registries says how the commands that move plugins reach registries.
 type Registries struct {
 	Mirrors   map[string][]string `key:"mirrors" doc:"Servers that are asked before a registry when something is pulled, by registry, such as ghcr.io: [mirror.example/ghcr]."`
+	Indexes   []string            `key:"indexes" doc:"Indexes that plugin search reads: addresses that begin with https://, or files. Nothing else needs one."`
 	PlainHTTP []string            `key:"plain_http" doc:"Registries that are asked without TLS, such as registry.internal:5000. One on this machine needs no entry."`
 }
 
@@ -29,8 +30,8 @@ func (k *checker) registries() {
 		k.registryName(fmt.Sprintf("registries.plain_http[%d]", i), host, "registry.internal:5000")
 	}
 	seen := map[string]int{}
-	for i, place := range k.config.Indexes {
-		at := fmt.Sprintf("indexes[%d]", i)
+	for i, place := range r.Indexes {
+		at := fmt.Sprintf("registries.indexes[%d]", i)
 		if j, twice := seen[place]; twice {
 			k.find(at, "is also at [%d] (keep one)", j)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -42,102 +41,43 @@ func (r *Retriever) Query() retrieve.Query {
 	return q
 }
 
-// RetrieverUse names a retriever of a step: an entry of retrievers, or a plugin. In the file, a
-// text is the name of an entry.
-type RetrieverUse struct {
-	Retriever string         `key:"retriever" doc:"Name of an entry of retrievers at the top level of the file."`
-	Plugin    string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance  string         `key:"instance" doc:"Name of an entry of instances."`
-	Settings  map[string]any `key:"settings" doc:"Settings of this use of a plugin."`
-	Timeout   Duration       `key:"timeout" doc:"Time limit of one call."`
-	Reads     []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
-}
-
-// plainRetrieverUse has the fields of a RetrieverUse without its methods.
-type plainRetrieverUse RetrieverUse
-
-// UnmarshalNode decodes a name or a map.
-func (u *RetrieverUse) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	if n.Kind == strict.Map {
-		d.Value(n, reflect.ValueOf((*plainRetrieverUse)(u)).Elem(), path)
-		return
-	}
-	d.Value(n, reflect.ValueOf(&u.Retriever).Elem(), path)
-}
-
-// JSONSchema describes both forms.
-func (*RetrieverUse) JSONSchema() map[string]any { return nameOr[plainRetrieverUse]() }
-
-// nameOr is the schema of the name of a retriever, or of a map.
-func nameOr[T any]() map[string]any {
-	return map[string]any{"oneOf": []any{map[string]any{"type": "string"}, strict.Schema(reflect.TypeFor[T]())}}
-}
-
-// Use returns the plugin, which is empty if the retriever searches a collection.
-func (u *RetrieverUse) Use() Use {
-	return Use{Plugin: u.Plugin, Instance: u.Instance, Settings: u.Settings, Timeout: u.Timeout, Reads: u.Reads}
-}
-
-// Member is one of several retrievers of a step. In the file, a text is the name of an entry of
-// retrievers.
+// Member is one of several retrievers of a step, which are plugins or entries of retrievers. One that fails is left out
+// and logged, and the timeout of the step holds for those that state none.
 type Member struct {
-	Retriever string         `key:"retriever" doc:"Name of an entry of retrievers at the top level of the file."`
-	Plugin    string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance  string         `key:"instance" doc:"Name of an entry of instances."`
-	Settings  map[string]any `key:"settings" doc:"Settings of this use of a plugin."`
-	Timeout   Duration       `key:"timeout" doc:"Time limit of one call. A retriever that fails is left out and logged. Default: the timeout of the step."`
-	Reads     []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads."`
-	Weight    float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"The weight of its results, relative to the other retrievers. It has no effect with fusion round_robin."`
-	TopK      int            `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that it returns. Default: top_k of the step."`
+	Use
+	Weight float64 `key:"weight" min:"0.001" max:"1000" default:"1" doc:"The weight of its results, relative to the other retrievers. It has no effect with fusion round_robin."`
+	TopK   int     `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that it returns. Default: top_k of the step."`
 }
-
-// plainMember has the fields of a Member without its methods.
-type plainMember Member
-
-// UnmarshalNode decodes a name or a map.
-func (m *Member) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	if n.Kind == strict.Map {
-		d.Value(n, reflect.ValueOf((*plainMember)(m)).Elem(), path)
-		return
-	}
-	d.Value(n, reflect.ValueOf(&m.Retriever).Elem(), path)
-}
-
-// JSONSchema describes both forms.
-func (*Member) JSONSchema() map[string]any { return nameOr[plainMember]() }
-
-// Use returns the retriever without its weight.
-func (m *Member) Use() RetrieverUse {
-	return RetrieverUse{Retriever: m.Retriever, Plugin: m.Plugin, Instance: m.Instance, Settings: m.Settings, Timeout: m.Timeout, Reads: m.Reads}
-}
-
-// Title names the retriever in logs and errors.
-func (m *Member) Title() string { return cmp.Or(m.Retriever, m.Instance, m.Plugin) }
 
 // UsesRetrievers reports whether a step searches a collection.
 func (c *Config) UsesRetrievers() bool {
-	return slices.ContainsFunc(c.Steps, func(s Step) bool { return len(s.Searches()) > 0 })
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return len(c.Searches(&s)) > 0 })
 }
 
-// Searches returns the names of the entries of retrievers that the step uses, each once.
-func (s *Step) Searches() (names []string) {
-	seen := map[string]bool{"": true}
+// Searches returns the names of the entries of retrievers that a step uses, each once.
+func (c *Config) Searches(s *Step) (names []string) {
 	add := func(name string) {
-		if !seen[name] {
-			seen[name] = true
+		if c.IsSearch(name) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	if s.Retriever != nil {
-		add(s.Retriever.Retriever)
-	}
+	add(s.Use.Name)
 	for i := range s.Retrievers {
-		add(s.Retrievers[i].Retriever)
+		add(s.Retrievers[i].Name)
 	}
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-		add(s.Routes[label].Retriever)
+		add(s.Routes[label].Name)
 	}
 	return names
+}
+
+// Single returns the only retriever of a step that transforms queries, which is called without a merge. It is nil for
+// other steps.
+func (c *Config) Single(s *Step) *Use {
+	if c.CallsPlugin(s) && len(s.Retrievers) == 1 && s.Fusion == "" {
+		return &s.Retrievers[0].Use
+	}
+	return nil
 }
 
 // searches checks the entries of retrievers.
@@ -164,33 +104,13 @@ func (k *checker) searches() {
 	}
 }
 
-// retrieverUse checks that a retriever is named in exactly one way, and that what it names
-// exists.
-func (k *checker) retrieverUse(path string, u RetrieverUse) {
-	plugin := u.Use()
-	switch {
-	case u.Retriever == "" && u.Plugin == "" && u.Instance == "":
-		k.find(path, "name a retriever, a plugin or an instance")
-	case u.Retriever == "":
-		k.use(path, plugin)
-	case u.Plugin != "" || u.Instance != "":
-		k.find(path, "retriever excludes plugin and instance (keep one)")
-	case len(u.Settings) > 0 || u.Reads != nil:
-		k.find(path, "settings and reads need a plugin or an instance (leave them out)")
-	default:
-		if _, ok := k.config.Retrievers[u.Retriever]; !ok {
-			k.find(path, "no retriever %q%s", u.Retriever, cmp.Or(hint(k, u.Retriever, k.config.Retrievers), " (add it to retrievers at the top level of the file)"))
-		}
+// retrieverUse checks a retriever of a step: an entry of retrievers, or a plugin.
+func (k *checker) retrieverUse(path string, u *Use) {
+	k.use(path, u, nil)
+	if u.Must != nil {
+		k.find(path+".must", "must belongs to the step (leave it out here)")
 	}
-}
-
-// retrieverStep checks a step without a plugin that has a retriever.
-func (k *checker) retrieverStep(path string, s *Step) {
-	switch {
-	case len(s.Retrievers) > 0: // another check reports it
-	case s.Operation != "" || len(s.Routes) > 0 || s.Default != "":
-		k.find(path, "a retriever without a plugin excludes operation, routes and default (leave those out)")
-	case s.Retriever.Retriever == "":
-		k.find(path+".retriever", "a step that only calls a plugin names it itself (write plugin or instance in the place of retriever)")
+	if k.config.IsSearch(u.Name) && (len(u.Settings) > 0 || u.Reads != nil) {
+		k.find(path, "settings and reads need a plugin (leave them out)")
 	}
 }

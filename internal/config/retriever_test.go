@@ -13,10 +13,10 @@ retrievers:
   docs: {collection: docs, by: hybrid, weight: 0.4, depth: 50, k1: 0, b: 1, filter: [{field: lang, values: [en]}, {field: page, op: ">=", values: ["2"]}]}
   notes: {collection: notes}
 steps:
-  - {name: found, retriever: docs, top_k: 5}
-  - {name: variants, plugin: p, operation: transform_query, retriever: docs}
-  - {name: mixed, retrievers: [docs, {retriever: notes, weight: 2, top_k: 3}, {plugin: p}]}
-  - {name: routed, classifier: {keywords: {a: [x]}}, routes: {a: docs, b: {retriever: notes, timeout: 1s}, c: {plugin: p}}, default: b}
+  - {name: found, use: docs, top_k: 5}
+  - {name: variants, use: p, operation: transform_query, retrievers: [docs]}
+  - {name: mixed, retrievers: [docs, {use: notes, weight: 2, top_k: 3}, {use: p}]}
+  - {name: routed, classifier: {keywords: {a: [x]}}, routes: {a: docs, b: {use: notes, timeout: 1s}, c: {use: p}}, default: b}
 `
 
 func TestRetrievers(t *testing.T) {
@@ -25,14 +25,14 @@ func TestRetrievers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := l.Steps
-	if s[0].Retriever.Retriever != "docs" || s[1].Retriever.Retriever != "docs" || s[2].Retrievers[0].Retriever != "docs" || s[2].Retrievers[1].Weight != 2 || s[2].Retrievers[2].Plugin != "p" {
+	if s[0].Use.Name != "docs" || l.Single(&s[1]).Name != "docs" || s[2].Retrievers[0].Name != "docs" || s[2].Retrievers[1].Weight != 2 || s[2].Retrievers[2].Name != "p" || l.Single(&s[2]) != nil {
 		t.Errorf("steps %+v", s)
 	}
-	if r := s[3].Routes; r["a"].Retriever != "docs" || r["b"].Retriever != "notes" || r["c"].Plugin != "p" {
+	if r := s[3].Routes; r["a"].Name != "docs" || r["b"].Name != "notes" || r["c"].Name != "p" {
 		t.Errorf("routes %+v", r)
 	}
-	if !reflect.DeepEqual(s[3].Searches(), []string{"docs", "notes"}) || !l.UsesRetrievers() {
-		t.Errorf("searches %q", s[3].Searches())
+	if !reflect.DeepEqual(l.Searches(&s[3]), []string{"docs", "notes"}) || !l.UsesRetrievers() {
+		t.Errorf("searches %q", l.Searches(&s[3]))
 	}
 	zero, one, weight := 0.0, 1.0, 0.4
 	docs := l.Retrievers["docs"]
@@ -61,13 +61,11 @@ func TestRetrieversAreChecked(t *testing.T) {
 		{"no embedder", "retrievers: {docs: {collection: c, by: hybrid}}", `a.yaml:1:40: retrievers.docs.by: hybrid needs an embedder for the collection (add collections: {c: {embedder: NAME}}, and an entry of embedders)`},
 		{"two bounds", "retrievers: {docs: {collection: c, filter: [{field: page, op: '>=', values: ['1', '2']}]}}", `a.yaml:1:45: retrievers.docs.filter[0]: filter page: invalid value: 2 values for >= (want one)`},
 		{"b too large", "retrievers: {docs: {collection: c, b: 1.5}}", `a.yaml:1:39: retrievers.docs.b: want 0 to 1, got 1.5`},
-		{"unknown retriever", step("retriever: dogs"), `a.yaml:2:30: steps[0].retriever: no retriever "dogs" (did you mean "docs"?)`},
-		{"no retrievers at all", "steps: [{name: a, retriever: docs}]", `a.yaml:1:30: steps[0].retriever: no retriever "docs" (add it to retrievers at the top level of the file)`},
-		{"retriever and plugin", step("retrievers: [{retriever: docs, plugin: p}]"), `a.yaml:2:32: steps[0].retrievers[0]: retriever excludes plugin and instance (keep one)`},
-		{"settings of a collection", step("retrievers: [{retriever: docs, settings: {a: 1}}]"), `a.yaml:2:32: steps[0].retrievers[0]: settings and reads need a plugin or an instance (leave them out)`},
-		{"plugin as the only retriever", step("retriever: {plugin: p}"), `a.yaml:2:30: steps[0].retriever: a step that only calls a plugin names it itself (write plugin or instance in the place of retriever)`},
-		{"operation", step("retriever: docs, operation: transform_query"), `a.yaml:2:9: steps[0]: a retriever without a plugin excludes operation, routes and default (leave those out)`},
-		{"a number", step("retriever: [docs]"), `a.yaml:2:30: steps[0].retriever: want a string, got a list`},
+		{"settings of a collection", step("retrievers: [{use: docs, settings: {a: 1}}]"), `a.yaml:2:32: steps[0].retrievers[0]: settings and reads need a plugin (leave them out)`},
+		{"must of one retriever", step("retrievers: [{use: docs, must: true}]"), `a.yaml:2:50: steps[0].retrievers[0].must: must belongs to the step (leave it out here)`},
+		{"operation", step("use: docs, operation: transform_query, retrievers: [p]"), `a.yaml:2:9: steps[0]: "docs" searches a collection, and excludes operation, retrievers, routes and default (leave those out)`},
+		{"two meanings", "plugins: {instances: {docs: {plugin: p}}}\n" + step("use: docs"), `a.yaml:3:24: steps[0].use: "docs" is an instance, and also an entry of retrievers (rename the former)`},
+		{"a list", step("use: [docs]"), `a.yaml:2:24: steps[0].use: want a string, got a list`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := Parse("a.yaml", []byte(c.text)); err == nil || err.Error() != c.want {

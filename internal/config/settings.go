@@ -122,12 +122,18 @@ func (s *lister) object(v reflect.Value, n *strict.Node, path string) {
 
 func (s *lister) value(v reflect.Value, n *strict.Node, path, fallback string) {
 	if p, ok := v.Interface().(Pipeline); ok {
-		values, below := reflect.ValueOf(&p.values).Elem(), n.Index()
-		for _, f := range strict.Fields(values.Type()) {
-			if slices.Contains(p.keys, f.Key) {
-				s.value(f.Of(values), below[f.Key], strict.Join(path, f.Key), "")
+		for _, key := range p.inOrder() {
+			at, of := n, reflect.ValueOf(&p.values).Elem()
+			for _, name := range strings.Split(key, ".") {
+				at, of = at.Index()[name], field(of.Type(), name).Of(of)
 			}
+			s.value(of, at, strict.Join(path, key), "")
 		}
+		return
+	}
+	if r, ok := v.Interface().(Reflection); ok {
+		s.add(reflect.ValueOf(r.Choice), n, path, r.String(), fallback)
+		s.object(v, n, path)
 		return
 	}
 	if text, ok := plain(v); ok {

@@ -9,6 +9,7 @@ import (
 
 // Telemetry says what metrics and diagnostics need besides the variables OTEL_*.
 type Telemetry struct {
+	LogLevel      string              `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Lowest level of the log lines that are printed on stderr, including lines of plugins."`
 	Prices        string              `key:"prices" doc:"File with the prices of models, in US dollars for a million tokens. Diagnostics then show what a build costs, and each model must have a price there. It is read again when it changes."`
 	TenantClasses map[string][]string `key:"tenant_classes" doc:"Classes of tenants, by a name of your choice. Metrics and logs name the class of a tenant, never the tenant. Tenants of no class are other."`
 }

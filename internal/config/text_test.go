@@ -11,11 +11,11 @@ import (
 // instanceOf reads an instance with a config value.
 func instanceOf(t *testing.T, value string) (Text, error) {
 	t.Helper()
-	l, err := Parse("anchor.yaml", []byte("instances:\n  i:\n    plugin: p\n    config:\n      key: "+value+"\n"))
+	l, err := Parse("anchor.yaml", []byte("plugins:\n  instances:\n    i:\n      plugin: p\n      config:\n        key: "+value+"\n"))
 	if err != nil {
 		return Text{}, err
 	}
-	return l.Instances["i"].Config["key"], nil
+	return l.Plugins.Instances["i"].Config["key"], nil
 }
 
 func TestTextResolves(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTextForms(t *testing.T) {
 		"'${KEY}'", "'${env:}'", "'${env:A B}'", "'${env:1A}'", "'${ENV:A}'", "'${file:}'", "'${'", "'x ${env:A'", "'${}'", "'${env:A-B}'", "'${cmd:ls}'",
 	} {
 		_, err := instanceOf(t, written)
-		if err == nil || !strings.HasPrefix(err.Error(), "anchor.yaml:5:12: instances.i.config.key: ") || !strings.Contains(err.Error(), "write $${ for ${") {
+		if err == nil || !strings.HasPrefix(err.Error(), "anchor.yaml:6:14: plugins.instances.i.config.key: ") || !strings.Contains(err.Error(), "write $${ for ${") {
 			t.Errorf("%s: %v", written, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestTextMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = text.Resolve(func(p string) string { return filepath.Join(dir, p) })
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "anchor.yaml:5:12: instances.i.config.key: ") || !strings.Contains(err.Error(), want) ||
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "anchor.yaml:6:14: plugins.instances.i.config.key: ") || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v (want %s)", written, err, want)
 		}
@@ -92,8 +92,8 @@ func TestTextMissing(t *testing.T) {
 // config show has no value of a header, and a reference as it is written.
 func TestSettingsHideHeaders(t *testing.T) {
 	t.Setenv("REACH_KEY", "sesame")
-	l, err := Parse("f", []byte(`instances: {i: {plugin: p, config: {region: "${env:REACH_KEY}", api_key: sesame},
-  grants: {http: {hosts: [api.test], headers: {api.test: {X-Any: "sesame ${env:REACH_KEY}"}}}}}}`))
+	l, err := Parse("f", []byte(`plugins:
+  instances: {i: {plugin: p, config: {region: "${env:REACH_KEY}", api_key: sesame}, grants: {http: {hosts: [api.test], headers: {api.test: {X-Any: "sesame ${env:REACH_KEY}"}}}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestSettingsHideHeaders(t *testing.T) {
 			t.Errorf("%s: %s", s.Path, s.Text)
 		}
 	}
-	if shown["instances.i.config.region"] != "${env:REACH_KEY}" {
+	if shown["plugins.instances.i.config.region"] != "${env:REACH_KEY}" {
 		t.Errorf("shown %q", shown)
 	}
 }

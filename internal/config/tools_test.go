@@ -24,7 +24,7 @@ func TestTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var c Config
+		var c Window
 		err = strict.Decode("f", n, &c)
 		if tc.want == "error" {
 			if err == nil || !strings.Contains(err.Error(), "tools") {

@@ -1,59 +1,109 @@
 package config
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// Use names a plugin for one job: an instance of the configuration, or a plugin of the plugin
-// folder without configuration.
+// Use names what does one job, in every place of a file: an instance of the configuration, or else what the
+// place has built in or an entry of retrievers, or else a plugin of the plugin folder. In a file, the name alone
+// may stand in the place of the map.
 type Use struct {
-	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Name     string         `key:"use,short" doc:"An entry of plugins.instances, a plugin of the plugin folder that needs no configuration, or what the place has built in; in a step also an entry of retrievers. The instance is taken where a plugin of the folder has the same name. Any other name that stands for two of them is refused."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call, such as 500ms."`
+	Must     *bool          `key:"must" doc:"Without its answer there is no window: if it fails, the build fails; if its plugin cannot be loaded, a start and a reload are refused. false: the build goes on without it, and the answer says so. Default: that of the instance, else that of plugins, else on_error in the plugin's manifest, else true for built-ins, formats, tokenizers and one retriever of a collection, and false for the rest. Retrievers and routes have that of their step; what only observes or condenses has none."`
 	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
 }
 
-// Choice is a built-in named by a string, or a plugin or a file named by a map. Must and
-// Fallback apply to plugins only.
-type Choice struct {
-	Name string
-	Use  *Use
-	// File is the path of a tokenizer.json. Only the tokenizer may be one.
-	File string
-	// Must says that its answer is needed. nil means true.
-	Must *bool
-	// Fallback is the built-in that replaces a skipped plugin. Empty: the default.
-	Fallback string
+// Stated reports whether a use says anything.
+func (u *Use) Stated() bool { return u.Name != "" || u.details() }
+
+// details reports whether a use says more than a name.
+func (u *Use) details() bool {
+	return u.Settings != nil || u.Timeout != 0 || u.Must != nil || u.Reads != nil
 }
 
-// UnmarshalNode decodes either form.
-func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	if n.Kind == strict.Map {
-		var p replaceable
-		d.Value(n, reflect.ValueOf(&p).Elem(), path)
-		if c.File = p.File; c.File != "" {
-			if len(n.Entries()) > 1 {
-				d.Fail(n, path, "a file excludes the keys of a plugin (keep one)")
-			}
-			return
-		}
-		c.Use = &Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout, Reads: p.Reads}
-		c.Must, c.Fallback = p.Must, p.Fallback
-		return
+// BuiltinSteps are the steps that need no plugin.
+var BuiltinSteps = []string{"filter", "min_score", "rerank", "sort", "top_k", "dedupe_ids"}
+
+// IsBuiltinStep reports whether a step of this name needs no plugin.
+func IsBuiltinStep(name string) bool { return slices.Contains(BuiltinSteps, name) }
+
+// Builtin returns the name of the built-in that a step uses. It is empty if the step uses something else.
+func (s *Step) Builtin() string {
+	if IsBuiltinStep(s.Use.Name) {
+		return s.Use.Name
 	}
-	d.Value(n, reflect.ValueOf(&c.Name).Elem(), path)
+	return ""
+}
+
+// IsSearch reports whether a name in a step means an entry of retrievers.
+func (c *Config) IsSearch(name string) bool {
+	_, ok := c.Retrievers[name]
+	return ok && name != ""
+}
+
+// IsPlugin reports whether a name in a step means a plugin or an instance, if it is not built in.
+func (c *Config) IsPlugin(name string) bool { return name != "" && !c.IsSearch(name) }
+
+// UseNames returns the names of the file that a use may have.
+func (c *Config) UseNames() []string {
+	return slices.Concat(slices.Collect(maps.Keys(c.Plugins.Instances)), slices.Collect(maps.Keys(c.Retrievers)))
+}
+
+// CallsPlugin reports whether a step itself calls a plugin, apart from its retrievers and routes.
+func (c *Config) CallsPlugin(s *Step) bool { return c.IsPlugin(s.Use.Name) && s.Builtin() == "" }
+
+// Choice is what a configuration names where there are built-ins: one of them, a plugin or a file. A name that stands
+// alone is that of a built-in or of an instance; {use: NAME} may also be a plugin of the folder.
+type Choice struct {
+	// Name is that of a built-in.
+	Name string
+	// Use is the plugin. nil: it is a built-in or a file.
+	Use *Use
+	// File is the path of a tokenizer.json. Only the tokenizer may be one.
+	File string
+	// Fallback is the built-in that replaces a skipped plugin. Empty: the default.
+	Fallback string
+	// bare says that the name stands alone, and so is no plugin of the folder: a mistake in the name of a
+	// built-in would otherwise be one.
+	bare bool
+}
+
+// builtin are the names that no place takes for those of plugins.
+var builtin = slices.Concat(Formats, Tokenizers, Makes)
+
+// UnmarshalNode decodes a name, or a map with more.
+func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	var p replaceable
+	c.bare = n.Kind == strict.String
+	d.Value(n, reflect.ValueOf(&p).Elem(), path)
+	c.take(d, n, path, &p)
+}
+
+// take fills the choice from its map.
+func (c *Choice) take(d *strict.Decoder, n *strict.Node, path string, p *replaceable) {
+	c.File = p.File
+	switch {
+	case p.File != "" && (p.Stated() || p.Fallback != ""):
+		d.Fail(n, path, "a file excludes use and what belongs to it (keep one)")
+	case p.File != "":
+	case slices.Contains(builtin, p.Name):
+		if c.Name = p.Name; p.details() || p.Fallback != "" {
+			d.Fail(n, path, "%s is built in, and takes no settings, timeout, must, reads and fallback (leave them out)", p.Name)
+		}
+	case p.Stated() || p.Fallback != "":
+		c.Use, c.Fallback = &p.Use, p.Fallback
+	}
+	c.bare = c.bare && c.Use != nil
 }
 
 // JSONSchema describes both forms.
-func (c *Choice) JSONSchema() map[string]any {
-	return map[string]any{"oneOf": []any{
-		map[string]any{"type": "string"},
-		strict.Schema(reflect.TypeFor[replaceable]()),
-	}}
-}
+func (c *Choice) JSONSchema() map[string]any { return strict.Schema(reflect.TypeFor[replaceable]()) }
 
 // filePrefix begins the name of a tokenizer that is a file.
 const filePrefix = "file:"
@@ -65,20 +115,13 @@ func (c Choice) String() string {
 		return filePrefix + c.File
 	case c.Use == nil:
 		return c.Name
-	case c.Use.Instance != "":
-		return "instance " + c.Use.Instance
 	}
-	return "plugin " + c.Use.Plugin
+	return c.Use.Name
 }
 
 // replaceable is a plugin that is used instead of a built-in, with a fallback, or a file.
 type replaceable struct {
-	File     string         `key:"file" doc:"Instead of a plugin, for tokenizer only: the tokenizer.json of the model, in the format of Hugging Face."`
-	Plugin   string         `key:"plugin" doc:"Name of a plugin in the plugin folder that needs no configuration."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Time limit of one call."`
-	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
-	Must     *bool          `key:"must" default:"true" doc:"Without its answer there is no window. false: its fallback replaces it when it fails, and the answer says so."`
-	Fallback string         `key:"fallback" doc:"The built-in that replaces it with must: false. Default: cl100k_base for a tokenizer, generic for a format."`
+	Use
+	File     string `key:"file" doc:"Instead of a plugin, for tokenizer only: the tokenizer.json of the model, in the format of Hugging Face."`
+	Fallback string `key:"fallback" doc:"The built-in that replaces it with must: false. Default: cl100k_base for a tokenizer, generic for a format."`
 }

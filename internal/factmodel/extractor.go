@@ -36,7 +36,7 @@ type Model struct {
 	Model *llm.Model
 }
 
-var errNoModel = errors.New("no model is configured for it (name one as model in facts.extract or facts.consolidate)")
+var errNoModel = errors.New("no model is configured for it (name one as model in memory.facts.extract or memory.facts.consolidate)")
 
 // Extract implements [memory.Extractor]. An answer that is not what was asked for is an error, and
 // nothing of it is used. If the model cannot work for now, or its budget is spent, the error wraps

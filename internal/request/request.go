@@ -3,6 +3,7 @@ package request
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/migrate"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -25,29 +27,24 @@ type Request struct {
 	Query Query `key:"query,required"`
 	// Pipeline is a named pipeline of the configuration. The request overrides its settings. Empty: the
 	// top level of the configuration.
-	Pipeline      string                `key:"pipeline"`
-	MaxTokens     int                   `key:"max_tokens" min:"1"`
-	Tokenizer     config.Choice         `key:"tokenizer"`
-	Model         string                `key:"model"`
-	Fit           string                `key:"fit" enum:"items,exact"`
-	FitOptions    config.FitOptions     `key:"fit_options"`
-	Fill          string                `key:"fill" enum:"first_fit,value_per_token,knapsack"`
-	Truncate      string                `key:"truncate" enum:"none,sentence,character"`
-	Order         string                `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable"`
-	Budget        *config.Budget        `key:"budget"`
-	SystemPrompts []config.SystemPrompt `key:"system_prompts" max:"1000"`
-	Conversation  []config.Turn         `key:"conversation" max:"20000"`
-	Items         []Item                `key:"items" max:"20000"`
-	Steps         []config.Step         `key:"steps" max:"1000"`
-	Format        config.Choice         `key:"format"`
-	FormatOptions config.FormatOptions  `key:"format_options"`
-	Tools         config.Tools          `key:"tools"`
-	// IncludeQuery ends the output with the query. Absent: true.
-	IncludeQuery *bool `key:"include_query"`
+	Pipeline      string               `key:"pipeline"`
+	Window        config.Window        `key:"window"`
+	Counting      Counting             `key:"counting"`
+	Conversation  []config.Turn        `key:"conversation" max:"20000"`
+	Items         []Item               `key:"items" max:"20000"`
+	Steps         []config.Step        `key:"steps" max:"1000"`
+	Format        config.Choice        `key:"format"`
+	FormatOptions config.FormatOptions `key:"format_options"`
 	// AllowPartial leaves out optional steps rather than missing the deadline.
 	AllowPartial bool `key:"allow_partial"`
 	// Explain asks for a trace of every item.
 	Explain bool `key:"explain"`
+}
+
+// Counting says how tokens are counted. A request names no file.
+type Counting struct {
+	Model     string        `key:"model"`
+	Tokenizer config.Choice `key:"tokenizer"`
 }
 
 // Query is the query: a string, or an object with text, metadata and other fields.
@@ -160,7 +157,7 @@ func Convert(items []Item) []pipeline.Item {
 
 // SharesPlugins reports whether a request calls only plugins that its pipeline calls.
 func (r *Request) SharesPlugins() bool {
-	return r.Steps == nil && r.Tokenizer.Use == nil && r.Format.Use == nil
+	return r.Steps == nil && r.Counting.Tokenizer.Use == nil && r.Format.Use == nil
 }
 
 // Read reads one request. Steps may refer to the instances, the pipelines and the plugin folder
@@ -183,8 +180,8 @@ func Read(ctx context.Context, name string, data []byte, base *config.Loaded) (*
 	}
 	c := req.over(*named)
 	var findings []config.Finding
-	if req.Tokenizer.File != "" {
-		findings = append(findings, config.Finding{Path: "tokenizer", Message: "a request cannot name a file (name it in anchor.yaml, or with --tokenizer)"})
+	if req.Counting.Tokenizer.File != "" {
+		findings = append(findings, config.Finding{Path: "counting.tokenizer", Message: "a request cannot name a file (name it in anchor.yaml, or with --tokenizer)"})
 	}
 	for _, f := range c.Check() {
 		if at, _ := n.Find(f.Path); at != n {
@@ -199,20 +196,24 @@ func Read(ctx context.Context, name string, data []byte, base *config.Loaded) (*
 
 // over returns the configuration c of a named pipeline with the settings of the request.
 func (r *Request) over(c config.Config) *config.Config {
-	c.MaxTokens = cmp.Or(r.MaxTokens, c.MaxTokens)
-	switch {
-	case r.Model != "":
-		c.Model, c.Tokenizer = r.Model, r.Tokenizer
-	case r.Tokenizer != config.Choice{}:
-		c.Model, c.Calibration, c.Tokenizer = "", "", r.Tokenizer
+	w := &r.Window
+	c.MaxTokens, c.Answer = cmp.Or(w.MaxTokens, c.MaxTokens), cmp.Or(w.Answer, c.Answer)
+	switch of := &r.Counting; {
+	case of.Model != "":
+		c.Model, c.Tokenizer = of.Model, of.Tokenizer
+	case of.Tokenizer != config.Choice{}:
+		c.Model, c.Calibration, c.Tokenizer = "", "", of.Tokenizer
 	}
-	c.Fit, c.Fill = cmp.Or(r.Fit, c.Fit), cmp.Or(r.Fill, c.Fill)
-	c.Truncate, c.Order = cmp.Or(r.Truncate, c.Truncate), cmp.Or(r.Order, c.Order)
-	c.FitOptions, c.FormatOptions = cmp.Or(r.FitOptions, c.FitOptions), cmp.Or(r.FormatOptions, c.FormatOptions)
-	c.Format, c.Budget = cmp.Or(r.Format, c.Format), cmp.Or(r.Budget, c.Budget)
-	c.IncludeQuery, c.Tools = cmp.Or(r.IncludeQuery, c.IncludeQuery), cmp.Or(r.Tools, c.Tools)
-	if r.SystemPrompts != nil {
-		c.SystemPrompts = r.SystemPrompts
+	c.Fit, c.Fill = cmp.Or(w.Fit, c.Fit), cmp.Or(w.Fill, c.Fill)
+	c.Truncate, c.Order = cmp.Or(w.Truncate, c.Truncate), cmp.Or(w.Order, c.Order)
+	c.FitOptions, c.FormatOptions = cmp.Or(w.FitOptions, c.FitOptions), cmp.Or(r.FormatOptions, c.FormatOptions)
+	c.Format = cmp.Or(r.Format, c.Format)
+	if w.Budget != nil {
+		c.Budget, c.Answer = w.Budget, w.Answer // a reserve belongs to its budget
+	}
+	c.IncludeQuery, c.Window.Tools = cmp.Or(w.IncludeQuery, c.IncludeQuery), cmp.Or(w.Tools, c.Window.Tools)
+	if w.SystemPrompts != nil {
+		c.SystemPrompts = w.SystemPrompts
 	}
 	if r.Steps != nil {
 		c.Steps = r.Steps
@@ -265,7 +266,21 @@ func decode(ctx context.Context, name string, data []byte, most int, into any) (
 	if err != nil {
 		return nil, err
 	}
-	return n, strict.DecodeContext(ctx, name, n, into)
+	return n, former(strict.DecodeContext(ctx, name, n, into))
+}
+
+// former says of each former key of a file, where a request states it, which key there is now.
+func former(err error) error {
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		for i := range problems {
+			p := &problems[i]
+			if to, ok := migrate.Moved(p.Path); ok && to != "" && strings.HasPrefix(p.Message, "unknown key") {
+				p.Message = "unknown key (it is " + to + " now)"
+			}
+		}
+	}
+	return err
 }
 
 func checkSize(name string, data []byte) error {

@@ -4,7 +4,7 @@ package request
 // interface does not have it.
 type Setting struct {
 	// Field is the field of anchor.BuildOptions, Flag the flag of "anchor-host build", and
-	// Member the member of a [Request].
+	// Member the path in a [Request].
 	Field, Flag, Member string
 	// Beside says why the field and the flag cannot be combined with a request. Empty: they can.
 	Beside string
@@ -26,22 +26,26 @@ var Settings = []Setting{
 	{"", "", "query", inRequest, "it is the argument"},
 	{"", "query-file", "", inRequest, ""},
 	{"Pipeline", "pipeline", "pipeline", inRequest, ""},
-	{"MaxTokens", "max-tokens", "max_tokens", inRequest, ""},
-	{"Tokenizer", "tokenizer", "tokenizer", inRequest, ""},
-	{"Model", "model", "model", inRequest, ""},
-	{"Fit", "fit", "fit", inRequest, ""},
-	{"FitOptions", "", "fit_options", inRequest, inFile},
-	{"Fill", "fill", "fill", inRequest, ""},
-	{"Truncate", "truncate", "truncate", inRequest, ""},
-	{"Order", "order", "order", inRequest, ""},
-	{"Tools", "", "tools", inRequest, inFile},
-	{"IncludeQuery", "include-query", "include_query", inRequest, ""},
+	{"MaxTokens", "max-tokens", "window.max_tokens", inRequest, ""},
+	{"Tokenizer", "tokenizer", "counting.tokenizer", inRequest, ""},
+	{"Model", "model", "counting.model", inRequest, ""},
+	{"Fit", "fit", "window.fit", inRequest, ""},
+	{"FitOptions", "", "window.message_overhead", inRequest, inFile},
+	{"", "", "window.priming", inRequest, inFile},
+	{"", "", "window.tools_text", inRequest, inFile},
+	{"", "", "window.cut_min_tokens", inRequest, inFile},
+	{"", "", "window.answer", inRequest, inFile},
+	{"Fill", "fill", "window.fill", inRequest, ""},
+	{"Truncate", "truncate", "window.truncate", inRequest, ""},
+	{"Order", "order", "window.order", inRequest, ""},
+	{"Tools", "", "window.tools", inRequest, inFile},
+	{"IncludeQuery", "include-query", "window.include_query", inRequest, ""},
 	{"Format", "format", "format", inRequest, ""},
 	{"FormatOptions", "", "format_options", inRequest, inFile},
 	{"Formatter", "", "", inRequest, code},
 	{"Preset", "preset", "", inRequest, ""},
-	{"Budget", "", "budget", inRequest, inFile},
-	{"SystemPrompts", "", "system_prompts", inRequest, inFile},
+	{"Budget", "", "window.budget", inRequest, inFile},
+	{"SystemPrompts", "", "window.system_prompts", inRequest, inFile},
 	{"Conversation", "conversation", "", "", ""},
 	{"Turns", "", "conversation", inRequest, inFile},
 	{"Remember", "remember", "", "", ""},

@@ -18,13 +18,16 @@ type Field struct {
 	Enum     []string
 	// Min and Max bound a number. Max also bounds the number of values of a list.
 	Min, Max string
-	index    int
+	// short says that a text may stand for a map with this key alone.
+	short bool
+	index []int
 }
 
 // fieldsOf has what Fields has returned, by the type. Reading the tags takes longer than decoding.
 var fieldsOf sync.Map // of []Field
 
-// Fields returns the fields of a struct type that have a key, in order. Callers share the list, and do not change it.
+// Fields returns the fields of a struct type that have a key, in order, and in the place of an embedded
+// struct without a key those of that struct. Callers share the list, and do not change it.
 func Fields(t reflect.Type) []Field {
 	if known, ok := fieldsOf.Load(t); ok {
 		return known.([]Field)
@@ -39,11 +42,17 @@ func readFields(t reflect.Type) []Field {
 		tag := t.Field(i).Tag
 		key, options, _ := strings.Cut(tag.Get("key"), ",")
 		if key == "" {
+			if of := t.Field(i); of.Anonymous && of.Type.Kind() == reflect.Struct {
+				for _, f := range Fields(of.Type) {
+					f.index = append([]int{i}, f.index...)
+					fields = append(fields, f)
+				}
+			}
 			continue
 		}
 		f := Field{
-			Key: key, Required: options == "required", Doc: tag.Get("doc"),
-			Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), index: i,
+			Key: key, Required: options == "required", short: options == "short", Doc: tag.Get("doc"),
+			Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), index: []int{i},
 		}
 		if enum := tag.Get("enum"); enum != "" {
 			f.Enum = strings.Split(enum, ",")
@@ -54,16 +63,19 @@ func readFields(t reflect.Type) []Field {
 }
 
 // Of returns the field's value in a struct.
-func (f Field) Of(v reflect.Value) reflect.Value { return v.Field(f.index) }
+func (f Field) Of(v reflect.Value) reflect.Value { return v.FieldByIndex(f.index) }
 
 // Type returns the field's type in a struct type.
-func (f Field) Type(t reflect.Type) reflect.Type { return t.Field(f.index).Type }
+func (f Field) Type(t reflect.Type) reflect.Type { return t.FieldByIndex(f.index).Type }
 
 // maxNamed is how many keys of a map a message names: more would hide what is wrong.
 const maxNamed = 4
 
 func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 	fields := Fields(v.Type())
+	if key := ShortKey(fields); key != "" && n.Kind == String {
+		*n = *NewMap(n.Pos, Entry{Key: key, Pos: n.Pos, Value: *n}) // its place is then found under the path of the key
+	}
 	if n.Kind != Map {
 		hint := ""
 		if n.Kind == List && path != "" && len(fields) <= maxNamed {
@@ -97,9 +109,9 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 			}
 		}
 		before := d.found
-		d.Value(&e.Value, v.Field(f.index), at)
+		d.Value(&e.Value, f.Of(v), at)
 		if d.found == before && given[i] {
-			d.bounds(&e.Value, v.Field(f.index), f, at)
+			d.bounds(&e.Value, f.Of(v), f, at)
 		}
 	}
 	for i := range fields {
@@ -107,6 +119,20 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 			d.Fail(n, path, "missing key %q", fields[i].Key)
 		}
 	}
+}
+
+// ShortKey returns the key whose value may be written in the place of the whole map. It is empty if there is
+// none, or if the map needs other keys.
+func ShortKey(fields []Field) (key string) {
+	for i := range fields {
+		if fields[i].Required {
+			return ""
+		}
+		if fields[i].short {
+			key = fields[i].Key
+		}
+	}
+	return key
 }
 
 func indexOf(fields []Field, key string) int {

@@ -3,7 +3,6 @@ package strict
 import (
 	"encoding"
 	"reflect"
-	"slices"
 	"strconv"
 )
 
@@ -44,18 +43,18 @@ func Schema(t reflect.Type) map[string]any {
 	return map[string]any{}
 }
 
-// SchemaOf is [Schema] for a struct type, restricted to the given keys.
-func SchemaOf(t reflect.Type, keys []string) map[string]any {
-	fields := slices.DeleteFunc(slices.Clone(Fields(t)), func(f Field) bool { return !slices.Contains(keys, f.Key) })
-	return fieldsSchema(t, fields)
+func objectSchema(t reflect.Type) map[string]any {
+	s := fieldsSchema(t, Fields(t))
+	if ShortKey(Fields(t)) != "" {
+		return map[string]any{"oneOf": []any{map[string]any{"type": "string"}, s}}
+	}
+	return s
 }
-
-func objectSchema(t reflect.Type) map[string]any { return fieldsSchema(t, Fields(t)) }
 
 func fieldsSchema(t reflect.Type, fields []Field) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, f := range fields {
-		properties[f.Key] = f.schema(Schema(t.Field(f.index).Type))
+		properties[f.Key] = f.schema(Schema(f.Type(t)))
 		if f.Required {
 			required = append(required, f.Key)
 		}

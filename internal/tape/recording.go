@@ -88,7 +88,7 @@ func SettingsOf(loaded *config.Loaded) []Setting {
 
 // ofMachine says that a setting does not belong to a build but to the machine that it runs on.
 func ofMachine(path string) bool {
-	for _, p := range []string{"plugins", "cache_dir", "store", "log_level", "records", "server", "timeout"} {
+	for _, p := range []string{"plugins.dir", "plugins.cache_dir", "plugins.total_memory", "plugins.plugin_share", "plugins.must", "plugins.max_instances", "store", "telemetry.log_level", "builds.records", "server", "timeout"} {
 		if path == p || strings.HasPrefix(path, p+".") {
 			return true
 		}

@@ -82,7 +82,7 @@ func (m *mergeTuning) rank(_ context.Context, query int, weights []float64) ([]s
 	}
 	s := m.step.Step
 	items, err := pipeline.Fuse(lists, pipeline.FuseOptions{
-		Fusion: cmp.Or(pipeline.Fusion(s.Fusion), pipeline.FusionWeighted), K: s.RRFK, Weights: weights,
+		Fusion: cmp.Or(pipeline.Fusion(s.Fusion), pipeline.FusionWeighted), Weights: weights,
 	})
 	return m.documents(items), err
 }
@@ -141,14 +141,7 @@ func (m *mergeTuning) write(weights []float64) {
 	m.yaml = append(m.yaml, "    retrievers: # keep the other keys of these retrievers")
 	for i := range m.step.Step.Retrievers {
 		r := &m.step.Step.Retrievers[i]
-		kind := "retriever"
-		switch {
-		case r.Plugin != "":
-			kind = "plugin"
-		case r.Instance != "":
-			kind = "instance"
-		}
-		m.yaml = append(m.yaml, fmt.Sprintf("      - {%s: %s, weight: %s}", kind, strictKey(r.Title()), number(weights[i])))
+		m.yaml = append(m.yaml, fmt.Sprintf("      - {use: %s, weight: %s}", strictKey(r.Name), number(weights[i])))
 	}
 }
 

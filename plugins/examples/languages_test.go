@@ -80,16 +80,17 @@ func TestOtherLanguagesTogether(t *testing.T) {
 	}
 	server := httptest.NewServer(http.HandlerFunc(search))
 	defer server.Close()
-	config := strings.ReplaceAll(`max_tokens: 500
-tokenizer: words
-format: {plugin: citations, settings: {form: text, instruction: Cite.}}
-instances:
-  search:
-    plugin: opensearch-retriever
-    grants: {http: {hosts: ["URL"], methods: [POST], private: true, headers: {"URL": {Authorization: "${env:LOGIN}"}}}}
+	config := strings.ReplaceAll(`window: {max_tokens: 500}
+counting: {tokenizer: words}
+format: {use: citations, settings: {form: text, instruction: Cite.}}
+plugins:
+  instances:
+    search:
+      plugin: opensearch-retriever
+      grants: {http: {hosts: ["URL"], methods: [POST], private: true, headers: {"URL": {Authorization: "${env:LOGIN}"}}}}
 steps:
-  - {name: docs, instance: search, top_k: 2, must: true, settings: {url: "URL", index: docs, passages: 0}}
-  - {name: short, plugin: neat-cut, must: true, settings: {max_chars: 40}}
+  - {name: docs, use: search, top_k: 2, must: true, settings: {url: "URL", index: docs, passages: 0}}
+  - {name: short, use: neat-cut, must: true, settings: {max_chars: 40}}
 `, "URL", server.URL)
 	path := filepath.Join(folder, "anchor.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {

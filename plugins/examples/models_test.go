@@ -14,35 +14,36 @@ import (
 
 // modelConfig has every plugin that asks a model, and an embedder, all at a fake server. The
 // plugins have little to do, so they are interpreted: compiling them would take longer.
-const modelConfig = `plugins: {dir: "%[2]s"}
-cache_dir: "%[3]s"
+const modelConfig = `plugins:
+  dir: "%[2]s"
+  instances:
+    placed: {plugin: contextual-chunks, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+    hyde: {plugin: hyde, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+    back: {plugin: step-back, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+    many: {plugin: multi-query, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+    ordered: {plugin: llm-reranker, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
+    docs: {plugin: bm25-retriever, grants: {files: [{host: docs, guest: /docs, mode: ro}]}}
+    once: {plugin: dedupe, engine: interpreter, limits: {timeout: 60s}}
+    near: {plugin: dense-rerank, engine: interpreter, limits: {timeout: 60s}}
+    varied: {plugin: mmr-reranker, engine: interpreter, limits: {timeout: 60s}}
+  cache_dir: "%[3]s"
 models:
   small: {api: openai, base_url: "%[1]s", model: small}
 embedders:
   local: {http: {base_url: "%[1]s", model: v}}
 embedder: local
 store: {path: store.db}
-max_tokens: 2000
-instances:
-  placed: {plugin: contextual-chunks, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  hyde: {plugin: hyde, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  back: {plugin: step-back, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  many: {plugin: multi-query, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  ordered: {plugin: llm-reranker, engine: interpreter, grants: {llm: {models: [small]}}, limits: {timeout: 60s}}
-  docs: {plugin: bm25-retriever, grants: {files: [{host: docs, guest: /docs, mode: ro}]}}
-  once: {plugin: dedupe, engine: interpreter, limits: {timeout: 60s}}
-  near: {plugin: dense-rerank, engine: interpreter, limits: {timeout: 60s}}
-  varied: {plugin: mmr-reranker, engine: interpreter, limits: {timeout: 60s}}
+window: {max_tokens: 2000}
 collections:
-  docs: {context: {instance: placed}}
+  docs: {context: {use: placed}}
 steps:
-  - {name: hyde, instance: hyde, must: true, retriever: {instance: docs}}
-  - {name: back, instance: back, must: true, retriever: {instance: docs}}
-  - {name: many, instance: many, must: true, retriever: {instance: docs}}
-  - {name: once, instance: once, must: true}
-  - {name: near, instance: near, must: true}
-  - {name: varied, instance: varied, must: true}
-  - {name: ordered, instance: ordered, must: true}
+  - {name: hyde, use: hyde, must: true, retrievers: [{use: docs}]}
+  - {name: back, use: back, must: true, retrievers: [{use: docs}]}
+  - {name: many, use: many, must: true, retrievers: [{use: docs}]}
+  - {name: once, use: once, must: true}
+  - {name: near, use: near, must: true}
+  - {name: varied, use: varied, must: true}
+  - {name: ordered, use: ordered, must: true}
 `
 
 var modelPlugins = []string{

@@ -436,8 +436,8 @@ func TestSciFact(t *testing.T) {
 	}
 	for name, content := range map[string][]byte{
 		"docs/corpus.jsonl": corpus,
-		"anchor.yaml": []byte("max_tokens: 1000000\ntokenizer: words\ninstances:\n  docs:\n    plugin: folder-search\n" +
-			"    grants: {files: [{host: docs, guest: /docs}]}\nsteps: [{name: docs, instance: docs, top_k: 10, must: true}]\n"),
+		"anchor.yaml": []byte("window: {max_tokens: 1000000}\ncounting: {tokenizer: words}\nplugins:\n  instances:\n    docs:\n      plugin: folder-search\n" +
+			"      grants: {files: [{host: docs, guest: /docs}]}\nsteps: [{name: docs, use: docs, top_k: 10, must: true}]\n"),
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	if _, _, err := facts.Add(t.Context(), memory.Entry{Content: secret, UserID: o.User}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.app.BuildRequest(t.Context(), "request", strings.NewReader(`{"query": "q", "tokenizer": "words"}`), o); err != nil {
+	if _, err := u.app.BuildRequest(t.Context(), "request", strings.NewReader(`{"query": "q", "counting": {"tokenizer": "words"}}`), o); err != nil {
 		t.Fatal(err)
 	}
 	if err := u.app.FlushRecords(t.Context()); err != nil {

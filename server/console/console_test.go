@@ -78,7 +78,7 @@ func newSiteOf(t testing.TB, keys *keyring, more string) *site {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
-	if err := os.WriteFile(path, []byte("tokenizer: words\nmax_tokens: 200\nrecords: {content: true}\nfacts: {}\nagent: {max_tokens: 1000}\n"+more), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("counting: {tokenizer: words}\nwindow: {max_tokens: 200}\nbuilds: {records: {content: true}}\nmemory: {facts: {}}\nagent: {max_tokens: 1000}\n"+more), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	app, err := anchor.Load(path, anchor.Options{CacheDir: "off", Overrides: map[string]string{"store.path": filepath.Join(dir, "store.db"), "store.synchronous": "normal"}})
@@ -124,7 +124,7 @@ func (s *site) build(tenant, id, conversation string, text string, items ...stri
 	for i, name := range items {
 		list = append(list, map[string]any{"id": name, "content": strings.Repeat(text+" ", 1+i%7), "source": []string{"retrieval", "tool", "memory"}[i%3], "score": 0.5, "metadata": map[string]any{"note": text}})
 	}
-	doc, err := json.Marshal(map[string]any{"query": text, "items": list, "max_tokens": 30, "tokenizer": "words"})
+	doc, err := json.Marshal(map[string]any{"query": text, "items": list, "window": map[string]any{"max_tokens": 30}, "counting": map[string]any{"tokenizer": "words"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestPages(t *testing.T) {
 		"/console/memory?tenant=acme&find=secret":                   {"id-of-acme-fact", "id-of-acme-run"},
 		"/console/fact?tenant=acme&id=id-of-acme-fact":              {secret, "Delete this fact"},
 		"/console/run?tenant=acme&id=id-of-acme-run":                {secret},
-		"/console/configuration":                                    {"max_tokens", "anchor.yaml:2"},
+		"/console/configuration":                                    {"window.max_tokens", "anchor.yaml:2"},
 		"/console/plugins":                                          {"calls no plugins"},
 	} {
 		w := u.send(path, nil)
@@ -703,7 +703,7 @@ func TestRebuild(t *testing.T) {
 		t.Errorf("the builds differ: %.200s", page[strings.Index(page, "Items that differ"):])
 	}
 	o := anchor.BuildOptions{Tenant: "acme", ID: "of-ann", User: "ann", Conversation: "talk-of-ann"}
-	if _, err := s.app.BuildRequest(t.Context(), "request", strings.NewReader(`{"query": "q", "tokenizer": "words"}`), o); err != nil {
+	if _, err := s.app.BuildRequest(t.Context(), "request", strings.NewReader(`{"query": "q", "counting": {"tokenizer": "words"}}`), o); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.app.FlushRecords(t.Context()); err != nil {

@@ -128,7 +128,7 @@ type grant struct{ Path, Value string }
 func grantsOf(settings []anchor.Setting, name string) (out []grant) {
 	for i := range settings {
 		s := &settings[i]
-		path, ok := strings.CutPrefix(s.Path, "instances."+name+".grants.")
+		path, ok := strings.CutPrefix(s.Path, "plugins.instances."+name+".grants.")
 		if !ok {
 			continue
 		}

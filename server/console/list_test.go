@@ -225,7 +225,7 @@ func TestTenants(t *testing.T) {
 
 // The page of a build says first what was asked, what became of it, and what the window lacks.
 func TestFate(t *testing.T) {
-	s := newSiteOf(t, nil, "pipelines: {p: {steps: [{name: score, builtin: min_score, settings: {min_score: 0.5}}]}}\n")
+	s := newSiteOf(t, nil, "pipelines: {p: {steps: [{name: score, use: min_score, settings: {min_score: 0.5}}]}}\n")
 	u := &user{site: s}
 	s.ask(anchor.BuildOptions{ID: "ok", User: "ann", Session: "web", Key: "shop", RequestID: "r1"}, "Is it <ok>?", "i1")
 	s.ask(anchor.BuildOptions{ID: "refused"}, strings.Repeat("word ", 300), "i1")
@@ -298,7 +298,7 @@ func TestManyPipelines(t *testing.T) {
 	var more strings.Builder
 	more.WriteString("pipelines:\n")
 	for i := range 200 {
-		fmt.Fprintf(&more, "  pipeline-%d: {max_tokens: 100}\n", i)
+		fmt.Fprintf(&more, "  pipeline-%d: {window: {max_tokens: 100}}\n", i)
 	}
 	u := &user{site: newSiteOf(t, nil, more.String())}
 	u.ask(anchor.BuildOptions{ID: "one"}, "a question", "i1")
@@ -307,7 +307,7 @@ func TestManyPipelines(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes", path, w.Code, w.Body.Len())
 		}
 	}
-	if page := u.send("/console/configuration?find=pipeline-199", nil).Body.String(); !strings.Contains(page, "pipelines.pipeline-199.max_tokens") {
+	if page := u.send("/console/configuration?find=pipeline-199", nil).Body.String(); !strings.Contains(page, "pipelines.pipeline-199.window.max_tokens") {
 		t.Error("the configuration lacks a pipeline")
 	}
 }
@@ -321,8 +321,8 @@ func (broken) Plugins() ([]anchor.Plugin, time.Duration) {
 
 func (broken) Settings() []anchor.Setting {
 	return []anchor.Setting{
-		{Path: "instances.web.grants.http.hosts", Text: "api.example.com"}, {Path: "instances.web.grants.http.private", Text: "true"},
-		{Path: "instances.web.grants.http.headers.api.example.com.X-Pass", Text: secret}, {Path: "instances.website.grants.http.hosts", Text: "elsewhere.example"},
+		{Path: "plugins.instances.web.grants.http.hosts", Text: "api.example.com"}, {Path: "plugins.instances.web.grants.http.private", Text: "true"},
+		{Path: "plugins.instances.web.grants.http.headers.api.example.com.X-Pass", Text: secret}, {Path: "plugins.instances.website.grants.http.hosts", Text: "elsewhere.example"},
 	}
 }
 
@@ -399,7 +399,7 @@ func TestReloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{string(good), "max_tokens: many\n"} {
+	for _, text := range []string{string(good), "window: {max_tokens: many}\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func serveWatching(t *testing.T, watch bool) *service {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "anchor.yaml")
-	config := "tokenizer: words\nrecords: {content: true}\nfacts: {}\nconversation: {id: c}\nsteps: [{name: s, builtin: sort}]\nstore: {path: s.db, synchronous: normal}\n"
+	config := "counting: {tokenizer: words}\nbuilds: {records: {content: true}}\nmemory: {conversation: {id: c}, facts: {}}\nsteps: [{name: s, use: sort}]\nstore: {path: s.db, synchronous: normal}\n"
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestEachIDBelongsToATenant(t *testing.T) {
 	if _, err := s.app.Ingest(t.Context(), []ingest.Source{source}, ingest.Options{Collection: retrieve.Collection{Tenant: "owner", Name: "docs"}}); err != nil {
 		t.Fatal(err)
 	}
-	build := s.send("POST", "/v1/builds?user=ann", owner, `{"query": "a secret", "tokenizer": "words"}`).Header().Get("Anchor-Build-Id")
+	build := s.send("POST", "/v1/builds?user=ann", owner, `{"query": "a secret", "counting": {"tokenizer": "words"}}`).Header().Get("Anchor-Build-Id")
 	var job struct{ ID string }
 	if err := json.Unmarshal(as(owner, "POST", "/v1/collections/docs/documents?name=other.md", "a secret ferry", 202), &job); err != nil {
 		t.Fatal(err)
@@ -389,10 +389,10 @@ func TestReloadTakesKeysAndConfiguration(t *testing.T) {
 		accepted           bool
 		problem            string
 	}{
-		{"broken keys", "tokenizer: words\n", "keys: [\n", 422, 1, false, "keys.yaml"},
+		{"broken keys", "counting: {tokenizer: words}\n", "keys: [\n", 422, 1, false, "keys.yaml"},
 		{"broken configuration", "tokenizr: words\n", string(good), 422, 1, false, ""},
-		{"both good", "tokenizer: words\n", string(good), 200, 2, true, ""},
-		{"broken keys again", "tokenizer: words\n", "version: 2\n", 422, 2, true, "keys.yaml"},
+		{"both good", "counting: {tokenizer: words}\n", string(good), 200, 2, true, ""},
+		{"broken keys again", "counting: {tokenizer: words}\n", "version: 2\n", 422, 2, true, "keys.yaml"},
 	} {
 		write(config, step.config+"store: {path: s.db, synchronous: normal}\n")
 		write(s.file, step.keys)

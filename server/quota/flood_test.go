@@ -70,7 +70,7 @@ func serve(ctx context.Context) {
 	check(err)
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "anchor.yaml")
-	check(os.WriteFile(path, []byte("tokenizer: words\npipelines: {p: {max_tokens: 3000, steps: [{name: s, builtin: sort}, {name: k, builtin: top_k, top_k: 30}]}}\n"), 0o600))
+	check(os.WriteFile(path, []byte("counting: {tokenizer: words}\npipelines: {p: {window: {max_tokens: 3000}, steps: [{name: s, use: sort}, {name: k, use: top_k, top_k: 30}]}}\n"), 0o600))
 	app, err := anchor.Load(path, anchor.Options{CacheDir: "off"})
 	check(err)
 	s, err := server.New(app, server.Options{

@@ -12,7 +12,7 @@ requests=(
 	"curl -sS -X POST $admin/admin/v1/reload"
 )
 
-export ANCHOR_HOST_RECORDS_CONTENT=true # the console shows the windows with their texts
+export ANCHOR_HOST_BUILDS_RECORDS_CONTENT=true # the console shows the windows with their texts
 "$1" serve --config "$2" --store "$(dirname "$2")/service.db" --listen "$api" --admin-listen "$admin" &
 service=$!
 trap 'kill $service 2>/dev/null; wait $service' EXIT

@@ -37,7 +37,7 @@ func (s *suite) site(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	const config = "tokenizer: words\nserver: {listen: 127.0.0.1:0, admin_listen: 127.0.0.1:0, drain_delay: none, keys: keys.yaml, watch: false, queue: {builds: 2}}\n"
+	const config = "counting: {tokenizer: words}\nserver: {listen: '127.0.0.1:0', admin_listen: '127.0.0.1:0', drain_delay: none, keys: keys.yaml, watch: false, queue: {builds: 2}}\n"
 	if err := os.WriteFile(filepath.Join(dir, "anchor.yaml"), []byte(config), 0o600); err != nil {
 		return "", err
 	}

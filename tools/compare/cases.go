@@ -117,42 +117,45 @@ func (m *maker) metadata() object {
 
 // window sets the members that both kinds of builds have.
 func (m *maker) window(o object) {
-	o["max_tokens"] = 1 + m.IntN(pick(m, 60, 400, 4000))
-	m.maybe(40, o, "tokenizer", func() any { return pick(m, "words", "cl100k_base", "o200k_base", "p50k_base") })
-	if _, set := o["tokenizer"]; !set {
-		m.maybe(30, o, "model", func() any { return pick(m, "gpt-4o", "gpt-4", "claude-sonnet-4-5") })
+	total := 1 + m.IntN(pick(m, 60, 400, 4000))
+	w, counting := object{"max_tokens": total}, object{}
+	o["window"], o["counting"] = w, counting
+	m.maybe(40, counting, "tokenizer", func() any { return pick(m, "words", "cl100k_base", "o200k_base") })
+	if _, set := counting["tokenizer"]; !set {
+		m.maybe(30, counting, "model", func() any { return pick(m, "gpt-4o", "gpt-4", "claude-sonnet-4-5") })
 	}
-	m.maybe(50, o, "fit", func() any { return pick(m, "items", "exact") })
-	m.maybe(50, o, "fill", func() any { return pick(m, "first_fit", "value_per_token", "knapsack") })
-	m.maybe(50, o, "truncate", func() any { return pick(m, "none", "sentence", "character") })
-	m.maybe(50, o, "order", func() any { return pick(m, "priority", "lost_in_the_middle", "chronological", "cache_stable") })
+	m.maybe(50, w, "fit", func() any { return pick(m, "items", "exact") })
+	m.maybe(50, w, "fill", func() any { return pick(m, "first_fit", "value_per_token", "knapsack") })
+	m.maybe(50, w, "truncate", func() any { return pick(m, "none", "sentence", "character") })
+	m.maybe(50, w, "order", func() any { return pick(m, "priority", "lost_in_the_middle", "chronological", "cache_stable") })
 	m.maybe(60, o, "format", func() any { return pick(m, "anthropic", "openai", "generic") })
 	m.maybe(20, o, "format_options", func() any { return object{"caching": m.chance(50)} })
-	m.maybe(40, o, "system_prompts", func() any {
+	m.maybe(40, w, "system_prompts", func() any {
 		return []object{{"content": m.text(30)}, {"content": m.text(10), "priority": 1 + m.IntN(10)}}
 	})
 	if m.chance(30) {
-		o["budget"] = m.budget(o["max_tokens"].(int))
+		left := 0
+		w["budget"], left = m.budget(total)
+		m.maybe(30, w, "answer", func() any { return m.IntN(1 + left) })
 	}
 	m.maybe(70, o, "steps", func() any { return m.steps() })
 }
 
-func (m *maker) budget(total int) object {
+// budget divides a number of tokens, and returns what is left of it.
+func (m *maker) budget(total int) (b object, left int) {
 	var shares []object
-	left := total
+	left = total
 	for _, source := range []string{"retrieval", "memory", "system", "user", "tool", "conversation"} {
 		if left > 0 && m.chance(50) {
 			most := 1 + m.IntN(left)
 			left -= most
-			share := object{"source": source, "max_tokens": most, "overflow_strategy": pick(m, "truncate", "drop")}
-			m.maybe(50, share, "priority", func() any { return 1 + m.IntN(10) })
+			share := object{"source": source, "cap_tokens": most, "overflow_strategy": pick(m, "truncate", "drop")}
 			shares = append(shares, share)
 		}
 	}
-	b := object{"total_tokens": total, "allocations": shares}
-	m.maybe(30, b, "reserve_tokens", func() any { return m.IntN(1 + left) })
+	b = object{"total_tokens": total, "allocations": shares}
 	m.maybe(30, b, "enforce_shared_pool", func() any { return m.chance(50) })
-	return b
+	return b, left
 }
 
 func (m *maker) steps() []object {
@@ -173,7 +176,7 @@ func (m *maker) steps() []object {
 }
 
 func (m *maker) builtinStep(s object) {
-	switch s["builtin"] = pick(m, "filter", "min_score", "rerank", "sort", "top_k", "dedupe_ids"); s["builtin"] {
+	switch s["use"] = pick(m, "filter", "min_score", "rerank", "sort", "top_k", "dedupe_ids"); s["use"] {
 	case "filter":
 		s["settings"] = object{"sources": []string{pick(m, "retrieval", "tool")}}
 	case "min_score":
@@ -186,7 +189,7 @@ func (m *maker) builtinStep(s object) {
 }
 
 func (m *maker) pluginStep(s object) {
-	switch s["plugin"] = pick(m, "score-filter", "dedupe", "mmr-reranker", "recency-rerank", "pii-redact"); s["plugin"] {
+	switch s["use"] = pick(m, "score-filter", "dedupe", "mmr-reranker", "recency-rerank", "pii-redact"); s["use"] {
 	case "score-filter":
 		s["settings"] = object{"min_score": float64(m.IntN(100)) / 100}
 	case "recency-rerank":
@@ -218,11 +221,10 @@ func (m *maker) turns() []object {
 func (m *maker) config() object {
 	o := object{}
 	m.window(o)
-	m.maybe(40, o, "conversation", func() any {
+	m.maybe(40, o, "memory", func() any {
 		c := object{"turns": m.turns(), "eviction": pick(m, "fifo", "paired", "exchange")}
-		m.maybe(60, c, "max_tokens", func() any { return 10 + m.IntN(400) })
-		m.maybe(40, c, "recency", func() any { return pick(m, "linear", "exponential") })
-		return c
+		m.maybe(60, c, "tokens", func() any { return 10 + m.IntN(400) })
+		return object{"conversation": c}
 	})
 	m.maybe(20, o, "enricher", func() any { return object{"template": "{query} ({context})", "max_items": 1 + m.IntN(4)} })
 	return o
@@ -235,16 +237,15 @@ func (m *maker) agent() object {
 	m.maybe(30, a, "max_messages", func() any { return 2 + m.IntN(20) })
 	m.maybe(30, a, "observation", func() any { return m.chance(50) })
 	m.maybe(30, a, "truncation", func() any { return m.chance(80) })
-	m.maybe(30, a, "phase", func() any { return pick(m, "llm", "synthesize") })
 	m.maybe(40, a, "compaction", func() any {
-		c := object{"trigger_tokens": 50 + m.IntN(500), "keep_messages": 2 + m.IntN(8)}
+		c := object{"high_water": 50 + m.IntN(500), "low_water_messages": 2 + m.IntN(8)}
 		if m.plugins && m.chance(40) {
-			c["compact"] = object{"plugin": "turn-summary"}
+			c["compact"] = object{"use": "turn-summary"}
 		}
 		return c
 	})
 	o := object{"agent": a}
-	m.maybe(60, o, "tokenizer", func() any { return pick(m, "words", "cl100k_base", "o200k_base") })
+	m.maybe(60, o, "counting", func() any { return object{"tokenizer": pick(m, "words", "cl100k_base", "o200k_base")} })
 	return o
 }
 

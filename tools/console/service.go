@@ -64,9 +64,9 @@ func startService(ctx context.Context, o *options) (s *service, err error) {
 	}
 	text := strings.ReplaceAll(string(base), "../plugins", plugins)
 	text = regexp.MustCompile(`(?m)^server:.*$`).ReplaceAllString(text, "server: {drain_delay: none, keys: keys.yaml, watch: false}") +
-		"records: {content: true}\nstore: {path: store.db}\nfacts: {}\nagent: {max_tokens: 4000}\nlog_level: warn\n"
-	text = strings.Replace(text, "instances:\n", "instances:\n  starved: {plugin: mmr-reranker, limits: {fuel: 100000}}\n", 1)
-	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {max_tokens: 400, budget: {total_tokens: 400}, steps: [{name: rerank, instance: starved, must: false}]}, plain: {budget: {total_tokens: 200}, steps: []}}", 1)
+		"builds: {records: {content: true}}\nstore: {path: store.db}\nmemory: {facts: {}}\nagent: {max_tokens: 4000}\ntelemetry: {log_level: warn}\n"
+	text = strings.Replace(text, "  instances:\n", "  instances:\n    starved: {plugin: mmr-reranker, limits: {fuel: 100000}}\n", 1)
+	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {window: {max_tokens: 400, budget: {total_tokens: 400}}, steps: [{name: rerank, use: starved, must: false}]}, plain: {window: {budget: {total_tokens: 200}}, steps: []}}", 1)
 	config := filepath.Join(s.dir, "anchor.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *service) fill(ctx context.Context) error {
 		return err
 	}
 	for n := range 5 { // a user of the same name in another tenant
-		if _, _, err := s.sendAs(ctx, s.other, "POST", s.api+"/v1/builds?user=user-7", map[string]any{"pipeline": "plain", "query": fmt.Sprintf(questions[n%len(questions)], n), "max_tokens": 200, "items": items(3)}); err != nil {
+		if _, _, err := s.sendAs(ctx, s.other, "POST", s.api+"/v1/builds?user=user-7", map[string]any{"pipeline": "plain", "query": fmt.Sprintf(questions[n%len(questions)], n), "window": map[string]any{"max_tokens": 200}, "items": items(3)}); err != nil {
 			return err
 		}
 	}
@@ -203,7 +203,7 @@ func (s *service) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := s.send(ctx, "POST", s.api+"/v1/builds", map[string]any{"pipeline": "plain", "query": "many", "budget": map[string]any{"total_tokens": 20_000}, "max_tokens": 20_000, "items": items(largeItems)}); err != nil {
+	if _, err := s.send(ctx, "POST", s.api+"/v1/builds", map[string]any{"pipeline": "plain", "query": "many", "window": map[string]any{"max_tokens": 20_000, "budget": map[string]any{"total_tokens": 20_000}}, "items": items(largeItems)}); err != nil {
 		return err
 	}
 	demo := []string{"How do I decode JSON into a struct?", "How do I sort a slice?", "How do I parse command-line flags?", "What is a context?"}
@@ -257,7 +257,7 @@ var questions = []string{
 
 // small builds a small window.
 func (s *service) small(ctx context.Context, n int) error {
-	_, err := s.send(ctx, "POST", s.api+fmt.Sprintf("/v1/builds?conversation=chat-%d&user=user-%d", n%20, n%20), map[string]any{"pipeline": "plain", "query": fmt.Sprintf(questions[n%len(questions)], 1000+n), "max_tokens": 200, "items": items(3 + n%9)})
+	_, err := s.send(ctx, "POST", s.api+fmt.Sprintf("/v1/builds?conversation=chat-%d&user=user-%d", n%20, n%20), map[string]any{"pipeline": "plain", "query": fmt.Sprintf(questions[n%len(questions)], 1000+n), "window": map[string]any{"max_tokens": 200}, "items": items(3 + n%9)})
 	return err
 }
 

@@ -20,7 +20,7 @@ mount --bind /dev/urandom "$root/dev/urandom"
 mount -o remount,bind,ro "$root"
 touch "$root/x" 2>/dev/null || echo "root cannot be written"
 
-as=(env -i HOME=/data TMPDIR=/data ANCHOR_HOST_STORE_PATH=/data/store.db ANCHOR_HOST_CACHE_DIR=/data/cache
+as=(env -i HOME=/data TMPDIR=/data ANCHOR_HOST_STORE_PATH=/data/store.db ANCHOR_HOST_PLUGINS_CACHE_DIR=/data/cache
 	"$(command -v chroot)" --userspec=65532:65532 --groups=65532 "$root" /usr/local/bin/anchor-host)
 bash "$(dirname "$0")/exercise.sh" "$site" "${as[@]}"
 echo "uid $(stat -c %u "$site/data/store.db")"

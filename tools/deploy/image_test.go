@@ -89,7 +89,7 @@ func (h *site) run(t *testing.T, cmd *exec.Cmd) string {
 	defer cancel()
 	bounded := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
 	bounded.Dir = cmd.Dir
-	bounded.Env = append(os.Environ(), "HOME="+h.site, "ANCHOR_HOST_STORE_PATH="+h.site+"/data/store.db", "ANCHOR_HOST_CACHE_DIR="+h.site+"/data/cache",
+	bounded.Env = append(os.Environ(), "HOME="+h.site, "ANCHOR_HOST_STORE_PATH="+h.site+"/data/store.db", "ANCHOR_HOST_PLUGINS_CACHE_DIR="+h.site+"/data/cache",
 		"BUILDAH_ISOLATION=chroot")
 	bounded.Env = append(bounded.Env, cmd.Env...)
 	var stderr strings.Builder

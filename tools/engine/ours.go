@@ -21,7 +21,7 @@ type caller interface {
 // here.
 func hostConfig(root string) host.Config {
 	return host.Config{CacheDir: filepath.Join(root, "build", "engine", "cache"), ImageCache: host.DefaultImageCache, Tokenizer: estimate{},
-		DefaultLimits: host.Limits{RestAfter: -1}} // what is stopped is stopped each time
+		DefaultLimits: host.Limits{BreakAfter: -1}} // what is stopped is stopped each time
 }
 
 // ours is a plugin on this host.

@@ -21,39 +21,41 @@ var startPlugins = []string{
 }
 
 // startConfig is a build with ten plugins over a folder of documents.
-const startConfig = `plugins: {dir: %[1]q}
-cache_dir: %[2]q
-tokenizer: words
-max_tokens: 4000
+const startConfig = `plugins:
+  dir: %[1]q
+  instances:
+    documents:
+      plugin: bm25-retriever
+      grants: {files: [{host: %[3]q, guest: /docs, mode: ro}]}
+    fields:
+      plugin: field-reranker
+      settings: {statistics: items}
+  cache_dir: %[2]q
+counting: {tokenizer: words}
+window: {max_tokens: 4000}
 format: generic
-conversation:
-  max_tokens: 100
-  compact: {plugin: turn-summary}
-  turns:
-    - {role: user, content: %[4]q}
-    - {role: assistant, content: %[4]q}
-    - {role: user, content: "And how does it end?"}
-instances:
-  documents:
-    plugin: bm25-retriever
-    grants: {files: [{host: %[3]q, guest: /docs, mode: ro}]}
-  fields:
-    plugin: field-reranker
-    settings: {statistics: items}
+memory:
+  conversation:
+    tokens: 100
+    compact: {use: turn-summary}
+    turns:
+      - {role: user, content: %[4]q}
+      - {role: assistant, content: %[4]q}
+      - {role: user, content: "And how does it end?"}
 steps:
-  - {name: variants, plugin: query-expand, priority: 10, retriever: {instance: documents}, settings: {synonyms: {window: [context]}}}
+  - {name: variants, use: query-expand, priority: 10, retrievers: [{use: documents}], settings: {synonyms: {window: [context]}}}
   - name: routes
-    plugin: intent-classifier
+    use: intent-classifier
     priority: 11
     settings: {rules: [{label: code, keywords: [func]}], default: general}
-    routes: {general: {instance: documents}}
+    routes: {general: {use: documents}}
     default: general
-  - {name: dedupe, plugin: dedupe, priority: 20}
-  - {name: scores, plugin: score-filter, priority: 25, settings: {min_score: 0.01}}
-  - {name: fields, instance: fields, priority: 30}
-  - {name: recent, plugin: recency-rerank, priority: 40}
-  - {name: diverse, plugin: mmr-reranker, priority: 50}
-  - {name: redact, plugin: pii-redact, priority: 60}
+  - {name: dedupe, use: dedupe, priority: 20}
+  - {name: scores, use: score-filter, priority: 25, settings: {min_score: 0.01}}
+  - {name: fields, use: fields, priority: 30}
+  - {name: recent, use: recency-rerank, priority: 40}
+  - {name: diverse, use: mmr-reranker, priority: 50}
+  - {name: redact, use: pii-redact, priority: 60}
 `
 
 // startRows run the command itself. Its files are in the caches of the system and of the host.

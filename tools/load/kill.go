@@ -27,7 +27,7 @@ func kill(ctx context.Context, s *suite) error {
 	if count == 0 {
 		count = 200
 	}
-	st, err := newSite(ctx, s, "server: {keys: keys.yaml, drain_delay: none, watch: false}\nrecords: {}\n", "acme")
+	st, err := newSite(ctx, s, "server: {keys: keys.yaml, drain_delay: none, watch: false}\nbuilds: {records: {}}\n", "acme")
 	defer st.remove()
 	if err != nil {
 		return err

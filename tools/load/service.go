@@ -26,24 +26,24 @@ type site struct {
 }
 
 // The demo's plugins, over the documents of this repository: one retriever, a filter and a reranker.
-const configuration = `plugins: {dir: plugins}
-tokenizer: cl100k_base
-max_tokens: 4000
-budget: {total_tokens: 4000, reserve_tokens: 200}
+const configuration = `plugins:
+  dir: plugins
+  instances:
+    docs:
+      plugin: bm25-retriever
+      settings: {include: ["**/*.md"], stop_words: english}
+      grants:
+        files: [{host: %q, guest: /docs, mode: ro}]
+counting: {tokenizer: cl100k_base}
+window: {max_tokens: 4000, answer: 200, budget: {total_tokens: 4000}}
 store: {path: store.db}
-instances:
-  docs:
-    plugin: bm25-retriever
-    settings: {include: ["**/*.md"], stop_words: english}
-    grants:
-      files: [{host: %q, guest: /docs, mode: ro}]
 pipelines:
   docs:
-    system_prompts: [{content: "version %d"}]
+    window: {system_prompts: [{content: "version %d"}]}
     steps:
-      - {name: retrieve, instance: docs, priority: 10, top_k: 10}
-      - {name: dedupe, plugin: dedupe, priority: 20}
-      - {name: rerank, plugin: mmr-reranker, priority: 30, top_k: 30}
+      - {name: retrieve, use: docs, priority: 10, top_k: 10}
+      - {name: dedupe, use: dedupe, priority: 20}
+      - {name: rerank, use: mmr-reranker, priority: 30, top_k: 30}
 `
 
 // plugins are those that the configuration uses.

@@ -22,7 +22,7 @@ func TestHalfApplied(t *testing.T) {
 		}
 	}
 	use := func(version string) {
-		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: a, plugin: 'oci://%s/acme/keep-first:%s'}, {name: b, plugin: 'oci://%s/acme/keep-last:%s'}]"+turn, s.host, version, s.host, version))
+		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: a, use: 'oci://%s/acme/keep-first:%s'}, {name: b, use: 'oci://%s/acme/keep-last:%s'}]"+turn, s.host, version, s.host, version))
 	}
 	state := func(version string) (lock string, modules []string) {
 		use(version)
@@ -125,7 +125,7 @@ func TestRefusedEverywhere(t *testing.T) {
 			if !strings.Contains(stdout+stderr, each.want) {
 				t.Errorf("serve does not say %q: %s%s", each.want, stdout, stderr)
 			}
-			w.write("anchor.yaml", "instances: {k: {plugin: keep-first, must: true}}\n"+w.read("anchor.yaml"))
+			w.write("anchor.yaml", "plugins: {instances: {k: {plugin: keep-first, must: true}}}\n"+w.read("anchor.yaml"))
 			for _, args := range [][]string{{"build", "--strict", "q"}, {"serve", "--listen", "127.0.0.1:0"}, {"config", "validate"}, {"doctor"}, {"plugin", "verify"}} {
 				w.before = nil
 				if args[0] == "serve" { // one that begins nevertheless is ended, with code 124

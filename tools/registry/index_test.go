@@ -45,7 +45,7 @@ func TestIndex(t *testing.T) {
 				fmt.Fprint(rw, first)
 			}))
 			defer web.Close()
-			w.write("anchor.yaml", fmt.Sprintf("indexes: [%q]\nsteps: [{name: a, plugin: keep-first}]"+turn, web.URL+"/index.json"))
+			w.write("anchor.yaml", fmt.Sprintf("registries: {indexes: [%q]}\nsteps: [{name: a, use: keep-first}]"+turn, web.URL+"/index.json"))
 			w.ok("plugin", "install", repositories[1]+":1.9.0")
 			type hit struct{ Name, Version, Reference, Description, License, Installed, Deprecated string }
 			find := func(args ...string) (hits []hit) {
@@ -114,7 +114,7 @@ func TestBadIndexes(t *testing.T) {
 			defer web.Close()
 			w := newTeam(t, server{})
 			w.write("good.json", good)
-			w.write("anchor.yaml", fmt.Sprintf("indexes: [%q, good.json]", web.URL))
+			w.write("anchor.yaml", fmt.Sprintf("registries: {indexes: [%q, good.json]}", web.URL))
 			code, stdout, stderr := w.try("plugin", "search", "keep")
 			if code != each.code || !strings.Contains(stderr, each.want) || !strings.Contains(stderr, web.URL) {
 				t.Errorf("exit code %d, want %d and %q: %s", code, each.code, each.want, stderr)

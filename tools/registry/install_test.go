@@ -126,7 +126,7 @@ func (w *team) locked(version string) {
 }
 
 // turn is the rest of a configuration: the plugin filters something.
-const turn = "\nconversation: {turns: [{role: user, content: hello}]}\n"
+const turn = "\nmemory: {conversation: {turns: [{role: user, content: hello}]}}\n"
 
 const plugin = "abi: 1\nname: keep-first\nversion: %s\noperations: {filter: {reads: [score]}}\n"
 
@@ -158,7 +158,7 @@ func teams(t *testing.T, s server) {
 	publish(plugin, "1.0.0", signed...)
 
 	operator.write("anchor.yaml", fmt.Sprintf(`trust: {require: signed, publishers: {"%s/acme/*": [%q]}}
-steps: [{name: keep, plugin: "%s:stable"}]
+steps: [{name: keep, use: "%s:stable"}]
 `+turn, s.host, key.Key, repository))
 	operator.refused(8, "anchor-host plugin install", "build", "--strict", "q")
 	operator.refused(3, "anchor-host plugin install", "config", "validate")
@@ -215,7 +215,7 @@ func TestBeside(t *testing.T) {
 		w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, version), 0)))
 		w.ok("plugin", "push", "p.wasm", s.host+"/acme/keep-first")
 	}
-	w.write("anchor.yaml", "steps: [{name: a, plugin: keep-first}, {name: b, plugin: keep-first@2.0.0}]"+turn)
+	w.write("anchor.yaml", "steps: [{name: a, use: keep-first}, {name: b, use: keep-first@2.0.0}]"+turn)
 	w.ok("plugin", "install", s.host+"/acme/keep-first:1.0.0")
 	w.ok("plugin", "install", "--beside", s.host+"/acme/keep-first:2.0.0")
 	w.locked("1.0.0")
@@ -237,7 +237,7 @@ func TestMirrorOfTheFile(t *testing.T) {
 	w := newTeam(t, s)
 	w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, "1.0.0"), 0)))
 	w.ok("plugin", "push", "p.wasm", s.host+"/copies/acme/keep-first:1.0.0")
-	w.write("anchor.yaml", fmt.Sprintf("registries: {mirrors: {registry.invalid: [%s/copies]}}\nsteps: [{name: a, plugin: 'oci://registry.invalid/acme/keep-first:1.0.0'}]"+turn, s.host))
+	w.write("anchor.yaml", fmt.Sprintf("registries: {mirrors: {registry.invalid: [%s/copies]}}\nsteps: [{name: a, use: 'oci://registry.invalid/acme/keep-first:1.0.0'}]"+turn, s.host))
 	w.ok("plugin", "install")
 	w.locked("1.0.0")
 }
@@ -323,7 +323,7 @@ func TestTamperedInstalls(t *testing.T) {
 			}
 			w := newTeam(t, s)
 			use := func(tag string) {
-				w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, plugin: 'oci://%s/acme/keep-first:%s'}]"+turn, s.host, tag))
+				w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, use: 'oci://%s/acme/keep-first:%s'}]"+turn, s.host, tag))
 			}
 			use("1")
 			w.ok("plugin", "install")
@@ -351,7 +351,7 @@ func TestOffline(t *testing.T) {
 	w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, "1.0.0"), 0)))
 	reference := "oci://" + s.host + "/acme/keep-first:1.0.0"
 	w.ok("plugin", "push", "p.wasm", reference)
-	w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, plugin: %q}]"+turn, reference))
+	w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, use: %q}]"+turn, reference))
 	calls := filepath.Join(w.dir, "calls")
 	w.before = []string{trace, "-f", "-qq", "-e", "trace=socket,connect", "-e", "signal=none", "-o", calls}
 	w.ok("plugin", "install")
@@ -400,7 +400,7 @@ func BenchmarkInstall(b *testing.B) {
 		if _, err := author.Push(b.Context(), s.ref("acme/"+name, "1.0.0"), a, registry.PushOptions{}); err != nil {
 			b.Fatal(err)
 		}
-		steps += fmt.Sprintf("- {name: %s, plugin: 'oci://%s/acme/%s:1.0.0'}\n", name, s.host, name)
+		steps += fmt.Sprintf("- {name: %s, use: 'oci://%s/acme/%s:1.0.0'}\n", name, s.host, name)
 	}
 	wall, cpu := map[string]time.Duration{}, map[string]time.Duration{}
 	for b.Loop() {

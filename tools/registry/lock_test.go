@@ -65,7 +65,7 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			w := newTeam(t, s)
-			w.write("anchor.yaml", "steps: [{name: keep, plugin: keep-first}]"+turn)
+			w.write("anchor.yaml", "steps: [{name: keep, use: keep-first}]"+turn)
 			w.ok("plugin", "install", s.host+"/acme/keep-first:1.0.0")
 			for _, args := range [][]string{{"doctor"}, {"config", "validate"}, {"build", "--strict", "q"}, {"plugin", "verify"}, {"plugin", "list"}} {
 				w.ok(args...)
@@ -168,7 +168,7 @@ func TestKilledInstalls(t *testing.T) {
 	}
 	w := newTeam(t, s)
 	use := func(version string) {
-		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, plugin: 'oci://%s/acme/keep-first:%s'}]"+turn, s.host, version))
+		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, use: 'oci://%s/acme/keep-first:%s'}]"+turn, s.host, version))
 	}
 	kill := func(after time.Duration) {
 		c := exec.Command(path, "plugin", "install")
@@ -238,7 +238,7 @@ func TestManyInstalls(t *testing.T) {
 		teams = append(teams, other)
 	}
 	for _, w := range teams {
-		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: a, plugin: 'oci://%s/acme/keep-first:1.0.0'}, {name: b, plugin: 'oci://%s/acme/keep-last:1.0.0'}]"+turn, s.host, s.host))
+		w.write("anchor.yaml", fmt.Sprintf("steps: [{name: a, use: 'oci://%s/acme/keep-first:1.0.0'}, {name: b, use: 'oci://%s/acme/keep-last:1.0.0'}]"+turn, s.host, s.host))
 	}
 	for _, w := range teams {
 		work.Go(func() {

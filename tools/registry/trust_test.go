@@ -76,7 +76,7 @@ func (x *signers) attach(t *testing.T, ref registry.Reference, envelope []byte) 
 
 // trusts writes the configuration of the operator.
 func (x *signers) trusts(keys []string, revoked, tag string) {
-	x.operator.write("anchor.yaml", fmt.Sprintf("trust:\n  require: signed\n  publishers: {\"%s/acme/*\": [%s]}\n%ssteps: [{name: keep, plugin: 'oci://%s/acme/keep-first:%s'}]%s",
+	x.operator.write("anchor.yaml", fmt.Sprintf("trust:\n  require: signed\n  publishers: {\"%s/acme/*\": [%s]}\n%ssteps: [{name: keep, use: 'oci://%s/acme/keep-first:%s'}]%s",
 		x.s.host, strings.Join(keys, ", "), revoked, x.s.host, tag, turn))
 }
 
@@ -199,7 +199,7 @@ func TestRotation(t *testing.T) {
 // TestMovedTag moves the tag that the configuration names. The lock keeps what it names.
 func TestMovedTag(t *testing.T) {
 	x := newSigners(t)
-	x.operator.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, plugin: 'oci://%s/acme/keep-first:stable'}]"+turn, x.s.host))
+	x.operator.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, use: 'oci://%s/acme/keep-first:stable'}]"+turn, x.s.host))
 	tag := func(version string) {
 		t.Helper()
 		if _, err := x.client.Push(t.Context(), x.s.ref("acme/keep-first", "stable"), artifact(t, version, 0), registry.PushOptions{Move: true}); err != nil {
@@ -230,7 +230,7 @@ func TestMovedTag(t *testing.T) {
 func TestBadLocks(t *testing.T) {
 	x := newSigners(t)
 	x.push(t, "acme/keep-first", "1.0.0")
-	x.operator.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, plugin: 'oci://%s/acme/keep-first:1.0.0'}]"+turn, x.s.host))
+	x.operator.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, use: 'oci://%s/acme/keep-first:1.0.0'}]"+turn, x.s.host))
 	x.operator.ok("plugin", "install")
 	good, installed := x.operator.read("anchor.lock"), x.operator.read("plugins/keep-first.wasm")
 	for name, each := range map[string]struct{ text, want string }{

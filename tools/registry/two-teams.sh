@@ -56,8 +56,8 @@ trust:
 store: {path: store.db}
 retrievers: {notes: {collection: notes}}
 steps:
-  - {name: find, retriever: notes}
-  - {name: keep, plugin: "$reference:0.1.0", settings: {word: tea}}
+  - {name: find, use: notes}
+  - {name: keep, use: "$reference:0.1.0", settings: {word: tea}}
 END
 mkdir notes
 echo "I like tea." >notes/tea.md

@@ -1,4 +1,4 @@
-// Package fairness shares the time of the processors between accounts, and rests accounts
+// Package fairness shares the time of the processors between accounts, and pauses accounts
 // that fail several times in a row. It knows nothing of guests. The host has an [Account] for
 // each plugin and a [Turn] for each of its instances.
 //
@@ -14,9 +14,9 @@
 // burst is forgiven, and an account that stops working is like any other after a second. Two
 // accounts that both always have work take turns of about twice [Grain].
 //
-// # Rests
+// # Breakers
 //
-// A [Rest] counts the failures in a row of an account. After a given number it refuses work
-// for a time, then admits one probe at a time. A good probe ends the rest. A bad one begins a
-// rest of twice the length.
+// A [Breaker] counts the failures in a row of an account. After a given number it refuses work
+// for a time, then admits one probe at a time. A good probe ends the pause. A bad one begins a
+// pause of twice the length.
 package fairness

@@ -27,7 +27,7 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "builds",
 		Short: "List, show, compare and remove the records of builds",
 		Long: `Look at the records of builds in the store. They are kept if anchor.yaml has the key
-records; "records: {}" takes the defaults: seven days and 1 GiB for all tenants,
+records; "builds: {records: {}}" takes the defaults: seven days and 1 GiB for all tenants,
 without texts. A build never waits for its record.`,
 		Example: `  anchor-host builds list
   anchor-host builds show ID --svg build.svg

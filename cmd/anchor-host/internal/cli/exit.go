@@ -60,7 +60,7 @@ var reasonCodes = map[abi.Reason]int{
 	abi.ReasonOutputTooLarge: CodeLimit,
 	abi.ReasonInputTooLarge:  CodeLimit,
 	abi.ReasonBusy:           CodeLimit,
-	abi.ReasonRested:         CodeLimit,
+	abi.ReasonCircuitOpen:    CodeLimit,
 	abi.ReasonDenied:         CodeRefused,
 	abi.ReasonCancelled:      CodeInterrupted,
 }

@@ -94,8 +94,8 @@ func (a *App) Logger(c *config.Config) *slog.Logger {
 // LogLevel returns the configured level of log lines, warnings by default.
 func LogLevel(c *config.Config) slog.Level {
 	level := slog.LevelWarn
-	if c.LogLevel != "" {
-		_ = level.UnmarshalText([]byte(c.LogLevel)) // checked with the configuration
+	if c.Telemetry.LogLevel != "" {
+		_ = level.UnmarshalText([]byte(c.Telemetry.LogLevel)) // checked with the configuration
 	}
 	return level
 }

@@ -138,8 +138,8 @@ func tokensFinding(c *config.Config, path func(string) string) finding {
 // grants name.
 func grantFindings(loaded *config.Loaded) []finding {
 	var findings []finding
-	for _, name := range slices.Sorted(maps.Keys(loaded.Instances)) {
-		for _, err := range assemble.CheckGrants(loaded.Instances[name].Grants, loaded.Path) {
+	for _, name := range slices.Sorted(maps.Keys(loaded.Plugins.Instances)) {
+		for _, err := range assemble.CheckGrants(loaded.Plugins.Instances[name].Grants, loaded.Path) {
 			findings = append(findings, finding{"instance " + name, statusProblem, err.Error()})
 		}
 	}

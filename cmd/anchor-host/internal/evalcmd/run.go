@@ -100,7 +100,7 @@ func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *cli.Progr
 	var mounts []anchor.Mount
 	for _, m := range e.flags.mounts {
 		name, guest := splitMount(m)
-		if _, known := c.Instances[name]; !known {
+		if _, known := c.Plugins.Instances[name]; !known {
 			continue
 		}
 		if err := e.makeStage(); err != nil {
@@ -151,7 +151,7 @@ func configName(c *config.Loaded) string {
 func (e *evaluation) checkMounts(configs []*config.Loaded) error {
 	for _, m := range e.flags.mounts {
 		name, _ := splitMount(m)
-		has := func(c *config.Loaded) bool { _, ok := c.Instances[name]; return ok }
+		has := func(c *config.Loaded) bool { _, ok := c.Plugins.Instances[name]; return ok }
 		if slices.ContainsFunc(configs, has) {
 			continue
 		}

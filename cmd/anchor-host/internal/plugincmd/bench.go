@@ -247,7 +247,7 @@ func measure(a *cli.App, cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc 
 	ctx := cmd.Context()
 	progress := cli.NewProgress(a)
 	defer progress.Stop()
-	cfg := host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling, DefaultLimits: neverRested}
+	cfg := host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling, DefaultLimits: neverBroken}
 	conform.Serve(&cfg, &pc, f.services, nil)
 	h, err := host.New(cfg)
 	if err != nil {

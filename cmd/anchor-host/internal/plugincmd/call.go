@@ -176,8 +176,8 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	if base.LogLevel == "" {
-		base.LogLevel = "info"
+	if base.Telemetry.LogLevel == "" {
+		base.Telemetry.LogLevel = "info"
 	}
 	progress := cli.NewProgress(a)
 	defer progress.Stop()
@@ -204,7 +204,7 @@ type plannedCall struct {
 
 // prepare makes the input, and the configuration of the host.
 func (c *plannedCall) prepare() (err error) {
-	c.host.ImageCache, c.host.DefaultLimits, c.host.Lines = host.DefaultImageCache, neverRested, true
+	c.host.ImageCache, c.host.DefaultLimits, c.host.Lines = host.DefaultImageCache, neverBroken, true
 	conform.Serve(&c.host, &c.config, c.flags.services, nil)
 	switch {
 	case c.flags.request != "":
@@ -317,9 +317,9 @@ func resolve(cmd *cobra.Command, pc *host.PluginConfig) error {
 // fuelHelp is the help of --fuel.
 var fuelHelp = fmt.Sprintf("units of fuel that one call may use; each instruction costs some (default: %d)", int64(host.DefaultFuel))
 
-// neverRested makes the host call a plugin that fails again and again, so that authors see
+// neverBroken makes the host call a plugin that fails again and again, so that authors see
 // each failure.
-var neverRested = host.Limits{RestAfter: host.Unlimited}
+var neverBroken = host.Limits{BreakAfter: host.Unlimited}
 
 // repeat calls the function the requested number of times and writes each output.
 func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, one *conformance.Single, function string, input []byte) error {

@@ -32,7 +32,7 @@ type replayer struct {
 func newReplayer(cacheDir string, s *spec.Spec, own *ownTests, progress *cli.Progress) (*replayer, error) {
 	r := &replayer{spec: s, own: own, requests: &conform.Exchanges{}}
 	cfg := host.Config{
-		Logger: slog.New(slog.DiscardHandler), CacheDir: cacheDir, ImageCache: host.DefaultImageCache, DefaultLimits: neverRested,
+		Logger: slog.New(slog.DiscardHandler), CacheDir: cacheDir, ImageCache: host.DefaultImageCache, DefaultLimits: neverBroken,
 		OnCompile: progress.Compiling, HTTPTransport: r.requests,
 	}
 	conform.Replays(&cfg, &r.config, own.cases)

@@ -102,7 +102,7 @@ func findPlugin(loaded *config.Loaded, name string) (*spec.Spec, *config.Instanc
 	reader := spec.Reader{CacheDir: loaded.CachePath()}
 	var found *config.Instance
 	plugin := name
-	if i, ok := loaded.Instances[name]; ok {
+	if i, ok := loaded.Plugins.Instances[name]; ok {
 		found, plugin = &i, i.Plugin
 	} else if isPath(name) {
 		file, err := moduleFile(name)
@@ -398,8 +398,8 @@ func limitLines(s *spec.Spec, asked manifest.LimitRequest, instance *config.Inst
 		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens), ""},
 		{"instances", "one per processor", "", stated(set.Instances), ""},
 		{"min_instances", "none", "", stated(set.MinInstances), ""},
-		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", stated(set.RestAfter), ""},
-		{"rest_most", host.DefaultRestMost.String(), "", stated(set.RestMost), ""},
+		{"break_after", fmt.Sprint(host.DefaultBreakAfter), "", stated(set.BreakAfter), ""},
+		{"break_most", host.DefaultBreakMost.String(), "", stated(set.BreakMost), ""},
 		{"load_memory", "by its code", "", stated(set.LoadMemory), ""},
 		{"load_time", "by its code", "", stated(set.LoadTime), ""},
 	}

@@ -35,7 +35,7 @@ func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr s
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), testbuild.Command(t), args...)
-	cmd.Env = append(os.Environ(), "ANCHOR_HOST_CACHE_DIR="+testbuild.CacheDir(t))
+	cmd.Env = append(os.Environ(), "ANCHOR_HOST_PLUGINS_CACHE_DIR="+testbuild.CacheDir(t))
 	return cmd
 }
 

@@ -222,7 +222,7 @@ func TestWorkflow(t *testing.T) {
 	if len(w.On) != 2 || job.RunsOn == "" || publish.RunsOn == "" || publish.If != "startsWith(github.ref, 'refs/tags/v')" {
 		t.Fatalf("two jobs that run on pushes, the second for tags only, are wanted: %+v", w)
 	}
-	t.Setenv("ANCHOR_HOST_CACHE_DIR", testbuild.CacheDir(t))
+	t.Setenv("ANCHOR_HOST_PLUGINS_CACHE_DIR", testbuild.CacheDir(t))
 	t.Setenv("RUNNER_TEMP", t.TempDir())
 	t.Setenv("SIGNING_KEY", string(clitest.Read(t, key)))
 	t.Setenv("REFERENCE", ref)

@@ -186,7 +186,7 @@ func newTester(a *cli.App, cmd *cobra.Command, f *testFlags) (*tester, error) {
 	t := &tester{app: a, flags: f, config: pc, progress: cli.NewProgress(a)}
 	t.cfg = host.Config{
 		Logger: slog.New(levelOnly{slog.LevelInfo}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
-		DefaultLimits: neverRested, Lines: true,
+		DefaultLimits: neverBroken, Lines: true,
 	}
 	return t, nil
 }

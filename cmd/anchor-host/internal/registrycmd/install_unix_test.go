@@ -46,7 +46,7 @@ func newOperator(t *testing.T, key string) *operator {
 // config writes anchor.yaml, with one step of the plugin.
 func (o *operator) config(plugin, more string) {
 	o.Helper()
-	text := fmt.Sprintf("tokenizer: words\nsteps: [{name: s, plugin: %q}]\n%s", plugin, more)
+	text := fmt.Sprintf("counting: {tokenizer: words}\nsteps: [{name: s, use: %q}]\n%s", plugin, more)
 	if err := os.WriteFile("anchor.yaml", []byte(text), 0o600); err != nil {
 		o.Fatal(err)
 	}

@@ -56,7 +56,7 @@ others say is still listed.`,
 		}
 		defer s.Close()
 		places := more
-		for _, place := range s.loaded.Indexes {
+		for _, place := range s.loaded.Registries.Indexes {
 			if !strings.Contains(place, "://") {
 				place = s.loaded.Path(place)
 			}

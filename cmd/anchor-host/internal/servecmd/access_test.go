@@ -26,7 +26,7 @@ func TestControl(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "anchor.yaml")
-	text := "tokenizer: words\nstore: {path: s.db}\nserver: {keys: k.yaml, queue: {builds: 1}, audit: {path: a.jsonl, on_error: stop}}\n"
+	text := "counting: {tokenizer: words}\nstore: {path: s.db}\nserver: {keys: k.yaml, queue: {builds: 1}, audit: {path: a.jsonl, on_error: stop}}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

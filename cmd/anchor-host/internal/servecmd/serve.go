@@ -85,7 +85,7 @@ collector for traces; see docs/operate-telemetry.md.`,
 // otherwise.
 func logger(w io.Writer, format string, c *config.Config) *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if c.LogLevel != "" {
+	if c.Telemetry.LogLevel != "" {
 		o.Level = cli.LogLevel(c)
 	}
 	if format == "json" {

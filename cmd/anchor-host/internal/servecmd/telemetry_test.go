@@ -54,7 +54,7 @@ func TestTelemetryOfTheService(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "anchor.yaml")
-	if err := os.WriteFile(path, []byte("tokenizer: words\nmax_tokens: 100\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("counting: {tokenizer: words}\nwindow: {max_tokens: 100}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	app, err := anchor.Load(path, anchor.Options{Store: store.NewMemory()})
@@ -135,7 +135,7 @@ func TestOneLineForAFailure(t *testing.T) {
 	}
 	defer func() { _ = x.Shutdown(t.Context()) }()
 	path := filepath.Join(t.TempDir(), "anchor.yaml")
-	if err := os.WriteFile(path, []byte("tokenizer: words\ntenant: acme-corp\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("counting: {tokenizer: words}\ntenant: acme-corp\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	broken := filepath.Join(filepath.Dir(path), "store.db")
@@ -181,7 +181,7 @@ func TestTrapsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "anchor.yaml")
-	text := "tokenizer: words\nsteps: [{name: bad, plugin: trap, must: false}, {name: good, plugin: keep-first, operation: filter}]\n"
+	text := "counting: {tokenizer: words}\nsteps: [{name: bad, use: trap, must: false}, {name: good, use: keep-first, operation: filter}]\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestTrapsAreCounted(t *testing.T) {
 	w := httptest.NewRecorder()
 	s.AdminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for want, there := range map[string]bool{
-		`anchor_plugin_failures_total{plugin="trap",reason="trap"}`: true, `anchor_plugin_failures_total{plugin="trap",reason="rested"}`: true,
+		`anchor_plugin_failures_total{plugin="trap",reason="trap"}`: true, `anchor_plugin_failures_total{plugin="trap",reason="circuit_open"}`: true,
 		`anchor_plugin_failures_total{plugin="keep-first"`: false,
 	} {
 		if strings.Contains(w.Body.String(), want) != there {

@@ -55,7 +55,7 @@ func Flush(ctx context.Context, t *telemetry.Telemetry, log *slog.Logger) {
 // names are the names of a configuration that metrics show.
 func names(c *config.Config) telemetry.Names {
 	n := telemetry.Names{
-		Pipelines: append(slices.Collect(maps.Keys(c.Pipelines)), "default", "assemble"), Plugins: slices.Collect(maps.Keys(c.Instances)),
+		Pipelines: append(slices.Collect(maps.Keys(c.Pipelines)), "default", "assemble"), Plugins: slices.Collect(maps.Keys(c.Plugins.Instances)),
 		Embedders: slices.Collect(maps.Keys(c.Embedders)), Collections: slices.Collect(maps.Keys(c.Collections)),
 	}
 	for i := range c.Steps {

@@ -11,57 +11,57 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
-// A plugin whose calls for a tenant fail again and again is rested for that tenant: its calls fail at
+// A plugin whose calls for a tenant fail again and again is paused for that tenant: its calls fail at
 // once and use no processor. Only calls count, not the init and self-tests of Load.
 
-// RestState says whether a plugin is rested, in the terms of a circuit breaker.
-type RestState string
+// CircuitState says whether a plugin is paused, in the terms of a circuit breaker.
+type CircuitState string
 
 // largeRequest is the part of a plugin's memory from which on a request may be why it did not suffice.
 const largeRequest = 8
 
-// The states of a plugin. RestClosed admits calls, RestOpen refuses them, and RestHalfOpen
+// The states of a plugin. CircuitClosed admits calls, CircuitOpen refuses them, and CircuitHalfOpen
 // admits one call at a time, whose outcome decides.
 const (
-	RestClosed   = RestState(fairness.Closed)
-	RestOpen     = RestState(fairness.Open)
-	RestHalfOpen = RestState(fairness.HalfOpen)
+	CircuitClosed   = CircuitState(fairness.Closed)
+	CircuitOpen     = CircuitState(fairness.Open)
+	CircuitHalfOpen = CircuitState(fairness.HalfOpen)
 )
 
-// admit refuses a call of a rested plugin, and says whether an admitted call is a probe. For
+// admit refuses a call of a paused plugin, and says whether an admitted call is a probe. For
 // each admitted call judge must be called.
 func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
-	if !p.rests.Troubled() {
+	if !p.breakers.Troubled() {
 		return false, nil
 	}
 	tenant := TenantOf(ctx)
-	probe, ok := p.rests.Admit(tenant)
+	probe, ok := p.breakers.Admit(tenant)
 	if ok {
 		return probe, nil
 	}
-	s := p.rests.Status(tenant)
+	s := p.breakers.Status(tenant)
 	when := "while one call tries it"
 	if s.Left > 0 {
 		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
 	}
-	return false, &guest.Fault{Reason: abi.ReasonRested, Remedy: "fix the plugin; limits.rest_after says after how many failures it is paused",
+	return false, &guest.Fault{Reason: abi.ReasonCircuitOpen, Remedy: "fix the plugin; limits.break_after says after how many failures it is paused",
 		Err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
 }
 
 // judge records how an admitted call ended. failed is nil if it ended well.
 func (p *Plugin) judge(ctx context.Context, probe bool, how fairness.Outcome, failed *PluginError) {
-	if how != fairness.Bad && !p.rests.Troubled() {
+	if how != fairness.Bad && !p.breakers.Troubled() {
 		return
 	}
 	tenant := TenantOf(ctx)
-	if !p.rests.Done(tenant, probe, how) {
+	if !p.breakers.Done(tenant, probe, how) {
 		return
 	}
 	if how == fairness.Good {
 		p.log.Info("the plugin is called again for one tenant")
 		return
 	}
-	s := p.rests.Status(tenant)
+	s := p.breakers.Status(tenant)
 	p.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Outcome is the result of work that a [Rest] admitted.
+// Outcome is the result of work that a [Breaker] admitted.
 type Outcome uint8
 
 // The outcomes.
@@ -20,7 +20,7 @@ const (
 	Bad
 )
 
-// State is the state of a [Rest], in the terms of circuit breakers.
+// State is the state of a [Breaker], in the terms of circuit breakers.
 type State string
 
 // The states.
@@ -33,50 +33,50 @@ const (
 	HalfOpen State = "half-open"
 )
 
-// Rules define when a [Rest] begins to refuse work, and for how long.
+// Rules define when a [Breaker] begins to refuse work, and for how long.
 type Rules struct {
-	// After is the number of failures in a row that begin a rest. 0 or less: no number does.
+	// After is the number of failures in a row that begin a pause. 0 or less: no number does.
 	After int
-	// First is the length of the first rest. Each bad probe doubles it, up to Most.
+	// First is the length of the first pause. Each bad probe doubles it, up to Most.
 	First, Most time.Duration
 }
 
-// Rest refuses work for a time after several failures in a row. It is safe for concurrent
+// Breaker refuses work for a time after several failures in a row. It is safe for concurrent
 // use.
-type Rest struct {
+type Breaker struct {
 	rules Rules
 	now   func() time.Duration
-	// troubled reports that the last outcome that was not neutral was bad, or that a rest
+	// troubled reports that the last outcome that was not neutral was bad, or that a pause
 	// is not over.
 	troubled atomic.Bool
 
 	mu       sync.Mutex
 	failures int           // in a row
-	length   time.Duration // of the rest, 0 where there is none
+	length   time.Duration // of the pause, 0 where there is none
 	until    time.Duration
 	probing  bool
 	times    int
 }
 
-// NewRest returns a Rest with these rules. now is a clock that only moves forward.
-func NewRest(rules Rules, now func() time.Duration) *Rest {
+// NewBreaker returns a Breaker with these rules. now is a clock that only moves forward.
+func NewBreaker(rules Rules, now func() time.Duration) *Breaker {
 	rules.First = min(rules.First, rules.Most)
-	return &Rest{rules: rules, now: now}
+	return &Breaker{rules: rules, now: now}
 }
 
-// Status describes a [Rest].
+// Status describes a [Breaker].
 type Status struct {
 	State State
-	// Failures counts the failures in a row, Times the rests so far.
+	// Failures counts the failures in a row, Times the pauses so far.
 	Failures, Times int
-	// Left is the remaining time of the rest, Length its whole time. Both are 0 if there is
-	// no rest.
+	// Left is the remaining time of the pause, Length its whole time. Both are 0 if there is
+	// no pause.
 	Left, Length time.Duration
 }
 
 // Admit reports whether work may begin, and whether it is a probe. The caller must call Done
 // for all work that was admitted.
-func (r *Rest) Admit() (probe, ok bool) {
+func (r *Breaker) Admit() (probe, ok bool) {
 	if !r.troubled.Load() {
 		return false, true
 	}
@@ -92,12 +92,12 @@ func (r *Rest) Admit() (probe, ok bool) {
 	return true, true
 }
 
-// Troubled reports whether the last work that was not neutral failed, or a rest is not over.
-func (r *Rest) Troubled() bool { return r.troubled.Load() }
+// Troubled reports whether the last work that was not neutral failed, or a pause is not over.
+func (r *Breaker) Troubled() bool { return r.troubled.Load() }
 
-// Done records the outcome of admitted work. It reports whether a rest began or ended because
+// Done records the outcome of admitted work. It reports whether a pause began or ended because
 // of it.
-func (r *Rest) Done(probe bool, how Outcome) (changed bool) {
+func (r *Breaker) Done(probe bool, how Outcome) (changed bool) {
 	if how == Neutral && !probe || how == Good && !r.troubled.Load() {
 		return false
 	}
@@ -107,7 +107,7 @@ func (r *Rest) Done(probe bool, how Outcome) (changed bool) {
 		r.probing = false
 	}
 	switch {
-	case how == Neutral, r.length > 0 && !probe: // work that began before the rest does not count
+	case how == Neutral, r.length > 0 && !probe: // work that began before the pause does not count
 		return false
 	case how == Good:
 		changed = r.length > 0
@@ -127,7 +127,7 @@ func (r *Rest) Done(probe bool, how Outcome) (changed bool) {
 }
 
 // Status returns the current status.
-func (r *Rest) Status() Status {
+func (r *Breaker) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Status{State: Closed, Failures: r.failures, Times: r.times, Length: r.length}

@@ -17,9 +17,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// rests loads the guest whose operation process does what it is told, and returns what
+// broken loads the guest whose operation process does what it is told, and returns what
 // calls it and has a call fail with a reason, "" for one that is good.
-func rests(t *testing.T, cfg host.Config, limits host.Limits) (*host.Plugin, func(ctx context.Context, mode string, want abi.Reason)) {
+func broken(t *testing.T, cfg host.Config, limits host.Limits) (*host.Plugin, func(ctx context.Context, mode string, want abi.Reason)) {
 	t.Helper()
 	p := loadAllops(t, newHost(t, cfg), host.PluginConfig{Limits: limits})
 	return p, func(ctx context.Context, mode string, want abi.Reason) {
@@ -38,15 +38,15 @@ func rests(t *testing.T, cfg host.Config, limits host.Limits) (*host.Plugin, fun
 }
 
 // A plugin that fails again and again is not called for a time, and says so.
-func TestFailingPluginsAreRested(t *testing.T) {
+func TestFailingPluginsArePaused(t *testing.T) {
 	allopsSpec(t) // so that what is built is not built in a bubble
-	synctest.Test(t, checkRests)
+	synctest.Test(t, checkBreaker)
 }
 
-// checkRests runs where time passes only when everybody waits.
-func checkRests(t *testing.T) {
+// checkBreaker runs where time passes only when everybody waits.
+func checkBreaker(t *testing.T) {
 	var log bytes.Buffer
-	p, call := rests(t, host.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, host.Limits{RestAfter: 3, RestMost: time.Minute, Timeout: time.Hour, InitTimeout: time.Hour})
+	p, call := broken(t, host.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, host.Limits{BreakAfter: 3, BreakMost: time.Minute, Timeout: time.Hour, InitTimeout: time.Hour})
 	ctx := t.Context()
 	call(ctx, "exit", abi.ReasonExit)
 	call(ctx, "exit", abi.ReasonExit)
@@ -56,27 +56,27 @@ func checkRests(t *testing.T) {
 		call(ctx, "exit", abi.ReasonExit)
 	}
 	s := p.Stats()
-	if s.Rest != host.RestOpen || s.Failures != 3 || s.Rests != 1 || time.Until(s.RestedUntil) > time.Minute || !s.RestedUntil.After(time.Now()) {
+	if s.Circuit != host.CircuitOpen || s.Failures != 3 || s.Breaks != 1 || time.Until(s.OpenUntil) > time.Minute || !s.OpenUntil.After(time.Now()) {
 		t.Fatalf("%+v", s)
 	}
 	made := host.Made(p)
 	_, err := p.Exchange(ctx, abi.OpProcess, host.LaneJSON, []byte("{}"))
-	perr := checkReason(t, err, abi.ReasonRested)
-	if text := perr.Error(); !strings.Contains(text, "3 calls failed in a row") || !strings.Contains(text, "not called for ") || !strings.Contains(text, "limits.rest_after") {
+	perr := checkReason(t, err, abi.ReasonCircuitOpen)
+	if text := perr.Error(); !strings.Contains(text, "3 calls failed in a row") || !strings.Contains(text, "not called for ") || !strings.Contains(text, "limits.break_after") {
 		t.Error(text)
 	}
 	if host.Made(p) > made+1 {
-		t.Error("a rested plugin is called")
+		t.Error("a paused plugin is called")
 	}
-	time.Sleep(time.Until(s.RestedUntil))
-	if s := p.Stats(); s.Rest != host.RestHalfOpen || !s.RestedUntil.IsZero() {
+	time.Sleep(time.Until(s.OpenUntil))
+	if s := p.Stats(); s.Circuit != host.CircuitHalfOpen || !s.OpenUntil.IsZero() {
 		t.Errorf("%+v", s)
 	}
 	call(ctx, "exit", abi.ReasonExit)
-	call(ctx, "none", abi.ReasonRested)
+	call(ctx, "none", abi.ReasonCircuitOpen)
 	time.Sleep(time.Minute)
 	call(ctx, "none", "")
-	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != 0 || s.Rests != 2 {
+	if s := p.Stats(); s.Circuit != host.CircuitClosed || s.Failures != 0 || s.Breaks != 2 {
 		t.Errorf("%+v", s)
 	}
 	var lines []string
@@ -94,10 +94,10 @@ func checkRests(t *testing.T) {
 	}
 }
 
-// Callers that give up, or ask too much, do not have a plugin rested.
+// Callers that give up, or ask too much, do not have a plugin paused.
 func TestWhatIsNoFailure(t *testing.T) {
 	t.Parallel()
-	p, call := rests(t, host.Config{}, host.Limits{RestAfter: 1, Timeout: 300 * time.Millisecond})
+	p, call := broken(t, host.Config{}, host.Limits{BreakAfter: 1, Timeout: 300 * time.Millisecond})
 	for range 2 {
 		short, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		call(short, "spin", abi.ReasonTimeout)
@@ -106,17 +106,17 @@ func TestWhatIsNoFailure(t *testing.T) {
 		time.AfterFunc(10*time.Millisecond, end)
 		call(gone, "spin", abi.ReasonCancelled)
 	}
-	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != 0 || s.Rests != 0 {
+	if s := p.Stats(); s.Circuit != host.CircuitClosed || s.Failures != 0 || s.Breaks != 0 {
 		t.Errorf("%+v", s)
 	}
 	call(t.Context(), "spin", abi.ReasonTimeout)
-	call(t.Context(), "none", abi.ReasonRested)
+	call(t.Context(), "none", abi.ReasonCircuitOpen)
 
-	p, call = rests(t, host.Config{}, host.Limits{RestAfter: -1})
-	for range host.DefaultRestAfter + 1 {
+	p, call = broken(t, host.Config{}, host.Limits{BreakAfter: -1})
+	for range host.DefaultBreakAfter + 1 {
 		call(t.Context(), "exit", abi.ReasonExit)
 	}
-	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != host.DefaultRestAfter+1 {
+	if s := p.Stats(); s.Circuit != host.CircuitClosed || s.Failures != host.DefaultBreakAfter+1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -124,24 +124,24 @@ func TestWhatIsNoFailure(t *testing.T) {
 // What one tenant asks for has the plugin rest for that tenant only.
 func TestRestsAreOfOneTenant(t *testing.T) {
 	t.Parallel()
-	p, call := rests(t, host.Config{}, host.Limits{RestAfter: 2})
+	p, call := broken(t, host.Config{}, host.Limits{BreakAfter: 2})
 	a, b := host.WithTenant(t.Context(), "a"), host.WithTenant(t.Context(), "b")
 	for range 2 {
 		call(a, "exit", abi.ReasonExit)
 		call(b, "none", "") // which does not reset what a's calls did
 	}
-	call(a, "none", abi.ReasonRested)
+	call(a, "none", abi.ReasonCircuitOpen)
 	call(b, "none", "")
 	call(t.Context(), "none", "")
-	if s := p.Stats(); s.Rest != host.RestOpen || s.Failures != 2 || s.Rests != 1 {
-		t.Errorf("rest %q after %d failures, %d rests; want open, 2, 1", s.Rest, s.Failures, s.Rests)
+	if s := p.Stats(); s.Circuit != host.CircuitOpen || s.Failures != 2 || s.Breaks != 1 {
+		t.Errorf("rest %q after %d failures, %d rests; want open, 2, 1", s.Circuit, s.Failures, s.Breaks)
 	}
 }
 
 // A request that takes much of the memory itself says nothing about the plugin.
 func TestLargeRequestsRestNobody(t *testing.T) {
 	t.Parallel()
-	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Limits: host.Limits{RestAfter: 1, Memory: 32 << 20}})
+	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Limits: host.Limits{BreakAfter: 1, Memory: 32 << 20}})
 	run := func(size int) error {
 		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": "hog"}})
 		if err != nil {
@@ -156,5 +156,5 @@ func TestLargeRequestsRestNobody(t *testing.T) {
 		checkReason(t, run(5<<20), abi.ReasonMemory)
 	}
 	checkReason(t, run(1), abi.ReasonMemory)
-	checkReason(t, run(1), abi.ReasonRested)
+	checkReason(t, run(1), abi.ReasonCircuitOpen)
 }

@@ -9,7 +9,7 @@ import (
 
 func TestRest(t *testing.T) {
 	h := &hand{}
-	r := NewRest(Rules{After: 3, First: time.Second, Most: 3 * time.Second}, h.now)
+	r := NewBreaker(Rules{After: 3, First: time.Second, Most: 3 * time.Second}, h.now)
 	do := func(how Outcome, want bool) (changed bool) {
 		t.Helper()
 		probe, ok := r.Admit()
@@ -41,15 +41,15 @@ func TestRest(t *testing.T) {
 		t.Fatal("a probe that says nothing changes something")
 	}
 	if !do(Bad, true) || r.Status().Length != 2*time.Second {
-		t.Fatalf("%+v (want a rest of 2s)", r.Status())
+		t.Fatalf("%+v (want a pause of 2s)", r.Status())
 	}
 	if r.Done(false, Good) || r.Status().State != Open {
-		t.Fatal("what began before the rest ends it")
+		t.Fatal("what began before the pause ends it")
 	}
 	for range 3 {
 		h.move(3 * time.Second)
 		if !do(Bad, true) || r.Status().Length != 3*time.Second {
-			t.Fatalf("%+v (want a rest of 3s)", r.Status())
+			t.Fatalf("%+v (want a pause of 3s)", r.Status())
 		}
 	}
 	h.move(3 * time.Second)
@@ -58,12 +58,12 @@ func TestRest(t *testing.T) {
 	}
 }
 
-func TestNeverRested(t *testing.T) {
-	r := NewRest(Rules{After: -1}, (&hand{}).now)
+func TestNeverBroken(t *testing.T) {
+	r := NewBreaker(Rules{After: -1}, (&hand{}).now)
 	for range 100 {
 		probe, ok := r.Admit()
 		if !ok || probe || r.Done(probe, Bad) {
-			t.Fatalf("rested: %+v", r.Status())
+			t.Fatalf("refused: %+v", r.Status())
 		}
 	}
 	if !r.Troubled() || r.Status().Failures != 100 {
@@ -74,7 +74,7 @@ func TestNeverRested(t *testing.T) {
 // However work ends, an account is admitted again once its probes are good.
 func TestRestsAtRandom(t *testing.T) {
 	h := &hand{}
-	r := NewRest(Rules{After: 3, First: time.Second, Most: time.Minute}, h.now)
+	r := NewBreaker(Rules{After: 3, First: time.Second, Most: time.Minute}, h.now)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {

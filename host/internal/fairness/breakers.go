@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// maxResting bounds the callers of which failures are known.
-const maxResting = 1000
+// maxBroken bounds the callers of which failures are known.
+const maxBroken = 1000
 
-// Rests has a [Rest] for each caller, so that what one asks for takes nothing from the others. It is
+// Breakers has a [Breaker] for each caller, so that what one asks for takes nothing from the others. It is
 // safe for concurrent use.
-type Rests struct {
+type Breakers struct {
 	rules    Rules
 	now      func() time.Duration
 	troubled atomic.Int64 // the length of of
 
 	mu    sync.Mutex
-	of    map[string]*Rest // only of callers whose last work failed, or that rest
-	times int              // of callers that are no longer there
+	of    map[string]*Breaker // only of callers whose last work failed, or that are paused
+	times int                 // of callers that are no longer there
 }
 
-// NewRests returns Rests that all have these rules. now is a clock that only moves forward.
-func NewRests(rules Rules, now func() time.Duration) *Rests {
-	return &Rests{rules: rules, now: now, of: map[string]*Rest{}}
+// NewBreakers returns Breakers that all have these rules. now is a clock that only moves forward.
+func NewBreakers(rules Rules, now func() time.Duration) *Breakers {
+	return &Breakers{rules: rules, now: now, of: map[string]*Breaker{}}
 }
 
-// Troubled reports whether the last work of any caller that was not neutral failed, or a rest is not
+// Troubled reports whether the last work of any caller that was not neutral failed, or a pause is not
 // over. If not, Admit admits, and Done has nothing to do for work that is not bad.
-func (r *Rests) Troubled() bool { return r.troubled.Load() > 0 }
+func (r *Breakers) Troubled() bool { return r.troubled.Load() > 0 }
 
 // Admit reports whether work of a caller may begin, and whether it is a probe. Done must be called for
 // all work that was admitted.
-func (r *Rests) Admit(caller string) (probe, ok bool) {
+func (r *Breakers) Admit(caller string) (probe, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one := r.of[caller]; one != nil {
@@ -41,8 +41,8 @@ func (r *Rests) Admit(caller string) (probe, ok bool) {
 	return false, true
 }
 
-// Done records the outcome of admitted work. It reports whether a rest began or ended because of it.
-func (r *Rests) Done(caller string, probe bool, how Outcome) (changed bool) {
+// Done records the outcome of admitted work. It reports whether a pause began or ended because of it.
+func (r *Breakers) Done(caller string, probe bool, how Outcome) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() { r.troubled.Store(int64(len(r.of))) }()
@@ -52,7 +52,7 @@ func (r *Rests) Done(caller string, probe bool, how Outcome) (changed bool) {
 			return false
 		}
 		r.makeRoom()
-		one = NewRest(r.rules, r.now)
+		one = NewBreaker(r.rules, r.now)
 		r.of[caller] = one
 	}
 	if changed = one.Done(probe, how); !one.Troubled() {
@@ -62,8 +62,8 @@ func (r *Rests) Done(caller string, probe bool, how Outcome) (changed bool) {
 }
 
 // makeRoom forgets a caller if there are as many as there may be, rather one that does not rest.
-func (r *Rests) makeRoom() {
-	if len(r.of) < maxResting {
+func (r *Breakers) makeRoom() {
+	if len(r.of) < maxBroken {
 		return
 	}
 	victim := ""
@@ -75,13 +75,13 @@ func (r *Rests) makeRoom() {
 	r.drop(victim)
 }
 
-func (r *Rests) drop(caller string) {
+func (r *Breakers) drop(caller string) {
 	r.times += r.of[caller].Status().Times
 	delete(r.of, caller)
 }
 
 // Status returns the status of one caller.
-func (r *Rests) Status(caller string) Status {
+func (r *Breakers) Status(caller string) Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one := r.of[caller]; one != nil {
@@ -90,9 +90,9 @@ func (r *Rests) Status(caller string) Status {
 	return Status{State: Closed}
 }
 
-// Worst returns the status of the caller that rests longest, or else of the one with most failures.
+// Worst returns the status of the caller whose pause is longest, or else of the one with most failures.
 // Its Times are those of all callers.
-func (r *Rests) Worst() Status {
+func (r *Breakers) Worst() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	worst, times := Status{State: Closed}, r.times
