@@ -135,10 +135,10 @@ func TestRetrieversRunBeforeOtherSteps(t *testing.T) {
 	}
 	head := "plugins: {dir: " + filepath.ToSlash(modules) + "}\nretrievers: {docs: {collection: docs}}\n"
 	for name, step := range map[string]string{
-		"collection": "retriever: docs",
+		"collection": "use: docs",
 		"members":    "retrievers: [docs]",
 		"route":      "classifier: {keywords: {flags: [flag]}}, routes: {flags: docs}, default: flags",
-		"plugin":     "plugin: add-two",
+		"plugin":     "use: add-two",
 	} {
 		app := searching(t, head+"steps:\n  - {name: one, use: top_k, top_k: 1}\n  - {name: found, "+step+"}\n", nil)
 		ingested(t, app, retrieve.Collection{Name: "docs"}, guide)

@@ -107,7 +107,7 @@ func TestRepeatedBuildLeavesTheConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, smaller := range []string{"low_water: 5", "eviction: paired", "compact: {plugin: documents}"} {
+	for _, smaller := range []string{"low_water: 5", "eviction: paired", "compact: {use: documents}"} {
 		ctx, s := t.Context(), store.NewMemory()
 		open := func(conversation string) *App {
 			app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\nbuilds: {records: {content: true}}\nmemory: {conversation: "+conversation+"}\n"), Options{Store: s, PluginDir: dir, CacheDir: "off"})
@@ -125,7 +125,7 @@ func TestRepeatedBuildLeavesTheConversation(t *testing.T) {
 		if err := app.FlushRecords(ctx); err != nil {
 			t.Fatal(err)
 		}
-		app = open("{max_tokens: 10, " + smaller + "}")
+		app = open("{tokens: 10, " + smaller + "}")
 		r, err := app.BuildRecord(ctx, "", "b")
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ func (a *app) configMigrateCommand() *cobra.Command {
 		Long: `Rewrite a configuration with former keys, such as max_tokens at the top level, to
 the keys of now. Comments stay with their keys. The new file is printed, or written
 with --to, or with --write in the place of the old one. What cannot be kept is named:
-keys that are gone, and keys that no version knows.
+keys that were removed, and keys that never were.
 
 FILE is anchor.yaml unless it is stated; - reads the file from stdin.`,
 		Example: `  anchor-host config migrate | diff anchor.yaml -

@@ -15,7 +15,7 @@ func TestConfigMigrate(t *testing.T) {
 	}
 	for _, args := range [][]string{{"config", "migrate"}, {"config", "migrate", "anchor.yaml", "--to", "new.yaml"}, {"config", "migrate", "--write"}} {
 		code, stdout, stderr := run(t, "", args...)
-		if code != codeOK || !strings.Contains(stderr, "note: agent.phase is gone, and was left out") || !strings.Contains(stderr, "anchor.yaml:5:1: nothing: unknown key") {
+		if code != codeOK || !strings.Contains(stderr, "note: agent.phase was removed, and is left out") || !strings.Contains(stderr, "anchor.yaml:5:1: nothing: unknown key") {
 			t.Errorf("%q: code %d: %s", args, code, stderr)
 		}
 		if want := map[bool]string{true: now}[len(args) == 2]; stdout != want {

@@ -32,7 +32,7 @@ func TestFixturesThroughTheBinary(t *testing.T) {
 		t.Fatalf("%d fixtures, want at least 40", len(names))
 	}
 	golden := readGolden(t)
-	without, _ := fixtureBuild(t, write(t, map[string]string{"anchor.yaml": ""}), `[{"name": "sorted", "builtin": "sort"}]`)
+	without, _ := fixtureBuild(t, write(t, map[string]string{"anchor.yaml": ""}), `[{"name": "sorted", "use": "sort"}]`)
 	var lines []string
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func runFixture(t *testing.T, name, golden string, without map[string]any) strin
 	dir := write(t, map[string]string{"anchor.yaml": fmt.Sprintf(
 		"plugins: {instances: {%[1]s-1: {plugin: %[1]s, limits: {%[2]s}}}}", name, fixtureLimits(name, golden))})
 	with, stderr := fixtureBuild(t, dir, fmt.Sprintf(
-		`[{"name": "guest", "instance": "%s-1", "operation": "%s"}, {"name": "sorted", "builtin": "sort"}]`, name, op))
+		`[{"name": "guest", "use": "%s-1", "operation": "%s"}, {"name": "sorted", "use": "sort"}]`, name, op))
 	if stderr == "" {
 		return fmt.Sprint(windowIDs(with))
 	}
@@ -165,7 +165,7 @@ func fixtureBuild(t *testing.T, dir, steps string) (result map[string]any, stder
 func TestUnsentColumn(t *testing.T) {
 	t.Parallel()
 	step := func(name, more string) string {
-		return fmt.Sprintf(`{"name": %q, "plugin": "unsent-column", "operation": "filter"%s}`, name, more)
+		return fmt.Sprintf(`{"name": %q, "use": "unsent-column", "operation": "filter"%s}`, name, more)
 	}
 	warning := "level=WARN msg=\"filter reads the column metadata, but the manifest does not name it, so it is empty: name metadata under reads of filter in plugin.yaml\" plugin=unsent-column\n"
 	narrowed := "level=DEBUG msg=\"filter reads the column score, which the configuration does not send\" plugin=unsent-column\n"

@@ -15,7 +15,7 @@ func writeConfig(t *testing.T, steps string) string {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "anchor.yaml")
-	text := "counting: {tokenizer: words}\nformat: generic\nplugins:\n  dir: '" + dir + "'\n" + strings.TrimPrefix(steps, "plugins:\n")
+	text := "counting: {tokenizer: words}\nformat: generic\nplugins:\n  dir: '" + dir + "'\n" + strings.TrimPrefix(strings.TrimPrefix(steps, "\n"), "plugins:\n")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ steps:
 func TestMissingWASIIsValidated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ instance, want string }{
-		{"{plugin: foreign-command}", ":5:5: plugins.instances.tool: the module imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)"},
+		{"{plugin: foreign-command}", ":6:11: plugins.instances.tool: the module imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)"},
 		{"{plugin: foreign-command, wasi: true}", ""},
 	} {
 		file := writeConfig(t, "plugins:\n  instances:\n    tool: "+tc.instance+"\nsteps:\n  - {name: a, use: tool, function: exit_2}\n")
@@ -83,7 +83,7 @@ func TestMissingWASIIsValidated(t *testing.T) {
 	}
 	file := writeConfig(t, "steps:\n  - {name: a, use: foreign-command, function: exit_2}\n")
 	code, _, stderr := run(t, "", "config", "validate", "-c", file)
-	if want := `:5:5: steps[0]: plugin "foreign-command": the module imports WASI functions`; code != codeInvalid || !strings.Contains(stderr, want) {
+	if want := `:6:5: steps[0]: plugin "foreign-command": the module imports WASI functions`; code != codeInvalid || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
 }

@@ -115,7 +115,7 @@ func TestMistakes(t *testing.T) {
 		{"no plugin", "steps: [{name: a}]", `a.yaml:1:9: steps[0]: name what the step uses (add use: NAME, retrievers or a classifier)`},
 		{"former key", "max_tokens: 3\nsteps: [{name: a, plugin: p}]", "a.yaml:1:1: max_tokens: unknown key (it is window.max_tokens now; rewrite the file with: anchor-host config migrate)\na.yaml:2:19: steps[0].plugin: unknown key (it is steps[0].use now; rewrite the file with: anchor-host config migrate)"},
 		{"former key of a pipeline", "pipelines: {p: {tokenizer: words}}", "a.yaml:1:28: pipelines.p.tokenizer: unknown key (it is pipelines.p.counting.tokenizer now; rewrite the file with: anchor-host config migrate)"},
-		{"key that is gone", "agent: {phase: llm}", "a.yaml:1:9: agent.phase: is gone (leave it out, or rewrite the file with: anchor-host config migrate)"},
+		{"key that is gone", "agent: {phase: llm}", "a.yaml:1:9: agent.phase: was removed (leave it out, or rewrite the file with: anchor-host config migrate)"},
 		{"two meanings", "plugins: {instances: {sort: {plugin: p}}}\nsteps: [{name: a, use: sort}]", "a.yaml:2:24: steps[0].use: \"sort\" is an instance, and also built in (rename the former)"},
 		{"two meanings of a format", "plugins: {instances: {openai: {plugin: p}}}\nformat: openai", "a.yaml:2:9: format.use: \"openai\" is an instance, and also built in (rename the former)"},
 		{"name alone of a plugin of the folder", "format: my-format", "a.yaml:1:9: format: unknown value \"my-format\" (want one of anthropic, openai, openai-responses, gemini, generic)"},

@@ -106,7 +106,7 @@ func Former(err error) error {
 		}
 		switch to, ok := migrate.Moved(p.Path); {
 		case ok && to == "":
-			p.Message = "is gone (leave it out, or rewrite the file with: anchor-host config migrate)"
+			p.Message = "was removed (leave it out, or rewrite the file with: anchor-host config migrate)"
 		case ok:
 			p.Message = fmt.Sprintf("unknown key (it is %s now; rewrite the file with: anchor-host config migrate)", to)
 		}

@@ -136,7 +136,7 @@ func TestRewrite(t *testing.T) {
 		{"lists at the column of their key", "steps:\n- {name: a, builtin: sort}\n", "steps:\n- {name: a, use: sort}\n", ""},
 		{"a text of several lines", "system_prompts:\n  - content: |\n      one\n\n      two\nfit: exact\n", "window:\n  fit: exact\n  system_prompts:\n    - content: |\n        one\n\n        two\n", ""},
 		{"one line", "{max_tokens: 5, model: m}", "{window: {max_tokens: 5}, counting: {model: m}}\n", ""},
-		{"gone", "agent: {phase: llm, plan: true}\n", "agent: {plan: true}\n", "agent.phase is gone, and was left out"},
+		{"gone", "agent: {phase: llm, plan: true}\n", "agent: {plan: true}\n", "agent.phase was removed, and is left out"},
 		{"both", "max_tokens: 5\nwindow: {max_tokens: 6}\n", "max_tokens: 5\nwindow: {max_tokens: 6}\n", "max_tokens stays: window.max_tokens is there, too (keep one)"},
 		{"unknown", "max_token: 5\nmodel: m\n", "max_token: 5\ncounting: {model: m}\n", ""},
 		{"empty value", "instances:\nfacts:\n", "plugins: {instances: null}\nmemory: {facts: null}\n", ""},

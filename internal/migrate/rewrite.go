@@ -111,7 +111,7 @@ func (r *rewriter) move(root, n *yaml.Node, m move, keys, stars []string) {
 	}
 	switch {
 	case m.to == "":
-		r.notes = append(r.notes, fmt.Sprintf("%s%s is gone, and was left out", r.prefix, place(m.from, stars)))
+		r.notes = append(r.notes, fmt.Sprintf("%s%s was removed, and is left out", r.prefix, place(m.from, stars)))
 		r.drop(n, i, true)
 	case parent(m.from) == parent(m.to):
 		to := m.to[strings.LastIndexByte(m.to, '.')+1:]
