@@ -23,11 +23,11 @@ var Requests = map[string]func(n int) string{
 	"small turns":                Around(`{"query":"x","conversation":[`, `{"role":"user","content":""}`, `]}`),
 	"turns of an API":            Around(`{"query":"x","conversation":[`, `{"role":"model","parts":[{"text":""}]}`, `]}`),
 	"empty steps":                Around(`{"query":"x","steps":[`, "{}", `]}`),
-	"steps":                      Around(`{"query":"x","steps":[`, `{"name":"a","builtin":"sort"}`, `]}`),
-	"steps of missing instances": Around(`{"query":"x","steps":[`, `{"name":"a","instance":"b"}`, `]}`),
+	"steps":                      Around(`{"query":"x","steps":[`, `{"name":"a","use":"sort"}`, `]}`),
+	"steps of missing instances": Around(`{"query":"x","steps":[`, `{"name":"a","use":"b"}`, `]}`),
 	"empty members":              Around(`{"query":"x","steps":[{"name":"a","retrievers":[`, `{}`, `]}]}`),
-	"system prompts":             Around(`{"query":"x","system_prompts":[`, `{"content":"x"}`, `]}`),
-	"sources":                    Around(`{"query":"x","steps":[{"name":"a","plugin":"p","scope":[`, `"user"`, `]}]}`),
+	"system prompts":             Around(`{"query":"x","window":{"system_prompts":[`, `{"content":"x"}`, `]}}`),
+	"sources":                    Around(`{"query":"x","steps":[{"name":"a","use":"p","scope":[`, `"user"`, `]}]}`),
 	"keywords":                   Around(`{"query":"x","steps":[{"name":"a","classifier":{"keywords":{"a":[`, `"x"`, `]}}}]}`),
 	"keys":                       Numbered(`{"query":{"query_str":"x","metadata":{`, `"%07d":0`, `}}}`),
 	"the same key":               Around(`{"query":{"query_str":"x","metadata":{`, `"a":0`, `}}}`),
@@ -35,7 +35,7 @@ var Requests = map[string]func(n int) string{
 	"labels":                     Numbered(`{"query":"x","steps":[{"name":"a","classifier":{"keywords":{`, `"label-%040d":["x"]`, `}}}]}`),
 	"labels and routes": func(n int) string {
 		half := Numbered(`{"query":"x","steps":[{"name":"a","classifier":{"keywords":{`, `"label-%040d":["x"]`, `}},`)(n / 2)
-		return half + Numbered(`"routes":{`, `"route-%040d":{"plugin":"p"}`, `}}]}`)(n/2)
+		return half + Numbered(`"routes":{`, `"route-%040d":{"use":"p"}`, `}}]}`)(n/2)
 	},
 	"routes to missing retrievers": Numbered(`{"query":"x","steps":[{"name":"a","classifier":{"keywords":{"a":["b"]}},"routes":{`, `"%07d":"r%[1]d"`, `}}]}`),
 	"below a long key": func(n int) string {
@@ -47,9 +47,9 @@ var Requests = map[string]func(n int) string{
 	"no UTF-8":    func(n int) string { return `{"query":"` + strings.Repeat("\xff", n-12) + `"}` },
 	"escapes":     func(n int) string { return `{"query":"` + strings.Repeat(`\u0041`, (n-12)/6) + `"}` },
 	"long query":  func(n int) string { return `{"query":"` + strings.Repeat("a b ", (n-12)/4) + `"}` },
-	"long number": func(n int) string { return `{"query":"x","max_tokens":` + strings.Repeat("1", n-30) + `}` },
+	"long number": func(n int) string { return `{"query":"x","window":{"max_tokens":` + strings.Repeat("1", n-40) + `}}` },
 	"long name": func(n int) string {
-		return `{"query":"x","steps":[{"name":"a","instance":"` + strings.Repeat("i", n-60) + `"}]}`
+		return `{"query":"x","steps":[{"name":"a","use":"` + strings.Repeat("i", n-60) + `"}]}`
 	},
 	"long time": func(n int) string {
 		return `{"query":"x","items":[{"content":"","source":"user","created_at":"` + strings.Repeat("1", n-80) + `"}]}`

@@ -3,7 +3,7 @@
 //
 //	{"query": "how do deadlines work", "max_tokens": 4000, "tokenizer": "words",
 //	 "items": [{"id": "a", "content": "…", "source": "retrieval", "score": 0.9}],
-//	 "steps": [{"name": "keep", "builtin": "filter", "settings": {"min_score": 0.5}}],
+//	 "steps": [{"name": "keep", "use": "filter", "settings": {"min_score": 0.5}}],
 //	 "format": "anthropic"}
 //
 // [ReadMessages] reads the messages of an agent: the input of "anchor-host
