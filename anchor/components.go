@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor/component"
 	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
@@ -43,7 +44,7 @@ func (c *Components) set() (*components.Set, error) {
 		func() error { return components.Add(s, components.Provider, c.Providers) },
 	} {
 		if err := add(); err != nil {
-			return nil, refused{err}
+			return nil, errkind.As(ErrInvalid, err)
 		}
 	}
 	return s, nil
