@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentrun"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/internal/errkind"
@@ -28,7 +29,8 @@ import (
 // App is a loaded configuration with its plugins. It is safe for concurrent use. One App serves
 // any number of tenants and conversations.
 type App struct {
-	options Options
+	options    Options
+	components *components.Set
 
 	reloading chan struct{} // holds a value during a reload
 
@@ -102,10 +104,7 @@ func Load(path string, o Options) (*App, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if err := loaded.Absolute(); err != nil { // the program may change its folder
-		return nil, err
-	}
-	return Open(context.Background(), loaded, o)
+	return openAbsolute(loaded, o)
 }
 
 // Open is [Load] for a configuration that is already in memory. The commands of this module use
@@ -118,6 +117,10 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	}
 	a.costs, a.hidden.Tell = costs.NewBook(a.storeOfCosts, a.options.Logger), a.warnHidden
 	a.using.log = a.options.Logger
+	var err error
+	if a.components, err = o.Components.set(); err != nil {
+		return nil, err
+	}
 	if err := a.absolute(); err != nil {
 		return nil, err
 	}
@@ -150,6 +153,10 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before *
 		}
 		g.configs[name] = c
 	}
+	live, err := assemble.Components(loaded, a.components)
+	if err != nil {
+		return nil, wrong(err)
+	}
 	read := assemble.ReadPrices
 	var modules map[string]*spec.Spec
 	if before != nil {
@@ -158,13 +165,12 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before *
 	if before != nil && a.options.StrictReload {
 		read = assemble.CheckStart
 	}
-	var err error
 	if g.prices, err = read(loaded); err != nil {
 		return nil, errkind.As(ErrInvalid, err)
 	}
 	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded), Before: modules, Keep: !a.options.Lazy, OnDamaged: a.options.OnDamaged,
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded), Components: live, Before: modules, Keep: !a.options.Lazy, OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
 	if a.options.Lazy {

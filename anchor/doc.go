@@ -19,6 +19,8 @@
 //   - [App.Facts], [App.Conversation] and [App.Run] are what the store keeps of a tenant.
 //     [App.Export], [App.Import] and [App.ForgetTenant] take all of it.
 //   - [App.Evaluate] measures retrieval, and compares two configurations.
+//   - [Options.Components] adds retrievers and other parts in Go. [LoadBytes] and [LoadFS] take a
+//     configuration that is in no file.
 //   - [App.Plugins] says which plugins are ready. [App.Reload] reads the file again while
 //     builds go on.
 //

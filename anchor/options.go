@@ -52,6 +52,8 @@ type Options struct {
 	// Mounts are folders that instances read. They replace folders that the configuration mounts
 	// at the same guest paths.
 	Mounts []Mount
+	// Components are parts in Go, which the configuration names as it names plugins.
+	Components Components
 	// KV is the key-value store of the plugins. nil: values are kept where store.kv says, which is
 	// the store that the App opens, or memory that each load begins anew with.
 	KV host.KVStore

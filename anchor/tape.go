@@ -155,7 +155,7 @@ func (a *App) taped(ctx context.Context, q pipeline.Query, document []byte, o Bu
 	loads, _ := g.loadList()
 	out.Program, out.Platform, out.Clock = programVersion(), runtime.GOOS+"/"+runtime.GOARCH, t.readings()
 	out.Began = t.began
-	out.NoFile = g.loaded.File == ""
+	out.NoFile = g.loaded.Location() == ""
 	out.Settings, out.Modules, out.Steps = tape.SettingsOf(g.loaded), modules(loads), t.marks.Steps()
 	timeless, err := tape.Timeless(result, failed)
 	if err != nil {

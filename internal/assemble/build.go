@@ -79,8 +79,9 @@ func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 	format := b.Config.Format
 	switch {
 	case b.Formatter != nil:
-		out.Formatter = b.Formatter
+		out.Formatter, out.FormatterTimeout = b.Formatter, 0
 	case format.Use == nil:
+		out.FormatterTimeout = 0
 		out.Formatter = builtinFormatter(b.Config, format.Name)
 	default:
 		out.FormatterOnError, out.FormatterFallback = policy(format.Use.Must, pipeline.Raise), builtinFormatter(b.Config, format.Fallback)

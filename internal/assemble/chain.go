@@ -332,6 +332,9 @@ const waiting = time.Second
 
 // provider makes a provider that calls a plugin.
 func (b *builder) provider(path string, p *config.Provider) (agent.Provider, error) {
+	if b.kind(&p.Use) != "" {
+		return b.componentProvider(path, p), nil
+	}
 	plugin, _, err := b.get(use{Use: p.Use, path: path, op: abi.OpProvide})
 	if err == nil {
 		var made agent.Provider

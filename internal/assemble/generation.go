@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/serving"
 	"github.com/anchor-host/anchor-host/internal/tape"
@@ -49,6 +50,8 @@ type Options struct {
 	// Index opens the index of the store, which plugins and retrievers search. It is called for
 	// each search. nil: there is none.
 	Index func(context.Context) (retrieve.Index, error)
+	// Components are the Go components of the program; see [Components].
+	Components *components.Live
 	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
 	OnDamaged func(tenant, fact string, err error)
 	// Before are the modules of the generation before, by the name of the plugin; see
@@ -139,7 +142,7 @@ func (g *Generation) Facts(s store.Store, tenant string) *memory.StoreFacts {
 	return facts
 }
 
-// Close waits for running calls and ends the plugins.
+// Close waits for running calls and ends the plugins and the Go components.
 func (g *Generation) Close(ctx context.Context) error {
 	g.loading <- struct{}{}
 	defer func() { <-g.loading }()
@@ -148,10 +151,11 @@ func (g *Generation) Close(ctx context.Context) error {
 		e.close()
 	}
 	g.models.Close()
+	err := g.options.Components.Close()
 	if g.host == nil {
-		return nil
+		return err
 	}
-	return g.host.Close(ctx)
+	return errors.Join(g.host.Close(ctx), err)
 }
 
 // load loads every plugin that a job of a configuration may call. c has the instances of the
@@ -162,8 +166,9 @@ func (g *Generation) Close(ctx context.Context) error {
 func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pipeline.Tokenizer) (*plugins, error) {
 	p := &plugins{config: c, loaded: map[string]*loaded{}, owner: g}
 	wanted := wanted(c, j)
-	if len(wanted) == 0 {
-		return p, nil
+	maps.DeleteFunc(wanted, func(name string, _ config.Instance) bool { return g.options.Components.Kind(name) != "" })
+	if err := p.make(ctx, j); err != nil || len(wanted) == 0 {
+		return p, err
 	}
 	select {
 	case g.loading <- struct{}{}:

@@ -28,7 +28,12 @@ func UsesStore(c *config.Config) bool {
 func (b *builder) setMemory(context.Context) (err error) {
 	if u := b.config.Memory.Use; u.Name != "" {
 		b.out.MemoryOnError = policy(stated(b.config, &u), pipeline.Skip)
-		b.out.Memory, err = part(b, "memory", abi.OpMemory, u, steps.Memory)
+		if b.kind(&u) != "" {
+			b.out.MemoryTimeout = time.Duration(u.Timeout)
+			b.out.Memory, err = componentPart(b, "memory", func(m made) (pipeline.MemoryProvider, error) { return m.Memory(), nil })
+		} else {
+			b.out.Memory, err = part(b, "memory", abi.OpMemory, u, steps.Memory)
+		}
 		if err == nil || mistake(err) {
 			return err
 		}

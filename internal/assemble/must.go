@@ -138,7 +138,7 @@ func (p *plugins) missing(j job) error {
 			return placed(p.config, j, l.Name, err)
 		}
 	}
-	return nil
+	return p.unmade(j)
 }
 
 // needs reports whether a job cannot be done without a plugin.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/steps"
@@ -34,7 +35,12 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	if c.Use == nil {
 		return nil
 	}
-	b.out.Formatter, err = part(b, "format", abi.OpFormat, *c.Use, steps.Formatter)
+	if b.kind(c.Use) != "" {
+		b.out.FormatterTimeout = time.Duration(c.Use.Timeout)
+		b.out.Formatter, err = componentPart(b, "format", func(m made) (pipeline.Formatter, error) { return m.Formatter() })
+	} else {
+		b.out.Formatter, err = part(b, "format", abi.OpFormat, *c.Use, steps.Formatter)
+	}
 	switch {
 	case err == nil:
 	case mistake(err) || !replaceable(&c):

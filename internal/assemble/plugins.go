@@ -20,6 +20,8 @@ type plugins struct {
 	loaded map[string]*loaded
 	// owner is the generation that loaded them.
 	owner *Generation
+	// made are the Go components, by the path of their place.
+	made map[string]made
 }
 
 // loaded is one plugin, or the error that says why it is not ready.
@@ -72,6 +74,9 @@ func asUnavailable(name string, op abi.Operation, err error) error {
 func (p *plugins) get(u use) (*host.Plugin, abi.Operation, error) {
 	name, _ := resolve(p.config, u.Use)
 	l := p.loaded[name]
+	if l == nil { // a Go component
+		return nil, u.op, fmt.Errorf("%w: %s", config.ErrInvalid, misplaced(name, p.kind(&u.Use)))
+	}
 	if l.err != nil {
 		var unavailable *Unavailable
 		if errors.As(l.err, &unavailable) && unavailable.Operation == "" {

@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +38,7 @@ func (p *plugins) search(s *config.Step, u *config.Use) (pipeline.Retriever, err
 	r := p.config.Retrievers[u.Name]
 	out := &search{
 		name: u.Name, generation: p.owner, config: r, ids: r.Collection,
-		source: pipeline.Source(s.Source), highest: s.MaxPriority, timeout: time.Duration(u.Timeout),
-	}
-	if !p.config.CallsPlugin(s) { // otherwise the timeout of the step bounds calls of its plugin
-		out.timeout = time.Duration(cmp.Or(u.Timeout, s.Timeout))
+		source: pipeline.Source(s.Source), highest: s.MaxPriority, timeout: p.timeout(s, u),
 	}
 	if len(s.Retrievers) == 0 || p.config.Single(s) != nil {
 		return out, nil

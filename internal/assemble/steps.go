@@ -86,6 +86,8 @@ func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig
 	case s.Classifier != nil:
 		out.Step, err = p.classified(pipeline.KeywordClassifier{Rules: s.Classifier.Keywords}, path, s)
 		return err
+	case p.kind(&s.Use) != "":
+		return p.componentStep(path, s, out)
 	case p.config.IsSearch(s.Use.Name):
 		r, err := p.search(s, &s.Use)
 		out.Step = pipeline.RetrieverStep(r, s.TopK)
@@ -123,7 +125,11 @@ func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) 
 		if err != nil {
 			r = failing{err}
 		}
-		h.Parts = append(h.Parts, pipeline.HybridPart{Name: m.Name, Retriever: r, Weight: m.Weight, TopK: m.TopK})
+		part := pipeline.HybridPart{Name: m.Name, Retriever: r, Weight: m.Weight, TopK: m.TopK}
+		if p.kind(&m.Use) != "" { // the host bounds calls of plugins
+			part.Timeout = p.timeout(s, &m.Use)
+		}
+		h.Parts = append(h.Parts, part)
 	}
 	return h, nil
 }
@@ -236,8 +242,11 @@ func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retri
 // retriever makes a retriever that a step calls. topK is the maximum number of its results; 0
 // means top_k of the step.
 func (p *plugins) retriever(path string, s *config.Step, u *config.Use, topK int) (pipeline.Retriever, error) {
-	if p.config.IsSearch(u.Name) {
+	switch {
+	case p.config.IsSearch(u.Name):
 		return p.search(s, u)
+	case p.kind(u) != "":
+		return p.componentRetriever(path, s, u)
 	}
 	plugin, _, err := p.get(use{Use: *u, path: path, op: abi.OpRetrieve})
 	if err != nil {
@@ -245,10 +254,7 @@ func (p *plugins) retriever(path string, s *config.Step, u *config.Use, topK int
 	}
 	options := steps.Options{
 		Step: s.Name, TopK: cmp.Or(topK, s.TopK), Settings: u.Settings, Source: pipeline.Source(s.Source),
-		MaxPriority: s.MaxPriority, Reads: u.Reads, Timeout: time.Duration(u.Timeout),
-	}
-	if !p.config.CallsPlugin(s) { // if the step has a plugin, the timeout of the step bounds only calls of that plugin
-		options.Timeout = time.Duration(cmp.Or(u.Timeout, s.Timeout))
+		MaxPriority: s.MaxPriority, Reads: u.Reads, Timeout: p.timeout(s, u),
 	}
 	if len(s.Retrievers) > 0 && p.config.Single(s) == nil {
 		options.IDs = s.Name

@@ -453,3 +453,17 @@ func services(g config.Grants) []string {
 }
 
 func sameFolder(a, b string) bool { return path.Clean(a) == path.Clean(b) }
+
+// checkSettings checks settings against a schema of a manifest, as the host does when it loads
+// the plugin. The error does not name the place in the file; the caller adds it.
+func checkSettings(spec *spec.Spec, op abi.Operation, settings map[string]any) error {
+	_, err := spec.CheckSettings(op, settings)
+	if err == nil {
+		return nil
+	}
+	_, text, found := strings.Cut(err.Error(), "settings: "+host.ErrConfig.Error()+": ")
+	if !found {
+		return err
+	}
+	return errors.New(text)
+}

@@ -32,6 +32,8 @@ type Loaded struct {
 	// Dir is the folder that relative paths of the file refer to.
 	Dir  string
 	node *strict.Node
+	// read reads the configuration again. nil: it is in File.
+	read func() ([]byte, error)
 	// references are the plugins that the file names by their place in a registry.
 	references []string
 	// overridden are the applied overrides, in order.
@@ -63,23 +65,48 @@ func Load(path string) (*Loaded, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("read configuration: %s: is a folder (name the file, such as %s)", path, filepath.Join(path, DefaultFile))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := ReadAll(path, f)
 	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, path, MaxFile>>20)
+		return nil, err
 	}
 	return Parse(path, data)
 }
 
+// ReadAll reads a configuration, which name identifies in errors.
+func ReadAll(name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, name, MaxFile>>20)
+	}
+	return data, nil
+}
+
+// LoadFrom is [Load] for a configuration that is in no file of the system. name identifies it in errors, and dir is the
+// folder that its relative paths refer to. read reads it, now and again for each reload.
+func LoadFrom(name, dir string, read func() ([]byte, error)) (*Loaded, error) {
+	data, err := read()
+	if err != nil {
+		return nil, err
+	}
+	l, err := parse(name, dir, data)
+	if err == nil {
+		l.read = read
+	}
+	return l, err
+}
+
 // Parse decodes and checks the content of a file.
-func Parse(path string, data []byte) (*Loaded, error) {
+func Parse(path string, data []byte) (*Loaded, error) { return parse(path, filepath.Dir(path), data) }
+
+func parse(path, dir string, data []byte) (*Loaded, error) {
 	n, err := strict.ParseYAML(path, data)
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{File: path, Dir: filepath.Dir(path), node: n}
+	l := &Loaded{File: path, Dir: dir, node: n}
 	if l.references, err = lockedNames(l.Path(lock.Name), n); err != nil {
 		return nil, err
 	}

@@ -49,8 +49,11 @@ func (l *Loaded) CheckOverrides() error {
 }
 
 // Location returns the path of the file, which is absolute after [Loaded.Absolute]. It is empty if
-// there is no file.
+// there is no file of the system.
 func (l *Loaded) Location() string {
+	if l.read != nil {
+		return ""
+	}
 	if l.File != "" && filepath.IsAbs(l.Dir) {
 		return filepath.Join(l.Dir, filepath.Base(l.File))
 	}
@@ -60,7 +63,13 @@ func (l *Loaded) Location() string {
 // Again reads the file of l again and applies the overrides of l.
 func (l *Loaded) Again() (*Loaded, error) {
 	again := Default()
-	if l.File != "" {
+	switch {
+	case l.read != nil:
+		var err error
+		if again, err = LoadFrom(l.File, l.Dir, l.read); err != nil {
+			return nil, err
+		}
+	case l.File != "":
 		var err error
 		if again, err = Load(l.Location()); err != nil {
 			return nil, err

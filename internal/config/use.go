@@ -77,6 +77,9 @@ type Choice struct {
 // builtin are the names that no place takes for those of plugins.
 var builtin = slices.Concat(Formats, Tokenizers, Makes)
 
+// Reserved are the names that mean something built in.
+func Reserved() []string { return slices.Concat(builtin, BuiltinSteps) }
+
 // UnmarshalNode decodes a name, or a map with more.
 func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	var p replaceable
