@@ -102,7 +102,7 @@ func corruptions(b []byte) map[string][]byte {
 		"batch lists section id out of order (want ascending ids from 1)":                                                       put16(b, entry(1), 1),
 		"batch lists section 0 out of order (want ascending ids from 1)":                                                        put16(b, entry(0), 0),
 		"batch lists section query_text out of order (want ascending ids from 1)":                                               put16(b, last, 256),
-		"batch requires section 400, which is not supported":                                                             put32(put16(b, last, 400), last+4, layout.FlagRequired),
+		"batch requires section 400, which is not supported":                                                                    put32(put16(b, last, 400), last+4, layout.FlagRequired),
 		"batch has section score of type text (want f64[])":                                                                     put16(b, entry(1)+2, 1),
 		"batch has section score of 16 bytes (want 24)":                                                                         put32(b, entry(1)+12, 16),
 		"batch has section id with offsets that do not rise from 0 to the number of its bytes":                                  put32(b, off(0)+4, 5),

@@ -84,7 +84,7 @@ func (l *Live) Get(ctx context.Context, name string, given map[string]any) (*Mad
 		return err
 	})
 	if err == nil && made.value == nil {
-		err = errors.New("New returned nil (return a component or an error)")
+		err = errors.New("its New returned nil (return a component or an error)")
 	}
 	if err != nil {
 		return nil, &Error{name, "make: ", err}

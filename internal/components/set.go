@@ -61,7 +61,7 @@ func (s *Set) add(name string, k Kind, schema string, made bool) error {
 	case other != nil:
 		return fmt.Errorf("a %s has the same name (rename one of them)", other.kind)
 	case !made:
-		return errors.New("New is nil (set it)")
+		return errors.New("has no New (set it)")
 	}
 	if schema == "" {
 		schema = anySettings

@@ -12,7 +12,7 @@ import (
 var (
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	dropped  = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	dropped  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	codeText = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 )
 

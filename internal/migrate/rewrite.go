@@ -265,7 +265,7 @@ func stateNulls(n *yaml.Node, line bool) {
 // comments reports whether nodes, or what they have, have comments.
 func comments(nodes ...*yaml.Node) bool {
 	for _, n := range nodes {
-		if strings.Trim(n.HeadComment, "\n"+blank) != "" || n.LineComment != "" || strings.Trim(n.FootComment, "\n"+blank) != "" || comments(n.Content...) {
+		if strings.Trim(n.HeadComment, blank) != "" || n.LineComment != "" || strings.Trim(n.FootComment, blank) != "" || comments(n.Content...) {
 			return true
 		}
 	}

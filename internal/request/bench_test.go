@@ -11,7 +11,7 @@ import (
 // manyItems is an honest request with n items of 1 KB.
 func manyItems(n int) string {
 	var doc strings.Builder
-	doc.WriteString(`{"query": "how do deadlines work", "max_tokens": 4000, "items": [`)
+	doc.WriteString(`{"query": "how do deadlines work", "window": {"max_tokens": 4000}, "items": [`)
 	for i := range n {
 		if i > 0 {
 			doc.WriteString(",\n")

@@ -46,9 +46,9 @@ func TestErasedConversationStaysErased(t *testing.T) {
 			for n := w.past.settled.Count; w.past.settled.Count == n; { // until some leave for good
 				mustAddTurn(t, w.SlidingWindow, pipeline.RoleUser, "now")
 			}
-			w.SlidingWindow.adding.Lock()
+			w.adding.Lock()
 			w.drop()
-			w.SlidingWindow.adding.Unlock()
+			w.adding.Unlock()
 		},
 	} {
 		c, s := fails{make(chan struct{}, 100), make(chan struct{})}, store.NewMemory()

@@ -321,11 +321,11 @@ func TestFences(t *testing.T) {
 func TestOptions(t *testing.T) {
 	good := llm.Options{Name: "a", API: llm.OpenAI, BaseURL: "https://example.com/v1", Model: "m"}
 	for want, change := range map[string]func(*llm.Options){
-		"no name":                  func(o *llm.Options) { o.Model = "" },
-		`API "grpc" is not supported`:  func(o *llm.Options) { o.API = "grpc" },
-		"base URL is not valid":    func(o *llm.Options) { o.BaseURL = "example.com" },
-		"base URL is not valid (w": func(o *llm.Options) { o.BaseURL = "https://me:secret@example.com" },
-		"the key has a line break": func(o *llm.Options) { o.Key = "a\nb" },
+		"no name":                     func(o *llm.Options) { o.Model = "" },
+		`API "grpc" is not supported`: func(o *llm.Options) { o.API = "grpc" },
+		"base URL is not valid":       func(o *llm.Options) { o.BaseURL = "example.com" },
+		"base URL is not valid (w":    func(o *llm.Options) { o.BaseURL = "https://me:secret@example.com" },
+		"the key has a line break":    func(o *llm.Options) { o.Key = "a\nb" },
 	} {
 		o := good
 		change(&o)

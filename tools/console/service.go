@@ -66,7 +66,7 @@ func startService(ctx context.Context, o *options) (s *service, err error) {
 	text = regexp.MustCompile(`(?m)^server:.*$`).ReplaceAllString(text, "server: {drain_delay: none, keys: keys.yaml, watch: false}") +
 		"builds: {records: {content: true}}\nstore: {path: store.db}\nmemory: {facts: {}}\nagent: {max_tokens: 4000}\ntelemetry: {log_level: warn}\n"
 	text = strings.Replace(text, "  instances:\n", "  instances:\n    starved: {plugin: mmr-reranker, limits: {fuel: 100000}}\n", 1)
-	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {window: {max_tokens: 400, budget: {total_tokens: 400}}, steps: [{name: rerank, use: starved, must: false}]}, plain: {window: {budget: {total_tokens: 200}}, steps: []}}", 1)
+	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {window: {max_tokens: 400, answer: 0, budget: {total_tokens: 400}}, steps: [{name: rerank, use: starved, must: false}]}, plain: {window: {answer: 0, budget: {total_tokens: 200}}, steps: []}}", 1)
 	config := filepath.Join(s.dir, "anchor.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
