@@ -27,9 +27,9 @@ echo "live: $(curl -s -o /dev/null -w '%{http_code}' localhost:8790/livez)"
 echo "metrics: $(curl -s localhost:8791/metrics | grep -c '^anchor_')"
 echo "without a key: $(curl -s -o /dev/null -w '%{http_code}' localhost:8790/v1/builds -d '{}' -H 'content-type: application/json')"
 key="authorization: Bearer $(cat "$site/key")"
-request='{"query": "night train", "tokenizer": "words", "max_tokens": 100,
+request='{"query": "night train", "counting": {"tokenizer": "words"}, "window": {"max_tokens": 100},
 	"items": [{"id": "a", "source": "retrieval", "content": "the night train leaves at nine", "score": 0.9}, {"id": "b", "source": "retrieval", "content": "tea", "score": 0.1}],
-	"steps": [{"name": "close", "plugin": "keep-best", "settings": {"share": 0.5}}]}'
+	"steps": [{"name": "close", "use": "keep-best", "settings": {"share": 0.5}}]}'
 echo "build: $(curl -s localhost:8790/v1/builds -H "$key" -H 'content-type: application/json' -d "$request")"
 echo "fact: $(curl -s -o /dev/null -w '%{http_code}' localhost:8790/v1/memory/facts -H "$key" -H 'content-type: application/json' -d '{"content": "Ann takes the night train"}')"
 echo "reload: $(curl -s -o /dev/null -w '%{http_code}' -X POST localhost:8791/admin/v1/reload -H "$key")"

@@ -83,7 +83,8 @@ func TestDrift(t *testing.T) {
 				if !listed && !strings.Contains(stdout+stderr, each.want) {
 					t.Errorf("%v does not say %q: exit code %d\n%s%s", args, each.want, code, stdout, stderr)
 				}
-				if code == 0 && args[0] != "plugin" {
+				warned := args[0] == "config" && !each.found // a plugin that is absent may be skipped
+				if code == 0 && args[0] != "plugin" && !warned {
 					t.Errorf("%v: exit code 0", args)
 				}
 			}
