@@ -70,7 +70,7 @@ func (p *plan) apply(o *BuildOptions) error {
 	}
 	// The comparison and the record use the traces.
 	p.build.Explain = p.explain || p.previous != nil || p.generation.loaded.Builds.Records != nil
-	if p.config.Name != "" && p.config.Conversation != nil {
+	if p.config.Memory.Name != "" && p.config.Conversation != nil {
 		return excluded("memory.use", "memory.conversation")
 	}
 	p.user, p.key, p.requestID = o.User, o.Key, o.RequestID

@@ -263,7 +263,7 @@ func TestComponentNames(t *testing.T) {
 		"add-item":                 stepsOf(map[string]pipeline.StepFunc{"add-item": upper}), // the plugin
 		"built in":                 stepsOf(map[string]pipeline.StepFunc{"sort": upper}),
 		"not a valid name":         stepsOf(map[string]pipeline.StepFunc{"No Name": upper}),
-		"has no New":              {Steps: map[string]component.Maker[pipeline.Step]{"s": {}}},
+		"has no New":               {Steps: map[string]component.Maker[pipeline.Step]{"s": {}}},
 		"settings schema":          schema,
 	} {
 		_, err := LoadBytes(nil, "", Options{Components: c, PluginDir: "../testdata/wasm"})

@@ -26,7 +26,7 @@ func UsesStore(c *config.Config) bool {
 
 // setMemory sets the memory plugin, or the plugin that condenses a conversation.
 func (b *builder) setMemory(context.Context) (err error) {
-	if u := b.config.Use; u.Name != "" {
+	if u := b.config.Memory.Use; u.Name != "" {
 		b.out.MemoryOnError = policy(stated(b.config, &u), pipeline.Skip)
 		if b.kind(&u) != "" {
 			b.out.MemoryTimeout = time.Duration(u.Timeout)
@@ -56,7 +56,7 @@ func (b *builder) setMemory(context.Context) (err error) {
 // conversation nor facts.
 func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) (*memory.Manager, error) {
 	c := b.Config
-	if c.Name != "" || c.Conversation == nil && c.Facts == nil {
+	if c.Memory.Name != "" || c.Conversation == nil && c.Facts == nil {
 		return nil, nil
 	}
 	m, err := memory.New(r.memoryConfig(b, t))

@@ -265,7 +265,8 @@ func stateNulls(n *yaml.Node, line bool) {
 // comments reports whether nodes, or what they have, have comments.
 func comments(nodes ...*yaml.Node) bool {
 	for _, n := range nodes {
-		if strings.Trim(n.HeadComment, blank) != "" || n.LineComment != "" || strings.Trim(n.FootComment, blank) != "" || comments(n.Content...) {
+		around := strings.ReplaceAll(n.HeadComment+n.FootComment, blank, "")
+		if strings.TrimSpace(around) != "" || n.LineComment != "" || comments(n.Content...) {
 			return true
 		}
 	}

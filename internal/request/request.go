@@ -211,7 +211,7 @@ func (r *Request) over(c config.Config) *config.Config {
 	if w.Budget != nil {
 		c.Budget, c.Answer = w.Budget, w.Answer // a reserve belongs to its budget
 	}
-	c.IncludeQuery, c.Tools = cmp.Or(w.IncludeQuery, c.IncludeQuery), cmp.Or(w.Tools, c.Tools)
+	c.IncludeQuery, c.Window.Tools = cmp.Or(w.IncludeQuery, c.IncludeQuery), cmp.Or(w.Tools, c.Window.Tools)
 	if w.SystemPrompts != nil {
 		c.SystemPrompts = w.SystemPrompts
 	}
