@@ -143,7 +143,7 @@ const site = `make build
 export PATH=$PWD/build:$PATH
 mkdir ../site && cd ../site
 anchor-host init
-echo 'pipelines: {main: {}, short: {max_tokens: 600}}' >> anchor.yaml
+echo 'pipelines: {main: {}, short: {window: {max_tokens: 600}}}' >> anchor.yaml
 trap 'kill -9 ${service:-} || true' EXIT
 `
 
