@@ -22,7 +22,8 @@ LDFLAGS := -s -w
 
 export Q
 
-GO_FILES     := $(shell find abi anchor pipeline host internal registry server cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) server/openapi.json go.mod go.sum
+# All that the command is made of, with the files that it embeds.
+COMMAND_FILES := $(shell find abi anchor cmd host internal pipeline plugins/starter registry sdk server telemetry -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/node_modules/*' ! -path '*/target/*' ! -path '* *' 2>/dev/null) go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -36,7 +37,7 @@ help: ## list the targets
 .PHONY: build
 build: build/anchor-host ## build the command into build/, static: it runs on any system of its platform
 
-build/anchor-host: $(GO_FILES)
+build/anchor-host: $(COMMAND_FILES)
 	@mkdir -p build
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="$(LDFLAGS)" -o $@ ./cmd/anchor-host
 
