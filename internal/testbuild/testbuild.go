@@ -117,17 +117,31 @@ func CacheDir(t testing.TB) string {
 	return filepath.Join(made(t, "cache", hostSources, func(string) error { return nil }), "compiled")
 }
 
-// SetConfigDir sets the folder where the host keeps the key of its caches. It lies in the
-// checkout, not in the folder of the person who runs the tests. It also names the version of
+// SetConfigDir sets the folder where the host keeps the key of its caches. It lies beside those
+// caches, not in the configuration of the person who runs the tests. It also names the version of
 // wazero to the host, which keeps no machine code of an unknown one: test binaries do not say
 // which modules are in them.
 func SetConfigDir() {
-	dir := filepath.Join(Root(), "build", "test", "config")
 	modules, err := hashOf([]string{"go.mod", "go.sum"})
-	err = errors.Join(err, makeFolders(filepath.Dir(filepath.Dir(dir)), filepath.Dir(dir), dir), os.Setenv("XDG_CONFIG_HOME", dir), os.Setenv("ANCHOR_ENGINE_OF_TESTS", modules))
+	dir, err2 := cacheRoot()
+	err = errors.Join(err, err2, os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")), os.Setenv("ANCHOR_ENGINE_OF_TESTS", modules))
+	if err == nil {
+		err = makeFolders(filepath.Join(dir, "config"))
+	}
 	if err != nil {
 		panic("testbuild: set the configuration folder: " + err.Error())
 	}
+}
+
+// cacheRoot returns the folder of what the tests of this checkout add to while they run. It lies
+// outside of the checkout where it can: the host looks at each folder above its key and its
+// caches, and `go test` would take those of the checkout for inputs of a test.
+func cacheRoot() (string, error) {
+	dir := filepath.Join(Root(), "build", "test")
+	if caches, err := os.UserCacheDir(); err == nil {
+		dir = filepath.Join(caches, "anchor-host-tests", filepath.Base(Root()))
+	}
+	return dir, makeFolders(filepath.Dir(filepath.Dir(dir)), filepath.Dir(dir), dir)
 }
 
 func buildGuest(dir, source string) error {
@@ -201,10 +215,12 @@ func find(kind string, sources []string, make func(dir string) error) (dir strin
 		return "", err
 	}
 	all := filepath.Join(Root(), "build", "test")
-	if caches, err := os.UserCacheDir(); kind == "cache" && err == nil {
-		all = filepath.Join(caches, "anchor-host-tests", filepath.Base(Root()))
+	if kind == "cache" {
+		all, err = cacheRoot()
+	} else {
+		err = makeFolders(filepath.Dir(all), all)
 	}
-	if err := makeFolders(filepath.Dir(filepath.Dir(all)), filepath.Dir(all), all); err != nil {
+	if err != nil {
 		return "", err
 	}
 	dir = filepath.Join(all, kind+"-"+hash)
