@@ -23,7 +23,7 @@ LDFLAGS := -s -w
 export Q
 
 # All that the command is made of, with the files that it embeds.
-COMMAND_FILES := $(shell find abi anchor cmd host internal pipeline plugins/starter registry sdk server telemetry -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/node_modules/*' ! -path '*/target/*' ! -path '* *' 2>/dev/null) go.mod go.sum
+COMMAND_FILES := $(shell find abi anchor cmd host internal pipeline plugins/starter registry sdk server store telemetry tokens -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/node_modules/*' ! -path '*/target/*' ! -path '* *' 2>/dev/null) go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -54,7 +54,7 @@ cross: ## build the command for further platforms, vet one of macOS and one of W
 	@for p in $(CROSS); do echo "build $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host || exit 1; done
 	@for p in $(VETTED); do echo "vet $$p"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet -trimpath ./host/... ./pipeline/... ./internal/... ./cmd/... || exit 1; done
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet -trimpath ./host/... ./pipeline/... ./store/... ./tokens/... ./internal/... ./cmd/... || exit 1; done
 	@out=$$(GOARCH=386 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host 2>&1); \
 		test "$$(echo "$$out" | grep -v '^#')" = "internal/only64/bits32.go:5:9: undefined: anchor_host_needs_a_64_bit_platform" || \
 		{ echo "386: $$out" >&2; exit 1; }
@@ -120,7 +120,7 @@ bench-memory: ## appends from 64 writers with every commit synced, frame windows
 
 .PHONY: bench-tokens
 bench-tokens: ## token counting against tiktoken-go, with the ratios
-	$(GO) test -run '^$$' -bench . ./pipeline/tokens/internal/bpe
+	$(GO) test -run '^$$' -bench . ./tokens/internal/bpe
 
 .PHONY: bench-retrieve
 bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go; fetches a table of vectors (RETRIEVE=-short: seconds)
@@ -245,7 +245,7 @@ test-thorough: ## run the tests that are short in `make test` with their large c
 .PHONY: race
 race: export CGO_ENABLED = 1
 race: ## run the tests of the concurrent packages under the race detector
-	$(GO) test -race -short -skip "Hostile|FewAmongMany|InStepWithTheFacts|^TestMemory$$|EqualNames|^TestKill$$|Int8|LongList" $$($(GO) list ./pipeline/... | grep -Ev '/pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis|tokens/internal/hf)(/|$$)')
+	$(GO) test -race -short -skip "Hostile|FewAmongMany|InStepWithTheFacts|^TestMemory$$|EqualNames|^TestKill$$|Int8|LongList" $$($(GO) list ./pipeline/... ./store/... ./tokens/... | grep -Ev '/(pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis)|tokens/internal/hf)(/|$$)')
 	$(GO) test -race -short -skip 'Scopes|HostileTexts' ./server/quota ./server/console ./internal/builds
 	$(GO) test -race -run 'Push|Many|Stalls|Redirects|BreaksOff' ./registry
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server

@@ -9,7 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/internal/strict"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // ErrInvalid marks an invalid configuration, option or request. Trying again does not help.

@@ -13,7 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/tape"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Options are settings that a configuration file does not have, and settings that override it.

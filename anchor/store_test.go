@@ -12,7 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/message"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // remembering fills what a tenant has: a fact, a conversation, and a run with two frames.

@@ -9,7 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/internal/ledger"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Stored returns how much the store keeps for a tenant: the number of records, which are facts, turns

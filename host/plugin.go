@@ -20,7 +20,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/settings"
 	"github.com/anchor-host/anchor-host/internal/units"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Load makes a plugin from a spec: it checks the configuration, compiles the module (or finds

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/host/internal/kv"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // tenantKey is the key of the tenant in a context.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/anchor-host/anchor-host/host/internal/imports"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // Tokenizer returns the tokenizer that counts the tokens of what guests add. It loads the

@@ -11,7 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 func buildItems(t testing.TB, cfg Config, items []Item) *Result {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 func TestRetrieverStepAppendsWithoutDeduplication(t *testing.T) {

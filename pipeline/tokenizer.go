@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // DefaultEncoding is the tokenizer of a pipeline whose configuration names none.

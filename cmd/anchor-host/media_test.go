@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
+	"github.com/anchor-host/anchor-host/pipeline/media"
 )
 
 // pictureOf returns a PNG of a size in base64.

@@ -10,7 +10,7 @@ import (
 // With the tokenizer.json of a model, build and assemble count as the library counts that made the
 // reference counts, for BPE and Unigram.
 func TestTokenizerFilesCountAsTheLibrary(t *testing.T) {
-	folder, err := filepath.Abs("../../pipeline/tokens/internal/hf/testdata")
+	folder, err := filepath.Abs("../../tokens/internal/hf/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}

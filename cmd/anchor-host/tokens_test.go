@@ -11,7 +11,7 @@ import (
 // tokenizerFixture returns the path of a small tokenizer.json.
 func tokenizerFixture(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../../pipeline/tokens/internal/hf/testdata/byte-level.json")
+	path, err := filepath.Abs("../../tokens/internal/hf/testdata/byte-level.json")
 	if err != nil {
 		t.Fatal(err)
 	}

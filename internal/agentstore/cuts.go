@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // The bounds of the cut texts of a run. The oldest texts go first.

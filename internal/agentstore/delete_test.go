@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // busy is a store to which another process writes before each of the first changes.

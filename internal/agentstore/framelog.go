@@ -11,7 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // FrameLog is a [frames.Log] in a store. It has one record per frame, and the id of the record is

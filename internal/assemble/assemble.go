@@ -15,8 +15,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/store"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // Recipe holds the parts that all builds of one configuration share: the steps, and the other

@@ -18,10 +18,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/media"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // ChainRecipe holds the parts that all provider chains of one configuration share: the plugins

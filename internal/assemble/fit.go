@@ -7,7 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // setWindow sets the size of the window, its fixed content, and how it is filled. Settings that

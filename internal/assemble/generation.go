@@ -23,9 +23,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/llm"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
 	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/store"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // Options are settings that are not part of a configuration.

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/factmodel"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // The errors of configurations that say of nobody to extract or to consolidate facts.

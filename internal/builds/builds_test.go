@@ -22,8 +22,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 var start = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // The kinds of records in the store. Their stream is empty.

@@ -11,7 +11,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Bounds of an index.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // found are the ids that a search returns, over all pages.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // sweepEvery is how often records are looked at for their age and size.

@@ -11,8 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
 	"github.com/anchor-host/anchor-host/registry/trust"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // Finding is a mistake in the value at a path.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // CheckName refuses names of tenants, conversations and runs that the store does not accept.

@@ -14,8 +14,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/migrate"
 	"github.com/anchor-host/anchor-host/internal/strict"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // DefaultFile is the configuration file of the current folder.

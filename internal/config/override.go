@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // EnvPrefix begins every environment variable that overrides a value.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Kind is the kind of the records. Their stream is empty, and their ID is the day, such as 2026-11-28.

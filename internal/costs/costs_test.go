@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // newBook returns a book of a store, at a time that can be set.

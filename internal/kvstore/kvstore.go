@@ -13,7 +13,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Kind is the kind of the records. Their stream is the name of the plugin.

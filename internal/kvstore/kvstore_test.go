@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 func inFile(t *testing.T, path string) *Store {

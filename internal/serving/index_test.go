@@ -11,7 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/serving"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 )
 
 // ones makes the same vector of every text.

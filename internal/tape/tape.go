@@ -16,7 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // MaxBytes bounds what a tape keeps.

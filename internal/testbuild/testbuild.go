@@ -29,10 +29,10 @@ import (
 
 // Sources of what is built, as paths in the checkout.
 var (
-	hostSources    = []string{"go.mod", "go.sum", "abi", "host", "internal"}
+	hostSources    = []string{"go.mod", "go.sum", "abi", "host", "internal", "store", "tokens"}
 	guestSources   = []string{"go.mod", "go.sum", "abi", "sdk/pdk-go", "pipeline/retrieve/words", "pipeline/retrieve/analysis"}
 	commandSources = []string{
-		"go.mod", "go.sum", "abi", "anchor", "cmd", "host", "internal", "pipeline", "plugins/starter", "registry", "sdk", "server", "telemetry",
+		"go.mod", "go.sum", "abi", "anchor", "cmd", "host", "internal", "pipeline", "plugins/starter", "registry", "sdk", "server", "store", "telemetry", "tokens",
 	}
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/media"
 	"github.com/anchor-host/anchor-host/pipeline/message"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // rememberedTexts bounds each of the two generations of counts. A generation then takes about

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/media"
 	"github.com/anchor-host/anchor-host/pipeline/message"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // costs receives what a message costs: each text, and each content that is not text.

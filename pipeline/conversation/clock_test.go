@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Turns keep their order when the clock jumps back and forth: in the window, after it was loaded again,

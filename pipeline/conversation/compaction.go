@@ -12,7 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Flush waits until no compaction of the conversation runs. The error is that of ctx.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // talk is a conversation that counts words, with a clock.

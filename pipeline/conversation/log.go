@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // The kinds of the records of a conversation: its turns, which are never removed, the

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // flaky fails some writes, before or after they are done.

@@ -15,8 +15,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
+	"github.com/anchor-host/anchor-host/pipeline/media"
 	"github.com/anchor-host/anchor-host/pipeline/message"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // The defaults of a conversation.

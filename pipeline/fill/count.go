@@ -9,8 +9,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
+	"github.com/anchor-host/anchor-host/pipeline/media"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // DefaultPriming is the number of tokens that start the answer of a chat model, according

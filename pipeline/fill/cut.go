@@ -13,7 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
+	"github.com/anchor-host/anchor-host/pipeline/media"
 )
 
 // cutTries bounds how often a cut is shortened. The remaining text may have more tokens on

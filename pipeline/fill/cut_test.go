@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 func TestCutPlaces(t *testing.T) {

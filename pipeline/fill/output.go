@@ -9,8 +9,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/media"
 	"github.com/anchor-host/anchor-host/pipeline/message"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/media"
 )
 
 // outputTexts are the parts of an output that have tokens.

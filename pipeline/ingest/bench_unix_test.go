@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 )
 
 // goSources copies 16 MB of the standard library, old enough for its times to be trusted.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/memory"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // lateReader is a store as one process sees it that is slow: after it has read, and

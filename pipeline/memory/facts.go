@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Facts keeps entries: [NewFacts] in memory, [NewStoreFacts] durably. A [Manager] uses it,

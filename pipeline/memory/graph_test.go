@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 func relations() []Relation {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 func openStore(t *testing.T) store.Store {

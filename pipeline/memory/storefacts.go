@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // KindFact is the kind under which facts are stored.

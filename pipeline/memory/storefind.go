@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // A query finds facts in four ways, at least leastFound in each. The scorer chooses among all of

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // KindRelation is the kind under which the relations of a graph are stored.

@@ -18,9 +18,9 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // ask builds a window of some items for a sender, and records it.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/server/quota"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 const (

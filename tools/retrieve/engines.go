@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 )
 
 // index is an engine under measurement.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 )
 
 // ingestFiles measures the whole ingestion of files of Go, from the folder to the index.

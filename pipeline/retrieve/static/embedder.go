@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/tokens/ids"
+	"github.com/anchor-host/anchor-host/tokens/ids"
 )
 
 // Options are those of [Open].

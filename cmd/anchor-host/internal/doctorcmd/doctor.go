@@ -24,8 +24,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/nearest"
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/tokens"
 	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // Command returns "doctor".

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // storeFinding checks the store without creating or changing anything.

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/store"
 	"github.com/anchor-host/anchor-host/telemetry"
 )
 
