@@ -3,7 +3,9 @@ package testbuild
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,5 +88,42 @@ func TestGoSaysWhatFailed(t *testing.T) {
 	err := Go(nil, "build", "./no-such-folder")
 	if err == nil || !strings.Contains(err.Error(), "go build ./no-such-folder") || !strings.Contains(err.Error(), "no-such-folder: directory not found") {
 		t.Errorf("error: %v, want the command and what it printed", err)
+	}
+}
+
+// What a program is made of is rebuilt when it changes: the lists of folders here and in the
+// Makefile name all of its packages.
+func TestSources(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(Root(), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found, _ := strings.Cut(string(makefile), "COMMAND_FILES := $(shell find ")
+	found, _, _ = strings.Cut(found, " -type f")
+	for _, c := range []struct {
+		of, program string
+		folders     []string
+	}{
+		{"commandSources", "./cmd/anchor-host", commandSources},
+		{"COMMAND_FILES of the Makefile", "./cmd/anchor-host", strings.Fields(found)},
+		{"hostSources", "./host", hostSources},
+		{"guestSources", "./testdata/guests/allops", append(guestSources, "testdata/guests")},
+	} {
+		cmd := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}", c.program)
+		cmd.Dir = Root()
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("list the packages of %s: %v", c.program, err)
+		}
+		packages := strings.Fields(string(out))
+		if len(packages) < 3 {
+			t.Fatalf("packages of %s: %q, want all that it is made of", c.program, packages)
+		}
+		for _, p := range packages {
+			folder := strings.TrimPrefix(p, "github.com/anchor-host/anchor-host/")
+			if !slices.ContainsFunc(c.folders, func(f string) bool { return folder == f || strings.HasPrefix(folder, f+"/") }) {
+				t.Errorf("%s: %v has no folder of %s, which %s imports", c.of, c.folders, folder, c.program)
+			}
+		}
 	}
 }
