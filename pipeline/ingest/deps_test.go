@@ -15,7 +15,7 @@ func TestCoreStaysLight(t *testing.T) {
 	if !strings.Contains(string(out), "golang.org/x/net/html") {
 		t.Fatal("the list lacks what package ingest imports")
 	}
-	out, err = exec.Command("go", "list", "-deps", "..", "../agent", "../retrieve", "../store/sqlite").Output()
+	out, err = exec.Command("go", "list", "-deps", "..", "../agent", "../retrieve", "../sqlite", "../../store", "../../tokens").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
