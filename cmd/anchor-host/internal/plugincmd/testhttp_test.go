@@ -12,72 +12,21 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
-// webNotes is a plugin that asks a server of the operator's choice. Its setting server names it.
-const webNotes = `package main
-
-import (
-	"encoding/json"
-	"net/url"
-
-	"github.com/anchor-host/anchor-host/sdk/pdk-go"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/retrieve"
-)
-
-type settings struct {
-	Server string ` + "`json:\"server\"`" + `
-}
-
-func init() {
-	retrieve.Handle(func(r *pdk.Request, s *settings) ([]pdk.NewItem, error) {
-		answers, err := pdk.HTTPBatch([]pdk.HTTPRequest{{URL: s.Server + "/notes?q=" + url.QueryEscape(r.Query().Text)}, {URL: s.Server + "/news"}})
-		if err != nil {
-			return nil, err
-		}
-		var items []pdk.NewItem
-		for _, a := range answers {
-			var texts []string
-			if a.Status != 200 || json.Unmarshal(a.Body, &texts) != nil {
-				return nil, pdk.Errorf("no notes: %d %s", a.Status, a.Error)
-			}
-			for i, text := range texts {
-				items = append(items, pdk.NewItem{Content: text, Score: 1 / float64(i+1)})
-			}
-		}
-		return items[:min(len(items), r.TopK)], nil
-	})
-}
-
-func main() {}
-`
-
-// webNotesProject builds the plugin. It returns its project, which has an empty folder for cases, and
-// its module.
+// webNotesProject returns a folder with the plugin web-notes and an empty folder for cases, and its module.
 func webNotesProject(t *testing.T) (dir, module string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "web-notes")
-	must(t, "", "plugin", "new", "web-notes", "--kind", "retrieve", "--dir", dir)
-	saveAll(t, dir, map[string]string{
-		"main.go": webNotes, "main_test.go": "package main\n",
-		"plugin.yaml": `abi: 1
-name: web-notes
-version: 0.1.0
-operations:
-  retrieve:
-    settings: {type: object, properties: {server: {type: string, default: "https://notes.test"}}}
-permissions: [{kind: http, hosts: from_grant, reason: asks your server for notes}]
-`,
-	})
-	must(t, "", "plugin", "build", dir)
-	err := os.RemoveAll(filepath.Join(dir, "tests"))
+	err := os.CopyFS(dir, os.DirFS(testbuild.Guest(t, "testdata/guests/web-notes")))
 	if err == nil {
 		err = os.Mkdir(filepath.Join(dir, "tests"), 0o700)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dir, filepath.Join(dir, "build", "web-notes.wasm")
+	return dir, filepath.Join(dir, "plugin.wasm")
 }
 
 func saveAll(t *testing.T, dir string, files map[string]string) {
