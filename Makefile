@@ -19,6 +19,8 @@ export CGO_ENABLED ?= 0
 export GOFLAGS ?= -trimpath
 # Symbols for debuggers are a quarter of the command and half of the time of linking it.
 LDFLAGS := -s -w
+# Compilers and linkers live for seconds: without collecting garbage they need a quarter less time.
+TOOLEXEC := -toolexec 'env GOGC=off GOMEMLIMIT=1GiB'
 
 export Q
 
@@ -229,18 +231,18 @@ test-schema: build plugins ## schemathesis against /openapi.json of a running se
 # vet is part of `make lint`. The timeout is for one package, on a machine that has much else to do.
 .PHONY: test
 test: ## test what a change of the code can break; needs Go and make (five minutes the first time, TEST='-run NAME' narrows it)
-	$(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 60m ./... $(TEST)
+	$(GO) test -vet=off $(TOOLEXEC) -ldflags="$(LDFLAGS)" -timeout 60m ./... $(TEST)
 
 .PHONY: test-docs
 test-docs: ## run the commands of README.md and of the pages of docs, as a reader would (needs bash, git and curl)
-	ANCHOR_DOCS=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m ./internal/docs $(TEST)
+	ANCHOR_DOCS=1 $(GO) test -vet=off $(TOOLEXEC) -ldflags="$(LDFLAGS)" -timeout 30m ./internal/docs $(TEST)
 
 # Only the tests whose files look at the variable: the others ran with `make test`.
 .PHONY: test-thorough
 test-thorough: ## run the tests that are short in `make test` with their large counts (ANCHOR_THOROUGH; PART=1/4: a part of them)
 	@files=$$(git grep -lE 'ANCHOR_THOROUGH|\bthorough\b|\b(partOf|drawn)\(' -- '*_test.go' ':!tools' | awk -v part="$(PART)" '{ split(part "/", p, "/") } !p[2] || NR % p[2] == p[1]') && \
 		names=$$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $$files | sort -u | paste -sd '|' -) && \
-		ANCHOR_THOROUGH=1 $(GO) test -vet=off -ldflags="$(LDFLAGS)" -timeout 30m -run "^($$names)$$" $$(dirname $$files | sort -u | sed 's|^|./|') $(TEST)
+		ANCHOR_THOROUGH=1 $(GO) test -vet=off $(TOOLEXEC) -ldflags="$(LDFLAGS)" -timeout 30m -run "^($$names)$$" $$(dirname $$files | sort -u | sed 's|^|./|') $(TEST)
 
 .PHONY: race
 race: export CGO_ENABLED = 1

@@ -15,83 +15,15 @@ import (
 	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
-// asksAll is a plugin that asks the host for everything, and sends its key wherever it can.
-const asksAll = `package main
-
-import (
-	"encoding/base64"
-	"fmt"
-	"net/url"
-
-	"github.com/anchor-host/anchor-host/sdk/pdk-go"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/retrieve"
-)
-
-type settings struct {
-	Server string ` + "`json:\"server\"`" + `
-	Pass   string ` + "`json:\"pass\"`" + `
-}
-
-func init() {
-	retrieve.Handle(func(r *pdk.Request, s *settings) ([]pdk.NewItem, error) {
-		key, _ := pdk.Config("key")
-		pdk.Log(pdk.LevelInfo, "the key is "+key)
-		answer, err := pdk.HTTP(pdk.HTTPRequest{
-			Method: "POST", URL: s.Server + "/notes?q=" + url.QueryEscape(r.Query().Text) + "&k=" + url.QueryEscape(key),
-			Header: map[string]string{"X-Mine": "key " + key, "X-Basic": base64.StdEncoding.EncodeToString([]byte("user:" + key + s.Pass))},
-			Body:   []byte(` + "`{\"key\": \"`" + ` + key + ` + "`\", \"pass\": \"`" + ` + s.Pass + ` + "`\"}`" + `),
-		})
-		if err != nil {
-			return nil, err
-		}
-		before, _ := pdk.KVGet("calls") // at first there is none
-		if err := pdk.KVSet("calls", append(before, 'x')); err != nil {
-			return nil, err
-		}
-		n, err := pdk.CountTokens("one two three")
-		if err != nil {
-			return nil, err
-		}
-		return []pdk.NewItem{{Content: fmt.Sprintf("%d %s, %d before, %d tokens", answer.Status, answer.Body, len(before), n), Score: 0.5}}, nil
-	})
-}
-
-func main() {}
-`
-
-const asksAllManifest = `abi: 1
-name: asks-all
-version: 0.1.0
-operations:
-  retrieve:
-    settings:
-      type: object
-      properties: {server: {type: string, default: "https://notes.test"}, pass: {type: string, writeOnly: true}}
-permissions:
-  - {kind: http, hosts: from_grant, methods: [GET, POST], reason: asks}
-  - {kind: kv, reason: counts}
-  - {kind: service, service: count_tokens, reason: counts}
-`
-
-// asksAllModule builds the plugin and returns its module.
+// asksAllModule moves into a folder with the plugin that asks the host for everything, and returns
+// its module.
 func asksAllModule(t *testing.T) string {
 	t.Helper()
-	t.Chdir(t.TempDir())
-	if code, _, stderr := run(t, "", "plugin", "new", "asks-all", "--kind", "retrieve"); code != 0 {
-		t.Fatal(stderr)
-	}
-	for name, content := range map[string]string{"main.go": asksAll, "main_test.go": "package main\n", "plugin.yaml": asksAllManifest} {
-		if err := os.WriteFile(filepath.Join("asks-all", name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if code, _, stderr := run(t, "", "plugin", "build", "asks-all"); code != 0 {
-		t.Fatal(stderr)
-	}
-	if err := os.RemoveAll("asks-all/tests"); err != nil {
+	t.Chdir(write(t, nil))
+	if err := os.CopyFS("asks-all", os.DirFS(testbuild.Guest(t, "testdata/guests/asks-all"))); err != nil {
 		t.Fatal(err)
 	}
-	return "asks-all/build/asks-all.wasm"
+	return "asks-all/plugin.wasm"
 }
 
 // texts returns all files of a folder as one text, and their number.
@@ -135,7 +67,7 @@ func TestRecordAndReplay(t *testing.T) {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
 	config := fmt.Sprintf(`plugins:
-  dir: asks-all/build
+  dir: .
   instances:
     notes:
       plugin: asks-all

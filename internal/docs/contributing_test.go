@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
 var (
@@ -54,13 +56,7 @@ func checkNames(t *testing.T, document string, least int, paths []string, tests 
 func repository(t *testing.T) (paths []string, tests string) {
 	t.Helper()
 	var text strings.Builder
-	err := fs.WalkDir(os.DirFS(root), ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() && (name == ".git" || name == "build") {
-			return fs.SkipDir
-		}
+	walk(t, func(name string, e fs.DirEntry) error {
 		paths = append(paths, "/"+name)
 		if strings.HasSuffix(name, "_test.go") {
 			b, err := os.ReadFile(filepath.Join(root, name))
@@ -69,8 +65,21 @@ func repository(t *testing.T) (paths []string, tests string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return paths, text.String()
+}
+
+// walk calls f for each file and folder of the repository, as [fs.WalkDir] does.
+func walk(t *testing.T, f func(name string, e fs.DirEntry) error) {
+	t.Helper()
+	for _, top := range testbuild.Top() {
+		err := fs.WalkDir(os.DirFS(root), top, func(name string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return f(name, e)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }

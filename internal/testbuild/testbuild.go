@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -164,7 +165,8 @@ func buildGuest(dir, source string) error {
 func Go(env []string, args ...string) error {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = Root()
-	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	// Compilers and linkers live for seconds: they need less time when they collect no garbage.
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOGC=off", "GOMEMLIMIT=1GiB"), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
@@ -288,6 +290,14 @@ func removeOld(all, kind, hash string) {
 			_ = errors.Join(os.RemoveAll(old), os.Remove(old+".used")) // what stays only takes room
 		}
 	}
+}
+
+// Top names the files and folders at the top of the checkout, but those of git and "build". It lists
+// them so that `go test` does not take the folder for an input: "build" changes all the time.
+func Top() []string {
+	names := slices.DeleteFunc(unseen(Root()), func(name string) bool { return name == ".git" || name == "build" })
+	slices.Sort(names)
+	return names
 }
 
 // unseen lists a folder so that `go test` does not take it for an input of the test.

@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"math/bits"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -314,7 +315,10 @@ func TestScopes(t *testing.T) {
 	s := newSite(t, keys)
 	s.fill()
 	scopes := []string{server.ScopeBuild, server.ScopeMemoryRead, server.ScopeMemoryWrite, server.ScopeAdmin, server.ScopeContent}
-	for n := range 1 << len(scopes) {
+	for n := range uint(1) << len(scopes) {
+		if has := bits.OnesCount(n); has > 1 && has < len(scopes)-1 && os.Getenv("ANCHOR_THOROUGH") == "" {
+			continue // with each scope alone and with all but each, most of what can go wrong shows
+		}
 		p := server.Principal{KeyID: "k", Tenant: "acme"}
 		for i, scope := range scopes {
 			if n&(1<<i) != 0 {

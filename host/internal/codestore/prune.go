@@ -71,8 +71,10 @@ func Prune(dir string, limit int64) {
 		if err != nil || strings.HasPrefix(e.Name(), NewPrefix) {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
-		size := sizeOf(path)
+		path, size := filepath.Join(dir, e.Name()), info.Size()
+		if e.IsDir() {
+			size = sizeOf(path)
+		}
 		total += size
 		entries = append(entries, entry{path, info.ModTime(), size})
 	}
@@ -87,7 +89,7 @@ func Prune(dir string, limit int64) {
 	}
 }
 
-// sizeOf returns the size of a file, or of all files below a folder, in bytes.
+// sizeOf returns the size of all files below a folder, in bytes.
 func sizeOf(path string) (size int64) {
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

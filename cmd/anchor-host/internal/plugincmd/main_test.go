@@ -3,7 +3,6 @@ package plugincmd
 import (
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -29,27 +28,18 @@ func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr s
 	}, stdin, args...)
 }
 
-// program is anchor-host, with the folder where tests keep compiled plugins. It is for plugins in Go,
-// which are slow to compile: the tests of this package are a program that does not say which compiler
-// is in it, so nothing that they compile is kept.
+// runCached runs a command line that compiles a plugin in Go: the tests share what was compiled.
+func runCached(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return run(t, "", append(args, "--cache-dir", testbuild.CacheDir(t))...)
+}
+
+// program is anchor-host in a process of its own, with the folder where tests keep compiled plugins.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), testbuild.Command(t), args...)
 	cmd.Env = append(os.Environ(), "ANCHOR_HOST_PLUGINS_CACHE_DIR="+testbuild.CacheDir(t))
 	return cmd
-}
-
-// runProgram runs a command line of it.
-func runProgram(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var messages strings.Builder
-	cmd := program(t, args...)
-	cmd.Stderr = &messages
-	out, err := cmd.Output()
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), string(out), messages.String()
 }
 
 // must runs a command line that succeeds, and returns what it prints.

@@ -1,4 +1,4 @@
-package storecmd
+package main
 
 import (
 	"bytes"
@@ -8,18 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/store"
 )
-
-// run runs a command line and returns what it prints and its exit code.
-func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	code, stdout, stderr = clitest.Run(t.Context(), Command, "", append([]string{"store"}, args...)...)
-	return stdout, stderr, code
-}
 
 // A backup of a store in use is restored, after the store is damaged, as it was.
 func TestBackupDamageRestore(t *testing.T) {
@@ -33,8 +24,12 @@ func TestBackupDamageRestore(t *testing.T) {
 	if _, err := s.Append(t.Context(), key, store.Record{ID: "f1", Data: []byte(`"short answers"`)}); err != nil {
 		t.Fatal(err)
 	}
-	out, stderr, code := run(t, "backup", "copy.db", "-o", "json")
-	var made report
+	code, out, stderr := run(t, "", "store", "backup", "copy.db", "-o", "json")
+	var made struct {
+		File    string
+		Bytes   int64
+		Records int
+	}
 	if err := json.Unmarshal([]byte(out), &made); err != nil || code != 0 {
 		t.Fatalf("%d %s %s: %v", code, out, stderr, err)
 	}
@@ -47,10 +42,10 @@ func TestBackupDamageRestore(t *testing.T) {
 	if err := os.WriteFile("store.db", bytes.Repeat([]byte("x"), 8192), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code = run(t, "check"); code != 1 || !strings.Contains(stderr, "restore a backup") {
+	if code, _, stderr = run(t, "", "store", "check"); code != 1 || !strings.Contains(stderr, "restore a backup") {
 		t.Errorf("check of a damaged store: %d %s", code, stderr)
 	}
-	if _, stderr, code = run(t, "restore", "copy.db"); code != 1 || !strings.Contains(stderr, "move away store.db") {
+	if code, _, stderr = run(t, "", "store", "restore", "copy.db"); code != 1 || !strings.Contains(stderr, "move away store.db") {
 		t.Errorf("restore over a store: %d %s", code, stderr)
 	}
 	for _, name := range []string{"store.db", "store.db-reserve"} {
@@ -59,7 +54,7 @@ func TestBackupDamageRestore(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"restore", "copy.db"}, {"check"}, {"check", "copy.db"}} {
-		if _, stderr, code = run(t, args...); code != 0 {
+		if code, _, stderr = run(t, "", append([]string{"store"}, args...)...); code != 0 {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
@@ -74,7 +69,7 @@ func TestBackupDamageRestore(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestMistakesWithBackups(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(t.TempDir(), "none.db"))
 	for _, c := range []struct {
@@ -82,15 +77,15 @@ func TestMistakes(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"backup"}, cli.CodeUsage, "no FILE"},
-		{[]string{"backup", "a", "b"}, cli.CodeUsage, "unexpected argument"},
-		{[]string{"backup", "a", "-o", "xml"}, cli.CodeUsage, "xml"},
-		{[]string{"backup", "a"}, cli.CodeNotFound, "none.db"},
-		{[]string{"restore", "a"}, cli.CodeNotFound, "a: no such file"},
-		{[]string{"check"}, cli.CodeNotFound, "none.db"},
-		{[]string{"bakcup", "a"}, cli.CodeUsage, "backup"},
+		{[]string{"backup"}, codeUsage, "no FILE"},
+		{[]string{"backup", "a", "b"}, codeUsage, "unexpected argument"},
+		{[]string{"backup", "a", "-o", "xml"}, codeUsage, "xml"},
+		{[]string{"backup", "a"}, codeNotFound, "none.db"},
+		{[]string{"restore", "a"}, codeNotFound, "a: no such file"},
+		{[]string{"check"}, codeNotFound, "none.db"},
+		{[]string{"bakcup", "a"}, codeUsage, "backup"},
 	} {
-		if _, stderr, code := run(t, c.args...); code != c.code || !strings.Contains(stderr, c.says) {
+		if code, _, stderr := run(t, "", append([]string{"store"}, c.args...)...); code != c.code || !strings.Contains(stderr, c.says) {
 			t.Errorf("%v: %d %s, want %d and %q", c.args, code, stderr, c.code, c.says)
 		}
 	}

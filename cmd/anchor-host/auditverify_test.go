@@ -1,4 +1,4 @@
-package auditcmd
+package main
 
 import (
 	"bytes"
@@ -8,18 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/server/audit"
 )
 
-func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	code, stdout, stderr = clitest.Run(t.Context(), Command, "", append([]string{"audit"}, args...)...)
-	return stdout, stderr, code
-}
-
-func TestVerify(t *testing.T) {
+func TestAuditVerify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	key, err := audit.Key(path + ".key")
 	if err != nil {
@@ -39,8 +31,8 @@ func TestVerify(t *testing.T) {
 	if len(files) != 4 {
 		t.Fatalf("%v, want the log, its lock and two keys", files)
 	}
-	args := append([]string{"verify", "--key", path + ".key.pub", "-o", "json"}, files...)
-	stdout, stderr, code := run(t, args...)
+	args := append([]string{"audit", "verify", "--key", path + ".key.pub", "-o", "json"}, files...)
+	code, stdout, stderr := run(t, "", args...)
 	var r struct {
 		Lines, Heads int
 		LastHead     string `json:"last_head"`
@@ -56,19 +48,19 @@ func TestVerify(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Join(lines[:2], nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if stdout, _, code := run(t, "verify", "--key", path+".key.pub", path); code != 0 || !strings.Contains(stdout, "no head covers the last 2 lines") {
+	if code, stdout, _ := run(t, "", "audit", "verify", "--key", path+".key.pub", path); code != 0 || !strings.Contains(stdout, "no head covers the last 2 lines") {
 		t.Errorf("cut: %d %s", code, stdout)
 	}
-	if _, stderr, code := run(t, "verify", "--expect", r.LastHead, path); code != cli.CodeInvalid || !strings.Contains(stderr, "cut off") {
+	if code, _, stderr := run(t, "", "audit", "verify", "--expect", r.LastHead, path); code != codeInvalid || !strings.Contains(stderr, "cut off") {
 		t.Errorf("cut, with the head: %d %s", code, stderr)
 	}
 	if err := os.WriteFile(path, bytes.Replace(whole, []byte(`"build"`), []byte(`"guild"`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := run(t, "verify", path); code != cli.CodeInvalid || !strings.Contains(stderr, "audit.jsonl:3:") {
+	if code, _, stderr := run(t, "", "audit", "verify", path); code != codeInvalid || !strings.Contains(stderr, "audit.jsonl:3:") {
 		t.Errorf("changed: %d %s", code, stderr)
 	}
-	if _, stderr, code := run(t, "verify", "--expect", "x", path); code != cli.CodeUsage {
+	if code, _, stderr := run(t, "", "audit", "verify", "--expect", "x", path); code != codeUsage {
 		t.Errorf("%d %s", code, stderr)
 	}
 }
