@@ -48,21 +48,21 @@ func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
 		Err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
 }
 
-// judge records how an admitted call ended. failed is nil if it ended well.
-func (p *Plugin) judge(ctx context.Context, probe bool, how fairness.Outcome, failed *PluginError) {
-	if how != fairness.Bad && !p.breakers.Troubled() {
+// judge records how an admitted call ended.
+func (p *Plugin) judge(ctx context.Context, probe bool, how ending) {
+	if how.outcome != fairness.Bad && !p.breakers.Troubled() {
 		return
 	}
 	tenant := TenantOf(ctx)
-	if !p.breakers.Done(tenant, probe, how) {
+	if !p.breakers.Done(tenant, probe, how.outcome) {
 		return
 	}
-	if how == fairness.Good {
+	if how.outcome == fairness.Good {
 		p.log.Info("the plugin is called again for one tenant")
 		return
 	}
 	s := p.breakers.Status(tenant)
-	p.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
+	p.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", how.failed.Code)
 }
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did

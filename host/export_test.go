@@ -87,12 +87,12 @@ func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs 
 		}
 		defer p.pool.GiveBack(in)
 		in.Begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
-		r, err := callExport(in, function, nil)
+		_, out, err := in.CallDocument(function, nil, false)
 		in.Call.End()
 		if err != nil {
 			t.Fatal(err)
 		}
-		outputs = append(outputs, r.Output)
+		outputs = append(outputs, out)
 	}
 	return outputs
 }

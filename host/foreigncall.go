@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -61,7 +60,7 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 	if err != nil {
 		return nil, err
 	}
-	out := &Operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), step: o.Step, reads: reads, changes: true, foreign: how,
+	out := &Operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), export: function, step: o.Step, reads: reads, changes: true, foreign: how,
 		spec: spec.Operation{Operation: abi.OpProcess, Lanes: []Lane{LaneJSON}, Reads: reads, Writes: writes}}
 	for _, f := range []func(OperationOptions) error{out.setReads, out.setOpenSettings, out.setTimeout, out.setGrant} {
 		if err := f(o.OperationOptions); err != nil {
@@ -89,59 +88,9 @@ func CheckFunction(spec *spec.Spec, function string, input FunctionInput, output
 	return cmp.Or(checkChoice("input", input, inputs), checkChoice("output", output, outputs))
 }
 
-// foreignChanges calls the function and makes checked changes of what it returns.
-func (o *Operation) foreignChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
-	c, err := o.callForeign(ctx, &a.receipt, rows, env)
-	if err != nil || c == nil {
-		return err
-	}
-	if len(c.Items) > o.topK {
-		c.Items = c.Items[:o.topK]
-	}
-	if err := o.grant.Check(c, count(rows)); err != nil {
-		return o.refuse(err)
-	}
-	a.Changes = c
-	return nil
-}
-
-// callForeign calls the function for its input, and decodes the output. nil means no change.
-func (o *Operation) callForeign(ctx context.Context, r *guest.Receipt, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
-	var input []byte
-	switch o.foreign.input {
-	case InputText:
-		return o.texts(ctx, r, rows)
-	case InputRequest:
-		var err error
-		if input, err = abi.AppendItemsRequest(nil, rows, o.reads, env); err != nil {
-			return nil, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err})
-		}
-	default:
-		if env.Query != nil {
-			input = []byte(env.Query.Text)
-		}
-	}
-	c := &abi.Changes{}
-	answered, err := o.callFunction(ctx, o.timeout, r, input, func(in *guest.Instance, out []byte) error {
-		switch o.foreign.output {
-		case OutputText:
-			text, err := textOf(in, out, "the output")
-			c.Items = []abi.NewItem{{Content: text}}
-			return err
-		case OutputItems:
-			return c.DecodeItemsWithin(out, o.bounds(in, count(rows)))
-		}
-		return c.DecodeJSONWithin(out, o.bounds(in, count(rows)))
-	})
-	if err != nil || !answered {
-		return nil, err
-	}
-	return c, nil
-}
-
 // texts calls the function once for each item. The limits of output and of time apply to
 // all of these calls together.
-func (o *Operation) texts(ctx context.Context, r *guest.Receipt, rows abi.Rows) (*abi.Changes, error) {
+func (o *Operation) texts(ctx context.Context, rows abi.Rows, a *Answer) error {
 	c := &abi.Changes{}
 	left := o.plugin.limits.Output
 	began := guest.Clock()
@@ -150,49 +99,41 @@ func (o *Operation) texts(ctx context.Context, r *guest.Receipt, rows abi.Rows) 
 	for row := range count(rows) {
 		text := rows.Text(row)
 		changed := text
-		_, err := o.callFunction(within, o.timeout-(guest.Clock()-began), r, []byte(text), func(in *guest.Instance, out []byte) (err error) {
-			if left -= int64(len(out)); left < 0 {
-				return guest.Faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.limits.Output)
-			}
-			if string(out) != text {
-				changed, err = textOf(in, out, fmt.Sprintf("the output for row %d", row))
-			}
-			return err
+		one := o.call()
+		one.timeout = max(0, o.timeout-(guest.Clock()-began))
+		err := o.plugin.do(within, one, &a.receipt, func(in *guest.Instance) error {
+			return in.Document(o.export, []byte(text), false, func(s abi.Status, out []byte) (err error) {
+				if err = checkStatus(o.export, s); err != nil {
+					return err
+				}
+				if left -= int64(len(out)); left < 0 {
+					return guest.Faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.limits.Output)
+				}
+				if len(out) > 0 && string(out) != text {
+					changed, err = textOf(in, out, fmt.Sprintf("the output for row %d", row))
+				}
+				return err
+			})
 		})
 		switch {
 		case err != nil && ctx.Err() == nil && guest.Clock()-began >= o.timeout:
-			return nil, o.refuse(&guest.Fault{Reason: abi.ReasonTimeout, Remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
+			return o.refuse(&guest.Fault{Reason: abi.ReasonTimeout, Remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
 				Err: errkind.As(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, rows.Len(), o.timeout))})
 		case err != nil:
-			return nil, err
+			return err
 		}
 		if changed != text {
 			c.Edits = append(c.Edits, abi.Edit{Row: uint32(row), Content: &changed})
 		}
 	}
 	if len(c.Edits) == 0 {
-		return nil, nil
+		return nil
 	}
-	return c, nil
-}
-
-// callFunction calls the function with one input, within a time of its own, and passes the
-// output to read unless it is empty. It reports whether there was an output.
-func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *guest.Receipt, input []byte, read func(in *guest.Instance, out []byte) error) (answered bool, err error) {
-	err = o.callWithin(ctx, max(0, timeout), r, func(in *guest.Instance) error {
-		status, out, err := in.EnterDocument(string(o.name), input)
-		if err == nil && status != abi.StatusDone && !strings.HasPrefix(string(o.name), "anchor_") {
-			err = guest.Faultf(abi.ReasonGuestError, "status %d without a message", status)
-		}
-		if answered = err == nil && len(out) > 0; answered {
-			err = guest.Undecoded(read(in, out))
-		}
-		if late := in.Late(); late != nil {
-			return late
-		}
-		return err
-	})
-	return answered, err
+	if err := o.check(c, rows, 0); err != nil {
+		return o.refuse(err)
+	}
+	a.Changes = c
+	return nil
 }
 
 // textOf copies an output that must be text. what names it in the error.

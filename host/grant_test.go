@@ -52,14 +52,14 @@ var threeRows = abi.ItemRows{
 func number(n int) *int     { return &n }
 func text(s string) *string { return &s }
 
-// settled is what a check and allow make of changes.
+// settled is what the grant and the count of tokens make of changes.
 func settled(t *testing.T, o *Operation, c *abi.Changes) (*Answer, error) {
-	if err := o.grant.Check(c, threeRows.Len()); err != nil {
+	if err := o.grant.Check(c, threeRows); err != nil {
 		return nil, err
 	}
-	a := &Answer{Changes: c, plugin: o.plugin}
+	a := &Answer{Changes: c}
 	a.receipt.Until = guest.Clock() + time.Minute
-	return a, o.allow(t.Context(), threeRows, a)
+	return a, o.price(t.Context(), threeRows, a)
 }
 
 func TestAnswersBeyondTheGrant(t *testing.T) {

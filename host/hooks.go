@@ -86,15 +86,6 @@ func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 	}
 }
 
-// endedWith is ended for the error of a call. Another one than a *PluginError says that
-// nothing was called.
-func (p *Plugin) endedWith(ctx context.Context, o *observed, err error) {
-	var failed *PluginError
-	if err == nil || errors.As(err, &failed) {
-		p.ended(ctx, o, failed)
-	}
-}
-
 // recorder collects the calls of the plugin for Config.OnRecord. It is nil where nobody asks.
 func (p *Plugin) recorder() *record.Plugin {
 	if p.host.cfg.OnRecord == nil {
@@ -109,7 +100,7 @@ func (p *Plugin) recorder() *record.Plugin {
 }
 
 // recorded hands over a call for Config.OnRecord.
-func (p *Plugin) recorded(in *guest.Instance, op abi.Operation, step string, failed *PluginError) {
+func (p *Plugin) recorded(in *guest.Instance, c call, failed *PluginError) {
 	r := in.Call.Record
 	if r == nil {
 		return
@@ -118,7 +109,7 @@ func (p *Plugin) recorded(in *guest.Instance, op abi.Operation, step string, fai
 	if failed != nil {
 		text = failed.Err.Error()
 	}
-	p.env.Record.End(r, op, step, text)
+	p.env.Record.End(r, c.op, c.step, text)
 }
 
 // failure makes the error of a call that failed. in may be nil.

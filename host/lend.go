@@ -5,75 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 )
-
-// with lends an instance to f for one call of op. Under StateKeep the instance is closed
-// afterwards if the call failed or the instance is worn out. Otherwise it is reset or replaced
-// before the next call.
-func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*guest.Instance) error) error {
-	ctx, o := p.observe(ctx, op, step)
-	probe, err := p.admit(ctx)
-	if err != nil {
-		failed := p.inStep(p.failure(op, nil, err), step)
-		p.ended(ctx, o, failed)
-		return failed
-	}
-	ended, failed := fairness.Neutral, (*PluginError)(nil)
-	defer func() {
-		p.judge(ctx, probe, ended, failed)
-		if failed != nil || o != nil && ended == fairness.Good {
-			p.ended(ctx, o, failed)
-		}
-	}()
-	timed := guest.Watch(ctx)
-	in, err := p.borrow(ctx)
-	o.lap(instanceWait)
-	if err == nil {
-		if err = p.queue(ctx, in); err != nil {
-			p.pool.Put(in)
-			o.lap(processorWait)
-		}
-	}
-	if err != nil {
-		timed.Stop(nil)
-		failed = p.inStep(p.failure(op, nil, err), step)
-		ended = outcome(nil, failed)
-		return failed
-	}
-	in.Call.Op, in.Unusable = op, true // unusable until the call has ended well
-	good := false
-	defer func() { p.takeBack(in, good, o) }()
-	err = p.serve(ctx, in, timeout, f, o)
-	timed.Stop(in)
-	if err != nil {
-		failed = p.inStep(p.failure(op, in, err), step)
-		ended = outcome(in, failed)
-		p.recorded(in, op, step, failed)
-		return failed
-	}
-	p.recorded(in, op, step, nil)
-	good, ended = true, fairness.Good
-	return nil
-}
-
-// serve makes one call. The caller ends the state of the call.
-func (p *Plugin) serve(ctx context.Context, in *guest.Instance, timeout time.Duration, f func(*guest.Instance) error, o *observed) error {
-	in.Begin(p.booked(ctx), timeout, p.limits.Fuel)
-	err := f(in)
-	if in.Finish(ctx, err) {
-		p.checkIdleSoon()
-	}
-	o.ran(in)
-	return err
-}
 
 // queue waits for a processor before a call begins, if none is free. As with the wait for an
 // instance, that time does not count for the call. A plugin whose last call failed always
@@ -91,48 +29,6 @@ func (p *Plugin) queue(ctx context.Context, in *guest.Instance) error {
 	}
 	return &guest.Fault{Reason: abi.ReasonBusy, Remedy: "raise limits.queue_timeout, or make fewer calls at a time",
 		Err: fmt.Errorf("other plugins had the processors for %v", p.limits.QueueTimeout)}
-}
-
-// takeBack returns an instance after a call. After a failed call it lets other goroutines run
-// first. Whoever waits for the instance runs next on this processor, so calls that fail at
-// once would otherwise keep the processor among themselves.
-func (p *Plugin) takeBack(in *guest.Instance, good bool, o *observed) {
-	in.Call.End()
-	if !good {
-		runtime.Gosched()
-	}
-	o.lap(nil)
-	switch {
-	case p.state != StateKeep:
-		if in.ResetTook == 0 || in.ResetTook > guest.QuickReset {
-			in.HandIn() // nobody borrows it until it is reset
-		}
-		p.pool.GiveBack(in)
-	case good && !in.Worn():
-		p.pool.Put(in)
-	default:
-		in.CountLost()
-		p.pool.Discard(in)
-	}
-	o.lap(resetTime)
-}
-
-// borrow waits for an instance. Under StateKeep it is one that served no other tenant.
-func (p *Plugin) borrow(ctx context.Context) (*guest.Instance, error) {
-	if ctx.Err() != nil {
-		return nil, guest.ContextFault(ctx)
-	}
-	if err := p.checkFolders(); err != nil {
-		return nil, err
-	}
-	in, err := p.lent(ctx)
-	if err != nil {
-		return nil, p.notLent(ctx, err)
-	}
-	if p.state == StateKeep {
-		return p.ownedBy(ctx, in)
-	}
-	return in, nil
 }
 
 // lent takes an instance from the pool. If the host has no room for even the plugin's first
@@ -201,12 +97,6 @@ func (p *Plugin) busy(err error) *guest.Fault {
 			Err: fmt.Errorf("no instance came free within %v, and no other could be made: %s", p.limits.QueueTimeout, cause.Err.Error())}
 	}
 	return guest.Faultf(abi.ReasonBusy, "no instance came free within %v", p.limits.QueueTimeout)
-}
-
-// inStep sets the step of an error.
-func (p *Plugin) inStep(e *PluginError, step string) *PluginError {
-	e.Step = step
-	return e
 }
 
 // maxNested is how deep calls may lie within other calls.

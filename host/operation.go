@@ -20,8 +20,10 @@ import (
 type Operation struct {
 	plugin *Plugin
 	op     abi.Operation
-	// name is the name in errors: that of the operation or of the function.
+	// name is the name in errors: that of the operation or of the function. export is what a
+	// document is sent to.
 	name     abi.Operation
+	export   string
 	spec     spec.Operation
 	step     string
 	lane     Lane
@@ -51,7 +53,6 @@ type Answer struct {
 	// without one.
 	TopK int
 
-	plugin  *Plugin
 	receipt guest.Receipt
 }
 
@@ -86,7 +87,7 @@ func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, erro
 		return nil, err
 	}
 	info, _ := abi.LookupOperation(op)
-	out := &Operation{plugin: p, op: op, name: op, spec: spec, step: o.Step, reads: spec.Reads, parts: spec.Parts, changes: len(info.Writes) > 0}
+	out := &Operation{plugin: p, op: op, name: op, export: op.JSONExport(), spec: spec, step: o.Step, reads: spec.Reads, parts: spec.Parts, changes: len(info.Writes) > 0}
 	for _, f := range []func(OperationOptions) error{
 		out.setLane, out.setReads, out.setSettings, out.setTopK, out.setTimeout, out.setGrant,
 	} {
@@ -195,15 +196,46 @@ func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelop
 	if !o.changes {
 		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.name, o.name, ErrNoOperation)
 	}
-	a := Answer{plugin: o.plugin}
 	own := o.narrowed(env)
 	own.TopK = cmp.Or(own.TopK, o.topK)
-	a.TopK = own.TopK
-	if err := o.change(ctx, rows, &own, &a); err != nil {
+	a := Answer{TopK: own.TopK}
+	var err error
+	if o.foreign != nil && o.foreign.input == InputText {
+		err = o.texts(ctx, rows, &a)
+	} else {
+		err = o.plugin.do(ctx, o.call(), &a.receipt, func(in *guest.Instance) (err error) {
+			within := o.bounds(in, count(rows))
+			if o.lane == LaneBatch {
+				a.Changes, err = in.BatchChanges(o.op, rows, o.reads, &own, within)
+			} else if doc, failed := o.document(in, rows, &own); failed != nil {
+				err = failed
+			} else {
+				err = in.Document(o.export, doc, false, func(s abi.Status, out []byte) (err error) {
+					a.Changes, err = o.decoded(in, s, out, within)
+					return err
+				})
+			}
+			if err != nil || a.Changes == nil {
+				return err
+			}
+			return o.check(a.Changes, rows, own.TopK)
+		})
+	}
+	if err == nil {
+		if priced := o.price(ctx, rows, &a); priced != nil {
+			err = o.refuse(priced)
+		}
+	}
+	if err != nil {
 		a.Release()
 		return Answer{}, err
 	}
 	return a, nil
+}
+
+// call is a call of the operation.
+func (o *Operation) call() call {
+	return call{op: o.name, step: o.step, timeout: o.timeout, from: o.plugin}
 }
 
 // narrowed returns the parts of env that the guest receives, without rows.
@@ -213,56 +245,48 @@ func (o *Operation) narrowed(env *abi.Envelope) abi.Envelope {
 	return own
 }
 
-// change is Changes with the answer in a. The caller releases a, also after an error.
-func (o *Operation) change(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) (err error) {
+// document is the input of a guest that is asked for changes by a document.
+func (o *Operation) document(in *guest.Instance, rows abi.Rows, env *abi.Envelope) ([]byte, error) {
 	switch {
-	case o.foreign != nil:
-		err = o.foreignChanges(ctx, rows, env, a)
+	case o.foreign == nil || o.foreign.input == InputRequest:
+		return in.ItemsRequest(rows, o.reads, env)
+	case env.Query == nil:
+		return nil, nil
+	}
+	return []byte(env.Query.Text), nil
+}
+
+// decoded are the changes in the output of a guest that was asked by a document, nil for none.
+func (o *Operation) decoded(in *guest.Instance, s abi.Status, out []byte, within abi.Bounds) (*abi.Changes, error) {
+	if err := checkStatus(o.export, s); err != nil {
+		return nil, err
+	}
+	switch {
+	case s == abi.StatusNoChange, o.foreign != nil && len(out) == 0:
+		return nil, nil
+	case len(out) == 0:
+		return nil, guest.NoOutput()
+	case o.foreign != nil && o.foreign.output == OutputText:
+		text, err := textOf(in, out, "the output")
+		return &abi.Changes{Items: []abi.NewItem{{Content: text}}}, err
 	case o.op == abi.OpMemory:
-		err = o.remember(ctx, env, a)
-	default:
-		err = o.callForChanges(ctx, rows, env, a)
+		var reply abi.MemoryReply
+		err := abi.DecodeReplyWithin(out, &reply, within)
+		return &abi.Changes{Items: reply.Items}, err
 	}
-	if err != nil || a.Changes == nil {
-		return err
+	c := new(abi.Changes)
+	if o.foreign != nil && o.foreign.output == OutputItems {
+		return c, c.DecodeItemsWithin(out, within)
 	}
-	if c := a.Changes; o.op == abi.OpRetrieve && len(c.Items) > env.TopK {
-		c.Items = c.Items[:env.TopK]
-	}
-	if err := o.allow(ctx, rows, a); err != nil {
-		return o.refuse(err)
-	}
-	return nil
+	return c, c.DecodeJSONWithin(out, within)
 }
 
-// callForChanges asks the guest for its changes to rows and checks them.
-func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
-	n := count(rows)
-	return o.call(ctx, &a.receipt, func(in *guest.Instance) (err error) {
-		if o.lane == LaneBatch {
-			a.Changes, err = in.BatchChanges(o.op, rows, o.reads, env, o.bounds(in, n))
-		} else {
-			a.Changes, err = in.DocumentChanges(o.op, rows, o.reads, env, o.bounds(in, n))
-		}
-		if err != nil || a.Changes == nil {
-			return err
-		}
-		return o.grant.Check(a.Changes, n)
-	})
-}
-
-// remember calls the operation memory and returns its items as changes.
-func (o *Operation) remember(ctx context.Context, env *abi.Envelope, a *Answer) error {
-	var reply abi.MemoryReply
-	changed, err := o.askItems(ctx, &a.receipt, nil, env, &reply)
-	if err != nil || !changed {
-		return err
+// check drops new items beyond topK, and holds changes to the grant.
+func (o *Operation) check(c *abi.Changes, rows abi.Rows, topK int) error {
+	if (o.op == abi.OpRetrieve || o.foreign != nil) && len(c.Items) > topK {
+		c.Items = c.Items[:topK]
 	}
-	a.Changes = &abi.Changes{Items: reply.Items}
-	if err := o.grant.Check(a.Changes, 0); err != nil {
-		return o.refuse(err)
-	}
-	return nil
+	return o.grant.Check(c, rows)
 }
 
 // count is the number of rows; rows may be nil.
@@ -292,10 +316,8 @@ func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, 
 	}
 	var r guest.Receipt
 	defer r.Done()
-	if changed, err = o.send(ctx, &r, doc, texts, reply); err != nil {
-		return false, err
-	}
-	return changed, o.checkReply(changed, texts, reply)
+	err = o.plugin.do(ctx, o.call(), &r, o.asking(doc, texts, reply, &changed))
+	return changed && err == nil, err
 }
 
 // encode makes the document that the guest receives.
@@ -315,51 +337,37 @@ func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelo
 		return false, o.noDocument()
 	}
 	own := o.narrowed(env)
+	doc, err := abi.AppendItemsRequest(nil, rows, o.reads, &own)
+	if err != nil {
+		return false, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err})
+	}
 	var r guest.Receipt
 	defer r.Done()
-	if changed, err = o.askItems(ctx, &r, rows, &own, reply); err != nil {
-		return false, err
-	}
-	return changed, o.checkReply(changed, 0, reply)
+	err = o.plugin.do(ctx, o.call(), &r, o.asking(doc, count(rows), reply, &changed))
+	return changed && err == nil, err
 }
 
 func (o *Operation) noDocument() error {
 	return fmt.Errorf("plugin %q: %s: %w (it answers with changes, see Operation.Changes)", o.plugin.name, o.name, ErrNoOperation)
 }
 
-// askItems sends a request about items. The caller calls r.done when it has used the reply.
-func (o *Operation) askItems(ctx context.Context, r *guest.Receipt, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
-	doc, err := abi.AppendItemsRequest(nil, rows, o.reads, env)
-	if err != nil {
-		return false, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err})
+// asking sends a document about a number of rows or texts, and decodes and checks the reply. It does
+// not decode a reply that is nil.
+func (o *Operation) asking(doc []byte, rows int, reply any, changed *bool) func(*guest.Instance) error {
+	return func(in *guest.Instance) error {
+		return in.Document(o.export, doc, false, func(s abi.Status, out []byte) error {
+			*changed = s != abi.StatusNoChange && reply != nil
+			switch {
+			case *changed && len(out) == 0:
+				return guest.NoOutput()
+			case *changed:
+				if err := abi.DecodeReplyWithin(out, reply, o.bounds(in, rows)); err != nil {
+					return err
+				}
+			}
+			return answer.CheckReply(reply, *changed, rows, o.parts)
+		})
 	}
-	return o.send(ctx, r, doc, count(rows), reply)
-}
-
-// send sends a document about a number of rows, and decodes the reply unless reply is nil.
-func (o *Operation) send(ctx context.Context, r *guest.Receipt, doc []byte, rows int, reply any) (changed bool, err error) {
-	err = o.call(ctx, r, func(in *guest.Instance) (err error) {
-		var decode func([]byte) error
-		if reply != nil {
-			decode = func(out []byte) error { return abi.DecodeReplyWithin(out, reply, o.bounds(in, rows)) }
-		}
-		changed, err = in.Answered(o.op.JSONExport(), doc, decode)
-		return err
-	})
-	return changed, err
-}
-
-// call runs f with a borrowed instance. r takes over the charge for what f decodes.
-func (o *Operation) call(ctx context.Context, r *guest.Receipt, f func(*guest.Instance) error) error {
-	return o.callWithin(ctx, o.timeout, r, f)
-}
-
-// callWithin is call with a timeout other than that of the operation.
-func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *guest.Receipt, f func(*guest.Instance) error) error {
-	return o.plugin.with(ctx, o.name, o.step, timeout, func(in *guest.Instance) error {
-		defer r.Take(in)
-		return f(in)
-	})
 }
 
 // bounds returns the bounds for decoding the answer to a request with the given number of rows.
@@ -369,5 +377,5 @@ func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 
 // refuse returns the error for an answer that the host does not accept.
 func (o *Operation) refuse(err error) error {
-	return o.plugin.inStep(o.plugin.failure(o.name, nil, err), o.step)
+	return o.plugin.failed(o.call(), nil, err)
 }

@@ -33,7 +33,7 @@ func TestResetUndoesAllWrites(t *testing.T) {
 			for i := range 3 { // one that init ran in, others that map the image
 				in, err := p.pooled(t.Context())
 				if i == 0 {
-					in, err = p.borrow(t.Context())
+					in, err = p.lend(t.Context())
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -20,7 +20,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 	if p.spec.Manifest == nil || len(p.spec.Manifest.SelfTest) == 0 {
 		return nil
 	}
-	place, err := p.borrow(ctx) // so that closing the host waits for the calls
+	place, err := p.lend(ctx) // so that closing the host waits for the calls
 	if err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
@@ -59,7 +59,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t
 		out, err = selfBatch(in, spec, t.Input)
 	} else {
 		var status abi.Status
-		if status, out, err = in.CallDocument(t.Operation.JSONExport(), t.Input); status == abi.StatusNoChange {
+		if status, out, err = in.CallDocument(t.Operation.JSONExport(), t.Input, false); status == abi.StatusNoChange {
 			out = nil
 		}
 	}

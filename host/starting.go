@@ -91,11 +91,6 @@ func (p *Plugin) newInstance(ctx context.Context) (*guest.Instance, error) {
 	return p.started(p.env.Start(p.booked(ctx), false))
 }
 
-// bareInstance makes an instance in which nothing but the start section has run.
-func (p *Plugin) bareInstance(ctx context.Context) (*guest.Instance, error) {
-	return p.started(p.env.StartBare(ctx))
-}
-
 // started returns a new instance, or a *PluginError of init.
 func (p *Plugin) started(in *guest.Instance, err error) (*guest.Instance, error) {
 	if err != nil {

@@ -297,7 +297,7 @@ func (in *Instance) initialize(ctx context.Context) error {
 	if !e.Code.Exports(abi.OpInit.JSONExport()) {
 		return nil
 	}
-	_, _, err := in.CallDocument(abi.OpInit.JSONExport(), e.InitRequest)
+	_, _, err := in.CallDocument(abi.OpInit.JSONExport(), e.InitRequest, false)
 	e.Record.EndInit(in.Call.Record)
 	return err
 }

@@ -96,12 +96,13 @@ func (in *Instance) putDocument(doc []byte) error {
 	return nil
 }
 
-// documentOutput is the output of a call that putDocument prepared. It is in the mailbox if
-// the guest took the document from there; otherwise the guest used Extism's functions.
-func (in *Instance) documentOutput() ([]byte, error) {
-	field := documentField(in.mem, in.mailbox)
-	if field == nil || binary.LittleEndian.Uint32(field) != 0 {
-		return in.output()
+// documentOutput is the output of a call with a document. It is in the mailbox if the guest took
+// the document from there; otherwise the guest used Extism's functions.
+func (in *Instance) documentOutput(boxed bool) ([]byte, error) {
+	if boxed {
+		if field := documentField(in.mem, in.mailbox); field != nil && binary.LittleEndian.Uint32(field) == 0 {
+			return in.boxOutput()
+		}
 	}
-	return in.boxOutput()
+	return in.output()
 }

@@ -22,8 +22,11 @@ type Receipt struct {
 }
 
 // Take moves the charge for what was decoded from the instance, which other calls use next, to
-// r.
+// r. It does nothing if r is nil.
 func (r *Receipt) Take(in *Instance) {
+	if r == nil {
+		return
+	}
 	r.Until, r.limit = in.Call.deadline, in.Call.Limit
 	if in.decoded > 0 {
 		in.room.change(-in.decoded)
