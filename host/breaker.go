@@ -77,11 +77,11 @@ func outcome(in *guest.Instance, failed *PluginError) fairness.Outcome {
 			return fairness.Good
 		}
 	case abi.ReasonMemory: // beside a request of that size, other requests fit
-		if in == nil || !in.HostFull && in.Call.Received < in.Env.Limits.Memory/largeRequest {
+		if in == nil || !in.Memory.HostFull && in.Call.Received < in.Env.Limits.Memory/largeRequest {
 			return fairness.Bad
 		}
 	case abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
-		if in == nil || !in.HostFull {
+		if in == nil || !in.Memory.HostFull {
 			return fairness.Bad
 		}
 	case abi.ReasonInitFailed:

@@ -76,7 +76,7 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 		o.lap(resetTime)
 	}()
 	how.called = true
-	in.Call.Op, in.Unusable = c.op, true // unusable until the call has ended well
+	in.Call.Op, in.Life.Unusable = c.op, true // unusable until the call has ended well
 	in.Begin(p.booked(ctx), c.timeout, p.limits.Fuel)
 	err = use(in)
 	if in.Finish(ctx, err) {
@@ -147,7 +147,7 @@ func (p *Plugin) takeBack(in *guest.Instance, how ending) {
 	case !how.called:
 		p.pool.Put(in)
 	case p.state != StateKeep:
-		if in.ResetTook == 0 || in.ResetTook > guest.QuickReset {
+		if in.Life.ResetTook == 0 || in.Life.ResetTook > guest.QuickReset {
 			in.HandIn() // nobody borrows it until it is reset
 		}
 		p.pool.GiveBack(in)

@@ -29,7 +29,7 @@ func StackHeld(t *testing.T, p *Plugin) int64 {
 		t.Fatal(err)
 	}
 	defer p.pool.Put(in)
-	return in.StackBytes()
+	return in.Stacks.StackBytes()
 }
 
 // StackMemory is the memory that the stacks of an instance hold beyond what each keeps.
@@ -140,7 +140,7 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 		t.Fatal(err)
 	}
 	defer p.pool.Put(in)
-	return in.OwnMemory()
+	return in.Memory.OwnMemory()
 }
 
 // KeepAllImages has a host keep images on disk however little time they took.
@@ -178,7 +178,7 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 		b.Fatal(err)
 	}
 	defer in.Close()
-	b.SetBytes(int64(in.Size()))
+	b.SetBytes(int64(in.Guest.Size()))
 	for b.Loop() {
 		if !in.Reset() {
 			b.Fatal("cannot be reset")

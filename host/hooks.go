@@ -52,7 +52,7 @@ func (o *observed) ran(in *guest.Instance) {
 		return
 	}
 	c := &in.Call
-	o.BytesIn, o.BytesOut, o.Fuel, o.memory = c.Received, c.Returned, in.FuelUsed(), int64(in.Size())
+	o.BytesIn, o.BytesOut, o.Fuel, o.memory = c.Received, c.Returned, in.FuelUsed(), int64(in.Guest.Size())
 	switch {
 	case c.Batch:
 		o.Lane = LaneBatch

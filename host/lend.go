@@ -76,15 +76,15 @@ func errPluginClosed() *guest.Fault {
 // exchange. What an instance keeps must stay with one tenant.
 func (p *Plugin) ownedBy(ctx context.Context, in *guest.Instance) (*guest.Instance, error) {
 	tenant := TenantOf(ctx)
-	if in.Tenant != tenant && in.Tenant != "" {
-		own := func(in *guest.Instance) bool { return in.Tenant == tenant }
-		fresh := func(in *guest.Instance) bool { return in.Tenant == "" }
+	if in.Life.Tenant != tenant && in.Life.Tenant != "" {
+		own := func(in *guest.Instance) bool { return in.Life.Tenant == tenant }
+		fresh := func(in *guest.Instance) bool { return in.Life.Tenant == "" }
 		var err error
 		if in, err = p.pool.Exchange(ctx, p.limits.QueueTimeout, in, own, fresh); err != nil {
 			return nil, p.notLent(ctx, err)
 		}
 	}
-	in.Tenant = tenant
+	in.Life.Tenant = tenant
 	return in, nil
 }
 

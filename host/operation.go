@@ -249,7 +249,7 @@ func (o *Operation) narrowed(env *abi.Envelope) abi.Envelope {
 func (o *Operation) document(in *guest.Instance, rows abi.Rows, env *abi.Envelope) ([]byte, error) {
 	switch {
 	case o.foreign == nil || o.foreign.input == InputRequest:
-		return in.ItemsRequest(rows, o.reads, env)
+		return in.Exchange.ItemsRequest(rows, o.reads, env)
 	case env.Query == nil:
 		return nil, nil
 	}

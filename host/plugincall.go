@@ -53,7 +53,7 @@ func (p *Plugin) call(ctx context.Context, function string, input []byte, from l
 			err = checkStatus(function, status)
 		}
 		if err == nil {
-			r = &CallResult{Status: status, Output: out, Log: p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), Fuel: in.FuelUsed(), Memory: int64(in.Size()), Time: in.Call.Took()}
+			r = &CallResult{Status: status, Output: out, Log: p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), Fuel: in.FuelUsed(), Memory: int64(in.Guest.Size()), Time: in.Call.Took()}
 		}
 		return err
 	})
@@ -134,7 +134,7 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, requ
 		} else {
 			out.Status, out.Output, err = in.CallDocument(op.JSONExport(), request, lane == LaneExtism)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), in.FuelUsed(), int64(in.Size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), in.FuelUsed(), int64(in.Guest.Size())
 		return err
 	})
 	if err != nil {

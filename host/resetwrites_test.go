@@ -93,24 +93,24 @@ func scribble(t *testing.T, p *Plugin, in *guest.Instance, r *rand.Rand, want []
 		in.Begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
 		_, err := in.BatchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}}, abi.WidestBounds())
 		in.Call.End()
-		if in.Finish(t.Context(), err); in.Unusable {
+		if in.Finish(t.Context(), err); in.Life.Unusable {
 			if p.engine.Features.On(wazerox.TrapTexts) {
 				t.Error(err)
 			}
 			in = renewed(t, p, in)
 			continue
 		}
-		if bytes.Equal(in.Content(), want) {
+		if bytes.Equal(in.Guest.Content(), want) {
 			t.Fatalf("round %d: nothing was written", round)
 		}
 		if !in.Reset() {
-			if in.Size() == uint32(len(want)) || p.engine.Features.On(wazerox.Shrinking) && !in.Worn() {
+			if in.Guest.Size() == uint32(len(want)) || p.engine.Features.On(wazerox.Shrinking) && !in.Worn() {
 				t.Fatalf("round %d: cannot be reset", round)
 			}
 			in = renewed(t, p, in)
 		}
-		if !bytes.Equal(in.Content(), want) {
-			t.Fatalf("round %d left something in %d bytes (image %d)", round, in.Size(), len(want))
+		if !bytes.Equal(in.Guest.Content(), want) {
+			t.Fatalf("round %d left something in %d bytes (image %d)", round, in.Guest.Size(), len(want))
 		}
 		if got := in.Values(); !slices.Equal(got, globals) {
 			t.Fatalf("round %d: globals %v (want %v)", round, got, globals)

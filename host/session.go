@@ -76,7 +76,7 @@ func (s *Session) lend(ctx context.Context) (*guest.Instance, error) {
 		defer s.leave()
 		return nil, s.over
 	}
-	s.in.Halted = false
+	s.in.Life.Halted = false
 	return s.in, nil
 }
 
@@ -85,7 +85,7 @@ func (s *Session) lend(ctx context.Context) (*guest.Instance, error) {
 func (s *Session) takeBack(in *guest.Instance, how ending) {
 	defer s.leave()
 	in.CheckStacks()
-	if !in.Halted {
+	if !in.Life.Halted {
 		return
 	}
 	why := "the end of its goroutine"

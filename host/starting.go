@@ -126,7 +126,7 @@ func (p *Plugin) capture(in *guest.Instance) error {
 			Err: errkind.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", units.FormatSize(im.Held())))})
 	}
 	in.MapImage(im)
-	p.env.Image, p.outside = im, in.Outside || in.WASI.ReadClock()
+	p.env.Image, p.outside = im, in.Life.Outside || in.WASI.ReadClock()
 	p.imageHeld.Store(im.Held())
 	return nil
 }

@@ -26,7 +26,7 @@ func (in *Instance) Document(export string, doc []byte, extism bool, read func(a
 	boxed := !extism && len(doc) > 0 && in.documentField(export) != nil
 	err := in.put(export, doc, boxed)
 	if err == nil {
-		in.stack[0] = 0
+		in.Exchange.args[0] = 0
 		err = in.enter(export)
 		if err == nil || in.Bare && exitedWell(err) {
 			err = in.answered(boxed, read)
@@ -49,8 +49,8 @@ func (in *Instance) put(export string, doc []byte, boxed bool) error {
 	}
 	in.Call.Record.Ask(doc)
 	clear(in.documentField(export)) // an earlier call may have left its document there
-	if !in.Kernel.SetInput(doc) {
-		return in.noInput(len(doc))
+	if !in.Extism.Kernel.SetInput(doc) {
+		return in.Memory.noInput(len(doc))
 	}
 	in.Call.Received = int64(len(doc))
 	return nil
@@ -58,8 +58,8 @@ func (in *Instance) put(export string, doc []byte, boxed bool) error {
 
 // answered hands the answer of an export to read, unless the guest reported an error.
 func (in *Instance) answered(boxed bool, read func(abi.Status, []byte) error) error {
-	status := in.status()
-	if err := in.guestError(status); err != nil {
+	status := in.Exchange.status()
+	if err := in.Extism.guestError(status); err != nil {
 		return err
 	}
 	out, err := in.documentOutput(boxed)
@@ -74,7 +74,7 @@ func (in *Instance) answered(boxed bool, read func(abi.Status, []byte) error) er
 }
 
 // status is what the export that was called returned.
-func (in *Instance) status() abi.Status { return abi.Status(int32(uint32(in.stack[0]))) }
+func (x *exchange) status() abi.Status { return abi.Status(int32(uint32(x.args[0]))) }
 
 // checkInput checks the size of a request against limits.input.
 func (in *Instance) checkInput(n int) error {
@@ -89,8 +89,8 @@ const maxErrorText = 4 << 10
 
 // guestError is the error that a guest reported: a message, or a status other than done and
 // no change.
-func (in *Instance) guestError(status abi.Status) error {
-	if msg := in.Kernel.Failure(); msg != nil {
+func (x *extism) guestError(status abi.Status) error {
+	if msg := x.Kernel.Failure(); msg != nil {
 		return Faultf(abi.ReasonGuestError, "%s", clipBytes(msg, maxErrorText))
 	}
 	if status != abi.StatusDone && status != abi.StatusNoChange {
@@ -102,12 +102,12 @@ func (in *Instance) guestError(status abi.Status) error {
 // output returns a view of what the guest set as output. Few guests check whether they got
 // a block before they name it as output, so a refused block is reported as lack of memory.
 func (in *Instance) output() ([]byte, error) {
-	off, n, b := in.Kernel.Output()
+	off, n, b := in.Extism.Kernel.Output()
 	switch {
-	case b == nil && off == 0 && in.Kernel.Refused():
+	case b == nil && off == 0 && in.Extism.Kernel.Refused():
 		return nil, Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
 	case b == nil:
-		return nil, Faultf(abi.ReasonInvalidOutput, "output at %d, length %d is outside the memory of %d bytes", off, n, in.Kernel.Size())
+		return nil, Faultf(abi.ReasonInvalidOutput, "output at %d, length %d is outside the memory of %d bytes", off, n, in.Extism.Kernel.Size())
 	case n > uint64(in.Env.Limits.Output):
 		return nil, Faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.Env.Limits.Output)
 	}
@@ -116,12 +116,12 @@ func (in *Instance) output() ([]byte, error) {
 }
 
 // ItemsRequest makes the document of a request about rows. The next request overwrites it.
-func (in *Instance) ItemsRequest(rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) ([]byte, error) {
-	doc, err := abi.AppendItemsRequest(in.document[:0], rows, reads, env)
+func (x *exchange) ItemsRequest(rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) ([]byte, error) {
+	doc, err := abi.AppendItemsRequest(x.document[:0], rows, reads, env)
 	if err != nil {
 		return nil, &Fault{Reason: abi.ReasonInputTooLarge, Err: err}
 	}
-	in.document = keepSmall(doc)
+	x.document = keepSmall(doc)
 	return doc, nil
 }
 
@@ -157,15 +157,15 @@ func (in *Instance) Take(n int64) error {
 	if n == 0 {
 		return nil
 	}
-	if !in.room.change(n) {
+	if !in.Memory.room.change(n) {
 		return Faultf(abi.ReasonMemory, "needs more than %s together with what its answer takes in the host", units.FormatSize(in.Env.Limits.Memory))
 	}
-	if !in.account(n) {
-		in.room.change(-n)
-		what, remedy := in.noRoom()
+	if !in.Memory.account(n) {
+		in.Memory.room.change(-n)
+		what, remedy := in.Memory.noRoom()
 		return &Fault{Reason: abi.ReasonMemory, Remedy: remedy, Err: fmt.Errorf("%s for an answer that takes %s more", what, units.FormatSize(n))}
 	}
-	in.decoded += n
+	in.Exchange.decoded += n
 	return nil
 }
 
@@ -187,7 +187,7 @@ func keepSmall(b []byte) []byte {
 // BatchChanges calls an operation that answers with changes in the batch lane, and decodes the
 // changes within bounds. nil means no change.
 func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
-	size, err := in.batch.Plan(rows, reads, env)
+	size, err := in.Exchange.batch.Plan(rows, reads, env)
 	if err != nil {
 		return nil, &Fault{Reason: abi.ReasonInputTooLarge, Err: err}
 	}
@@ -195,7 +195,7 @@ func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err != nil {
 		return nil, err
 	}
-	if err := in.batch.Write(dst); err != nil {
+	if err := in.Exchange.batch.Write(dst); err != nil {
 		return nil, &Fault{Reason: abi.ReasonInputTooLarge, Err: err}
 	}
 	in.Call.Received, in.Call.Batch = int64(size), true
@@ -203,8 +203,8 @@ func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 		return nil, err
 	}
 	var c *abi.Changes
-	status := in.status()
-	if err = in.guestError(status); err == nil && status != abi.StatusNoChange {
+	status := in.Exchange.status()
+	if err = in.Extism.guestError(status); err == nil && status != abi.StatusNoChange {
 		c, err = in.readChanges(within)
 	}
 	if late := in.lateAfter(err); late != nil {
@@ -225,8 +225,8 @@ func (in *Instance) ExchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
 		return 0, nil, err
 	}
-	status := in.status()
-	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
+	status := in.Exchange.status()
+	if err := in.Extism.guestError(status); err != nil || status == abi.StatusNoChange {
 		return status, nil, err
 	}
 	b, err := in.boxOutput()

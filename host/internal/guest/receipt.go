@@ -28,10 +28,10 @@ func (r *Receipt) Take(in *Instance) {
 		return
 	}
 	r.Until, r.limit = in.Call.deadline, in.Call.Limit
-	if in.decoded > 0 {
-		in.room.change(-in.decoded)
-		r.held, r.share = r.held+in.decoded, in.Env.Share
-		in.decoded = 0
+	if in.Exchange.decoded > 0 {
+		in.Memory.room.change(-in.Exchange.decoded)
+		r.held, r.share = r.held+in.Exchange.decoded, in.Env.Share
+		in.Exchange.decoded = 0
 	}
 }
 
