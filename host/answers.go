@@ -30,8 +30,8 @@ func (o *Operation) price(ctx context.Context, rows abi.Rows, a *Answer) error {
 // plugin's account, so that a plugin that answers with much text is served later.
 func (o *Operation) count(ctx context.Context, n *answer.Texts, tokens []int) error {
 	began := guest.Clock()
-	counts, err := o.plugin.host.tokens.Count(ctx, n.Texts...)
-	o.plugin.account.Charge(guest.Clock() - began)
+	counts, err := o.plugin.setup.host.tokens.Count(ctx, n.Texts...)
+	o.plugin.lending.account.Charge(guest.Clock() - began)
 	if err != nil {
 		var late *guest.Fault
 		switch {

@@ -30,16 +30,16 @@ const (
 
 // admit refuses a call of a paused plugin, and says whether an admitted call is a probe. For
 // each admitted call judge must be called.
-func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
-	if !p.breakers.Troubled() {
+func (l *lending) admit(ctx context.Context) (probe bool, err error) {
+	if !l.breakers.Troubled() {
 		return false, nil
 	}
 	tenant := TenantOf(ctx)
-	probe, ok := p.breakers.Admit(tenant)
+	probe, ok := l.breakers.Admit(tenant)
 	if ok {
 		return probe, nil
 	}
-	s := p.breakers.Status(tenant)
+	s := l.breakers.Status(tenant)
 	when := "while one call tries it"
 	if s.Left > 0 {
 		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
@@ -49,20 +49,20 @@ func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
 }
 
 // judge records how an admitted call ended.
-func (p *Plugin) judge(ctx context.Context, probe bool, how ending) {
-	if how.outcome != fairness.Bad && !p.breakers.Troubled() {
+func (l *lending) judge(ctx context.Context, probe bool, how ending) {
+	if how.outcome != fairness.Bad && !l.breakers.Troubled() {
 		return
 	}
 	tenant := TenantOf(ctx)
-	if !p.breakers.Done(tenant, probe, how.outcome) {
+	if !l.breakers.Done(tenant, probe, how.outcome) {
 		return
 	}
 	if how.outcome == fairness.Good {
-		p.log.Info("the plugin is called again for one tenant")
+		l.setup.log.Info("the plugin is called again for one tenant")
 		return
 	}
-	s := p.breakers.Status(tenant)
-	p.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", how.failed.Code)
+	s := l.breakers.Status(tenant)
+	l.setup.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", how.failed.Code)
 }
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did

@@ -46,16 +46,16 @@ func (e *ending) good() bool { return e.failed == nil && e.outcome == fairness.G
 // it ended, and gives the instance back. use calls the guest, and judges what it answers. r takes over
 // the charge for what use decoded. It may be nil. Errors are a *[PluginError].
 func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*guest.Instance) error) error {
-	ctx, o := p.observe(ctx, c.op, c.step)
-	probe, err := p.admit(ctx)
+	ctx, o := p.setup.observe(ctx, c.op, c.step)
+	probe, err := p.lending.admit(ctx)
 	if err != nil {
-		failed := p.failed(c, nil, err)
+		failed := p.setup.failed(c, nil, err)
 		p.ended(ctx, o, failed)
 		return failed
 	}
 	var how ending
 	defer func() {
-		p.judge(ctx, probe, how)
+		p.lending.judge(ctx, probe, how)
 		if how.failed != nil || how.good() {
 			p.ended(ctx, o, how.failed)
 		}
@@ -64,7 +64,7 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 	in, err := p.borrow(ctx, c.from, o)
 	if err != nil {
 		timed.Stop(nil)
-		how.failed = p.failed(c, nil, err)
+		how.failed = p.setup.failed(c, nil, err)
 		how.outcome = outcome(nil, how.failed)
 		return how.failed
 	}
@@ -77,20 +77,20 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 	}()
 	how.called = true
 	in.Call.Op, in.Life.Unusable = c.op, true // unusable until the call has ended well
-	in.Begin(p.booked(ctx), c.timeout, p.limits.Fuel)
+	in.Begin(p.setup.booked(ctx), c.timeout, p.setup.limits.Fuel)
 	err = use(in)
 	if in.Finish(ctx, err) {
-		p.checkIdleSoon()
+		p.lending.checkIdleSoon()
 	}
 	o.ran(in)
 	timed.Stop(in)
 	if err != nil {
-		how.failed = p.failed(c, in, err)
+		how.failed = p.setup.failed(c, in, err)
 		how.outcome = outcome(in, how.failed)
-		p.recorded(in, c, how.failed)
+		p.starting.recorded(in, c, how.failed)
 		return how.failed
 	}
-	p.recorded(in, c, nil)
+	p.starting.recorded(in, c, nil)
 	how.outcome = fairness.Good
 	return nil
 }
@@ -102,7 +102,7 @@ func (p *Plugin) borrow(ctx context.Context, from lender, o *observed) (*guest.I
 	if err != nil {
 		return nil, err
 	}
-	if err = p.queue(ctx, in); err != nil {
+	if err = p.lending.queue(ctx, in); err != nil {
 		from.takeBack(in, ending{})
 		o.lap(processorWait)
 	}
@@ -110,27 +110,27 @@ func (p *Plugin) borrow(ctx context.Context, from lender, o *observed) (*guest.I
 }
 
 // failed is the error of a call. in is nil if the guest was not called.
-func (p *Plugin) failed(c call, in *guest.Instance, err error) *PluginError {
-	e := p.failure(c.op, in, err)
+func (set *setup) failed(c call, in *guest.Instance, err error) *PluginError {
+	e := set.failure(c.op, in, err)
 	e.Step = c.step
 	return e
 }
 
 // lend implements lender with an instance of the pool. Under StateKeep it is one that served no
 // other tenant.
-func (p *Plugin) lend(ctx context.Context) (*guest.Instance, error) {
+func (l *lending) lend(ctx context.Context) (*guest.Instance, error) {
 	if ctx.Err() != nil {
 		return nil, guest.ContextFault(ctx)
 	}
-	if err := p.checkFolders(); err != nil {
+	if err := l.checkFolders(); err != nil {
 		return nil, err
 	}
-	in, err := p.lent(ctx)
+	in, err := l.lent(ctx)
 	if err != nil {
-		return nil, p.notLent(ctx, err)
+		return nil, l.notLent(ctx, err)
 	}
-	if p.state == StateKeep {
-		return p.ownedBy(ctx, in)
+	if l.setup.state == StateKeep {
+		return l.ownedBy(ctx, in)
 	}
 	return in, nil
 }
@@ -139,22 +139,22 @@ func (p *Plugin) lend(ctx context.Context) (*guest.Instance, error) {
 // instance is worn out. Otherwise it is reset or replaced before the next call. After a failed call
 // takeBack lets other goroutines run first. Whoever waits for the instance runs next on this
 // processor, so calls that fail at once would otherwise keep the processor among themselves.
-func (p *Plugin) takeBack(in *guest.Instance, how ending) {
+func (l *lending) takeBack(in *guest.Instance, how ending) {
 	if how.called && !how.good() {
 		runtime.Gosched()
 	}
 	switch {
 	case !how.called:
-		p.pool.Put(in)
-	case p.state != StateKeep:
+		l.pool.Put(in)
+	case l.setup.state != StateKeep:
 		if in.Life.ResetTook == 0 || in.Life.ResetTook > guest.QuickReset {
 			in.HandIn() // nobody borrows it until it is reset
 		}
-		p.pool.GiveBack(in)
+		l.pool.GiveBack(in)
 	case how.good() && !in.Worn():
-		p.pool.Put(in)
+		l.pool.Put(in)
 	default:
 		in.CountLost()
-		p.pool.Discard(in)
+		l.pool.Discard(in)
 	}
 }

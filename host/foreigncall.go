@@ -36,14 +36,14 @@ type FunctionOptions struct {
 func (p *Plugin) Function(function string, o FunctionOptions) (*Operation, error) {
 	out, err := p.prepareFunction(function, o)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q: function %q: %w", p.name, function, err)
+		return nil, fmt.Errorf("plugin %q: function %q: %w", p.setup.name, function, err)
 	}
 	return out, nil
 }
 
 func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation, error) {
 	how := &foreignCall{input: cmp.Or(o.Input, InputQuery), output: cmp.Or(o.Output, OutputText)}
-	if err := CheckFunction(p.spec, function, o.Input, o.Output); err != nil {
+	if err := CheckFunction(p.setup.spec, function, o.Input, o.Output); err != nil {
 		return nil, err
 	}
 	if len(o.Settings) > 0 && how.input != InputRequest {
@@ -92,7 +92,7 @@ func CheckFunction(spec *spec.Spec, function string, input FunctionInput, output
 // all of these calls together.
 func (o *Operation) texts(ctx context.Context, rows abi.Rows, a *Answer) error {
 	c := &abi.Changes{}
-	left := o.plugin.limits.Output
+	left := o.plugin.setup.limits.Output
 	began := guest.Clock()
 	within, cancel := context.WithTimeout(ctx, o.timeout) // also bounds the waits between calls
 	defer cancel()
@@ -107,7 +107,7 @@ func (o *Operation) texts(ctx context.Context, rows abi.Rows, a *Answer) error {
 					return err
 				}
 				if left -= int64(len(out)); left < 0 {
-					return guest.Faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.limits.Output)
+					return guest.Faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.setup.limits.Output)
 				}
 				if len(out) > 0 && string(out) != text {
 					changed, err = textOf(in, out, fmt.Sprintf("the output for row %d", row))

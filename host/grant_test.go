@@ -33,8 +33,8 @@ func (words) Count(_ context.Context, texts ...string) ([]int, error) {
 
 // testOperation is a process without a guest that may do everything.
 func testOperation(source string, ceiling, wish int) *Operation {
-	p := &Plugin{host: &Host{tokens: imports.NewTokenizer(words{}, nil)}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{},
-		account: fairness.NewQueue(guest.Clock, func() int { return 1 }).NewAccount()}
+	set := &setup{host: &Host{tokens: imports.NewTokenizer(words{}, nil)}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{}}
+	p := &Plugin{setup: set, lending: lending{setup: set, account: fairness.NewQueue(guest.Clock, func() int { return 1 }).NewAccount()}}
 	all, err := abi.ChangesOf(abi.AllChanges)
 	if err != nil {
 		panic(err)

@@ -76,13 +76,13 @@ func (a *Answer) Release() {
 func (p *Plugin) Operation(op abi.Operation, o OperationOptions) (*Operation, error) {
 	out, err := p.prepare(op, o)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w", p.name, op, err)
+		return nil, fmt.Errorf("plugin %q: %s: %w", p.setup.name, op, err)
 	}
 	return out, nil
 }
 
 func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, error) {
-	spec, err := p.spec.Operation(op)
+	spec, err := p.setup.spec.Operation(op)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +101,9 @@ func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, erro
 // setLane chooses the batch lane, if the plugin has it and the configuration asks for no other.
 func (o *Operation) setLane(OperationOptions) error {
 	info, _ := abi.LookupOperation(o.op)
-	o.lane = o.plugin.cfg.Lane
+	o.lane = o.plugin.setup.cfg.Lane
 	switch {
-	case o.plugin.host.cfg.OnRecord != nil && o.spec.HasLane(LaneJSON): // whose documents are recorded
+	case o.plugin.setup.host.cfg.OnRecord != nil && o.spec.HasLane(LaneJSON): // whose documents are recorded
 		o.lane = LaneJSON
 	case o.lane == LaneAuto && o.spec.HasLane(LaneBatch):
 		o.lane = LaneBatch
@@ -130,7 +130,7 @@ func (o *Operation) setReads(opts OperationOptions) error {
 }
 
 func (o *Operation) setSettings(opts OperationOptions) error {
-	schema := o.plugin.schemas[o.op]
+	schema := o.plugin.setup.schemas[o.op]
 	canonical, full, err := checkSettings(schema, opts.Settings)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (o *Operation) setTopK(opts OperationOptions) error {
 
 // setTimeout takes the stated timeout, at most that of the plugin.
 func (o *Operation) setTimeout(opts OperationOptions) error {
-	o.timeout = o.plugin.limits.Timeout
+	o.timeout = o.plugin.setup.limits.Timeout
 	if opts.Timeout < 0 {
 		return fmt.Errorf("timeout %v: %w (want 0 or more)", opts.Timeout, ErrConfig)
 	}
@@ -171,7 +171,7 @@ func (o *Operation) setGrant(opts OperationOptions) error {
 	if opts.MaxPriority < 0 || opts.MaxPriority > abi.MaxPriority {
 		return fmt.Errorf("max_priority %d: %w (want 1 to %d)", opts.MaxPriority, ErrConfig, abi.MaxPriority)
 	}
-	limits := &o.plugin.limits
+	limits := &o.plugin.setup.limits
 	o.grant = answer.NewGrant(o.op, &o.spec, answer.Terms{Source: opts.Source, MaxPriority: opts.MaxPriority, Items: limits.Items, Tokens: limits.Tokens})
 	return nil
 }
@@ -194,7 +194,7 @@ func (o *Operation) Settings() json.RawMessage { return o.settings }
 // other operations.
 func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelope) (Answer, error) {
 	if !o.changes {
-		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.name, o.name, ErrNoOperation)
+		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.setup.name, o.name, ErrNoOperation)
 	}
 	own := o.narrowed(env)
 	own.TopK = cmp.Or(own.TopK, o.topK)
@@ -235,7 +235,7 @@ func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelop
 
 // call is a call of the operation.
 func (o *Operation) call() call {
-	return call{op: o.name, step: o.step, timeout: o.timeout, from: o.plugin}
+	return call{op: o.name, step: o.step, timeout: o.timeout, from: &o.plugin.lending}
 }
 
 // narrowed returns the parts of env that the guest receives, without rows.
@@ -348,7 +348,7 @@ func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelo
 }
 
 func (o *Operation) noDocument() error {
-	return fmt.Errorf("plugin %q: %s: %w (it answers with changes, see Operation.Changes)", o.plugin.name, o.name, ErrNoOperation)
+	return fmt.Errorf("plugin %q: %s: %w (it answers with changes, see Operation.Changes)", o.plugin.setup.name, o.name, ErrNoOperation)
 }
 
 // asking sends a document about a number of rows or texts, and decodes and checks the reply. It does
@@ -377,5 +377,5 @@ func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 
 // refuse returns the error for an answer that the host does not accept.
 func (o *Operation) refuse(err error) error {
-	return o.plugin.failed(o.call(), nil, err)
+	return o.plugin.setup.failed(o.call(), nil, err)
 }

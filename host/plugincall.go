@@ -39,21 +39,21 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 	if function == "_start" || function == "_initialize" {
 		return p.call(ctx, function, input, &bare{plugin: p})
 	}
-	return p.call(ctx, function, input, p)
+	return p.call(ctx, function, input, &p.lending)
 }
 
 // call is Call in an instance of a lender.
 func (p *Plugin) call(ctx context.Context, function string, input []byte, from lender) (r *CallResult, err error) {
-	if !slices.Contains(p.spec.Functions, function) {
-		return nil, p.noFunction(function)
+	if !slices.Contains(p.setup.spec.Functions, function) {
+		return nil, p.setup.noFunction(function)
 	}
-	err = p.do(ctx, call{op: abi.Operation(function), timeout: p.limits.Timeout, from: from}, nil, func(in *guest.Instance) error {
+	err = p.do(ctx, call{op: abi.Operation(function), timeout: p.setup.limits.Timeout, from: from}, nil, func(in *guest.Instance) error {
 		status, out, err := in.CallDocument(function, input, false)
 		if err == nil {
 			err = checkStatus(function, status)
 		}
 		if err == nil {
-			r = &CallResult{Status: status, Output: out, Log: p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), Fuel: in.FuelUsed(), Memory: int64(in.Guest.Size()), Time: in.Call.Took()}
+			r = &CallResult{Status: status, Output: out, Log: p.setup.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), Fuel: in.FuelUsed(), Memory: int64(in.Guest.Size()), Time: in.Call.Took()}
 		}
 		return err
 	})
@@ -68,8 +68,8 @@ func checkStatus(function string, s abi.Status) error {
 	return nil
 }
 
-func (p *Plugin) noFunction(function string) error {
-	return fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, functionHint(p.spec, function))
+func (set *setup) noFunction(function string) error {
+	return fmt.Errorf("plugin %q: function %q: %w (%s)", set.name, function, ErrNoExport, functionHint(set.spec, function))
 }
 
 // bare lends a new instance in which nothing has run yet. Meanwhile it borrows an instance of the
@@ -81,11 +81,11 @@ type bare struct {
 
 func (b *bare) lend(ctx context.Context) (in *guest.Instance, err error) {
 	p := b.plugin
-	if b.place, err = p.lend(ctx); err != nil {
+	if b.place, err = p.lending.lend(ctx); err != nil {
 		return nil, err
 	}
-	if in, err = p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.started(p.env.StartBare(ctx)) }); err != nil {
-		p.pool.Put(b.place)
+	if in, err = p.setup.makeInRoom(ctx, func() (*guest.Instance, error) { return p.setup.started(p.starting.env.StartBare(ctx)) }); err != nil {
+		p.lending.pool.Put(b.place)
 		return nil, err
 	}
 	in.Bare = true
@@ -94,7 +94,7 @@ func (b *bare) lend(ctx context.Context) (in *guest.Instance, err error) {
 
 func (b *bare) takeBack(in *guest.Instance, _ ending) {
 	in.Close()
-	b.plugin.pool.Put(b.place)
+	b.plugin.lending.pool.Put(b.place)
 }
 
 // Exchange is the raw outcome of [Plugin.Exchange]. Output is neither decoded nor checked.
@@ -118,15 +118,15 @@ type Exchange struct {
 // that test or measure plugins. Others use [Plugin.Operation]. Errors wrap ErrNoOperation
 // or ErrConfig, or are a *PluginError.
 func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, request []byte) (*Exchange, error) {
-	spec, err := p.spec.Operation(op)
+	spec, err := p.setup.spec.Operation(op)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w", p.name, op, err)
+		return nil, fmt.Errorf("plugin %q: %s: %w", p.setup.name, op, err)
 	}
 	if !spec.HasLane(lane) && (lane != LaneExtism || !spec.HasLane(LaneJSON)) {
-		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
+		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.setup.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
-	err = p.do(ctx, call{op: op, timeout: p.limits.Timeout, from: p}, nil, func(in *guest.Instance) (err error) {
+	err = p.do(ctx, call{op: op, timeout: p.setup.limits.Timeout, from: &p.lending}, nil, func(in *guest.Instance) (err error) {
 		began := time.Now()
 		out = &Exchange{}
 		if lane == LaneBatch {
@@ -134,7 +134,7 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, requ
 		} else {
 			out.Status, out.Output, err = in.CallDocument(op.JSONExport(), request, lane == LaneExtism)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), in.FuelUsed(), int64(in.Guest.Size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), p.setup.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), in.FuelUsed(), int64(in.Guest.Size())
 		return err
 	})
 	if err != nil {

@@ -19,22 +19,24 @@ import (
 // call does. Errors are those of [Plugin.Call].
 func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if ctx.Err() != nil {
-		return nil, p.failure(abi.OpInit, nil, guest.ContextFault(ctx))
+		return nil, p.setup.failure(abi.OpInit, nil, guest.ContextFault(ctx))
 	}
-	if err := p.checkFolders(); err != nil {
-		return nil, p.failure(abi.OpInit, nil, err)
+	if err := p.lending.checkFolders(); err != nil {
+		return nil, p.setup.failure(abi.OpInit, nil, err)
 	}
 	s := &Session{plugin: p, tenant: TenantOf(ctx), turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{} // so that Close waits until the instance is made
 	defer s.leave()
-	if !p.sessions.add(s) {
-		return nil, p.failure(abi.OpInit, nil, errPluginClosed())
+	if !p.lending.sessions.add(s) {
+		return nil, p.setup.failure(abi.OpInit, nil, errPluginClosed())
 	}
-	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.started(p.env.Start(p.booked(ctx), true)) })
+	in, err := p.setup.makeInRoom(ctx, func() (*guest.Instance, error) {
+		return p.setup.started(p.starting.env.Start(p.setup.booked(ctx), true))
+	})
 	if s.in = in; err != nil {
 		s.over = err
-		p.sessions.remove(s)
-		return nil, p.failure(abi.OpInit, nil, err)
+		p.lending.sessions.remove(s)
+		return nil, p.setup.failure(abi.OpInit, nil, err)
 	}
 	return s, nil
 }
@@ -46,7 +48,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 func (s *Session) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
 	p := s.plugin
 	if function == "_start" || function == "_initialize" {
-		return nil, p.noFunction(function)
+		return nil, p.setup.noFunction(function)
 	}
 	return p.call(ctx, function, input, s)
 }
@@ -63,7 +65,7 @@ func (s *Session) lend(ctx context.Context) (*guest.Instance, error) {
 	if n := guest.NestOf(ctx); n != nil && n.Depth > maxNested {
 		return nil, nestedTooDeep()
 	}
-	if err := s.plugin.checkFolders(); err != nil {
+	if err := s.plugin.lending.checkFolders(); err != nil {
 		return nil, err
 	}
 	select {
@@ -105,7 +107,7 @@ func (s *Session) Close(ctx context.Context) error {
 		select {
 		case s.turn <- struct{}{}:
 		case <-ctx.Done():
-			return fmt.Errorf("plugin %q: close session: wait for the running call: %w", s.plugin.name, ctx.Err())
+			return fmt.Errorf("plugin %q: close session: wait for the running call: %w", s.plugin.setup.name, ctx.Err())
 		}
 	}
 	defer s.leave()
@@ -120,7 +122,7 @@ func (s *Session) end(why error) {
 	}
 	s.in.Close()
 	s.in, s.over = nil, why
-	s.plugin.sessions.remove(s)
+	s.plugin.lending.sessions.remove(s)
 }
 
 func (s *Session) leave() { <-s.turn }
