@@ -49,20 +49,20 @@ func (l *lending) admit(ctx context.Context) (probe bool, err error) {
 }
 
 // judge records how an admitted call ended.
-func (l *lending) judge(ctx context.Context, probe bool, how ending) {
-	if how.outcome != fairness.Bad && !l.breakers.Troubled() {
+func (l *lending) judge(ctx context.Context, probe bool, how fairness.Outcome, failed *PluginError) {
+	if how != fairness.Bad && !l.breakers.Troubled() {
 		return
 	}
 	tenant := TenantOf(ctx)
-	if !l.breakers.Done(tenant, probe, how.outcome) {
+	if !l.breakers.Done(tenant, probe, how) {
 		return
 	}
-	if how.outcome == fairness.Good {
+	if how == fairness.Good {
 		l.setup.log.Info("the plugin is called again for one tenant")
 		return
 	}
 	s := l.breakers.Status(tenant)
-	l.setup.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", how.failed.Code)
+	l.setup.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
 }
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did

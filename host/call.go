@@ -55,7 +55,7 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 	}
 	var how ending
 	defer func() {
-		p.lending.judge(ctx, probe, how)
+		p.lending.judge(ctx, probe, how.outcome, how.failed)
 		if how.failed != nil || how.good() {
 			p.ended(ctx, o, how.failed)
 		}
@@ -87,10 +87,10 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 	if err != nil {
 		how.failed = p.setup.failed(c, in, err)
 		how.outcome = outcome(in, how.failed)
-		p.starting.recorded(in, c, how.failed)
+		p.starting.recorded(in, c.op, c.step, how.failed)
 		return how.failed
 	}
-	p.starting.recorded(in, c, nil)
+	p.starting.recorded(in, c.op, c.step, nil)
 	how.outcome = fairness.Good
 	return nil
 }

@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/errkind"
-	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // FunctionOptions configure calls of a function of a foreign module as an operation.
@@ -136,6 +134,31 @@ func (o *Operation) texts(ctx context.Context, rows abi.Rows, a *Answer) error {
 	return nil
 }
 
+// decoded are the changes in the output of a guest that was asked by a document, nil for none.
+func (o *Operation) decoded(in *guest.Instance, s abi.Status, out []byte, within abi.Bounds) (*abi.Changes, error) {
+	if err := checkStatus(o.export, s); err != nil {
+		return nil, err
+	}
+	switch {
+	case s == abi.StatusNoChange, o.foreign != nil && len(out) == 0:
+		return nil, nil
+	case len(out) == 0:
+		return nil, guest.NoOutput()
+	case o.foreign != nil && o.foreign.output == OutputText:
+		text, err := textOf(in, out, "the output")
+		return &abi.Changes{Items: []abi.NewItem{{Content: text}}}, err
+	case o.op == abi.OpMemory:
+		var reply abi.MemoryReply
+		err := abi.DecodeReplyWithin(out, &reply, within)
+		return &abi.Changes{Items: reply.Items}, err
+	}
+	c := new(abi.Changes)
+	if o.foreign != nil && o.foreign.output == OutputItems {
+		return c, c.DecodeItemsWithin(out, within)
+	}
+	return c, c.DecodeJSONWithin(out, within)
+}
+
 // textOf copies an output that must be text. what names it in the error.
 func textOf(in *guest.Instance, out []byte, what string) (string, error) {
 	if !utf8.Valid(out) {
@@ -173,15 +196,4 @@ func functionWrites(input FunctionInput, output FunctionOutput) []abi.Change {
 		return []abi.Change{abi.ChangeText}
 	}
 	return []abi.Change{abi.ChangeItems}
-}
-
-// functionHint returns the function that was probably meant, or the list of all functions.
-func functionHint(s *spec.Spec, function string) string {
-	if near := nearest.Name(function, s.Functions); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	if len(s.Functions) == 0 {
-		return "the module exports no function that can be called"
-	}
-	return "the module has " + strings.Join(s.Functions, ", ")
 }

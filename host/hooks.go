@@ -100,7 +100,7 @@ func (set *setup) recorder() *record.Plugin {
 }
 
 // recorded hands over a call for Config.OnRecord.
-func (st *starting) recorded(in *guest.Instance, c call, failed *PluginError) {
+func (st *starting) recorded(in *guest.Instance, op abi.Operation, step string, failed *PluginError) {
 	r := in.Call.Record
 	if r == nil {
 		return
@@ -109,7 +109,7 @@ func (st *starting) recorded(in *guest.Instance, c call, failed *PluginError) {
 	if failed != nil {
 		text = failed.Err.Error()
 	}
-	st.env.Record.End(r, c.op, c.step, text)
+	st.env.Record.End(r, op, step, text)
 }
 
 // failure makes the error of a call that failed. in may be nil.

@@ -256,31 +256,6 @@ func (o *Operation) document(in *guest.Instance, rows abi.Rows, env *abi.Envelop
 	return []byte(env.Query.Text), nil
 }
 
-// decoded are the changes in the output of a guest that was asked by a document, nil for none.
-func (o *Operation) decoded(in *guest.Instance, s abi.Status, out []byte, within abi.Bounds) (*abi.Changes, error) {
-	if err := checkStatus(o.export, s); err != nil {
-		return nil, err
-	}
-	switch {
-	case s == abi.StatusNoChange, o.foreign != nil && len(out) == 0:
-		return nil, nil
-	case len(out) == 0:
-		return nil, guest.NoOutput()
-	case o.foreign != nil && o.foreign.output == OutputText:
-		text, err := textOf(in, out, "the output")
-		return &abi.Changes{Items: []abi.NewItem{{Content: text}}}, err
-	case o.op == abi.OpMemory:
-		var reply abi.MemoryReply
-		err := abi.DecodeReplyWithin(out, &reply, within)
-		return &abi.Changes{Items: reply.Items}, err
-	}
-	c := new(abi.Changes)
-	if o.foreign != nil && o.foreign.output == OutputItems {
-		return c, c.DecodeItemsWithin(out, within)
-	}
-	return c, c.DecodeJSONWithin(out, within)
-}
-
 // check drops new items beyond topK, and holds changes to the grant.
 func (o *Operation) check(c *abi.Changes, rows abi.Rows, topK int) error {
 	if (o.op == abi.OpRetrieve || o.foreign != nil) && len(c.Items) > topK {

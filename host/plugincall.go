@@ -9,6 +9,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // CallResult is the result of [Plugin.Call].
@@ -70,6 +72,17 @@ func checkStatus(function string, s abi.Status) error {
 
 func (set *setup) noFunction(function string) error {
 	return fmt.Errorf("plugin %q: function %q: %w (%s)", set.name, function, ErrNoExport, functionHint(set.spec, function))
+}
+
+// functionHint returns the function that was probably meant, or the list of all functions.
+func functionHint(s *spec.Spec, function string) string {
+	if near := nearest.Name(function, s.Functions); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(s.Functions) == 0 {
+		return "the module exports no function that can be called"
+	}
+	return "the module has " + strings.Join(s.Functions, ", ")
 }
 
 // bare lends a new instance in which nothing has run yet. Meanwhile it borrows an instance of the
