@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,11 +16,12 @@ import (
 type step struct {
 	plugin *host.Plugin
 	o      *host.Operation
+	op     abi.Operation
 }
 
 func newStep(p *host.Plugin, op abi.Operation, o host.OperationOptions) (*step, error) {
 	called, err := p.Operation(op, o)
-	return &step{p, called}, err
+	return &step{p, called, op}, err
 }
 
 // Run returns the items after the changes of the guest.
@@ -60,6 +62,10 @@ func (s *step) Run(ctx context.Context, q *abi.Query, items []abi.Item) ([]abi.I
 		order = c.Keep
 	}
 	if order == nil {
+		if s.op == abi.OpRerank {
+			slices.SortStableFunc(rows, func(a, b abi.Item) int { return cmp.Compare(b.Score, a.Score) })
+			rows = rows[:min(len(rows), a.TopK)]
+		}
 		return rows, nil
 	}
 	var out []abi.Item

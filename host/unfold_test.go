@@ -83,7 +83,7 @@ func TestAnswersAreAccountedFor(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "foreign-step", host.PluginConfig{Limits: host.Limits{Memory: 2 << 20}})
 	called, err := p.Function("upper", host.FunctionOptions{})
-	step := &step{p, called}
+	step := &step{plugin: p, o: called}
 	if err != nil {
 		t.Fatal(err)
 	}
