@@ -255,8 +255,9 @@ race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short -timeout 30m -skip 'HTTP|Bombs|BadCalls|BadLoads|LargeModules|SelfTest|SpecialFiles|Fuel|GoEcho|Deep|Documents|Narrow' ./host
 
 .PHONY: house
-house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-cycles names the files, HOUSE=-fail judges it)
+house: ## size, exports, doc comments and file cycles of each package, and the frames of a call (HOUSE='-only ^host' narrows it, HOUSE='-o json', HOUSE=-cycles names the files, HOUSE=-fail judges it)
 	@$(GO) -C tools run ./house $(HOUSE)
+	$(if $(HOUSE),,@echo; $(GO) test ./host/steps -run TestFramesOfACall -v | sed -n 's/.*frames_test.go:[0-9]*: //p')
 
 .PHONY: mutants
 mutants: ## change the program in small ways and report what no test notices (hours; MUTATE='-n 4 -fail fill within' samples two targets, MUTATE=-write raises the floors)

@@ -9,15 +9,12 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
-// allow checks changes that have passed check against the part of the grant that depends on
-// the item. It then counts the tokens of new texts, within the time that the call has left.
-func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
+// price counts the tokens of the texts that an answer brings, within the time that the call has
+// left. By then the instance serves other calls, because counting can take long.
+func (o *Operation) price(ctx context.Context, rows abi.Rows, a *Answer) error {
 	c := a.Changes
-	if len(c.Edits)+len(c.Items) == 0 {
+	if c == nil || len(c.Edits)+len(c.Items) == 0 {
 		return nil
-	}
-	if err := o.grant.Settle(c, rows); err != nil {
-		return err
 	}
 	a.Tokens = make([]int, len(c.Edits)+len(c.Items))
 	n := answer.NewTexts(c, rows)
@@ -33,8 +30,8 @@ func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 // plugin's account, so that a plugin that answers with much text is served later.
 func (o *Operation) count(ctx context.Context, n *answer.Texts, tokens []int) error {
 	began := guest.Clock()
-	counts, err := o.plugin.host.tokens.Count(ctx, n.Texts...)
-	o.plugin.account.Charge(guest.Clock() - began)
+	counts, err := o.plugin.setup.host.tokens.Count(ctx, n.Texts...)
+	o.plugin.lending.account.Charge(guest.Clock() - began)
 	if err != nil {
 		var late *guest.Fault
 		switch {
@@ -46,12 +43,4 @@ func (o *Operation) count(ctx context.Context, n *answer.Texts, tokens []int) er
 		return &guest.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
 	}
 	return o.grant.Counted(n, counts, tokens)
-}
-
-// checkReply makes the checks of [answer.CheckReply].
-func (o *Operation) checkReply(changed bool, texts int, reply any) error {
-	if err := answer.CheckReply(reply, changed, texts, o.parts); err != nil {
-		return o.refuse(err)
-	}
-	return nil
 }

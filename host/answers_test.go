@@ -11,28 +11,26 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // The guest that ABI.md shows does what it says, whatever the number of rows.
 func TestOnePage(t *testing.T) {
 	p := load(t, newHost(t, host.Config{}), "one-page", host.PluginConfig{})
-	step, err := steps.New(p, abi.OpFilter, steps.Options{Step: "s"})
+	step, err := newStep(p, abi.OpFilter, host.OperationOptions{Step: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 2, 7, 1000, 100_000} {
-		items := make([]pipeline.Item, n)
+		items := make([]abi.Item, n)
 		var want []string
 		for i := range items {
-			items[i] = pipeline.Item{ID: fmt.Sprint(i), Content: "c", Source: pipeline.SourceRetrieval, Score: float64(r.IntN(5)) / 4, Priority: 5}
+			items[i] = abi.Item{ID: fmt.Sprint(i), Content: "c", Source: "retrieval", Score: float64(r.IntN(5)) / 4, Priority: 5}
 			if items[i].Score >= 0.5 {
 				want = append(want, items[i].ID)
 			}
 		}
-		out, err := step.Run(t.Context(), &pipeline.Query{}, items)
+		out, err := step.Run(t.Context(), &abi.Query{}, items)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,13 +62,13 @@ func TestEmptyQueryIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := steps.Enricher(p, steps.Options{Step: "ask"})
+	e, err := p.Operation(abi.OpEnrichQuery, host.OperationOptions{Step: "ask"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	query, err := e.Enrich(t.Context(), "which fox?", nil)
+	changed, err := e.AskItems(t.Context(), abi.ItemRows{}, &abi.Envelope{Query: &abi.Query{Text: "which fox?"}}, new(abi.EnrichReply))
 	checkReason(t, err, abi.ReasonInvalidOutput)
-	if query != "which fox?" {
-		t.Errorf("the query became %q", query)
+	if changed {
+		t.Error("the query changed")
 	}
 }

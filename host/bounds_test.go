@@ -13,8 +13,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // Each limit takes Unlimited and None as it says, and no other negative number. What would
@@ -59,20 +57,20 @@ func TestWordsInForce(t *testing.T) {
 func TestNoneMayBeAdded(t *testing.T) {
 	for what, limits := range map[string]host.Limits{"items": {Items: host.None}, "tokens": {Tokens: host.None}} {
 		p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Limits: limits})
-		retrieve, err := steps.New(p, abi.OpRetrieve, steps.Options{})
+		retrieve, err := newStep(p, abi.OpRetrieve, host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = retrieve.Run(t.Context(), &pipeline.Query{Text: "q"}, nil)
+		_, err = retrieve.Run(t.Context(), &abi.Query{Text: "q"}, nil)
 		var failed *host.PluginError
 		if !errors.As(err, &failed) || failed.Code != abi.ReasonOutputTooLarge || !strings.Contains(err.Error(), what+", allowed 0") {
 			t.Errorf("%s: %v", what, err)
 		}
-		filter, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.01}})
+		filter, err := newStep(p, abi.OpFilter, host.OperationOptions{Settings: map[string]any{"min": 0.01}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kept, err := filter.Run(t.Context(), &pipeline.Query{}, benchItems(3)); err != nil || len(kept) == 0 {
+		if kept, err := filter.Run(t.Context(), &abi.Query{}, benchRows(3)); err != nil || len(kept) == 0 {
 			t.Errorf("%s: kept %d, error %v", what, len(kept), err)
 		}
 	}

@@ -30,16 +30,16 @@ const (
 
 // admit refuses a call of a paused plugin, and says whether an admitted call is a probe. For
 // each admitted call judge must be called.
-func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
-	if !p.breakers.Troubled() {
+func (l *lending) admit(ctx context.Context) (probe bool, err error) {
+	if !l.breakers.Troubled() {
 		return false, nil
 	}
 	tenant := TenantOf(ctx)
-	probe, ok := p.breakers.Admit(tenant)
+	probe, ok := l.breakers.Admit(tenant)
 	if ok {
 		return probe, nil
 	}
-	s := p.breakers.Status(tenant)
+	s := l.breakers.Status(tenant)
 	when := "while one call tries it"
 	if s.Left > 0 {
 		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
@@ -48,21 +48,21 @@ func (p *Plugin) admit(ctx context.Context) (probe bool, err error) {
 		Err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
 }
 
-// judge records how an admitted call ended. failed is nil if it ended well.
-func (p *Plugin) judge(ctx context.Context, probe bool, how fairness.Outcome, failed *PluginError) {
-	if how != fairness.Bad && !p.breakers.Troubled() {
+// judge records how an admitted call ended.
+func (l *lending) judge(ctx context.Context, probe bool, how fairness.Outcome, failed *PluginError) {
+	if how != fairness.Bad && !l.breakers.Troubled() {
 		return
 	}
 	tenant := TenantOf(ctx)
-	if !p.breakers.Done(tenant, probe, how) {
+	if !l.breakers.Done(tenant, probe, how) {
 		return
 	}
 	if how == fairness.Good {
-		p.log.Info("the plugin is called again for one tenant")
+		l.setup.log.Info("the plugin is called again for one tenant")
 		return
 	}
-	s := p.breakers.Status(tenant)
-	p.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
+	s := l.breakers.Status(tenant)
+	l.setup.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
 }
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did
@@ -77,11 +77,11 @@ func outcome(in *guest.Instance, failed *PluginError) fairness.Outcome {
 			return fairness.Good
 		}
 	case abi.ReasonMemory: // beside a request of that size, other requests fit
-		if in == nil || !in.HostFull && in.Call.Received < in.Env.Limits.Memory/largeRequest {
+		if in == nil || !in.Memory.HostFull && in.Call.Received < in.Env.Limits.Memory/largeRequest {
 			return fairness.Bad
 		}
 	case abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
-		if in == nil || !in.HostFull {
+		if in == nil || !in.Memory.HostFull {
 			return fairness.Bad
 		}
 	case abi.ReasonInitFailed:

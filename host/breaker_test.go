@@ -13,8 +13,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // broken loads the guest whose operation process does what it is told, and returns what
@@ -24,11 +22,11 @@ func broken(t *testing.T, cfg host.Config, limits host.Limits) (*host.Plugin, fu
 	p := loadAllops(t, newHost(t, cfg), host.PluginConfig{Limits: limits})
 	return p, func(ctx context.Context, mode string, want abi.Reason) {
 		t.Helper()
-		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": mode}})
+		step, err := newStep(p, abi.OpProcess, host.OperationOptions{Settings: map[string]any{"mode": mode}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = step.Run(ctx, &pipeline.Query{Text: "q"}, twoItems())
+		_, err = step.Run(ctx, &abi.Query{Text: "q"}, twoRows())
 		if want != "" {
 			checkReason(t, err, want)
 		} else if err != nil {
@@ -143,13 +141,13 @@ func TestLargeRequestsRestNobody(t *testing.T) {
 	t.Parallel()
 	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Limits: host.Limits{BreakAfter: 1, Memory: 32 << 20}})
 	run := func(size int) error {
-		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": "hog"}})
+		step, err := newStep(p, abi.OpProcess, host.OperationOptions{Settings: map[string]any{"mode": "hog"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		items := twoItems()
+		items := twoRows()
 		items[0].Content = strings.Repeat("x", size)
-		_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, items)
+		_, err = step.Run(t.Context(), &abi.Query{Text: "q"}, items)
 		return err
 	}
 	for range 2 {

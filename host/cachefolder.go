@@ -118,11 +118,11 @@ const (
 // imageName is the name of the plugin's image, "" if the image is not kept on disk. It depends
 // on the mounted files. The error says which of them keeps the image off the disk.
 func (p *Plugin) imageName(ctx context.Context) (string, error) {
-	if p.host.images == nil || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
-		len(p.cfg.Config) > 0 || p.secret || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
+	if p.setup.host.images == nil || p.setup.spec.Foreign || p.setup.state == StateFresh || p.setup.spec.Uncaptured != "" || p.setup.cfg.Deterministic ||
+		len(p.setup.cfg.Config) > 0 || p.setup.secret || len(p.setup.links) > 0 || len(p.setup.cfg.Grants.Functions) > 0 {
 		return "", nil
 	}
-	roots, ok := p.mounts.Roots()
+	roots, ok := p.lending.mounts.Roots()
 	if !ok { // changes in a file system of the embedder cannot be detected
 		return "", nil
 	}
@@ -138,15 +138,15 @@ func (p *Plugin) imageName(ctx context.Context) (string, error) {
 		return "", err
 	}
 	tokenizer := ""
-	if len(p.granted.services) > 0 {
-		if t, err := p.host.Tokenizer(); err == nil {
+	if len(p.setup.granted.services) > 0 {
+		if t, err := p.setup.host.Tokenizer(); err == nil {
 			tokenizer = t.Name()
 		}
 	}
 	name, err := imagestore.Name(
-		imageFormat, p.module.Source, p.module.Key, string(p.initRequest), p.state == StateReset,
-		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
-		p.granted.services, tokenizer, guest.LowestLevel(context.Background(), p.log), files, imagestore.Boot(),
+		imageFormat, p.starting.module.Source, p.starting.module.Key, string(p.setup.initRequest), p.setup.state == StateReset,
+		p.setup.limits.Memory, p.setup.limits.Fuel, p.setup.limits.InitTimeout, p.setup.granted.files, p.setup.granted.http != nil, p.setup.granted.kvQuota,
+		p.setup.granted.services, tokenizer, guest.LowestLevel(context.Background(), p.setup.log), files, imagestore.Boot(),
 	)
 	if err != nil {
 		return "", nil // what has no name is not kept
@@ -160,36 +160,36 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	if name == "" {
 		return false
 	}
-	kept := p.host.images.Load(name, p.engine.Features.On(wazerox.Memories), p.fits)
+	kept := p.setup.host.images.Load(name, p.starting.engine.Features.On(wazerox.Memories), p.starting.fits)
 	if kept == nil {
 		return false
 	}
-	if !p.host.room.Take(kept.Memory.Held()) {
+	if !p.setup.host.room.Take(kept.Memory.Held()) {
 		kept.Memory.Free()
 		return false
 	}
-	p.env.Image = guest.ImageOf(kept)
-	p.imageHeld.Store(p.env.Image.Held())
-	if err := p.pool.First(ctx, p.accept); err != nil {
-		p.log.Debug("image of an earlier process does not serve", "error", err)
+	p.starting.env.Image = guest.ImageOf(kept)
+	p.starting.imageHeld.Store(p.starting.env.Image.Held())
+	if err := p.lending.pool.First(ctx, p.starting.accept); err != nil {
+		p.setup.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
 		return false
 	}
-	p.host.images.Used(name)
-	p.log.Debug("image of an earlier process taken", "name", name)
+	p.setup.host.images.Used(name)
+	p.setup.log.Debug("image of an earlier process taken", "name", name)
 	return true
 }
 
 // fits reports whether an image can belong to this plugin.
-func (p *Plugin) fits(im *imagestore.Image) bool {
-	open := p.module.Open
+func (st *starting) fits(im *imagestore.Image) bool {
+	open := st.module.Open
 	return len(im.Globals) == len(open.Globals) && len(im.Vectors) == len(open.Vectors) &&
-		int64(im.Memory.Size()) <= p.limits.Memory && im.HasBox == p.spec.Module().Exports(abi.MailboxExport)
+		int64(im.Memory.Size()) <= st.setup.limits.Memory && im.HasBox == st.setup.spec.Module().Exports(abi.MailboxExport)
 }
 
 // accept checks the first instance made from an image on disk.
-func (p *Plugin) accept(in *guest.Instance) error {
-	if why := p.uncaptured(in); why != "" {
+func (st *starting) accept(in *guest.Instance) error {
+	if why := st.uncaptured(in); why != "" {
 		return errors.New(why)
 	}
 	return in.CheckMailbox()
@@ -197,30 +197,30 @@ func (p *Plugin) accept(in *guest.Instance) error {
 
 // forget frees the image.
 func (p *Plugin) forget() {
-	if p.env.Image == nil {
+	if p.starting.env.Image == nil {
 		return
 	}
-	p.host.room.Give(p.env.Image.Held())
-	p.env.Image.Free()
-	p.env.Image = nil
-	p.imageHeld.Store(0)
+	p.setup.host.room.Give(p.starting.env.Image.Held())
+	p.starting.env.Image.Free()
+	p.starting.env.Image = nil
+	p.starting.imageHeld.Store(0)
 }
 
 // preserve writes the image to disk under the name that it had before init, if init took long
 // and nothing that it may have read has changed since.
 func (p *Plugin) preserve(ctx context.Context, name string, took time.Duration) {
-	if name == "" || p.env.Image == nil || p.outside || took < p.host.slowInit {
+	if name == "" || p.starting.env.Image == nil || p.starting.outside || took < p.setup.host.slowInit {
 		return
 	}
-	kept := p.env.Image.Kept()
+	kept := p.starting.env.Image.Kept()
 	if kept == nil {
 		return
 	}
 	if again, err := p.imageName(ctx); err != nil || again != name {
 		return
 	}
-	if err := p.host.images.Save(name, kept); err != nil {
-		p.log.Debug("image not kept", "error", err)
+	if err := p.setup.host.images.Save(name, kept); err != nil {
+		p.setup.log.Debug("image not kept", "error", err)
 	}
 }
 

@@ -10,12 +10,13 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // asked is a tokenizer that runs a function when it is asked for its name.
 type asked struct {
-	pipeline.Tokenizer
+	host.Tokenizer
 	name func() string
 }
 
@@ -27,7 +28,7 @@ func TestCloseWhileLoading(t *testing.T) {
 	var h *host.Host
 	closed := make(chan error, 1)
 	times := 0
-	h = newHost(t, host.Config{CacheDir: t.TempDir(), ImageCache: 1 << 20, Tokenizer: asked{pipeline.WordTokenizer(), func() string {
+	h = newHost(t, host.Config{CacheDir: t.TempDir(), ImageCache: 1 << 20, Tokenizer: asked{tokens.Words{}, func() string {
 		if times++; times != 2 {
 			return "words"
 		}

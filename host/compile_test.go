@@ -14,9 +14,9 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // compilations counts the modules a host compiles.
@@ -80,7 +80,7 @@ func cacheFiles(t *testing.T, dir string) []string {
 func cached(t *testing.T, dir string) error {
 	t.Helper()
 	ctx := context.Background()
-	h, err := host.New(host.Config{CacheDir: dir, Tokenizer: pipeline.WordTokenizer()})
+	h, err := host.New(host.Config{CacheDir: dir, Tokenizer: tokens.Words{}})
 	if err != nil {
 		return err
 	}
@@ -89,11 +89,11 @@ func cached(t *testing.T, dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		return err
 	}
-	out, err := s.Run(ctx, nothing, twoItems())
+	out, err := s.Run(ctx, nothing, twoRows())
 	if err == nil && len(out) != 1 {
 		err = fmt.Errorf("items %v", out)
 	}
@@ -136,11 +136,11 @@ func TestInterpreter(t *testing.T) {
 	h := newHost(t, host.Config{Engine: host.EngineInterpreter})
 	for _, name := range []string{"keep-first", "batch-keep-first"} {
 		p := load(t, h, name, host.PluginConfig{})
-		s, err := steps.New(p, abi.OpFilter, steps.Options{})
+		s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 {
+		if out, err := s.Run(t.Context(), nothing, twoRows()); err != nil || len(out) != 1 {
 			t.Errorf("%s: items %v, error %v", name, out, err)
 		}
 	}
@@ -153,11 +153,11 @@ func TestInterpreter(t *testing.T) {
 			timeout = 300 * time.Millisecond
 		}
 		p := load(t, h, name, host.PluginConfig{Limits: host.Limits{Timeout: timeout}})
-		s, err := steps.New(p, abi.OpFilter, steps.Options{})
+		s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Run(t.Context(), nothing, twoItems())
+		_, err = s.Run(t.Context(), nothing, twoRows())
 		checkReason(t, err, want)
 	}
 }
@@ -174,11 +174,11 @@ func TestClosedHost(t *testing.T) {
 	if _, err := h.Load(t.Context(), fixture(t, "trap").Spec, host.PluginConfig{}); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("load: error %v", err)
 	}
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Run(t.Context(), nothing, twoItems()); !errors.Is(err, host.ErrClosed) {
+	if _, err := s.Run(t.Context(), nothing, twoRows()); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("call: error %v", err)
 	}
 }

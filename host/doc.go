@@ -69,9 +69,9 @@ package host
 //	checking               plugin, permissions, links
 //	compiling              loading, cachefolder
 //	starting               starting, selftest
-//	calling                plugincall, session, lend
+//	calling                call, lend, plugincall, session
 //	what is asked of it    operation, answers, foreigncall
-//	what guests import     functions, tokenizer, tenants
+//	what guests import     functions, tenants
 //	WASI                   folders
 //	what bounds a call     breaker
 //	for the embedder       stats, hooks

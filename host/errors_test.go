@@ -12,7 +12,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/internal/errkind"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 func TestPluginErrorFormat(t *testing.T) {
@@ -28,8 +27,12 @@ func TestPluginErrorFormat(t *testing.T) {
 		}
 	}
 	err := fmt.Errorf("step: %w", e)
-	if !errors.Is(err, context.DeadlineExceeded) || pipeline.ReasonOf(err) != "timeout" || pipeline.PluginOf(err) != "p" {
-		t.Errorf("deadline %t, reason %q, plugin %q", errors.Is(err, context.DeadlineExceeded), pipeline.ReasonOf(err), pipeline.PluginOf(err))
+	var named interface { // what a pipeline looks for
+		Reason() string
+		PluginName() string
+	}
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &named) || named.Reason() != "timeout" || named.PluginName() != "p" {
+		t.Errorf("%v has not the reason and the plugin", err)
 	}
 }
 

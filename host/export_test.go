@@ -13,30 +13,30 @@ import (
 )
 
 // PoolCounts shows black-box tests how many instances a plugin has.
-func PoolCounts(p *Plugin) (total, idle int) { return p.pool.Counts() }
+func PoolCounts(p *Plugin) (total, idle int) { return p.lending.pool.Counts() }
 
 // Borrowable reports whether a plugin still lends instances.
-func Borrowable(p *Plugin) bool { return p.pool.Life().Err() == nil }
+func Borrowable(p *Plugin) bool { return p.lending.pool.Life().Err() == nil }
 
 // FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
-func FixedStacks(p *Plugin) bool { return p.engine.Features.On(wazerox.Stacks) }
+func FixedStacks(p *Plugin) bool { return p.starting.engine.Features.On(wazerox.Stacks) }
 
 // StackHeld is the memory that the stack of an instance holds, if it is of a fixed size.
 func StackHeld(t *testing.T, p *Plugin) int64 {
 	t.Helper()
-	in, err := p.pool.Get(t.Context(), time.Minute)
+	in, err := p.lending.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.Put(in)
-	return in.StackBytes()
+	defer p.lending.pool.Put(in)
+	return in.Stacks.StackBytes()
 }
 
 // StackMemory is the memory that the stacks of an instance hold beyond what each keeps.
 func StackMemory(t *testing.T, p *Plugin) int64 {
 	t.Helper()
-	_, used := StackSizes(t, p, p.spec.Functions[0])
-	if p.engine.Features.On(wazerox.Stacks) {
+	_, used := StackSizes(t, p, p.setup.spec.Functions[0])
+	if p.starting.engine.Features.On(wazerox.Stacks) {
 		return StackHeld(t, p)
 	}
 	n := 0
@@ -52,11 +52,11 @@ func StackMemory(t *testing.T, p *Plugin) int64 {
 // those that were used.
 func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []int) {
 	t.Helper()
-	in, err := p.pool.Get(t.Context(), time.Minute)
+	in, err := p.lending.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.Put(in)
+	defer p.lending.pool.Put(in)
 	return in.StackSizes(function)
 }
 
@@ -74,38 +74,38 @@ func TakeAllMemory(h *Host) (giveBack func()) {
 }
 
 // Made is how many instances a plugin has made so far.
-func Made(p *Plugin) int64 { return p.counts.made.Load() }
+func Made(p *Plugin) int64 { return p.counting.counts.made.Load() }
 
 // CallEach calls a function once in each of several instances of a plugin that resets
 // them, all of them lent at a time, and returns the outputs.
 func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs [][]byte) {
 	t.Helper()
 	for range instances {
-		in, err := p.pool.Get(t.Context(), time.Minute)
+		in, err := p.lending.pool.Get(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.pool.GiveBack(in)
-		in.Begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
-		r, err := callExport(in, function, nil)
+		defer p.lending.pool.GiveBack(in)
+		in.Begin(t.Context(), p.setup.limits.Timeout, p.setup.limits.Fuel)
+		_, out, err := in.CallDocument(function, nil, false)
 		in.Call.End()
 		if err != nil {
 			t.Fatal(err)
 		}
-		outputs = append(outputs, r.Output)
+		outputs = append(outputs, out)
 	}
 	return outputs
 }
 
 // RecycleAfter has the instances of a plugin make way after so many calls. It must be
 // called before any.
-func RecycleAfter(p *Plugin, calls int) { p.env.RecycleAfter = calls }
+func RecycleAfter(p *Plugin, calls int) { p.starting.env.RecycleAfter = calls }
 
 // NoShrinking makes the engines of a host as those on which memories cannot be
 // made smaller. It must be called before anything is loaded from them again.
 func NoShrinking(h *Host) {
 	for p := range h.plugins {
-		p.engine.Features.Off("by the test", wazerox.Shrinking)
+		p.starting.engine.Features.Off("by the test", wazerox.Shrinking)
 	}
 }
 
@@ -113,8 +113,8 @@ func NoShrinking(h *Host) {
 // idle or lent.
 func Settle(p *Plugin) {
 	for {
-		lent, _, _ := p.pool.Figures()
-		if total, idle := p.pool.Counts(); idle+lent == total {
+		lent, _, _ := p.lending.pool.Figures()
+		if total, idle := p.lending.pool.Counts(); idle+lent == total {
 			return
 		}
 		runtime.Gosched()
@@ -124,23 +124,23 @@ func Settle(p *Plugin) {
 // LastFuel is the fuel of the last call of a plugin with one instance.
 func LastFuel(t *testing.T, p *Plugin) int64 {
 	t.Helper()
-	in, err := p.pool.Get(t.Context(), time.Minute)
+	in, err := p.lending.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.Put(in)
+	defer p.lending.pool.Put(in)
 	return in.FuelUsed()
 }
 
 // OwnMemory reports whether the memory of a plugin's instance is this package's.
 func OwnMemory(t *testing.T, p *Plugin) bool {
 	t.Helper()
-	in, err := p.pool.Get(t.Context(), time.Minute)
+	in, err := p.lending.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.Put(in)
-	return in.OwnMemory()
+	defer p.lending.pool.Put(in)
+	return in.Memory.OwnMemory()
 }
 
 // KeepAllImages has a host keep images on disk however little time they took.
@@ -164,7 +164,7 @@ func SettleFiles(t *testing.T, age time.Duration) {
 
 // MakeInstance makes an instance of a plugin and closes it.
 func MakeInstance(p *Plugin) error {
-	in, err := p.newInstance(context.Background())
+	in, err := p.starting.newInstance(context.Background())
 	if err == nil {
 		in.Close()
 	}
@@ -173,12 +173,12 @@ func MakeInstance(p *Plugin) error {
 
 // ResetRepeatedly measures how long it takes to reset an instance.
 func ResetRepeatedly(b *testing.B, p *Plugin) {
-	in, err := p.newInstance(context.Background())
+	in, err := p.starting.newInstance(context.Background())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer in.Close()
-	b.SetBytes(int64(in.Size()))
+	b.SetBytes(int64(in.Guest.Size()))
 	for b.Loop() {
 		if !in.Reset() {
 			b.Fatal("cannot be reset")
@@ -187,14 +187,14 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 }
 
 // Linked reports whether a plugin's instances are linked to kernels.
-func Linked(p *Plugin) bool { return p.env.Kernels != nil }
+func Linked(p *Plugin) bool { return p.starting.env.Kernels != nil }
 
 // ImageSize is what the image of a plugin holds.
 func ImageSize(p *Plugin) int64 {
-	if p.env.Image == nil {
+	if p.starting.env.Image == nil {
 		return 0
 	}
-	return p.env.Image.Held()
+	return p.starting.env.Image.Held()
 }
 
 // Compiles reports whether wazero makes machine code on this platform.
@@ -205,12 +205,12 @@ func Compiles() bool { return runtime.GOARCH == "amd64" || runtime.GOARCH == "ar
 func LendAtOnce(t *testing.T, p *Plugin, instances int) {
 	t.Helper()
 	for range instances {
-		in, err := p.pool.Get(t.Context(), time.Minute)
+		in, err := p.lending.pool.Get(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in.Begin(t.Context(), time.Minute, 0)
 		in.Call.End()
-		defer p.pool.Put(in)
+		defer p.lending.pool.Put(in)
 	}
 }

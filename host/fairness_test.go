@@ -15,8 +15,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // The good callers call one plugin that takes little, each after a pause; beside them the
@@ -115,13 +113,13 @@ func attend(t *testing.T, good caller, beside []caller, warmUp, length time.Dura
 // goodCaller filters a few items in a stock Go guest.
 func goodCaller(t *testing.T, h *host.Host) caller {
 	p := loadAllops(t, h, host.PluginConfig{Name: "good", Limits: host.Limits{Timeout: badLimit, QueueTimeout: badLimit}})
-	step, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.05}})
+	step, err := newStep(p, abi.OpFilter, host.OperationOptions{Settings: map[string]any{"min": 0.05}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	items := benchItems(20)
+	items := benchRows(20)
 	return func(ctx context.Context) error {
-		out, err := step.Run(ctx, &pipeline.Query{Text: "how do I parse flags"}, items)
+		out, err := step.Run(ctx, &abi.Query{Text: "how do I parse flags"}, items)
 		if err == nil && len(out) != 15 {
 			err = fmt.Errorf("%d items", len(out))
 		}
@@ -154,12 +152,12 @@ func honestCaller(t *testing.T, h *host.Host) caller {
 func hostileCallers(t *testing.T, h *host.Host, limits host.Limits) (callers []caller) {
 	for _, name := range hostileFixtures {
 		p := load(t, h, name, host.PluginConfig{Limits: limits})
-		step, err := steps.New(p, p.Spec().Operations[0].Operation, steps.Options{})
+		step, err := newStep(p, p.Spec().Operations[0].Operation, host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		callers = append(callers, func(ctx context.Context) error {
-			_, err := step.Run(ctx, &pipeline.Query{Text: "q"}, twoItems())
+			_, err := step.Run(ctx, &abi.Query{Text: "q"}, twoRows())
 			return err
 		})
 	}

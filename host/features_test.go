@@ -9,7 +9,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 // Each switch switches a feature off, and those that need it, and nothing else. Plugins
@@ -39,12 +38,12 @@ func TestEachFeatureSwitchedOff(t *testing.T) {
 			t.Errorf("%s switches %d features off", fields.Field(i).Name, switched)
 		}
 		p := load(t, h, "keep-first", host.PluginConfig{})
-		s, err := steps.New(p, abi.OpFilter, steps.Options{})
+		s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 {
+			if out, err := s.Run(t.Context(), nothing, twoRows()); err != nil || len(out) != 1 {
 				t.Errorf("%s: %d items, error %v", fields.Field(i).Name, len(out), err)
 			}
 		}

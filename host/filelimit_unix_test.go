@@ -18,9 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // What this test starts is this test program again, under a limit of open files, with the
@@ -75,11 +73,11 @@ func (h *hoarders) load(name string) (*host.Plugin, error) {
 
 // ask has a plugin do something and returns its error, or what it found.
 func (h *hoarders) ask(p *host.Plugin, settings map[string]any) string {
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: settings})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: settings})
 	if err != nil {
 		return err.Error()
 	}
-	items, err := s.Run(h.ctx, &pipeline.Query{}, nil)
+	items, err := s.Run(h.ctx, &abi.Query{}, nil)
 	if err != nil {
 		return err.Error()
 	}

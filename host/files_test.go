@@ -10,7 +10,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 // mountDir is a directory with a file, a sub-directory, and links that lead out
@@ -185,7 +184,7 @@ func TestFilesManyEntries(t *testing.T) {
 	}
 	h := newHost(t, host.Config{})
 	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs"}}}})
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: map[string]any{"mode": "list", "path": "/docs"}, TopK: 1000})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: map[string]any{"mode": "list", "path": "/docs"}, TopK: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,18 +34,18 @@ func (g Grants) CheckFolders() (errs []error) {
 
 // openMounts opens the folders of the grants. They are closed with the plugin.
 func (p *Plugin) openMounts(ctx context.Context) error {
-	if features := p.host.cfg.featuresOf(p.host.engineKind(p.cfg.Engine)); !features.On(wazerox.Mounts) && len(p.granted.files) > 0 {
+	if features := p.setup.host.cfg.featuresOf(p.setup.host.engineKind(p.setup.cfg.Engine)); !features.On(wazerox.Mounts) && len(p.setup.granted.files) > 0 {
 		return errors.New("grants.files: this host cannot mount directories (its feature mounts is off, see doctor)")
 	}
-	return p.mounts.Open(ctx, p.mountGrants(), mounts.Options{Folders: &p.host.folders, Budget: p.files,
+	return p.lending.mounts.Open(ctx, p.setup.mountGrants(), mounts.Options{Folders: &p.setup.host.folders, Budget: p.files,
 		Try: func(f func() error) error { return p.tryFS(ctx, f) }})
 }
 
 // mountGrants are the granted folders as package mounts takes them.
-func (p *Plugin) mountGrants() []mounts.Grant {
+func (set *setup) mountGrants() []mounts.Grant {
 	var grants []mounts.Grant
-	for _, g := range p.granted.files {
-		at := slices.IndexFunc(p.cfg.Grants.Files, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
+	for _, g := range set.granted.files {
+		at := slices.IndexFunc(set.cfg.Grants.Files, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
 		grants = append(grants, mounts.Grant{
 			Key: fmt.Sprintf("grants.files[%d]", at), Guest: cleanGuest(g.Guest), Host: g.Host, FS: g.FS, Writable: g.Mode == ModeRW,
 			Quota:    numberOf(cmp.Or(g.Quota, DefaultFolderQuota), math.MaxInt64),
@@ -57,7 +57,7 @@ func (p *Plugin) mountGrants() []mounts.Grant {
 
 // tryFS runs f, which calls a file system of the embedder, within the time of init.
 func (p *Plugin) tryFS(ctx context.Context, f func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, p.limits.InitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.setup.limits.InitTimeout)
 	defer cancel()
 	_, err := guard.Run(ctx, p.guard, guest.MountName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
 	return err
@@ -65,8 +65,8 @@ func (p *Plugin) tryFS(ctx context.Context, f func() error) error {
 
 // checkFolders is the fault of a plugin whose guests would see another folder than its
 // operator does.
-func (p *Plugin) checkFolders() error {
-	if err := p.mounts.Check(); err != nil {
+func (l *lending) checkFolders() error {
+	if err := l.mounts.Check(); err != nil {
 		return &guest.Fault{Reason: abi.ReasonDenied, Err: err, Remedy: "load the plugin again, or bring the folder back"}
 	}
 	return nil
@@ -74,8 +74,8 @@ func (p *Plugin) checkFolders() error {
 
 // wasiOptions say what the guests of the plugin see through WASI.
 func (p *Plugin) wasiOptions() wasi.Options {
-	o := wasi.Options{OutputBytes: int(p.limits.LogBytes), Mounts: &p.mounts, Deterministic: p.cfg.Deterministic, Random: randomSource}
-	if m := p.spec.Manifest; m != nil {
+	o := wasi.Options{OutputBytes: int(p.setup.limits.LogBytes), Mounts: &p.lending.mounts, Deterministic: p.setup.cfg.Deterministic, Random: randomSource}
+	if m := p.setup.spec.Manifest; m != nil {
 		o.Timeless = m.Operations[abi.OpInit].Timeless
 	}
 	if imagestore.Boot() == "" {

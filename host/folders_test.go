@@ -11,7 +11,7 @@ import (
 
 // Unlimited lifts the bounds of a folder, and 0 means the defaults.
 func TestFolderBounds(t *testing.T) {
-	p := &Plugin{granted: granted{files: []FileGrant{{Guest: "/a", Mode: ModeRW, Quota: Unlimited, MaxFiles: Unlimited}, {Guest: "/b", Mode: ModeRO}}}}
+	p := &setup{granted: granted{files: []FileGrant{{Guest: "/a", Mode: ModeRW, Quota: Unlimited, MaxFiles: Unlimited}, {Guest: "/b", Mode: ModeRO}}}}
 	p.cfg.Grants.Files = p.granted.files
 	got := p.mountGrants()
 	if a := got[0]; a.Quota != math.MaxInt64 || a.MaxFiles != math.MaxInt64 || !a.Writable || a.Key != "grants.files[0]" {

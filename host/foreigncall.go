@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/errkind"
-	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // FunctionOptions configure calls of a function of a foreign module as an operation.
@@ -37,14 +34,14 @@ type FunctionOptions struct {
 func (p *Plugin) Function(function string, o FunctionOptions) (*Operation, error) {
 	out, err := p.prepareFunction(function, o)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q: function %q: %w", p.name, function, err)
+		return nil, fmt.Errorf("plugin %q: function %q: %w", p.setup.name, function, err)
 	}
 	return out, nil
 }
 
 func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation, error) {
 	how := &foreignCall{input: cmp.Or(o.Input, InputQuery), output: cmp.Or(o.Output, OutputText)}
-	if err := CheckFunction(p.spec, function, o.Input, o.Output); err != nil {
+	if err := CheckFunction(p.setup.spec, function, o.Input, o.Output); err != nil {
 		return nil, err
 	}
 	if len(o.Settings) > 0 && how.input != InputRequest {
@@ -61,7 +58,7 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 	if err != nil {
 		return nil, err
 	}
-	out := &Operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), step: o.Step, reads: reads, changes: true, foreign: how,
+	out := &Operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), export: function, step: o.Step, reads: reads, changes: true, foreign: how,
 		spec: spec.Operation{Operation: abi.OpProcess, Lanes: []Lane{LaneJSON}, Reads: reads, Writes: writes}}
 	for _, f := range []func(OperationOptions) error{out.setReads, out.setOpenSettings, out.setTimeout, out.setGrant} {
 		if err := f(o.OperationOptions); err != nil {
@@ -89,110 +86,77 @@ func CheckFunction(spec *spec.Spec, function string, input FunctionInput, output
 	return cmp.Or(checkChoice("input", input, inputs), checkChoice("output", output, outputs))
 }
 
-// foreignChanges calls the function and makes checked changes of what it returns.
-func (o *Operation) foreignChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
-	c, err := o.callForeign(ctx, &a.receipt, rows, env)
-	if err != nil || c == nil {
-		return err
-	}
-	if len(c.Items) > o.topK {
-		c.Items = c.Items[:o.topK]
-	}
-	if err := o.grant.Check(c, count(rows)); err != nil {
-		return o.refuse(err)
-	}
-	a.Changes = c
-	return nil
-}
-
-// callForeign calls the function for its input, and decodes the output. nil means no change.
-func (o *Operation) callForeign(ctx context.Context, r *guest.Receipt, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
-	var input []byte
-	switch o.foreign.input {
-	case InputText:
-		return o.texts(ctx, r, rows)
-	case InputRequest:
-		var err error
-		if input, err = abi.AppendItemsRequest(nil, rows, o.reads, env); err != nil {
-			return nil, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err})
-		}
-	default:
-		if env.Query != nil {
-			input = []byte(env.Query.Text)
-		}
-	}
-	c := &abi.Changes{}
-	answered, err := o.callFunction(ctx, o.timeout, r, input, func(in *guest.Instance, out []byte) error {
-		switch o.foreign.output {
-		case OutputText:
-			text, err := textOf(in, out, "the output")
-			c.Items = []abi.NewItem{{Content: text}}
-			return err
-		case OutputItems:
-			return c.DecodeItemsWithin(out, o.bounds(in, count(rows)))
-		}
-		return c.DecodeJSONWithin(out, o.bounds(in, count(rows)))
-	})
-	if err != nil || !answered {
-		return nil, err
-	}
-	return c, nil
-}
-
 // texts calls the function once for each item. The limits of output and of time apply to
 // all of these calls together.
-func (o *Operation) texts(ctx context.Context, r *guest.Receipt, rows abi.Rows) (*abi.Changes, error) {
+func (o *Operation) texts(ctx context.Context, rows abi.Rows, a *Answer) error {
 	c := &abi.Changes{}
-	left := o.plugin.limits.Output
+	left := o.plugin.setup.limits.Output
 	began := guest.Clock()
 	within, cancel := context.WithTimeout(ctx, o.timeout) // also bounds the waits between calls
 	defer cancel()
 	for row := range count(rows) {
 		text := rows.Text(row)
 		changed := text
-		_, err := o.callFunction(within, o.timeout-(guest.Clock()-began), r, []byte(text), func(in *guest.Instance, out []byte) (err error) {
-			if left -= int64(len(out)); left < 0 {
-				return guest.Faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.limits.Output)
-			}
-			if string(out) != text {
-				changed, err = textOf(in, out, fmt.Sprintf("the output for row %d", row))
-			}
-			return err
+		one := o.call()
+		one.timeout = max(0, o.timeout-(guest.Clock()-began))
+		err := o.plugin.do(within, one, &a.receipt, func(in *guest.Instance) error {
+			return in.Document(o.export, []byte(text), false, func(s abi.Status, out []byte) (err error) {
+				if err = checkStatus(o.export, s); err != nil {
+					return err
+				}
+				if left -= int64(len(out)); left < 0 {
+					return guest.Faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.setup.limits.Output)
+				}
+				if len(out) > 0 && string(out) != text {
+					changed, err = textOf(in, out, fmt.Sprintf("the output for row %d", row))
+				}
+				return err
+			})
 		})
 		switch {
 		case err != nil && ctx.Err() == nil && guest.Clock()-began >= o.timeout:
-			return nil, o.refuse(&guest.Fault{Reason: abi.ReasonTimeout, Remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
+			return o.refuse(&guest.Fault{Reason: abi.ReasonTimeout, Remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
 				Err: errkind.As(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, rows.Len(), o.timeout))})
 		case err != nil:
-			return nil, err
+			return err
 		}
 		if changed != text {
 			c.Edits = append(c.Edits, abi.Edit{Row: uint32(row), Content: &changed})
 		}
 	}
 	if len(c.Edits) == 0 {
-		return nil, nil
+		return nil
 	}
-	return c, nil
+	if err := o.check(c, rows, 0); err != nil {
+		return o.refuse(err)
+	}
+	a.Changes = c
+	return nil
 }
 
-// callFunction calls the function with one input, within a time of its own, and passes the
-// output to read unless it is empty. It reports whether there was an output.
-func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *guest.Receipt, input []byte, read func(in *guest.Instance, out []byte) error) (answered bool, err error) {
-	err = o.callWithin(ctx, max(0, timeout), r, func(in *guest.Instance) error {
-		status, out, err := in.EnterDocument(string(o.name), input)
-		if err == nil && status != abi.StatusDone && !strings.HasPrefix(string(o.name), "anchor_") {
-			err = guest.Faultf(abi.ReasonGuestError, "status %d without a message", status)
-		}
-		if answered = err == nil && len(out) > 0; answered {
-			err = guest.Undecoded(read(in, out))
-		}
-		if late := in.Late(); late != nil {
-			return late
-		}
-		return err
-	})
-	return answered, err
+// decoded are the changes in the output of a guest that was asked by a document, nil for none.
+func (o *Operation) decoded(in *guest.Instance, s abi.Status, out []byte, within abi.Bounds) (*abi.Changes, error) {
+	if err := checkStatus(o.export, s); err != nil {
+		return nil, err
+	}
+	switch {
+	case s == abi.StatusNoChange, o.foreign != nil && len(out) == 0:
+		return nil, nil
+	case len(out) == 0:
+		return nil, guest.NoOutput()
+	case o.foreign != nil && o.foreign.output == OutputText:
+		text, err := textOf(in, out, "the output")
+		return &abi.Changes{Items: []abi.NewItem{{Content: text}}}, err
+	case o.op == abi.OpMemory:
+		var reply abi.MemoryReply
+		err := abi.DecodeReplyWithin(out, &reply, within)
+		return &abi.Changes{Items: reply.Items}, err
+	}
+	c := new(abi.Changes)
+	if o.foreign != nil && o.foreign.output == OutputItems {
+		return c, c.DecodeItemsWithin(out, within)
+	}
+	return c, c.DecodeJSONWithin(out, within)
 }
 
 // textOf copies an output that must be text. what names it in the error.
@@ -232,15 +196,4 @@ func functionWrites(input FunctionInput, output FunctionOutput) []abi.Change {
 		return []abi.Change{abi.ChangeText}
 	}
 	return []abi.Change{abi.ChangeItems}
-}
-
-// functionHint returns the function that was probably meant, or the list of all functions.
-func functionHint(s *spec.Spec, function string) string {
-	if near := nearest.Name(function, s.Functions); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	if len(s.Functions) == 0 {
-		return "the module exports no function that can be called"
-	}
-	return "the module has " + strings.Join(s.Functions, ", ")
 }

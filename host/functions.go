@@ -30,11 +30,11 @@ func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([
 }
 
 // Plugin returns the name of the configured plugin.
-func (g *Guest) Plugin() string { return pluginOf(g.call.Instance).name }
+func (g *Guest) Plugin() string { return pluginOf(g.call.Instance).setup.name }
 
 // Bytes returns a copy of the block of a handle, nil if the handle names none.
 func (g *Guest) Bytes(handle uint64) []byte {
-	b, ok := g.call.Instance.Kernel.Bytes(handle)
+	b, ok := g.call.Instance.Extism.Kernel.Bytes(handle)
 	if !ok {
 		return nil
 	}

@@ -33,8 +33,8 @@ func (words) Count(_ context.Context, texts ...string) ([]int, error) {
 
 // testOperation is a process without a guest that may do everything.
 func testOperation(source string, ceiling, wish int) *Operation {
-	p := &Plugin{host: &Host{tokens: imports.NewTokenizer(words{}, nil)}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{},
-		account: fairness.NewQueue(guest.Clock, func() int { return 1 }).NewAccount()}
+	set := &setup{host: &Host{tokens: imports.NewTokenizer(words{}, nil)}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{}}
+	p := &Plugin{setup: set, lending: lending{setup: set, account: fairness.NewQueue(guest.Clock, func() int { return 1 }).NewAccount()}}
 	all, err := abi.ChangesOf(abi.AllChanges)
 	if err != nil {
 		panic(err)
@@ -52,14 +52,14 @@ var threeRows = abi.ItemRows{
 func number(n int) *int     { return &n }
 func text(s string) *string { return &s }
 
-// settled is what a check and allow make of changes.
+// settled is what the grant and the count of tokens make of changes.
 func settled(t *testing.T, o *Operation, c *abi.Changes) (*Answer, error) {
-	if err := o.grant.Check(c, threeRows.Len()); err != nil {
+	if err := o.grant.Check(c, threeRows); err != nil {
 		return nil, err
 	}
-	a := &Answer{Changes: c, plugin: o.plugin}
+	a := &Answer{Changes: c}
 	a.receipt.Until = guest.Clock() + time.Minute
-	return a, o.allow(t.Context(), threeRows, a)
+	return a, o.price(t.Context(), threeRows, a)
 }
 
 func TestAnswersBeyondTheGrant(t *testing.T) {

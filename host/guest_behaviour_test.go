@@ -15,8 +15,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // What Go guests do when they go wrong.
@@ -43,11 +41,11 @@ func TestGoGuestFailures(t *testing.T) {
 				limits.Timeout = 200 * time.Millisecond
 			}
 			p := loadAllops(t, h, host.PluginConfig{Limits: limits})
-			s, err := steps.New(p, abi.OpProcess, steps.Options{Step: "s", Settings: map[string]any{"mode": tc.mode}})
+			s, err := newStep(p, abi.OpProcess, host.OperationOptions{Step: "s", Settings: map[string]any{"mode": tc.mode}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = s.Run(t.Context(), &pipeline.Query{}, twoItems())
+			_, err = s.Run(t.Context(), &abi.Query{}, twoRows())
 			perr := checkReason(t, err, tc.reason)
 			if !strings.Contains(perr.Error(), tc.err) || strings.Contains(perr.Error(), "\n") {
 				t.Errorf("error %q lacks %q", perr, tc.err)
@@ -56,13 +54,6 @@ func TestGoGuestFailures(t *testing.T) {
 				t.Errorf("log lacks %q:\n%s", tc.log, perr.Log)
 			}
 		})
-	}
-}
-
-func twoItems() []pipeline.Item {
-	return []pipeline.Item{
-		{ID: "a", Content: "one", Source: pipeline.SourceRetrieval, Score: 0.2, Priority: 5},
-		{ID: "b", Content: "two", Source: pipeline.SourceRetrieval, Score: 0.1, Priority: 5},
 	}
 }
 
@@ -82,11 +73,11 @@ func TestInitFailures(t *testing.T) {
 // runFind runs retrieve in a mode and returns the contents it finds.
 func runFind(t *testing.T, p *host.Plugin, settings map[string]any, query string) ([]string, error) {
 	t.Helper()
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: settings, TopK: 50})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: settings, TopK: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, err := s.Run(t.Context(), &pipeline.Query{Text: query}, nil)
+	items, err := s.Run(t.Context(), &abi.Query{Text: query}, nil)
 	var contents []string
 	for _, it := range items {
 		contents = append(contents, it.Content)
@@ -125,14 +116,14 @@ func TestKVAndCountTokens(t *testing.T) {
 func TestSpinningGuestDoesNotBlockGC(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Fuel: 1 << 50}})
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := s.Run(ctx, &pipeline.Query{}, nil)
+		_, err := s.Run(ctx, &abi.Query{}, nil)
 		done <- err
 	}()
 	for range 5 {
@@ -145,27 +136,27 @@ func TestSpinningGuestDoesNotBlockGC(t *testing.T) {
 func TestCancelledAndLate(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{})
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = s.Run(ctx, &pipeline.Query{}, nil)
+	_, err = s.Run(ctx, &abi.Query{}, nil)
 	if checkReason(t, err, abi.ReasonTimeout); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v is not DeadlineExceeded", err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Run(gone, &pipeline.Query{}, nil)
+	_, err = s.Run(gone, &abi.Query{}, nil)
 	if checkReason(t, err, abi.ReasonCancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v is not Canceled", err)
 	}
-	short, err := steps.New(p, abi.OpFilter, steps.Options{Timeout: 20 * time.Millisecond})
+	short, err := newStep(p, abi.OpFilter, host.OperationOptions{Timeout: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = short.Run(t.Context(), &pipeline.Query{}, nil)
+	_, err = short.Run(t.Context(), &abi.Query{}, nil)
 	if perr := checkReason(t, err, abi.ReasonTimeout); !strings.Contains(perr.Error(), "20ms") {
 		t.Errorf("error %v does not name the step's timeout", perr)
 	}
@@ -174,14 +165,14 @@ func TestCancelledAndLate(t *testing.T) {
 func TestBusy(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Instances: 1, QueueTimeout: 20 * time.Millisecond}})
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := s.Run(ctx, &pipeline.Query{}, nil)
+		_, err := s.Run(ctx, &abi.Query{}, nil)
 		done <- err
 	}()
 	for {
@@ -190,7 +181,7 @@ func TestBusy(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	_, err = s.Run(t.Context(), &pipeline.Query{}, nil)
+	_, err = s.Run(t.Context(), &abi.Query{}, nil)
 	if perr := checkReason(t, err, abi.ReasonBusy); !strings.Contains(perr.Error(), "raise limits.instances or limits.queue_timeout") || !perr.Retryable() {
 		t.Errorf("error %v, retryable %t", perr, perr.Retryable())
 	}
@@ -221,14 +212,14 @@ func TestHostLimits(t *testing.T) {
 func TestCloseWaitsForCalls(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Fuel: 1 << 50}})
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := s.Run(ctx, &pipeline.Query{}, nil)
+		_, err := s.Run(ctx, &abi.Query{}, nil)
 		done <- err
 	}()
 	for {
@@ -242,7 +233,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	if err := p.Close(soon); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("closed under a running call: error %v", err)
 	}
-	if _, err := s.Run(t.Context(), &pipeline.Query{}, nil); !errors.Is(err, host.ErrClosed) {
+	if _, err := s.Run(t.Context(), &abi.Query{}, nil); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("call of a closing plugin: error %v", err)
 	}
 	cancel()
@@ -256,14 +247,14 @@ func TestCloseWaitsForCalls(t *testing.T) {
 // between; every good call has its own answer.
 func TestHostHammer(t *testing.T) {
 	h := newHost(t, host.Config{})
-	var made []pipeline.Step
+	var made []*step
 	for _, lane := range lanes {
 		p := loadAllops(t, h, host.PluginConfig{Name: "p-" + string(lane), Lane: lane, Limits: host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}})
-		good, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})
+		good, err := newStep(p, abi.OpRetrieve, host.OperationOptions{TopK: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		bad, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": "exit"}})
+		bad, err := newStep(p, abi.OpProcess, host.OperationOptions{Settings: map[string]any{"mode": "exit"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +265,7 @@ func TestHostHammer(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			query := &pipeline.Query{Text: strings.Repeat("g", g+1)}
+			query := &abi.Query{Text: strings.Repeat("g", g+1)}
 			for i := range 12 {
 				if i%6 == 5 {
 					if _, err := made[1+g%2*2].Run(t.Context(), query, nil); err == nil {
@@ -296,11 +287,11 @@ func TestGuestLogReachesTheHost(t *testing.T) {
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	p := loadAllops(t, h, host.PluginConfig{})
-	cb, err := steps.Callback(p, steps.Options{})
+	observe, err := p.Operation(abi.OpObserve, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cb.OnPipelineStart(t.Context(), &pipeline.Query{Text: "q"}); err != nil {
+	if _, err := observe.Ask(t.Context(), abi.Event{Type: "pipeline_start", Query: "q"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(log.String(), "from=guest") {

@@ -21,12 +21,12 @@ type observed struct {
 }
 
 // observe begins to observe a call, which goes on under the context that observe returns.
-func (p *Plugin) observe(ctx context.Context, op abi.Operation, step string) (context.Context, *observed) {
-	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Call, Name: p.name, Operation: string(op)})
-	if p.host.cfg.OnCall == nil && !span.Observed() {
+func (set *setup) observe(ctx context.Context, op abi.Operation, step string) (context.Context, *observed) {
+	ctx, span := observe.Begin(ctx, observe.Work{Kind: observe.Call, Name: set.name, Operation: string(op)})
+	if set.host.cfg.OnCall == nil && !span.Observed() {
 		return ctx, nil
 	}
-	return ctx, &observed{CallInfo: CallInfo{Plugin: p.name, Operation: op, Step: step}, at: guest.Clock(), span: span}
+	return ctx, &observed{CallInfo: CallInfo{Plugin: set.name, Operation: op, Step: step}, at: guest.Clock(), span: span}
 }
 
 func instanceWait(c *CallInfo) *time.Duration  { return &c.InstanceWait }
@@ -52,7 +52,7 @@ func (o *observed) ran(in *guest.Instance) {
 		return
 	}
 	c := &in.Call
-	o.BytesIn, o.BytesOut, o.Fuel, o.memory = c.Received, c.Returned, in.FuelUsed(), int64(in.Size())
+	o.BytesIn, o.BytesOut, o.Fuel, o.memory = c.Received, c.Returned, in.FuelUsed(), int64(in.Guest.Size())
 	switch {
 	case c.Batch:
 		o.Lane = LaneBatch
@@ -68,7 +68,7 @@ func (o *observed) ran(in *guest.Instance) {
 // Nothing of it is held any more, so that a panic of the embedder's function breaks nothing.
 func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 	if failed != nil {
-		p.countFailure(failed.Code)
+		p.counting.countFailure(failed.Code)
 	}
 	if o == nil {
 		return
@@ -81,35 +81,26 @@ func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 		o.Reason, o.Err = failed.Code, failed
 	}
 	o.span.End(observe.Result{Err: o.Err, Reason: string(o.Reason), Fuel: o.Fuel, BytesIn: o.BytesIn, BytesOut: o.BytesOut, Memory: o.memory, Waited: o.InstanceWait + o.ProcessorWait})
-	if f := p.host.cfg.OnCall; f != nil {
+	if f := p.setup.host.cfg.OnCall; f != nil {
 		f(ctx, o.CallInfo)
 	}
 }
 
-// endedWith is ended for the error of a call. Another one than a *PluginError says that
-// nothing was called.
-func (p *Plugin) endedWith(ctx context.Context, o *observed, err error) {
-	var failed *PluginError
-	if err == nil || errors.As(err, &failed) {
-		p.ended(ctx, o, failed)
-	}
-}
-
 // recorder collects the calls of the plugin for Config.OnRecord. It is nil where nobody asks.
-func (p *Plugin) recorder() *record.Plugin {
-	if p.host.cfg.OnRecord == nil {
+func (set *setup) recorder() *record.Plugin {
+	if set.host.cfg.OnRecord == nil {
 		return nil
 	}
-	schemas := maps.Clone(p.schemas)
-	schemas[abi.OpInit] = p.initSchema
+	schemas := maps.Clone(set.schemas)
+	schemas[abi.OpInit] = set.initSchema
 	return &record.Plugin{
-		Name: p.name, Module: p.spec.Name, Init: p.initRequest, Config: p.cfg.Config, Secrets: p.cfg.secretTexts(), To: p.host.cfg.OnRecord,
+		Name: set.name, Module: set.spec.Name, Init: set.initRequest, Config: set.cfg.Config, Secrets: set.cfg.secretTexts(), To: set.host.cfg.OnRecord,
 		Settings: func(op abi.Operation, s []byte) []string { return schemas[op].SecretTexts(s) },
 	}
 }
 
 // recorded hands over a call for Config.OnRecord.
-func (p *Plugin) recorded(in *guest.Instance, op abi.Operation, step string, failed *PluginError) {
+func (st *starting) recorded(in *guest.Instance, op abi.Operation, step string, failed *PluginError) {
 	r := in.Call.Record
 	if r == nil {
 		return
@@ -118,18 +109,18 @@ func (p *Plugin) recorded(in *guest.Instance, op abi.Operation, step string, fai
 	if failed != nil {
 		text = failed.Err.Error()
 	}
-	p.env.Record.End(r, op, step, text)
+	st.env.Record.End(r, op, step, text)
 }
 
 // failure makes the error of a call that failed. in may be nil.
-func (p *Plugin) failure(op abi.Operation, in *guest.Instance, err error) *PluginError {
+func (set *setup) failure(op abi.Operation, in *guest.Instance, err error) *PluginError {
 	var known *PluginError
 	if errors.As(err, &known) {
 		return known
 	}
 	f := guest.Explain(in, err)
 	return &PluginError{
-		Plugin: p.name, Operation: op, Code: f.Reason, Err: p.secrets.HideError(f.Err), Remedy: p.secrets.Hide(f.Remedy),
-		Log: p.secrets.Hide(f.Log), Stack: f.Stack,
+		Plugin: set.name, Operation: op, Code: f.Reason, Err: set.secrets.HideError(f.Err), Remedy: set.secrets.Hide(f.Remedy),
+		Log: set.secrets.Hide(f.Log), Stack: f.Stack,
 	}
 }

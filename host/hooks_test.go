@@ -10,8 +10,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // observedCalls collects what OnCall is told.
@@ -54,11 +52,11 @@ func TestOnCall(t *testing.T) {
 		t.Errorf("loading makes the calls %+v", all)
 	}
 	ctx := host.WithTenant(t.Context(), "acme")
-	filter, err := steps.New(p, abi.OpFilter, steps.Options{Step: "narrow", Settings: map[string]any{"min": 0.2}})
+	filter, err := newStep(p, abi.OpFilter, host.OperationOptions{Step: "narrow", Settings: map[string]any{"min": 0.2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := filter.Run(ctx, &pipeline.Query{Text: "q"}, benchItems(5)); err != nil {
+	if _, err := filter.Run(ctx, &abi.Query{Text: "q"}, benchRows(5)); err != nil {
 		t.Fatal(err)
 	}
 	got := seen.one(t)
@@ -66,11 +64,11 @@ func TestOnCall(t *testing.T) {
 		got.Fuel == 0 || got.BytesIn == 0 || got.BytesOut == 0 || got.Running <= 0 || got.InstanceWait <= 0 || got.Reset <= 0 || got.Reason != "" || got.Err != nil || got.Depth != 0 {
 		t.Errorf("%+v", got)
 	}
-	process, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": "error"}})
+	process, err := newStep(p, abi.OpProcess, host.OperationOptions{Settings: map[string]any{"mode": "error"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = process.Run(ctx, &pipeline.Query{Text: "q"}, twoItems())
+	_, err = process.Run(ctx, &abi.Query{Text: "q"}, twoRows())
 	if got := seen.one(t); got.Reason != abi.ReasonGuestError || !errors.Is(got.Err, err) || got.Fuel == 0 || got.Running <= 0 {
 		t.Errorf("%+v, the caller has %v", got, err)
 	}
@@ -134,14 +132,14 @@ func TestOnCallWaits(t *testing.T) {
 	var seen observedCalls
 	p := load(t, newHost(t, host.Config{OnCall: seen.add}), "sleep-forever", host.PluginConfig{
 		Limits: host.Limits{Instances: 1, Timeout: 60 * time.Millisecond, QueueTimeout: time.Minute}})
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
-			if _, err := s.Run(t.Context(), nothing, twoItems()); err == nil {
+			if _, err := s.Run(t.Context(), nothing, twoRows()); err == nil {
 				t.Error("no timeout")
 			}
 		})

@@ -76,60 +76,13 @@ type Host struct {
 // call at a time whatever other plugins do. Its further instances are closed when they were
 // idle for Limits.IdleTimeout, or when the host needs their memory or their place.
 type Plugin struct {
-	host    *Host
-	spec    *spec.Spec
-	name    string
-	cfg     PluginConfig
-	limits  Limits
-	granted granted
-	notes   []string
-	secrets *guesttext.Secrets // hides what no log line and no error may show
-	log     *slog.Logger
-
-	engine *compile.Engine
-	module *compile.Module
-	pool   *pool.Pool[*guest.Instance]
-	// links are the modules that the plugin imports from. Each comes after those it imports from.
-	links []*linked
-
-	// values are what config_get returns. initRequest is the document that init receives.
-	values      map[string]string
-	initRequest []byte
-	// secret says that the schema marks one of the given settings as a secret.
-	secret     bool
-	initSchema *settings.Schema
-	schemas    map[abi.Operation]*settings.Schema
-
-	// state is StateReset, StateKeep or StateFresh. It is final when the first instance is made.
-	state State
-	// env is what the plugin's instances have in common, with the image that they start from.
-	env guest.Environment
-	// outside says that init used the network or the key-value store, or read a clock that may
-	// show another time in the next process, so that its image serves this process only. It is
-	// set when the first instance is made.
-	outside bool
-
-	// share is what the plugin has of the host's room.
-	share *capacity.Share
-	// sessions are the open sessions.
-	sessions sessions
-	// account is the processor time that the plugin used lately. breakers refuses calls while the
-	// plugin fails again and again.
-	account  *fairness.Account
-	breakers *fairness.Breakers
+	setup    *setup
+	lending  lending
+	starting starting
+	counting counting
 
 	// guard runs the embedder's code for the plugin's guests.
 	guard *guard.Guard
-	// counts are the figures for Stats. imageHeld is the size of the image in bytes.
-	counts    *counters
-	imageHeld atomic.Int64
-
-	// checking says that a timer will check the stacks of idle instances. timer is what the
-	// timer knows of the plugin.
-	checking atomic.Bool
-	timer    *stackTimer
-
-	mounts mounts.Set
 	// client sends the guests' requests, nil if none is permitted.
 	client *egress.Client
 	// files bounds the file descriptors that the plugin's guests have open.
@@ -140,6 +93,70 @@ type Plugin struct {
 	closing sync.Mutex
 	closed  bool
 }
+
+// setup is what the configuration and the manifest decide when a plugin is loaded. It does not change
+// once the first instance is made.
+type setup struct {
+	host    *Host
+	spec    *spec.Spec
+	name    string
+	cfg     PluginConfig
+	limits  Limits
+	granted granted
+	notes   []string
+	secrets *guesttext.Secrets // hides what no log line and no error may show
+	log     *slog.Logger
+	// links are the modules that the plugin imports from. Each comes after those it imports from.
+	links []*linked
+
+	// values are what config_get returns. initRequest is the document that init receives.
+	values      map[string]string
+	initRequest []byte
+	// secret says that the schema marks one of the given settings as a secret.
+	secret     bool
+	initSchema *settings.Schema
+	schemas    map[abi.Operation]*settings.Schema
+	// state is StateReset, StateKeep or StateFresh.
+	state State
+}
+
+// lending is who may have an instance of a plugin, and when.
+type lending struct {
+	setup *setup
+	pool  *pool.Pool[*guest.Instance]
+	// share is what the plugin has of the host's room.
+	share *capacity.Share
+	// sessions are the open sessions.
+	sessions sessions
+	// account is the processor time that the plugin used lately. breakers refuses calls while the
+	// plugin fails again and again.
+	account  *fairness.Account
+	breakers *fairness.Breakers
+	// checking says that a timer will check the stacks of idle instances. timer is what the
+	// timer knows of the plugin.
+	checking atomic.Bool
+	timer    *stackTimer
+	// mounts are the folders that the guests see.
+	mounts mounts.Set
+}
+
+// starting is what the instances of a plugin start from.
+type starting struct {
+	setup  *setup
+	engine *compile.Engine
+	module *compile.Module
+	// env is what the plugin's instances have in common, with the image that they start from.
+	env guest.Environment
+	// outside says that init used the network or the key-value store, or read a clock that may
+	// show another time in the next process, so that its image serves this process only. It is
+	// set when the first instance is made.
+	outside bool
+	// imageHeld is the size of the image in bytes.
+	imageHeld atomic.Int64
+}
+
+// counting has the figures of a plugin, and of the host, for Stats.
+type counting struct{ counts, whole *counters }
 
 // Close closes every plugin, waiting for running calls until ctx ends, and then the host.
 // If ctx ends first, it returns an error, and Close may be called again.
@@ -250,4 +267,4 @@ type counters struct {
 // stackTimer is what a timer knows of a plugin: a pointer to it until it is closed. The runtime
 // keeps even a stopped timer until its time, and a closed plugin must not be reachable from
 // it.
-type stackTimer struct{ plugin atomic.Pointer[Plugin] }
+type stackTimer struct{ of atomic.Pointer[lending] }

@@ -11,7 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // foreverManifest is that of the fixture, and asks for everything.
@@ -91,7 +92,7 @@ func TestHostCallsEndWithTheTime(t *testing.T) {
 func TestCountTokensEndsWithTheTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 100 * time.Millisecond
-	encoding, err := pipeline.EncodingTokenizer("cl100k_base")
+	encoding, err := tokens.Get("cl100k_base")
 	if err != nil {
 		t.Fatal(err)
 	}

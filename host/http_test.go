@@ -16,11 +16,9 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-var nothing = &pipeline.Query{}
+var nothing = &abi.Query{}
 
 // webServer answers, redirects, answers too much, a byte at a time without end, and never.
 func webServer(t *testing.T) *url.URL {
@@ -68,7 +66,7 @@ const slowAnswer = 300 * time.Millisecond
 // fetch has the guest send a request.
 func fetch(t *testing.T, p *host.Plugin, address string, timeout time.Duration) (string, error) {
 	t.Helper()
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: map[string]any{"mode": "http", "url": address}, TopK: 1, Timeout: timeout})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: map[string]any{"mode": "http", "url": address}, TopK: 1, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,14 +11,13 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 // fetchAll has the guest send a batch. timeout is that of each request, "" for none.
 func fetchAll(t *testing.T, p *host.Plugin, limit time.Duration, timeout string, addresses ...string) (string, error) {
 	t.Helper()
 	settings := map[string]any{"mode": "batch", "url": strings.Join(addresses, " "), "word": timeout}
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: settings, TopK: 1, Timeout: limit})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: settings, TopK: 1, Timeout: limit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // withoutRootsRights has this thread, which ends with the test, lose the right of root to
@@ -46,7 +47,7 @@ func TestUnreadableFolderInAMount(t *testing.T) {
 	age(t, dir, below)
 	withoutRootsRights(t)
 	var log bytes.Buffer
-	h, err := host.New(host.Config{CacheDir: cache, ImageCache: host.DefaultImageCache, Tokenizer: pipeline.WordTokenizer(),
+	h, err := host.New(host.Config{CacheDir: cache, ImageCache: host.DefaultImageCache, Tokenizer: tokens.Words{},
 		Logger: slog.New(slog.NewTextHandler(&log, nil)), Portable: portable()})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // emptyImages is a cache without images, though with the machine code of the guest "counting":
@@ -74,7 +75,7 @@ func startedOf(t *testing.T, spec *spec.Spec, level slog.Level, hc host.Config, 
 	t.Helper()
 	var log bytes.Buffer
 	hc.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
-	hc.Tokenizer, hc.Portable = pipeline.WordTokenizer(), portable()
+	hc.Tokenizer, hc.Portable = tokens.Words{}, portable()
 	h, err := host.New(hc)
 	if err != nil {
 		t.Fatal(err)

@@ -16,50 +16,50 @@ import (
 // functions of the embedder. wasi says that the module gets the WASI functions, as
 // PluginConfig.WASI does. Errors wrap ErrImport, ErrSignature or ErrConfig.
 func CheckLinks(spec *spec.Spec, links []Link, wasi bool) error {
-	p := &Plugin{host: &Host{}, spec: spec, cfg: PluginConfig{Links: links, WASI: wasi}}
+	p := &setup{host: &Host{}, spec: spec, cfg: PluginConfig{Links: links, WASI: wasi}}
 	return p.checkLinks()
 }
 
 // checkLinks checks that every import of the module and of its links is offered, and orders
 // p.links.
-func (p *Plugin) checkLinks() error {
-	links := make([]linkage.Link, len(p.cfg.Links))
-	for i, l := range p.cfg.Links {
+func (set *setup) checkLinks() error {
+	links := make([]linkage.Link, len(set.cfg.Links))
+	for i, l := range set.cfg.Links {
 		links[i] = linkage.Link(l)
 	}
-	offer := linkage.Offer{WASI: p.cfg.WASI}
-	for _, f := range p.host.cfg.importable() {
+	offer := linkage.Offer{WASI: set.cfg.WASI}
+	for _, f := range set.host.cfg.importable() {
 		offer.Functions = append(offer.Functions, linkage.Function{Module: f.Module, Name: f.Name, Type: f.Type()})
 	}
-	ordered, err := linkage.Check(p.spec, links, offer)
+	ordered, err := linkage.Check(set.spec, links, offer)
 	for _, l := range ordered {
-		p.links = append(p.links, &linked{Link: Link(l.Link), inCircle: l.Circle, lends: l.Lends})
+		set.links = append(set.links, &linked{Link: Link(l.Link), inCircle: l.Circle, lends: l.Lends})
 	}
 	return err
 }
 
 // usesKernel reports whether the plugin or one of its links imports Extism's functions.
-func (p *Plugin) usesKernel() bool {
-	return p.spec.Module().Kernel() || slices.ContainsFunc(p.links, func(l *linked) bool { return l.Spec.Module().Kernel() })
+func (set *setup) usesKernel() bool {
+	return set.spec.Module().Kernel() || slices.ContainsFunc(set.links, func(l *linked) bool { return l.Spec.Module().Kernel() })
 }
 
 // compileLinks compiles the links.
 func (p *Plugin) compileLinks(ctx context.Context, kind Engine) error {
-	for _, l := range p.links {
+	for _, l := range p.setup.links {
 		var err error
-		if l.module, err = p.host.module(ctx, p.name+"/"+l.Name, l.Spec, kind, p.limits); err != nil {
+		if l.module, err = p.setup.host.module(ctx, p.setup.name+"/"+l.Name, l.Spec, kind, p.setup.limits); err != nil {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
-	if len(p.links) > 0 && !p.engine.Features.On(wazerox.Linking) {
+	if len(p.setup.links) > 0 && !p.starting.engine.Features.On(wazerox.Linking) {
 		return fmt.Errorf("links: %w (linking modules is experimental in wazero, and this host does without)", ErrConfig)
 	}
-	for _, l := range p.links {
+	for _, l := range p.setup.links {
 		if !l.inCircle {
 			continue
 		}
 		var err error
-		if l.circle, err = p.engine.Circle(ctx, p.circleFunctions(l)); err != nil {
+		if l.circle, err = p.starting.engine.Circle(ctx, p.setup.circleFunctions(l)); err != nil {
 			return fmt.Errorf("link %q: close the circle: %w", l.Name, notCompiled(err))
 		}
 	}
@@ -67,9 +67,9 @@ func (p *Plugin) compileLinks(ctx context.Context, kind Engine) error {
 }
 
 // circleFunctions are the functions of a link that other links import.
-func (p *Plugin) circleFunctions(l *linked) (functions []kernel.Function) {
+func (set *setup) circleFunctions(l *linked) (functions []kernel.Function) {
 	seen := map[string]bool{}
-	for _, other := range p.links {
+	for _, other := range set.links {
 		for _, im := range other.Spec.Module().Imports {
 			if im.Module == l.Name && im.Kind == wasmbin.KindFunc && !seen[im.Name] {
 				seen[im.Name] = true

@@ -12,7 +12,8 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 const fixtures = "../testdata/wasm"
@@ -54,7 +55,7 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 		cfg.DefaultLimits.BreakAfter = -1
 	}
 	if cfg.Tokenizer == nil {
-		cfg.Tokenizer = pipeline.WordTokenizer()
+		cfg.Tokenizer = tokens.Words{}
 	}
 	h, err := host.New(cfg)
 	if err != nil {

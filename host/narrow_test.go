@@ -15,7 +15,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // dice draws manifests from few values each, so that pairs are often alike.
@@ -238,7 +237,7 @@ func widerCalls(t *testing.T, own, side *manifest.Manifest) string {
 	for op, s := range side.Operations {
 		o, ok := own.Operations[op]
 		if !ok || side.Reads(op)&^own.Reads(op) != 0 || side.Writes(op)&^own.Writes(op) != 0 || most(s.MaxPriority) > most(o.MaxPriority) ||
-			cmp.Or(s.Defaults.TopK, pipeline.DefaultTopK) > cmp.Or(o.Defaults.TopK, pipeline.DefaultTopK) {
+			cmp.Or(s.Defaults.TopK, DefaultTopK) > cmp.Or(o.Defaults.TopK, DefaultTopK) {
 			return "operation " + string(op)
 		}
 		for _, part := range abi.Parts {

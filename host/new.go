@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"runtime"
 
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
@@ -8,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // New makes a host. Errors wrap ErrConfig and name the field of cfg that is not valid, or
@@ -34,4 +36,17 @@ func New(cfg Config) (*Host, error) {
 	h.compiler = compile.New(h.cfg.compileOptions(h.root))
 	h.slowInit = slowInit
 	return h, nil
+}
+
+// Tokenizer returns the tokenizer that counts the tokens of what guests add. It loads the
+// tokenizer if that has not been done.
+func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.Load(context.Background()) }
+
+// readEncoding reads the encoding that a build counts with if none is configured.
+func readEncoding() (imports.Vocabulary, error) {
+	encoding, err := tokens.Get("cl100k_base")
+	if err != nil {
+		return nil, err
+	}
+	return encoding, nil
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // maxOldGuest bounds what is committed, in bytes.
@@ -98,15 +96,15 @@ func languageAnswer(t *testing.T, p *host.Plugin, c *languageCase) string {
 	if err := json.Unmarshal(c.Request.Settings, &settings); err != nil {
 		t.Fatal(err)
 	}
-	step, err := steps.New(p, op, steps.Options{Settings: settings, TopK: c.Request.TopK})
+	step, err := newStep(p, op, host.OperationOptions{Settings: settings, TopK: c.Request.TopK})
 	if err != nil {
 		t.Fatal(err)
 	}
-	items := make([]pipeline.Item, len(c.Request.Items))
+	items := make([]abi.Item, len(c.Request.Items))
 	for i, it := range c.Request.Items {
-		items[i] = pipeline.Item{ID: fmt.Sprint(i), Content: it.Content, Source: pipeline.SourceRetrieval, Score: 0.5, Priority: 5}
+		items[i] = abi.Item{ID: fmt.Sprint(i), Content: it.Content, Source: "retrieval", Score: 0.5, Priority: 5}
 	}
-	items, err = step.Run(t.Context(), &pipeline.Query{Text: c.Request.Query.Text}, items)
+	items, err = step.Run(t.Context(), &abi.Query{Text: c.Request.Query.Text}, items)
 	if err != nil {
 		t.Fatalf("%s: %v", c.Name, err)
 	}

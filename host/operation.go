@@ -20,8 +20,10 @@ import (
 type Operation struct {
 	plugin *Plugin
 	op     abi.Operation
-	// name is the name in errors: that of the operation or of the function.
+	// name is the name in errors: that of the operation or of the function. export is what a
+	// document is sent to.
 	name     abi.Operation
+	export   string
 	spec     spec.Operation
 	step     string
 	lane     Lane
@@ -51,7 +53,6 @@ type Answer struct {
 	// without one.
 	TopK int
 
-	plugin  *Plugin
 	receipt guest.Receipt
 }
 
@@ -75,18 +76,18 @@ func (a *Answer) Release() {
 func (p *Plugin) Operation(op abi.Operation, o OperationOptions) (*Operation, error) {
 	out, err := p.prepare(op, o)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w", p.name, op, err)
+		return nil, fmt.Errorf("plugin %q: %s: %w", p.setup.name, op, err)
 	}
 	return out, nil
 }
 
 func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, error) {
-	spec, err := p.spec.Operation(op)
+	spec, err := p.setup.spec.Operation(op)
 	if err != nil {
 		return nil, err
 	}
 	info, _ := abi.LookupOperation(op)
-	out := &Operation{plugin: p, op: op, name: op, spec: spec, step: o.Step, reads: spec.Reads, parts: spec.Parts, changes: len(info.Writes) > 0}
+	out := &Operation{plugin: p, op: op, name: op, export: op.JSONExport(), spec: spec, step: o.Step, reads: spec.Reads, parts: spec.Parts, changes: len(info.Writes) > 0}
 	for _, f := range []func(OperationOptions) error{
 		out.setLane, out.setReads, out.setSettings, out.setTopK, out.setTimeout, out.setGrant,
 	} {
@@ -100,9 +101,9 @@ func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, erro
 // setLane chooses the batch lane, if the plugin has it and the configuration asks for no other.
 func (o *Operation) setLane(OperationOptions) error {
 	info, _ := abi.LookupOperation(o.op)
-	o.lane = o.plugin.cfg.Lane
+	o.lane = o.plugin.setup.cfg.Lane
 	switch {
-	case o.plugin.host.cfg.OnRecord != nil && o.spec.HasLane(LaneJSON): // whose documents are recorded
+	case o.plugin.setup.host.cfg.OnRecord != nil && o.spec.HasLane(LaneJSON): // whose documents are recorded
 		o.lane = LaneJSON
 	case o.lane == LaneAuto && o.spec.HasLane(LaneBatch):
 		o.lane = LaneBatch
@@ -129,7 +130,7 @@ func (o *Operation) setReads(opts OperationOptions) error {
 }
 
 func (o *Operation) setSettings(opts OperationOptions) error {
-	schema := o.plugin.schemas[o.op]
+	schema := o.plugin.setup.schemas[o.op]
 	canonical, full, err := checkSettings(schema, opts.Settings)
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (o *Operation) setTopK(opts OperationOptions) error {
 
 // setTimeout takes the stated timeout, at most that of the plugin.
 func (o *Operation) setTimeout(opts OperationOptions) error {
-	o.timeout = o.plugin.limits.Timeout
+	o.timeout = o.plugin.setup.limits.Timeout
 	if opts.Timeout < 0 {
 		return fmt.Errorf("timeout %v: %w (want 0 or more)", opts.Timeout, ErrConfig)
 	}
@@ -170,7 +171,7 @@ func (o *Operation) setGrant(opts OperationOptions) error {
 	if opts.MaxPriority < 0 || opts.MaxPriority > abi.MaxPriority {
 		return fmt.Errorf("max_priority %d: %w (want 1 to %d)", opts.MaxPriority, ErrConfig, abi.MaxPriority)
 	}
-	limits := &o.plugin.limits
+	limits := &o.plugin.setup.limits
 	o.grant = answer.NewGrant(o.op, &o.spec, answer.Terms{Source: opts.Source, MaxPriority: opts.MaxPriority, Items: limits.Items, Tokens: limits.Tokens})
 	return nil
 }
@@ -193,17 +194,48 @@ func (o *Operation) Settings() json.RawMessage { return o.settings }
 // other operations.
 func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelope) (Answer, error) {
 	if !o.changes {
-		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.name, o.name, ErrNoOperation)
+		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.setup.name, o.name, ErrNoOperation)
 	}
-	a := Answer{plugin: o.plugin}
 	own := o.narrowed(env)
 	own.TopK = cmp.Or(own.TopK, o.topK)
-	a.TopK = own.TopK
-	if err := o.change(ctx, rows, &own, &a); err != nil {
+	a := Answer{TopK: own.TopK}
+	var err error
+	if o.foreign != nil && o.foreign.input == InputText {
+		err = o.texts(ctx, rows, &a)
+	} else {
+		err = o.plugin.do(ctx, o.call(), &a.receipt, func(in *guest.Instance) (err error) {
+			within := o.bounds(in, count(rows))
+			if o.lane == LaneBatch {
+				a.Changes, err = in.BatchChanges(o.op, rows, o.reads, &own, within)
+			} else if doc, failed := o.document(in, rows, &own); failed != nil {
+				err = failed
+			} else {
+				err = in.Document(o.export, doc, false, func(s abi.Status, out []byte) (err error) {
+					a.Changes, err = o.decoded(in, s, out, within)
+					return err
+				})
+			}
+			if err != nil || a.Changes == nil {
+				return err
+			}
+			return o.check(a.Changes, rows, own.TopK)
+		})
+	}
+	if err == nil {
+		if priced := o.price(ctx, rows, &a); priced != nil {
+			err = o.refuse(priced)
+		}
+	}
+	if err != nil {
 		a.Release()
 		return Answer{}, err
 	}
 	return a, nil
+}
+
+// call is a call of the operation.
+func (o *Operation) call() call {
+	return call{op: o.name, step: o.step, timeout: o.timeout, from: &o.plugin.lending}
 }
 
 // narrowed returns the parts of env that the guest receives, without rows.
@@ -213,56 +245,23 @@ func (o *Operation) narrowed(env *abi.Envelope) abi.Envelope {
 	return own
 }
 
-// change is Changes with the answer in a. The caller releases a, also after an error.
-func (o *Operation) change(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) (err error) {
+// document is the input of a guest that is asked for changes by a document.
+func (o *Operation) document(in *guest.Instance, rows abi.Rows, env *abi.Envelope) ([]byte, error) {
 	switch {
-	case o.foreign != nil:
-		err = o.foreignChanges(ctx, rows, env, a)
-	case o.op == abi.OpMemory:
-		err = o.remember(ctx, env, a)
-	default:
-		err = o.callForChanges(ctx, rows, env, a)
+	case o.foreign == nil || o.foreign.input == InputRequest:
+		return in.Exchange.ItemsRequest(rows, o.reads, env)
+	case env.Query == nil:
+		return nil, nil
 	}
-	if err != nil || a.Changes == nil {
-		return err
-	}
-	if c := a.Changes; o.op == abi.OpRetrieve && len(c.Items) > env.TopK {
-		c.Items = c.Items[:env.TopK]
-	}
-	if err := o.allow(ctx, rows, a); err != nil {
-		return o.refuse(err)
-	}
-	return nil
+	return []byte(env.Query.Text), nil
 }
 
-// callForChanges asks the guest for its changes to rows and checks them.
-func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
-	n := count(rows)
-	return o.call(ctx, &a.receipt, func(in *guest.Instance) (err error) {
-		if o.lane == LaneBatch {
-			a.Changes, err = in.BatchChanges(o.op, rows, o.reads, env, o.bounds(in, n))
-		} else {
-			a.Changes, err = in.DocumentChanges(o.op, rows, o.reads, env, o.bounds(in, n))
-		}
-		if err != nil || a.Changes == nil {
-			return err
-		}
-		return o.grant.Check(a.Changes, n)
-	})
-}
-
-// remember calls the operation memory and returns its items as changes.
-func (o *Operation) remember(ctx context.Context, env *abi.Envelope, a *Answer) error {
-	var reply abi.MemoryReply
-	changed, err := o.askItems(ctx, &a.receipt, nil, env, &reply)
-	if err != nil || !changed {
-		return err
+// check drops new items beyond topK, and holds changes to the grant.
+func (o *Operation) check(c *abi.Changes, rows abi.Rows, topK int) error {
+	if (o.op == abi.OpRetrieve || o.foreign != nil) && len(c.Items) > topK {
+		c.Items = c.Items[:topK]
 	}
-	a.Changes = &abi.Changes{Items: reply.Items}
-	if err := o.grant.Check(a.Changes, 0); err != nil {
-		return o.refuse(err)
-	}
-	return nil
+	return o.grant.Check(c, rows)
 }
 
 // count is the number of rows; rows may be nil.
@@ -292,10 +291,8 @@ func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, 
 	}
 	var r guest.Receipt
 	defer r.Done()
-	if changed, err = o.send(ctx, &r, doc, texts, reply); err != nil {
-		return false, err
-	}
-	return changed, o.checkReply(changed, texts, reply)
+	err = o.plugin.do(ctx, o.call(), &r, o.asking(doc, texts, reply, &changed))
+	return changed && err == nil, err
 }
 
 // encode makes the document that the guest receives.
@@ -315,51 +312,37 @@ func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelo
 		return false, o.noDocument()
 	}
 	own := o.narrowed(env)
-	var r guest.Receipt
-	defer r.Done()
-	if changed, err = o.askItems(ctx, &r, rows, &own, reply); err != nil {
-		return false, err
-	}
-	return changed, o.checkReply(changed, 0, reply)
-}
-
-func (o *Operation) noDocument() error {
-	return fmt.Errorf("plugin %q: %s: %w (it answers with changes, see Operation.Changes)", o.plugin.name, o.name, ErrNoOperation)
-}
-
-// askItems sends a request about items. The caller calls r.done when it has used the reply.
-func (o *Operation) askItems(ctx context.Context, r *guest.Receipt, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
-	doc, err := abi.AppendItemsRequest(nil, rows, o.reads, env)
+	doc, err := abi.AppendItemsRequest(nil, rows, o.reads, &own)
 	if err != nil {
 		return false, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err})
 	}
-	return o.send(ctx, r, doc, count(rows), reply)
+	var r guest.Receipt
+	defer r.Done()
+	err = o.plugin.do(ctx, o.call(), &r, o.asking(doc, count(rows), reply, &changed))
+	return changed && err == nil, err
 }
 
-// send sends a document about a number of rows, and decodes the reply unless reply is nil.
-func (o *Operation) send(ctx context.Context, r *guest.Receipt, doc []byte, rows int, reply any) (changed bool, err error) {
-	err = o.call(ctx, r, func(in *guest.Instance) (err error) {
-		var decode func([]byte) error
-		if reply != nil {
-			decode = func(out []byte) error { return abi.DecodeReplyWithin(out, reply, o.bounds(in, rows)) }
-		}
-		changed, err = in.Answered(o.op.JSONExport(), doc, decode)
-		return err
-	})
-	return changed, err
+func (o *Operation) noDocument() error {
+	return fmt.Errorf("plugin %q: %s: %w (it answers with changes, see Operation.Changes)", o.plugin.setup.name, o.name, ErrNoOperation)
 }
 
-// call runs f with a borrowed instance. r takes over the charge for what f decodes.
-func (o *Operation) call(ctx context.Context, r *guest.Receipt, f func(*guest.Instance) error) error {
-	return o.callWithin(ctx, o.timeout, r, f)
-}
-
-// callWithin is call with a timeout other than that of the operation.
-func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *guest.Receipt, f func(*guest.Instance) error) error {
-	return o.plugin.with(ctx, o.name, o.step, timeout, func(in *guest.Instance) error {
-		defer r.Take(in)
-		return f(in)
-	})
+// asking sends a document about a number of rows or texts, and decodes and checks the reply. It does
+// not decode a reply that is nil.
+func (o *Operation) asking(doc []byte, rows int, reply any, changed *bool) func(*guest.Instance) error {
+	return func(in *guest.Instance) error {
+		return in.Document(o.export, doc, false, func(s abi.Status, out []byte) error {
+			*changed = s != abi.StatusNoChange && reply != nil
+			switch {
+			case *changed && len(out) == 0:
+				return guest.NoOutput()
+			case *changed:
+				if err := abi.DecodeReplyWithin(out, reply, o.bounds(in, rows)); err != nil {
+					return err
+				}
+			}
+			return answer.CheckReply(reply, *changed, rows, o.parts)
+		})
+	}
 }
 
 // bounds returns the bounds for decoding the answer to a request with the given number of rows.
@@ -369,5 +352,5 @@ func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 
 // refuse returns the error for an answer that the host does not accept.
 func (o *Operation) refuse(err error) error {
-	return o.plugin.inStep(o.plugin.failure(o.name, nil, err), o.step)
+	return o.plugin.setup.failed(o.call(), nil, err)
 }

@@ -225,14 +225,14 @@ func grantKey(p manifest.Permission) string {
 
 // openClient makes the client of a plugin that may send requests.
 func (p *Plugin) openClient() {
-	if p.granted.http == nil {
+	if p.setup.granted.http == nil {
 		return
 	}
-	headers, _ := egress.ReadHeaders(p.cfg.Grants.HTTP.Headers, p.cfg.Grants.HTTP.Hosts) // were checked
+	headers, _ := egress.ReadHeaders(p.setup.cfg.Grants.HTTP.Headers, p.setup.cfg.Grants.HTTP.Hosts) // were checked
 	p.client = egress.NewClient(egress.Options{
 		Headers: headers,
-		Rule:    p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
-		Transport: p.host.cfg.HTTPTransport, Guard: p.guard,
+		Rule:    p.setup.granted.http, MaxBody: p.setup.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
+		Transport: p.setup.host.cfg.HTTPTransport, Guard: p.guard,
 	})
 }
 

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // CallResult is the result of [Plugin.Call].
@@ -37,88 +38,76 @@ type CallResult struct {
 //
 // Errors are a *PluginError, or wrap ErrNoExport.
 func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
-	if !slices.Contains(p.spec.Functions, function) {
-		return nil, fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, functionHint(p.spec, function))
-	}
 	if function == "_start" || function == "_initialize" {
-		return p.callBare(ctx, function, input)
+		return p.call(ctx, function, input, &bare{plugin: p})
 	}
-	var r *CallResult
-	err := p.with(ctx, abi.Operation(function), "", p.limits.Timeout, func(in *guest.Instance) (err error) {
-		r, err = callExport(in, function, input)
+	return p.call(ctx, function, input, &p.lending)
+}
+
+// call is Call in an instance of a lender.
+func (p *Plugin) call(ctx context.Context, function string, input []byte, from lender) (r *CallResult, err error) {
+	if !slices.Contains(p.setup.spec.Functions, function) {
+		return nil, p.setup.noFunction(function)
+	}
+	err = p.do(ctx, call{op: abi.Operation(function), timeout: p.setup.limits.Timeout, from: from}, nil, func(in *guest.Instance) error {
+		status, out, err := in.CallDocument(function, input, false)
+		if err == nil {
+			err = checkStatus(function, status)
+		}
+		if err == nil {
+			r = &CallResult{Status: status, Output: out, Log: p.setup.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), Fuel: in.FuelUsed(), Memory: int64(in.Guest.Size()), Time: in.Call.Took()}
+		}
 		return err
 	})
-	if r != nil {
-		r.Log = p.secrets.Hide(r.Log)
-	}
 	return r, err
 }
 
-// callBare calls a function that starts a language runtime, in an instance in which nothing
-// has run yet. Meanwhile it borrows an instance of the pool, so that such calls count among
-// Limits.Instances and Close waits for them.
-func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
-	ctx, o := p.observe(ctx, abi.Operation(function), "")
-	r, err := p.bareCall(ctx, function, input, o)
-	p.endedWith(ctx, o, err)
-	return r, err
+// checkStatus refuses a status that the contract has and a function outside of it has not.
+func checkStatus(function string, s abi.Status) error {
+	if s != abi.StatusDone && !strings.HasPrefix(function, "anchor_") {
+		return guest.Faultf(abi.ReasonGuestError, "status %d without a message", s)
+	}
+	return nil
 }
 
-// bareCall is callBare for a call that o observes.
-func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
-	op := abi.Operation(function)
-	probe, err := p.admit(ctx)
-	if err != nil {
-		return nil, p.failure(op, nil, err)
-	}
-	ended, failed := fairness.Neutral, (*PluginError)(nil)
-	defer func() { p.judge(ctx, probe, ended, failed) }()
-	fail := func(in *guest.Instance, err error) (*CallResult, error) {
-		failed = p.failure(op, in, err)
-		ended = outcome(in, failed)
-		return nil, failed
-	}
-	place, err := p.borrow(ctx)
-	if err != nil {
-		return fail(nil, err)
-	}
-	defer p.pool.Put(place)
-	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.bareInstance(ctx) })
-	if err != nil {
-		return fail(nil, err)
-	}
-	defer in.Close()
-	o.lap(instanceWait)
-	if err := p.queue(ctx, in); err != nil {
-		return fail(nil, err)
-	}
-	in.Bare = true
-	in.Begin(p.booked(ctx), p.limits.Timeout, p.limits.Fuel)
-	defer in.Call.End()
-	r, err := callExport(in, function, input)
-	guest.ChargeFuel(ctx, in.FuelUsed())
-	in.CountCall(in.FuelUsed(), err)
-	o.ran(in)
-	if err != nil {
-		return fail(in, err)
-	}
-	ended = fairness.Good
-	r.Log = p.secrets.Hide(r.Log)
-	return r, nil
+func (set *setup) noFunction(function string) error {
+	return fmt.Errorf("plugin %q: function %q: %w (%s)", set.name, function, ErrNoExport, functionHint(set.spec, function))
 }
 
-// callExport calls an export by the Extism convention.
-func callExport(in *guest.Instance, function string, input []byte) (*CallResult, error) {
-	status, out, err := in.CallDocument(function, input)
-	if err != nil {
+// functionHint returns the function that was probably meant, or the list of all functions.
+func functionHint(s *spec.Spec, function string) string {
+	if near := nearest.Name(function, s.Functions); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(s.Functions) == 0 {
+		return "the module exports no function that can be called"
+	}
+	return "the module has " + strings.Join(s.Functions, ", ")
+}
+
+// bare lends a new instance in which nothing has run yet. Meanwhile it borrows an instance of the
+// pool, so that such calls count among Limits.Instances and Close waits for them.
+type bare struct {
+	plugin *Plugin
+	place  *guest.Instance
+}
+
+func (b *bare) lend(ctx context.Context) (in *guest.Instance, err error) {
+	p := b.plugin
+	if b.place, err = p.lending.lend(ctx); err != nil {
 		return nil, err
 	}
-	if status != abi.StatusDone && !strings.HasPrefix(function, "anchor_") {
-		return nil, guest.Faultf(abi.ReasonGuestError, "status %d without a message", status)
+	if in, err = p.setup.makeInRoom(ctx, func() (*guest.Instance, error) { return p.setup.started(p.starting.env.StartBare(ctx)) }); err != nil {
+		p.lending.pool.Put(b.place)
+		return nil, err
 	}
-	return &CallResult{
-		Status: status, Output: out, Log: in.WASI.Output.Tail(guest.MaxLog), Fuel: in.FuelUsed(), Memory: int64(in.Size()), Time: in.Call.Took(),
-	}, nil
+	in.Bare = true
+	return in, nil
+}
+
+func (b *bare) takeBack(in *guest.Instance, _ ending) {
+	in.Close()
+	b.plugin.lending.pool.Put(b.place)
 }
 
 // Exchange is the raw outcome of [Plugin.Exchange]. Output is neither decoded nor checked.
@@ -142,26 +131,23 @@ type Exchange struct {
 // that test or measure plugins. Others use [Plugin.Operation]. Errors wrap ErrNoOperation
 // or ErrConfig, or are a *PluginError.
 func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, request []byte) (*Exchange, error) {
-	spec, err := p.spec.Operation(op)
+	spec, err := p.setup.spec.Operation(op)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w", p.name, op, err)
+		return nil, fmt.Errorf("plugin %q: %s: %w", p.setup.name, op, err)
 	}
 	if !spec.HasLane(lane) && (lane != LaneExtism || !spec.HasLane(LaneJSON)) {
-		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
+		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.setup.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
-	err = p.with(ctx, op, "", p.limits.Timeout, func(in *guest.Instance) (err error) {
+	err = p.do(ctx, call{op: op, timeout: p.setup.limits.Timeout, from: &p.lending}, nil, func(in *guest.Instance) (err error) {
 		began := time.Now()
 		out = &Exchange{}
-		switch lane {
-		case LaneBatch:
+		if lane == LaneBatch {
 			out.Status, out.Output, err = in.ExchangeBatch(op, request)
-		case LaneExtism:
-			out.Status, out.Output, err = in.Copied(in.EnterExtism(op.JSONExport(), request))
-		default:
-			out.Status, out.Output, err = in.CallDocument(op.JSONExport(), request)
+		} else {
+			out.Status, out.Output, err = in.CallDocument(op.JSONExport(), request, lane == LaneExtism)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), p.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), in.FuelUsed(), int64(in.Size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), p.setup.secrets.Hide(in.WASI.Output.Tail(guest.MaxLog)), in.FuelUsed(), int64(in.Guest.Size())
 		return err
 	})
 	if err != nil {

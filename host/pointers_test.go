@@ -5,7 +5,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 // What a guest keeps of a call, be it a pointer into its memory or a handle of the host,
@@ -19,7 +18,7 @@ func TestGuestsKeepPointers(t *testing.T) {
 			t.Run(name+"/"+string(state), func(t *testing.T) {
 				before := takeStock(t, h)
 				p := load(t, h, name, host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
-				s, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})
+				s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{TopK: 1})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -5,8 +5,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // A host that does without what is experimental holds guests to the same limits,
@@ -20,12 +18,12 @@ func TestPortableHostHoldsMemoryToItsLimits(t *testing.T) {
 		if host.OwnMemory(t, p) {
 			t.Errorf("%s: the memory is not wazero's", name)
 		}
-		s, err := steps.New(p, abi.OpFilter, steps.Options{})
+		s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 4 {
-			if _, err = s.Run(t.Context(), &pipeline.Query{}, nil); err != nil {
+			if _, err = s.Run(t.Context(), &abi.Query{}, nil); err != nil {
 				break
 			}
 		}

@@ -21,7 +21,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // What these tests start is this test program again, with a folder for a cache: it loads a
@@ -65,7 +66,7 @@ func loadInChild(dir, removes string) (l loaded, err error) {
 	ctx := context.Background()
 	var log bytes.Buffer
 	h, err := host.New(host.Config{
-		CacheDir: dir, ImageCache: host.DefaultImageCache, Portable: portable(), Tokenizer: pipeline.WordTokenizer(),
+		CacheDir: dir, ImageCache: host.DefaultImageCache, Portable: portable(), Tokenizer: tokens.Words{},
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -17,8 +17,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // found is what the guest "counting" finds of earlier calls.
@@ -32,11 +30,11 @@ type found struct {
 // count calls the guest "counting".
 func count(t testing.TB, p *host.Plugin, query string, settings map[string]any) (found, error) {
 	t.Helper()
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: settings})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, err := s.Run(context.Background(), &pipeline.Query{Text: query}, nil)
+	items, err := s.Run(context.Background(), &abi.Query{Text: query}, nil)
 	var f found
 	if err != nil {
 		return f, err
@@ -209,12 +207,12 @@ func TestGuestsThatFailAtTheWarmUp(t *testing.T) {
 	h := newHost(t, host.Config{})
 	for _, name := range []string{"reserve-traps", "reserve-spins"} {
 		p := load(t, h, name, host.PluginConfig{Limits: host.Limits{Instances: 1}})
-		s, err := steps.New(p, abi.OpFilter, steps.Options{})
+		s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			out, err := s.Run(t.Context(), &pipeline.Query{}, benchItems(3))
+			out, err := s.Run(t.Context(), &abi.Query{}, benchRows(3))
 			if err != nil || len(out) != 1 || p.State() != host.StateReset {
 				t.Errorf("%s: %d items, state %q, error %v", name, len(out), p.State(), err)
 			}
@@ -231,12 +229,12 @@ func TestResetLeavesTheHeapReady(t *testing.T) {
 	fuel := map[host.State]int64{}
 	for _, state := range []host.State{host.StateKeep, host.StateReset} {
 		p := loadAllops(t, h, host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
-		s, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.2}})
+		s, err := newStep(p, abi.OpFilter, host.OperationOptions{Settings: map[string]any{"min": 0.2}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if _, err := s.Run(t.Context(), &pipeline.Query{}, benchItems(50)); err != nil {
+			if _, err := s.Run(t.Context(), &abi.Query{}, benchRows(50)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -254,13 +252,13 @@ func TestMemoryShrinksBack(t *testing.T) {
 	shrinks(t)
 	h := newHost(t, host.Config{})
 	p := load(t, h, "grow-each-call", host.PluginConfig{Limits: host.Limits{Instances: 1, Memory: 32 * 64 << 10}})
-	s, err := steps.New(p, abi.OpFilter, steps.Options{})
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := host.Made(p)
 	for range 50 {
-		if _, err := s.Run(t.Context(), &pipeline.Query{}, nil); err != nil {
+		if _, err := s.Run(t.Context(), &abi.Query{}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -272,12 +270,12 @@ func TestMemoryShrinksBack(t *testing.T) {
 		t.Errorf("%d bytes of memory held", memory)
 	}
 	hog := load(t, h, "memory-hog", host.PluginConfig{Limits: host.Limits{Instances: 1, Memory: 32 * 64 << 10}})
-	s, err = steps.New(hog, abi.OpFilter, steps.Options{})
+	s, err = newStep(hog, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
-		_, err := s.Run(t.Context(), &pipeline.Query{}, nil)
+		_, err := s.Run(t.Context(), &abi.Query{}, nil)
 		checkReason(t, err, abi.ReasonMemory)
 	}
 }

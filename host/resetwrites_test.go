@@ -28,19 +28,19 @@ func TestResetUndoesAllWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg.CacheDir = CacheOff
 			p := loadScribbles(t, cfg)
-			want, globals := p.env.Image.Content()
+			want, globals := p.starting.env.Image.Content()
 			r := rand.New(rand.NewPCG(1, 2))
 			for i := range 3 { // one that init ran in, others that map the image
 				in, err := p.pooled(t.Context())
 				if i == 0 {
-					in, err = p.borrow(t.Context())
+					in, err = p.lending.lend(t.Context())
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
 				in = scribble(t, p, in, r, want, globals)
 				if i == 0 {
-					p.pool.Put(in)
+					p.lending.pool.Put(in)
 				} else {
 					in.Close()
 				}
@@ -84,33 +84,33 @@ func loadScribbles(t *testing.T, cfg Config) *Plugin {
 // each reset. It returns the instance, another one where it could not be reset.
 func scribble(t *testing.T, p *Plugin, in *guest.Instance, r *rand.Rand, want []byte, globals []uint64) *guest.Instance {
 	t.Helper()
-	spec, _ := p.spec.Operation(abi.OpFilter)
+	spec, _ := p.setup.spec.Operation(abi.OpFilter)
 	for round := range 12 {
 		items := make(abi.ItemRows, r.IntN(2000))
 		for i := range items {
 			items[i].Score = r.Float64()
 		}
-		in.Begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
+		in.Begin(t.Context(), p.setup.limits.Timeout, p.setup.limits.Fuel)
 		_, err := in.BatchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}}, abi.WidestBounds())
 		in.Call.End()
-		if in.Finish(t.Context(), err); in.Unusable {
-			if p.engine.Features.On(wazerox.TrapTexts) {
+		if in.Finish(t.Context(), err); in.Life.Unusable {
+			if p.starting.engine.Features.On(wazerox.TrapTexts) {
 				t.Error(err)
 			}
 			in = renewed(t, p, in)
 			continue
 		}
-		if bytes.Equal(in.Content(), want) {
+		if bytes.Equal(in.Guest.Content(), want) {
 			t.Fatalf("round %d: nothing was written", round)
 		}
 		if !in.Reset() {
-			if in.Size() == uint32(len(want)) || p.engine.Features.On(wazerox.Shrinking) && !in.Worn() {
+			if in.Guest.Size() == uint32(len(want)) || p.starting.engine.Features.On(wazerox.Shrinking) && !in.Worn() {
 				t.Fatalf("round %d: cannot be reset", round)
 			}
 			in = renewed(t, p, in)
 		}
-		if !bytes.Equal(in.Content(), want) {
-			t.Fatalf("round %d left something in %d bytes (image %d)", round, in.Size(), len(want))
+		if !bytes.Equal(in.Guest.Content(), want) {
+			t.Fatalf("round %d left something in %d bytes (image %d)", round, in.Guest.Size(), len(want))
 		}
 		if got := in.Values(); !slices.Equal(got, globals) {
 			t.Fatalf("round %d: globals %v (want %v)", round, got, globals)
@@ -123,7 +123,7 @@ func scribble(t *testing.T, p *Plugin, in *guest.Instance, r *rand.Rand, want []
 func renewed(t *testing.T, p *Plugin, in *guest.Instance) *guest.Instance {
 	t.Helper()
 	in.Close()
-	in, err := p.newInstance(t.Context())
+	in, err := p.starting.newInstance(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func renewed(t *testing.T, p *Plugin, in *guest.Instance) *guest.Instance {
 func TestInstancesWithUnknownFilesAreReplaced(t *testing.T) {
 	p := loadScribbles(t, Config{CacheDir: CacheOff, Engine: EngineCompiler})
 	for _, unknown := range []bool{false, true} {
-		in, err := p.newInstance(t.Context())
+		in, err := p.starting.newInstance(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

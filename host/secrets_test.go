@@ -10,7 +10,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 // A secret that a plugin writes is in no log line and in no error, in none of their forms.
@@ -18,7 +17,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	p := loadAllops(t, h, host.PluginConfig{Config: map[string]string{"key": "sesame-open-1"}, Secrets: []string{"sesame", "sesame-open-1", "abc"}})
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: map[string]any{"mode": "leak", "word": "key"}, TopK: 1})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: map[string]any{"mode": "leak", "word": "key"}, TopK: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

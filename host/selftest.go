@@ -17,16 +17,16 @@ import (
 // in every lane of its operation. A plugin that answers differently, for example because it
 // was compiled wrongly, is not loaded.
 func (p *Plugin) selfTest(ctx context.Context) error {
-	if p.spec.Manifest == nil || len(p.spec.Manifest.SelfTest) == 0 {
+	if p.setup.spec.Manifest == nil || len(p.setup.spec.Manifest.SelfTest) == 0 {
 		return nil
 	}
-	place, err := p.borrow(ctx) // so that closing the host waits for the calls
+	place, err := p.lending.lend(ctx) // so that closing the host waits for the calls
 	if err != nil {
-		return p.failure(abi.OpInit, nil, err)
+		return p.setup.failure(abi.OpInit, nil, err)
 	}
-	defer p.pool.Put(place)
-	for i, t := range p.spec.Manifest.SelfTest {
-		spec, err := p.spec.Operation(t.Operation)
+	defer p.lending.pool.Put(place)
+	for i, t := range p.setup.spec.Manifest.SelfTest {
+		spec, err := p.setup.spec.Operation(t.Operation)
 		if err != nil {
 			continue
 		}
@@ -34,7 +34,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 			if err := p.selfCall(ctx, spec, lane, t); err != nil {
 				f := &guest.Fault{Reason: abi.ReasonInitFailed, Err: fmt.Errorf("self_test[%d], %s lane: %w", i, lane, err),
 					Remedy: "the module is damaged or compiled wrongly: try engine: interpreter, or rebuild it"}
-				return p.failure(t.Operation, nil, f)
+				return p.setup.failure(t.Operation, nil, f)
 			}
 		}
 	}
@@ -46,12 +46,12 @@ const maxSelfAnswer = 1 << 20
 
 // selfCall makes one call of a self-test in one lane.
 func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t manifest.SelfTest) error {
-	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.newInstance(ctx) })
+	in, err := p.setup.makeInRoom(ctx, func() (*guest.Instance, error) { return p.starting.newInstance(ctx) })
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	in.Begin(ctx, p.limits.Timeout, p.limits.Fuel)
+	in.Begin(ctx, p.setup.limits.Timeout, p.setup.limits.Fuel)
 	defer in.Call.End()
 	in.Call.Op = t.Operation
 	var out []byte
@@ -59,7 +59,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t
 		out, err = selfBatch(in, spec, t.Input)
 	} else {
 		var status abi.Status
-		if status, out, err = in.CallDocument(t.Operation.JSONExport(), t.Input); status == abi.StatusNoChange {
+		if status, out, err = in.CallDocument(t.Operation.JSONExport(), t.Input, false); status == abi.StatusNoChange {
 			out = nil
 		}
 	}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 )
@@ -21,22 +19,24 @@ import (
 // call does. Errors are those of [Plugin.Call].
 func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if ctx.Err() != nil {
-		return nil, p.failure(abi.OpInit, nil, guest.ContextFault(ctx))
+		return nil, p.setup.failure(abi.OpInit, nil, guest.ContextFault(ctx))
 	}
-	if err := p.checkFolders(); err != nil {
-		return nil, p.failure(abi.OpInit, nil, err)
+	if err := p.lending.checkFolders(); err != nil {
+		return nil, p.setup.failure(abi.OpInit, nil, err)
 	}
 	s := &Session{plugin: p, tenant: TenantOf(ctx), turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{} // so that Close waits until the instance is made
 	defer s.leave()
-	if !p.sessions.add(s) {
-		return nil, p.failure(abi.OpInit, nil, errPluginClosed())
+	if !p.lending.sessions.add(s) {
+		return nil, p.setup.failure(abi.OpInit, nil, errPluginClosed())
 	}
-	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.started(p.env.Start(p.booked(ctx), true)) })
+	in, err := p.setup.makeInRoom(ctx, func() (*guest.Instance, error) {
+		return p.setup.started(p.starting.env.Start(p.setup.booked(ctx), true))
+	})
 	if s.in = in; err != nil {
 		s.over = err
-		p.sessions.remove(s)
-		return nil, p.failure(abi.OpInit, nil, err)
+		p.lending.sessions.remove(s)
+		return nil, p.setup.failure(abi.OpInit, nil, err)
 	}
 	return s, nil
 }
@@ -46,102 +46,56 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 // reason is busy while another call runs and after Close, denied under a context of another
 // tenant, and trap after a stopped call has ended the session.
 func (s *Session) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
-	ctx, o := s.plugin.observe(ctx, abi.Operation(function), "")
-	r, err := s.call(ctx, function, input, o)
-	s.plugin.endedWith(ctx, o, err)
-	return r, err
+	p := s.plugin
+	if function == "_start" || function == "_initialize" {
+		return nil, p.setup.noFunction(function)
+	}
+	return p.call(ctx, function, input, s)
 }
 
-// call is Call for a call that o observes.
-func (s *Session) call(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
-	p, op := s.plugin, abi.Operation(function)
-	if err := s.admit(ctx, function); err != nil {
+// lend implements lender. It refuses calls that the session cannot serve.
+func (s *Session) lend(ctx context.Context) (*guest.Instance, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, guest.ContextFault(ctx)
+	case TenantOf(ctx) != s.tenant:
+		return nil, &guest.Fault{Reason: abi.ReasonDenied, Remedy: "make a session for each tenant",
+			Err: fmt.Errorf("the session serves the tenant %q, the call is for %q", s.tenant, TenantOf(ctx))}
+	}
+	if n := guest.NestOf(ctx); n != nil && n.Depth > maxNested {
+		return nil, nestedTooDeep()
+	}
+	if err := s.plugin.lending.checkFolders(); err != nil {
 		return nil, err
 	}
 	select {
 	case s.turn <- struct{}{}:
-		defer s.leave()
 	default:
-		return nil, p.failure(op, nil, &guest.Fault{Reason: abi.ReasonBusy, Err: errors.New("the session serves another call"),
-			Remedy: "call it from one goroutine at a time, or make a session for each"})
+		return nil, &guest.Fault{Reason: abi.ReasonBusy, Err: errors.New("the session serves another call"),
+			Remedy: "call it from one goroutine at a time, or make a session for each"}
 	}
 	if s.in == nil {
-		return nil, p.failure(op, nil, s.over)
+		defer s.leave()
+		return nil, s.over
 	}
-	probe, err := p.admit(ctx)
-	if err != nil {
-		return nil, p.failure(op, nil, err)
-	}
-	o.lap(nil)
-	return s.judged(ctx, probe, function, input, o)
+	s.in.Life.Halted = false
+	return s.in, nil
 }
 
-// judged makes a call and reports its outcome to the plugin's rest. It ends the session if the
-// call was stopped, even when a function of the embedder ends the goroutine.
-func (s *Session) judged(ctx context.Context, probe bool, function string, input []byte, o *observed) (*CallResult, error) {
-	var r *CallResult
-	ended, failed := fairness.Neutral, (*PluginError)(nil)
-	defer func() {
-		s.plugin.judge(ctx, probe, ended, failed)
-		if !s.in.Halted {
-			return
-		}
-		how := "the end of its goroutine"
-		if failed != nil {
-			how = string(failed.Code)
-		}
-		s.end(&guest.Fault{Reason: abi.ReasonTrap, Remedy: "make another session",
-			Err: fmt.Errorf("the session is over since a call ended with %s", how)})
-	}()
-	if r, ended, failed = s.serve(ctx, function, input, o); failed != nil {
-		return nil, failed
+// takeBack implements lender. It ends the session if the call was stopped, even when a function of
+// the embedder ends the goroutine.
+func (s *Session) takeBack(in *guest.Instance, how ending) {
+	defer s.leave()
+	in.CheckStacks()
+	if !in.Life.Halted {
+		return
 	}
-	return r, nil
-}
-
-// admit refuses calls that the session cannot serve.
-func (s *Session) admit(ctx context.Context, function string) error {
-	p, op := s.plugin, abi.Operation(function)
-	switch {
-	case !slices.Contains(p.spec.Functions, function) || function == "_start" || function == "_initialize":
-		return fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, functionHint(p.spec, function))
-	case ctx.Err() != nil:
-		return p.failure(op, nil, guest.ContextFault(ctx))
-	case TenantOf(ctx) != s.tenant:
-		return p.failure(op, nil, &guest.Fault{Reason: abi.ReasonDenied, Remedy: "make a session for each tenant",
-			Err: fmt.Errorf("the session serves the tenant %q, the call is for %q", s.tenant, TenantOf(ctx))})
+	why := "the end of its goroutine"
+	if how.failed != nil {
+		why = string(how.failed.Code)
 	}
-	if n := guest.NestOf(ctx); n != nil && n.Depth > maxNested {
-		return p.failure(op, nil, nestedTooDeep())
-	}
-	if err := p.checkFolders(); err != nil {
-		return p.failure(op, nil, err)
-	}
-	return nil
-}
-
-// serve makes a call in the instance, and returns what its outcome means for the plugin's
-// rest.
-func (s *Session) serve(ctx context.Context, function string, input []byte, o *observed) (r *CallResult, ended fairness.Outcome, failed *PluginError) {
-	p, in, op := s.plugin, s.in, abi.Operation(function)
-	in.Halted = false
-	if err := p.queue(ctx, in); err != nil {
-		failed = p.failure(op, nil, err)
-		return nil, outcome(nil, failed), failed
-	}
-	defer func() {
-		in.Call.End()
-		in.CheckStacks()
-	}()
-	err := p.serve(ctx, in, p.limits.Timeout, func(in *guest.Instance) (err error) {
-		r, err = callExport(in, function, input)
-		return err
-	}, o)
-	if err != nil {
-		failed = p.failure(op, in, err)
-		return nil, outcome(in, failed), failed
-	}
-	return r, fairness.Good, nil
+	s.end(&guest.Fault{Reason: abi.ReasonTrap, Remedy: "make another session",
+		Err: fmt.Errorf("the session is over since a call ended with %s", why)})
 }
 
 // Close closes the instance. It waits for a running call until ctx ends, and may be called
@@ -153,7 +107,7 @@ func (s *Session) Close(ctx context.Context) error {
 		select {
 		case s.turn <- struct{}{}:
 		case <-ctx.Done():
-			return fmt.Errorf("plugin %q: close session: wait for the running call: %w", s.plugin.name, ctx.Err())
+			return fmt.Errorf("plugin %q: close session: wait for the running call: %w", s.plugin.setup.name, ctx.Err())
 		}
 	}
 	defer s.leave()
@@ -168,7 +122,7 @@ func (s *Session) end(why error) {
 	}
 	s.in.Close()
 	s.in, s.over = nil, why
-	s.plugin.sessions.remove(s)
+	s.plugin.lending.sessions.remove(s)
 }
 
 func (s *Session) leave() { <-s.turn }

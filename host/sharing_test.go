@@ -13,8 +13,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 const wasmPage = 64 << 10
@@ -37,12 +35,12 @@ func indexHost(t *testing.T, indexes int64) *host.Host {
 // calls is a call of an operation of the plugin.
 func calls(t *testing.T, p *host.Plugin, op abi.Operation) func() error {
 	t.Helper()
-	s, err := steps.New(p, op, steps.Options{})
+	s, err := newStep(p, op, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func() error {
-		_, err := s.Run(t.Context(), &pipeline.Query{}, twoItems())
+		_, err := s.Run(t.Context(), &abi.Query{}, twoRows())
 		return err
 	}
 }

@@ -24,42 +24,42 @@ import (
 // prepareStart makes the environment of the plugin's instances. The modules of the plugin and
 // of its links are compiled.
 func (p *Plugin) prepareStart(ctx context.Context) {
-	l, h := &p.limits, p.host
-	p.env = guest.Environment{
-		Runtime: p.engine.RT, Features: &p.engine.Features, Interpreted: p.engine.Interpreted,
-		Code: codeOf(p.module, p.spec),
+	l, h := &p.setup.limits, p.setup.host
+	p.starting.env = guest.Environment{
+		Runtime: p.starting.engine.RT, Features: &p.starting.engine.Features, Interpreted: p.starting.engine.Interpreted,
+		Code: codeOf(p.starting.module, p.setup.spec),
 		Limits: guest.Limits{
 			Memory: l.Memory, Input: l.Input, Output: l.Output, LogBytes: l.LogBytes,
-			Timeout: l.Timeout, InitTimeout: l.InitTimeout, Fuel: l.Fuel, InitFuel: p.initFuel(),
+			Timeout: l.Timeout, InitTimeout: l.InitTimeout, Fuel: l.Fuel, InitFuel: p.setup.initFuel(),
 			Share: h.cfg.shareOfOne(), Whole: h.cfg.Memory, Instances: h.cfg.MaxInstances,
 		},
-		StackLeast: p.interpretedStack(), RecycleAfter: recycleCalls,
-		Foreign: p.spec.Foreign, InitRequest: p.initRequest, Values: p.values,
-		Log: p.log, Declared: p.spec.Declared, Account: p.account, Owner: pluginOwner{p}, Resets: p.state == StateReset,
-		Share: p.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.spec),
+		StackLeast: p.starting.interpretedStack(), RecycleAfter: recycleCalls,
+		Foreign: p.setup.spec.Foreign, InitRequest: p.setup.initRequest, Values: p.setup.values,
+		Log: p.setup.log, Declared: p.setup.spec.Declared, Account: p.lending.account, Owner: pluginOwner{p}, Resets: p.setup.state == StateReset,
+		Share: p.lending.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.setup.spec),
 		Imports: &imports.Plugin{
-			Name: p.name, Asks: asksOf(p.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: TenantOf, Tokenizer: h.tokens,
-			Counts: slices.Contains(p.granted.services, manifest.ServiceCountTokens), Functions: p.granted.functions,
-			Services: h.cfg.Services, Granted: p.granted.ask,
+			Name: p.setup.name, Asks: asksOf(p.setup.spec.Manifest), Client: p.client, Stores: h.kv, Quota: p.setup.granted.kvQuota, Tenant: TenantOf, Tokenizer: h.tokens,
+			Counts: slices.Contains(p.setup.granted.services, manifest.ServiceCountTokens), Functions: p.setup.granted.functions,
+			Services: h.cfg.Services, Granted: p.setup.granted.ask,
 		},
 	}
-	p.env.Record = p.recorder()
-	if p.usesKernel() {
-		if compiled := p.engine.Kernel(ctx); compiled != nil {
-			p.env.Kernels = guest.NewKernels(p.engine.RT, compiled, &p.engine.Features)
+	p.starting.env.Record = p.setup.recorder()
+	if p.setup.usesKernel() {
+		if compiled := p.starting.engine.Kernel(ctx); compiled != nil {
+			p.starting.env.Kernels = guest.NewKernels(p.starting.engine.RT, compiled, &p.starting.engine.Features)
 		}
 	}
-	elements := p.spec.Module().Tables
-	for _, l := range p.links {
+	elements := p.setup.spec.Module().Tables
+	for _, l := range p.setup.links {
 		c := codeOf(l.module, l.Spec)
 		c.Name, c.Lends = l.Name, l.lends
 		if l.circle != nil {
 			c.Stub, c.Filler = l.circle.Stub, l.circle.Filler
 		}
-		p.env.Links = append(p.env.Links, c)
+		p.starting.env.Links = append(p.starting.env.Links, c)
 		elements += l.Spec.Module().Tables
 	}
-	p.env.Tables = int64(elements) * wazerox.TableElement
+	p.starting.env.Tables = int64(elements) * wazerox.TableElement
 }
 
 // codeOf is a compiled module as instances use it.
@@ -69,12 +69,12 @@ func codeOf(m *compile.Module, s *spec.Spec) *guest.Code {
 
 // interpretedStack is the most stack that calls of an instance take in the interpreter, in
 // bytes. The plugin and its links share one stack. With the compiler it is 0.
-func (p *Plugin) interpretedStack() (n int64) {
-	if !p.engine.Interpreted {
+func (st *starting) interpretedStack() (n int64) {
+	if !st.engine.Interpreted {
 		return 0
 	}
-	n = p.spec.Module().InterpretedStack()
-	for _, l := range p.links {
+	n = st.setup.spec.Module().InterpretedStack()
+	for _, l := range st.setup.links {
 		n = max(n, l.Spec.Module().InterpretedStack())
 	}
 	return n
@@ -82,63 +82,58 @@ func (p *Plugin) interpretedStack() (n int64) {
 
 // initFuel is the fuel of init: as much for each unit of time as a call has, and at least that
 // of a call.
-func (p *Plugin) initFuel() int64 {
-	return max(p.limits.Fuel, saturate(p.limits.Fuel, float64(p.limits.InitTimeout)/float64(p.limits.Timeout)))
+func (set *setup) initFuel() int64 {
+	return max(set.limits.Fuel, saturate(set.limits.Fuel, float64(set.limits.InitTimeout)/float64(set.limits.Timeout)))
 }
 
 // newInstance makes an instance for the pool.
-func (p *Plugin) newInstance(ctx context.Context) (*guest.Instance, error) {
-	return p.started(p.env.Start(p.booked(ctx), false))
-}
-
-// bareInstance makes an instance in which nothing but the start section has run.
-func (p *Plugin) bareInstance(ctx context.Context) (*guest.Instance, error) {
-	return p.started(p.env.StartBare(ctx))
+func (st *starting) newInstance(ctx context.Context) (*guest.Instance, error) {
+	return st.setup.started(st.env.Start(st.setup.booked(ctx), false))
 }
 
 // started returns a new instance, or a *PluginError of init.
-func (p *Plugin) started(in *guest.Instance, err error) (*guest.Instance, error) {
+func (set *setup) started(in *guest.Instance, err error) (*guest.Instance, error) {
 	if err != nil {
-		return nil, p.failure(abi.OpInit, nil, err)
+		return nil, set.failure(abi.OpInit, nil, err)
 	}
 	return in, nil
 }
 
 // capture makes the image of the plugin from its first instance. Where the state cannot be
 // captured, StateReset becomes StateFresh and a note says why.
-func (p *Plugin) capture(in *guest.Instance) error {
-	if p.state == StateFresh || p.spec.Foreign && p.state == StateKeep {
+func (st *starting) capture(in *guest.Instance) error {
+	if st.setup.state == StateFresh || st.setup.spec.Foreign && st.setup.state == StateKeep {
 		return nil
 	}
-	if why := p.uncaptured(in); why != "" {
-		if p.state == StateReset {
-			p.state, p.env.Resets = StateFresh, false
-			p.noteFresh(why)
+	if why := st.uncaptured(in); why != "" {
+		if st.setup.state == StateReset {
+			st.setup.state, st.env.Resets = StateFresh, false
+			st.setup.noteFresh(why)
 		}
 		return nil
 	}
 	memory := linear.Capture
-	if !p.engine.Features.On(wazerox.Memories) {
+	if !st.engine.Features.On(wazerox.Memories) {
 		memory = linear.Copy
 	}
 	im, err := in.Capture(memory)
 	if err != nil {
 		return guest.InInit(err)
 	}
-	if !p.host.room.Take(im.Held()) {
+	if !st.setup.host.room.Take(im.Held()) {
 		defer im.Free()
 		return guest.InInit(&guest.Fault{Reason: abi.ReasonMemory, Remedy: guest.MoreMemory,
 			Err: errkind.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", units.FormatSize(im.Held())))})
 	}
 	in.MapImage(im)
-	p.env.Image, p.outside = im, in.Outside || in.WASI.ReadClock()
-	p.imageHeld.Store(im.Held())
+	st.env.Image, st.outside = im, in.Life.Outside || in.WASI.ReadClock()
+	st.imageHeld.Store(im.Held())
 	return nil
 }
 
 // uncaptured says why the state of the first instance cannot be captured, "" if it can.
-func (p *Plugin) uncaptured(in *guest.Instance) string {
-	for _, l := range p.links {
+func (st *starting) uncaptured(in *guest.Instance) string {
+	for _, l := range st.setup.links {
 		switch {
 		case l.Spec.Uncaptured != "":
 			return fmt.Sprintf("link %q: %s", l.Name, l.Spec.Uncaptured)
@@ -146,16 +141,16 @@ func (p *Plugin) uncaptured(in *guest.Instance) string {
 			return fmt.Sprintf("link %q can open files", l.Name)
 		}
 	}
-	if p.spec.Uncaptured != "" {
-		return p.spec.Uncaptured
+	if st.setup.spec.Uncaptured != "" {
+		return st.setup.spec.Uncaptured
 	}
 	return in.WASI.Uncaptured()
 }
 
 // noteFresh notes for the operator that instances cannot be reset.
-func (p *Plugin) noteFresh(why string) {
-	p.notes = append(p.notes, fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why))
-	p.log.Info("each call gets a new instance", "cannot_be_reset", why)
+func (set *setup) noteFresh(why string) {
+	set.notes = append(set.notes, fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why))
+	set.log.Info("each call gets a new instance", "cannot_be_reset", why)
 }
 
 // pluginOwner is a plugin as the owner of its instances.
@@ -166,18 +161,18 @@ func pluginOf(in *guest.Instance) *Plugin { return in.Env.Owner.(pluginOwner).p 
 
 // Several implements owner.
 func (o pluginOwner) Several() bool {
-	n, _ := o.p.pool.Counts()
+	n, _ := o.p.lending.pool.Counts()
 	return n > 1
 }
 
 // Made implements owner.
 func (o pluginOwner) Made(fromImage bool, took time.Duration) {
-	o.p.count(func(c *counters) *atomic.Int64 { return &c.made })
-	o.p.log.Debug("instance made", "number", o.p.counts.made.Load(), "from_image", fromImage, "took", took)
+	o.p.counting.count(func(c *counters) *atomic.Int64 { return &c.made })
+	o.p.setup.log.Debug("instance made", "number", o.p.counting.counts.made.Load(), "from_image", fromImage, "took", took)
 }
 
 // Count implements owner.
-func (o pluginOwner) Count(e guest.Event) { o.p.count(eventCounters[e]) }
+func (o pluginOwner) Count(e guest.Event) { o.p.counting.count(eventCounters[e]) }
 
 // eventCounters are the counters of the events in the life of an instance.
 var eventCounters = [...]func(*counters) *atomic.Int64{
@@ -188,8 +183,8 @@ var eventCounters = [...]func(*counters) *atomic.Int64{
 
 // Add implements owner.
 func (o pluginOwner) Add(t *guest.Tally) {
-	o.p.counts.take(t)
-	o.p.host.counts.take(t)
+	o.p.counting.counts.take(t)
+	o.p.setup.host.counts.take(t)
 }
 
 // Config.MaxInstances bounds the instances of a host, and Config.Memory what they hold; see
@@ -204,10 +199,10 @@ func (c *Config) shareOfOne() int64 {
 }
 
 // reserve takes the plugin's place.
-func (p *Plugin) reserve(ctx context.Context) error {
-	return p.host.room.Wait(ctx, p.limits.QueueTimeout, func() error {
-		if !p.share.Reserve() {
-			return guest.NoPlace(p.host.cfg.MaxInstances)
+func (l *lending) reserve(ctx context.Context) error {
+	return l.setup.host.room.Wait(ctx, l.setup.limits.QueueTimeout, func() error {
+		if !l.share.Reserve() {
+			return guest.NoPlace(l.setup.host.cfg.MaxInstances)
 		}
 		return nil
 	})
@@ -215,11 +210,11 @@ func (p *Plugin) reserve(ctx context.Context) error {
 
 // pooled makes an instance for the pool. While a caller waits for room, it makes only the first.
 func (p *Plugin) pooled(ctx context.Context) (*guest.Instance, error) {
-	if p.host.room.Waiting() > 0 && p.share.Pooled() {
-		return nil, p.failure(abi.OpInit, nil, &guest.Fault{Reason: abi.ReasonBusy, Remedy: guest.MoreInstances,
+	if p.setup.host.room.Waiting() > 0 && p.lending.share.Pooled() {
+		return nil, p.setup.failure(abi.OpInit, nil, &guest.Fault{Reason: abi.ReasonBusy, Remedy: guest.MoreInstances,
 			Err: errkind.As(guest.ErrNoRoom, fmt.Errorf("another plugin waits for room in the host"))})
 	}
-	return p.newInstance(ctx)
+	return p.starting.newInstance(ctx)
 }
 
 // checkIdleAfter is how long after a call the stacks of idle instances are checked. For at
@@ -227,31 +222,31 @@ func (p *Plugin) pooled(ctx context.Context) (*guest.Instance, error) {
 const checkIdleAfter = 50 * time.Millisecond
 
 // checkIdleSoon starts the timer for checking idle instances, unless it runs already.
-func (p *Plugin) checkIdleSoon() {
-	if !p.checking.Load() && p.checking.CompareAndSwap(false, true) {
-		time.AfterFunc(checkIdleAfter, p.timer.checkIdle)
+func (l *lending) checkIdleSoon() {
+	if !l.checking.Load() && l.checking.CompareAndSwap(false, true) {
+		time.AfterFunc(checkIdleAfter, l.timer.checkIdle)
 	}
 }
 
 func (t *stackTimer) checkIdle() {
-	if p := t.plugin.Load(); p != nil {
+	if p := t.of.Load(); p != nil {
 		p.checkIdle()
 	}
 }
 
 // checkIdle checks the stacks of idle instances. If others are lent or being reset, it checks
 // again later. After the plugin was closed there are none.
-func (p *Plugin) checkIdle() {
-	p.checking.Store(false)
-	if !p.pool.Visit((*guest.Instance).CheckStacks) {
-		p.checkIdleSoon()
+func (l *lending) checkIdle() {
+	l.checking.Store(false)
+	if !l.pool.Visit((*guest.Instance).CheckStacks) {
+		l.checkIdleSoon()
 	}
 }
 
 // booked returns a context with a ledger for a plugin that may use services. Without one of a
 // build, the call has one of its own.
-func (p *Plugin) booked(ctx context.Context) context.Context {
-	if len(p.granted.ask.Names()) > 0 {
+func (set *setup) booked(ctx context.Context) context.Context {
+	if len(set.granted.ask.Names()) > 0 {
 		ctx, _ = ledger.Under(ctx)
 	}
 	return ctx

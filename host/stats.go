@@ -97,18 +97,18 @@ type Totals struct {
 
 // Stats returns figures of the plugin. It costs a few microseconds, and calls next to nothing.
 func (p *Plugin) Stats() Stats {
-	r := p.breakers.Worst()
+	r := p.lending.breakers.Worst()
 	s := Stats{
-		Plugin: p.name, State: p.state, Sessions: p.sessions.count(), Queued: p.account.Waiting(),
-		Memory: p.share.Held() + p.imageHeld.Load(), MaxMemory: min(p.host.cfg.shareOfOne(), p.host.cfg.Memory),
-		Circuit: CircuitState(r.State), Failures: r.Failures, Breaks: r.Times, Used: p.account.Used(),
+		Plugin: p.setup.name, State: p.setup.state, Sessions: p.lending.sessions.count(), Queued: p.lending.account.Waiting(),
+		Memory: p.lending.share.Held() + p.starting.imageHeld.Load(), MaxMemory: min(p.setup.host.cfg.shareOfOne(), p.setup.host.cfg.Memory),
+		Circuit: CircuitState(r.State), Failures: r.Failures, Breaks: r.Times, Used: p.lending.account.Used(),
 	}
 	if r.Left > 0 {
 		s.OpenUntil = time.Now().Add(r.Left)
 	}
-	s.InUse, s.Idle, s.Waiting = p.pool.Figures()
-	p.collect()
-	s.Counters = p.counts.read()
+	s.InUse, s.Idle, s.Waiting = p.lending.pool.Figures()
+	p.lending.collect()
+	s.Counters = p.counting.counts.read()
 	return s
 }
 
@@ -166,20 +166,20 @@ func (c *counters) take(t *guest.Tally) {
 }
 
 // count adds one to a counter of the plugin and of its host.
-func (p *Plugin) count(which func(*counters) *atomic.Int64) {
-	which(p.counts).Add(1)
-	which(&p.host.counts).Add(1)
+func (c *counting) count(which func(*counters) *atomic.Int64) {
+	which(c.counts).Add(1)
+	which(c.whole).Add(1)
 }
 
 // countFailure counts a call that failed.
-func (p *Plugin) countFailure(why abi.Reason) {
+func (c *counting) countFailure(why abi.Reason) {
 	if i := slices.Index(abi.Reasons, why); i >= 0 {
-		p.count(func(c *counters) *atomic.Int64 { return &c.failed[i] })
+		c.count(func(c *counters) *atomic.Int64 { return &c.failed[i] })
 	}
 }
 
 // collect has instances that nobody uses hand in what they counted.
-func (p *Plugin) collect() { p.pool.Visit((*guest.Instance).HandIn) }
+func (l *lending) collect() { l.pool.Visit((*guest.Instance).HandIn) }
 
 // count is how many sessions are open.
 func (a *sessions) count() int {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // What calls do is counted exactly once they have returned, for the plugin and its host.
@@ -24,11 +22,11 @@ func TestStatsCount(t *testing.T) {
 	}
 	var fuel int64
 	for mode, reason := range map[string]abi.Reason{"none": "", "exit": abi.ReasonExit, "error": abi.ReasonGuestError, "panic": abi.ReasonGuestError} {
-		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": mode}})
+		step, err := newStep(p, abi.OpProcess, host.OperationOptions{Settings: map[string]any{"mode": mode}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, twoItems())
+		_, err = step.Run(t.Context(), &abi.Query{Text: "q"}, twoRows())
 		if (err == nil) != (reason == "") {
 			t.Fatalf("%s: %v", mode, err)
 		}

@@ -11,8 +11,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -253,7 +251,7 @@ func TestTenantsAtOnce(t *testing.T) {
 	p := loadAllops(t, h, host.PluginConfig{
 		Grants: host.Grants{KV: &host.KVGrant{}, Services: []string{manifest.ServiceCountTokens}}, Limits: host.Limits{Instances: 2},
 	})
-	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: map[string]any{"mode": "kv"}})
+	s, err := newStep(p, abi.OpRetrieve, host.OperationOptions{Settings: map[string]any{"mode": "kv"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +262,7 @@ func TestTenantsAtOnce(t *testing.T) {
 			ctx, before := host.WithTenant(t.Context(), tenant), "nothing"
 			for i := range 50 {
 				text := fmt.Sprintf("%s, %d %s", tenant, i, strings.Repeat("x", 500)) // two do not fit into one quota
-				items, err := s.Run(ctx, &pipeline.Query{Text: text}, nil)
+				items, err := s.Run(ctx, &abi.Query{Text: text}, nil)
 				if err != nil || !strings.HasPrefix(items[0].Content, "before: "+before+" (") {
 					t.Errorf("%s finds %.80v, error %v; want %.80s", tenant, items, err, before)
 					return

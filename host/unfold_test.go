@@ -3,8 +3,6 @@ package host_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -13,8 +11,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
+
+	"github.com/anchor-host/anchor-host/tokens"
 )
 
 // mostOfAnswer is what a build may take at its peak because of what a guest answers.
@@ -38,37 +36,17 @@ func TestAnswersUnfoldLittle(t *testing.T) {
 	} {
 		t.Run(tt.name+"/"+string(tt.op), func(t *testing.T) {
 			p := load(t, h, tt.name, host.PluginConfig{})
-			if tt.op == abi.OpMemory {
-				m, err := steps.Memory(p, steps.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = m.Items(t.Context(), &pipeline.Query{Text: "q"})
-				checkReason(t, err, tt.reason)
-				return
-			}
-			step, err := steps.New(p, tt.op, steps.Options{Step: "bomb"})
+			step, err := newStep(p, tt.op, host.OperationOptions{Step: "bomb"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got error
-			cfg := pipeline.Config{
-				Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)),
-				Callbacks: []pipeline.Callback{{OnStepError: func(_ context.Context, _ string, err error) error { got = err; return nil }}},
-				Steps:     []pipeline.StepConfig{docs("one", "two")},
-			}
-			without := build(t, cfg, "q")
-			cfg.Steps = append(cfg.Steps, pipeline.StepConfig{Name: "bomb", Step: step, OnError: pipeline.Skip})
-			var with *pipeline.Result
-			peak, took := peakHeap(func() { with = build(t, cfg, "q") })
+			peak, took := peakHeap(func() { _, got = step.Run(t.Context(), &abi.Query{Text: "q"}, twoRows()) })
 			t.Logf("peak of the heap %.1f MiB, %v", float64(peak)/(1<<20), took)
 			if peak > mostOfAnswer {
 				t.Errorf("the heap was at %d MiB (want at most %d)", peak>>20, mostOfAnswer>>20)
 			}
 			checkReason(t, got, tt.reason)
-			if a, b := window(t, with), window(t, without); a != b {
-				t.Errorf("window:\n%swithout the plugin:\n%s", a, b)
-			}
 		})
 	}
 }
@@ -104,22 +82,23 @@ func peakHeap(f func()) (peak uint64, took time.Duration) {
 func TestAnswersAreAccountedFor(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "foreign-step", host.PluginConfig{Limits: host.Limits{Memory: 2 << 20}})
-	step, err := steps.Function(p, "upper", steps.FunctionOptions{})
+	called, err := p.Function("upper", host.FunctionOptions{})
+	step := &step{plugin: p, o: called}
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = step.Run(t.Context(), &pipeline.Query{Text: strings.Repeat("words and more ", 60_000)}, nil)
+	_, err = step.Run(t.Context(), &abi.Query{Text: strings.Repeat("words and more ", 60_000)}, nil)
 	perr := checkReason(t, err, abi.ReasonMemory)
 	if perr != nil && !strings.Contains(perr.Error(), "needs more than 2MiB together with what its answer takes") {
 		t.Errorf("error %v", perr)
 	}
-	if out, err := step.Run(t.Context(), &pipeline.Query{Text: "small"}, nil); err != nil || len(out) != 1 {
+	if out, err := step.Run(t.Context(), &abi.Query{Text: "small"}, nil); err != nil || len(out) != 1 {
 		t.Errorf("the next call: %v, %v", out, err)
 	}
 }
 
 // slowTokenizer counts until its context ends.
-type slowTokenizer struct{ pipeline.Tokenizer }
+type slowTokenizer struct{ host.Tokenizer }
 
 func (s slowTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
 	for _, text := range texts {
@@ -133,14 +112,14 @@ func (s slowTokenizer) Count(ctx context.Context, texts ...string) ([]int, error
 
 // Counting the tokens of what a guest adds takes the call's time.
 func TestCountingTakesTheCallsTime(t *testing.T) {
-	h := newHost(t, host.Config{Tokenizer: slowTokenizer{pipeline.WordTokenizer()}})
+	h := newHost(t, host.Config{Tokenizer: slowTokenizer{tokens.Words{}}})
 	p := load(t, h, "add-item", host.PluginConfig{Limits: host.Limits{Timeout: 300 * time.Millisecond}})
-	step, err := steps.New(p, abi.OpRetrieve, steps.Options{})
+	step, err := newStep(p, abi.OpRetrieve, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, nil)
+	_, err = step.Run(t.Context(), &abi.Query{Text: "q"}, nil)
 	checkReason(t, err, abi.ReasonTimeout)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not done within 300ms") {
 		t.Errorf("error %v", err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 // remembered writes a module and reads it until its file need not be read.
@@ -76,11 +75,11 @@ func TestUnreadModule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := steps.New(p, "filter", steps.Options{})
+		s, err := newStep(p, "filter", host.OperationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 {
+		if out, err := s.Run(t.Context(), nothing, twoRows()); err != nil || len(out) != 1 {
 			t.Errorf("%s: items %v, error %v", state, out, err)
 		}
 	}

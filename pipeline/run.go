@@ -150,19 +150,15 @@ func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Ite
 }
 
 func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []Item, err error) {
+	defer core.Recover(&err)
 	items = items[:len(items):len(items)] // appending cannot overwrite what follows
-	err = core.Guard(func() (err error) {
-		switch {
-		case st.appender != nil:
-			out, err = st.appender.Append(ctx, q, items)
-		case st.writer != nil:
-			out, err = st.writer.RunInto(ctx, q, items, spare)
-		default:
-			out, err = st.Step.Run(ctx, q, items)
-		}
-		return err
-	})
-	return out, err
+	switch {
+	case st.appender != nil:
+		return st.appender.Append(ctx, q, items)
+	case st.writer != nil:
+		return st.writer.RunInto(ctx, q, items, spare)
+	}
+	return st.Step.Run(ctx, q, items)
 }
 
 // settle enters the outcome of a step into the build. After a failure under Skip it records

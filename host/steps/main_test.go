@@ -82,6 +82,21 @@ func config(t testing.TB, cfg host.Config) host.Config {
 	return cfg
 }
 
+// newHost makes a host that is closed with the test.
+func newHost(t testing.TB, cfg host.Config) *host.Host {
+	t.Helper()
+	h, err := host.New(config(t, cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
 // fixtures are the entries of testdata/wasm, read once.
 var fixtures = sync.OnceValues(func() ([]spec.Entry, error) { return spec.ReadDir(filepath.Join("..", "..", "testdata", "wasm")) })
 
@@ -165,4 +180,14 @@ func fromJSON(role pipeline.Role, members string) (m pipeline.Message) {
 		panic(err)
 	}
 	return m
+}
+
+// countingSpec is that of the guest that counts its calls, built with stock Go.
+func countingSpec(t testing.TB) *spec.Spec {
+	t.Helper()
+	s, err := spec.ReadFile(filepath.Join(testbuild.Guest(t, "testdata/guests/counting"), "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

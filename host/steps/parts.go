@@ -33,7 +33,7 @@ type postProcessor struct{ o *operation }
 func (p postProcessor) Isolated() {}
 
 func (p postProcessor) Process(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
-	return p.o.changeItems(ctx, q, items, nil, 0)
+	return (&changeStep{o: p.o}).Run(ctx, q, items)
 }
 
 // Reranker returns the operation rerank as a pipeline.Reranker.
@@ -50,7 +50,7 @@ type reranker struct{ o *operation }
 func (r reranker) Isolated() {}
 
 func (r reranker) Rerank(ctx context.Context, q *pipeline.Query, items []pipeline.Item, topK int) ([]pipeline.Item, error) {
-	return r.o.changeItems(ctx, q, items, nil, max(0, topK))
+	return (&changeStep{r.o, max(0, topK)}).Run(ctx, q, items)
 }
 
 // Filter returns the operation filter as a pipeline.Filter. Items outside of the scope

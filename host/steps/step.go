@@ -27,7 +27,7 @@ func New(p *host.Plugin, op abi.Operation, o Options) (pipeline.Step, error) {
 	if op == abi.OpRetrieve {
 		return &retrieveStep{retriever{out}}, nil
 	}
-	return &changeStep{out}, nil
+	return &changeStep{o: out}, nil
 }
 
 // Function returns a step of a build that calls a function of a foreign module. Its answer
@@ -44,13 +44,17 @@ func Function(p *host.Plugin, function string, o FunctionOptions) (pipeline.Step
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: function %q: %w", p.Name(), function, err)
 	}
-	return &changeStep{&operation{Operation: called, op: abi.OpProcess, step: o.Step, scope: s, module: moduleOf(p)}}, nil
+	return &changeStep{o: &operation{Operation: called, op: abi.OpProcess, step: o.Step, scope: s, module: moduleOf(p)}}, nil
 }
 
 var _ listwriter.Step = (*changeStep)(nil)
 
 // changeStep runs process, filter or rerank, or a function of a foreign module.
-type changeStep struct{ o *operation }
+type changeStep struct {
+	o *operation
+	// topK is what the guest is asked for, 0 for the TopK of the operation.
+	topK int
+}
 
 // Isolated implements pipeline.Isolated: a guest only ever gets copies.
 func (s *changeStep) Isolated() {}
@@ -60,14 +64,10 @@ func (s *changeStep) Run(ctx context.Context, q *pipeline.Query, items []pipelin
 	return s.RunInto(ctx, q, items, nil)
 }
 
-// RunInto implements listwriter.Step.
+// RunInto implements listwriter.Step. It sends the items of the scope to the guest and applies its
+// changes.
 func (s *changeStep) RunInto(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item) ([]pipeline.Item, error) {
-	return s.o.changeItems(ctx, q, items, spare, 0)
-}
-
-// changeItems sends the items of the scope to the guest and applies its changes. It uses
-// the memory of spare if that is large enough. topK 0 means the TopK of the operation.
-func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item, topK int) ([]pipeline.Item, error) {
+	o := s.o
 	a := questions.Get().(*question)
 	defer a.end()
 	v := &a.view
@@ -80,7 +80,7 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 	if a.query, err = o.guestQuery(ctx, q); err != nil {
 		return nil, err
 	}
-	env := abi.Envelope{Query: &a.query, TopK: topK, TokensLeft: tokensLeft(ctx, items)}
+	env := abi.Envelope{Query: &a.query, TopK: s.topK, TokensLeft: tokensLeft(ctx, items)}
 	answer, err := o.Changes(ctx, v, &env)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ type retrieveStep struct{ retriever }
 
 // Append implements pipeline.Appender.
 func (s *retrieveStep) Append(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
-	return s.find(ctx, q, 0, tokensLeft(ctx, items))
+	return s.o.added(ctx, q, &abi.Envelope{TokensLeft: tokensLeft(ctx, items)})
 }
 
 // Run implements pipeline.Step.
@@ -137,16 +137,10 @@ func (r retriever) Isolated() {}
 
 // Retrieve implements pipeline.Retriever.
 func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
-	return r.find(ctx, q, topK, tokensLeft(ctx, nil))
+	return r.o.added(ctx, q, &abi.Envelope{TopK: max(0, topK), TokensLeft: tokensLeft(ctx, nil)})
 }
 
-// find asks the guest for new items, the best first. topK 0 or less means the TopK of the
-// operation.
-func (r retriever) find(ctx context.Context, q *pipeline.Query, topK, tokensLeft int) ([]pipeline.Item, error) {
-	return r.o.added(ctx, q, &abi.Envelope{TopK: max(0, topK), TokensLeft: tokensLeft})
-}
-
-// added asks the guest for items by a query. It returns nil if there are none.
+// added asks the guest for items by a query, the best first. It returns nil if there are none.
 func (o *operation) added(ctx context.Context, q *pipeline.Query, env *abi.Envelope) (items []pipeline.Item, err error) {
 	if env.Query, err = o.abiQuery(ctx, q); err != nil {
 		return nil, err

@@ -47,10 +47,13 @@ func (e *PanicError) Format(f fmt.State, verb rune) {
 
 // Guard calls f and turns a panic into a [PanicError].
 func Guard(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &PanicError{Value: r, Stack: debug.Stack()}
-		}
-	}()
+	defer Recover(&err)
 	return f()
+}
+
+// Recover turns a panic of the function that defers it into a [PanicError].
+func Recover(err *error) {
+	if r := recover(); r != nil {
+		*err = &PanicError{Value: r, Stack: debug.Stack()}
+	}
 }

@@ -83,7 +83,7 @@ var Loose int
 	want := figures{
 		Lines: 42, Files: 1, Functions: 1, Types: 3, Methods: 2, Constants: 2, Variables: 1, Fields: 5,
 		// Shape, Sizer, A, B, C, Area, New, One, Two
-		Documented: 9, Longest: function{"New", 3},
+		Documented: 9, Longest: function{"New", 3}, Largest: methods{"Shape", 2},
 	}
 	if p.figures != want {
 		t.Errorf("figures %+v, want %+v", p.figures, want)
@@ -286,8 +286,8 @@ func TestTable(t *testing.T) {
 		rows = append(rows, strings.Join(strings.Fields(line), " "))
 	}
 	for _, want := range []string{
-		"host 9 2 3 0 0 0 0 0 33 % 2 A 1 more than 8 lines", "host 9 2 3 0 0 0 0 0 33 % 2 host.A 1 1 of 1 packages too large",
-		"sdk 1 1 0 0 0 0 0 0 - 0 -",
+		"host 9 2 3 0 0 0 0 0 33 % 2 - A 1 more than 8 lines", "host 9 2 3 0 0 0 0 0 33 % 2 - host.A 1 1 of 1 packages too large",
+		"sdk 1 1 0 0 0 0 0 0 - 0 - -",
 	} {
 		if !strings.Contains("\n"+strings.Join(rows, "\n")+"\n", "\n"+want+"\n") {
 			t.Errorf("no row %q in\n%s", want, out.String())

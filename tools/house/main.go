@@ -1,6 +1,6 @@
 // Command house reports how large the repository's Go packages are and what they
-// export: lines, files, exported symbols, doc comments, the longest function, and files
-// that use each other in a circle. Tests are not counted.
+// export: lines, files, exported symbols, doc comments, the type with the most methods, the longest
+// function, and files that use each other in a circle. Tests are not counted.
 //
 //	go -C tools run ./house [-root DIR] [-only REGEXP] [-max-lines N] [-max-files N] [-cycles] [-fail] [-o json]
 //

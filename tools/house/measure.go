@@ -23,6 +23,8 @@ type figures struct {
 	// Documented is the number of exported symbols and fields that have a comment.
 	Documented int      `json:"documented"`
 	Longest    function `json:"longest_function"`
+	// Largest is the type with the most methods, exported or not.
+	Largest methods `json:"largest_type"`
 	// InCycles is the number of files that use each other in a circle.
 	InCycles int `json:"files_in_cycles"`
 }
@@ -31,6 +33,12 @@ type figures struct {
 type function struct {
 	Name  string `json:"name"`
 	Lines int    `json:"lines"`
+}
+
+// methods is a type and how many methods it has.
+type methods struct {
+	Type    string `json:"type"`
+	Methods int    `json:"methods"`
 }
 
 // exported returns the number of exported symbols.
@@ -51,11 +59,18 @@ func (f *figures) add(g *figures) {
 	f.Documented += g.Documented
 	f.InCycles += g.InCycles
 	f.longer(g.Longest)
+	f.larger(g.Largest)
 }
 
 func (f *figures) longer(g function) {
 	if g.Lines > f.Longest.Lines {
 		f.Longest = g
+	}
+}
+
+func (f *figures) larger(g methods) {
+	if g.Methods > f.Largest.Methods {
+		f.Largest = g
 	}
 }
 
@@ -98,6 +113,7 @@ func measure(folder string, fset *token.FileSet, sources []source) *pkg {
 	uses := arrows(sources)
 	groups := cycles(sources, uses)
 	p := &pkg{Folder: folder, Cycles: groups, References: references(sources, uses, groups)}
+	of := map[string]int{} // the methods of each type
 	for _, s := range sources {
 		p.Files++
 		p.Lines += s.lines
@@ -105,6 +121,10 @@ func measure(folder string, fset *token.FileSet, sources []source) *pkg {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				p.function(fset, d)
+				if t := receiverType(d); t != "" {
+					of[t]++
+					p.larger(methods{t, of[t]})
+				}
 			case *ast.GenDecl:
 				p.declaration(d)
 			}

@@ -48,6 +48,7 @@ func newReport(packages []*pkg, maxLines, maxFiles int) *report {
 		a.TooLarge += min(1, len(p.TooLarge))
 		f := p.figures
 		f.Longest.Name = p.Folder + "." + f.Longest.Name // in an area nothing else says which package it is in
+		f.Largest.Type = p.Folder + "." + f.Largest.Type
 		a.add(&f)
 	}
 	slices.SortFunc(r.Areas, func(a, b *area) int {
@@ -82,7 +83,7 @@ func (r *report) writeJSON(w io.Writer) error {
 }
 
 // columns are the headings of the figures.
-const columns = "lines\tfiles\tfunc\ttype\tmethod\tconst\tvar\tfield\tdocumented\tin cycles\tlongest function\t"
+const columns = "lines\tfiles\tfunc\ttype\tmethod\tconst\tvar\tfield\tdocumented\tin cycles\tlargest type\tlongest function\t"
 
 func (r *report) writeTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -135,8 +136,12 @@ func (f *figures) cells() string {
 	if f.Longest.Lines > 0 {
 		longest = fmt.Sprintf("%s %d", f.Longest.Name, f.Longest.Lines)
 	}
-	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s", f.Lines, f.Files, f.Functions, f.Types, f.Methods,
-		f.Constants, f.Variables, f.Fields, documented, f.InCycles, longest)
+	largest := "-"
+	if f.Largest.Methods > 0 {
+		largest = fmt.Sprintf("%s %d", f.Largest.Type, f.Largest.Methods)
+	}
+	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%s", f.Lines, f.Files, f.Functions, f.Types, f.Methods,
+		f.Constants, f.Variables, f.Fields, documented, f.InCycles, largest, longest)
 }
 
 // writeWazero lists the packages below host that use more than wazero's stable interface.

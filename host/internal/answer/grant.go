@@ -66,26 +66,24 @@ func (g *Grant) highest(source string) int {
 	return p
 }
 
-// Check checks a change set against the number of rows of the request and against the
-// grant. [Grant.Settle] makes the checks that depend on the item. Errors are a *[guest.Fault].
-func (g *Grant) Check(c *abi.Changes, rows int) error {
+// Check holds changes to rows to the grant, and sets source and priority of new items where the
+// guest states none. rows may be nil. Only the number of tokens is left to [Grant.Counted]. Errors are
+// a *[guest.Fault].
+func (g *Grant) Check(c *abi.Changes, rows abi.Rows) error {
 	if n := len(c.Items); n > g.MaxItems && g.Writes.Has(abi.ChangeItems) {
 		return guest.Faultf(abi.ReasonOutputTooLarge, "adds %d items, allowed %d", n, g.MaxItems)
 	}
-	err := c.Check(rows, g.Grant)
+	n := 0
+	if rows != nil {
+		n = rows.Len()
+	}
+	err := c.Check(n, g.Grant)
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, abi.ErrNotGranted):
 		return &guest.Fault{Reason: abi.ReasonDenied, Err: err}
+	case err != nil:
+		return &guest.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
 	}
-	return &guest.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
-}
-
-// Settle makes the checks of the grant that depend on the item, on changes that passed
-// [Grant.Check]. It sets source and priority of new items where the guest states none. Errors
-// are a *[guest.Fault].
-func (g *Grant) Settle(c *abi.Changes, rows abi.Rows) error {
 	if err := g.checkEdits(c.Edits, rows); err != nil {
 		return err
 	}

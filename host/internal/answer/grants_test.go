@@ -80,12 +80,12 @@ func TestPrioritiesOfEdits(t *testing.T) {
 		granted  bool
 	}{{0, 5, true}, {0, 6, false}, {1, 8, true}, {1, 9, false}, {2, 8, true}, {2, 9, false}} {
 		edits := []abi.Edit{{Row: 0}, {Row: c.row, Priority: &c.priority}}
-		err := g.Settle(&abi.Changes{Edits: edits}, rows)
+		err := g.checkEdits(edits, rows)
 		if got := reasonOf(t, err); got == "" != c.granted || !c.granted && got != abi.ReasonDenied {
 			t.Errorf("row %d, priority %d: %v, want granted %v", c.row, c.priority, err, c.granted)
 		}
 	}
-	if err := g.Settle(&abi.Changes{Items: []abi.NewItem{{Content: "x", Priority: 9}}}, rows); reasonOf(t, err) != abi.ReasonDenied {
+	if err := g.settleItems([]abi.NewItem{{Content: "x", Priority: 9}}); reasonOf(t, err) != abi.ReasonDenied {
 		t.Errorf("a new item of a priority that is not granted: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestChecksOfChanges(t *testing.T) {
 		"nothing":           {abi.Changes{}, 0, ""},
 	} {
 		g := NewGrant(abi.OpRetrieve, &spec.Operation{Writes: c.writes}, Terms{Items: 2})
-		if err := g.Check(&c.changes, 1); reasonOf(t, err) != c.want {
+		if err := g.Check(&c.changes, abi.ItemRows{{}}); reasonOf(t, err) != c.want {
 			t.Errorf("%s: error %v, want the reason %q", name, err, c.want)
 		}
 	}

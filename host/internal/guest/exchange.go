@@ -9,77 +9,72 @@ import (
 	"github.com/anchor-host/anchor-host/internal/units"
 )
 
-// CallDocument is EnterDocument for callers that keep the output instead of decoding it:
-// the output is a copy.
-func (in *Instance) CallDocument(export string, input []byte) (abi.Status, []byte, error) {
-	return in.Copied(in.EnterDocument(export, input))
+// CallDocument is [Instance.Document] for callers that keep the output instead of decoding it.
+func (in *Instance) CallDocument(export string, doc []byte, extism bool) (status abi.Status, out []byte, err error) {
+	err = in.Document(export, doc, extism, func(s abi.Status, b []byte) error {
+		status, out = s, append([]byte(nil), b...)
+		return nil
+	})
+	return status, out, err
 }
 
-// Copied copies the output of a call out of memory that the next call uses again, and fails
-// if the call is late.
-func (in *Instance) Copied(status abi.Status, out []byte, err error) (abi.Status, []byte, error) {
+// Document calls an export of the JSON lane, or of a foreign module, with a document, and hands
+// its answer to read. The document goes through the guest's mailbox if the guest takes it there;
+// otherwise, or if the caller wants that, through the Extism functions. A message that the guest
+// sets is an error whatever the status. The next call overwrites the output that read gets.
+func (in *Instance) Document(export string, doc []byte, extism bool, read func(abi.Status, []byte) error) error {
+	boxed := !extism && len(doc) > 0 && in.documentField(export) != nil
+	err := in.put(export, doc, boxed)
 	if err == nil {
-		out = append([]byte(nil), out...)
+		in.Exchange.args[0] = 0
+		err = in.enter(export)
+		if err == nil || in.Bare && exitedWell(err) {
+			err = in.answered(boxed, read)
+		}
 	}
 	if late := in.lateAfter(err); late != nil {
-		return 0, nil, late
+		return late
 	}
-	return status, out, err
+	return err
 }
 
-// EnterDocument calls an export of the JSON lane, or of a foreign module, with a document.
-// It goes through the guest's mailbox if the guest takes documents there, otherwise through
-// the Extism functions. A message that the guest sets is an error whatever the status. The
-// output lies in memory that the next call uses again. The caller checks whether the call
-// is late after reading it.
-func (in *Instance) EnterDocument(export string, input []byte) (abi.Status, []byte, error) {
-	if len(input) == 0 || in.documentField(export) == nil {
-		return in.EnterExtism(export, input)
+// put gives the guest a document.
+func (in *Instance) put(export string, doc []byte, boxed bool) error {
+	if boxed {
+		in.Call.Record.Ask(doc)
+		return in.putDocument(doc)
 	}
-	in.Call.Record.Ask(input)
-	if err := in.putDocument(input); err != nil {
-		return 0, nil, err
+	if err := in.checkInput(len(doc)); err != nil {
+		return err
 	}
-	status, err := in.enterExport(export)
-	if err != nil {
-		return 0, nil, err
-	}
-	out, err := in.documentOutput()
-	in.Call.Record.Reply(status == abi.StatusNoChange, out)
-	return status, out, err
-}
-
-// EnterExtism is EnterDocument by the Extism convention: the guest reads the document and
-// sets its output through the Extism functions.
-func (in *Instance) EnterExtism(export string, input []byte) (abi.Status, []byte, error) {
-	if err := in.checkInput(len(input)); err != nil {
-		return 0, nil, err
-	}
-	in.Call.Record.Ask(input)
+	in.Call.Record.Ask(doc)
 	clear(in.documentField(export)) // an earlier call may have left its document there
-	if !in.Kernel.SetInput(input) {
-		return 0, nil, in.noInput(len(input))
+	if !in.Extism.Kernel.SetInput(doc) {
+		return in.Memory.noInput(len(doc))
 	}
-	in.Call.Received = int64(len(input))
-	status, err := in.enterExport(export)
-	if err != nil {
-		return 0, nil, err
-	}
-	out, err := in.output()
-	in.Call.Record.Reply(status == abi.StatusNoChange, out)
-	return status, out, err
+	in.Call.Received = int64(len(doc))
+	return nil
 }
 
-// enterExport calls an export without parameters, and returns its status or the error
-// that the guest reported.
-func (in *Instance) enterExport(export string) (abi.Status, error) {
-	in.stack[0] = 0
-	if err := in.enter(export); err != nil && (!in.Bare || !exitedWell(err)) {
-		return 0, err
+// answered hands the answer of an export to read, unless the guest reported an error.
+func (in *Instance) answered(boxed bool, read func(abi.Status, []byte) error) error {
+	status := in.Exchange.status()
+	if err := in.Extism.guestError(status); err != nil {
+		return err
 	}
-	status := abi.Status(int32(uint32(in.stack[0])))
-	return status, in.guestError(status)
+	out, err := in.documentOutput(boxed)
+	in.Call.Record.Reply(status == abi.StatusNoChange, out)
+	if err != nil {
+		return err
+	}
+	if err = read(status, out); err != nil {
+		return undecoded(err)
+	}
+	return nil
 }
+
+// status is what the export that was called returned.
+func (x *exchange) status() abi.Status { return abi.Status(int32(uint32(x.args[0]))) }
 
 // checkInput checks the size of a request against limits.input.
 func (in *Instance) checkInput(n int) error {
@@ -94,8 +89,8 @@ const maxErrorText = 4 << 10
 
 // guestError is the error that a guest reported: a message, or a status other than done and
 // no change.
-func (in *Instance) guestError(status abi.Status) error {
-	if msg := in.Kernel.Failure(); msg != nil {
+func (x *extism) guestError(status abi.Status) error {
+	if msg := x.Kernel.Failure(); msg != nil {
 		return Faultf(abi.ReasonGuestError, "%s", clipBytes(msg, maxErrorText))
 	}
 	if status != abi.StatusDone && status != abi.StatusNoChange {
@@ -107,12 +102,12 @@ func (in *Instance) guestError(status abi.Status) error {
 // output returns a view of what the guest set as output. Few guests check whether they got
 // a block before they name it as output, so a refused block is reported as lack of memory.
 func (in *Instance) output() ([]byte, error) {
-	off, n, b := in.Kernel.Output()
+	off, n, b := in.Extism.Kernel.Output()
 	switch {
-	case b == nil && off == 0 && in.Kernel.Refused():
+	case b == nil && off == 0 && in.Extism.Kernel.Refused():
 		return nil, Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
 	case b == nil:
-		return nil, Faultf(abi.ReasonInvalidOutput, "output at %d, length %d is outside the memory of %d bytes", off, n, in.Kernel.Size())
+		return nil, Faultf(abi.ReasonInvalidOutput, "output at %d, length %d is outside the memory of %d bytes", off, n, in.Extism.Kernel.Size())
 	case n > uint64(in.Env.Limits.Output):
 		return nil, Faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.Env.Limits.Output)
 	}
@@ -120,47 +115,21 @@ func (in *Instance) output() ([]byte, error) {
 	return b, nil
 }
 
-// DocumentChanges calls an operation that answers with changes in the JSON lane, and decodes
-// the changes within bounds. nil means no change.
-func (in *Instance) DocumentChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
-	doc, err := abi.AppendItemsRequest(in.document[:0], rows, reads, env)
+// ItemsRequest makes the document of a request about rows. The next request overwrites it.
+func (x *exchange) ItemsRequest(rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) ([]byte, error) {
+	doc, err := abi.AppendItemsRequest(x.document[:0], rows, reads, env)
 	if err != nil {
 		return nil, &Fault{Reason: abi.ReasonInputTooLarge, Err: err}
 	}
-	in.document = keepSmall(doc)
-	var c *abi.Changes
-	_, err = in.Answered(op.JSONExport(), doc, func(out []byte) error {
-		c = new(abi.Changes)
-		return c.DecodeJSONWithin(out, within)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	x.document = keepSmall(doc)
+	return doc, nil
 }
 
-// Answered calls an export with a document and passes the output to decode, if decode is
-// not nil. It reports whether the guest gave an answer that was decoded.
-func (in *Instance) Answered(export string, doc []byte, decode func(out []byte) error) (bool, error) {
-	status, out, err := in.EnterDocument(export, doc)
-	switch {
-	case err != nil || status == abi.StatusNoChange || decode == nil:
-	case len(out) == 0:
-		err = errNoOutput()
-	default:
-		err = Undecoded(decode(out))
-	}
-	if late := in.lateAfter(err); late != nil {
-		return false, late
-	}
-	return err == nil && status != abi.StatusNoChange && decode != nil, err
-}
-
-// Undecoded is the fault of an answer that could not be decoded.
-func Undecoded(err error) error {
+// undecoded is the fault of an answer that could not be decoded.
+func undecoded(err error) error {
 	var f *Fault
 	switch {
-	case err == nil, errors.As(err, &f):
+	case errors.As(err, &f):
 		return err
 	case errors.Is(err, abi.ErrNotGranted):
 		return &Fault{Reason: abi.ReasonDenied, Err: err}
@@ -188,19 +157,20 @@ func (in *Instance) Take(n int64) error {
 	if n == 0 {
 		return nil
 	}
-	if !in.room.change(n) {
+	if !in.Memory.room.change(n) {
 		return Faultf(abi.ReasonMemory, "needs more than %s together with what its answer takes in the host", units.FormatSize(in.Env.Limits.Memory))
 	}
-	if !in.account(n) {
-		in.room.change(-n)
-		what, remedy := in.noRoom()
+	if !in.Memory.account(n) {
+		in.Memory.room.change(-n)
+		what, remedy := in.Memory.noRoom()
 		return &Fault{Reason: abi.ReasonMemory, Remedy: remedy, Err: fmt.Errorf("%s for an answer that takes %s more", what, units.FormatSize(n))}
 	}
-	in.decoded += n
+	in.Exchange.decoded += n
 	return nil
 }
 
-func errNoOutput() *Fault {
+// NoOutput is the fault of an answer that is empty.
+func NoOutput() *Fault {
 	return Faultf(abi.ReasonInvalidOutput, "status 0 without an output (set an output, or return status 1 for no change)")
 }
 
@@ -214,9 +184,10 @@ func keepSmall(b []byte) []byte {
 	return b[:0]
 }
 
-// BatchChanges is DocumentChanges in the batch lane.
+// BatchChanges calls an operation that answers with changes in the batch lane, and decodes the
+// changes within bounds. nil means no change.
 func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
-	size, err := in.batch.Plan(rows, reads, env)
+	size, err := in.Exchange.batch.Plan(rows, reads, env)
 	if err != nil {
 		return nil, &Fault{Reason: abi.ReasonInputTooLarge, Err: err}
 	}
@@ -224,7 +195,7 @@ func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err != nil {
 		return nil, err
 	}
-	if err := in.batch.Write(dst); err != nil {
+	if err := in.Exchange.batch.Write(dst); err != nil {
 		return nil, &Fault{Reason: abi.ReasonInputTooLarge, Err: err}
 	}
 	in.Call.Received, in.Call.Batch = int64(size), true
@@ -232,8 +203,8 @@ func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 		return nil, err
 	}
 	var c *abi.Changes
-	status := abi.Status(int32(uint32(in.stack[0])))
-	if err = in.guestError(status); err == nil && status != abi.StatusNoChange {
+	status := in.Exchange.status()
+	if err = in.Extism.guestError(status); err == nil && status != abi.StatusNoChange {
 		c, err = in.readChanges(within)
 	}
 	if late := in.lateAfter(err); late != nil {
@@ -254,8 +225,8 @@ func (in *Instance) ExchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
 		return 0, nil, err
 	}
-	status := abi.Status(int32(uint32(in.stack[0])))
-	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
+	status := in.Exchange.status()
+	if err := in.Extism.guestError(status); err != nil || status == abi.StatusNoChange {
 		return status, nil, err
 	}
 	b, err := in.boxOutput()
@@ -269,11 +240,11 @@ func (in *Instance) readChanges(within abi.Bounds) (*abi.Changes, error) {
 		return nil, err
 	}
 	if len(b) == 0 {
-		return nil, errNoOutput()
+		return nil, NoOutput()
 	}
 	c := changeSets.Get().(*abi.Changes)
 	if err := c.DecodeWithin(b, within); err != nil {
-		return nil, Undecoded(err)
+		return nil, undecoded(err)
 	}
 	return c, nil
 }

@@ -74,14 +74,14 @@ func (in *Instance) resettable(err error) bool {
 	case !in.Env.Features.On(wazerox.TrapTexts):
 		return false
 	case wazerox.Overflowed(err):
-		return in.callStack != nil
+		return in.Stacks.callStack != nil
 	}
 	return wazerox.Trapped(err)
 }
 
 // exited reports whether the guest ended itself, in its own code or in that of a link.
 func (in *Instance) exited() bool {
-	return in.mod.IsClosed() || slices.ContainsFunc(in.members, func(m *part) bool { return m.mod.IsClosed() })
+	return in.Guest.mod.IsClosed() || slices.ContainsFunc(in.members, func(m *part) bool { return m.mod.IsClosed() })
 }
 
 // FaultOf finds the reason of a call's error. The remedy is "" if the usual remedy of the
@@ -95,9 +95,9 @@ func (in *Instance) FaultOf(err error) *Fault {
 	case errors.As(err, &exit):
 		return &Fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
 	case in != nil && in.refused():
-		return in.needsMore()
+		return in.Memory.needsMore()
 	case in != nil && wazerox.Overflowed(err):
-		return in.tooDeep(err)
+		return in.Stacks.tooDeep(err)
 	}
 	words, text := in.lastWords(), wazerox.TrapText(err)
 	if words == "" && strings.HasPrefix(text, "out of bounds memory access") {
@@ -112,8 +112,8 @@ func (in *Instance) explain(f *Fault) *Fault {
 	if in == nil || !in.refused() || f.Remedy != "" || f.Reason != abi.ReasonTimeout && f.Reason != abi.ReasonFuel {
 		return f
 	}
-	if in.HostFull {
-		_, remedy := in.noRoom()
+	if in.Memory.HostFull {
+		_, remedy := in.Memory.noRoom()
 		return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", remedy, f.Reason)}
 	}
 	return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
@@ -121,23 +121,23 @@ func (in *Instance) explain(f *Fault) *Fault {
 }
 
 // needsMore is the fault of a guest that failed after it was refused memory.
-func (in *Instance) needsMore() *Fault {
-	if in.HostFull && in.refusedBy == capacity.ShareReached {
+func (m *memory) needsMore() *Fault {
+	if m.HostFull && m.refusedBy == capacity.ShareReached {
 		return &Fault{Reason: abi.ReasonMemory, Err: errkind.As(ErrNoRoom, fmt.Errorf("needs more than the plugin's share of the host's memory, %s for all its instances",
-			units.FormatSize(in.Env.Limits.Share)))}
+			units.FormatSize(m.env.Limits.Share)))}
 	}
-	if in.HostFull {
+	if m.HostFull {
 		return &Fault{Reason: abi.ReasonMemory, Err: errkind.As(ErrNoRoom, fmt.Errorf("needs more than the host has room for, %s for all plugins together",
-			units.FormatSize(in.Env.Limits.Whole)))}
+			units.FormatSize(m.env.Limits.Whole)))}
 	}
-	return Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
+	return Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(m.env.Limits.Memory))
 }
 
 // noInput is the fault of a call whose input of n bytes does not fit into the guest's
 // memory.
-func (in *Instance) noInput(n int) *Fault {
-	if in.HostFull {
-		what, remedy := in.noRoom()
+func (m *memory) noInput(n int) *Fault {
+	if m.HostFull {
+		what, remedy := m.noRoom()
 		return &Fault{abi.ReasonInputTooLarge, errkind.As(ErrNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), remedy}
 	}
 	return Faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
@@ -145,8 +145,8 @@ func (in *Instance) noInput(n int) *Fault {
 
 // remedy is the usual remedy of a reason. in may be nil.
 func (in *Instance) remedy(r abi.Reason) string {
-	if r == abi.ReasonMemory && in != nil && in.HostFull {
-		_, remedy := in.noRoom()
+	if r == abi.ReasonMemory && in != nil && in.Memory.HostFull {
+		_, remedy := in.Memory.noRoom()
 		return remedy
 	}
 	return remedies[r]

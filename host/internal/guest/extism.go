@@ -20,7 +20,7 @@ var Functions = map[string]Function{
 	"var_get":    varGet,
 	"var_set":    varSet,
 
-	"http_status_code": func(c *Call, s []uint64) { s[0] = uint64(c.Instance.HTTP.Status) },
+	"http_status_code": func(c *Call, s []uint64) { s[0] = uint64(c.Instance.Extism.HTTP.Status) },
 	"http_headers":     httpHeaders,
 
 	"log_trace":     logAt(levelTrace),
@@ -31,7 +31,7 @@ var Functions = map[string]Function{
 	"get_log_level": logLevel,
 }
 
-func httpHeaders(c *Call, s []uint64) { s[0] = c.Put(c.Instance.HTTP.Headers) }
+func httpHeaders(c *Call, s []uint64) { s[0] = c.Put(c.Instance.Extism.HTTP.Headers) }
 
 func configGet(c *Call, s []uint64) {
 	key, _ := c.name(s[0])
@@ -44,11 +44,11 @@ func configGet(c *Call, s []uint64) {
 
 func varGet(c *Call, s []uint64) {
 	key, _ := c.name(s[0])
-	s[0] = c.Put(c.Instance.vars.values[key])
+	s[0] = c.Put(c.Instance.Extism.vars.values[key])
 }
 
 func varSet(c *Call, s []uint64) {
-	k, v := c.Instance.Kernel, &c.Instance.vars
+	k, v := c.Instance.Extism.Kernel, &c.Instance.Extism.vars
 	if k.Length(s[0]) == 0 {
 		return
 	}
@@ -77,7 +77,7 @@ const levelTrace = slog.LevelDebug - 4
 // logger does not record it, as helper libraries log why a guest panics. It does not free the block, as some plugin kits do so themselves.
 func logAt(level slog.Level) Function {
 	return Blocking(func(c *Call, s []uint64) {
-		text, ok := c.Instance.Kernel.Bytes(s[0])
+		text, ok := c.Instance.Extism.Kernel.Bytes(s[0])
 		log := c.Instance.Env.Log
 		if !ok || level < slog.LevelError && !log.Enabled(c, level) {
 			return
@@ -155,11 +155,11 @@ func KernelFunction(name string) Function {
 		return nil
 	case name == "alloc":
 		return func(c *Call, s []uint64) {
-			fn(c.Instance.local, s)
+			fn(c.Instance.Extism.local, s)
 			c.Spend(0)
 		}
 	}
-	return func(c *Call, s []uint64) { fn(c.Instance.local, s) }
+	return func(c *Call, s []uint64) { fn(c.Instance.Extism.local, s) }
 }
 
 // OfferSettle instantiates the function that a linked kernel calls each time it has used a

@@ -166,7 +166,7 @@ func TestSameThroughBothKernels(t *testing.T) {
 				for i, input := range inputs {
 					out, err := g.Call(t.Context(), function, []byte(input))
 					got[fmt.Sprint(name, " ", function, " ", i)] = fmt.Sprintf("%d bytes %q, error %v, log %q, fuel %d, memory %d",
-						len(out), out[:min(len(out), 50)], err, g.WASI.Output.Tail(guest.MaxLog), g.FuelUsed(), g.Size())
+						len(out), out[:min(len(out), 50)], err, g.WASI.Output.Tail(guest.MaxLog), g.FuelUsed(), g.Guest.Size())
 				}
 			}
 		}

@@ -10,14 +10,14 @@ import (
 // used is the fuel of the call so far: what the guest used, and what the host and the
 // kernel used on its behalf.
 func (c *Call) used() int64 {
-	return c.drawn - c.Instance.fuelLeft() + c.hosted + c.Instance.Kernel.Debt()
+	return c.drawn - c.Instance.fuelLeft() + c.hosted + c.Instance.Extism.Kernel.Debt()
 }
 
 // Spend charges the call for work of the host, before or right after the work, and for the
 // work of the kernel. When a slice is used up, it makes the same checks as tick.
 func (c *Call) Spend(units int64) {
-	units += c.Instance.Kernel.Debt()
-	c.Instance.Kernel.Settle()
+	units += c.Instance.Extism.Kernel.Debt()
+	c.Instance.Extism.Kernel.Settle()
 	c.hosted += units
 	c.unchecked += units
 	if c.unchecked < wasmbin.DefaultSlice {
@@ -57,8 +57,8 @@ func Tick(ctx context.Context, stack []uint64) {
 // is negative if the last operation cost more than was left.
 func (in *Instance) fuelLeft() int64 {
 	left := int64(0)
-	if in.fuel != nil { // it is nil during the start section
-		left = int64(in.fuel.Get())
+	if in.Guest.fuel != nil { // it is nil during the start section
+		left = int64(in.Guest.fuel.Get())
 	}
 	for _, m := range in.members {
 		if m.fuel != nil {
@@ -71,8 +71,8 @@ func (in *Instance) fuelLeft() int64 {
 // fuelOwed is the sum of what the fuel counters are below zero.
 func (in *Instance) fuelOwed() int64 {
 	owed := int64(0)
-	if in.fuel != nil {
-		owed = max(0, -int64(in.fuel.Get()))
+	if in.Guest.fuel != nil {
+		owed = max(0, -int64(in.Guest.fuel.Get()))
 	}
 	for _, m := range in.members {
 		if m.fuel != nil {

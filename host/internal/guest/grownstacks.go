@@ -11,23 +11,23 @@ const KeptStack = wazerox.StackKept
 
 // dropGrown discards the handles whose stacks have grown, except for the largest, which it
 // discards if the host has no room. It discards all handles if their sizes are not known.
-func (in *Instance) dropGrown() {
-	if !in.Env.Features.On(wazerox.StackSizes) {
-		clear(in.funcs)
+func (s *stacks) dropGrown() {
+	if !s.env.Features.On(wazerox.StackSizes) {
+		clear(s.funcs)
 		return
 	}
 	largest, kept := 0, ""
-	for name, fn := range in.funcs {
+	for name, fn := range s.funcs {
 		switch size := wazerox.StackOf(fn); {
 		case size <= KeptStack:
 		case size > largest:
-			delete(in.funcs, kept)
+			delete(s.funcs, kept)
 			largest, kept = size, name
 		default:
-			delete(in.funcs, name)
+			delete(s.funcs, name)
 		}
 	}
-	if !in.holdStack(int64(largest)) {
-		delete(in.funcs, kept)
+	if !s.holdStack(int64(largest)) {
+		delete(s.funcs, kept)
 	}
 }

@@ -24,7 +24,7 @@ const maxName = 4 << 10
 
 // Put copies b into a new block of the guest. It returns 0 if b is empty or does not fit.
 func (c *Call) Put(b []byte) uint64 {
-	k := c.Instance.Kernel
+	k := c.Instance.Extism.Kernel
 	off, err := k.Alloc(c, uint64(len(b)))
 	if err != nil {
 		panic(err)
@@ -39,7 +39,7 @@ func (c *Call) Put(b []byte) uint64 {
 // name reads the block of a handle as a name. ok is false if the handle names no block, or
 // the name is too long.
 func (c *Call) name(off uint64) (string, bool) {
-	b, ok := c.Instance.Kernel.Bytes(off)
+	b, ok := c.Instance.Extism.Kernel.Bytes(off)
 	if !ok || len(b) > maxName {
 		return "", false
 	}
@@ -50,7 +50,7 @@ func (c *Call) name(off uint64) (string, bool) {
 // Key is name for functions that cannot do without one: without a valid name the call ends.
 // what names the function and the argument in the error.
 func (c *Call) Key(off uint64, what string) string {
-	b, ok := c.Instance.Kernel.Bytes(off)
+	b, ok := c.Instance.Extism.Kernel.Bytes(off)
 	switch {
 	case !ok:
 		panic(Faultf(abi.ReasonTrap, "%s is not a block", what))

@@ -23,30 +23,38 @@ import (
 // it until it is returned, and only the owner closes it. After a failed call an instance is
 // reset or closed before anything else uses it.
 //
-// Its state is grouped by purpose. Each group names the files that change it.
+// Each part of its state has a type, whose methods touch nothing else.
 type Instance struct {
 	// Env is what the instances of the plugin have in common.
 	Env *Environment
 	// ofSession says that the instance belongs to a session, not to the pool.
 	ofSession bool
-	// part is the guest itself. members are its links in the order of Environment.Links. stubs
+	// Guest is the guest itself. members are its links in the order of Environment.Links. stubs
 	// are the modules that close circles among the links.
-	part
+	Guest   part
 	members []*part
 	stubs   []api.Module
 	// WASI is what the guest and its links see through WASI, with what they wrote.
 	WASI wasi.State
-
-	memoryUse
-	stackUse
-	extismState
-	callData
-	pastCalls
+	// Memory is what the instance is charged for, Stacks what its calls run on, Extism what the guest
+	// sees through Extism's functions, Exchange what calls exchange with it, and Life what the calls so
+	// far mean for the next one.
+	Memory   memory
+	Stacks   stacks
+	Extism   extism
+	Exchange exchange
+	Life     life
+	// Call is the running or the last call.
+	Call Call
+	// Bare says that only the start section has run. Such an instance serves one call, such as
+	// a program's main, which may end with exit code 0.
+	Bare bool
 }
 
-// memoryUse is the memory that the instance is charged for, besides its linear memories, which
-// charge for themselves (charging.go, instantiate.go).
-type memoryUse struct {
+// memory is the memory that an instance is charged for, besides its linear memories, which
+// charge for themselves.
+type memory struct {
+	env *Environment
 	// foreign says that wazero allocates the memory, and lin only charges for it. seen is the
 	// last size that was charged.
 	foreign bool
@@ -56,8 +64,9 @@ type memoryUse struct {
 	// room bounds the linear memories of the guest and its kernel, and what is decoded of an
 	// answer, together.
 	room room
-	// tables is the charge for the instance's tables, in bytes.
+	// tables is the charge for the instance's tables, and kernel the size of a kernel in Go, in bytes.
 	tables int64
+	kernel uint64
 	// HostFull says that the host refused memory during the call, and noVictim that no idle
 	// instance is left to evict. refusedBy says who refused memory last.
 	HostFull, noVictim bool
@@ -66,10 +75,15 @@ type memoryUse struct {
 	start uint64
 }
 
-// stackUse is the stack that calls run on (stacks.go, stackcheck.go).
-type stackUse struct {
+// stacks are what the calls of an instance run on.
+type stacks struct {
+	env *Environment
+	// memory is what the stacks are charged to.
+	memory *memory
 	// callStack is the stack that all calls share, nil if each handle has its own.
 	callStack *wazerox.Stack
+	// funcs are the handles of the exports called so far.
+	funcs map[string]api.Function
 	// stackHeld is the charge for the stack, in bytes. It is at least stackLeast, which is the
 	// most that calls can take when they are interpreted, and else 0.
 	stackHeld, stackLeast int64
@@ -77,17 +91,15 @@ type stackUse struct {
 	sinceCheck int64
 }
 
-// extismState is what the guest sees through Extism's functions (instantiate.go, extism.go).
-type extismState struct {
+// extism is what the guest sees through Extism's functions.
+type extism struct {
 	// Kernel is the memory of Extism's functions.
 	Kernel kernel.Kernel
 	// kernelModule is the kernel's module if the guest is linked to it. Otherwise it is nil,
 	// and local is the kernel: Go code in the host that the guest calls.
 	kernelModule api.Module
 	local        *kernel.Local
-	// localSize is the size of local in bytes.
-	localSize uint64
-	vars      vars
+	vars         vars
 	// HTTP is the status and the headers of the last response.
 	HTTP Response
 }
@@ -99,14 +111,10 @@ type Response struct {
 	Headers []byte
 }
 
-// callData is the running call, and what calls exchange with the guest (call.go, mailbox.go).
-type callData struct {
-	// Call is the running or the last call.
-	Call Call
-	// funcs are the handles of the exports called so far.
-	funcs map[string]api.Function
-	// stack holds the arguments and the result of an export.
-	stack [2]uint64
+// exchange is what calls exchange with the guest.
+type exchange struct {
+	// args holds the arguments and the result of an export.
+	args [2]uint64
 	// mailbox is the address of the guest's mailbox, valid if hasBox is true.
 	mailbox uint32
 	hasBox  bool
@@ -115,9 +123,6 @@ type callData struct {
 	document []byte
 	// decoded is the memory that the decoded answer takes in the host, in bytes.
 	decoded int64
-	// Bare says that only the start section has run. Such an instance serves one call, such as
-	// a program's main, which may end with exit code 0.
-	Bare bool
 }
 
 // Call is the context of one call into a guest. Host functions receive it as their
@@ -157,9 +162,8 @@ type Call struct {
 	tally Tally
 }
 
-// pastCalls is what the calls so far mean for the next use of the instance (tally.go,
-// reset.go).
-type pastCalls struct {
+// life is what the calls so far mean for the next use of the instance.
+type life struct {
 	calls int
 	// counted says that the instance is among those counted as made.
 	counted bool
@@ -180,20 +184,20 @@ type pastCalls struct {
 // observe charges for the growth of a memory that wazero allocated. A metered guest draws fuel
 // whenever its memory has grown, so no growth is missed.
 func (in *Instance) observe() error {
-	if !in.foreign || in.mem == nil {
+	if !in.Memory.foreign || in.Guest.mem == nil {
 		return nil
 	}
-	size := uint64(in.mem.Size())
-	if size == in.seen {
+	size := uint64(in.Guest.mem.Size())
+	if size == in.Memory.seen {
 		return nil
 	}
-	more := int64(size) - int64(in.seen)
-	if !in.room.change(more) {
+	more := int64(size) - int64(in.Memory.seen)
+	if !in.Memory.room.change(more) {
 		return Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
 	}
-	in.seen = size
-	if !in.lin.Observe(size) {
-		what, remedy := in.noRoom()
+	in.Memory.seen = size
+	if !in.Guest.lin.Observe(size) {
+		what, remedy := in.Memory.noRoom()
 		return &Fault{abi.ReasonMemory, fmt.Errorf("%s for %s more", what, units.FormatSize(more)), remedy}
 	}
 	return nil
@@ -202,15 +206,15 @@ func (in *Instance) observe() error {
 // Begin prepares the instance, its links and its kernel for a call.
 func (in *Instance) Begin(ctx context.Context, limit time.Duration, fuel int64) {
 	in.Call.begin(ctx, limit, fuel)
-	in.Kernel.Reset()
+	in.Extism.Kernel.Reset()
 	in.WASI.Output.Reset()
-	in.lin.Refused, in.HostFull, in.noVictim = false, false, false
-	if in.denied != nil {
-		in.denied.Set(0)
+	in.Guest.lin.Refused, in.Memory.HostFull, in.Memory.noVictim = false, false, false
+	if in.Memory.denied != nil {
+		in.Memory.denied.Set(0)
 	}
-	if in.fuel != nil { // else the guest would ask for its first slice at once
+	if in.Guest.fuel != nil { // else the guest would ask for its first slice at once
 		in.Call.drawn = min(wasmbin.DefaultSlice, fuel)
-		in.fuel.Set(uint64(in.Call.drawn))
+		in.Guest.fuel.Set(uint64(in.Call.drawn))
 	}
 	for _, m := range in.members {
 		m.fuel.Set(0)
@@ -218,7 +222,7 @@ func (in *Instance) Begin(ctx context.Context, limit time.Duration, fuel int64) 
 	}
 }
 
-// run calls an export with i32 arguments. The result is in in.stack.
+// run calls an export with i32 arguments. The result is in in.args.
 func (in *Instance) run(name string, args ...uint64) error {
 	if err := in.enter(name, args...); err != nil {
 		return err
@@ -228,14 +232,14 @@ func (in *Instance) run(name string, args ...uint64) error {
 
 // enter is run without checking whether the call has exceeded its time.
 func (in *Instance) enter(name string, args ...uint64) error {
-	fn, err := in.function(name)
+	fn, err := in.Stacks.function(in.Guest.mod, name)
 	if err != nil {
 		return err
 	}
-	copy(in.stack[:], args)
-	in.Halted = true
-	err = fn.CallWithStack(&in.Call, in.stack[:])
-	in.Halted = err != nil
+	copy(in.Exchange.args[:], args)
+	in.Life.Halted = true
+	err = fn.CallWithStack(&in.Call, in.Exchange.args[:])
+	in.Life.Halted = err != nil
 	return err
 }
 
@@ -263,15 +267,15 @@ func (in *Instance) lateAfter(err error) error {
 }
 
 // function returns the handle of an export. Each handle is made once, because it takes 12 KB.
-func (in *Instance) function(name string) (api.Function, error) {
-	if fn, ok := in.funcs[name]; ok {
+func (s *stacks) function(mod api.Module, name string) (api.Function, error) {
+	if fn, ok := s.funcs[name]; ok {
 		return fn, nil
 	}
-	fn := in.handle(in.mod, name)
+	fn := s.handle(mod, name)
 	if fn == nil {
 		return nil, fmt.Errorf("export %q: %w", name, errNoExport)
 	}
-	in.funcs[name] = fn
+	s.funcs[name] = fn
 	return fn, nil
 }
 
@@ -282,8 +286,8 @@ const recycleHeadroom = 0.75
 // Worn reports whether a new instance should replace this one.
 func (in *Instance) Worn() bool {
 	limit := float64(in.Env.Limits.Memory)
-	start := float64(in.start)
-	return in.WASI.Abandoned() || in.calls >= in.Env.RecycleAfter || limit > start && float64(in.Size()) > start+recycleHeadroom*(limit-start)
+	start := float64(in.Memory.start)
+	return in.WASI.Abandoned() || in.Life.calls >= in.Env.RecycleAfter || limit > start && float64(in.Guest.Size()) > start+recycleHeadroom*(limit-start)
 }
 
 // LastUsed is when the instance's last call last read the clock.
@@ -292,18 +296,18 @@ func (in *Instance) LastUsed() time.Duration { return in.Call.seen }
 // Close frees the instance. Only its owner calls it, and only once.
 func (in *Instance) Close() {
 	in.HandIn()
-	if in.counted {
+	if in.Life.counted {
 		in.Env.Owner.Count(Closed)
 	}
-	if in.mod != nil {
-		if err := in.mod.Close(context.Background()); err != nil {
+	if in.Guest.mod != nil {
+		if err := in.Guest.mod.Close(context.Background()); err != nil {
 			in.Env.Log.Warn("close instance", "error", err)
 		}
 	}
 	in.closeLinks()
-	in.Kernel.Close()
-	in.lin.Free()
-	in.closeStack()
-	in.charge(-in.tables)
+	in.Extism.Kernel.Close()
+	in.Guest.lin.Free()
+	in.Stacks.closeStack()
+	in.Memory.charge(-in.Memory.tables)
 	in.Env.Share.Leave(in.ofSession)
 }

@@ -61,19 +61,19 @@ const NoWarmUp = "no warm-up"
 // otherwise have to do again. After an error the instance must be replaced by one without a
 // warm-up.
 func (in *Instance) warmUp(ctx context.Context) error {
-	if !in.hasBox {
+	if !in.Exchange.hasBox {
 		return nil
 	}
 	b := &in.Env.Limits
-	if in.fuel != nil {
+	if in.Guest.fuel != nil {
 		in.Begin(ctx, b.InitTimeout, min(warmFuel, b.Fuel))
 	} else {
 		in.Begin(ctx, min(warmTime, b.Timeout), b.Fuel)
 	}
 	defer in.Call.End()
 	err := in.run(abi.ReserveExport, warmRoom)
-	in.chargeStacks()
-	in.start = uint64(in.Size())
+	in.Stacks.chargeStacks()
+	in.Memory.start = uint64(in.Guest.Size())
 	if err != nil {
 		in.Env.Log.Debug(NoWarmUp, "error", err)
 	}
@@ -87,16 +87,17 @@ const warmRoom = 64 << 10
 // make instantiates the module, with the memory of an image unless from is nil, and calls
 // prepare. The error is a *Failure. It wraps ErrNoRoom if the host has no place or no memory.
 func (e *Environment) make(ctx context.Context, session bool, from *Image, prepare func(*Instance) error) (*Instance, error) {
-	in := &Instance{Env: e, ofSession: session, callData: callData{funcs: map[string]api.Function{}}}
+	in := &Instance{Env: e, ofSession: session, Memory: memory{env: e}, Stacks: stacks{env: e, funcs: map[string]api.Function{}}}
+	in.Stacks.memory = &in.Memory
 	if !e.Share.Enter(session) {
 		return nil, Explain(nil, NoPlace(e.Limits.Instances))
 	}
 	in.newMemory(from)
-	in.openStack()
+	in.Stacks.openStack()
 	in.Call.Instance, in.Call.Turn = in, e.Account.Turn()
-	if err := in.takeStack(); err != nil {
-		in.closeStack()
-		in.lin.Free()
+	if err := in.Stacks.takeStack(); err != nil {
+		in.Stacks.closeStack()
+		in.Guest.lin.Free()
 		e.Share.Leave(session)
 		return nil, Explain(nil, err)
 	}
@@ -105,19 +106,19 @@ func (e *Environment) make(ctx context.Context, session bool, from *Image, prepa
 	defer in.Call.End()
 	if err := in.open(ctx, from, prepare); err != nil {
 		f := Explain(in, InInit(err))
-		if in.HostFull {
+		if in.Memory.HostFull {
 			f.Err = errkind.As(ErrNoRoom, f.Err)
 		}
 		in.Close()
 		return nil, f
 	}
-	in.chargeStacks()
-	in.start = uint64(in.Size())
+	in.Stacks.chargeStacks()
+	in.Memory.start = uint64(in.Guest.Size())
 	took := time.Since(began)
 	if from != nil { // otherwise most of it is the guest's work, which is charged already
 		e.Account.Charge(took)
 	}
-	in.counted = true
+	in.Life.counted = true
 	e.Owner.Made(from != nil, took)
 	return in, nil
 }
@@ -127,7 +128,7 @@ func (e *Environment) make(ctx context.Context, session bool, from *Image, prepa
 func (in *Instance) open(ctx context.Context, from *Image, prepare func(*Instance) error) error {
 	ctx, err := in.openKernel(ctx)
 	if err == nil {
-		err = in.takeTables()
+		err = in.Memory.takeTables()
 	}
 	if err != nil {
 		return err
@@ -142,22 +143,22 @@ func (in *Instance) open(ctx context.Context, from *Image, prepare func(*Instanc
 // openKernel makes the instance's kernel. It returns the context for instantiating the guest,
 // which links it to the kernel if the kernel is a module.
 func (in *Instance) openKernel(ctx context.Context) (context.Context, error) {
-	in.local = kernel.NewLocal(in.resizeKernel)
-	in.Kernel = in.local
+	in.Extism.local = kernel.NewLocal(in.Memory.resizeKernel)
+	in.Extism.Kernel = in.Extism.local
 	if in.Env.Kernels == nil {
 		return ctx, nil
 	}
-	lin := linear.New(uint64(in.Env.Limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := in.Env.Kernels.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
+	lin := linear.New(uint64(in.Env.Limits.Memory)+kernel.PageSize, in.Memory.account)
+	mod, k, err := in.Env.Kernels.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.Memory.room, free: kernel.PageSize}))
 	if err != nil {
 		lin.Free()
-		if in.HostFull { // wazero's error does not name the cause
-			what, _ := in.noRoom()
+		if in.Memory.HostFull { // wazero's error does not name the cause
+			what, _ := in.Memory.noRoom()
 			err = Faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
 		}
 		return ctx, err
 	}
-	in.Kernel, in.kernelModule, in.local = k, mod, nil
+	in.Extism.Kernel, in.Extism.kernelModule, in.Extism.local = k, mod, nil
 	return wazerox.Resolving(ctx, func(module string) api.Module {
 		if module == abi.EnvModule || module == offered.OldEnv {
 			return mod
@@ -167,50 +168,50 @@ func (in *Instance) openKernel(ctx context.Context) (context.Context, error) {
 }
 
 // takeTables charges for the tables of the instance and of its links at their largest size.
-func (in *Instance) takeTables() error {
-	n := in.Env.Tables
-	if !in.account(n) {
-		what, _ := in.noRoom()
+func (m *memory) takeTables() error {
+	n := m.env.Tables
+	if !m.account(n) {
+		what, _ := m.noRoom()
 		return Faultf(abi.ReasonMemory, "%s for its tables, %s", what, units.FormatSize(n))
 	}
-	in.tables = n
+	m.tables = n
 	return nil
 }
 
 // newMemory makes the memory of the instance, with the content of an image unless from is nil.
 func (in *Instance) newMemory(from *Image) {
-	in.room.limit = in.Env.Limits.Memory
+	in.Memory.room.limit = in.Env.Limits.Memory
 	switch {
 	case !in.Env.Features.On(wazerox.Memories):
-		in.lin, in.foreign = linear.NewForeign(in.account), true
+		in.Guest.lin, in.Memory.foreign = linear.NewForeign(in.Memory.account), true
 	case from == nil || from.memory == nil:
-		in.lin = in.newLinear(in.Env.Code)
+		in.Guest.lin = in.Memory.newLinear(in.Env.Code)
 	default:
-		in.lin, in.filled = in.newShare(from.memory)
+		in.Guest.lin, in.Guest.filled = in.newShare(from.memory)
 	}
 }
 
 // newLinear makes the memory of a module. Its limit is 0 if the module has no memory of its
 // own.
-func (in *Instance) newLinear(of *Code) *linear.Memory {
+func (m *memory) newLinear(of *Code) *linear.Memory {
 	if !of.Memory {
-		return linear.New(0, in.account)
+		return linear.New(0, m.account)
 	}
-	return linear.New(uint64(in.Env.Limits.Memory), in.account)
+	return linear.New(uint64(m.env.Limits.Memory), m.account)
 }
 
 // bind makes wazero use the instance's memory, unless wazero allocates memories itself.
 func (in *Instance) bind(ctx context.Context) context.Context {
-	if in.foreign {
+	if in.Memory.foreign {
 		return ctx
 	}
-	return wazerox.WithMemory(ctx, &countedMemory{Memory: in.lin, room: &in.room})
+	return wazerox.WithMemory(ctx, &countedMemory{Memory: in.Guest.lin, room: &in.Memory.room})
 }
 
 // begun writes the data segments that were taken out of the module, and runs the start
 // section.
 func (in *Instance) begun() error {
-	if err := in.writeData(in.Env.Code); err != nil {
+	if err := in.Guest.writeData(in.Env.Code); err != nil {
 		return err
 	}
 	if !in.Env.Code.Open.Start {
@@ -227,21 +228,21 @@ func (in *Instance) instantiate(ctx context.Context, from *Image) error {
 		return err
 	}
 	in.Call.Context = in.bind(ctx)
-	if in.mod, err = in.instantiateModule(in.Env.Code); err != nil {
+	if in.Guest.mod, err = in.instantiateModule(in.Env.Code); err != nil {
 		return err
 	}
-	if err := in.find(in.Env.Code); err != nil {
+	if err := in.Guest.find(in.Env.Code); err != nil {
 		return err
 	}
 	var ok bool
-	if in.denied, ok = in.mod.ExportedGlobal(wasmbin.DeniedExport).(api.MutableGlobal); !ok {
+	if in.Memory.denied, ok = in.Guest.mod.ExportedGlobal(wasmbin.DeniedExport).(api.MutableGlobal); !ok {
 		return errors.New("the module lost its note of refused memory")
 	}
 	if err := in.observe(); err != nil {
 		return err
 	}
 	if in.Env.Descriptors {
-		if err := in.WASI.Watch(in.mod, in.Env.Features.On(wazerox.OpenFiles)); err != nil { // descriptors may be free later
+		if err := in.WASI.Watch(in.Guest.mod, in.Env.Features.On(wazerox.OpenFiles)); err != nil { // descriptors may be free later
 			return &Fault{Reason: abi.ReasonBusy, Err: err, Remedy: moreFiles}
 		}
 	}
@@ -266,8 +267,8 @@ func (in *Instance) instantiateModule(m *Code) (mod api.Module, err error) {
 // noStart is the fault of an instance that wazero could not make. panicked is what wazero
 // panicked with.
 func (in *Instance) noStart(panicked any) *Fault {
-	if in.HostFull {
-		what, _ := in.noRoom()
+	if in.Memory.HostFull {
+		what, _ := in.Memory.noRoom()
 		return Faultf(abi.ReasonMemory, "%s for the memory it starts with", what)
 	}
 	return Faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", panicked)
@@ -297,7 +298,7 @@ func (in *Instance) initialize(ctx context.Context) error {
 	if !e.Code.Exports(abi.OpInit.JSONExport()) {
 		return nil
 	}
-	_, _, err := in.CallDocument(abi.OpInit.JSONExport(), e.InitRequest)
+	_, _, err := in.CallDocument(abi.OpInit.JSONExport(), e.InitRequest, false)
 	e.Record.EndInit(in.Call.Record)
 	return err
 }
@@ -310,15 +311,15 @@ func (in *Instance) findMailbox() error {
 	if err := in.run(abi.MailboxExport); err != nil {
 		return err
 	}
-	in.mailbox, in.hasBox = uint32(in.stack[0]), true
+	in.Exchange.mailbox, in.Exchange.hasBox = uint32(in.Exchange.args[0]), true
 	return in.CheckMailbox()
 }
 
 // CheckMailbox checks that the guest's mailbox can be read, if it has one.
 func (in *Instance) CheckMailbox() error {
-	if !in.hasBox {
+	if !in.Exchange.hasBox {
 		return nil
 	}
-	_, err := readMailbox(in.mem, in.mailbox)
+	_, err := readMailbox(in.Guest.mem, in.Exchange.mailbox)
 	return err
 }

@@ -19,14 +19,14 @@ func (in *Instance) lend(n int) (uint32, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	dst, err := view(in.mem, addr, uint32(n))
+	dst, err := view(in.Guest.mem, addr, uint32(n))
 	return addr, dst, err
 }
 
 // reserve returns the address of n bytes in the guest's memory. If the guest's buffer is
 // smaller, it asks the guest for a larger one.
 func (in *Instance) reserve(n int) (uint32, error) {
-	box, err := readMailbox(in.mem, in.mailbox)
+	box, err := readMailbox(in.Guest.mem, in.Exchange.mailbox)
 	if err != nil {
 		return 0, err
 	}
@@ -36,10 +36,10 @@ func (in *Instance) reserve(n int) (uint32, error) {
 	if err := in.run(abi.ReserveExport, uint64(uint32(n))); err != nil {
 		return 0, err
 	}
-	if err := in.guestError(abi.StatusDone); err != nil {
+	if err := in.Extism.guestError(abi.StatusDone); err != nil {
 		return 0, err
 	}
-	if box, err = readMailbox(in.mem, in.mailbox); err != nil {
+	if box, err = readMailbox(in.Guest.mem, in.Exchange.mailbox); err != nil {
 		return 0, err
 	}
 	if uint64(box.InCap) < uint64(n) || box.InAddr == 0 {
@@ -50,7 +50,7 @@ func (in *Instance) reserve(n int) (uint32, error) {
 
 // boxOutput is a view of the output whose place the mailbox states.
 func (in *Instance) boxOutput() ([]byte, error) {
-	box, err := readMailbox(in.mem, in.mailbox)
+	box, err := readMailbox(in.Guest.mem, in.Exchange.mailbox)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (in *Instance) boxOutput() ([]byte, error) {
 		return nil, Faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, limit)
 	}
 	in.Call.Returned = int64(box.OutLen)
-	return view(in.mem, box.OutAddr, box.OutLen)
+	return view(in.Guest.mem, box.OutAddr, box.OutLen)
 }
 
 // documentExports are the exports of the JSON lane.
@@ -73,10 +73,10 @@ var documentExports = func() map[string]bool {
 // documentField is a view of the mailbox field for the length of a document. It is nil if the
 // guest does not take requests to the export in its mailbox.
 func (in *Instance) documentField(export string) []byte {
-	if !in.hasBox || !documentExports[export] || !in.Env.Code.Exports(abi.ReserveExport) {
+	if !in.Exchange.hasBox || !documentExports[export] || !in.Env.Code.Exports(abi.ReserveExport) {
 		return nil
 	}
-	return documentField(in.mem, in.mailbox)
+	return documentField(in.Guest.mem, in.Exchange.mailbox)
 }
 
 // putDocument writes a non-empty document into the guest's memory and its length into the
@@ -87,7 +87,7 @@ func (in *Instance) putDocument(doc []byte) error {
 		return err
 	}
 	copy(dst, doc)
-	field := documentField(in.mem, in.mailbox)
+	field := documentField(in.Guest.mem, in.Exchange.mailbox)
 	if field == nil {
 		return Faultf(abi.ReasonInvalidOutput, "the mailbox lost its field document when room was reserved")
 	}
@@ -96,12 +96,13 @@ func (in *Instance) putDocument(doc []byte) error {
 	return nil
 }
 
-// documentOutput is the output of a call that putDocument prepared. It is in the mailbox if
-// the guest took the document from there; otherwise the guest used Extism's functions.
-func (in *Instance) documentOutput() ([]byte, error) {
-	field := documentField(in.mem, in.mailbox)
-	if field == nil || binary.LittleEndian.Uint32(field) != 0 {
-		return in.output()
+// documentOutput is the output of a call with a document. It is in the mailbox if the guest took
+// the document from there; otherwise the guest used Extism's functions.
+func (in *Instance) documentOutput(boxed bool) ([]byte, error) {
+	if boxed {
+		if field := documentField(in.Guest.mem, in.Exchange.mailbox); field != nil && binary.LittleEndian.Uint32(field) == 0 {
+			return in.boxOutput()
+		}
 	}
-	return in.boxOutput()
+	return in.output()
 }

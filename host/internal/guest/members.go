@@ -23,7 +23,7 @@ func (in *Instance) openLinks(ctx context.Context, from *Image) (context.Context
 		return ctx, nil
 	}
 	made, stubs := map[string]api.Module{}, map[string]api.Module{}
-	kernels := in.kernelModule
+	kernels := in.Extism.kernelModule
 	ctx = wazerox.Resolving(ctx, func(module string) api.Module {
 		if m := made[module]; m != nil {
 			return m
@@ -76,10 +76,10 @@ func (in *Instance) openLink(ctx context.Context, l *Code, from *partImage) (*pa
 	if from != nil && from.memory != nil {
 		m.lin, m.filled = in.newShare(from.memory)
 	} else {
-		m.lin = in.newLinear(l)
+		m.lin = in.Memory.newLinear(l)
 	}
 	in.members = append(in.members, m)
-	in.Call.Context = wazerox.WithMemory(ctx, &countedMemory{Memory: m.lin, room: &in.room})
+	in.Call.Context = wazerox.WithMemory(ctx, &countedMemory{Memory: m.lin, room: &in.Memory.room})
 	var err error
 	if m.mod, err = in.instantiateModule(l); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (in *Instance) startLink(l *Code, m *part) error {
 	}
 	names = append(names, l.starters()...)
 	for _, name := range names {
-		if err := in.handle(m.mod, name).CallWithStack(&in.Call, in.stack[:]); err != nil {
+		if err := in.Stacks.handle(m.mod, name).CallWithStack(&in.Call, in.Exchange.args[:]); err != nil {
 			return err
 		}
 		if err := in.Late(); err != nil {
@@ -113,7 +113,7 @@ func (in *Instance) startLink(l *Code, m *part) error {
 
 // refused reports whether a memory of the instance could not grow during the call.
 func (in *Instance) refused() bool {
-	return in.lin.Refused || in.Kernel.Refused() || in.foreign && in.denied != nil && in.denied.Get() != 0 ||
+	return in.Guest.lin.Refused || in.Extism.Kernel.Refused() || in.Memory.foreign && in.Memory.denied != nil && in.Memory.denied.Get() != 0 ||
 		slices.ContainsFunc(in.members, func(m *part) bool { return m.lin.Refused })
 }
 

@@ -14,13 +14,13 @@ import (
 
 // tooDeep is the fault of a stack overflow. It names no size for stacks that grow, because
 // where such a stack ends depends on the frames that made it grow.
-func (in *Instance) tooDeep(err error) *Fault {
+func (s *stacks) tooDeep(err error) *Fault {
 	const remedy = "limit the recursion, or use a loop that keeps what is left to do in memory"
 	bound, also := "its calls nest too deep for its stack", ""
 	switch {
-	case in.Env.Interpreted:
+	case s.env.Interpreted:
 		bound, also = fmt.Sprintf("its calls nest more than %d deep", wasmbin.InterpretedCalls), "; the compiler has room for more"
-	case in.callStack != nil:
+	case s.callStack != nil:
 		bound = fmt.Sprintf("its calls nest too deep for %s of stack", units.FormatSize(wazerox.StackSize))
 	}
 	return &Fault{abi.ReasonTrap, fmt.Errorf("%s: %s", wazerox.TrapText(err), bound), remedy + also}

@@ -22,13 +22,16 @@ type Receipt struct {
 }
 
 // Take moves the charge for what was decoded from the instance, which other calls use next, to
-// r.
+// r. It does nothing if r is nil.
 func (r *Receipt) Take(in *Instance) {
+	if r == nil {
+		return
+	}
 	r.Until, r.limit = in.Call.deadline, in.Call.Limit
-	if in.decoded > 0 {
-		in.room.change(-in.decoded)
-		r.held, r.share = r.held+in.decoded, in.Env.Share
-		in.decoded = 0
+	if in.Exchange.decoded > 0 {
+		in.Memory.room.change(-in.Exchange.decoded)
+		r.held, r.share = r.held+in.Exchange.decoded, in.Env.Share
+		in.Exchange.decoded = 0
 	}
 }
 

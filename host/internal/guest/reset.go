@@ -9,8 +9,8 @@ import (
 
 // Capture captures the instance. memory captures one linear memory.
 func (in *Instance) Capture(memory func([]byte) *linear.Image) (*Image, error) {
-	im := &Image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone(), sources: in.WASI.Sources()}
-	own, err := in.capture(memory)
+	im := &Image{mailbox: in.Exchange.mailbox, hasBox: in.Exchange.hasBox, vars: in.Extism.vars.clone(), sources: in.WASI.Sources()}
+	own, err := in.Guest.capture(memory)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (in *Instance) Capture(memory func([]byte) *linear.Image) (*Image, error) {
 // pages if instances are reset, because resets count the copies.
 func (in *Instance) MapImage(im *Image) {
 	if im.memory != nil {
-		in.lin.Map(im.memory, in.Env.Resets)
+		in.Guest.lin.Map(im.memory, in.Env.Resets)
 	}
 	for i, m := range in.members {
 		if memory := im.members[i].memory; memory != nil {
@@ -45,7 +45,7 @@ func (in *Instance) MapImage(im *Image) {
 // as many private copies as any other memory of the image had. A plugin's only instance is
 // charged for what it writes, so that it can be made as long as that fits.
 func (in *Instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
-	m, filled = linear.NewFrom(of, uint64(in.Env.Limits.Memory), in.account, in.Env.Resets && !in.ofSession)
+	m, filled = linear.NewFrom(of, uint64(in.Env.Limits.Memory), in.Memory.account, in.Env.Resets && !in.ofSession)
 	if in.Env.Owner.Several() {
 		m.Expect()
 	}
@@ -55,13 +55,13 @@ func (in *Instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
 // fromImage puts a new instance into the state of the image, without running code of the
 // guest.
 func (in *Instance) fromImage(im *Image) error {
-	if err := in.grow(&im.partImage); err != nil {
+	if err := in.Guest.grow(&im.partImage); err != nil {
 		return err
 	}
 	if err := in.observe(); err != nil {
 		return err
 	}
-	if err := in.fill(&im.partImage, in.Env.Code); err != nil {
+	if err := in.Guest.fill(&im.partImage, in.Env.Code); err != nil {
 		return err
 	}
 	for i, m := range in.members {
@@ -87,11 +87,11 @@ func (in *Instance) Reset() bool {
 func (in *Instance) putBack() bool {
 	began := time.Now()
 	im := in.Env.Image
-	if im == nil || !in.Env.Resets || in.Unusable || in.Worn() || !in.WASI.Kept() {
+	if im == nil || !in.Env.Resets || in.Life.Unusable || in.Worn() || !in.WASI.Kept() {
 		return false
 	}
 	shrinks := in.Env.Features.On(wazerox.Shrinking)
-	if !in.restore(&im.partImage, shrinks) {
+	if !in.Guest.restore(&im.partImage, shrinks) {
 		return false
 	}
 	for i, m := range in.members {
@@ -106,7 +106,7 @@ func (in *Instance) putBack() bool {
 		in.Env.Account.Charge(took)
 		in.HandIn()
 	}
-	in.ResetTook = expect(in.ResetTook, took)
+	in.Life.ResetTook = expect(in.Life.ResetTook, took)
 	return true
 }
 
@@ -126,13 +126,13 @@ func expect(before, took time.Duration) time.Duration {
 // QuickToReset reports whether a reset will probably take no longer than QuickReset.
 func (in *Instance) QuickToReset() bool {
 	im := in.Env.Image
-	return im != nil && in.ResetTook > 0 && in.ResetTook <= QuickReset && (im.memory == nil || in.mem.Size() == uint32(im.memory.Size()))
+	return im != nil && in.Life.ResetTook > 0 && in.Life.ResetTook <= QuickReset && (im.memory == nil || in.Guest.mem.Size() == uint32(im.memory.Size()))
 }
 
 // become takes everything except memories and globals from the image.
 func (in *Instance) become(im *Image) {
-	in.mailbox, in.hasBox = im.mailbox, im.hasBox
-	in.vars, in.HTTP = im.vars.clone(), Response{}
-	in.Kernel.Reset() // now, so that this takes no time at the start of the next call
+	in.Exchange.mailbox, in.Exchange.hasBox = im.mailbox, im.hasBox
+	in.Extism.vars, in.Extism.HTTP = im.vars.clone(), Response{}
+	in.Extism.Kernel.Reset() // now, so that this takes no time at the start of the next call
 	in.WASI.SetSources(im.sources)
 }

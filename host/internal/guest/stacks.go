@@ -17,76 +17,76 @@ import (
 // memory.
 
 // openStack makes the stack of the instance. If it cannot, the stacks are wazero's.
-func (in *Instance) openStack() {
-	in.stackLeast = in.Env.StackLeast
-	if !in.Env.Features.On(wazerox.Stacks) {
+func (s *stacks) openStack() {
+	s.stackLeast = s.env.StackLeast
+	if !s.env.Features.On(wazerox.Stacks) {
 		return
 	}
 	reserve := wazerox.NewStack
-	if in.Env.Interpreted {
+	if s.env.Interpreted {
 		reserve = func() (*wazerox.Stack, error) {
-			return wazerox.NewInterpreterStack(max(in.stackLeast, wazerox.StackKept))
+			return wazerox.NewInterpreterStack(max(s.stackLeast, wazerox.StackKept))
 		}
 	}
-	if s, err := reserve(); err == nil {
-		in.callStack = s
+	if made, err := reserve(); err == nil {
+		s.callStack = made
 	}
 }
 
 // handle makes a handle of an export, nil if the module has no such export.
-func (in *Instance) handle(mod api.Module, name string) api.Function {
+func (s *stacks) handle(mod api.Module, name string) api.Function {
 	fn := mod.ExportedFunction(name)
-	if fn != nil && in.callStack != nil {
-		in.callStack.Lend(fn)
+	if fn != nil && s.callStack != nil {
+		s.callStack.Lend(fn)
 	}
 	return fn
 }
 
 // closeStack frees the stack and drops the handles that use it.
-func (in *Instance) closeStack() {
-	in.funcs, in.stackLeast = nil, 0
-	in.holdStack(0)
-	if in.callStack != nil {
-		in.callStack.Free()
+func (s *stacks) closeStack() {
+	s.funcs, s.stackLeast = nil, 0
+	s.holdStack(0)
+	if s.callStack != nil {
+		s.callStack.Free()
 	}
 }
 
 // chargeStacks charges for the stack that calls took, and frees what the host has no room for.
-func (in *Instance) chargeStacks() {
+func (s *stacks) chargeStacks() {
 	switch {
-	case in.callStack == nil:
-		in.dropGrown()
-	case !in.holdStack(int64(in.callStack.Held())):
-		in.callStack.Shed()
+	case s.callStack == nil:
+		s.dropGrown()
+	case !s.holdStack(int64(s.callStack.Held())):
+		s.callStack.Shed()
 	}
 }
 
 // takeStack charges for the least stack of a new instance. Idle instances may be evicted for
 // it.
-func (in *Instance) takeStack() error {
-	n := in.stackLeast
-	if !in.account(n) {
-		what, remedy := in.noRoom()
+func (s *stacks) takeStack() error {
+	n := s.stackLeast
+	if !s.memory.account(n) {
+		what, remedy := s.memory.noRoom()
 		return &Fault{abi.ReasonMemory, errkind.As(ErrNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), remedy}
 	}
-	in.stackHeld = n
+	s.stackHeld = n
 	return nil
 }
 
 // holdStack changes the charge for the stack to n bytes and reports whether there was room. If
 // not, the charge is stackLeast at most.
-func (in *Instance) holdStack(n int64) bool {
-	n = max(n, in.stackLeast)
-	if n == in.stackHeld { // almost always
+func (s *stacks) holdStack(n int64) bool {
+	n = max(n, s.stackLeast)
+	if n == s.stackHeld { // almost always
 		return true
 	}
-	if in.charge(n - in.stackHeld) {
-		in.stackHeld = n
+	if s.memory.charge(n - s.stackHeld) {
+		s.stackHeld = n
 		return true
 	}
-	if in.stackHeld >= in.stackLeast {
-		in.charge(in.stackLeast - in.stackHeld)
-		in.stackHeld = in.stackLeast
+	if s.stackHeld >= s.stackLeast {
+		s.memory.charge(s.stackLeast - s.stackHeld)
+		s.stackHeld = s.stackLeast
 	}
 	return false
 }

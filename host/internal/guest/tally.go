@@ -13,10 +13,10 @@ const tallyFor = time.Millisecond
 // when the instance has been idle for a while.
 func (in *Instance) Finish(ctx context.Context, err error) (checkStacks bool) {
 	used := in.FuelUsed()
-	checkStacks = in.countForStacks(used, err)
+	checkStacks = in.Stacks.countForStacks(used, in.Call.Took(), err)
 	ChargeFuel(ctx, used)
-	in.calls++
-	in.Unusable = !in.resettable(err)
+	in.Life.calls++
+	in.Life.Unusable = !in.resettable(err)
 	in.CountCall(used, err)
 	return checkStacks
 }
@@ -41,7 +41,7 @@ func (in *Instance) CountCall(used int64, err error) {
 
 // CountLost counts an instance that does not serve again after a call.
 func (in *Instance) CountLost() {
-	if !in.Unusable && in.Worn() {
+	if !in.Life.Unusable && in.Worn() {
 		in.Env.Owner.Count(Recycled)
 		return
 	}

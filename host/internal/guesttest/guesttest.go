@@ -173,7 +173,7 @@ func mounted(t testing.TB, folder string) *mounts.Set {
 func (g *Guest) Call(ctx context.Context, function string, input []byte) ([]byte, error) {
 	g.Begin(ctx, g.limits.Timeout, g.limits.Fuel)
 	defer g.Instance.Call.End()
-	status, out, err := g.CallDocument(function, input)
+	status, out, err := g.CallDocument(function, input, false)
 	g.Status = status
 	g.Finish(ctx, err)
 	if err != nil {

@@ -22,7 +22,7 @@ func countTokens(c *guest.Call, s []uint64) {
 	if !p.Counts {
 		panic(missing(c, "service count_tokens", "grants.services"))
 	}
-	text, _ := c.Instance.Kernel.Bytes(s[0])
+	text, _ := c.Instance.Extism.Kernel.Bytes(s[0])
 	if len(text) > maxTokenText {
 		panic(&guest.Fault{Reason: abi.ReasonInputTooLarge, Remedy: "count it in parts",
 			Err: fmt.Errorf("anchor_count_tokens: text of %d bytes, allowed %d", len(text), maxTokenText)})

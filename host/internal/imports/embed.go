@@ -90,7 +90,7 @@ func (h *holding) grow(bytes int64) {
 	if bytes <= h.bytes {
 		return
 	}
-	give, err := h.c.Instance.Hold(bytes-h.bytes, "the vectors that it asks for")
+	give, err := h.c.Instance.Memory.Hold(bytes-h.bytes, "the vectors that it asks for")
 	if err != nil {
 		h.release()
 		panic(err)
@@ -150,7 +150,7 @@ func putVectors(c *guest.Call, values []float32) uint64 {
 	}
 	size := 4 * int64(len(values))
 	c.Spend(size)
-	k := c.Instance.Kernel
+	k := c.Instance.Extism.Kernel
 	block, err := k.Alloc(c, uint64(size))
 	if err != nil {
 		panic(err)
@@ -167,7 +167,7 @@ func putVectors(c *guest.Call, values []float32) uint64 {
 
 // vectorOf reads the vector of a block.
 func vectorOf(c *guest.Call, handle uint64, dimension int) ([]float32, error) {
-	b, ok := c.Instance.Kernel.Bytes(handle)
+	b, ok := c.Instance.Extism.Kernel.Bytes(handle)
 	switch {
 	case dimension < 1 || dimension > abi.MaxDimension:
 		return nil, fmt.Errorf("dimension: is %d (want 1 to %d)", dimension, abi.MaxDimension)

@@ -21,13 +21,13 @@ const costHTTP = 100_000
 // as in other Extism hosts.
 func httpRequest(c *guest.Call, s []uint64) {
 	in := c.Instance
-	doc, ok := in.Kernel.Bytes(s[0])
+	doc, ok := in.Extism.Kernel.Bytes(s[0])
 	if !ok {
 		panic(guest.Faultf(abi.ReasonTrap, "http_request: the request is not a block"))
 	}
-	body, _ := in.Kernel.Bytes(s[1])
+	body, _ := in.Extism.Kernel.Bytes(s[1])
 	c.Spend(costHTTP + int64(len(doc)+len(body)))
-	in.HTTP, in.Outside = guest.Response{}, true
+	in.Extism.HTTP, in.Life.Outside = guest.Response{}, true
 	answer, err := send(c, doc, body)
 	noteSent(c, doc, body, answer, err)
 	s[0] = 0
@@ -35,11 +35,11 @@ func httpRequest(c *guest.Call, s []uint64) {
 		in.WASI.Output.Line("warn", guesttext.Line(err.Error()))
 		var failure *egress.Failure
 		if errors.As(err, &failure) { // checkSent ends the call for any other
-			in.HTTP.Headers = errorHeaders(failure)
+			in.Extism.HTTP.Headers = errorHeaders(failure)
 		}
 		return
 	}
-	in.HTTP = guest.Response{Status: answer.Status, Headers: answer.Headers}
+	in.Extism.HTTP = guest.Response{Status: answer.Status, Headers: answer.Headers}
 	s[0] = putAnswer(c, answer.Body)
 }
 
@@ -91,14 +91,14 @@ func checkSent(c *guest.Call, function, waiting string, err error) {
 // document with their answers. A request that has no answer does not end the call.
 func httpBatch(c *guest.Call, s []uint64) {
 	in := c.Instance
-	doc, ok := in.Kernel.Bytes(s[0])
+	doc, ok := in.Extism.Kernel.Bytes(s[0])
 	if !ok {
 		panic(guest.Faultf(abi.ReasonTrap, "%s: the requests are not a block", abi.ImportHTTPBatch))
 	}
 	client := clientOf(c)
 	c.Spend(int64(len(doc)))
 	requests, err := egress.DecodeBatch(doc, func(handle uint64) ([]byte, error) {
-		body, ok := in.Kernel.Bytes(handle)
+		body, ok := in.Extism.Kernel.Bytes(handle)
 		if !ok {
 			return nil, errors.New("the body is not a block")
 		}
@@ -110,7 +110,7 @@ func httpBatch(c *guest.Call, s []uint64) {
 	for _, r := range requests {
 		c.Spend(costHTTP + int64(len(r.Body)))
 	}
-	in.Outside = true
+	in.Life.Outside = true
 	ctx, cancel := c.Bounded()
 	defer cancel()
 	outcomes, err := client.SendAll(ctx, requests)

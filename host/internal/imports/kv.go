@@ -17,7 +17,7 @@ import (
 // kvGet returns the value of a key, 0 if there is none.
 func kvGet(c *guest.Call, s []uint64) {
 	store := storeOf(c)
-	if c.Instance.Kernel.Length(s[0]) == 0 {
+	if c.Instance.Extism.Kernel.Length(s[0]) == 0 {
 		s[0] = 0
 		return
 	}
@@ -45,7 +45,7 @@ func kvSet(c *guest.Call, s []uint64) {
 	store := storeOf(c)
 	p := of(c)
 	key := c.Key(s[0], "anchor_kv_set: the key")
-	value, _ := c.Instance.Kernel.Bytes(s[1])
+	value, _ := c.Instance.Extism.Kernel.Bytes(s[1])
 	c.Spend(min(int64(len(value)), p.Quota))
 	err := keep(c, store, key, value)
 	switch {
@@ -67,7 +67,7 @@ func storeOf(c *guest.Call) kv.Owner {
 	if p.Quota == 0 {
 		panic(missing(c, "kv", "grants.kv"))
 	}
-	c.Instance.Outside = true
+	c.Instance.Life.Outside = true
 	return kv.Owner{Plugin: p.Name, Tenant: p.Tenant(c.Context)}
 }
 

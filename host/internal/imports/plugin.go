@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/service"
+	"github.com/anchor-host/anchor-host/internal/seldom"
 )
 
 // Plugin is what the functions need of the plugin whose guest calls them. A pointer to it is
@@ -44,7 +45,8 @@ type Plugin struct {
 	// the name alone in abi.UserModule.
 	Functions []string
 
-	unanswered unanswered
+	// unanswered are requests without an answer, by the server and the reason.
+	unanswered seldom.Kinds[[2]string]
 }
 
 // of returns the plugin of a call.

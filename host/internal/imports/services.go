@@ -27,7 +27,7 @@ const (
 
 // requestOf returns the request document of a service. It is memory of the guest.
 func requestOf(c *guest.Call, handle uint64, function string) []byte {
-	doc, ok := c.Instance.Kernel.Bytes(handle)
+	doc, ok := c.Instance.Extism.Kernel.Bytes(handle)
 	switch {
 	case !ok:
 		panic(malformed(function, errors.New("the request is not a block")))
@@ -36,7 +36,7 @@ func requestOf(c *guest.Call, handle uint64, function string) []byte {
 			Err: fmt.Errorf("%s: a request of %d bytes, allowed %d", function, len(doc), services.MaxDocument)})
 	}
 	c.Spend(costService + int64(len(doc)))
-	c.Instance.Outside = true
+	c.Instance.Life.Outside = true
 	return doc
 }
 

@@ -6,22 +6,17 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/seldom"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Header names what an answer lacks: "step=memory;reason=timeout", a value for each.
 const Header = "Anchor-Degraded"
 
-const (
-	// every is how often a kind of degradation is logged.
-	every = 10 * time.Second
-	// most bounds the kinds that are known, because requests may name their own steps, and named
-	// those that one answer names.
-	most, named = 1000, 20
-)
+// named bounds the kinds that one answer names.
+const named = 20
 
 // Unpriced is the kind of a model whose price is not known. Only the log says it: the window lacks nothing.
 const Unpriced = "unpriced"
@@ -37,43 +32,14 @@ type kind struct{ kind, step, plugin, reason string }
 
 // Log logs degradations, each kind once in a while. It is safe for concurrent use; the zero value is
 // ready.
-type Log struct {
-	mu    sync.Mutex
-	kinds map[kind]*said
-}
-
-// said says when a kind was last logged, and how often it came since.
-type said struct {
-	at     time.Time
-	unsaid int
-}
-
-// due reports whether a kind is to be logged now, and how many of it were not.
-func (l *Log) due(k kind, now time.Time) (unsaid int, due bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.kinds[k]
-	if s == nil {
-		if l.kinds == nil || len(l.kinds) >= most {
-			l.kinds = map[kind]*said{}
-		}
-		l.kinds[k] = &said{at: now}
-		return 0, true
-	}
-	if now.Sub(s.at) < every {
-		s.unsaid++
-		return 0, false
-	}
-	unsaid, s.at, s.unsaid = s.unsaid, now, 0
-	return unsaid, true
-}
+type Log struct{ kinds seldom.Kinds[kind] }
 
 // Warn logs what an answer lacks, in one line for each kind that was not logged a moment ago. args
 // say which answer.
 func (l *Log) Warn(ctx context.Context, to *slog.Logger, list []core.Degradation, args ...any) {
 	for i := range list {
 		d := &list[i]
-		unsaid, due := l.due(kind{d.Kind, d.Step, d.Plugin, d.Reason}, time.Now())
+		unsaid, due := l.kinds.Due(kind{d.Kind, d.Step, d.Plugin, d.Reason}, time.Now())
 		if !due {
 			continue
 		}

@@ -5,32 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
-
-// Each kind is said again after a while, with how often it came meanwhile. Names out of requests take
-// no room for ever.
-func TestDegradationsAreSaidNowAndThen(t *testing.T) {
-	var l Log
-	now, of := time.Now(), kind{step: "s", reason: "timeout"}
-	for i, want := range []struct {
-		after  time.Duration
-		unsaid int
-		due    bool
-	}{{0, 0, true}, {time.Second, 0, false}, {2 * time.Second, 0, false}, {every, 2, true}, {every + time.Second, 0, false}} {
-		if unsaid, due := l.due(of, now.Add(want.after)); unsaid != want.unsaid || due != want.due {
-			t.Errorf("%d: %d unsaid, due %v; want %d, %v", i, unsaid, due, want.unsaid, want.due)
-		}
-	}
-	for i := range 3 * most {
-		l.due(kind{step: string(rune(i))}, now)
-	}
-	if n := len(l.kinds); n > most {
-		t.Errorf("%d kinds are known, want at most %d", n, most)
-	}
-}
 
 // Each kind has a message, and names cannot end a value of the header.
 func TestNames(t *testing.T) {

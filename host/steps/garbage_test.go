@@ -1,4 +1,4 @@
-package host_test
+package steps_test
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestStepsLeaveNoGarbage(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector has a sync.Pool forget at random")
 	}
-	p := loadCounting(t, newHost(t, host.Config{}), host.PluginConfig{State: host.StateKeep})
+	p := loadSpec(t, newHost(t, host.Config{}), countingSpec(t), host.PluginConfig{State: host.StateKeep})
 	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,9 @@
-package host_test
+package steps_test
 
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -12,6 +13,11 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
+
+// lastFuel is the fuel of the last call of a host.
+type lastFuel struct{ n atomic.Int64 }
+
+func (f *lastFuel) note(_ context.Context, c host.CallInfo) { f.n.Store(c.Fuel) }
 
 // buildDiagnostics builds with one step and returns the diagnostics.
 func buildDiagnostics(t *testing.T, cfg pipeline.StepConfig, items []pipeline.Item) *pipeline.Diagnostics {
@@ -34,8 +40,9 @@ func buildDiagnostics(t *testing.T, cfg pipeline.StepConfig, items []pipeline.It
 
 // Diagnostics have the fuel of the call of a step, the same on every run.
 func TestDiagnosticsHaveTheFuelOfSteps(t *testing.T) {
-	h := newHost(t, host.Config{})
-	p := loadAllops(t, h, host.PluginConfig{Name: "mine", State: host.StateReset, Limits: host.Limits{Instances: 1}})
+	var used lastFuel
+	h := newHost(t, host.Config{OnCall: used.note})
+	p := loadSpec(t, h, allopsSpec(t), host.PluginConfig{Name: "mine", State: host.StateReset, Limits: host.Limits{Instances: 1}})
 	step, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.2}})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +55,7 @@ func TestDiagnosticsHaveTheFuelOfSteps(t *testing.T) {
 		var before int64
 		for range 3 {
 			d := buildDiagnostics(t, pipeline.StepConfig{Name: "s", Step: s}, benchItems(50))
-			got, want := d.Steps[1], host.LastFuel(t, p)
+			got, want := d.Steps[1], used.n.Load()
 			if want == 0 || got.Fuel != want || got.Plugin != "mine" || before != 0 && got.Fuel != before {
 				t.Errorf("%s: %+v, want %d units, %d the time before", name, got, want, before)
 			}
@@ -60,13 +67,14 @@ func TestDiagnosticsHaveTheFuelOfSteps(t *testing.T) {
 // A step that is skipped has the fuel that it used until then.
 func TestDiagnosticsHaveTheFuelOfFailures(t *testing.T) {
 	const most = 300_000
-	p := load(t, newHost(t, host.Config{}), "spin-forever", host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1, Fuel: most}})
+	var used lastFuel
+	p := load(t, newHost(t, host.Config{OnCall: used.note}), "spin-forever", host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1, Fuel: most}})
 	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := buildDiagnostics(t, pipeline.StepConfig{Name: "s", Step: s, OnError: pipeline.Skip}, benchItems(3))
-	if f := d.StepFailures; len(f) != 1 || f[0].Reason != string(abi.ReasonFuel) || f[0].Fuel < most || f[0].Fuel != host.LastFuel(t, p) {
+	if f := d.StepFailures; len(f) != 1 || f[0].Reason != string(abi.ReasonFuel) || f[0].Fuel < most || f[0].Fuel != used.n.Load() {
 		t.Errorf("%+v, want %d units or more", f, most)
 	}
 }
@@ -74,13 +82,16 @@ func TestDiagnosticsHaveTheFuelOfFailures(t *testing.T) {
 // What calls within a call use is in the fuel of the outer one, and counts once. All
 // calls of a step count.
 func TestFuelOfStepsWithManyCalls(t *testing.T) {
-	program := func(ctx context.Context, p *host.Plugin, depth int) (err error) {
-		if depth == 1 {
+	var p *host.Plugin
+	var depth atomic.Int32
+	h := newHost(t, host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet", func(ctx context.Context, _ []byte) (_ []byte, err error) {
+		defer depth.Add(-1)
+		if depth.Add(1) == 1 {
 			_, err = p.Call(ctx, "_start", nil)
 		}
-		return err
-	}
-	p := loadNesting(t, host.Limits{Instances: 2}, program)
+		return nil, err
+	})}})
+	p = load(t, h, "calls-in-start", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}, Limits: host.Limits{Instances: 2}})
 	once, err := p.Call(t.Context(), "again", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +110,8 @@ func TestFuelOfStepsWithManyCalls(t *testing.T) {
 
 // A plugin that is a provider of a chain reports its fuel there.
 func TestChainDiagnosticsHaveFuel(t *testing.T) {
-	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
+	var used lastFuel
+	p := loadSpec(t, newHost(t, host.Config{OnCall: used.note}), allopsSpec(t), host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
 	provider, err := steps.Provider(p, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +125,7 @@ func TestChainDiagnosticsHaveFuel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := a.Diagnostics.Providers[0].Fuel, host.LastFuel(t, p); got == 0 || got != want {
+	if got, want := a.Diagnostics.Providers[0].Fuel, used.n.Load(); got == 0 || got != want {
 		t.Errorf("%d units of fuel, want %d", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package host_test
+package steps_test
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func BenchmarkExplainSixPlugins(b *testing.B) {
 				steps := []pipeline.StepConfig{{Name: "items", Priority: 1, Step: appendItems(benchItems(n))}}
 				for i := range plugins {
 					name := fmt.Sprintf("filter-%d", i)
-					plugins[i] = loadAllops(b, h, host.PluginConfig{Name: name, State: state})
+					plugins[i] = loadSpec(b, h, allopsSpec(b), host.PluginConfig{Name: name, State: state})
 					step := benchStep(b, plugins[i], map[string]any{"min": float64(i) / 50})
 					steps = append(steps, pipeline.StepConfig{Name: name, Priority: 10 + i, Step: step})
 				}
@@ -46,9 +46,7 @@ func BenchmarkExplainSixPlugins(b *testing.B) {
 					}
 					times[which] = append(times[which], time.Since(start))
 					b.StopTimer()
-					for _, plugin := range plugins {
-						host.Settle(plugin)
-					}
+					time.Sleep(time.Millisecond) // instances are reset
 					b.StartTimer()
 				}
 				for i := range times {
@@ -62,4 +60,46 @@ func BenchmarkExplainSixPlugins(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkBuildSixPlugins is a whole build of 50 items of 1 KB with six plugin
+// steps that keep everything, each reset after its call, and a pause between
+// builds. It reports the median in µs.
+func BenchmarkBuildSixPlugins(b *testing.B) {
+	for _, state := range []host.State{host.StateKeep, host.StateReset} {
+		b.Run(string(state), func(b *testing.B) {
+			h := newHost(b, host.Config{})
+			plugins := make([]*host.Plugin, 6)
+			steps := []pipeline.StepConfig{{Name: "items", Priority: 1, Step: appendItems(benchItems(50))}}
+			for i := range plugins {
+				name := fmt.Sprintf("keep-all-%d", i)
+				plugins[i] = loadSpec(b, h, allopsSpec(b), host.PluginConfig{Name: name, State: state})
+				step := benchStep(b, plugins[i], map[string]any{"min": 0.0})
+				steps = append(steps, pipeline.StepConfig{Name: name, Priority: 10 + i, Step: step})
+			}
+			p, err := pipeline.New(pipeline.Config{MaxTokens: 100_000, Steps: steps, Formatter: format.Anthropic{}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var times []time.Duration
+			for range b.N {
+				start := time.Now()
+				if _, err := p.Build(context.Background(), pipeline.Query{Text: "q"}); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(start))
+				b.StopTimer()
+				time.Sleep(time.Millisecond) // instances are reset
+				b.StartTimer()
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
+		})
+	}
+}
+
+func appendItems(items []pipeline.Item) pipeline.Step {
+	return pipeline.StepFunc(func(_ context.Context, _ *pipeline.Query, before []pipeline.Item) ([]pipeline.Item, error) {
+		return append(before, items...), nil
+	})
 }

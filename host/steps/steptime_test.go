@@ -1,4 +1,4 @@
-package host_test
+package steps_test
 
 import (
 	"context"

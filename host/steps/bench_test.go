@@ -1,4 +1,4 @@
-package host_test
+package steps_test
 
 import (
 	"context"
@@ -47,8 +47,8 @@ func BenchmarkScoreFilter(b *testing.B) {
 		})
 	}
 	h := newHost(b, host.Config{})
-	batch := loadAllops(b, h, host.PluginConfig{Lane: host.LaneBatch, State: host.StateKeep})
-	document := loadAllops(b, h, host.PluginConfig{Lane: host.LaneJSON, State: host.StateKeep})
+	batch := loadSpec(b, h, allopsSpec(b), host.PluginConfig{Lane: host.LaneBatch, State: host.StateKeep})
+	document := loadSpec(b, h, allopsSpec(b), host.PluginConfig{Lane: host.LaneJSON, State: host.StateKeep})
 	wide := loadWide(b, h, host.LaneBatch)
 	wideDocument := loadWide(b, h, host.LaneJSON)
 	run("native", pipeline.FilterFunc(func(it *pipeline.Item) bool { return it.Score >= 0.5 }))
