@@ -35,15 +35,15 @@ func reflected(it *core.Item) plainItem {
 // another one.
 func TestEachFieldIsWritten(t *testing.T) {
 	jsontest.EachField(t, func(it *core.Item) (any, []byte, error) {
-		got, err := it.AppendJSON(nil)
+		got, err := it.MarshalJSON()
 		return reflected(it), got, err
 	})
 	jsontest.EachField(t, func(o *core.OverflowItem) (any, []byte, error) {
-		got, err := o.AppendJSON(nil)
+		got, err := o.MarshalJSON()
 		return plainOverflow{reflected(&o.Item), o.Reason, o.Available}, got, err
 	})
 	jsontest.EachField(t, func(w *core.Window) (any, []byte, error) {
-		got, err := w.AppendJSON(nil)
+		got, err := w.MarshalJSON()
 		p := plainWindow(*w)
 		if p.Items == nil {
 			p.Items = []core.Item{}
@@ -110,7 +110,7 @@ func TestAppendErrors(t *testing.T) {
 		if got, err := json.Marshal(&w); err == nil {
 			t.Errorf("%s", got)
 		}
-		if got, err := (&core.OverflowItem{Item: bad}).AppendJSON(nil); err == nil {
+		if got, err := (core.OverflowItem{Item: bad}).MarshalJSON(); err == nil {
 			t.Errorf("%s", got)
 		}
 	}

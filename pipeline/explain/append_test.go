@@ -11,7 +11,7 @@ import (
 // another one.
 func TestEachFieldIsWritten(t *testing.T) {
 	written := func(items ...explain.ItemTrace) ([]byte, error) {
-		return explain.NewTrace(func() []explain.ItemTrace { return items }).AppendJSON(nil)
+		return explain.NewTrace(func() []explain.ItemTrace { return items }).MarshalJSON()
 	}
 	jsontest.EachField(t, func(it *explain.ItemTrace) (any, []byte, error) {
 		got, err := written(*it, *it)
