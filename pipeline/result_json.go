@@ -3,7 +3,7 @@ package pipeline
 import (
 	"slices"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 )
 
 // AppendJSON appends the result document on one line, without escapes for HTML.
@@ -37,6 +37,3 @@ func (r *Result) AppendWithout(dst []byte, omit ...string) ([]byte, error) {
 	}
 	return appendjson.Append(dst, &doc)
 }
-
-// AppendJSON appends the diagnostics on one line, as [Result.AppendJSON] does.
-func (d *Diagnostics) AppendJSON(dst []byte) ([]byte, error) { return appendjson.Append(dst, d) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/internal/jsontest"
 )
@@ -18,7 +19,7 @@ func TestEachFieldOfAResultIsWritten(t *testing.T) {
 		return r, got, err
 	})
 	jsontest.EachField(t, func(d *Diagnostics) (any, []byte, error) {
-		got, err := d.AppendJSON(nil)
+		got, err := appendjson.Append(nil, d)
 		return d, got, err
 	})
 }

@@ -9,8 +9,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/internal/decode"
-	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 

@@ -4,7 +4,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 )
 
 // MarshalJSON writes the list of traces.

@@ -1,7 +1,6 @@
 // Package strictjson reads the JSON of the contract: what guests answer with, and in guests what hosts
-// ask. A document is checked as a whole
-// before any of it is decoded: its form, its encoding, repeated names. Then a [Reader] decodes
-// it and asks a [Meter] before it allocates memory.
+// ask. A document is checked as a whole before any of it is decoded: its form, its encoding, repeated
+// names. Then a [Reader] decodes it and asks a [Meter] before it allocates memory.
 package strictjson
 
 import (
